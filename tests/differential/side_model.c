@@ -11,8 +11,6 @@
 #define PATIENCE_US (60 * 1000 * SIM_MS)
 #define EPOCH_MS    INT64_C(1700000000000)
 
-enum { ANY_LEADER = -1 };
-
 typedef struct model_conn {
   side *side;
   unsigned number;
@@ -137,6 +135,6 @@ side *side_model_new(const side_config *config, const side *real, uint64_t seed)
   m->base.kind = &kind;
   m->base.servers = config->servers;
   sim_lab_init(&m->lab, &all, seed, NULL);
-  m->leader = (unsigned)sim_lab_wait_leader(&m->lab, ANY_LEADER);
+  m->leader = (unsigned)sim_lab_wait_leader(&m->lab);
   return &m->base;
 }

@@ -30,7 +30,7 @@ static void settle(model_server *s)
 {
   const sim_server *m = server_of(s);
 
-  while (m->applied < m->count)
+  while (m->applied < m->log_count)
     must(sim_step(&s->agenda), "the model has nothing to do");
 }
 
@@ -266,7 +266,7 @@ static void submit_as(model_server *s, int64_t session, int32_t op,
 void model_create(model_server *s, const char *path)
 {
   must(model_node(s, path) == NULL, "cannot create");
-  must(sim_operator_create(s->ensemble, path, "", 0, false), "no leader");
+  must(sim_operator_create(s->ensemble, path, ""), "no leader");
   settle(s);
   must(model_node(s, path) != NULL, "cannot create");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "support/wire.h"
 #include "sim/check/one_server.h"
+#include "support/wire.h"
 
 /**
  * @file The model with one server: permissions, throttling and invalid
@@ -12,31 +12,30 @@
 START_TEST(operator_can_deny_permissions)
 {
   setup();
-  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", 0), 0);
-  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a/b", 0), 0);
-  sim_raw_client_do_read(&q, LK_OPCODE_GET_DATA, "/a/b", true);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", LK_PERSISTENT), 0);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a/b", LK_PERSISTENT), 0);
+  sim_raw_client_do_watch(&q, LK_OPCODE_GET_DATA, "/a/b");
   ck_assert(
       sim_operator_deny(lab.ensemble, "/a", LK_PERM_CREATE | LK_PERM_DELETE));
   ck_assert(sim_operator_deny(lab.ensemble, "/a/b", LK_PERM_READ));
   sim_lab_run(&lab, 10);
-  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a/c", 0), LK_ERR_NO_AUTH);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a/c", LK_PERSISTENT),
+                   LK_ERR_NO_AUTH);
   ck_assert_int_eq(sim_raw_client_do_delete(&p, "/a/b"), LK_ERR_NO_AUTH);
-  ck_assert_int_eq(
-      sim_raw_client_do_read(&p, LK_OPCODE_GET_DATA, "/a/b", false),
-      LK_ERR_NO_AUTH);
-  ck_assert_int_eq(sim_raw_client_do_read(&p, LK_OPCODE_EXISTS, "/a/b", true),
-                   0);
+  ck_assert_int_eq(sim_raw_client_do_read(&p, LK_OPCODE_GET_DATA, "/a/b"),
+                   LK_ERR_NO_AUTH);
+  ck_assert_int_eq(sim_raw_client_do_watch(&p, LK_OPCODE_EXISTS, "/a/b"), 0);
   /* The watch of a client that may not read the node is removed without an
    * event. */
   ck_assert(sim_operator_delete(lab.ensemble, "/a/b"));
   sim_lab_run(&lab, 10);
-  ck_assert(!sim_raw_client_has(&q));
+  ck_assert(!sim_raw_client_has_bytes(&q));
   ck_assert_uint_eq(sim_ensemble_watches(lab.ensemble), 0);
   teardown();
 }
 END_TEST
 
-static int add_identity(sim_raw_client *client, const char *text)
+static int authenticate(sim_raw_client *client, const char *text)
 {
   struct lk_auth_request r = {0, lk_text("digest"), lk_text(text)};
 
@@ -56,30 +55,31 @@ static int set_acl(sim_raw_client *client, const char *path, lk_acl entry)
 
 START_TEST(access_needs_an_added_identity)
 {
+  /* The digest of "bob:secret". */
   const lk_acl bob = {LK_PERM_ALL, lk_text("digest"),
                       lk_text("bob:fyVmFCwVbTJYrznoSu1koqYEYF0=")};
-  const lk_acl self = {LK_PERM_ALL, lk_text("auth"), lk_text("")};
-  const lk_acl near = {LK_PERM_ALL, lk_text("ip"), lk_text("127.0.0.0/8")};
-  const lk_acl far = {LK_PERM_ALL, lk_text("ip"), lk_text("128.0.0.0/8")};
-  const lk_acl odd = {LK_PERM_ALL, lk_text("nosuch"), lk_text("x")};
+  /* All identities that the client has added. */
+  const lk_acl added = {LK_PERM_ALL, lk_text("auth"), lk_text("")};
+  const lk_acl loopback = {LK_PERM_ALL, lk_text("ip"), lk_text("127.0.0.0/8")};
+  const lk_acl elsewhere = {LK_PERM_ALL, lk_text("ip"), lk_text("128.0.0.0/8")};
+  const lk_acl unknown_scheme = {LK_PERM_ALL, lk_text("nosuch"), lk_text("x")};
 
   setup();
-  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", 0), 0);
-  ck_assert_int_eq(set_acl(&p, "/a", odd), LK_ERR_INVALID_ACL);
-  ck_assert_int_eq(set_acl(&p, "/a", self), LK_ERR_INVALID_ACL);
-  ck_assert_int_eq(set_acl(&p, "/a", near), 0);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", LK_PERSISTENT), 0);
+  ck_assert_int_eq(set_acl(&p, "/a", unknown_scheme), LK_ERR_INVALID_ACL);
+  ck_assert_int_eq(set_acl(&p, "/a", added), LK_ERR_INVALID_ACL);
+  ck_assert_int_eq(set_acl(&p, "/a", loopback), 0);
   ck_assert_int_eq(set_acl(&p, "/a", bob), 0);
-  ck_assert_int_eq(set_acl(&p, "/a", near), LK_ERR_NO_AUTH);
-  ck_assert_int_eq(add_identity(&p, "bob:wrong"), 0);
-  ck_assert_int_eq(sim_raw_client_do_read(&p, LK_OPCODE_GET_DATA, "/a", false),
+  ck_assert_int_eq(set_acl(&p, "/a", loopback), LK_ERR_NO_AUTH);
+  ck_assert_int_eq(authenticate(&p, "bob:wrong"), 0);
+  ck_assert_int_eq(sim_raw_client_do_read(&p, LK_OPCODE_GET_DATA, "/a"),
                    LK_ERR_NO_AUTH);
-  ck_assert_int_eq(add_identity(&p, "bob:secret"), 0);
-  ck_assert_int_eq(sim_raw_client_do_read(&p, LK_OPCODE_GET_DATA, "/a", false),
-                   0);
-  ck_assert_int_eq(set_acl(&p, "/a", self), 0); /* both identities of p */
-  ck_assert_int_eq(add_identity(&q, "bob:wrong"), 0);
-  ck_assert_int_eq(set_acl(&q, "/a", far), 0);
-  ck_assert_int_eq(sim_raw_client_do_read(&q, LK_OPCODE_GET_DATA, "/a", false),
+  ck_assert_int_eq(authenticate(&p, "bob:secret"), 0);
+  ck_assert_int_eq(sim_raw_client_do_read(&p, LK_OPCODE_GET_DATA, "/a"), 0);
+  ck_assert_int_eq(set_acl(&p, "/a", added), 0); /* both identities of p */
+  ck_assert_int_eq(authenticate(&q, "bob:wrong"), 0);
+  ck_assert_int_eq(set_acl(&q, "/a", elsewhere), 0);
+  ck_assert_int_eq(sim_raw_client_do_read(&q, LK_OPCODE_GET_DATA, "/a"),
                    LK_ERR_NO_AUTH);
   teardown();
 }
@@ -87,20 +87,23 @@ END_TEST
 
 START_TEST(throttled_request_is_not_executed)
 {
+  enum { SYSTEM_NODES = 4, CREATES = 50 };
   unsigned throttled = 0;
 
   setup();
   sim_server_throttle(sim_lab_server(&lab, 0), 40);
-  for (int i = 0; i < 50; i++) {
-    int err = sim_raw_client_do_create(&p, "/n-", 2);
+  for (unsigned i = 0; i < CREATES; i++) {
+    int err = sim_raw_client_do_create(&p, "/n-", LK_SEQUENTIAL);
 
     ck_assert(err == 0 || err == LK_ERR_THROTTLED);
-    throttled += err != 0;
+    if (err != 0)
+      throttled++;
   }
+  /* About half of the first 40. */
   ck_assert_uint_gt(throttled, 5);
   ck_assert_uint_lt(throttled, 35);
   ck_assert_uint_eq(sim_ensemble_committed_tree(lab.ensemble)->count,
-                    4 + 50 - throttled);
+                    SYSTEM_NODES + CREATES - throttled);
   teardown();
 }
 END_TEST
@@ -116,9 +119,10 @@ START_TEST(invalid_request_is_refused)
   sim_raw_client_send_as(&p, LK_XID_AUTH, LK_OPCODE_AUTH, &r);
   expect_reply(&p, LK_XID_AUTH, LK_ERR_AUTH_FAILED);
   ck_assert_ptr_null(p.conn);
-  /* A body that is too short, and an unknown opcode. */
+  /* A getData (opcode 4) with xid 7 and without a body. */
   sim_conn_input(q.conn, "\0\0\0\x08\0\0\0\x07\0\0\0\x04", 12);
   expect_reply(&q, 7, LK_ERR_MARSHALLING);
+  /* The unknown opcode 0x4d with xid 8. */
   sim_conn_input(q.conn, "\0\0\0\x08\0\0\0\x08\0\0\0\x4d", 12);
   ck_assert_int_eq(expect_reply(&q, 8, LK_ERR_UNIMPLEMENTED).zxid, -1);
   ck_assert_ptr_null(q.conn);
@@ -126,22 +130,23 @@ START_TEST(invalid_request_is_refused)
 }
 END_TEST
 
-START_TEST(frame_may_arrive_in_any_pieces)
+START_TEST(frames_may_arrive_in_any_two_pieces)
 {
-  struct lk_path_watch_request r = {lk_text("/"), false};
-  struct lk_request_header h = {1, LK_OPCODE_EXISTS};
+  struct lk_path_watch_request r = {.path = lk_text("/"), .watch = false};
+  struct lk_request_header h = {.type = LK_OPCODE_EXISTS};
   lk_buf out = wire_buf();
 
   setup();
-  for (int i = 0; i < 2; i++) {
+  for (int32_t xid = 1; xid <= 2; xid++) {
     size_t mark = wire_begin(&out);
 
-    h.xid = i + 1;
+    h.xid = xid;
     wire_record(&out, &lk__request_header_record, &h);
     wire_record(&out, &lk__path_watch_request_record, &r);
     wire_end(&out, mark);
   }
   for (size_t cut = 0; cut <= lk__buf_len(&out); cut++) {
+    /* A copy in memory of its own shows reads behind its end. */
     unsigned char *copy = malloc(lk__buf_len(&out) + 1);
 
     memcpy(copy, lk__buf_bytes(&out), lk__buf_len(&out));
@@ -150,7 +155,7 @@ START_TEST(frame_may_arrive_in_any_pieces)
     free(copy);
     expect_reply(&p, 1, 0);
     expect_reply(&p, 2, 0);
-    ck_assert(!sim_raw_client_has(&p));
+    ck_assert(!sim_raw_client_has_bytes(&p));
   }
   lk__buf_free(&out);
   teardown();
@@ -159,4 +164,4 @@ END_TEST
 
 SUITE("access", operator_can_deny_permissions, access_needs_an_added_identity,
       throttled_request_is_not_executed, invalid_request_is_refused,
-      frame_may_arrive_in_any_pieces)
+      frames_may_arrive_in_any_two_pieces)

@@ -15,15 +15,16 @@ START_TEST(read_sees_the_write_before_it)
   for (unsigned i = 0; i < 3; i++) {
     connect(&p, i);
     for (int k = 0; k < 50; k++) {
-      sim_raw_client_create(&p, "/n-", 2);
-      sim_raw_client_read(&p, LK_OPCODE_GET_CHILDREN2, "/", false);
+      sim_raw_client_create(&p, "/n-", LK_SEQUENTIAL);
+      sim_raw_client_read(&p, LK_OPCODE_GET_CHILDREN2, "/");
     }
     for (int k = 0; k < 50; k++) {
       int64_t zxid = sim_raw_client_next(&p).zxid;
       sim_reply r = sim_raw_client_next(&p);
 
       ck_assert_int_ge(r.zxid, zxid);
-      ck_assert_int_eq(lk__reader_int(&r.body), (int)(i * 50) + k + 2);
+      /* The number of children, with /zookeeper. */
+      ck_assert_int_eq(lk__reader_int(&r.body), (int)(i * 50) + 1 + k + 1);
     }
   }
   teardown();
@@ -36,7 +37,7 @@ START_TEST(lagging_follower_is_stale_until_sync)
   connect(&p, near);
   connect(&q, far);
   sim_link_slow(lab.ensemble, leader, far, 50 * SIM_MS);
-  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", 0), 0);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", LK_PERSISTENT), 0);
   ck_assert_int_eq(exists(&q, "/a"), LK_ERR_NO_NODE);
   ck_assert_int_eq(sim_raw_client_do_sync(&q, "/"), 0);
   ck_assert_int_eq(exists(&q, "/a"), 0);
@@ -46,17 +47,19 @@ END_TEST
 
 START_TEST(only_sync_waits_for_a_late_write)
 {
-  for (int synced = 0; synced < 2; synced++) {
-    setup_with(20 * SIM_MS);
+  for (int i = 0; i < 2; i++) {
+    const bool synced = i == 1;
+
+    setup_with_disk_delay(20 * SIM_MS);
     connect(&p, near);
-    sim_raw_client_create(&p, "/late", 0);
+    sim_raw_client_create(&p, "/late", LK_PERSISTENT);
     sim_lab_run(&lab, 2); /* it is proposed, and not logged yet */
     sim_raw_client_hang_up(&p);
     copy_session(&q, &p);
     connect(&q, far);
-    if (synced != 0)
+    if (synced)
       ck_assert_int_eq(sim_raw_client_do_sync(&q, "/"), 0);
-    ck_assert_int_eq(exists(&q, "/late"), synced != 0 ? 0 : LK_ERR_NO_NODE);
+    ck_assert_int_eq(exists(&q, "/late"), synced ? 0 : LK_ERR_NO_NODE);
     teardown();
   }
 }
@@ -67,7 +70,7 @@ START_TEST(write_after_session_moved_is_refused)
   setup();
   connect(&p, near);
   sim_link_slow(lab.ensemble, near, leader, 50 * SIM_MS);
-  sim_raw_client_create(&p, "/late", 0);
+  sim_raw_client_create(&p, "/late", LK_PERSISTENT);
   sim_raw_client_hang_up(&p);
   copy_session(&q, &p);
   connect(&q, far);
@@ -79,10 +82,10 @@ END_TEST
 
 START_TEST(sync_at_the_leader_does_not_wait_for_proposals)
 {
-  setup_with(20 * SIM_MS);
+  setup_with_disk_delay(20 * SIM_MS);
   connect(&p, near);
   connect(&q, leader);
-  sim_raw_client_create(&p, "/late", 0);
+  sim_raw_client_create(&p, "/late", LK_PERSISTENT);
   sim_lab_run(&lab, 2);
   ck_assert_int_eq(sim_raw_client_do_sync(&q, "/"), 0);
   ck_assert_int_eq(exists(&q, "/late"), LK_ERR_NO_NODE);
@@ -103,20 +106,20 @@ START_TEST(deposed_leader_answers_all_but_writes)
 {
   setup();
   connect(&p, leader);
-  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", 0), 0);
-  cut(leader, true);
-  sim_lab_run(&lab, 3 * TICK);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", LK_PERSISTENT), 0);
+  cut_off(leader);
+  sim_lab_run(&lab, 3 * TICK_MS);
   ck_assert_int_eq(exists(&p, "/a"), 0);
   ck_assert_int_eq(sim_raw_client_do_sync(&p, "/a"), 0);
   sim_raw_client_hang_up(&p);
   connect(&p, leader); /* the leader resumes a session without a quorum */
-  sim_raw_client_create(&p, "/b", 0);
+  sim_raw_client_create(&p, "/b", LK_PERSISTENT);
   expect_closed(&p);
-  ck_assert(!sim_raw_client_has(&p));
-  int next = sim_lab_wait_leader(&lab, (int)leader);
+  ck_assert(!sim_raw_client_has_bytes(&p));
+  int next = sim_lab_wait_other_leader(&lab, leader);
 
   ck_assert_int_ge(next, 0);
-  cut(leader, false);
+  restore_links(leader);
   ck_assert(sim_lab_wait_serving(&lab));
   connect(&p, leader);
   ck_assert_int_eq(exists(&p, "/a"), 0);
@@ -129,25 +132,26 @@ START_TEST(deposed_leader_may_refuse_a_living_session)
 {
   setup();
   connect(&p, leader);
-  cut(leader, true);
-  sim_lab_run(&lab, T + TICK);
-  ck_assert(!sim_raw_client_connect(&p, leader, T, 0));
+  cut_off(leader);
+  sim_lab_run(&lab, TIMEOUT_MS + TICK_MS);
+  ck_assert(!sim_raw_client_connect(&p, leader, TIMEOUT_MS, NO_ZXID_SEEN));
   ck_assert_int_eq(p.timeout_ms, 0); /* the session was refused */
   ck_assert(sim_ensemble_session_is_alive(lab.ensemble, p.session));
   ck_assert(sim_raw_client_connect(
-      &p, (unsigned)sim_lab_wait_leader(&lab, (int)leader), T, 0));
+      &p, (unsigned)sim_lab_wait_other_leader(&lab, leader), TIMEOUT_MS,
+      NO_ZXID_SEEN));
   teardown();
 }
 END_TEST
 
 START_TEST(crash_loses_unlogged_proposals)
 {
-  setup_with(20 * SIM_MS);
+  setup_with_disk_delay(20 * SIM_MS);
   connect(&p, near);
-  sim_raw_client_create(&p, "/a", 0);
+  sim_raw_client_create(&p, "/a", LK_PERSISTENT);
   sim_lab_run(&lab, 30);
   ck_assert_int_eq(sim_raw_client_next(&p).err, 0);
-  sim_raw_client_create(&p, "/b", 0);
+  sim_raw_client_create(&p, "/b", LK_PERSISTENT);
   sim_lab_run(&lab, 10);
   for (unsigned i = 0; i < 3; i++)
     sim_server_crash(sim_lab_server(&lab, i));
@@ -167,20 +171,20 @@ START_TEST(answered_write_survives_the_leader)
   setup();
   connect(&p, near);
   for (int i = 0; i < 20; i++)
-    ck_assert_int_eq(sim_raw_client_do_create(&p, "/n-", 2), 0);
+    ck_assert_int_eq(sim_raw_client_do_create(&p, "/n-", LK_SEQUENTIAL), 0);
   size_t commits = reported.commits;
 
   sim_server_crash(sim_lab_server(&lab, leader));
   expect_closed(&p);
-  int next = sim_lab_wait_leader(&lab, (int)leader);
+  int next = sim_lab_wait_other_leader(&lab, leader);
 
   ck_assert_int_ge(next, 0);
   ck_assert_uint_ge(reported.commits, commits);
   connect(&p, (unsigned)next);
   ck_assert_int_eq(exists(&p, "/n-0000000019"), 0);
-  ck_assert_int_eq(reported.zxid >> 32, 1);
-  ck_assert_int_eq(sim_raw_client_do_create(&p, "/n-", 2), 0);
-  ck_assert_int_eq(reported.zxid, (INT64_C(2) << 32) + 1);
+  ck_assert_int_eq(reported.zxid >> 32, 1); /* the epoch */
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/n-", LK_SEQUENTIAL), 0);
+  ck_assert_int_eq(reported.zxid, (INT64_C(2) << 32) + 1); /* of epoch 2 */
   sim_server_start(sim_lab_server(&lab, leader));
   ck_assert(sim_lab_wait_serving(&lab));
   connect(&p, leader);
@@ -195,9 +199,9 @@ START_TEST(new_leader_restarts_session_timeouts)
   connect(&p, near);
   sim_lab_run(&lab, 3000);
   sim_server_crash(sim_lab_server(&lab, leader));
-  sim_lab_run(&lab, T - 500);
+  sim_lab_run(&lab, TIMEOUT_MS - 500);
   ck_assert(sim_ensemble_session_is_alive(lab.ensemble, p.session));
-  sim_lab_run(&lab, 500 + TICK);
+  sim_lab_run(&lab, 500 + TICK_MS);
   ck_assert(!sim_ensemble_session_is_alive(lab.ensemble, p.session));
   teardown();
 }
@@ -226,14 +230,21 @@ START_TEST(looking_server_closes_connections)
   setup();
   sim_server_crash(sim_lab_server(&lab, near));
   sim_server_crash(sim_lab_server(&lab, far));
-  ck_assert(sim_lab_server(&lab, near) != NULL);
+  sim_lab_run(&lab, 10 * TICK_MS);
+  ck_assert_int_eq(sim_ensemble_leader(lab.ensemble), -1); /* none */
+  ck_assert(!sim_operator_create(lab.ensemble, "/a", ""));
+  ck_assert(!sim_raw_client_connect(&p, leader, TIMEOUT_MS, NO_ZXID_SEEN));
+  ck_assert(!sim_raw_client_has_bytes(&p));
+  teardown();
+}
+END_TEST
+
+START_TEST(crashed_server_refuses_connections)
+{
+  setup();
+  sim_server_crash(sim_lab_server(&lab, near));
   sim_raw_client_open(&p, near);
   ck_assert_ptr_null(p.conn);
-  sim_lab_run(&lab, 10 * TICK);
-  ck_assert_int_eq(sim_ensemble_leader(lab.ensemble), -1);
-  ck_assert(!sim_operator_create(lab.ensemble, "/a", "", 0, false));
-  ck_assert(!sim_raw_client_connect(&p, leader, T, 0));
-  ck_assert(!sim_raw_client_has(&p));
   teardown();
 }
 END_TEST
@@ -243,16 +254,16 @@ START_TEST(continued_server_keeps_its_state)
   setup();
   connect(&p, near);
   sim_server_stop(sim_lab_server(&lab, near));
-  sim_raw_client_create(&p, "/a", 0);
+  sim_raw_client_create(&p, "/a", LK_PERSISTENT);
   sim_lab_run(&lab, 1000);
-  ck_assert(!sim_raw_client_has(&p));
+  ck_assert(!sim_raw_client_has_bytes(&p));
   sim_server_continue(sim_lab_server(&lab, near));
   ck_assert_int_eq(sim_raw_client_next(&p).err, 0);
   /* A leader that is stopped for long is a follower afterwards. */
   sim_server_stop(sim_lab_server(&lab, leader));
-  sim_lab_run(&lab, 7 * TICK);
+  sim_lab_run(&lab, 7 * TICK_MS);
   sim_server_continue(sim_lab_server(&lab, leader));
-  ck_assert_int_ge(sim_lab_wait_leader(&lab, (int)leader), 0);
+  ck_assert_int_ge(sim_lab_wait_other_leader(&lab, leader), 0);
   ck_assert(sim_lab_wait_serving(&lab));
   connect(&p, leader);
   ck_assert_int_eq(exists(&p, "/a"), 0);
@@ -260,7 +271,8 @@ START_TEST(continued_server_keeps_its_state)
 }
 END_TEST
 
-/* ---- matching ----------------------------------------------------------- */
+/* ---- matching replies to requests
+ * ----------------------------------------------------------- */
 
 START_TEST(reused_xid_gets_the_reply_of_an_older_request)
 {
@@ -268,7 +280,7 @@ START_TEST(reused_xid_gets_the_reply_of_an_older_request)
                                 .data = lk_text(""),
                                 .acl = lk__vec_of(lk_acl_open.entries, 1)};
 
-  setup_with(20 * SIM_MS);
+  setup_with_disk_delay(20 * SIM_MS);
   connect(&p, near);
   copy_session(&q, &p);
   sim_raw_client_send_as(&p, 1, LK_OPCODE_CREATE, &r);
@@ -298,5 +310,6 @@ SUITE("ensemble", read_sees_the_write_before_it,
       crash_loses_unlogged_proposals, answered_write_survives_the_leader,
       new_leader_restarts_session_timeouts,
       leader_serves_when_a_quorum_has_accepted_it,
-      looking_server_closes_connections, continued_server_keeps_its_state,
+      looking_server_closes_connections, crashed_server_refuses_connections,
+      continued_server_keeps_its_state,
       reused_xid_gets_the_reply_of_an_older_request)

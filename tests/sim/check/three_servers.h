@@ -2,6 +2,8 @@
 #ifndef LK_SIM_CHECK_THREE_SERVERS_H
 #define LK_SIM_CHECK_THREE_SERVERS_H
 
+#include <latchkey/client.h>
+
 #include "sim/model/raw_client.h"
 #include "support/suite.h"
 
@@ -9,17 +11,18 @@
  * @file Three servers of the model, with two raw clients.
  */
 
-enum { TICK = 1000, T = 4000 };
+enum { TICK_MS = 1000, TIMEOUT_MS = 4000, NO_ZXID_SEEN = 0 };
 
 static sim_lab lab;
 static sim_raw_client p, q;
-static unsigned leader, near, far; /* near and far: the two followers */
+static unsigned leader, near, far; /* `near` and `far` are the followers */
 
+/* What the hooks of the ensemble have reported. */
 static struct {
-  int64_t ended; /* the session that ended last */
-  bool expired;
+  int64_t ended; /* the session that ended last; 0: none yet */
+  bool expired;  /* that session expired; it was not closed */
   size_t commits;
-  int64_t zxid;
+  int64_t zxid; /* of the last commit */
 } reported;
 
 static inline void on_committed(const sim_commit *c, const sim_tree *tree,
@@ -39,15 +42,17 @@ static inline void on_ended(int64_t session, bool expired, void *arg)
   reported.expired = expired;
 }
 
-static inline void setup_with(int64_t disk_us)
+static inline void setup_with_disk_delay(int64_t disk_us)
 {
-  const sim_ensemble_config config = {.tick_ms = TICK,
+  const sim_ensemble_config config = {.tick_ms = TICK_MS,
                                       .disk_delay_us = {disk_us, disk_us}};
   const sim_ensemble_hooks hooks = {.committed = on_committed,
                                     .session_ended = on_ended};
 
   memset(&reported, 0, sizeof reported);
-  sim_lab_init(&lab, &config, 7, &hooks);
+  const uint64_t seed = 7;
+
+  sim_lab_init(&lab, &config, seed, &hooks);
   leader = (unsigned)sim_ensemble_leader(lab.ensemble);
   near = (leader + 1) % 3;
   far = (leader + 2) % 3;
@@ -57,7 +62,7 @@ static inline void setup_with(int64_t disk_us)
 
 static inline void setup(void)
 {
-  setup_with(300);
+  setup_with_disk_delay(300);
 }
 
 static inline void teardown(void)
@@ -69,7 +74,7 @@ static inline void teardown(void)
 
 static inline void connect(sim_raw_client *client, unsigned server)
 {
-  ck_assert(sim_raw_client_connect(client, server, T, 0));
+  ck_assert(sim_raw_client_connect(client, server, TIMEOUT_MS, NO_ZXID_SEEN));
 }
 
 /* Lets `by` resume the session of `from`. */
@@ -81,7 +86,7 @@ static inline void copy_session(sim_raw_client *by, const sim_raw_client *from)
 
 static inline int exists(sim_raw_client *client, const char *path)
 {
-  return sim_raw_client_do_read(client, LK_OPCODE_EXISTS, path, false);
+  return sim_raw_client_do_read(client, LK_OPCODE_EXISTS, path);
 }
 
 static inline void expect_closed(sim_raw_client *client)
@@ -90,10 +95,17 @@ static inline void expect_closed(sim_raw_client *client)
   ck_assert_ptr_null(client->conn);
 }
 
-static inline void cut(unsigned server, bool yes)
+/* Cuts the links to both other servers. */
+static inline void cut_off(unsigned server)
 {
-  sim_link_cut(lab.ensemble, server, (server + 1) % 3, yes);
-  sim_link_cut(lab.ensemble, server, (server + 2) % 3, yes);
+  sim_link_cut(lab.ensemble, server, (server + 1) % 3);
+  sim_link_cut(lab.ensemble, server, (server + 2) % 3);
+}
+
+static inline void restore_links(unsigned server)
+{
+  sim_link_restore(lab.ensemble, server, (server + 1) % 3);
+  sim_link_restore(lab.ensemble, server, (server + 2) % 3);
 }
 
 /* Pings every 100 ms for this time; false: the server closed the connection. */

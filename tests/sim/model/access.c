@@ -45,10 +45,10 @@ static lk_bytes copy_bytes(lk_bytes b, lk_arena *memory)
 
 const sim_ids *sim_ids_new(lk_arena *memory)
 {
-  static lk_acl local[] = {{0, {"ip", 2}, {"127.0.0.1", 9}}};
+  static lk_acl loopback[] = {{0, {"ip", 2}, {"127.0.0.1", 9}}};
   sim_ids *ids = lk__arena_take(memory, 1, sizeof *ids);
 
-  *ids = (sim_ids){1, local};
+  *ids = (sim_ids){.count = 1, .entries = loopback};
   return ids;
 }
 
@@ -104,17 +104,19 @@ lk_bytes sim_id_without_digest(const lk_acl *id)
   return lk_bytes_of(id->id.at, user_name_len(id->id));
 }
 
-/* ---- lists -------------------------------------------------------------- */
+/* ---- access lists
+ * -------------------------------------------------------------- */
 
 /* Reads an address or a pattern of the ip scheme: "10.0.0.1" or
- * "10.0.0.0/8". */
-static bool read_address(lk_bytes text, uint32_t *address, unsigned *bits)
+ * "10.0.0.0/8". `prefix_bits`: 32 for an address. */
+static bool read_address(lk_bytes text, uint32_t *address,
+                         unsigned *prefix_bits)
 {
   char copy[32];
   unsigned part[4];
   int used = 0;
 
-  *bits = 32;
+  *prefix_bits = 32;
   if (text.len >= sizeof copy)
     return false;
   memcpy(copy, text.at, text.len);
@@ -129,17 +131,18 @@ static bool read_address(lk_bytes text, uint32_t *address, unsigned *bits)
     *address = *address << 8 | part[i];
   }
   if (copy[used] == '/')
-    return sscanf(copy + used, "/%2u%n", bits, &used) == 1 && *bits <= 32;
+    return sscanf(copy + used, "/%2u", prefix_bits) == 1 && *prefix_bits <= 32;
   return copy[used] == '\0';
 }
 
 static bool address_matches(lk_bytes client, lk_bytes pattern)
 {
   uint32_t a, b;
-  unsigned bits, ignored;
+  unsigned bits, all_bits;
 
-  if (!read_address(client, &a, &ignored) || !read_address(pattern, &b, &bits))
+  if (!read_address(client, &a, &all_bits) || !read_address(pattern, &b, &bits))
     return false;
+  /* The first `bits` bits are equal. */
   return bits == 0 || (a ^ b) >> (32 - bits) == 0;
 }
 
@@ -194,11 +197,23 @@ static bool add_auth_ids(sim_access *a, int32_t perms, const sim_ids *ids,
   return found;
 }
 
+/* Whether an earlier entry is equal to entry `i`. */
+static bool entry_repeats(const lk_acl *entries, size_t i)
+{
+  for (size_t k = 0; k < i; k++) {
+    if (entries[k].perms == entries[i].perms &&
+        ids_equal(&entries[k], &entries[i]))
+      return true;
+  }
+  return false;
+}
+
 const sim_access *sim_access_make(lk_vec entries, const sim_ids *ids,
                                   lk_arena *memory)
 {
   const lk_acl *e = entries.items;
-  size_t most = entries.count * (ids == NULL ? 1 : 1 + ids->count);
+  /* Each entry may be "auth", which stands for all identities. */
+  size_t entries_max = entries.count * (ids == NULL ? 1 : 1 + ids->count);
 
   if (entries.count == 0)
     return NULL;
@@ -206,13 +221,9 @@ const sim_access *sim_access_make(lk_vec entries, const sim_ids *ids,
     return &sim_access_open;
   sim_access *a = lk__arena_take(memory, 1, sizeof *a);
 
-  a->entries = lk__arena_take(memory, most, sizeof *a->entries);
+  a->entries = lk__arena_take(memory, entries_max, sizeof *a->entries);
   for (size_t i = 0; i < entries.count; i++) {
-    bool twice = false;
-
-    for (size_t k = 0; k < i; k++)
-      twice = twice || (e[k].perms == e[i].perms && ids_equal(&e[k], &e[i]));
-    if (twice)
+    if (entry_repeats(e, i))
       continue;
     if (!acl_is_valid(&e[i]))
       return NULL;

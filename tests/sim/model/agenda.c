@@ -6,14 +6,14 @@
 #include <stddef.h>
 
 /* The key of a job in the heap has its time in the upper bits, and the order of
- * scheduling in the lower ones. This is enough for runs of 100 days, and for a
- * million jobs at one time. */
+ * scheduling in the lower ones. The time is enough for runs of 100 days, the
+ * order for a million jobs at one time. */
 enum { ORDER_BITS = 20 };
 #define TIME_MAX_US (INT64_MAX >> ORDER_BITS)
 
 void sim_schedule_at(sim_agenda *a, sim_job *job, int64_t at_us)
 {
-  uint64_t order = a->count++ & ((UINT64_C(1) << ORDER_BITS) - 1);
+  uint64_t order = a->scheduled++ & ((UINT64_C(1) << ORDER_BITS) - 1);
 
   if (at_us < a->now_us)
     at_us = a->now_us;

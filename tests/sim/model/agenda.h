@@ -14,8 +14,8 @@
  */
 typedef struct sim_agenda {
   int64_t now_us;
-  uint64_t count; /**< jobs scheduled so far */
-  uint64_t done;  /**< jobs run so far */
+  uint64_t scheduled; /**< number of jobs scheduled so far */
+  uint64_t done;      /**< number of jobs run so far */
   lk_heap jobs;
 } sim_agenda;
 
@@ -33,7 +33,7 @@ void sim_schedule_in(sim_agenda *a, sim_job *job, int64_t in_us);
 void sim_unschedule(sim_agenda *a, sim_job *job);
 /** The time of the next job, or INT64_MAX. */
 int64_t sim_next_us(const sim_agenda *a);
-/** Advance to the next job and run it. false: there is none. */
+/** Advance to the time of the next job and run it. false: there is none. */
 bool sim_step(sim_agenda *a);
 
 #endif

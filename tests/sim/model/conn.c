@@ -12,7 +12,13 @@
  * requests that are answered at once.
  */
 
-enum { FRAME_LEN_MAX = 0xfffff, IDLE_CHECK_MS = 10000 };
+enum {
+  FRAME_LEN_MAX = 0xfffff,
+  LENGTH_FIELD = 4,
+  CONNECT_REPLY_LEN = 36, /* without the read-only byte */
+  IDLE_CHECK_MS = 10000,
+  NO_SESSION_TIMEOUT_MS = 10000 /* of a connection without a session */
+};
 
 /* ---- setup and end ------------------------------------------------------ */
 
@@ -73,12 +79,12 @@ void sim_conn_close(sim_conn *c)
 void sim_conn_hang_up(sim_conn *c)
 {
   sim_conn_hooks hooks = c->hooks;
-  bool client_knows = c->gone || c->closed;
+  bool client_hung_up = c->gone;
 
   if (c->closed)
     return;
-  conn_detach(c);
-  if (!client_knows)
+  conn_detach(c); /* may free `c` */
+  if (!client_hung_up)
     hooks.closed(hooks.arg);
 }
 
@@ -115,7 +121,8 @@ void sim_conns_close_idle(sim_server *s)
 
   for (lk_link *l = s->conns.next; l != &s->conns; l = next) {
     sim_conn *c = LK_OWNER(l, sim_conn, link);
-    int32_t timeout_ms = c->session != 0 ? c->timeout_ms : IDLE_CHECK_MS;
+    int32_t timeout_ms =
+        c->session != 0 ? c->timeout_ms : NO_SESSION_TIMEOUT_MS;
 
     next = l->next;
     if (now - c->last_traffic_us < timeout_ms * SIM_MS)
@@ -139,9 +146,12 @@ static void make_password(int64_t session, unsigned char out[16])
   memcpy(out, halves, sizeof halves);
 }
 
-void sim_conn_send_connect_reply(sim_conn *c, bool valid)
+/* Sends the connect reply. `valid` false: the session is refused, and the
+ * connection closed. */
+static void send_connect_reply(sim_conn *c, bool valid)
 {
-  unsigned char frame[41], password[16] = {0};
+  unsigned char frame[LENGTH_FIELD + CONNECT_REPLY_LEN + 1], password[16] = {0};
+  int32_t len = CONNECT_REPLY_LEN + (c->read_only_byte ? 1 : 0);
   lk_writer w;
 
   SIM_TRACE(trace_of(c), c->server->name,
@@ -151,13 +161,13 @@ void sim_conn_send_connect_reply(sim_conn *c, bool valid)
   if (valid)
     make_password(c->session, password);
   lk__writer_init(&w, frame, sizeof frame);
-  lk__writer_int(&w, c->read_only_byte ? 37 : 36);
-  lk__writer_int(&w, 0);
+  lk__writer_int(&w, len);
+  lk__writer_int(&w, 0); /* the protocol version */
   lk__writer_int(&w, valid ? c->timeout_ms : 0);
   lk__writer_long(&w, valid ? c->session : 0);
   lk__writer_bytes(&w, lk_bytes_of(password, sizeof password));
   lk__writer_bool(&w, c->server->read_only);
-  sim_conn_send(c, frame, c->read_only_byte ? 41 : 40);
+  sim_conn_send(c, frame, LENGTH_FIELD + (size_t)len);
   c->awaits_session = false;
   if (valid && c->server->close_early == 0)
     sim_conn_read_buffered(c);
@@ -165,13 +175,32 @@ void sim_conn_send_connect_reply(sim_conn *c, bool valid)
     sim_conn_hang_up(c);
 }
 
+void sim_conn_accept_session(sim_conn *c)
+{
+  send_connect_reply(c, true);
+}
+
+void sim_conn_refuse_session(sim_conn *c)
+{
+  send_connect_reply(c, false);
+}
+
+void sim_conns_renew_session_ids(sim_server *s)
+{
+  if (s->last_session < s->ensemble->agenda->now_us)
+    s->last_session = s->ensemble->agenda->now_us;
+}
+
 int64_t sim_conn_new_session(sim_server *s)
 {
   uint64_t id = (uint64_t)++s->last_session & (UINT64_C(~0) >> 8);
+  uint64_t highest_byte = s->index + 1;
 
   /* Servers with an odd index create ids with the highest bit set, so that
    * negative session ids are tested, too. */
-  return (int64_t)((uint64_t)(s->index + 1 + s->index % 2 * 128) << 56 | id);
+  if (s->index % 2 == 1)
+    highest_byte |= 0x80;
+  return (int64_t)(highest_byte << 56 | id);
 }
 
 static void create_session(sim_conn *c)
@@ -201,12 +230,14 @@ static void resume_session(sim_conn *c, int64_t id, lk_bytes password)
   make_password(id, expected);
   if (password.len != sizeof expected ||
       memcmp(password.at, expected, sizeof expected) != 0) {
-    sim_conn_send_connect_reply(c, false);
+    sim_conn_refuse_session(c);
     return;
   }
   if (s->role == SIM_LEADING) {
-    sim_conn_send_connect_reply(
-        c, sim_tracker_resume(s, id, c->timeout_ms, s->index));
+    if (sim_tracker_resume(s, id, c->timeout_ms, s->index))
+      sim_conn_accept_session(c);
+    else
+      sim_conn_refuse_session(c);
     return;
   }
   sim_message m = {
@@ -215,9 +246,15 @@ static void resume_session(sim_conn *c, int64_t id, lk_bytes password)
   sim_send(s, s->leader, &m);
 }
 
+static int32_t timeout_within_bounds(const sim_server *s, int32_t requested_ms)
+{
+  if (requested_ms < s->min_timeout_ms)
+    return s->min_timeout_ms;
+  return requested_ms > s->max_timeout_ms ? s->max_timeout_ms : requested_ms;
+}
+
 static void read_connect_request(sim_conn *c, lk_reader *in)
 {
-  const int32_t *bounds = c->server->bounds_ms;
   struct lk_connect_request r;
 
   if (lk__record_decode(&lk__connect_request_record, &r, in, NULL) != 0) {
@@ -236,11 +273,7 @@ static void read_connect_request(sim_conn *c, lk_reader *in)
     sim_conn_hang_up(c);
     return;
   }
-  c->timeout_ms = r.timeout_ms;
-  if (c->timeout_ms < bounds[0])
-    c->timeout_ms = bounds[0];
-  if (c->timeout_ms > bounds[1])
-    c->timeout_ms = bounds[1];
+  c->timeout_ms = timeout_within_bounds(c->server, r.timeout_ms);
   c->awaits_session = true;
   if (c->server->read_only)
     sim_read_only_connect(c, accepts_read_only, r.session_id);
@@ -252,6 +285,9 @@ static void read_connect_request(sim_conn *c, lk_reader *in)
 
 /* ---- frames ------------------------------------------------------------- */
 
+/* The zxid in the reply to an auth request. */
+enum { AUTH_REPLY_ZXID = 0 };
+
 static void read_auth_frame(sim_conn *c, int32_t xid, lk_reader *in)
 {
   struct lk_auth_request r;
@@ -259,11 +295,13 @@ static void read_auth_frame(sim_conn *c, int32_t xid, lk_reader *in)
 
   if (lk__record_decode(&lk__auth_request_record, &r, in, NULL) == 0)
     ids = sim_ids_add(c->ids, r.scheme, r.auth, &c->server->ensemble->arena);
-  sim_serve_error(c, xid, 0, ids == NULL ? LK_ERR_AUTH_FAILED : 0);
-  if (ids == NULL)
+  if (ids == NULL) {
+    sim_serve_without_body(c, xid, AUTH_REPLY_ZXID, LK_ERR_AUTH_FAILED);
     sim_conn_hang_up(c);
-  else
-    c->ids = ids;
+    return;
+  }
+  sim_serve_without_body(c, xid, AUTH_REPLY_ZXID, 0);
+  c->ids = ids;
 }
 
 static void read_frame(sim_conn *c, lk_reader *in)
@@ -282,12 +320,13 @@ static void read_frame(sim_conn *c, lk_reader *in)
     sim_pipeline_receive(c, h.xid, h.type, in);
 }
 
-/* The value of the length field at `b`; -1: there are fewer than four bytes. */
+/* The value of the length field at `b`; -1: it is incomplete. */
 static int64_t frame_len(const unsigned char *b, size_t len)
 {
-  return len < 4 ? -1
-                 : (int64_t)((uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
-                             (uint32_t)b[2] << 8 | b[3]);
+  if (len < LENGTH_FIELD)
+    return -1;
+  return (int64_t)((uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
+                   (uint32_t)b[2] << 8 | b[3]);
 }
 
 /* Handles complete frames, until the connection has to wait for its session or
@@ -301,6 +340,7 @@ static size_t read_frames(sim_conn *c, const unsigned char *bytes, size_t len)
 
     if (size < 0)
       break;
+    /* The probe "isro" has no length field. */
     if (!c->handshake_read && memcmp(bytes + done, "isro", 4) == 0) {
       sim_answer_isro(c);
       break;
@@ -309,12 +349,12 @@ static size_t read_frames(sim_conn *c, const unsigned char *bytes, size_t len)
       sim_conn_hang_up(c);
       break;
     }
-    if (len - done - 4 < (uint64_t)size)
+    if (len - done - LENGTH_FIELD < (uint64_t)size)
       break;
     lk_reader in;
 
-    lk__reader_init(&in, bytes + done + 4, (size_t)size);
-    done += 4 + (size_t)size;
+    lk__reader_init(&in, bytes + done + LENGTH_FIELD, (size_t)size);
+    done += LENGTH_FIELD + (size_t)size;
     read_frame(c, &in);
   }
   return done;
@@ -363,6 +403,7 @@ void sim_conn_input(sim_conn *c, const void *bytes, size_t len)
   if (c->closed || len == 0)
     return;
   c->last_traffic_us = c->server->ensemble->agenda->now_us;
+  /* Without earlier bytes, complete frames need no copy. */
   if (lk__buf_len(&c->in) == 0 && !c->reading) {
     c->reading = true;
     done = read_frames(c, bytes, len);
@@ -374,6 +415,6 @@ void sim_conn_input(sim_conn *c, const void *bytes, size_t len)
   }
   if (done < len)
     lk__buf_append(&c->in, (const unsigned char *)bytes + done, len - done);
-  if (done == 0)
+  if (done == 0) /* the bytes may complete an earlier frame */
     sim_conn_read_buffered(c);
 }

@@ -24,6 +24,10 @@ void sim_enter_looking(sim_server *s, const char *why)
   static const enum sim_task leader_and_follower_tasks[] = {
       SIM_TASK_TICK, SIM_TASK_EXPIRE, SIM_TASK_DELETE_UNUSED, SIM_TASK_SILENCE,
       SIM_TASK_DISK};
+  enum {
+    NTASKS =
+        sizeof leader_and_follower_tasks / sizeof leader_and_follower_tasks[0]
+  };
 
   if (why != NULL)
     SIM_TRACE(s->ensemble->trace, s->name, "%s: looks for a leader", why);
@@ -31,9 +35,7 @@ void sim_enter_looking(sim_server *s, const char *why)
   s->serves = false;
   s->read_only = false;
   s->established = false;
-  for (size_t i = 0; i < sizeof leader_and_follower_tasks /
-                             sizeof leader_and_follower_tasks[0];
-       i++)
+  for (size_t i = 0; i < NTASKS; i++)
     sim_server_cancel(s, leader_and_follower_tasks[i]);
   for (unsigned i = 0; i < s->ensemble->count; i++) {
     s->followers[i] = (sim_follower){0};
@@ -43,8 +45,7 @@ void sim_enter_looking(sim_server *s, const char *why)
   sim_pipeline_drop(&s->pipeline);
   s->outstanding.first = s->outstanding.count = 0;
   s->nsyncs = s->ntouches = 0;
-  s->logged = s->logging =
-      s->count; /* completes the pending disk write at once */
+  sim_log_flush_at_once(s);
   if (!s->runs)
     return;
   schedule_election(s);
@@ -63,7 +64,7 @@ void sim_enter_following(sim_server *s, unsigned leader)
   s->role = SIM_FOLLOWING;
   s->leader = leader;
   s->leader_heard_us = e->agenda->now_us;
-  s->channels[leader] = ++e->channels;
+  s->channels[leader] = ++e->last_channel;
   sim_server_cancel(s, SIM_TASK_ELECT);
   sim_server_schedule(s, SIM_TASK_SILENCE,
                       e->config.sync_limit * sim_tick_us(e));
@@ -89,7 +90,8 @@ static bool is_reachable(const sim_server *a, const sim_server *b)
                     !sim_link_of(a->ensemble, b->index, a->index)->cut);
 }
 
-/* The leader of a quorum among the servers that `s` can reach. */
+/* The leader of a quorum among the servers that `s` can reach; NULL: there is
+ * none. */
 static sim_server *leader_of_quorum(const sim_server *s)
 {
   sim_ensemble *e = s->ensemble;
@@ -101,10 +103,11 @@ static sim_server *leader_of_quorum(const sim_server *s)
     if (l->role != SIM_LEADING || !is_reachable(s, l))
       continue;
     for (unsigned k = 0; k < e->count; k++) {
-      const sim_server *v = &e->servers[k];
+      const sim_server *voter = &e->servers[k];
+      bool follows = voter->role == SIM_FOLLOWING && voter->leader == l->index;
 
-      votes += is_reachable(s, v) &&
-               (v == l || (v->role == SIM_FOLLOWING && v->leader == l->index));
+      if (is_reachable(s, voter) && (voter == l || follows))
+        votes++;
     }
     if (votes >= sim_quorum(e))
       return l;
@@ -153,12 +156,17 @@ static uint32_t votes_for(const sim_server *s, const sim_server *newest)
   return found;
 }
 
-static unsigned count_bits(uint32_t set)
+static bool has_voted(uint32_t votes, unsigned server)
+{
+  return (votes >> server & 1) != 0;
+}
+
+static unsigned count_votes(uint32_t votes)
 {
   unsigned count = 0;
 
-  for (; set != 0; set &= set - 1)
-    count++;
+  for (; votes != 0; votes >>= 1)
+    count += votes & 1;
   return count;
 }
 
@@ -175,18 +183,18 @@ void sim_elect(sim_server *s)
   uint32_t votes = votes_for(s, newest);
   int32_t epoch = 0;
 
-  if (count_bits(votes) < sim_quorum(e)) {
+  if (count_votes(votes) < sim_quorum(e)) {
     schedule_election(s);
     return;
   }
   for (unsigned i = 0; i < e->count; i++) {
-    if ((votes >> i & 1) != 0 && e->servers[i].promised_epoch > epoch)
+    if (has_voted(votes, i) && e->servers[i].promised_epoch > epoch)
       epoch = e->servers[i].promised_epoch;
   }
-  /* A standalone server stays in the same epoch. */
-  epoch += e->count > 1;
+  if (e->count > 1) /* a standalone server stays in the same epoch */
+    epoch++;
   for (unsigned i = 0; i < e->count; i++) {
-    if ((votes >> i & 1) != 0 && &e->servers[i] != newest) {
+    if (has_voted(votes, i) && &e->servers[i] != newest) {
       e->servers[i].promised_epoch = epoch;
       sim_enter_following(&e->servers[i], newest->index);
     }

@@ -9,12 +9,6 @@
 
 /* ---- setup and end ------------------------------------------------------ */
 
-static void set_default(int64_t *value, int64_t default_value)
-{
-  if (*value == 0)
-    *value = default_value;
-}
-
 static void set_default_range(int64_t range[2], int64_t low, int64_t high)
 {
   if (range[0] == 0 && range[1] == 0) {
@@ -28,18 +22,23 @@ config_with_defaults(const sim_ensemble_config *given)
 {
   sim_ensemble_config c = *given;
 
-  c.servers = c.servers == 0 ? 3 : c.servers;
-  c.tick_ms = c.tick_ms == 0 ? 2000 : c.tick_ms;
-  c.sync_limit = c.sync_limit == 0 ? 5 : c.sync_limit;
+  if (c.servers == 0)
+    c.servers = 3;
+  if (c.tick_ms == 0)
+    c.tick_ms = 2000;
+  if (c.sync_limit == 0)
+    c.sync_limit = 5;
   if (c.min_timeout_ms == 0)
     c.min_timeout_ms = 2 * c.tick_ms;
   if (c.max_timeout_ms == 0)
     c.max_timeout_ms = 20 * c.tick_ms;
-  c.sweep_ms = c.sweep_ms == 0 ? 60000 : c.sweep_ms;
+  if (c.sweep_ms == 0)
+    c.sweep_ms = 60000;
   set_default_range(c.peer_delay_us, 100, 1000);
   set_default_range(c.disk_delay_us, 50, 500);
   set_default_range(c.election_us, 20000, 200000);
-  set_default(&c.epoch_ms, INT64_C(1800000000000));
+  if (c.epoch_ms == 0)
+    c.epoch_ms = INT64_C(1800000000000);
   return c;
 }
 
@@ -90,8 +89,8 @@ sim_ensemble *sim_ensemble_new(const sim_ensemble_config *config,
 
 static void free_server(sim_server *s)
 {
-  for (int d = 0; d < SIM_TASKS; d++)
-    sim_server_cancel(s, (enum sim_task)d);
+  for (int task = 0; task < SIM_TASKS; task++)
+    sim_server_cancel(s, (enum sim_task)task);
   sim_unschedule(s->ensemble->agenda, &s->continue_job);
   sim_conns_close_all(s);
   sim_pipeline_free(&s->pipeline);
@@ -160,14 +159,18 @@ static void on_access_set(const sim_node *n, int64_t zxid, void *arg)
 
 static void apply_to_committed_tree(sim_ensemble *e, const sim_txn *x)
 {
-  const sim_txn_hooks changes = {on_created, on_deleted, on_data_set,
-                                 on_access_set, e};
-  sim_commit c = {x->zxid, x->session, x->xid, x->op, x->err};
+  const sim_txn_hooks hooks = {on_created, on_deleted, on_data_set,
+                               on_access_set, e};
+  sim_commit c = {.zxid = x->zxid,
+                  .session = x->session,
+                  .xid = x->xid,
+                  .op = x->op,
+                  .err = x->err};
   bool was_alive = sim_tree_session(&e->committed_tree, x->session) != NULL;
 
   SIM_TRACE(e->trace, "ensemble", "commits %s %s", sim_zxid_text(x->zxid),
             sim_txn_text(x));
-  sim_txn_apply(x, &e->committed_tree, &changes, NULL);
+  sim_txn_apply(x, &e->committed_tree, &hooks, NULL);
   if (x->op == LK_OPCODE_CLOSE_SESSION && was_alive &&
       e->hooks.session_ended != NULL)
     e->hooks.session_ended(x->session, x->expired, e->hooks.arg);
@@ -208,7 +211,8 @@ sim_server *sim_ensemble_server(sim_ensemble *e, unsigned i)
   return &e->servers[i];
 }
 
-static bool is_follower_of(const sim_server *s, unsigned leader)
+/* Whether the server follows this leader and serves clients. */
+static bool is_serving_follower(const sim_server *s, unsigned leader)
 {
   const sim_server *l = &s->ensemble->servers[leader];
 
@@ -216,21 +220,23 @@ static bool is_follower_of(const sim_server *s, unsigned leader)
          s->channels[leader] == l->channels[s->index];
 }
 
-static bool has_quorum(const sim_server *s)
+static bool leads_quorum(const sim_server *s)
 {
-  unsigned count = 1;
+  unsigned count = 1; /* the leader itself */
 
   if (!s->established || s->stopped)
     return false;
-  for (unsigned i = 0; i < s->ensemble->count; i++)
-    count += is_follower_of(&s->ensemble->servers[i], s->index);
+  for (unsigned i = 0; i < s->ensemble->count; i++) {
+    if (is_serving_follower(&s->ensemble->servers[i], s->index))
+      count++;
+  }
   return count >= sim_quorum(s->ensemble);
 }
 
 int sim_ensemble_leader(const sim_ensemble *e)
 {
   for (unsigned i = 0; i < e->count; i++) {
-    if (has_quorum(&e->servers[i]))
+    if (leads_quorum(&e->servers[i]))
       return (int)i;
   }
   return -1;

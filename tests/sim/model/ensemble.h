@@ -163,7 +163,8 @@ void sim_server_continue(sim_server *s);
 bool sim_server_is_stopped(const sim_server *s);
 /** Hold back messages between two servers until the link is restored. After
     sync_limit ticks both consider the other one lost. */
-void sim_link_cut(sim_ensemble *e, unsigned a, unsigned b, bool cut);
+void sim_link_cut(sim_ensemble *e, unsigned a, unsigned b);
+void sim_link_restore(sim_ensemble *e, unsigned a, unsigned b);
 /** Additional delay between two servers, which makes a follower lag. */
 void sim_link_slow(sim_ensemble *e, unsigned a, unsigned b, int64_t extra_us);
 /** Whether no link is cut. */
@@ -179,8 +180,8 @@ void sim_server_throttle(sim_server *s, unsigned count);
 /** The operator's functions return false if there is no leader. If the
     operation itself fails, for example on a missing node, nothing reports
     it. */
-bool sim_operator_create(sim_ensemble *e, const char *path, const char *data,
-                         int32_t flags, bool container);
+/** Create a persistent node. */
+bool sim_operator_create(sim_ensemble *e, const char *path, const char *data);
 bool sim_operator_delete(sim_ensemble *e, const char *path);
 bool sim_operator_set(sim_ensemble *e, const char *path, const char *data);
 /** Take permissions of a node from all clients (1 read, 4 create, 8 delete,

@@ -26,10 +26,12 @@ void sim_leader_start(sim_server *s)
 
 static unsigned count_accepted(const sim_server *s)
 {
-  unsigned count = 1;
+  unsigned count = 1; /* the leader itself */
 
-  for (unsigned i = 0; i < s->ensemble->count; i++)
-    count += s->followers[i].accepted;
+  for (unsigned i = 0; i < s->ensemble->count; i++) {
+    if (s->followers[i].accepted)
+      count++;
+  }
   return count;
 }
 
@@ -45,24 +47,21 @@ static void send_serve(sim_server *s, unsigned follower)
 static void establish(sim_server *s)
 {
   sim_ensemble *e = s->ensemble;
-  int64_t tick = e->config.tick_ms;
   int64_t zxid = (int64_t)s->epoch << 32;
 
   SIM_TRACE(e->trace, s->name, "leads");
-  sim_ensemble_commit(e, s, s->count);
-  s->committed = s->count;
-  sim_pipeline_commit(s, s->count);
-  if (e->count == 1)
+  sim_ensemble_commit(e, s, s->log_count);
+  s->committed = s->log_count;
+  sim_pipeline_commit(s, s->log_count);
+  if (e->count == 1) /* a standalone server stays in its epoch */
     zxid = s->tree.zxid;
   s->tree.zxid = zxid;
   s->next_zxid = zxid + 1;
   s->established = true;
   s->serves = true;
-  if (s->last_session < e->agenda->now_us)
-    s->last_session = e->agenda->now_us;
+  sim_conns_renew_session_ids(s);
   sim_tracker_start(s);
-  sim_server_schedule(s, SIM_TASK_EXPIRE,
-                      (tick - sim_server_now_ms(s) % tick) * SIM_MS);
+  sim_server_schedule_expiry(s);
   sim_server_schedule(s, SIM_TASK_DELETE_UNUSED, e->config.sweep_ms * SIM_MS);
   for (unsigned i = 0; i < e->count; i++) {
     if (s->followers[i].accepted)
@@ -83,6 +82,7 @@ static void propose_to(sim_server *s, unsigned follower, size_t log_pos)
 void sim_leader_propose(sim_server *s, const sim_write_request *request,
                         int from)
 {
+  /* The session must be known before the transaction is prepared. */
   if (request->op == SIM_OP_CREATE_SESSION)
     sim_tracker_add(s, request->session, request->timeout_ms, from);
   const sim_txn *x = sim_prepare_txn(s, request, s->next_zxid++, from);
@@ -100,41 +100,41 @@ void sim_leader_propose(sim_server *s, const sim_write_request *request,
   sim_log_add(s, x);
   for (unsigned i = 0; i < s->ensemble->count; i++) {
     if (s->followers[i].joined)
-      propose_to(s, i, s->count - 1);
+      propose_to(s, i, s->log_count - 1);
   }
 }
 
 /* The position in the log up to which a quorum has logged. */
 static size_t quorum_logged(const sim_server *s)
 {
-  size_t best = s->committed;
+  for (size_t log_pos = s->logged; log_pos > s->committed; log_pos--) {
+    unsigned have_logged = 1; /* the leader itself */
 
-  for (size_t log_pos = s->logged; log_pos > best; log_pos--) {
-    unsigned have = 1;
-
-    for (unsigned i = 0; i < s->ensemble->count; i++)
-      have += s->followers[i].accepted && s->followers[i].acked >= log_pos;
-    if (have >= sim_quorum(s->ensemble))
+    for (unsigned i = 0; i < s->ensemble->count; i++) {
+      if (s->followers[i].accepted && s->followers[i].acked >= log_pos)
+        have_logged++;
+    }
+    if (have_logged >= sim_quorum(s->ensemble))
       return log_pos;
   }
-  return best;
+  return s->committed;
 }
 
 static void answer_syncs(sim_server *s)
 {
-  size_t done = 0;
+  size_t nanswered = 0;
 
-  while (done < s->nsyncs && s->syncs[done].log_pos <= s->committed) {
-    const sim_pending_sync *p = &s->syncs[done++];
+  while (nanswered < s->nsyncs && s->syncs[nanswered].log_pos <= s->committed) {
+    const sim_pending_sync *p = &s->syncs[nanswered++];
     sim_message m = {
         .type = SIM_MSG_SYNCED, .session = p->session, .xid = p->xid};
 
     sim_send(s, p->server, &m);
   }
-  if (done == 0)
+  if (nanswered == 0)
     return;
-  s->nsyncs -= done;
-  memmove(s->syncs, s->syncs + done, s->nsyncs * sizeof *s->syncs);
+  s->nsyncs -= nanswered;
+  memmove(s->syncs, s->syncs + nanswered, s->nsyncs * sizeof *s->syncs);
 }
 
 static void send_commit(sim_server *s, size_t log_pos)
@@ -182,7 +182,7 @@ void sim_leader_receive_sync(sim_server *s, unsigned from, int64_t session,
     s->syncs_cap = s->syncs_cap == 0 ? 16 : s->syncs_cap * 2;
     s->syncs = realloc(s->syncs, s->syncs_cap * sizeof *s->syncs);
   }
-  s->syncs[s->nsyncs++] = (sim_pending_sync){from, session, xid, s->count};
+  s->syncs[s->nsyncs++] = (sim_pending_sync){from, session, xid, s->log_count};
   answer_syncs(s);
 }
 
@@ -191,7 +191,7 @@ void sim_leader_receive_sync(sim_server *s, unsigned from, int64_t session,
 /* The position up to which the logs of two servers are equal. */
 static size_t common_prefix(const sim_server *a, const sim_server *b)
 {
-  size_t log_pos = a->count < b->count ? a->count : b->count;
+  size_t log_pos = a->log_count < b->log_count ? a->log_count : b->log_count;
 
   while (log_pos > 0 && a->log[log_pos - 1] != b->log[log_pos - 1])
     log_pos--;
@@ -208,7 +208,7 @@ static void synchronise_follower(sim_server *s, unsigned from)
   s->followers[from] = (sim_follower){
       .joined = true, .until_tick = s->followers[from].until_tick};
   sim_send(s, from, &m);
-  for (; log_pos < s->count; log_pos++)
+  for (; log_pos < s->log_count; log_pos++)
     propose_to(s, from, log_pos);
   m = (sim_message){.type = SIM_MSG_NEW_LEADER, .epoch = s->epoch};
   sim_send(s, from, &m);
@@ -226,10 +226,11 @@ static void receive_accept(sim_server *s, unsigned from, size_t log_pos)
 static void revalidate_session(sim_server *s, unsigned from,
                                const sim_message *m)
 {
-  sim_message answer = {.type = SIM_MSG_VALID, .session = m->session};
-
-  answer.valid =
+  bool valid =
       s->established && sim_tracker_resume(s, m->session, m->timeout_ms, from);
+  sim_message answer = {
+      .type = SIM_MSG_VALID, .session = m->session, .valid = valid};
+
   sim_send(s, from, &answer);
 }
 
@@ -273,19 +274,22 @@ void sim_leader_receive(sim_server *s, unsigned from, const sim_message *m)
 
 /* Whether too few followers have been heard from. After an election, followers
  * have sync_limit ticks to join. */
-static bool lost_quorum(const sim_server *s)
+static bool has_lost_quorum(const sim_server *s)
 {
   bool may_still_join =
       !s->established && s->tick <= s->ensemble->config.sync_limit;
-  unsigned count = 1;
+  unsigned count = 1; /* the leader itself */
 
-  for (unsigned i = 0; i < s->ensemble->count; i++)
-    count += s->followers[i].joined && s->followers[i].until_tick >= s->tick;
+  for (unsigned i = 0; i < s->ensemble->count; i++) {
+    if (s->followers[i].joined && s->followers[i].until_tick >= s->tick)
+      count++;
+  }
   return !may_still_join && count < sim_quorum(s->ensemble);
 }
 
-/* Pings a follower; disconnects it if it was not heard for sync_limit ticks. */
-static void ping(sim_server *s, unsigned follower)
+/* Pings a follower, or disconnects it if it was not heard for sync_limit
+ * ticks. */
+static void ping_or_disconnect(sim_server *s, unsigned follower)
 {
   sim_message m = {.type = SIM_MSG_PING};
 
@@ -301,15 +305,19 @@ static void ping(sim_server *s, unsigned follower)
  * that there are enough of them. */
 void sim_leader_tick(sim_server *s)
 {
-  s->half_tick = !s->half_tick;
-  s->tick += s->half_tick;
-  if (s->half_tick && lost_quorum(s)) {
-    sim_enter_looking(s, "has lost its followers");
-    return;
+  bool whole_tick = !s->half_tick;
+
+  s->half_tick = whole_tick;
+  if (whole_tick) {
+    s->tick++;
+    if (has_lost_quorum(s)) {
+      sim_enter_looking(s, "has lost its followers");
+      return;
+    }
   }
   for (unsigned i = 0; i < s->ensemble->count; i++) {
     if (s->followers[i].joined)
-      ping(s, i);
+      ping_or_disconnect(s, i);
   }
   sim_server_schedule(s, SIM_TASK_TICK, sim_tick_us(s->ensemble) / 2);
 }
@@ -327,22 +335,24 @@ static bool is_deletable(const sim_server *s, const sim_node *n)
          (n->ttl_ms > 0 && now_ms - n->stat.mtime > n->ttl_ms);
 }
 
-static void delete_unused_below(sim_server *s, const sim_node *n)
+/* Deletes the unused nodes among `n` and all nodes below it. */
+static void delete_unused_from(sim_server *s, const sim_node *n)
 {
-  for (const sim_node *k = n->children; k != NULL; k = k->next)
-    delete_unused_below(s, k);
+  for (const sim_node *child = n->children; child != NULL; child = child->next)
+    delete_unused_from(s, child);
   if (!is_deletable(s, n))
     return;
   sim_operation operation = {.path = lk_text(n->path), .version = -1};
 
   sim_pipeline_submit(s, NULL,
-                      sim_write_request_new(0, SIM_OP_DELETE_CONTAINER,
-                                            &operation, &s->ensemble->arena));
+                      sim_write_request_new(SIM_ENSEMBLE_SESSION,
+                                            SIM_OP_DELETE_CONTAINER, &operation,
+                                            &s->ensemble->arena));
 }
 
 void sim_leader_delete_unused(sim_server *s)
 {
-  delete_unused_below(s, s->tree.root);
+  delete_unused_from(s, s->tree.root);
   sim_server_schedule(s, SIM_TASK_DELETE_UNUSED,
                       s->ensemble->config.sweep_ms * SIM_MS);
 }

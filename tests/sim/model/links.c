@@ -11,6 +11,7 @@
  * Messages on a cut link wait until it is restored, as TCP retransmits them.
  */
 
+/* Message `i` of those that wait; 0 is the oldest. */
 static sim_message *message_at(const sim_link *l, size_t i)
 {
   return &l->ring[(l->first + i) & (l->cap - 1)];
@@ -106,11 +107,11 @@ static void send_on_channel(sim_server *from, unsigned to, const sim_message *m)
   copy.due_us = e->agenda->now_us + l->extra_us +
                 sim_between(&from->rng, e->config.peer_delay_us[0],
                             e->config.peer_delay_us[1]);
-  if (copy.due_us < l->last_us)
+  if (copy.due_us < l->last_us) /* messages arrive in order */
     copy.due_us = l->last_us;
   l->last_us = copy.due_us;
   append_message(l, &copy);
-  if (l->count == 1)
+  if (l->count == 1) /* otherwise, the delivery is scheduled already */
     schedule_delivery(l);
 }
 
@@ -128,21 +129,32 @@ void sim_close_channel(sim_server *from, unsigned to)
   from->channels[to] = 0;
 }
 
-void sim_link_cut(sim_ensemble *e, unsigned a, unsigned b, bool cut)
+static void cut_one_way(sim_link *l)
 {
-  for (int way = 0; way < 2; way++) {
-    sim_link *l = way == 0 ? sim_link_of(e, a, b) : sim_link_of(e, b, a);
+  l->cut = true;
+  sim_unschedule(l->from->ensemble->agenda, &l->job);
+}
 
-    if (l->cut == cut)
-      continue;
-    l->cut = cut;
-    if (cut)
-      sim_unschedule(e->agenda, &l->job);
-    else
-      schedule_delivery(l);
-  }
-  SIM_TRACE(e->trace, "network", "link of servers %u and %u is %s", a, b,
-            cut ? "cut" : "restored");
+static void restore_one_way(sim_link *l)
+{
+  if (!l->cut)
+    return;
+  l->cut = false;
+  schedule_delivery(l);
+}
+
+void sim_link_cut(sim_ensemble *e, unsigned a, unsigned b)
+{
+  cut_one_way(sim_link_of(e, a, b));
+  cut_one_way(sim_link_of(e, b, a));
+  SIM_TRACE(e->trace, "network", "link of servers %u and %u is cut", a, b);
+}
+
+void sim_link_restore(sim_ensemble *e, unsigned a, unsigned b)
+{
+  restore_one_way(sim_link_of(e, a, b));
+  restore_one_way(sim_link_of(e, b, a));
+  SIM_TRACE(e->trace, "network", "link of servers %u and %u is restored", a, b);
 }
 
 void sim_link_slow(sim_ensemble *e, unsigned a, unsigned b, int64_t extra_us)
@@ -151,25 +163,25 @@ void sim_link_slow(sim_ensemble *e, unsigned a, unsigned b, int64_t extra_us)
   sim_link_of(e, b, a)->extra_us = extra_us;
   SIM_TRACE(e->trace, "network",
             "link of servers %u and %u is delayed by %g ms", a, b,
-            (double)extra_us / 1000);
+            (double)extra_us / SIM_MS);
 }
 
 bool sim_links_whole(const sim_ensemble *e)
 {
-  bool whole = true;
-
-  for (unsigned i = 0; i < e->count * e->count; i++)
-    whole = whole && !e->links[i].cut;
-  return whole;
+  for (unsigned i = 0; i < e->count * e->count; i++) {
+    if (e->links[i].cut)
+      return false;
+  }
+  return true;
 }
 
 int64_t sim_links_slowest_us(const sim_ensemble *e)
 {
-  int64_t most = 0;
+  int64_t slowest_us = 0;
 
   for (size_t i = 0; i < (size_t)e->count * e->count; i++) {
-    if (e->links[i].extra_us > most)
-      most = e->links[i].extra_us;
+    if (e->links[i].extra_us > slowest_us)
+      slowest_us = e->links[i].extra_us;
   }
-  return most;
+  return slowest_us;
 }

@@ -15,26 +15,31 @@ static void start_disk_write(sim_server *s)
 {
   const int64_t *delay = s->ensemble->config.disk_delay_us;
 
-  s->logging = s->count;
+  s->logging = s->log_count;
   sim_server_schedule(s, SIM_TASK_DISK,
                       sim_between(&s->rng, delay[0], delay[1]));
 }
 
+static bool disk_is_writing(const sim_server *s)
+{
+  return s->logging > s->logged;
+}
+
 void sim_log_add(sim_server *s, const sim_txn *x)
 {
-  if (s->count == s->cap) {
-    s->cap = s->cap == 0 ? 256 : s->cap * 2;
-    s->log = realloc(s->log, s->cap * sizeof *s->log);
+  if (s->log_count == s->log_cap) {
+    s->log_cap = s->log_cap == 0 ? 256 : s->log_cap * 2;
+    s->log = realloc(s->log, s->log_cap * sizeof *s->log);
   }
-  s->log[s->count++] = x;
-  if (s->logging <= s->logged)
+  s->log[s->log_count++] = x;
+  if (!disk_is_writing(s))
     start_disk_write(s);
 }
 
 void sim_log_flushed(sim_server *s)
 {
   s->logged = s->logging;
-  if (s->logged < s->count)
+  if (s->logged < s->log_count)
     start_disk_write(s);
   if (s->role == SIM_LEADING)
     sim_leader_on_logged(s);
@@ -42,11 +47,17 @@ void sim_log_flushed(sim_server *s)
     sim_follower_on_logged(s);
 }
 
+void sim_log_flush_at_once(sim_server *s)
+{
+  s->logged = s->logging = s->log_count;
+  sim_server_cancel(s, SIM_TASK_DISK);
+}
+
 void sim_log_truncate(sim_server *s, size_t count)
 {
   if (count < s->applied)
     abort(); /* a committed transaction would be truncated */
-  s->count = count;
+  s->log_count = count;
   if (s->logged > count)
     s->logged = count;
   if (s->logging > count)
@@ -55,5 +66,5 @@ void sim_log_truncate(sim_server *s, size_t count)
 
 int64_t sim_log_zxid(const sim_server *s)
 {
-  return s->count == 0 ? 0 : s->log[s->count - 1]->zxid;
+  return s->log_count == 0 ? 0 : s->log[s->log_count - 1]->zxid;
 }

@@ -50,9 +50,14 @@ void sim_conn_send(sim_conn *c, const void *bytes, size_t len);
 /** Close the connection after the bytes that were sent; the client's hook
     `closed` is called. */
 void sim_conn_hang_up(sim_conn *c);
-/** Send the connect reply. `valid` false: the session is refused, and the
-    connection closed. */
-void sim_conn_send_connect_reply(sim_conn *c, bool valid);
+/** Send the connect reply with the connection's session, and read on. */
+void sim_conn_accept_session(sim_conn *c);
+/** Send the connect reply that refuses the session, and close the
+    connection. */
+void sim_conn_refuse_session(sim_conn *c);
+/** The server starts to serve: its new session ids are larger than those of an
+    earlier start. */
+void sim_conns_renew_session_ids(sim_server *s);
 /** An unused session id. */
 int64_t sim_conn_new_session(sim_server *s);
 /** Handle the frames in `in`, unless the connection waits for its session. */
@@ -79,8 +84,8 @@ enum sim_watch_mode {
 };
 
 typedef struct sim_watches {
-  sim_watch **at[SIM_WATCH_KINDS]; /**< list of the watches on each path,
-                                      indexed by sim_path.number */
+  sim_watch **of_path[SIM_WATCH_KINDS]; /**< list of the watches on each path,
+                                           indexed by sim_path.number */
   size_t cap[SIM_WATCH_KINDS];
   size_t count;
   /** number of recursive watches */
@@ -126,8 +131,8 @@ typedef struct sim_change_record {
 
 typedef struct sim_outstanding {
   sim_change_record *records; /**< oldest first */
-  size_t first;
-  size_t count;
+  size_t first; /**< index of the oldest; those before it were forgotten */
+  size_t count; /**< index after the newest */
   size_t cap;
 } sim_outstanding;
 
@@ -179,7 +184,7 @@ bool sim_tracker_touch(sim_server *s, int64_t id, int32_t timeout_ms);
 bool sim_tracker_resume(sim_server *s, int64_t id, int32_t timeout_ms,
                         unsigned owner);
 /** Check a request that arrived through server `owner`: 0, SESSION_EXPIRED or
-    SESSION_MOVED. If the session has no owner, that server becomes it. */
+    SESSION_MOVED. If the session has no owner, `owner` becomes its owner. */
 int sim_tracker_check(sim_server *s, int64_t id, int owner);
 /** Close the sessions that have expired. */
 void sim_tracker_expire(sim_server *s);
@@ -197,9 +202,9 @@ struct sim_waiting_request {
   int64_t session;
   int32_t xid;
   int32_t op;
-  bool commits; /**< it waits for a commit, or for the leader's answer to a
-                   sync; else it waits behind such a request */
-  bool throttled;
+  bool awaits_commit; /**< it waits for a commit, or for the leader's answer to
+                         a sync; else it waits behind such a request */
+  bool throttled; /**< it will be answered THROTTLED */
   size_t len; /**< length of `body`; 0 for a write, which was decoded when it
                  arrived */
   size_t cap;
@@ -259,7 +264,8 @@ void sim_serve_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body);
 void sim_serve_write(sim_conn *c, int32_t xid, int32_t op, const sim_txn *x,
                      const lk_stat *stats);
 void sim_serve_sync(sim_conn *c, int32_t xid, lk_reader *body);
-void sim_serve_error(sim_conn *c, int32_t xid, int64_t zxid, int err);
+/** Send a reply without a body, with this zxid. */
+void sim_serve_without_body(sim_conn *c, int32_t xid, int64_t zxid, int err);
 void sim_serve_event(sim_conn *c, int32_t type, const sim_path *p);
 
 /* ---- between servers (links.c) ------------------------------------------ */
@@ -308,15 +314,15 @@ typedef struct sim_link {
   sim_server *from;
   sim_server *to;
   bool cut;
-  int64_t extra_us;
-  int64_t last_us; /**< when the last message sent on it arrives */
+  int64_t extra_us; /**< see sim_link_slow() */
+  int64_t last_us;  /**< when the last message sent on it arrives */
   sim_job job;
   /** a message is due, and waits since the receiver is stopped */
   bool delayed;
   sim_message *ring;
-  size_t first;
-  size_t count;
-  size_t cap;
+  size_t first; /**< number of messages delivered so far */
+  size_t count; /**< messages in `ring` */
+  size_t cap;   /**< a power of two */
 } sim_link;
 
 void sim_link_init(sim_link *l, sim_server *from, sim_server *to);
@@ -379,25 +385,26 @@ struct sim_server {
   unsigned index;
   char name[20];
   sim_rng rng;
-  bool runs;
-  bool stopped;
+  bool runs;    /**< its process exists */
+  bool stopped; /**< its process is stopped (SIGSTOP) */
   sim_role role;
-  bool serves;
+  bool serves; /**< it leads or follows, and accepts requests */
   sim_timer timers[SIM_TASKS];
   /** works off what arrived while the server was stopped */
   sim_job continue_job;
-  int64_t clock_offset_ms; /**< what its clock is ahead of virtual time */
+  int64_t clock_offset_ms; /**< how far its clock is ahead of virtual time */
   int64_t last_session;    /**< id of the session created last */
   int close_early; /**< above 0: close connections right after the handshake */
   bool read_only;  /**< serves as a read-only server */
   bool older;      /**< see sim_server_set_older() */
-  int32_t bounds_ms[2]; /**< bounds of the session timeouts it grants */
+  int32_t min_timeout_ms; /**< bounds of the session timeouts it grants */
+  int32_t max_timeout_ms;
 
   /* data */
   sim_tree tree;
   const sim_txn **log;
-  size_t count; /**< entries of the log */
-  size_t cap;
+  size_t log_count; /**< entries of the log */
+  size_t log_cap;
   size_t logged;  /**< number of entries that are on disk */
   size_t logging; /**< number of entries that are on disk after the pending
                      write */
@@ -424,7 +431,7 @@ struct sim_server {
   /* as a leader */
   bool established; /**< a quorum has accepted its log */
   bool half_tick;   /**< the next SIM_TASK_TICK is in the middle of a tick */
-  int64_t tick;
+  int64_t tick;     /**< number of ticks since the election */
   int64_t next_zxid;
   size_t committed; /**< number of entries of the log */
   sim_follower followers[SIM_MOST_SERVERS];
@@ -440,14 +447,18 @@ void sim_server_init(sim_server *s);
 int64_t sim_server_now_ms(const sim_server *s);
 void sim_server_schedule(sim_server *s, enum sim_task task, int64_t in_us);
 void sim_server_cancel(sim_server *s, enum sim_task task);
-void sim_follower_add_touch(sim_server *s, int64_t session, int32_t timeout_ms);
+/** Schedule SIM_TASK_EXPIRE at the next tick of the server's clock. */
+void sim_server_schedule_expiry(sim_server *s);
 
 /* log.c */
 void sim_log_add(sim_server *s, const sim_txn *x);
 void sim_log_truncate(sim_server *s, size_t count);
-void sim_log_flushed(sim_server *s); /**< the disk write has ended */
-int64_t sim_log_zxid(
-    const sim_server *s); /**< zxid of the last entry; 0: the log is empty */
+/** The disk write has ended. */
+void sim_log_flushed(sim_server *s);
+/** Complete the disk writes now, without a call of sim_log_flushed(). */
+void sim_log_flush_at_once(sim_server *s);
+/** The zxid of the last entry; 0: the log is empty. */
+int64_t sim_log_zxid(const sim_server *s);
 
 /* election.c */
 /** Stop serving, leave the leader, and start an election. */
@@ -470,6 +481,8 @@ void sim_leader_receive_sync(sim_server *s, unsigned from, int64_t session,
                              int32_t xid);
 
 /* follower.c */
+/** A client of the follower was heard from. */
+void sim_follower_add_touch(sim_server *s, int64_t session, int32_t timeout_ms);
 void sim_follower_receive(sim_server *s, const sim_message *m);
 void sim_follower_check_silence(sim_server *s);
 void sim_follower_on_logged(sim_server *s);
@@ -487,7 +500,7 @@ struct sim_ensemble {
   lk_arena arena;   /**< freed with the ensemble */
   lk_arena scratch; /**< for decoding one request */
   sim_paths paths;
-  uint32_t channels; /**< number of the last channel */
+  uint32_t last_channel; /**< number of the channel opened last */
   sim_tree committed_tree;
   const sim_txn **history; /**< the committed transactions */
   size_t committed;

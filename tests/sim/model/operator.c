@@ -10,7 +10,8 @@
  * @file An operator with all permissions, which sends its writes to the leader.
  */
 
-static bool request(sim_ensemble *e, int32_t op, const sim_operation *operation)
+static bool send_write(sim_ensemble *e, int32_t op,
+                       const sim_operation *operation)
 {
   int leader = sim_ensemble_leader(e);
 
@@ -20,28 +21,26 @@ static bool request(sim_ensemble *e, int32_t op, const sim_operation *operation)
 
   SIM_TRACE(e->trace, "operator", "sends server %d opcode %d on %s", leader,
             (int)op, (const char *)operation->path.at);
-  sim_pipeline_submit(s, NULL,
-                      sim_write_request_new(0, op, operation, &e->arena));
+  sim_pipeline_submit(
+      s, NULL,
+      sim_write_request_new(SIM_ENSEMBLE_SESSION, op, operation, &e->arena));
   return true;
 }
 
-bool sim_operator_create(sim_ensemble *e, const char *path, const char *data,
-                         int32_t flags, bool container)
+bool sim_operator_create(sim_ensemble *e, const char *path, const char *data)
 {
   sim_operation operation = {.path = lk_text(path),
                              .data = lk_text(data),
-                             .flags = flags,
                              .acl = lk__vec_of(sim_access_open.entries, 1)};
 
-  return request(e, container ? LK_OPCODE_CREATE_CONTAINER : LK_OPCODE_CREATE,
-                 &operation);
+  return send_write(e, LK_OPCODE_CREATE, &operation);
 }
 
 bool sim_operator_delete(sim_ensemble *e, const char *path)
 {
   sim_operation operation = {.path = lk_text(path), .version = -1};
 
-  return request(e, LK_OPCODE_DELETE, &operation);
+  return send_write(e, LK_OPCODE_DELETE, &operation);
 }
 
 bool sim_operator_set(sim_ensemble *e, const char *path, const char *data)
@@ -49,18 +48,18 @@ bool sim_operator_set(sim_ensemble *e, const char *path, const char *data)
   sim_operation operation = {
       .path = lk_text(path), .data = lk_text(data), .version = -1};
 
-  return request(e, LK_OPCODE_SET_DATA, &operation);
+  return send_write(e, LK_OPCODE_SET_DATA, &operation);
 }
 
 bool sim_operator_deny(sim_ensemble *e, const char *path, int32_t perms)
 {
-  const sim_access *left =
+  const sim_access *remaining =
       sim_access_for_world(LK_PERM_ALL & ~perms, &e->arena);
   sim_operation operation = {.path = lk_text(path),
                              .version = -1,
-                             .acl = lk__vec_of(left->entries, 1)};
+                             .acl = lk__vec_of(remaining->entries, 1)};
 
-  return request(e, LK_OPCODE_SET_ACL, &operation);
+  return send_write(e, LK_OPCODE_SET_ACL, &operation);
 }
 
 static void set_counter(sim_tree *t, const sim_path *p, int32_t counter)
@@ -91,16 +90,11 @@ bool sim_operator_expire(sim_ensemble *e, int64_t session)
 
   if (leader < 0)
     return false;
-  sim_tracked *x = sim_tracker_find(&e->servers[leader], session);
+  sim_tracked *tracked = sim_tracker_find(&e->servers[leader], session);
 
-  if (x == NULL || x->closing)
-    return true;
-  x->expires_ms = 0;
+  if (tracked == NULL || tracked->closing)
+    return true; /* the session has ended or is ending */
+  tracked->expires_ms = 0;
   sim_tracker_expire(&e->servers[leader]);
   return true;
-}
-
-void sim_server_throttle(sim_server *s, unsigned count)
-{
-  s->pipeline.throttle = count;
 }

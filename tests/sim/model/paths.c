@@ -7,6 +7,7 @@
 
 enum { FIRST_BUCKETS = 256 };
 
+/* FNV-1a. */
 static uint32_t hash_of(const char *s, size_t len)
 {
   uint32_t h = 2166136261U;
@@ -16,7 +17,7 @@ static uint32_t hash_of(const char *s, size_t len)
   return h;
 }
 
-static sim_path **bucket(const sim_paths *p, uint32_t hash)
+static sim_path **bucket_of(const sim_paths *p, uint32_t hash)
 {
   return &p->buckets[(hash ^ hash >> 15) & (p->nbuckets - 1)];
 }
@@ -24,7 +25,7 @@ static sim_path **bucket(const sim_paths *p, uint32_t hash)
 static sim_path *find_path(const sim_paths *p, const char *s, size_t len,
                            uint32_t hash)
 {
-  for (sim_path *at = *bucket(p, hash); at != NULL; at = at->next) {
+  for (sim_path *at = *bucket_of(p, hash); at != NULL; at = at->next) {
     if (at->hash == hash && at->len == len && memcmp(at->text, s, len) == 0)
       return at;
   }
@@ -41,7 +42,7 @@ static void grow_buckets(sim_paths *p)
   for (size_t i = 0; i < count; i++) {
     while (old[i] != NULL) {
       sim_path *at = old[i];
-      sim_path **to = bucket(p, at->hash);
+      sim_path **to = bucket_of(p, at->hash);
 
       old[i] = at->next;
       at->next = *to;
@@ -51,9 +52,9 @@ static void grow_buckets(sim_paths *p)
   free(old);
 }
 
-/* The index at which the last component of a path begins; 0: there is no
+/* The index at which the last component of a path begins; 0: the path has no
  * slash. */
-static size_t last_part(const char *s, size_t len)
+static size_t last_component(const char *s, size_t len)
 {
   while (len > 0 && s[len - 1] != '/')
     len--;
@@ -63,26 +64,28 @@ static size_t last_part(const char *s, size_t len)
 static sim_path *add_path(sim_paths *p, const char *s, size_t len,
                           uint32_t hash)
 {
-  sim_path *made = lk__arena_take(p->arena, 1, sizeof *made + len + 1);
-  char *text = (char *)(made + 1);
-  size_t last = last_part(s, len);
+  sim_path *path = lk__arena_take(p->arena, 1, sizeof *path + len + 1);
+  char *text = (char *)(path + 1);
+  size_t last = last_component(s, len);
 
   memcpy(text, s, len);
-  *made = (sim_path){.text = text,
+  *path = (sim_path){.text = text,
                      .name = text + last,
                      .len = len,
                      .number = p->count++,
                      .hash = hash};
-  if (p->root != NULL)
-    made->parent =
-        last > 1 ? sim_path_get(p, lk_bytes_of(s, last - 1)) : p->root;
+  if (last > 1)
+    path->parent = sim_path_get(p, lk_bytes_of(s, last - 1));
+  else
+    path->parent =
+        p->root; /* of the root itself: NULL, since it is the first */
   if (p->count > p->nbuckets)
     grow_buckets(p);
-  sim_path **to = bucket(p, hash);
+  sim_path **to = bucket_of(p, hash);
 
-  made->next = *to;
-  *to = made;
-  return made;
+  path->next = *to;
+  *to = path;
+  return path;
 }
 
 void sim_paths_init(sim_paths *p, lk_arena *arena)
@@ -117,7 +120,7 @@ sim_path *sim_path_get(sim_paths *p, lk_bytes text)
 
 /* ---- chroots ------------------------------------------------------------ */
 
-static bool is_below(lk_bytes path, const char *top)
+static bool is_at_or_below(lk_bytes path, const char *top)
 {
   size_t len = strlen(top);
   const char *at = path.at;
@@ -130,9 +133,9 @@ lk_bytes sim_path_strip_chroot(const char *chroot, lk_bytes path)
 {
   size_t len = strlen(chroot);
 
-  if (len == 0 || path.at == NULL || is_below(path, "/zookeeper"))
+  if (len == 0 || path.at == NULL || is_at_or_below(path, "/zookeeper"))
     return path;
-  if (!is_below(path, chroot))
+  if (!is_at_or_below(path, chroot))
     return (lk_bytes){0};
   return path.len == len
              ? lk_text("/")

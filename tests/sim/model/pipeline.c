@@ -16,6 +16,9 @@
  * forwarded.
  */
 
+/* The zxid in the reply to an unknown opcode. */
+enum { NO_ZXID = -1 };
+
 /* ---- queues ------------------------------------------------------------- */
 
 static sim_queue *queue_of(sim_pipeline *p, int64_t session)
@@ -70,15 +73,22 @@ static void append_to_queue(sim_pipeline *p, sim_waiting_request *r)
     q = &p->queues[p->count++];
     *q = (sim_queue){.session = r->session};
   }
-  *(q->first == NULL ? &q->first : &q->last->next) = r;
+  if (q->first == NULL)
+    q->first = r;
+  else
+    q->last->next = r;
   q->last = r;
-  if (!r->commits)
+  if (!r->awaits_commit)
     return;
-  *(p->first_write == NULL ? &p->first_write : &p->last_write->next_write) = r;
+  if (p->first_write == NULL)
+    p->first_write = r;
+  else
+    p->last_write->next_write = r;
   p->last_write = r;
 }
 
-/* Removes the first request of a session from its queue. */
+/* Removes the first request of a session from its queue, and the queue if it is
+ * empty then. */
 static sim_waiting_request *remove_first(sim_pipeline *p, sim_queue *q)
 {
   sim_waiting_request *r = q->first;
@@ -109,29 +119,25 @@ static bool touch_session(sim_conn *c)
   return true;
 }
 
-static void reply_to_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body,
-                          bool throttled)
+/* Answers a request that waits for nothing. */
+static void reply(sim_conn *c, int32_t xid, int32_t op, lk_reader *body,
+                  bool throttled)
 {
   if (throttled)
-    sim_serve_error(c, xid, c->server->tree.zxid, LK_ERR_THROTTLED);
+    sim_serve_without_body(c, xid, c->server->tree.zxid, LK_ERR_THROTTLED);
   else
     sim_serve_read(c, xid, op, body);
 }
 
-static void receive_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body,
-                         bool throttled)
+/* Answers a request, or queues it behind the requests of the session that wait.
+ */
+static void reply_in_order(sim_conn *c, int32_t xid, int32_t op,
+                           lk_reader *body, bool throttled)
 {
   sim_server *s = c->server;
 
-  /* If the session has moved to another server, a leader closes the connection;
-   * a follower does not. */
-  if (s->role == SIM_LEADING && !throttled &&
-      sim_tracker_check(s, c->session, (int)s->index) == LK_ERR_SESSION_MOVED) {
-    sim_conn_hang_up(c);
-    return;
-  }
   if (queue_of(&s->pipeline, c->session) == NULL) {
-    reply_to_read(c, xid, op, body, throttled);
+    reply(c, xid, op, body, throttled);
     return;
   }
   sim_waiting_request *r = new_waiting_request(s, c, c->session, xid, op);
@@ -141,6 +147,29 @@ static void receive_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body,
   append_to_queue(&s->pipeline, r);
 }
 
+static void receive_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
+{
+  sim_server *s = c->server;
+  const bool throttled = false;
+
+  /* If the session has moved to another server, a leader closes the connection;
+   * a follower does not. */
+  if (s->role == SIM_LEADING &&
+      sim_tracker_check(s, c->session, (int)s->index) == LK_ERR_SESSION_MOVED)
+    sim_conn_hang_up(c);
+  else
+    reply_in_order(c, xid, op, body, throttled);
+}
+
+/* Answers a read or a write with THROTTLED, in its turn. */
+static void receive_throttled(sim_conn *c, int32_t xid, int32_t op,
+                              lk_reader *body)
+{
+  const bool throttled = true;
+
+  reply_in_order(c, xid, op, body, throttled);
+}
+
 static void receive_sync(sim_conn *c, int32_t xid, lk_reader *body)
 {
   sim_server *s = c->server;
@@ -148,13 +177,13 @@ static void receive_sync(sim_conn *c, int32_t xid, lk_reader *body)
       new_waiting_request(s, c, c->session, xid, LK_OPCODE_SYNC);
   sim_message m = {.type = SIM_MSG_SYNC, .session = c->session, .xid = xid};
 
-  r->commits = true;
+  r->awaits_commit = true;
   copy_body(r, body);
   append_to_queue(&s->pipeline, r);
   sim_send(s, s->leader, &m);
 }
 
-/* Requests that locks do not need, so that a client can work without them. */
+/* The opcodes that sim_server_set_older() removes. Locks work without them. */
 static bool is_unknown_to_older_servers(int32_t op)
 {
   return op == LK_OPCODE_MULTI_READ || op == LK_OPCODE_REMOVE_WATCHES ||
@@ -198,7 +227,8 @@ static bool opcode_is_supported(const sim_server *s, int32_t op)
   }
 }
 
-static bool throttle_request(sim_server *s, int32_t op)
+/* Whether to answer the request with THROTTLED, as a fault has asked. */
+static bool take_throttle(sim_server *s, int32_t op)
 {
   if (s->pipeline.throttle_watches > 0 &&
       (op == LK_OPCODE_SET_WATCHES || op == LK_OPCODE_SET_WATCHES2)) {
@@ -220,14 +250,14 @@ void sim_pipeline_receive(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
   if (!s->read_only && !touch_session(c))
     return;
   if (!opcode_is_supported(s, op)) {
-    sim_serve_error(c, xid, -1, LK_ERR_UNIMPLEMENTED);
+    sim_serve_without_body(c, xid, NO_ZXID, LK_ERR_UNIMPLEMENTED);
     sim_conn_hang_up(c);
     return;
   }
   if (s->read_only)
     sim_read_only_receive(c, xid, op, body);
-  else if (throttle_request(s, op))
-    receive_read(c, xid, op, body, true);
+  else if (take_throttle(s, op))
+    receive_throttled(c, xid, op, body);
   else if (op == LK_OPCODE_SYNC && s->role == SIM_FOLLOWING)
     receive_sync(c, xid, body);
   else if (lk__opcode_info(op)->write)
@@ -236,23 +266,23 @@ void sim_pipeline_receive(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
                                                xid, op, body, &e->arena,
                                                &e->scratch));
   else
-    receive_read(c, xid, op, body, false);
+    receive_read(c, xid, op, body);
 }
 
-static void await_commit(sim_server *s, sim_conn *c,
-                         const sim_write_request *request)
+static void queue_until_commit(sim_server *s, sim_conn *c,
+                               const sim_write_request *request)
 {
   sim_waiting_request *r =
       new_waiting_request(s, c, request->session, request->xid, request->op);
 
-  r->commits = true;
+  r->awaits_commit = true;
   append_to_queue(&s->pipeline, r);
 }
 
 void sim_pipeline_submit(sim_server *s, sim_conn *c,
                          const sim_write_request *request)
 {
-  await_commit(s, c, request);
+  queue_until_commit(s, c, request);
   if (s->role == SIM_LEADING) {
     sim_leader_propose(s, request, (int)s->index);
     return;
@@ -265,26 +295,26 @@ void sim_pipeline_submit(sim_server *s, sim_conn *c,
 void sim_pipeline_receive_forwarded(sim_server *s,
                                     const sim_write_request *request, int from)
 {
-  await_commit(s, NULL, request);
+  queue_until_commit(s, NULL, request);
   sim_leader_propose(s, request, from);
 }
 
 /* ---- commits ------------------------------------------------------------ */
 
-/* Answers the requests behind a write, up to the next one that waits for a
- * commit. */
-static void reply_to_following_reads(sim_server *s, int64_t session)
+/* Answers the requests behind a write that is complete, up to the next one that
+ * waits for a commit. */
+static void reply_to_reads_behind(sim_server *s, int64_t session)
 {
   sim_pipeline *p = &s->pipeline;
   sim_queue *q;
 
-  while ((q = queue_of(p, session)) != NULL && !q->first->commits) {
+  while ((q = queue_of(p, session)) != NULL && !q->first->awaits_commit) {
     sim_waiting_request *r = remove_first(p, q);
     lk_reader body;
 
     lk__reader_init(&body, r->body, r->len);
     if (r->conn != NULL)
-      reply_to_read(r->conn, r->xid, r->op, &body, r->throttled);
+      reply(r->conn, r->xid, r->op, &body, r->throttled);
     recycle_request(p, r);
   }
 }
@@ -312,7 +342,7 @@ static void reply_to_write(sim_conn *c, const sim_waiting_request *r,
   bool session_moved = x->err == LK_ERR_SESSION_MOVED;
 
   if (r->op == SIM_OP_CREATE_SESSION) {
-    sim_conn_send_connect_reply(c, true);
+    sim_conn_accept_session(c);
     return;
   }
   if (!session_moved)
@@ -321,26 +351,27 @@ static void reply_to_write(sim_conn *c, const sim_waiting_request *r,
     sim_conn_hang_up(c);
 }
 
-static void on_created(const sim_node *n, void *arg)
+static void send_created_events(const sim_node *n, void *arg)
 {
   sim_watches_created(arg, n);
 }
 
-static void on_deleted(const sim_node *n, int64_t zxid, void *arg)
+static void send_deleted_events(const sim_node *n, int64_t zxid, void *arg)
 {
   (void)zxid;
   sim_watches_deleted(arg, n);
 }
 
-static void on_data_set(const sim_node *n, void *arg)
+static void send_data_set_events(const sim_node *n, void *arg)
 {
   sim_watches_data_set(arg, n);
 }
 
+/* Room for the stats of a transaction with `count` operations. */
 static lk_stat *stats_for(sim_ensemble *e, size_t count)
 {
-  if (e->stats_cap < count) {
-    e->stats_cap = count * 2;
+  if (e->stats_cap < count + 1) {
+    e->stats_cap = (count + 1) * 2;
     e->stats = realloc(e->stats, e->stats_cap * sizeof *e->stats);
   }
   return e->stats;
@@ -348,12 +379,15 @@ static lk_stat *stats_for(sim_ensemble *e, size_t count)
 
 static void commit(sim_server *s, const sim_txn *x)
 {
-  const sim_txn_hooks changes = {on_created, on_deleted, on_data_set, NULL, s};
-  lk_stat *stats = stats_for(s->ensemble, x->count + 1);
+  const sim_txn_hooks hooks = {.created = send_created_events,
+                               .deleted = send_deleted_events,
+                               .data_set = send_data_set_events,
+                               .arg = s};
+  lk_stat *stats = stats_for(s->ensemble, x->count);
   sim_waiting_request *r =
       take_awaited_request(&s->pipeline, x->session, x->xid);
 
-  sim_txn_apply(x, &s->tree, &changes, stats);
+  sim_txn_apply(x, &s->tree, &hooks, stats);
   if (s->role == SIM_LEADING)
     sim_outstanding_forget(&s->outstanding, x->zxid);
   if (s->role == SIM_LEADING && x->op == LK_OPCODE_CLOSE_SESSION)
@@ -361,6 +395,7 @@ static void commit(sim_server *s, const sim_txn *x)
   if (r != NULL && r->conn != NULL)
     reply_to_write(r->conn, r, x, stats);
   else if (x->op == LK_OPCODE_CLOSE_SESSION) {
+    /* The session expired, or its client asked another server to close it. */
     sim_conn *c = sim_conn_of_session(s, x->session);
 
     if (c != NULL)
@@ -369,7 +404,7 @@ static void commit(sim_server *s, const sim_txn *x)
   if (r == NULL)
     return;
   recycle_request(&s->pipeline, r);
-  reply_to_following_reads(s, x->session);
+  reply_to_reads_behind(s, x->session);
 }
 
 void sim_pipeline_commit(sim_server *s, size_t end)
@@ -389,7 +424,7 @@ void sim_pipeline_complete_sync(sim_server *s, int64_t session, int32_t xid)
   if (r->conn != NULL)
     sim_serve_sync(r->conn, xid, &body);
   recycle_request(&s->pipeline, r);
-  reply_to_following_reads(s, session);
+  reply_to_reads_behind(s, session);
 }
 
 /* ---- connections and memory --------------------------------------------- */

@@ -17,29 +17,29 @@
 /* ---- single operations -------------------------------------------------- */
 
 typedef struct preparation {
-  sim_server *s;
+  sim_server *s; /* the leader */
   const sim_write_request *request;
-  const sim_txn *x;
-  int owner;
+  const sim_txn *x; /* the transaction that is made */
+  int owner;        /* server that received the request */
 } preparation;
 
-static bool is_denied(const preparation *d, const sim_change_record *record,
+static bool is_denied(const preparation *prep, const sim_change_record *record,
                       int32_t perm)
 {
-  return !sim_access_allows(record->access, d->request->ids, perm);
+  return !sim_access_allows(record->access, prep->request->ids, perm);
 }
 
-static const sim_access *requested_access(const preparation *d,
+static const sim_access *requested_access(const preparation *prep,
                                           const sim_operation *o)
 {
-  return sim_access_make(o->acl, d->request->ids, &d->s->ensemble->arena);
+  return sim_access_make(o->acl, prep->request->ids, &prep->s->ensemble->arena);
 }
 
-static int check_session(const preparation *d)
+static int check_session(const preparation *prep)
 {
-  return d->request->session == 0
+  return prep->request->session == 0
              ? 0
-             : sim_tracker_check(d->s, d->request->session, d->owner);
+             : sim_tracker_check(prep->s, prep->request->session, prep->owner);
 }
 
 /* The length of the parent's path and the slash behind it; 0: the path has no
@@ -54,13 +54,14 @@ static size_t parent_len(lk_bytes path)
   return len;
 }
 
-static bool find_parent(const preparation *d, lk_bytes path,
+static bool find_parent(const preparation *prep, lk_bytes path,
                         sim_change_record *out)
 {
+  /* Without the slash. The parent of "/a" is "", which names the root. */
   lk_bytes text = {path.at, parent_len(path) - 1};
 
-  return sim_outstanding_node(d->s, sim_path_find(&d->s->ensemble->paths, text),
-                              out);
+  return sim_outstanding_node(
+      prep->s, sim_path_find(&prep->s->ensemble->paths, text), out);
 }
 
 static bool has_nul(lk_bytes b)
@@ -70,8 +71,8 @@ static bool has_nul(lk_bytes b)
 
 /* Writes the path to `out`, with the sequence number for a sequential node.
  * Returns its length; 0: the path is invalid. */
-static size_t name_node(const sim_operation *o, int32_t counter, char *out,
-                        size_t cap)
+static size_t write_node_path(const sim_operation *o, int32_t counter,
+                              char *out, size_t cap)
 {
   int len =
       snprintf(out, cap, "%.*s", (int)o->path.len, (const char *)o->path.at);
@@ -81,36 +82,38 @@ static size_t name_node(const sim_operation *o, int32_t counter, char *out,
   return lk__path_valid(out, LK_PATH_OF_NODE) ? (size_t)len : 0;
 }
 
-static void record_create(const preparation *d, sim_change_record *parent,
-                          sim_txn_operation *a)
+static void record_create(const preparation *prep, sim_change_record *parent,
+                          sim_txn_operation *out)
 {
-  sim_outstanding *o = &d->s->outstanding;
-  sim_change_record node = {.path = a->path,
+  sim_outstanding *o = &prep->s->outstanding;
+  sim_change_record node = {.path = out->path,
                             .exists = true,
-                            .access = a->access,
-                            .container = a->container,
-                            .owner = a->owner};
+                            .access = out->access,
+                            .container = out->container,
+                            .owner = out->owner};
 
   parent->children++;
-  parent->counter = a->counter;
-  sim_outstanding_add(o, parent, d->x->zxid);
-  sim_outstanding_add(o, &node, d->x->zxid);
+  parent->counter = out->counter;
+  sim_outstanding_add(o, parent, prep->x->zxid);
+  sim_outstanding_add(o, &node, prep->x->zxid);
 }
 
-static int prepare_path(const preparation *d, const sim_operation *o,
-                        const sim_change_record *parent, sim_txn_operation *a)
+/* Sets the path of the node to create, if a node can be created there. */
+static int prepare_new_path(const preparation *prep, const sim_operation *o,
+                            const sim_change_record *parent,
+                            sim_txn_operation *out)
 {
-  size_t cap = o->path.len + 16;
+  size_t cap = o->path.len + 16; /* a sequence number has up to 11 characters */
   char *text = malloc(cap);
-  size_t len = name_node(o, parent->counter, text, cap);
+  size_t len = write_node_path(o, parent->counter, text, cap);
   sim_change_record existing;
   int err = 0;
 
   if (len == 0)
     err = LK_ERR_BAD_ARGUMENT;
   else {
-    a->path = sim_path_get(&d->s->ensemble->paths, lk_bytes_of(text, len));
-    if (sim_outstanding_node(d->s, a->path, &existing))
+    out->path = sim_path_get(&prep->s->ensemble->paths, lk_bytes_of(text, len));
+    if (sim_outstanding_node(prep->s, out->path, &existing))
       err = LK_ERR_NODE_EXISTS;
     else if (parent->owner != 0)
       err = LK_ERR_NO_CHILDREN_FOR_EPHEMERALS;
@@ -119,59 +122,62 @@ static int prepare_path(const preparation *d, const sim_operation *o,
   return err;
 }
 
-/* Flags 5 and 6 ask for a node with a TTL, whatever the opcode is. With other
- * flags, a negative TTL crashes a real server, again after each restart. So no
- * test sends it to a real server, and the model refuses it. */
-static int check_create_mode(const preparation *d, const sim_operation *o)
+enum { FLAGS_MAX = 6 };
+
+/* The flags of createTTL, 5 and 6, ask for a node with a TTL, whatever the
+ * opcode is. With other flags, a negative TTL crashes a real server, again
+ * after each restart. So no test sends it to a real server, and the model
+ * refuses it. */
+static int check_create_mode(const preparation *prep, const sim_operation *o)
 {
   bool is_create_ttl = o->op == LK_OPCODE_CREATE_TTL;
 
-  if (o->flags < 0 || o->flags > 6)
+  if (o->flags < 0 || o->flags > FLAGS_MAX)
     return LK_ERR_BAD_ARGUMENT;
-  if (o->flags <= 4)
+  if (o->flags <= LK_CONTAINER)
     return is_create_ttl ? LK_ERR_BAD_ARGUMENT : 0;
-  if (!d->s->ensemble->config.ttls)
+  if (!prep->s->ensemble->config.ttls)
     return LK_ERR_UNIMPLEMENTED;
   return is_create_ttl && o->ttl_ms > 0 && o->ttl_ms <= LK_TTL_MAX_MS
              ? 0
              : LK_ERR_BAD_ARGUMENT;
 }
 
-static void set_create_mode(const preparation *d, const sim_operation *o,
-                            sim_txn_operation *a)
+static void set_create_mode(const preparation *prep, const sim_operation *o,
+                            sim_txn_operation *out)
 {
-  a->container = o->op == LK_OPCODE_CREATE_CONTAINER;
-  a->ttl_ms = o->op == LK_OPCODE_CREATE_TTL ? o->ttl_ms : 0;
-  if (!a->container && a->ttl_ms == 0 && (o->flags & LK_EPHEMERAL) != 0)
-    a->owner = d->request->session;
+  out->container = o->op == LK_OPCODE_CREATE_CONTAINER;
+  out->ttl_ms = o->op == LK_OPCODE_CREATE_TTL ? o->ttl_ms : 0;
+  if (!out->container && out->ttl_ms == 0 && (o->flags & LK_EPHEMERAL) != 0)
+    out->owner = prep->request->session;
 }
 
-static int prepare_create(const preparation *d, const sim_operation *o,
-                          sim_txn_operation *a)
+static int prepare_create(const preparation *prep, const sim_operation *o,
+                          sim_txn_operation *out)
 {
   sim_change_record parent;
-  int err = check_create_mode(d, o);
+  int err = check_create_mode(prep, o);
 
   if (err == 0)
-    err = check_session(d);
+    err = check_session(prep);
   if (err != 0)
     return err;
   if (parent_len(o->path) == 0 || has_nul(o->path))
     return LK_ERR_BAD_ARGUMENT;
-  a->access = requested_access(d, o);
-  if (a->access == NULL)
+  out->access = requested_access(prep, o);
+  if (out->access == NULL)
     return LK_ERR_INVALID_ACL;
-  if (!find_parent(d, o->path, &parent))
+  if (!find_parent(prep, o->path, &parent))
     return LK_ERR_NO_NODE;
-  if (is_denied(d, &parent, LK_PERM_CREATE))
+  if (is_denied(prep, &parent, LK_PERM_CREATE))
     return LK_ERR_NO_AUTH;
-  err = prepare_path(d, o, &parent, a);
+  err = prepare_new_path(prep, o, &parent, out);
   if (err != 0)
     return err;
-  a->data = o->data;
-  set_create_mode(d, o, a);
-  a->counter = (int32_t)((uint32_t)parent.counter + 1);
-  record_create(d, &parent, a);
+  out->data = o->data;
+  set_create_mode(prep, o, out);
+  out->counter = (int32_t)((uint32_t)parent.counter + 1);
+  record_create(prep, &parent, out);
   return 0;
 }
 
@@ -200,32 +206,32 @@ static int32_t next_version(int32_t version)
   return (int32_t)((uint32_t)version + 1);
 }
 
-static void record_delete(const preparation *d, sim_change_record *parent,
+static void record_delete(const preparation *prep, sim_change_record *parent,
                           const sim_path *p)
 {
   sim_change_record deleted = {.path = p};
 
   parent->children--;
-  sim_outstanding_add(&d->s->outstanding, parent, d->x->zxid);
-  sim_outstanding_add(&d->s->outstanding, &deleted, d->x->zxid);
+  sim_outstanding_add(&prep->s->outstanding, parent, prep->x->zxid);
+  sim_outstanding_add(&prep->s->outstanding, &deleted, prep->x->zxid);
 }
 
-static int prepare_delete(const preparation *d, const sim_operation *o,
-                          sim_txn_operation *a)
+static int prepare_delete(const preparation *prep, const sim_operation *o,
+                          sim_txn_operation *out)
 {
   sim_change_record parent, node;
-  int err = check_session(d);
+  int err = check_session(prep);
 
   if (err != 0)
     return err;
   if (parent_len(o->path) == 0 || has_nul(o->path) || is_reserved_path(o->path))
     return LK_ERR_BAD_ARGUMENT;
-  if (!find_parent(d, o->path, &parent))
+  if (!find_parent(prep, o->path, &parent))
     return LK_ERR_NO_NODE;
-  if (is_denied(d, &parent, LK_PERM_DELETE))
+  if (is_denied(prep, &parent, LK_PERM_DELETE))
     return LK_ERR_NO_AUTH;
-  a->path = sim_path_find(&d->s->ensemble->paths, o->path);
-  if (!sim_outstanding_node(d->s, a->path, &node))
+  out->path = sim_path_find(&prep->s->ensemble->paths, o->path);
+  if (!sim_outstanding_node(prep->s, out->path, &node))
     return LK_ERR_NO_NODE;
   if (o->op == SIM_OP_DELETE_CONTAINER && node.owner != 0)
     return LK_ERR_BAD_VERSION;
@@ -233,64 +239,73 @@ static int prepare_delete(const preparation *d, const sim_operation *o,
     return LK_ERR_BAD_VERSION;
   if (node.children > 0)
     return LK_ERR_NOT_EMPTY;
-  record_delete(d, &parent, a->path);
+  record_delete(prep, &parent, out->path);
   return 0;
 }
 
-/* Prepares a setData, setACL or check. */
-static int prepare_node_change(const preparation *d, const sim_operation *o,
-                               sim_txn_operation *a)
+static int32_t perm_for_change(int32_t op)
 {
-  int32_t perm = o->op == LK_OPCODE_SET_DATA  ? LK_PERM_WRITE
-                 : o->op == LK_OPCODE_SET_ACL ? LK_PERM_ADMIN
-                                              : LK_PERM_READ;
+  switch (op) {
+  case LK_OPCODE_SET_DATA: return LK_PERM_WRITE;
+  case LK_OPCODE_SET_ACL: return LK_PERM_ADMIN;
+  default: return LK_PERM_READ; /* check */
+  }
+}
+
+/* Prepares a setData, setACL or check. */
+static int prepare_node_change(const preparation *prep, const sim_operation *o,
+                               sim_txn_operation *out)
+{
+  int32_t perm = perm_for_change(o->op);
   sim_change_record node;
-  int err = check_session(d);
+  int err = check_session(prep);
 
   if (err != 0)
     return err;
   if (has_nul(o->path) || o->path.len == 0 ||
       !lk__path_valid(o->path.at, LK_PATH_OF_NODE))
     return LK_ERR_BAD_ARGUMENT;
-  if (o->op == LK_OPCODE_SET_ACL &&
-      (a->access = requested_access(d, o)) == NULL)
-    return LK_ERR_INVALID_ACL;
-  a->path = sim_path_find(&d->s->ensemble->paths, o->path);
-  if (!sim_outstanding_node(d->s, a->path, &node))
+  if (o->op == LK_OPCODE_SET_ACL) {
+    out->access = requested_access(prep, o);
+    if (out->access == NULL)
+      return LK_ERR_INVALID_ACL;
+  }
+  out->path = sim_path_find(&prep->s->ensemble->paths, o->path);
+  if (!sim_outstanding_node(prep->s, out->path, &node))
     return LK_ERR_NO_NODE;
-  if (is_denied(d, &node, perm))
+  if (is_denied(prep, &node, perm))
     return LK_ERR_NO_AUTH;
   int32_t *version =
       o->op == LK_OPCODE_SET_ACL ? &node.aversion : &node.version;
 
   if (version_differs(*version, o->version))
     return LK_ERR_BAD_VERSION;
-  a->data = o->data;
-  a->version = next_version(*version);
+  out->data = o->data;
+  out->version = next_version(*version);
   if (o->op == LK_OPCODE_CHECK)
     return 0;
-  *version = a->version;
+  *version = out->version;
   if (o->op == LK_OPCODE_SET_ACL)
-    node.access = a->access;
-  sim_outstanding_add(&d->s->outstanding, &node, d->x->zxid);
+    node.access = out->access;
+  sim_outstanding_add(&prep->s->outstanding, &node, prep->x->zxid);
   return 0;
 }
 
-static int prepare_operation(const preparation *d, const sim_operation *o,
-                             sim_txn_operation *a)
+static int prepare_operation(const preparation *prep, const sim_operation *o,
+                             sim_txn_operation *out)
 {
-  a->op = o->op;
-  a->request_path = o->path.at;
+  out->op = o->op;
+  out->request_path = o->path.at;
   switch (o->op) {
   case LK_OPCODE_CREATE:
   case LK_OPCODE_CREATE2:
   case LK_OPCODE_CREATE_CONTAINER:
-  case LK_OPCODE_CREATE_TTL: return prepare_create(d, o, a);
+  case LK_OPCODE_CREATE_TTL: return prepare_create(prep, o, out);
   case LK_OPCODE_DELETE:
-  case SIM_OP_DELETE_CONTAINER: return prepare_delete(d, o, a);
+  case SIM_OP_DELETE_CONTAINER: return prepare_delete(prep, o, out);
   case SIM_OP_CREATE_NO_TTL: return LK_ERR_MARSHALLING;
   case LK_OPCODE_RECONFIG: return LK_ERR_RECONFIG_DISABLED;
-  default: return prepare_node_change(d, o, a);
+  default: return prepare_node_change(prep, o, out);
   }
 }
 
@@ -298,24 +313,27 @@ static int prepare_operation(const preparation *d, const sim_operation *o,
 
 /* If an operation fails, the records of those before it are removed, and those
  * behind it are not validated. */
-static int prepare_multi(const preparation *d, sim_txn_operation *operations)
+static int prepare_multi(const preparation *prep, sim_txn_operation *operations)
 {
-  size_t before = d->s->outstanding.count - d->s->outstanding.first;
-  size_t failed = 0;
+  size_t records_before =
+      prep->s->outstanding.count - prep->s->outstanding.first;
+  size_t failed = 0; /* index of the last operation prepared */
   int err = 0;
 
-  for (size_t i = 0; i < d->request->count && err == 0; i++) {
-    err = prepare_operation(d, &d->request->operations[i], &operations[i]);
+  for (size_t i = 0; i < prep->request->count && err == 0; i++) {
+    err =
+        prepare_operation(prep, &prep->request->operations[i], &operations[i]);
     failed = i;
   }
   if (err == 0)
     return 0;
-  d->s->outstanding.count = d->s->outstanding.first + before;
-  for (size_t i = failed; i < d->request->count; i++)
+  prep->s->outstanding.count = prep->s->outstanding.first + records_before;
+  for (size_t i = failed; i < prep->request->count; i++)
     operations[i].err = i == failed ? err : LK_ERR_RUNTIME_INCONSISTENCY;
   return err;
 }
 
+/* Adds the delete of a node, unless the transaction has it already. */
 static void add_delete(sim_txn *x, const sim_path *p)
 {
   for (size_t i = 0; i < x->count; i++) {
@@ -326,7 +344,7 @@ static void add_delete(sim_txn *x, const sim_path *p)
       .op = LK_OPCODE_DELETE, .request_path = p->text, .path = p};
 }
 
-static void shuffle(sim_server *s, sim_txn *x)
+static void shuffle_operations(sim_server *s, sim_txn *x)
 {
   for (size_t i = 0; i + 1 < x->count; i++) {
     size_t k = i + sim_roll(&s->rng, (uint32_t)(x->count - i));
@@ -341,14 +359,14 @@ static void shuffle(sim_server *s, sim_txn *x)
  * creates are not applied yet. As in ZooKeeper, the records of their parents
  * are not updated, so their child counts change only when the transaction is
  * applied. */
-static void prepare_close_session(const preparation *d, sim_txn *x)
+static void prepare_close_session(const preparation *prep, sim_txn *x)
 {
-  sim_server *s = d->s;
-  const sim_committed_session *l =
-      sim_tree_session(&s->tree, d->request->session);
-  const sim_node *owned = l == NULL ? NULL : l->owned;
-  size_t cap = s->outstanding.count - s->outstanding.first,
-         last = s->outstanding.count;
+  sim_server *s = prep->s;
+  const sim_committed_session *session =
+      sim_tree_session(&s->tree, prep->request->session);
+  const sim_node *owned = session == NULL ? NULL : session->owned;
+  size_t end = s->outstanding.count; /* further records are added below */
+  size_t cap = end - s->outstanding.first;
   sim_change_record record;
 
   for (const sim_node *n = owned; n != NULL; n = n->next_owned)
@@ -357,15 +375,15 @@ static void prepare_close_session(const preparation *d, sim_txn *x)
       lk__arena_take(&s->ensemble->arena, cap + 1, sizeof *x->operations);
   for (const sim_node *n = owned; n != NULL; n = n->next_owned) {
     if (sim_outstanding_node(s, n->key, &record) &&
-        record.owner == d->request->session)
+        record.owner == prep->request->session)
       add_delete(x, n->key);
   }
-  for (size_t i = s->outstanding.first; i < last; i++) {
+  for (size_t i = s->outstanding.first; i < end; i++) {
     if (sim_outstanding_node(s, s->outstanding.records[i].path, &record) &&
-        record.owner == d->request->session)
+        record.owner == prep->request->session)
       add_delete(x, record.path);
   }
-  shuffle(s, x);
+  shuffle_operations(s, x);
   for (size_t i = 0; i < x->count; i++) {
     record = (sim_change_record){.path = x->operations[i].path};
     sim_outstanding_add(&s->outstanding, &record, x->zxid);
@@ -378,7 +396,7 @@ const sim_txn *sim_prepare_txn(sim_server *leader,
 {
   sim_ensemble *e = leader->ensemble;
   sim_txn *x = lk__arena_take(&e->arena, 1, sizeof *x);
-  preparation d = {leader, request, x, owner};
+  preparation prep = {.s = leader, .request = request, .x = x, .owner = owner};
 
   *x = (sim_txn){.zxid = zxid,
                  .time_ms = e->config.epoch_ms + e->agenda->now_us / SIM_MS,
@@ -391,14 +409,14 @@ const sim_txn *sim_prepare_txn(sim_server *leader,
   if (request->err != 0 || request->op == SIM_OP_CREATE_SESSION)
     return x;
   if (request->op == LK_OPCODE_CLOSE_SESSION) {
-    prepare_close_session(&d, x);
+    prepare_close_session(&prep, x);
     return x;
   }
   x->count = request->count;
   x->operations =
       lk__arena_take(&e->arena, request->count, sizeof *x->operations);
   x->err = request->op == LK_OPCODE_MULTI
-               ? prepare_multi(&d, x->operations)
-               : prepare_operation(&d, request->operations, x->operations);
+               ? prepare_multi(&prep, x->operations)
+               : prepare_operation(&prep, request->operations, x->operations);
   return x;
 }

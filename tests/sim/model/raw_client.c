@@ -2,11 +2,14 @@
 #include "config.h"
 
 #include "sim/model/raw_client.h"
+
+#include <latchkey/client.h>
+
 #include "support/wire.h"
 
 #include <stdlib.h>
 
-enum { WAIT_MAX_MS = 60000 };
+enum { WAIT_MAX_MS = 60000, POLL_MS = 10, LENGTH_FIELD = 4 };
 
 /* ---- ensemble ----------------------------------------------------------- */
 
@@ -43,30 +46,47 @@ void sim_lab_run(sim_lab *lab, int64_t ms)
   lab->agenda.now_us = end;
 }
 
-int sim_lab_wait_leader(sim_lab *lab, int except)
+enum { NO_SERVER = -1 };
+
+static int wait_leader_except(sim_lab *lab, int deposed)
 {
-  for (int i = 0; i < WAIT_MAX_MS / 10; i++) {
+  for (int waited_ms = 0; waited_ms < WAIT_MAX_MS; waited_ms += POLL_MS) {
     int leader = sim_ensemble_leader(lab->ensemble);
 
-    if (leader >= 0 && leader != except)
+    if (leader >= 0 && leader != deposed)
       return leader;
-    sim_lab_run(lab, 10);
+    sim_lab_run(lab, POLL_MS);
   }
-  return -1;
+  return NO_SERVER;
+}
+
+int sim_lab_wait_leader(sim_lab *lab)
+{
+  return wait_leader_except(lab, NO_SERVER);
+}
+
+int sim_lab_wait_other_leader(sim_lab *lab, unsigned deposed)
+{
+  return wait_leader_except(lab, (int)deposed);
+}
+
+static bool all_running_servers_serve(sim_lab *lab)
+{
+  for (unsigned i = 0; i < sim_ensemble_size(lab->ensemble); i++) {
+    const sim_server *s = sim_lab_server(lab, i);
+
+    if (sim_server_runs(s) && !sim_server_serves(s))
+      return false;
+  }
+  return true;
 }
 
 bool sim_lab_wait_serving(sim_lab *lab)
 {
-  for (int i = 0; i < WAIT_MAX_MS / 10; i++) {
-    unsigned serving = 0, running = 0;
-
-    for (unsigned k = 0; k < sim_ensemble_size(lab->ensemble); k++) {
-      serving += sim_server_serves(sim_lab_server(lab, k));
-      running += sim_server_runs(sim_lab_server(lab, k));
-    }
-    if (serving == running)
+  for (int waited_ms = 0; waited_ms < WAIT_MAX_MS; waited_ms += POLL_MS) {
+    if (all_running_servers_serve(lab))
       return true;
-    sim_lab_run(lab, 10);
+    sim_lab_run(lab, POLL_MS);
   }
   return false;
 }
@@ -75,117 +95,121 @@ bool sim_lab_wait_serving(sim_lab *lab)
 
 static void on_output(const void *bytes, size_t len, void *arg)
 {
-  sim_raw_client *p = arg;
+  sim_raw_client *c = arg;
 
-  if (!lk__buf_append(&p->in, bytes, len))
+  if (!lk__buf_append(&c->in, bytes, len))
     abort();
 }
 
 static void on_closed(void *arg)
 {
-  sim_raw_client *p = arg;
+  sim_raw_client *c = arg;
 
-  p->conn = NULL;
+  c->conn = NULL;
 }
 
-void sim_raw_client_init(sim_raw_client *p, sim_lab *lab)
+void sim_raw_client_init(sim_raw_client *c, sim_lab *lab)
 {
-  *p = (sim_raw_client){.lab = lab, .in = wire_buf()};
+  *c = (sim_raw_client){.lab = lab, .in = wire_buf()};
 }
 
-void sim_raw_client_free(sim_raw_client *p)
+void sim_raw_client_free(sim_raw_client *c)
 {
-  sim_raw_client_hang_up(p);
-  lk__buf_free(&p->in);
+  sim_raw_client_hang_up(c);
+  lk__buf_free(&c->in);
 }
 
-void sim_raw_client_open(sim_raw_client *p, unsigned server)
+void sim_raw_client_open(sim_raw_client *c, unsigned server)
 {
-  sim_conn_hooks hooks = {on_output, on_closed, p};
+  sim_conn_hooks hooks = {on_output, on_closed, c};
 
-  sim_raw_client_hang_up(p);
-  lk__buf_free(&p->in);
-  p->frame = 0;
-  p->conn = sim_server_accept(sim_lab_server(p->lab, server), &hooks);
+  sim_raw_client_hang_up(c);
+  lk__buf_free(&c->in);
+  c->frame = 0;
+  c->conn = sim_server_accept(sim_lab_server(c->lab, server), &hooks);
 }
 
-void sim_raw_client_hang_up(sim_raw_client *p)
+void sim_raw_client_hang_up(sim_raw_client *c)
 {
-  if (p->conn != NULL)
-    sim_conn_close(p->conn);
-  p->conn = NULL;
+  if (c->conn != NULL)
+    sim_conn_close(c->conn);
+  c->conn = NULL;
 }
 
 /* The length of the first complete frame with its length field; 0: there is
  * none. */
-static size_t whole_frame(const sim_raw_client *p)
+static size_t first_frame_len(const sim_raw_client *c)
 {
   lk_reader in;
 
-  lk__reader_init(&in, lk__buf_bytes(&p->in), lk__buf_len(&p->in));
+  lk__reader_init(&in, lk__buf_bytes(&c->in), lk__buf_len(&c->in));
   int32_t len = lk__reader_int(&in);
 
-  return in.err == 0 && lk__reader_left(&in) >= (size_t)len ? (size_t)len + 4
-                                                            : 0;
+  if (in.err != 0 || lk__reader_left(&in) < (size_t)len)
+    return 0;
+  return LENGTH_FIELD + (size_t)len;
 }
 
-static size_t wait_frame(sim_raw_client *p)
+/* Discards the frame that the caller has read, and waits for the next one.
+ * Returns its length with its length field; 0: none has come. */
+static size_t wait_frame(sim_raw_client *c)
 {
-  int64_t end = p->lab->agenda.now_us + WAIT_MAX_MS * SIM_MS;
+  int64_t end = c->lab->agenda.now_us + WAIT_MAX_MS * SIM_MS;
 
-  lk__buf_consume(&p->in, p->frame);
-  p->frame = 0;
-  while ((p->frame = whole_frame(p)) == 0 && p->conn != NULL &&
-         sim_next_us(&p->lab->agenda) < end)
-    sim_step(&p->lab->agenda);
-  return p->frame;
+  lk__buf_consume(&c->in, c->frame);
+  c->frame = 0;
+  while ((c->frame = first_frame_len(c)) == 0 && c->conn != NULL &&
+         sim_next_us(&c->lab->agenda) < end)
+    sim_step(&c->lab->agenda);
+  return c->frame;
 }
 
-bool sim_raw_client_has(const sim_raw_client *p)
+bool sim_raw_client_has_bytes(const sim_raw_client *c)
 {
-  return lk__buf_len(&p->in) > p->frame;
+  return lk__buf_len(&c->in) > c->frame;
 }
 
-static void send(sim_raw_client *p, lk_buf *out)
+static void send(sim_raw_client *c, lk_buf *out)
 {
-  if (p->conn != NULL)
-    sim_conn_input(p->conn, lk__buf_bytes(out), lk__buf_len(out));
+  if (c->conn != NULL)
+    sim_conn_input(c->conn, lk__buf_bytes(out), lk__buf_len(out));
   lk__buf_free(out);
 }
 
-bool sim_raw_client_connect(sim_raw_client *p, unsigned server,
+bool sim_raw_client_connect(sim_raw_client *c, unsigned server,
                             int32_t timeout_ms, int64_t zxid_seen)
 {
   struct lk_connect_request r = {.last_zxid_seen = zxid_seen,
                                  .timeout_ms = timeout_ms,
-                                 .session_id = p->session,
-                                 .password = {p->password, 16}};
+                                 .session_id = c->session,
+                                 .password = {c->password, 16}};
   struct lk_connect_reply reply;
   lk_buf out = wire_buf();
   size_t mark = wire_begin(&out);
   lk_reader in;
 
-  sim_raw_client_open(p, server);
+  sim_raw_client_open(c, server);
   wire_record(&out, &lk__connect_request_record, &r);
   wire_end(&out, mark);
-  send(p, &out);
-  size_t len = wait_frame(p);
+  send(c, &out);
+  size_t len = wait_frame(c);
 
   if (len == 0)
     return false;
-  lk__reader_init(&in, lk__buf_bytes(&p->in) + 4, len - 4);
+  lk__reader_init(&in, lk__buf_bytes(&c->in) + LENGTH_FIELD,
+                  len - LENGTH_FIELD);
   lk__record_decode(&lk__connect_reply_record, &reply, &in, NULL);
-  p->timeout_ms = reply.timeout_ms;
+  c->timeout_ms = reply.timeout_ms;
   if (reply.session_id == 0 || reply.password.len != 16)
     return false;
-  p->session = reply.session_id;
-  memcpy(p->password, reply.password.at, 16);
+  c->session = reply.session_id;
+  memcpy(c->password, reply.password.at, 16);
   return true;
 }
 
 /* ---- requests ----------------------------------------------------------- */
 
-int32_t sim_raw_client_send_as(sim_raw_client *p, int32_t xid, int32_t op,
+int32_t sim_raw_client_send_as(sim_raw_client *c, int32_t xid, int32_t op,
                                const void *request)
 {
   struct lk_request_header h = {xid, op};
@@ -195,16 +219,16 @@ int32_t sim_raw_client_send_as(sim_raw_client *p, int32_t xid, int32_t op,
   wire_record(&out, &lk__request_header_record, &h);
   wire_record(&out, lk__opcode_info(op)->request, request);
   wire_end(&out, mark);
-  send(p, &out);
+  send(c, &out);
   return xid;
 }
 
-int32_t sim_raw_client_send(sim_raw_client *p, int32_t op, const void *request)
+int32_t sim_raw_client_send(sim_raw_client *c, int32_t op, const void *request)
 {
-  return sim_raw_client_send_as(p, ++p->xid, op, request);
+  return sim_raw_client_send_as(c, ++c->xid, op, request);
 }
 
-int32_t sim_raw_client_create(sim_raw_client *p, const char *path,
+int32_t sim_raw_client_create(sim_raw_client *c, const char *path,
                               int32_t flags)
 {
   struct lk_create_request r = {.path = lk_text(path),
@@ -213,43 +237,48 @@ int32_t sim_raw_client_create(sim_raw_client *p, const char *path,
                                 .flags = flags};
 
   return sim_raw_client_send(
-      p,
-      flags == 4 /* container */ ? LK_OPCODE_CREATE_CONTAINER
-                                 : LK_OPCODE_CREATE2,
+      c, flags == LK_CONTAINER ? LK_OPCODE_CREATE_CONTAINER : LK_OPCODE_CREATE2,
       &r);
 }
 
-int32_t sim_raw_client_delete(sim_raw_client *p, const char *path)
+int32_t sim_raw_client_delete(sim_raw_client *c, const char *path)
 {
   struct lk_path_version_request r = {lk_text(path), -1};
 
-  return sim_raw_client_send(p, LK_OPCODE_DELETE, &r);
+  return sim_raw_client_send(c, LK_OPCODE_DELETE, &r);
 }
 
-int32_t sim_raw_client_read(sim_raw_client *p, int32_t op, const char *path,
-                            bool watch)
+int32_t sim_raw_client_read(sim_raw_client *c, int32_t op, const char *path)
 {
-  struct lk_path_watch_request r = {lk_text(path), watch};
+  struct lk_path_watch_request r = {.path = lk_text(path), .watch = false};
 
-  return sim_raw_client_send(p, op, &r);
+  return sim_raw_client_send(c, op, &r);
 }
 
-int32_t sim_raw_client_sync(sim_raw_client *p, const char *path)
+int32_t sim_raw_client_watch(sim_raw_client *c, int32_t op, const char *path)
+{
+  struct lk_path_watch_request r = {.path = lk_text(path), .watch = true};
+
+  return sim_raw_client_send(c, op, &r);
+}
+
+int32_t sim_raw_client_sync(sim_raw_client *c, const char *path)
 {
   struct lk_path_request r = {lk_text(path)};
 
-  return sim_raw_client_send(p, LK_OPCODE_SYNC, &r);
+  return sim_raw_client_send(c, LK_OPCODE_SYNC, &r);
 }
 
-sim_reply sim_raw_client_next(sim_raw_client *p)
+sim_reply sim_raw_client_next(sim_raw_client *c)
 {
   sim_reply r = {.closed = true};
-  size_t len = wait_frame(p);
+  size_t len = wait_frame(c);
 
   if (len == 0)
     return r;
   r.closed = false;
-  lk__reader_init(&r.body, lk__buf_bytes(&p->in) + 4, len - 4);
+  lk__reader_init(&r.body, lk__buf_bytes(&c->in) + LENGTH_FIELD,
+                  len - LENGTH_FIELD);
   r.xid = lk__reader_int(&r.body);
   r.zxid = lk__reader_long(&r.body);
   r.err = lk__reader_int(&r.body);
@@ -257,33 +286,37 @@ sim_reply sim_raw_client_next(sim_raw_client *p)
 }
 
 /* Discards events until the reply arrives. */
-static int wait_reply(sim_raw_client *p, int32_t xid)
+static int wait_reply(sim_raw_client *c, int32_t xid)
 {
   sim_reply r;
 
   do
-    r = sim_raw_client_next(p);
+    r = sim_raw_client_next(c);
   while (!r.closed && r.xid != xid);
   return r.closed ? LK_ERR_CONNECTION_LOSS : r.err;
 }
 
-int sim_raw_client_do_create(sim_raw_client *p, const char *path, int32_t flags)
+int sim_raw_client_do_create(sim_raw_client *c, const char *path, int32_t flags)
 {
-  return wait_reply(p, sim_raw_client_create(p, path, flags));
+  return wait_reply(c, sim_raw_client_create(c, path, flags));
 }
 
-int sim_raw_client_do_delete(sim_raw_client *p, const char *path)
+int sim_raw_client_do_delete(sim_raw_client *c, const char *path)
 {
-  return wait_reply(p, sim_raw_client_delete(p, path));
+  return wait_reply(c, sim_raw_client_delete(c, path));
 }
 
-int sim_raw_client_do_read(sim_raw_client *p, int32_t op, const char *path,
-                           bool watch)
+int sim_raw_client_do_read(sim_raw_client *c, int32_t op, const char *path)
 {
-  return wait_reply(p, sim_raw_client_read(p, op, path, watch));
+  return wait_reply(c, sim_raw_client_read(c, op, path));
 }
 
-int sim_raw_client_do_sync(sim_raw_client *p, const char *path)
+int sim_raw_client_do_watch(sim_raw_client *c, int32_t op, const char *path)
 {
-  return wait_reply(p, sim_raw_client_sync(p, path));
+  return wait_reply(c, sim_raw_client_watch(c, op, path));
+}
+
+int sim_raw_client_do_sync(sim_raw_client *c, const char *path)
+{
+  return wait_reply(c, sim_raw_client_sync(c, path));
 }

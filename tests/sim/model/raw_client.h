@@ -23,20 +23,22 @@ void sim_lab_init(sim_lab *lab, const sim_ensemble_config *config,
 void sim_lab_free(sim_lab *lab);
 void sim_lab_run(sim_lab *lab, int64_t ms);
 sim_server *sim_lab_server(sim_lab *lab, unsigned i);
-/** Run until there is a leader other than `except` (-1: any leader). Returns
-    its index, or -1 if a minute was not enough. */
-int sim_lab_wait_leader(sim_lab *lab, int except);
+/** Run until there is a leader. Returns its index, or -1 if a minute was not
+    enough. */
+int sim_lab_wait_leader(sim_lab *lab);
+/** The same for a leader other than `deposed`. */
+int sim_lab_wait_other_leader(sim_lab *lab, unsigned deposed);
 /** Run until all running servers serve; false: not within a minute. */
 bool sim_lab_wait_serving(sim_lab *lab);
 
 typedef struct sim_raw_client {
   sim_lab *lab;
-  sim_conn *conn; /**< NULL: closed */
+  sim_conn *conn; /**< NULL: closed, or never opened */
   lk_buf in;      /**< bytes received and not consumed */
   size_t frame;   /**< length of the frame at the start of `in` that the caller
                      reads; 0: none */
   int32_t xid;    /**< of the last request */
-  int64_t session;
+  int64_t session; /**< 0: none yet */
   int32_t timeout_ms;
   unsigned char password[16];
 } sim_raw_client;
@@ -50,38 +52,40 @@ typedef struct sim_reply {
   lk_reader body;
 } sim_reply;
 
-void sim_raw_client_init(sim_raw_client *p, sim_lab *lab);
-void sim_raw_client_free(sim_raw_client *p);
+void sim_raw_client_init(sim_raw_client *c, sim_lab *lab);
+void sim_raw_client_free(sim_raw_client *c);
 /** Open a connection without a handshake. */
-void sim_raw_client_open(sim_raw_client *p, unsigned server);
-/** Open a connection and create a session, or resume the client's session.
+void sim_raw_client_open(sim_raw_client *c, unsigned server);
+/** Open a connection. Resume the client's session, or create one if it has none.
     false: refused or closed. */
-bool sim_raw_client_connect(sim_raw_client *p, unsigned server,
+bool sim_raw_client_connect(sim_raw_client *c, unsigned server,
                             int32_t timeout_ms, int64_t zxid_seen);
-void sim_raw_client_hang_up(sim_raw_client *p);
+void sim_raw_client_hang_up(sim_raw_client *c);
 /** Send a request; returns its xid. */
-int32_t sim_raw_client_send(sim_raw_client *p, int32_t op, const void *request);
-int32_t sim_raw_client_send_as(sim_raw_client *p, int32_t xid, int32_t op,
+int32_t sim_raw_client_send(sim_raw_client *c, int32_t op, const void *request);
+/** Send a request with this xid. */
+int32_t sim_raw_client_send_as(sim_raw_client *c, int32_t xid, int32_t op,
                                const void *request);
-int32_t sim_raw_client_create(sim_raw_client *p, const char *path,
+int32_t sim_raw_client_create(sim_raw_client *c, const char *path,
                               int32_t flags);
-int32_t sim_raw_client_delete(sim_raw_client *p, const char *path);
+int32_t sim_raw_client_delete(sim_raw_client *c, const char *path);
 /** Send a read with opcode `op`: exists, getData, getChildren or
     getChildren2. */
-int32_t sim_raw_client_read(sim_raw_client *p, int32_t op, const char *path,
-                            bool watch);
-int32_t sim_raw_client_sync(sim_raw_client *p, const char *path);
+int32_t sim_raw_client_read(sim_raw_client *c, int32_t op, const char *path);
+/** The same with a watch. */
+int32_t sim_raw_client_watch(sim_raw_client *c, int32_t op, const char *path);
+int32_t sim_raw_client_sync(sim_raw_client *c, const char *path);
 /** Whether bytes have arrived behind the frame that the caller reads. */
-bool sim_raw_client_has(const sim_raw_client *p);
+bool sim_raw_client_has_bytes(const sim_raw_client *c);
 /** Wait for the next frame, for a minute at most; then `closed` is true. */
-sim_reply sim_raw_client_next(sim_raw_client *p);
-/** The functions sim_raw_client_do_ send the request and wait for its reply;
-    they return its error. */
-int sim_raw_client_do_create(sim_raw_client *p, const char *path,
+sim_reply sim_raw_client_next(sim_raw_client *c);
+/** The functions sim_raw_client_do_ send a request, discard the events before
+    its reply, and return the error of the reply. */
+int sim_raw_client_do_create(sim_raw_client *c, const char *path,
                              int32_t flags);
-int sim_raw_client_do_delete(sim_raw_client *p, const char *path);
-int sim_raw_client_do_read(sim_raw_client *p, int32_t op, const char *path,
-                           bool watch);
-int sim_raw_client_do_sync(sim_raw_client *p, const char *path);
+int sim_raw_client_do_delete(sim_raw_client *c, const char *path);
+int sim_raw_client_do_read(sim_raw_client *c, int32_t op, const char *path);
+int sim_raw_client_do_watch(sim_raw_client *c, int32_t op, const char *path);
+int sim_raw_client_do_sync(sim_raw_client *c, const char *path);
 
 #endif

@@ -29,7 +29,7 @@ void sim_read_only_connect(sim_conn *c, bool accepts_read_only, int64_t session)
     return;
   }
   c->session = session != 0 ? session : sim_conn_new_session(c->server);
-  sim_conn_send_connect_reply(c, true);
+  sim_conn_accept_session(c);
 }
 
 void sim_read_only_receive(sim_conn *c, int32_t xid, int32_t op,
@@ -38,9 +38,9 @@ void sim_read_only_receive(sim_conn *c, int32_t xid, int32_t op,
   if (lk__opcode_info(op)->served_read_only) {
     sim_serve_read(c, xid, op, body);
   } else if (op != LK_OPCODE_CLOSE_SESSION) {
-    sim_serve_error(c, xid, c->server->tree.zxid, LK_ERR_NOT_READ_ONLY);
+    sim_serve_without_body(c, xid, c->server->tree.zxid, LK_ERR_NOT_READ_ONLY);
   } else { /* the session exists only as long as the connection */
-    sim_serve_error(c, xid, c->server->tree.zxid, 0);
+    sim_serve_without_body(c, xid, c->server->tree.zxid, 0);
     sim_conn_hang_up(c);
   }
 }

@@ -9,6 +9,8 @@
  * @file Requests that read the tree of the server that receives them.
  */
 
+enum { SCRATCH_KEPT = 1 << 16 }; /* bytes */
+
 void sim_reply_without_body(const sim_read_request *r, int err)
 {
   sim_serve(r->c, r->xid, err, NULL, NULL);
@@ -55,18 +57,18 @@ static void write_data(lk_writer *w, const void *arg)
   lk__writer_stat(w, &n->stat);
 }
 
-/* The children in random order: a real server does not list them in the order
- * of creation. The same children are always listed in the same order. */
-static void shuffle(const sim_node *n, const sim_path **names)
+/* Puts the children into a random order, since a real server does not list them
+ * in the order of creation. The same children always get the same order. */
+static void shuffle_children(const sim_node *n, const sim_path **out)
 {
   sim_rng r = {(uint64_t)n->stat.pzxid ^ (uint64_t)n->stat.czxid << 32};
   uint32_t count = 0;
 
   for (const sim_node *k = n->children; k != NULL; k = k->next) {
-    uint32_t other = sim_roll(&r, count + 1);
+    uint32_t place = sim_roll(&r, count + 1);
 
-    names[count++] = names[other];
-    names[other] = k->key;
+    out[count++] = out[place];
+    out[place] = k->key;
   }
 }
 
@@ -74,13 +76,13 @@ static void write_names(lk_writer *w, const void *arg)
 {
   const sim_read_request *r = arg;
   size_t count = (size_t)r->node->stat.num_children;
-  const sim_path **names = lk__arena_take(&r->c->server->ensemble->scratch,
-                                          count + 1, sizeof(const sim_path *));
+  const sim_path **children = lk__arena_take(
+      &r->c->server->ensemble->scratch, count + 1, sizeof(const sim_path *));
 
-  shuffle(r->node, names);
+  shuffle_children(r->node, children);
   lk__writer_count(w, count);
   for (size_t i = 0; i < count; i++)
-    lk__writer_bytes(w, sim_path_name(names[i]));
+    lk__writer_bytes(w, sim_path_name(children[i]));
   if (r->op == LK_OPCODE_GET_CHILDREN2)
     lk__writer_stat(w, &r->node->stat);
 }
@@ -130,11 +132,13 @@ static void write_count(lk_writer *w, const void *arg)
 {
   const sim_read_request *r = arg;
 
-  /* For the path "" the root counts as well. */
-  lk__writer_int(w, count_below(r->node) + (r->path.len == 0));
+  bool counts_itself = r->path.len == 0; /* the root, named by "" */
+
+  lk__writer_int(w, count_below(r->node) + (counts_itself ? 1 : 0));
 }
 
-/* ---- about a node ------------------------------------------------------- */
+/* ---- reads of one node
+ * ------------------------------------------------------- */
 
 static sim_body *body_of(int32_t op)
 {
@@ -203,7 +207,7 @@ static void read_one(sim_read_request *r, lk_reader *in)
 
 typedef struct multi_read {
   sim_read_request *r;
-  lk_reader in;
+  lk_reader in; /* the operations */
 } multi_read;
 
 static void write_error(lk_writer *w, int err)
@@ -214,59 +218,61 @@ static void write_error(lk_writer *w, int err)
   lk__writer_int(w, err);
 }
 
-/* Executes the reads of a multiRead one after the other. If one cannot be
- * decoded, the results before it are still sent, and the reply has an error. */
-static int read_parts(lk_writer *w, const multi_read *s)
+/* Writes the results of the reads of a multiRead. If one cannot be decoded, the
+ * results before it are still sent. Returns the error of the reply, or 0. */
+static int read_operations(lk_writer *w, const multi_read *m)
 {
-  lk_reader in = s->in;
-  lk_operation part;
+  lk_reader in = m->in;
+  lk_operation operation;
   int err = 0;
 
-  while (err == 0 &&
-         lk__operation_decode(&in, LK_OPERATIONS_OF_REQUEST,
-                              &s->r->c->server->ensemble->scratch, &part)) {
-    sim_read_request one = {
-        .c = s->r->c, .op = part.type, .path = part.body.path_watch.path};
+  while (err == 0 && lk__operation_decode(&in, LK_OPERATIONS_OF_REQUEST,
+                                          &m->r->c->server->ensemble->scratch,
+                                          &operation)) {
+    sim_read_request read = {.c = m->r->c,
+                             .op = operation.type,
+                             .path = operation.body.path_watch.path};
 
-    one.node = one.path.at == NULL ? NULL : sim_node_at(one.c, one.path);
-    int part_err = read_error(&one);
+    read.node = read.path.at == NULL ? NULL : sim_node_at(read.c, read.path);
+    int operation_err = read_error(&read);
 
-    if (part_err == LK_ERR_MARSHALLING)
-      err = part_err;
-    else if (part_err != 0)
-      write_error(w, part_err);
+    if (operation_err == LK_ERR_MARSHALLING)
+      err = operation_err;
+    else if (operation_err != 0)
+      write_error(w, operation_err);
     else {
-      lk__writer_int(w, part.type);
+      lk__writer_int(w, operation.type);
       lk__writer_bool(w, false);
       lk__writer_int(w, 0);
-      body_of(part.type)(w, &one);
+      body_of(operation.type)(w, &read);
     }
   }
   lk__operation_encode_end(w);
   return err;
 }
 
-static void write_parts(lk_writer *w, const void *arg)
+static void write_results(lk_writer *w, const void *arg)
 {
-  read_parts(w, arg);
+  read_operations(w, arg);
 }
 
-static void read_several(sim_read_request *r, lk_reader *in)
+static void read_multi(sim_read_request *r, lk_reader *in)
 {
-  multi_read s = {r, *in};
-  lk_writer length_only;
-  lk_operation part;
+  multi_read m = {r, *in};
+  lk_writer discarding;
+  lk_operation operation;
   bool only_reads = true;
 
   while (lk__operation_decode(in, LK_OPERATIONS_OF_REQUEST,
-                              &r->c->server->ensemble->scratch, &part))
-    only_reads = only_reads && lk__opcode_info(part.type)->in_multi_read;
+                              &r->c->server->ensemble->scratch, &operation))
+    only_reads = only_reads && lk__opcode_info(operation.type)->in_multi_read;
   if (in->err != 0 || !only_reads) {
     sim_reply_without_body(r, LK_ERR_MARSHALLING);
     return;
   }
-  lk__writer_init(&length_only, NULL, 0);
-  sim_serve(r->c, r->xid, read_parts(&length_only, &s), write_parts, &s);
+  /* The error precedes the results, so a first pass without room finds it. */
+  lk__writer_init(&discarding, NULL, 0);
+  sim_serve(r->c, r->xid, read_operations(&discarding, &m), write_results, &m);
 }
 
 /* ---- requests about the session ----------------------------------------- */
@@ -279,13 +285,15 @@ static bool begins_with(const char *path, lk_bytes prefix)
 static void write_ephemerals(lk_writer *w, const void *arg)
 {
   const sim_read_request *r = arg;
-  const sim_committed_session *l =
+  const sim_committed_session *session =
       sim_tree_session(&r->c->server->tree, r->c->session);
-  const sim_node *first = l == NULL ? NULL : l->owned;
+  const sim_node *first = session == NULL ? NULL : session->owned;
   size_t count = 0;
 
-  for (const sim_node *n = first; n != NULL; n = n->next_owned)
-    count += begins_with(n->path, r->path);
+  for (const sim_node *n = first; n != NULL; n = n->next_owned) {
+    if (begins_with(n->path, r->path))
+      count++;
+  }
   lk__writer_count(w, count);
   for (const sim_node *n = first; n != NULL; n = n->next_owned) {
     if (begins_with(n->path, r->path))
@@ -325,8 +333,10 @@ void sim_serve_sync(sim_conn *c, int32_t xid, lk_reader *body)
   lk_bytes path =
       sim_text_as_java(lk__reader_bytes(body), &c->server->ensemble->scratch);
 
-  sim_serve(c, xid, body->err == 0 ? 0 : LK_ERR_MARSHALLING,
-            body->err == 0 ? write_text : NULL, &path);
+  if (body->err == 0)
+    sim_serve(c, xid, 0, write_text, &path);
+  else
+    sim_serve(c, xid, LK_ERR_MARSHALLING, NULL, NULL);
 }
 
 void sim_serve_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
@@ -339,7 +349,7 @@ void sim_serve_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
     sim_reply_without_body(&r, 0);
     break;
   case LK_OPCODE_SYNC: sim_serve_sync(c, xid, body); break;
-  case LK_OPCODE_MULTI_READ: read_several(&r, body); break;
+  case LK_OPCODE_MULTI_READ: read_multi(&r, body); break;
   case LK_OPCODE_GET_EPHEMERALS: list_ephemerals(&r, body); break;
   case LK_OPCODE_WHO_AM_I: sim_serve(c, xid, 0, write_ids, &r); break;
   case LK_OPCODE_SET_WATCHES:
@@ -349,5 +359,5 @@ void sim_serve_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
   case LK_OPCODE_REMOVE_WATCHES: sim_remove_watches(&r, body); break;
   default: read_one(&r, body); break;
   }
-  lk__arena_reset(&c->server->ensemble->scratch, 1 << 16);
+  lk__arena_reset(&c->server->ensemble->scratch, SCRATCH_KEPT);
 }

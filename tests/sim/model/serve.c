@@ -13,6 +13,8 @@
  * reads.c.
  */
 
+enum { LENGTH_FIELD = 4 };
+
 /* ---- frames ------------------------------------------------------------- */
 
 /* Writes the reply into the ensemble's buffer and sends it. If the buffer is
@@ -25,7 +27,7 @@ static void send_reply(sim_conn *c, int32_t xid, int64_t zxid, int err,
 
   for (;;) {
     lk__writer_init(&w, e->frame, e->frame_cap);
-    lk__writer_int(&w, 0);
+    lk__writer_int(&w, 0); /* the length, which is set below */
     lk__writer_int(&w, xid);
     lk__writer_long(&w, zxid);
     lk__writer_int(&w, err);
@@ -36,7 +38,7 @@ static void send_reply(sim_conn *c, int32_t xid, int64_t zxid, int err,
     e->frame_cap = w.len * 2;
     e->frame = realloc(e->frame, e->frame_cap);
   }
-  lk__writer_patch(&w, 0, (int32_t)(w.len - 4));
+  lk__writer_patch(&w, 0, (int32_t)(w.len - LENGTH_FIELD));
   sim_conn_send(c, e->frame, w.len);
 }
 
@@ -46,12 +48,17 @@ void sim_serve(sim_conn *c, int32_t xid, int err, sim_body *body,
   send_reply(c, xid, c->server->tree.zxid, err, body, arg);
 }
 
-void sim_serve_error(sim_conn *c, int32_t xid, int64_t zxid, int err)
+void sim_serve_without_body(sim_conn *c, int32_t xid, int64_t zxid, int err)
 {
   send_reply(c, xid, zxid, err, NULL, NULL);
 }
 
 /* ---- events ------------------------------------------------------------- */
+
+enum {
+  SYNC_CONNECTED = 3, /* the state in each event */
+  EVENT_ZXID = -1     /* as in servers before 3.9 */
+};
 
 typedef struct event {
   const char *chroot;
@@ -64,22 +71,21 @@ static void write_event(lk_writer *w, const void *arg)
   const event *e = arg;
 
   lk__writer_int(w, e->type);
-  lk__writer_int(w, 3); /* SyncConnected */
+  lk__writer_int(w, SYNC_CONNECTED);
   sim_write_path_with_chroot(w, e->chroot,
                              lk_bytes_of(e->path->text, e->path->len));
 }
 
-/* The header of an event has zxid -1, as in servers before 3.9. */
 void sim_serve_event(sim_conn *c, int32_t type, const sim_path *p)
 {
-  static const char *const words[] = {"", "created", "deleted", "changed",
+  static const char *const names[] = {"", "created", "deleted", "changed",
                                       "children"};
   event e = {c->chroot, type, p};
 
   SIM_TRACE(c->server->ensemble->trace, c->server->name,
-            "sends %" PRIx64 " event: %s %s", (uint64_t)c->session, words[type],
+            "sends %" PRIx64 " event: %s %s", (uint64_t)c->session, names[type],
             p->text);
-  send_reply(c, LK_XID_EVENT, -1, 0, write_event, &e);
+  send_reply(c, LK_XID_EVENT, EVENT_ZXID, 0, write_event, &e);
 }
 
 /* ---- writes ------------------------------------------------------------- */
@@ -104,27 +110,31 @@ static void write_path(lk_writer *w, const write_reply *r,
                              lk_bytes_of(o->path->text, o->path->len));
 }
 
-/* Writes the result of one operation of a multi. Creates of containers and TTL
- * nodes have the label of create2. */
+/* Writes the result of one operation of a multi. The creates of containers and
+ * of TTL nodes have results of type create2. If the multi failed, all results
+ * are errors, which occur twice: in the header and in the body. */
 static void write_operation_result(lk_writer *w, const write_reply *r,
-                                   size_t at)
+                                   size_t index)
 {
-  const sim_txn_operation *o = &r->x->operations[at];
+  const sim_txn_operation *o = &r->x->operations[index];
   bool failed = r->x->err != 0;
   bool replies_with_stat = is_create(o->op) && o->op != LK_OPCODE_CREATE;
-  int32_t label = failed              ? LK_OPCODE_ERROR
-                  : replies_with_stat ? LK_OPCODE_CREATE2
-                                      : o->op;
+  int32_t type = o->op;
 
-  lk__writer_int(w, label);
+  if (failed)
+    type = LK_OPCODE_ERROR;
+  else if (replies_with_stat)
+    type = LK_OPCODE_CREATE2;
+
+  lk__writer_int(w, type);
   lk__writer_bool(w, false);
   lk__writer_int(w, o->err);
   if (failed)
     lk__writer_int(w, o->err);
-  if (label == LK_OPCODE_CREATE || label == LK_OPCODE_CREATE2)
+  if (type == LK_OPCODE_CREATE || type == LK_OPCODE_CREATE2)
     write_path(w, r, o);
-  if (label == LK_OPCODE_CREATE2 || label == LK_OPCODE_SET_DATA)
-    lk__writer_stat(w, &r->stats[at]);
+  if (type == LK_OPCODE_CREATE2 || type == LK_OPCODE_SET_DATA)
+    lk__writer_stat(w, &r->stats[index]);
 }
 
 static void write_multi_results(lk_writer *w, const void *arg)
@@ -159,7 +169,6 @@ void sim_serve_write(sim_conn *c, int32_t xid, int32_t op, const sim_txn *x,
     sim_serve(c, xid, 0, write_multi_results, &r);
   else if (x->err != 0)
     sim_serve(c, xid, x->err, NULL, NULL);
-  else if (op !=
-           LK_OPCODE_CHECK) /* a real server does not reply to a single check */
+  else if (op != LK_OPCODE_CHECK) /* a single check gets no reply */
     sim_serve(c, xid, 0, write_single_result, &r);
 }

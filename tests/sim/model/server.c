@@ -17,13 +17,18 @@ int64_t sim_server_now_ms(const sim_server *s)
 
 /* ---- timers ------------------------------------------------------------- */
 
+void sim_server_schedule_expiry(sim_server *s)
+{
+  int64_t tick_ms = s->ensemble->config.tick_ms;
+  int64_t to_next_tick_ms = tick_ms - sim_server_now_ms(s) % tick_ms;
+
+  sim_server_schedule(s, SIM_TASK_EXPIRE, to_next_tick_ms * SIM_MS);
+}
+
 static void run_session_expiry(sim_server *s)
 {
-  int64_t tick = s->ensemble->config.tick_ms;
-
   sim_tracker_expire(s);
-  sim_server_schedule(s, SIM_TASK_EXPIRE,
-                      (tick - sim_server_now_ms(s) % tick) * SIM_MS);
+  sim_server_schedule_expiry(s);
 }
 
 static void run_task(sim_server *s, enum sim_task task)
@@ -66,26 +71,13 @@ void sim_server_cancel(sim_server *s, enum sim_task task)
 void sim_server_init(sim_server *s)
 {
   lk__list_init(&s->conns);
-  sim_server_limit_timeouts(s, 0, 0);
-  for (int d = 0; d < SIM_TASKS; d++)
-    s->timers[d] = (sim_timer){.job = {.run = on_timer, .arg = &s->timers[d]},
-                               .server = s,
-                               .task = (enum sim_task)d};
-}
-
-void sim_follower_add_touch(sim_server *s, int64_t session, int32_t timeout_ms)
-{
-  for (size_t i = 0; i < s->ntouches; i++) {
-    if (s->touches[i].session == session) {
-      s->touches[i].timeout_ms = timeout_ms;
-      return;
-    }
-  }
-  if (s->ntouches == s->touches_cap) {
-    s->touches_cap = s->touches_cap == 0 ? 16 : s->touches_cap * 2;
-    s->touches = realloc(s->touches, s->touches_cap * sizeof *s->touches);
-  }
-  s->touches[s->ntouches++] = (sim_touch){session, timeout_ms};
+  s->min_timeout_ms = s->ensemble->config.min_timeout_ms;
+  s->max_timeout_ms = s->ensemble->config.max_timeout_ms;
+  for (int task = 0; task < SIM_TASKS; task++)
+    s->timers[task] =
+        (sim_timer){.job = {.run = on_timer, .arg = &s->timers[task]},
+                    .server = s,
+                    .task = (enum sim_task)task};
 }
 
 /* ---- crash and restart -------------------------------------------------- */
@@ -114,21 +106,23 @@ void sim_server_crash(sim_server *s)
   if (!s->runs)
     return;
   SIM_TRACE(s->ensemble->trace, s->name,
-            "crashes; %zu of %zu proposals are on disk", s->logged, s->count);
+            "crashes; %zu of %zu proposals are on disk", s->logged,
+            s->log_count);
   s->stopped = false;
   resume_links(s);
   sim_unschedule(s->ensemble->agenda, &s->continue_job);
-  size_t logged = s->logged; /* sim_enter_looking() counts the whole log as
-                                logged, but a crash loses what is not on disk */
+  /* A crash loses what is not on disk, but sim_enter_looking() completes the
+   * disk writes. */
+  size_t logged = s->logged;
 
   sim_enter_looking(s, NULL);
   s->runs = false;
-  s->logged = s->logging = s->count = logged;
+  s->logged = s->logging = s->log_count = logged;
   if (s->applied > logged)
     rebuild_tree(s);
   s->tree.zxid = s->applied == 0 ? 0 : s->log[s->applied - 1]->zxid;
-  for (int d = 0; d < SIM_TASKS; d++)
-    sim_server_cancel(s, (enum sim_task)d);
+  for (int task = 0; task < SIM_TASKS; task++)
+    sim_server_cancel(s, (enum sim_task)task);
 }
 
 void sim_server_start(sim_server *s)
@@ -136,7 +130,7 @@ void sim_server_start(sim_server *s)
   if (s->runs)
     return;
   s->runs = true;
-  sim_conns_close_idle(s);
+  sim_conns_close_idle(s); /* schedules the next check */
   sim_enter_looking(s, "has started");
 }
 
@@ -144,8 +138,8 @@ void sim_server_limit_timeouts(sim_server *s, int32_t min_ms, int32_t max_ms)
 {
   const sim_ensemble_config *c = &s->ensemble->config;
 
-  s->bounds_ms[0] = min_ms > 0 ? min_ms : c->min_timeout_ms;
-  s->bounds_ms[1] = max_ms > 0 ? max_ms : c->max_timeout_ms;
+  s->min_timeout_ms = min_ms > 0 ? min_ms : c->min_timeout_ms;
+  s->max_timeout_ms = max_ms > 0 ? max_ms : c->max_timeout_ms;
 }
 
 void sim_server_close_early(sim_server *s, int more)
@@ -156,6 +150,11 @@ void sim_server_close_early(sim_server *s, int more)
 bool sim_server_closes_early(const sim_server *s)
 {
   return s->close_early > 0;
+}
+
+void sim_server_throttle(sim_server *s, unsigned count)
+{
+  s->pipeline.throttle = count;
 }
 
 void sim_server_throttle_watches(sim_server *s, unsigned count)
@@ -188,16 +187,16 @@ void sim_server_stop(sim_server *s)
 
 /* ---- stop and continue -------------------------------------------------- */
 
-/* Reading from one connection may close others, which are then in one of both
- * lists. So each is moved back to the server's list before it is read. */
+/* Reads from each connection. Reading may close other connections, in which
+ * case they leave the list that they are in: `unread` or the server's list. */
 static void read_delayed_bytes(sim_server *s)
 {
-  lk_link waiting;
+  lk_link unread;
 
-  lk__list_init(&waiting);
-  lk__list_move(&waiting, &s->conns);
-  while (!lk__list_empty(&waiting)) {
-    sim_conn *c = LK_OWNER(waiting.next, sim_conn, link);
+  lk__list_init(&unread);
+  lk__list_move(&unread, &s->conns);
+  while (!lk__list_empty(&unread)) {
+    sim_conn *c = LK_OWNER(unread.next, sim_conn, link);
 
     lk__list_remove(&c->link);
     lk__list_add(&s->conns, &c->link);
@@ -205,11 +204,11 @@ static void read_delayed_bytes(sim_server *s)
   }
 }
 
-static void run_missed_tasks(sim_server *s)
+static void schedule_missed_tasks(sim_server *s)
 {
-  for (int d = 0; d < SIM_TASKS; d++) {
-    if (s->timers[d].missed)
-      sim_server_schedule(s, (enum sim_task)d, 0);
+  for (int task = 0; task < SIM_TASKS; task++) {
+    if (s->timers[task].missed)
+      sim_server_schedule(s, (enum sim_task)task, 0);
   }
 }
 
@@ -223,9 +222,9 @@ static void continue_work(void *arg)
   if (s->stopped || !s->runs)
     return;
   if (sim_roll(&s->rng, 2) == 0)
-    run_missed_tasks(s);
+    schedule_missed_tasks(s);
   read_delayed_bytes(s);
-  run_missed_tasks(s);
+  schedule_missed_tasks(s);
 }
 
 bool sim_server_is_stopped(const sim_server *s)

@@ -3,36 +3,50 @@
 
 #include "sim/model/text.h"
 
+enum { REPLACEMENT_CHARACTER = 0xfffd };
+
 static bool is_continuation(unsigned char c)
 {
   return (c & 0xc0) == 0x80;
 }
 
-/* The length of the UTF-8 sequence that begins with byte `c`, and the bounds of
- * its second byte; 0: no sequence begins with `c`. */
-static size_t sequence_len(unsigned char c, unsigned char bounds[2])
+/* The length of the UTF-8 sequence that begins with byte `c`; 0: no sequence
+ * begins with `c`. */
+static size_t sequence_len(unsigned char c)
 {
-  bounds[0] = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
-  bounds[1] = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
-  return c < 0x80                 ? 1
-         : c >= 0xc2 && c <= 0xdf ? 2
-         : c >= 0xe0 && c <= 0xef ? 3
-         : c >= 0xf0 && c <= 0xf4 ? 4
-                                  : 0;
+  if (c < 0x80)
+    return 1;
+  if (c >= 0xc2 && c <= 0xdf)
+    return 2;
+  if (c >= 0xe0 && c <= 0xef)
+    return 3;
+  return c >= 0xf0 && c <= 0xf4 ? 4 : 0;
+}
+
+/* Whether `second` may follow `first`. Overlong sequences, surrogates and
+ * characters above U+10FFFF are invalid. */
+static bool second_byte_is_valid(unsigned char first, unsigned char second)
+{
+  switch (first) {
+  case 0xe0: return second >= 0xa0;
+  case 0xed: return second <= 0x9f;
+  case 0xf0: return second >= 0x90;
+  case 0xf4: return second <= 0x8f;
+  default: return true;
+  }
 }
 
 /* The number of bytes at `s` that form one character. If it is not valid, the
  * number of bytes that Java replaces together. */
 static size_t scan_character(const unsigned char *s, size_t left, bool *valid)
 {
-  unsigned char bounds[2];
-  size_t len = sequence_len(s[0], bounds), n = 1;
+  size_t len = sequence_len(s[0]), n = 1;
 
   *valid = false;
   if (len == 0)
     return 1;
   while (n < len && n < left && is_continuation(s[n]) &&
-         (n > 1 || (s[1] >= bounds[0] && s[1] <= bounds[1])))
+         (n > 1 || second_byte_is_valid(s[0], s[1])))
     n++;
   *valid = n == len;
   /* Java replaces an encoded surrogate as one character. */
@@ -77,6 +91,7 @@ lk_bytes sim_text_as_java(lk_bytes text, lk_arena *memory)
 
   if (is_ascii(text))
     return text;
+  /* A byte becomes three at most. */
   unsigned char *out = lk__arena_take(memory, 3, text.len + 1);
   size_t len = 0, n;
 
@@ -85,7 +100,7 @@ lk_bytes sim_text_as_java(lk_bytes text, lk_arena *memory)
 
     n = scan_character(s + i, text.len - i, &valid);
     if (!valid)
-      len += put_three_bytes(out + len, 0xfffd);
+      len += put_three_bytes(out + len, REPLACEMENT_CHARACTER);
     else if (n == 4)
       len += put_surrogates(out + len, s + i);
     else {

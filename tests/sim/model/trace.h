@@ -15,10 +15,13 @@ typedef struct sim_trace {
   const sim_agenda *agenda;
   FILE *out;   /**< destination of each line; NULL: none */
   char *lines; /**< the last lines, for sim_trace_print(); NULL: not kept */
-  size_t count;
+  size_t count; /**< lines added while they were kept */
 } sim_trace;
 
-enum { SIM_TRACE_LINES = 120, SIM_TRACE_WIDTH = 200 };
+enum {
+  SIM_TRACE_LINES = 120, /**< number of lines kept */
+  SIM_TRACE_WIDTH = 200  /**< bytes of a line, with the NUL */
+};
 
 /** Keep the last lines. */
 void sim_trace_keep(sim_trace *t);

@@ -26,12 +26,14 @@ sim_tracked *sim_tracker_find(const sim_server *s, int64_t id)
 
 bool sim_tracker_touch(sim_server *s, int64_t id, int32_t timeout_ms)
 {
-  sim_tracked *x = sim_tracker_find(s, id);
-  int64_t tick = s->ensemble->config.tick_ms;
+  sim_tracked *session = sim_tracker_find(s, id);
+  int64_t tick_ms = s->ensemble->config.tick_ms;
 
-  if (x == NULL || x->closing)
+  if (session == NULL || session->closing)
     return false;
-  x->expires_ms = ((sim_server_now_ms(s) + timeout_ms) / tick + 1) * tick;
+  int64_t timed_out_ms = sim_server_now_ms(s) + timeout_ms;
+
+  session->expires_ms = (timed_out_ms / tick_ms + 1) * tick_ms; /* next tick */
   return true;
 }
 
@@ -39,11 +41,11 @@ bool sim_tracker_resume(sim_server *s, int64_t id, int32_t timeout_ms,
                         unsigned owner)
 {
   const sim_ensemble_hooks *hooks = &s->ensemble->hooks;
-  sim_tracked *x = sim_tracker_find(s, id);
+  sim_tracked *session = sim_tracker_find(s, id);
 
-  if (x == NULL || !sim_tracker_touch(s, id, timeout_ms))
+  if (session == NULL || !sim_tracker_touch(s, id, timeout_ms))
     return false;
-  x->owner = (int)owner;
+  session->owner = (int)owner;
   if (hooks->session_resumed != NULL)
     hooks->session_resumed(id, timeout_ms, hooks->arg);
   return true;
@@ -52,15 +54,15 @@ bool sim_tracker_resume(sim_server *s, int64_t id, int32_t timeout_ms,
 void sim_tracker_add(sim_server *s, int64_t id, int32_t timeout_ms, int owner)
 {
   sim_tracker *t = &s->tracker;
-  sim_tracked *x = sim_tracker_find(s, id);
+  sim_tracked *session = sim_tracker_find(s, id);
 
-  if (x == NULL) {
+  if (session == NULL) {
     if (t->count == t->cap) {
       t->cap = t->cap == 0 ? 16 : t->cap * 2;
       t->sessions = realloc(t->sessions, t->cap * sizeof *t->sessions);
     }
-    x = &t->sessions[t->count++];
-    *x = (sim_tracked){.id = id, .owner = owner};
+    session = &t->sessions[t->count++];
+    *session = (sim_tracked){.id = id, .owner = owner};
   }
   sim_tracker_touch(s, id, timeout_ms);
 }
@@ -68,13 +70,13 @@ void sim_tracker_add(sim_server *s, int64_t id, int32_t timeout_ms, int owner)
 void sim_tracker_remove(sim_server *s, int64_t id)
 {
   sim_tracker *t = &s->tracker;
-  sim_tracked *x = sim_tracker_find(s, id);
+  sim_tracked *session = sim_tracker_find(s, id);
 
-  if (x == NULL)
+  if (session == NULL)
     return;
-  size_t after = t->count - (size_t)(x - t->sessions) - 1;
+  size_t after = t->count - (size_t)(session - t->sessions) - 1;
 
-  memmove(x, x + 1, after * sizeof *x);
+  memmove(session, session + 1, after * sizeof *session);
   t->count--;
 }
 
@@ -88,13 +90,13 @@ void sim_tracker_start(sim_server *s)
 
 int sim_tracker_check(sim_server *s, int64_t id, int owner)
 {
-  sim_tracked *x = sim_tracker_find(s, id);
+  sim_tracked *session = sim_tracker_find(s, id);
 
-  if (x == NULL || x->closing)
+  if (session == NULL || session->closing)
     return LK_ERR_SESSION_EXPIRED;
-  if (x->owner == SIM_NO_OWNER)
-    x->owner = owner;
-  return x->owner == owner ? 0 : LK_ERR_SESSION_MOVED;
+  if (session->owner == SIM_NO_OWNER)
+    session->owner = owner;
+  return session->owner == owner ? 0 : LK_ERR_SESSION_MOVED;
 }
 
 void sim_tracker_expire(sim_server *s)
@@ -102,18 +104,18 @@ void sim_tracker_expire(sim_server *s)
   int64_t now = sim_server_now_ms(s);
 
   for (size_t i = 0; i < s->tracker.count; i++) {
-    sim_tracked *x = &s->tracker.sessions[i];
+    sim_tracked *session = &s->tracker.sessions[i];
 
-    if (x->closing || x->expires_ms > now)
+    if (session->closing || session->expires_ms > now)
       continue;
     sim_write_request *request =
         lk__arena_take(&s->ensemble->arena, 1, sizeof *request);
 
     SIM_TRACE(s->ensemble->trace, s->name, "session %" PRIx64 " has expired",
-              (uint64_t)x->id);
-    x->closing = true;
+              (uint64_t)session->id);
+    session->closing = true;
     *request = (sim_write_request){
-        .session = x->id, .op = LK_OPCODE_CLOSE_SESSION, .expired = true};
+        .session = session->id, .op = LK_OPCODE_CLOSE_SESSION, .expired = true};
     sim_pipeline_submit(s, NULL, request);
   }
 }

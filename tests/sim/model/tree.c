@@ -51,12 +51,34 @@ static void set_node(sim_tree *t, const sim_path *p, sim_node *n)
   t->nodes[p->number] = n;
 }
 
-/* A server counts the creates below a node. cversion is the number of creates
- * and deletes: twice the creates less the children that exist. */
+/* A server counts the creates of children. cversion is the number of creates
+ * and deletes. The deletes are the creates less the children that exist. */
 void sim_node_update_cversion(sim_node *n)
 {
   n->stat.cversion =
       (int32_t)((uint32_t)n->counter * 2 - (uint32_t)n->stat.num_children);
+}
+
+static void append_child(sim_node *parent, sim_node *n)
+{
+  n->prev = parent->last_child;
+  if (parent->last_child == NULL)
+    parent->children = n;
+  else
+    parent->last_child->next = n;
+  parent->last_child = n;
+}
+
+static void remove_child(sim_node *parent, const sim_node *n)
+{
+  if (n->prev == NULL)
+    parent->children = n->next;
+  else
+    n->prev->next = n->next;
+  if (n->next == NULL)
+    parent->last_child = n->prev;
+  else
+    n->next->prev = n->prev;
 }
 
 sim_node *sim_tree_add(sim_tree *t, const sim_path *p)
@@ -74,9 +96,7 @@ sim_node *sim_tree_add(sim_tree *t, const sim_path *p)
   t->count++;
   if (parent == NULL)
     return n;
-  n->prev = parent->last;
-  *(parent->last == NULL ? &parent->children : &parent->last->next) = n;
-  parent->last = n;
+  append_child(parent, n);
   parent->stat.num_children++;
   sim_node_update_cversion(parent);
   return n;
@@ -100,8 +120,7 @@ void sim_tree_remove(sim_tree *t, sim_node *n)
 
   if (n->stat.ephemeral_owner != 0)
     remove_ephemeral(t, n);
-  *(n->prev == NULL ? &parent->children : &n->prev->next) = n->next;
-  *(n->next == NULL ? &parent->last : &n->next->prev) = n->prev;
+  remove_child(parent, n);
   parent->stat.num_children--;
   sim_node_update_cversion(parent);
   t->nodes[n->key->number] = NULL;
@@ -148,6 +167,7 @@ void sim_tree_end_session(sim_tree *t, int64_t id)
 
 /* ---- setup and end ------------------------------------------------------ */
 
+/* Adds a node that each server makes itself. It is not counted as a create. */
 static sim_node *add_system_node(sim_tree *t, const char *path)
 {
   sim_node *n = sim_tree_add(t, sim_path_get(t->paths, lk_text(path)));
@@ -158,8 +178,8 @@ static sim_node *add_system_node(sim_tree *t, const char *path)
   return n;
 }
 
-/* Each server writes this node itself, so its zxid is 0. If `members` is given,
- * its version is -1. */
+/* No transaction makes this node, so its zxids are 0. With `members`, its
+ * version is -1. */
 static void add_config_node(sim_tree *t, const char *members, int64_t time_ms)
 {
   sim_node *n = add_system_node(t, "/zookeeper/config");

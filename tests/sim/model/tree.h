@@ -15,8 +15,8 @@
 typedef struct sim_node {
   struct sim_node *parent;
   struct sim_node *children; /**< oldest first */
-  struct sim_node *last;
-  struct sim_node *next;
+  struct sim_node *last_child;
+  struct sim_node *next; /**< next younger child of the parent */
   struct sim_node *prev;
   const char *path; /**< the whole path; NUL-terminated */
   const char *name; /**< last component of the path */
@@ -30,7 +30,7 @@ typedef struct sim_node {
   int64_t ttl_ms; /**< 0: none */
   int32_t perms;  /**< permissions of world:anyone */
   const sim_access *access;
-  const sim_path *key;
+  const sim_path *key; /**< the same path, with its number */
   struct sim_node *next_owned; /**< next ephemeral node of the same session */
   struct sim_node *prev_owned;
 } sim_node;
@@ -53,7 +53,7 @@ typedef struct sim_tree {
   /** indexed by sim_path.number; NULL: there is no such node */
   sim_node **nodes;
   size_t nodes_cap;
-  sim_node *spare;
+  sim_node *spare; /**< removed nodes, to be used again */
 } sim_tree;
 
 /** The node at a path; NULL: there is none. */

@@ -15,7 +15,7 @@ static sim_node *apply_create(const sim_txn *x, const sim_txn_operation *o,
     abort(); /* prepare.c has validated both */
   /* A server stores a new counter only if it is larger than the old one, and
    * then updates pzxid as well. When the counter has overflowed, the new value
-   * is smaller, so neither of them changes any more. */
+   * is smaller, so neither of them hooks any more. */
   if (o->counter > parent->counter) {
     parent->counter = o->counter;
     parent->stat.pzxid = x->zxid;
@@ -63,7 +63,7 @@ static void apply_set_data(const sim_txn *x, const sim_txn_operation *o,
 /* Applies one operation. Returns the node as it is after the operation; NULL:
  * it does not exist. */
 static sim_node *apply_operation(const sim_txn *x, const sim_txn_operation *o,
-                                 sim_tree *t, const sim_txn_hooks *changes)
+                                 sim_tree *t, const sim_txn_hooks *hooks)
 {
   sim_node *n = sim_tree_node(t, o->path);
 
@@ -73,44 +73,44 @@ static sim_node *apply_operation(const sim_txn *x, const sim_txn_operation *o,
   case LK_OPCODE_CREATE_CONTAINER:
   case LK_OPCODE_CREATE_TTL:
     n = apply_create(x, o, t);
-    if (changes->created != NULL)
-      changes->created(n, changes->arg);
+    if (hooks->created != NULL)
+      hooks->created(n, hooks->arg);
     return n;
   case LK_OPCODE_DELETE:
   case SIM_OP_DELETE_CONTAINER:
     if (n == NULL)
       return NULL; /* closeSession: the node may have been deleted before */
     apply_delete(x, n, t);
-    if (changes->deleted != NULL)
-      changes->deleted(n, x->zxid, changes->arg);
+    if (hooks->deleted != NULL)
+      hooks->deleted(n, x->zxid, hooks->arg);
     return NULL;
   case LK_OPCODE_SET_DATA:
     if (n == NULL)
-      abort();
+      abort(); /* prepare.c has validated it */
     apply_set_data(x, o, n);
-    if (changes->data_set != NULL)
-      changes->data_set(n, changes->arg);
+    if (hooks->data_set != NULL)
+      hooks->data_set(n, hooks->arg);
     return n;
   case LK_OPCODE_SET_ACL:
     if (n == NULL)
-      abort();
+      abort(); /* prepare.c has validated it */
     n->access = o->access;
     n->perms = o->access->world_perms;
     n->stat.aversion = o->version;
-    if (changes->access_set != NULL)
-      changes->access_set(n, x->zxid, changes->arg);
+    if (hooks->access_set != NULL)
+      hooks->access_set(n, x->zxid, hooks->arg);
     return n;
   default: return n; /* check */
   }
 }
 
-void sim_txn_apply(const sim_txn *x, sim_tree *t, const sim_txn_hooks *changes,
+void sim_txn_apply(const sim_txn *x, sim_tree *t, const sim_txn_hooks *hooks,
                    lk_stat *stats)
 {
   if (x->op == SIM_OP_CREATE_SESSION && x->err == 0)
     sim_tree_begin_session(t, x->session, x->timeout_ms);
-  for (size_t i = 0; i < x->count && x->err == 0; i++) {
-    const sim_node *n = apply_operation(x, &x->operations[i], t, changes);
+  for (size_t i = 0; x->err == 0 && i < x->count; i++) {
+    const sim_node *n = apply_operation(x, &x->operations[i], t, hooks);
 
     if (stats != NULL && n != NULL)
       stats[i] = n->stat;

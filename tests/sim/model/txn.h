@@ -12,7 +12,7 @@ enum { SIM_OP_CREATE_SESSION = -10, SIM_OP_DELETE_CONTAINER = 20 };
     was proposed. */
 typedef struct sim_txn_operation {
   int32_t op;               /**< opcode of the request */
-  int err;                  /**< of the operation, if the multi failed */
+  int err;                  /**< error of its result, if the multi failed */
   const char *request_path; /**< the path in the request, for the trace */
   const sim_path *path;     /**< NULL: there is no such path */
   lk_bytes data;
@@ -38,7 +38,7 @@ typedef struct sim_txn {
                                     of ephemeral nodes */
 } sim_txn;
 
-/** Called for each change. Each may be NULL. */
+/** Called for each change of the tree. Each may be NULL. */
 typedef struct sim_txn_hooks {
   void (*created)(const sim_node *n, void *arg);
   /** `n` is no longer in the tree; its memory is still valid. */
@@ -50,7 +50,7 @@ typedef struct sim_txn_hooks {
 
 /** Apply a transaction. `stats`, unless NULL, receives the stat of the node of
     each operation, for replies. */
-void sim_txn_apply(const sim_txn *x, sim_tree *t, const sim_txn_hooks *changes,
+void sim_txn_apply(const sim_txn *x, sim_tree *t, const sim_txn_hooks *hooks,
                    lk_stat *stats);
 
 #endif

@@ -9,9 +9,19 @@
  * removeWatches, checkWatches.
  */
 
-enum list { LIST_DATA, LIST_EXIST, LIST_CHILD, LIST_COUNT };
+/* The lists of setWatches, and those that only setWatches2 has. */
+enum list {
+  LIST_DATA,
+  LIST_EXIST,
+  LIST_CHILD,
+  SET_WATCHES_LISTS,
+  LIST_PERSISTENT = SET_WATCHES_LISTS,
+  LIST_RECURSIVE,
+  SET_WATCHES2_LISTS
+};
 
-/* Sends the event that the client has missed, or registers the watch. */
+/* Sends the event that the client has missed after the zxid `since`, or
+ * registers the one-shot watch. */
 static void reregister_watch(sim_conn *c, lk_bytes path, int64_t since,
                              enum list list)
 {
@@ -34,6 +44,7 @@ static void reregister_watch(sim_conn *c, lk_bytes path, int64_t since,
                   SIM_WATCH_ONCE);
 }
 
+/* Sets a persistent or a recursive watch. */
 static void add_persistent_watch(sim_conn *c, lk_bytes path,
                                  enum sim_watch_mode mode)
 {
@@ -67,24 +78,26 @@ void sim_set_watches(sim_read_request *r, lk_reader *in)
                               &r->c->server->ensemble->scratch)
           : lk__record_decode(&lk__set_watches_request_record, &q.one_shot, in,
                               &r->c->server->ensemble->scratch);
-  const lk_vec lists[] = {q.one_shot.data, q.one_shot.exist, q.one_shot.child,
-                          q.persistent, q.recursive};
+  int nlists = is_set_watches2 ? SET_WATCHES2_LISTS : SET_WATCHES_LISTS;
+  const lk_vec lists[SET_WATCHES2_LISTS] = {q.one_shot.data, q.one_shot.exist,
+                                            q.one_shot.child, q.persistent,
+                                            q.recursive};
 
-  if (err != 0 || lists_are_invalid(lists, is_set_watches2 ? 5 : 3)) {
+  if (err != 0 || lists_are_invalid(lists, (size_t)nlists)) {
     sim_reply_without_body(r, LK_ERR_MARSHALLING);
     return;
   }
-  for (int list = 0; list < (is_set_watches2 ? 5 : 3); list++) {
+  for (int list = 0; list < nlists; list++) {
     const lk_bytes *paths = lists[list].items;
 
     for (size_t i = 0; i < lists[list].count; i++) {
-      if (list < LIST_COUNT)
+      if (list == LIST_PERSISTENT)
+        add_persistent_watch(r->c, paths[i], SIM_WATCH_PERSISTENT);
+      else if (list == LIST_RECURSIVE)
+        add_persistent_watch(r->c, paths[i], SIM_WATCH_RECURSIVE);
+      else
         reregister_watch(r->c, paths[i], q.one_shot.relative_zxid,
                          (enum list)list);
-      else
-        add_persistent_watch(r->c, paths[i],
-                             list == LIST_COUNT ? SIM_WATCH_PERSISTENT
-                                                : SIM_WATCH_RECURSIVE);
     }
   }
   sim_reply_without_body(r, 0);
@@ -110,7 +123,8 @@ void sim_add_watch(sim_read_request *r, lk_reader *in)
   sim_serve(r->c, r->xid, 0, write_no_error, NULL);
 }
 
-/* checkWatches asks whether any client has a watch on the path. */
+/* Whether there is a watch of this kind: of this client for removeWatches,
+ * which removes it; of any client for checkWatches. */
 static bool remove_or_check(const sim_read_request *r, lk_bytes path,
                             enum sim_watch_kind kind)
 {

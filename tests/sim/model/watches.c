@@ -22,6 +22,7 @@ struct sim_watch {
   sim_watch *prev_of_conn;
 };
 
+/* The place of the first watch on a path. */
 static sim_watch **watch_list(sim_watches *w, const sim_path *p,
                               enum sim_watch_kind kind)
 {
@@ -32,17 +33,17 @@ static sim_watch **watch_list(sim_watches *w, const sim_path *p,
 
     while (more <= p->number)
       more *= 2;
-    w->at[kind] = realloc(w->at[kind], more * sizeof(sim_watch *));
-    memset(w->at[kind] + cap, 0, (more - cap) * sizeof(sim_watch *));
+    w->of_path[kind] = realloc(w->of_path[kind], more * sizeof(sim_watch *));
+    memset(w->of_path[kind] + cap, 0, (more - cap) * sizeof(sim_watch *));
     w->cap[kind] = more;
   }
-  return &w->at[kind][p->number];
+  return &w->of_path[kind][p->number];
 }
 
 static sim_watch *first_watch(const sim_watches *w, const sim_path *p,
                               enum sim_watch_kind kind)
 {
-  return p->number < w->cap[kind] ? w->at[kind][p->number] : NULL;
+  return p->number < w->cap[kind] ? w->of_path[kind][p->number] : NULL;
 }
 
 static sim_watch *find_watch(sim_conn *c, const sim_path *p,
@@ -57,18 +58,20 @@ static sim_watch *find_watch(sim_conn *c, const sim_path *p,
 
 static void set_mode(sim_watch *x, enum sim_watch_mode mode)
 {
-  size_t *recursive = &x->conn->server->watches.recursive[x->kind];
+  size_t *nrecursive = &x->conn->server->watches.recursive[x->kind];
 
-  *recursive -= x->mode == SIM_WATCH_RECURSIVE;
+  if (x->mode == SIM_WATCH_RECURSIVE)
+    (*nrecursive)--;
   x->mode = mode;
-  *recursive += x->mode == SIM_WATCH_RECURSIVE;
+  if (mode == SIM_WATCH_RECURSIVE)
+    (*nrecursive)++;
 }
 
 static sim_watch *add_watch(sim_conn *c, const sim_path *p,
                             enum sim_watch_kind kind)
 {
   sim_watches *w = &c->server->watches;
-  sim_watch **at = watch_list(w, p, kind), *x = w->spare;
+  sim_watch **list = watch_list(w, p, kind), *x = w->spare;
 
   if (x == NULL)
     x = lk__arena_take(&c->server->ensemble->arena, 1, sizeof *x);
@@ -78,11 +81,11 @@ static sim_watch *add_watch(sim_conn *c, const sim_path *p,
                    .path = p,
                    .kind = kind,
                    .mode = SIM_WATCH_ONCE,
-                   .next = *at,
+                   .next = *list,
                    .next_of_conn = c->watches};
-  if (*at != NULL)
-    (*at)->prev = x;
-  *at = x;
+  if (*list != NULL)
+    (*list)->prev = x;
+  *list = x;
   if (c->watches != NULL)
     c->watches->prev_of_conn = x;
   c->watches = x;
@@ -106,13 +109,17 @@ static void remove_watch(sim_watch *x)
 {
   sim_watches *w = &x->conn->server->watches;
 
-  set_mode(x, SIM_WATCH_ONCE);
-  *(x->prev == NULL ? watch_list(w, x->path, x->kind) : &x->prev->next) =
-      x->next;
+  set_mode(x, SIM_WATCH_ONCE); /* it no longer counts as recursive */
+  if (x->prev == NULL)
+    *watch_list(w, x->path, x->kind) = x->next;
+  else
+    x->prev->next = x->next;
   if (x->next != NULL)
     x->next->prev = x->prev;
-  *(x->prev_of_conn == NULL ? &x->conn->watches
-                            : &x->prev_of_conn->next_of_conn) = x->next_of_conn;
+  if (x->prev_of_conn == NULL)
+    x->conn->watches = x->next_of_conn;
+  else
+    x->prev_of_conn->next_of_conn = x->next_of_conn;
   if (x->next_of_conn != NULL)
     x->next_of_conn->prev_of_conn = x->prev_of_conn;
   x->next = w->spare;
@@ -140,8 +147,10 @@ size_t sim_watches_of_conn(const sim_conn *c, enum sim_watch_kind kind)
 {
   size_t count = 0;
 
-  for (const sim_watch *x = c->watches; x != NULL; x = x->next_of_conn)
-    count += x->kind == kind;
+  for (const sim_watch *x = c->watches; x != NULL; x = x->next_of_conn) {
+    if (x->kind == kind)
+      count++;
+  }
   return count;
 }
 
@@ -154,14 +163,14 @@ void sim_watches_remove_of_conn(sim_conn *c)
 void sim_watches_free(sim_watches *w)
 {
   for (int kind = 0; kind < SIM_WATCH_KINDS; kind++)
-    free(w->at[kind]);
+    free(w->of_path[kind]);
   *w = (sim_watches){0};
 }
 
 /* ---- sending events ----------------------------------------------------- */
 
-/* Sends an event to a connection, unless it has received the event already or
- * may not read the node. Then its watch has fired without an event. */
+/* Sends an event to a connection, unless the connection has received the event
+ * already or its client may not read the node. */
 static void notify(sim_conn *c, const sim_node *n, int32_t type)
 {
   sim_server *s = c->server;
@@ -173,8 +182,9 @@ static void notify(sim_conn *c, const sim_node *n, int32_t type)
     sim_serve_event(c, type, n->key);
 }
 
-static void fire_recursive(sim_server *s, const sim_node *n,
-                           enum sim_watch_kind kind, int32_t type)
+/* Sends the event to the recursive watches on the nodes above `n`. */
+static void fire_recursive_above(sim_server *s, const sim_node *n,
+                                 enum sim_watch_kind kind, int32_t type)
 {
   const sim_path *p = n->key->parent;
 
@@ -204,7 +214,7 @@ static void fire_watches(sim_server *s, const sim_node *n,
     notify(c, n, type);
   }
   if (type != LK_EVENT_CHILDREN)
-    fire_recursive(s, n, kind, type);
+    fire_recursive_above(s, n, kind, type);
 }
 
 void sim_watches_created(sim_server *s, const sim_node *n)

@@ -6,7 +6,10 @@
 #include "sim/model/text.h"
 #include "sim/model/write_request.h"
 
-enum { SCRATCH_KEPT = 1 << 16 };
+enum { SCRATCH_KEPT = 1 << 16 }; /* bytes */
+
+/* The flags of createTTL. */
+enum { TTL_FLAGS = 5, TTL_SEQUENTIAL_FLAGS = 6 };
 
 static lk_bytes copy_bytes(lk_bytes b, lk_arena *memory)
 {
@@ -47,61 +50,63 @@ static void set_from_create(sim_operation *o, const struct lk_create_request *r,
   o->acl = copy_acl(r->acl, memory);
 }
 
-static void set_from_operation(sim_operation *o, const lk_operation *p,
+static void set_from_operation(sim_operation *o, const lk_operation *operation,
                                lk_arena *memory)
 {
-  o->op = p->type;
-  switch (p->type) {
+  o->op = operation->type;
+  switch (operation->type) {
   case LK_OPCODE_CREATE:
   case LK_OPCODE_CREATE2:
   case LK_OPCODE_CREATE_CONTAINER:
-    set_from_create(o, &p->body.create, memory);
+    set_from_create(o, &operation->body.create, memory);
     break;
   case LK_OPCODE_CREATE_TTL:
-    set_from_create(o, &p->body.create_ttl.create, memory);
-    o->ttl_ms = p->body.create_ttl.ttl_ms;
+    set_from_create(o, &operation->body.create_ttl.create, memory);
+    o->ttl_ms = operation->body.create_ttl.ttl_ms;
     break;
   case LK_OPCODE_SET_DATA:
-    o->path = copy_text(p->body.set_data.path, memory);
-    o->data = copy_bytes(p->body.set_data.data, memory);
-    o->version = p->body.set_data.version;
+    o->path = copy_text(operation->body.set_data.path, memory);
+    o->data = copy_bytes(operation->body.set_data.data, memory);
+    o->version = operation->body.set_data.version;
     break;
   default: /* delete, check */
-    o->path = copy_text(p->body.path_version.path, memory);
-    o->version = p->body.path_version.version;
+    o->path = copy_text(operation->body.path_version.path, memory);
+    o->version = operation->body.path_version.version;
     break;
   }
 }
 
 /* In a multi, a 3.8 server goes by the flags of a create, not by its opcode. */
-static int32_t opcode_of_operation(const lk_operation *p)
+static int32_t opcode_by_flags(const lk_operation *operation)
 {
-  bool ttl = p->type == LK_OPCODE_CREATE_TTL;
+  bool is_create_ttl = operation->type == LK_OPCODE_CREATE_TTL;
 
-  switch (p->type) {
+  switch (operation->type) {
   case LK_OPCODE_CREATE:
   case LK_OPCODE_CREATE2:
   case LK_OPCODE_CREATE_CONTAINER:
   case LK_OPCODE_CREATE_TTL: break;
-  default: return p->type;
+  default: return operation->type;
   }
-  switch (ttl ? p->body.create_ttl.create.flags : p->body.create.flags) {
-  case 4: return LK_OPCODE_CREATE_CONTAINER;
-  case 5:
-  case 6: return ttl ? LK_OPCODE_CREATE_TTL : SIM_OP_CREATE_NO_TTL;
+  switch (is_create_ttl ? operation->body.create_ttl.create.flags
+                        : operation->body.create.flags) {
+  case LK_CONTAINER: return LK_OPCODE_CREATE_CONTAINER;
+  case TTL_FLAGS:
+  case TTL_SEQUENTIAL_FLAGS:
+    return is_create_ttl ? LK_OPCODE_CREATE_TTL : SIM_OP_CREATE_NO_TTL;
   default: return LK_OPCODE_CREATE;
   }
 }
 
-static void read_multi(sim_write_request *a, lk_reader *in, lk_arena *memory,
-                       lk_arena *scratch)
+static void read_multi(sim_write_request *request, lk_reader *in,
+                       lk_arena *memory, lk_arena *scratch)
 {
-  lk_reader ahead = *in;
+  lk_reader ahead = *in; /* counts and checks the operations */
   lk_operation operation;
 
   while (lk__operation_decode(&ahead, LK_OPERATIONS_OF_REQUEST, scratch,
                               &operation)) {
-    a->count++;
+    request->count++;
     if (!lk__opcode_info(operation.type)->in_multi)
       lk__reader_fail(&ahead, LK_ERR_MARSHALLING);
   }
@@ -109,11 +114,12 @@ static void read_multi(sim_write_request *a, lk_reader *in, lk_arena *memory,
     lk__reader_fail(in, ahead.err);
     return;
   }
-  a->operations = lk__arena_take(memory, a->count, sizeof *a->operations);
-  for (size_t i = 0; i < a->count; i++) {
+  request->operations =
+      lk__arena_take(memory, request->count, sizeof *request->operations);
+  for (size_t i = 0; i < request->count; i++) {
     lk__operation_decode(in, LK_OPERATIONS_OF_REQUEST, scratch, &operation);
-    set_from_operation(&a->operations[i], &operation, memory);
-    a->operations[i].op = opcode_of_operation(&operation);
+    set_from_operation(&request->operations[i], &operation, memory);
+    request->operations[i].op = opcode_by_flags(&operation);
   }
 }
 
@@ -140,24 +146,25 @@ static void read_reconfig(sim_operation *o, lk_reader *in)
     o->path = lk_text("/zookeeper/config");
 }
 
-static void read_single(sim_write_request *a, lk_reader *in, lk_arena *memory,
-                        lk_arena *scratch)
+static void read_single(sim_write_request *request, lk_reader *in,
+                        lk_arena *memory, lk_arena *scratch)
 {
-  a->count = 1;
-  a->operations = lk__arena_take(memory, 1, sizeof *a->operations);
-  if (a->op == LK_OPCODE_SET_ACL) {
-    read_set_acl(a->operations, in, memory, scratch);
+  request->count = 1;
+  request->operations = lk__arena_take(memory, 1, sizeof *request->operations);
+  if (request->op == LK_OPCODE_SET_ACL) {
+    read_set_acl(request->operations, in, memory, scratch);
     return;
   }
-  if (a->op == LK_OPCODE_RECONFIG) {
-    read_reconfig(a->operations, in);
+  if (request->op == LK_OPCODE_RECONFIG) {
+    read_reconfig(request->operations, in);
     return;
   }
-  lk_operation operation = {.type = a->op};
+  lk_operation operation = {.type = request->op};
 
-  if (lk__record_decode(lk__operation_record(a->op, LK_OPERATIONS_OF_REQUEST),
-                        &operation.body, in, scratch) == 0)
-    set_from_operation(a->operations, &operation, memory);
+  if (lk__record_decode(
+          lk__operation_record(request->op, LK_OPERATIONS_OF_REQUEST),
+          &operation.body, in, scratch) == 0)
+    set_from_operation(request->operations, &operation, memory);
 }
 
 const sim_write_request *
@@ -165,39 +172,40 @@ sim_write_request_read(int64_t session, const sim_ids *ids, const char *chroot,
                        int32_t xid, int32_t op, lk_reader *body,
                        lk_arena *memory, lk_arena *scratch)
 {
-  sim_write_request *a = lk__arena_take(memory, 1, sizeof *a);
+  sim_write_request *request = lk__arena_take(memory, 1, sizeof *request);
 
-  *a =
+  *request =
       (sim_write_request){.session = session, .xid = xid, .op = op, .ids = ids};
   if (op == LK_OPCODE_MULTI)
-    read_multi(a, body, memory, scratch);
+    read_multi(request, body, memory, scratch);
   else if (op != LK_OPCODE_CLOSE_SESSION)
-    read_single(a, body, memory, scratch);
-  for (size_t i = 0; body->err == 0 && i < a->count; i++) {
-    a->operations[i].path =
-        sim_path_strip_chroot(chroot, a->operations[i].path);
-    if (a->operations[i].path.at == NULL)
+    read_single(request, body, memory, scratch);
+  for (size_t i = 0; body->err == 0 && i < request->count; i++) {
+    request->operations[i].path =
+        sim_path_strip_chroot(chroot, request->operations[i].path);
+    if (request->operations[i].path.at == NULL)
       lk__reader_fail(body, LK_ERR_MARSHALLING);
   }
-  a->err = body->err == 0 ? 0 : LK_ERR_MARSHALLING;
+  request->err = body->err == 0 ? 0 : LK_ERR_MARSHALLING;
   lk__arena_reset(scratch, SCRATCH_KEPT);
-  return a;
+  return request;
 }
 
 const sim_write_request *sim_write_request_new(int64_t session, int32_t op,
                                                const sim_operation *operation,
                                                lk_arena *memory)
 {
-  sim_write_request *a = lk__arena_take(memory, 1, sizeof *a);
+  sim_write_request *request = lk__arena_take(memory, 1, sizeof *request);
 
-  *a = (sim_write_request){.session = session, .op = op};
+  *request = (sim_write_request){.session = session, .op = op};
   if (operation != NULL) {
-    a->count = 1;
-    a->operations = lk__arena_take(memory, 1, sizeof *a->operations);
-    *a->operations = *operation;
-    a->operations->op = op;
-    a->operations->path = copy_bytes(operation->path, memory);
-    a->operations->data = copy_bytes(operation->data, memory);
+    request->count = 1;
+    request->operations =
+        lk__arena_take(memory, 1, sizeof *request->operations);
+    *request->operations = *operation;
+    request->operations->op = op;
+    request->operations->path = copy_bytes(operation->path, memory);
+    request->operations->data = copy_bytes(operation->data, memory);
   }
-  return a;
+  return request;
 }

@@ -10,6 +10,9 @@
     results. */
 enum { SIM_OP_CREATE_NO_TTL = 1021 };
 
+/** The session in the writes of the ensemble itself. */
+enum { SIM_ENSEMBLE_SESSION = 0 };
+
 /** An operation as the request has it. */
 typedef struct sim_operation {
   int32_t op;
@@ -23,7 +26,7 @@ typedef struct sim_operation {
 
 /** A write on its way to the leader. It lives as long as the ensemble. */
 typedef struct sim_write_request {
-  int64_t session; /**< 0: the ensemble itself */
+  int64_t session; /**< or SIM_ENSEMBLE_SESSION */
   int32_t xid;
   int32_t op;
   int err; /**< the error of decoding, or 0 */
@@ -42,7 +45,7 @@ const sim_write_request *
 sim_write_request_read(int64_t session, const sim_ids *ids, const char *chroot,
                        int32_t xid, int32_t op, lk_reader *body,
                        lk_arena *memory, lk_arena *scratch);
-/** A write of the ensemble itself, with one operation. */
+/** A write with one operation, which the ensemble itself makes. */
 const sim_write_request *sim_write_request_new(int64_t session, int32_t op,
                                                const sim_operation *operation,
                                                lk_arena *memory);

@@ -96,7 +96,7 @@ static bool delete_foreign_node(sim_active_fault *x)
  * though it has parts of such a name. */
 bool sim_inject_foreign(sim_faults *f)
 {
-  enum { NAMES = 5, NO_FLAGS = 0 };
+  enum { NAMES = 5 };
 
   static const char *const beside_names_with_id[NAMES] = {
       "lock-", "lock-12x", "0000000000", "x-latch-0000000000",
@@ -107,15 +107,13 @@ bool sim_inject_foreign(sim_faults *f)
   const char *const *names = sim_names_have_no_id(f->world->style)
                                  ? beside_names_without_id
                                  : beside_names_with_id;
-  const bool is_container = false;
   sim_active_fault *x =
       sim_start_fault(f, delete_foreign_node, sim_fault_duration(f));
 
   snprintf(x->path, sizeof x->path, "%s/%s", random_lock(f),
            names[sim_roll(&f->rng, NAMES)]);
   TRACE(f, "an operator creates %s", x->path);
-  (void)sim_operator_create(f->world->ensemble, x->path, "", NO_FLAGS,
-                            is_container);
+  (void)sim_operator_create(f->world->ensemble, x->path, "");
   return true;
 }
 

@@ -235,23 +235,19 @@ bool sim_inject_restore(sim_faults *f)
 
 static bool heal_link(sim_active_fault *x)
 {
-  const bool is_cut = false;
-
   if (--x->faults->link_cuts[x->server][x->other_server] == 0)
-    sim_link_cut(x->faults->world->ensemble, x->server, x->other_server,
-                 is_cut);
+    sim_link_restore(x->faults->world->ensemble, x->server, x->other_server);
   return true;
 }
 
 static void cut_link(sim_faults *f, unsigned a, unsigned b, int64_t for_us)
 {
   sim_active_fault *x = sim_start_fault(f, heal_link, for_us);
-  const bool is_cut = true;
 
   x->server = a < b ? a : b;
   x->other_server = a < b ? b : a;
   if (f->link_cuts[x->server][x->other_server]++ == 0)
-    sim_link_cut(f->world->ensemble, x->server, x->other_server, is_cut);
+    sim_link_cut(f->world->ensemble, x->server, x->other_server);
 }
 
 static void cut_all_links(sim_faults *f, unsigned server, int64_t for_us)

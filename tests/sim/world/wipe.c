@@ -66,7 +66,7 @@ static void wipe_server(sim_server *s, int32_t epoch)
 {
   sim_server_crash(s);
   reset_tree(&s->tree, s->ensemble, 0);
-  s->count = s->logged = s->logging = s->applied = 0;
+  s->log_count = s->logged = s->logging = s->applied = 0;
   s->committed = 0;
   s->epoch = s->promised_epoch = epoch;
 }
@@ -104,16 +104,16 @@ static void restore_server(sim_server *s, const sim_txn **log, size_t count)
 {
   const sim_txn_hooks no_hooks = {0};
 
-  if (s->cap < count) {
-    s->cap = count;
-    s->log = realloc(s->log, s->cap * sizeof *s->log);
+  if (s->log_cap < count) {
+    s->log_cap = count;
+    s->log = realloc(s->log, s->log_cap * sizeof *s->log);
     if (s->log == NULL)
       abort();
   }
   memcpy(s->log, log, count * sizeof *log);
   for (size_t i = 0; i < count; i++)
     sim_txn_apply(log[i], &s->tree, &no_hooks, NULL);
-  s->count = s->logged = s->logging = s->applied = s->committed = count;
+  s->log_count = s->logged = s->logging = s->applied = s->committed = count;
   s->epoch = s->promised_epoch = (int32_t)(log[count - 1]->zxid >> 32);
 }
 

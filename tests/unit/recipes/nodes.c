@@ -736,7 +736,7 @@ static bool list_backwards(model_link *l, lk_bytes frame)
     return model_serve(l, frame);
   lk_bytes *names = calloc((size_t)n->stat.num_children, sizeof *names);
 
-  for (const sim_node *k = n->last; k != NULL; k = k->prev)
+  for (const sim_node *k = n->last_child; k != NULL; k = k->prev)
     names[a.names.count++] = lk_text(k->name);
   a.names.items = names;
   size_t mark = wire_begin(&l->out);
