@@ -20,6 +20,12 @@ typedef struct multilock_plan {
 
 /* ---- members ----------------------------------------------------------- */
 
+static bool side_is_valid(lk_multilock_side side)
+{
+  return side == LK_MULTILOCK_MUTEX || side == LK_MULTILOCK_READ ||
+         side == LK_MULTILOCK_WRITE;
+}
+
 static int multilock_check_members(const lk_layout_rules *rules,
                                    const lk_multilock_member *members,
                                    size_t count)
@@ -27,7 +33,7 @@ static int multilock_check_members(const lk_layout_rules *rules,
   if (rules == NULL || members == NULL || count == 0 || count > MAX_MEMBERS)
     return LK_ERR_BAD_ARGUMENT;
   for (size_t i = 0; i < count; i++) {
-    if ((size_t)members[i].side > LK_MULTILOCK_WRITE)
+    if (!side_is_valid(members[i].side))
       return LK_ERR_BAD_ARGUMENT;
     if (members[i].path == NULL || lk_path_check(members[i].path) != 0 ||
         strcmp(members[i].path, "/") == 0)
@@ -44,23 +50,23 @@ static multilock_plan *multilock_plan_new(const lk_mem *mem,
                                           size_t count)
 {
   size_t size = sizeof(multilock_plan) + count * sizeof(lk_contender_config);
-  size_t texts = 0;
+  size_t paths_size = 0;
 
   for (size_t i = 0; i < count; i++)
-    texts += strlen(members[i].path) + 1;
-  multilock_plan *p = lk__mem_new(mem, size + texts);
+    paths_size += strlen(members[i].path) + 1;
+  multilock_plan *p = lk__mem_new(mem, size + paths_size);
 
   if (p == NULL)
     return NULL;
   char *at = (char *)p + size;
 
   for (size_t i = 0; i < count; i++) {
-    size_t len = strlen(members[i].path) + 1;
+    size_t path_size = strlen(members[i].path) + 1;
 
-    memcpy(at, members[i].path, len);
+    memcpy(at, members[i].path, path_size);
     p->members[i].dir = at;
     p->members[i].role = rules->roles[members[i].side];
-    at += len;
+    at += path_size;
   }
   p->base.members = p->members;
   p->base.count = count;
@@ -75,21 +81,31 @@ static int multilock_compare_paths(const void *a, const void *b)
   return strcmp(x->dir, y->dir);
 }
 
+/* The member with the path `dir` among the first `count` members, or NULL. */
+static const lk_contender_config *
+multilock_find_member(const lk_multilock_plan *plan, size_t count,
+                      const char *dir)
+{
+  for (size_t i = 0; i < count; i++) {
+    if (strcmp(plan->members[i].dir, dir) == 0)
+      return &plan->members[i];
+  }
+  return NULL;
+}
+
 /* Remove duplicate members. false: a path has two different sides. */
 static bool multilock_remove_duplicates(lk_multilock_plan *plan)
 {
   size_t kept = 0;
 
   for (size_t i = 0; i < plan->count; i++) {
-    size_t same = 0;
+    const lk_contender_config *same_path =
+        multilock_find_member(plan, kept, plan->members[i].dir);
 
-    while (same < kept &&
-           strcmp(plan->members[same].dir, plan->members[i].dir) != 0)
-      same++;
-    if (same < kept && plan->members[same].role != plan->members[i].role)
-      return false;
-    if (same == kept)
+    if (same_path == NULL)
       plan->members[kept++] = plan->members[i];
+    else if (same_path->role != plan->members[i].role)
+      return false;
   }
   plan->count = kept;
   return true;
@@ -124,19 +140,20 @@ static void multilock_use_plan(lk_lock *l, multilock_plan *p)
   l->source.free_plan = multilock_plan_free;
   p->base.fail_on_expiry = l->options.contender.fail_on_expiry;
   for (size_t i = 0; i < p->base.count; i++) {
-    lk_contender_config own = p->members[i];
-    bool mutex = own.role == &lk__role_mutex;
+    const char *dir = p->members[i].dir;
+    const lk_role *role = p->members[i].role;
+    bool may_announce = role == &lk__role_mutex;
 
     p->members[i] = l->options.contender;
-    p->members[i].dir = own.dir;
-    if (own.role != NULL)
-      p->members[i].role = own.role;
+    p->members[i].dir = dir;
+    if (role != NULL)
+      p->members[i].role = role;
     /* A contender ends with its session. Then the acquisition begins again as a
      * whole, unless the caller's fail_on_expiry is set. */
     p->members[i].fail_on_expiry = true;
     p->members[i].peek = false;
-    if (!mutex)
-      p->members[i].announcement = lk_text(NULL);
+    if (!may_announce)
+      p->members[i].announcement = (lk_bytes){0};
   }
 }
 
@@ -147,15 +164,15 @@ int lk_multilock_new(lk_lock **out, lk_client *client,
 {
   static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_multilock_config);
   lk_multilock_config multilock_config;
-  lk_lock_config own;
-  int err = lk__lock_config_copy(client, &own, config);
+  lk_lock_config lock_config;
+  int err = lk__lock_config_copy(client, &lock_config, config);
 
   *out = NULL;
   if (err == 0)
     err = lk__config_copy(client, &sized, &multilock_config, options);
   if (err != 0)
     return err;
-  const lk_layout_rules *rules = lk__layout_rules(own.layout);
+  const lk_layout_rules *rules = lk__layout_rules(lock_config.layout);
 
   err = multilock_check_members(rules, members, count);
   if (err != 0)
@@ -168,9 +185,10 @@ int lk_multilock_new(lk_lock **out, lk_client *client,
   if (!multilock_config.keep_order)
     qsort(p->members, count, sizeof *p->members, multilock_compare_paths);
   err = multilock_remove_duplicates(&p->base) ? 0 : LK_ERR_BAD_ARGUMENT;
+  /* The handle has the path of the first member. */
   if (err == 0)
-    err =
-        lk__lock_make(out, client, p->members[0].dir, &own, LK_MULTILOCK_MUTEX);
+    err = lk__lock_make(out, client, p->members[0].dir, &lock_config,
+                        LK_MULTILOCK_MUTEX);
   if (err != 0)
     lk__mem_free(lk_client_mem(client), p);
   else

@@ -25,9 +25,10 @@ static void multilock_begin_again(lk_multilock_acquisition *m, int err)
   }
   lk__joint_ref(joint);
   if (m->in_transaction) {
-    m->begin_again = true; /* the reply will name nodes to be deleted first */
+    /* The reply has the names of nodes, which are deleted before. */
+    m->begin_again = true;
   } else {
-    lk__multilock_drop_from(m, 0);
+    lk__multilock_drop_all(m);
     lk__multilock_begin_transaction(m);
   }
   lk__joint_notify(joint, &notice);
@@ -139,8 +140,7 @@ static void multilock_on_pause_over(lk_client *c, void *arg)
 {
   lk_multilock_acquisition *m = arg;
 
-  /* One turn after the expiry: the client has started no new session. */
-  if (lk_client_state(c) == LK_STATE_EXPIRED)
+  if (lk_client_state(c) == LK_STATE_EXPIRED) /* no new session was started */
     lk__multilock_end(m, LK_ERR_SESSION_EXPIRED);
   else if (lk__multilock_can_continue(m))
     lk__multilock_begin_transaction(m);
@@ -179,7 +179,7 @@ static void multilock_on_closing(lk_client *c, void *arg)
   lk__multilock_end(m, m->joint.lease->end_err);
 }
 
-/* ---- as an acquisition --------------------------------------------------- */
+/* ---- functions of lk_acquisition_kind ------------------------------------ */
 
 static void multilock_begin(lk_acquisition *a)
 {

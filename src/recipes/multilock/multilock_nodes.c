@@ -42,27 +42,30 @@ static const lk_acquisition_callbacks orphan_callbacks = {
  * so the transaction is put off until this node is gone. */
 static void multilock_drop_orphan(lk_multilock_acquisition *m, lk_contender *ct)
 {
-  bool has_ended = ct->callbacks == NULL; /* no stop is needed */
+  bool has_ended = ct->callbacks == NULL;
+  const bool report_gone = true;
 
   ct->callbacks = &orphan_callbacks;
   ct->callbacks_arg = m;
   m->orphans++;
   lk__joint_ref(&m->joint);
   if (!has_ended)
-    lk__contender_stop(ct, true);
+    lk__contender_stop(ct, report_gone);
 }
 
 void lk__multilock_drop_from(lk_multilock_acquisition *m, size_t from)
 {
   lk_acquisition *a = &m->joint.acquisition;
+  const bool report_gone = false;
 
   while (a->count > from) {
     lk_contender *ct = a->parts[--a->count];
+    bool has_ended = ct->callbacks == NULL;
 
     if (ct->own.state == LK_OWN_REQUESTED || ct->own.state == LK_OWN_IN_DOUBT)
       multilock_drop_orphan(m, ct);
-    else if (ct->callbacks != NULL)
-      lk__contender_stop(ct, false);
+    else if (!has_ended)
+      lk__contender_stop(ct, report_gone);
     lk__contender_unref(ct);
   }
 }

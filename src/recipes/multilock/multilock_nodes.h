@@ -49,6 +49,11 @@ bool lk__multilock_can_continue(const lk_multilock_acquisition *m);
 
 /** Delete the nodes of member `from` and of all later members. */
 void lk__multilock_drop_from(lk_multilock_acquisition *m, size_t from);
+/** Delete the nodes of all members. */
+static inline void lk__multilock_drop_all(lk_multilock_acquisition *m)
+{
+  lk__multilock_drop_from(m, 0);
+}
 /** End the acquisition with `err`, as lk__joint_end(), and leave the client. */
 void lk__multilock_end(lk_multilock_acquisition *m, int err);
 /** Make the contender of the next member. The caller begins it. NULL: no

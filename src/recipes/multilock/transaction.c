@@ -14,7 +14,7 @@
  */
 
 enum {
-  MAX_MISSING = 10, /* transactions in a row that fail without a directory */
+  MAX_MISSING = 10, /* transactions in a row that find a directory missing */
   PAUSE_MS = 100
 };
 
@@ -37,12 +37,14 @@ static void multilock_transaction_retry(lk_multilock_acquisition *m, int err)
 static void multilock_parent_missing(lk_multilock_acquisition *m,
                                      int parent_err)
 {
-  if (parent_err != 0)
+  if (parent_err != 0) {
     multilock_transaction_retry(m, parent_err);
-  else if (m->parents_gone++ == MAX_MISSING)
+  } else if (m->parents_gone == MAX_MISSING) {
     lk__multilock_end(m, LK_ERR_NO_NODE);
-  else
+  } else {
+    m->parents_gone++;
     lk__multilock_begin_transaction(m);
+  }
 }
 
 static void multilock_transaction_failed(lk_multilock_acquisition *m, int err,
@@ -66,12 +68,14 @@ static int multilock_report_results(lk_multilock_acquisition *m, int err,
   int parent_err = 0;
 
   for (size_t i = m->first_new; i < m->joint.acquisition.count; i++) {
-    size_t at = i - m->first_new;
+    lk_contender *ct = m->joint.acquisition.parts[i];
+    size_t operation = i - m->first_new;
+    bool has_result = operation < count;
 
-    if (at < count && results[at].err == err)
-      parent_err = m->joint.acquisition.parts[i]->round.parent_err;
-    lk__contender_own_created(m->joint.acquisition.parts[i], err,
-                              at < count ? results[at].path : NULL, zxid);
+    if (has_result && results[operation].err == err)
+      parent_err = ct->round.parent_err;
+    lk__contender_own_created(
+        ct, err, has_result ? results[operation].path : NULL, zxid);
   }
   return parent_err;
 }
@@ -94,7 +98,7 @@ static void multilock_on_transaction(lk_client *c, int err,
     lk__multilock_drop_from(m, m->first_new);
   if (m->begin_again) {
     m->begin_again = false;
-    lk__multilock_drop_from(m, 0);
+    lk__multilock_drop_all(m);
     lk__multilock_begin_transaction(m);
   } else if (err != 0) {
     multilock_transaction_failed(m, err, parent_err);
@@ -147,8 +151,8 @@ void lk__multilock_begin_transaction(lk_multilock_acquisition *m)
   m->in_transaction = true;
   for (size_t i = m->first_new; i < m->joint.acquisition.count; i++)
     lk__contender_mark_created_jointly(m->joint.acquisition.parts[i]);
-  lk__joint_ref(&m->joint); /* of the transaction */
-  lk__joint_ref(&m->joint); /* of this function */
+  lk__joint_ref(&m->joint); /* the reference of the transaction */
+  lk__joint_ref(&m->joint); /* the reference of this function */
   for (size_t i = m->first_new;
        i < m->joint.acquisition.count && !m->joint.over; i++)
     lk__contender_begin(m->joint.acquisition.parts[i]);

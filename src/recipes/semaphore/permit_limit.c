@@ -14,7 +14,8 @@
  */
 
 enum {
-  COUNT_LEN = 4,
+  COUNT_LEN = 4, /* bytes of Curator's SharedCount, big endian */
+  NOT_A_NUMBER = -1,
   PAUSE_MS = 100,
   MAX_MISSES = 3 /* creates in a row without a parent, before they pause */
 };
@@ -57,14 +58,17 @@ static void permit_limit_read_in(lk_semaphore_acquisition *s, int64_t ms)
                           lk_client_clock(lease->client) + ms);
 }
 
+static void permit_limit_read_in_next_turn(lk_semaphore_acquisition *s)
+{
+  permit_limit_read_in(s, 0);
+}
+
 void lk__permit_limit_on_timer(lk_client *c, void *arg)
 {
   lk_semaphore_acquisition *s = arg;
 
   lk__joint_ref(&s->joint);
-  if (lk_client_state(c) == LK_STATE_EXPIRED)
-    /* The timer was started after the expiry, and the client has started no
-     * new session since then. */
+  if (lk_client_state(c) == LK_STATE_EXPIRED) /* no new session was started */
     lk__joint_end(&s->joint, LK_ERR_SESSION_EXPIRED);
   else
     permit_limit_read_again(s);
@@ -77,7 +81,7 @@ void lk__permit_limit_on_timer(lk_client *c, void *arg)
 static void permit_limit_read_failed(lk_semaphore_acquisition *s, int err)
 {
   switch (lk__error_advice(s->joint.lease->client, err)) {
-  case LK_ADVICE_AWAIT_CONNECTION: permit_limit_read_in(s, 0); break;
+  case LK_ADVICE_AWAIT_CONNECTION: permit_limit_read_in_next_turn(s); break;
   case LK_ADVICE_RETRY_LATER: permit_limit_read_in(s, PAUSE_MS); break;
   case LK_ADVICE_GIVE_UP: lk__joint_end(&s->joint, err); break;
   }
@@ -93,7 +97,7 @@ static void permit_limit_on_event(lk_client *c, lk_watch *w,
   s->limit.watch = NULL;
   s->limit.changed = true; /* no grant before the limit has been read again */
   if (event->type == LK_EVENT_ENDED)
-    permit_limit_read_in(s, 0);
+    permit_limit_read_in_next_turn(s);
   else
     permit_limit_read_again(s);
 }
@@ -104,10 +108,12 @@ static void permit_limit_on_event(lk_client *c, lk_watch *w,
  * the create is repeated. */
 static void permit_limit_directory_missing(lk_semaphore_acquisition *s)
 {
-  if (!permit_limit_is_text(s))
+  if (!permit_limit_is_text(s)) {
     lk__joint_end(&s->joint, LK_ERR_NO_NODE);
-  else
-    s->limit.create_later = ++s->limit.parent_misses > MAX_MISSES;
+    return;
+  }
+  s->limit.parent_misses++;
+  s->limit.create_later = s->limit.parent_misses > MAX_MISSES;
 }
 
 /* The create of the limit's node has completed. A read was sent behind it,
@@ -173,7 +179,8 @@ static bool is_python_blank(char c)
   return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Accepts digits between blanks, as Python's int() does. -1: not a number. */
+/* Accepts digits between blanks, as Python's int() does. Returns the number,
+ * any number above INT32_MAX if it is larger than that, or NOT_A_NUMBER. */
 static int64_t permit_limit_parse_text(const char *at, size_t len)
 {
   int64_t n = 0;
@@ -186,20 +193,21 @@ static int64_t permit_limit_parse_text(const char *at, size_t len)
     len--;
   for (size_t i = 0; i < len; i++) {
     if (at[i] < '0' || at[i] > '9')
-      return -1;
-    n = n > INT32_MAX ? n : n * 10 + (at[i] - '0'); /* no overflow */
+      return NOT_A_NUMBER;
+    if (n <= INT32_MAX)
+      n = n * 10 + (at[i] - '0');
   }
-  return len > 0 ? n : -1;
+  return len > 0 ? n : NOT_A_NUMBER;
 }
 
 /* Data that are no number count as our own limit. */
 static void permit_limit_take_text(lk_semaphore_acquisition *s,
                                    const lk_bytes *data)
 {
-  int64_t n =
-      data->at == NULL ? -1 : permit_limit_parse_text(data->at, data->len);
+  int64_t n = data->at == NULL ? NOT_A_NUMBER
+                               : permit_limit_parse_text(data->at, data->len);
 
-  if (n == -1 || n == s->plan->limit)
+  if (n == NOT_A_NUMBER || n == s->plan->limit)
     s->reports->limit_read(s, s->plan->limit);
   else
     lk__joint_end(&s->joint, LK_ERR_OTHER_LIMIT);
@@ -274,8 +282,10 @@ int lk__permit_limit_read(lk_semaphore_acquisition *s)
 
 void lk__permit_limit_forget(lk_semaphore_acquisition *s)
 {
+  const bool on_server = true;
+
   lk__lease_stop_timer(s->joint.lease, &s->limit.pause);
   if (s->limit.watch != NULL && !s->joint.lease->life.detached)
-    lk_watch_cancel(s->joint.lease->client, s->limit.watch, true);
+    lk_watch_cancel(s->joint.lease->client, s->limit.watch, on_server);
   s->limit.watch = NULL;
 }

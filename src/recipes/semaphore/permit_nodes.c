@@ -71,8 +71,9 @@ semaphore_of_member(const lk_joint_member *member)
 void lk__permit_nodes_drop(lk_semaphore_acquisition *s)
 {
   lk_acquisition *a = &s->joint.acquisition;
+  const bool report_gone = false;
 
-  lk__joint_stop_members(&s->joint, false);
+  lk__joint_stop_members(&s->joint, report_gone);
   while (a->count > 0)
     lk__contender_unref(a->parts[--a->count]);
 }
@@ -81,8 +82,9 @@ static void permit_nodes_drop_last(lk_semaphore_acquisition *s)
 {
   lk_acquisition *a = &s->joint.acquisition;
   lk_contender *last = a->parts[--a->count];
+  const bool report_gone = false;
 
-  lk__contender_stop(last, false);
+  lk__contender_stop(last, report_gone);
   lk__contender_unref(last);
 }
 
@@ -121,15 +123,15 @@ static void last_granted(lk_semaphore_acquisition *s)
 {
   const lk_acquisition *a = &s->joint.acquisition;
   const lk_contender *last = a->parts[a->count - 1];
-  bool others = others_are_held(s);
+  bool others_held = others_are_held(s);
 
   if (!s->is_first) {
-    lk__permit_nodes_drop(s); /* clients ahead of us come first */
-  } else if (others && has_listed_others(s, last)) {
+    lk__permit_nodes_drop(s); /* predecessors take their permits first */
+  } else if (others_held && has_listed_others(s, last)) {
     s->reports->permits_held(s);
   } else {
     permit_nodes_drop_last(s);
-    if (others)
+    if (others_held)
       permit_nodes_create_last(s);
   }
 }
@@ -208,9 +210,9 @@ static const lk_acquisition_callbacks permit_callbacks = {
 /* false: no memory, and the acquisition has ended. */
 static bool permit_nodes_add(lk_semaphore_acquisition *s)
 {
-  bool last = s->joint.acquisition.count + 1 == s->plan->take;
+  bool is_last = s->joint.acquisition.count + 1 == s->plan->take;
 
-  if (lk__joint_add(&s->joint, last ? &s->plan->counting : &s->plan->permit,
+  if (lk__joint_add(&s->joint, is_last ? &s->plan->counting : &s->plan->permit,
                     &permit_callbacks) != NULL)
     return true;
   lk__joint_end(&s->joint, LK_ERR_NO_MEMORY);

@@ -38,9 +38,10 @@ static void semaphore_plan_free(void *p, const lk_mem *mem)
   lk__mem_free(mem, p);
 }
 
-/* With `limit_path` the number of permits may grow, so `take` may exceed it. */
-static bool semaphore_config_valid(const lk_semaphore_config *o,
-                                   lk_layout layout)
+/* Only Curator's layout has a `limit_path`. With it the number of permits may
+ * grow, so `take` may exceed it. */
+static bool semaphore_config_is_valid(const lk_semaphore_config *o,
+                                      lk_layout layout)
 {
   const lk_layout_rules *rules = lk__layout_rules(layout);
 
@@ -89,17 +90,21 @@ static semaphore_plan *semaphore_plan_new(const lk_mem *mem, const char *path,
                                           lk_layout layout,
                                           const lk_semaphore_config *o)
 {
-  size_t limit_len = o->limit_path == NULL ? 0 : strlen(o->limit_path);
-  size_t room =
-      2 * strlen(path) + limit_len + sizeof "-__lock__" + sizeof "/leases" + 1;
-  semaphore_plan *p = lk__mem_new(mem, sizeof *p + room);
+  size_t limit_path_size =
+      o->limit_path == NULL ? 0 : strlen(o->limit_path) + 1;
+  size_t queue_path_size = strlen(path) + sizeof "-__lock__";
+  size_t permits_path_size = strlen(path) + sizeof "/leases";
+  semaphore_plan *p = lk__mem_new(mem, sizeof *p + queue_path_size +
+                                           permits_path_size + limit_path_size);
 
   if (p == NULL)
     return NULL;
   p->base.take = o->take == 0 ? 1 : (size_t)o->take;
   p->base.limit = o->permits;
-  p->base.failures =
-      &(o->history == NULL ? &p->own_history : o->history)->failures;
+  lk_semaphore_history *history =
+      o->history == NULL ? &p->own_history : o->history;
+
+  p->base.wasted_writes = &history->failures;
   if (layout == LK_LAYOUT_KAZOO)
     semaphore_plan_set_kazoo(p, path);
   else
@@ -119,9 +124,9 @@ static lk_contender_config semaphore_contender_config(const lk_lock *l,
    * whole, unless the caller's fail_on_expiry is set. */
   c.fail_on_expiry = true;
   c.peek = false;
-  c.announcement = lk_text(NULL);
+  c.announcement = (lk_bytes){0}; /* none */
   if (role->is_permit)
-    c.max_queue = 0;
+    c.max_queue = 0; /* the option is for the queue node */
   return c;
 }
 
@@ -136,7 +141,7 @@ static void semaphore_use_plan(lk_lock *l, semaphore_plan *p)
   plan->fail_on_expiry = l->options.contender.fail_on_expiry;
   plan->queue_node = semaphore_contender_config(l, l->options.contender.role,
                                                 plan->queue_node.dir);
-  /* The permit nodes are created afterwards, which proves the lease. */
+  /* The permit nodes are created later, and their creates prove the lease. */
   plan->queue_node.needs_no_lease = true;
   plan->permit =
       semaphore_contender_config(l, l->options.rules->permit, plan->permit.dir);
@@ -161,7 +166,7 @@ int lk_semaphore_new(lk_lock **out, lk_client *client, const char *path,
     err = lk__config_copy(client, &sized, &permits, options);
   if (err != 0)
     return err;
-  if (!semaphore_config_valid(&permits, lock_config.layout))
+  if (!semaphore_config_is_valid(&permits, lock_config.layout))
     return LK_ERR_BAD_ARGUMENT;
   if (permits.limit_path != NULL && lk_path_check(permits.limit_path) != 0)
     return LK_ERR_BAD_PATH;

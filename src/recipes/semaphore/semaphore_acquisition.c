@@ -12,7 +12,7 @@
 /* Queue node and permit nodes are created in one write, which is wasted if a
  * predecessor exists. After so many wasted writes in a row, the queue node is
  * created alone. */
-enum { MAX_FAILURES = 3 };
+enum { MAX_WASTED_WRITES = 3 };
 
 static lk_semaphore_acquisition *semaphore_of_joint(lk_joint_acquisition *joint)
 {
@@ -24,13 +24,16 @@ static lk_semaphore_acquisition *semaphore_of_joint(lk_joint_acquisition *joint)
 static void semaphore_drop_queue_node(lk_semaphore_acquisition *s)
 {
   lk_contender *ct = s->queue_node;
+  const bool report_gone = false;
 
   s->queue_node = NULL;
   s->is_first = false;
   if (ct == NULL)
     return;
-  if (ct->callbacks != NULL)
-    lk__contender_stop(ct, false);
+  bool has_ended = ct->callbacks == NULL;
+
+  if (!has_ended)
+    lk__contender_stop(ct, report_gone);
   lk__contender_unref(ct);
 }
 
@@ -97,16 +100,17 @@ static bool has_counted(const lk_semaphore_acquisition *s)
  * deleted and created again; otherwise the last contender lists again. */
 static void semaphore_set_limit(lk_semaphore_acquisition *s, int32_t limit)
 {
-  bool same = limit == s->plan->limit;
-  bool moved = s->limit.changed;
-  bool uncounted = !s->limit.known || (moved && has_counted(s));
+  bool is_same = limit == s->plan->limit;
+  bool was_read_again = s->limit.changed;
+  bool count_awaits_limit =
+      !s->limit.known || (was_read_again && has_counted(s));
 
   s->plan->limit = limit;
   s->limit.known = true;
   s->limit.changed = false;
-  if (same && (uncounted || moved)) {
+  if (is_same && (count_awaits_limit || was_read_again)) {
     semaphore_try_grant(s);
-  } else if (uncounted && s->joint.acquisition.count > 0) {
+  } else if (count_awaits_limit && s->joint.acquisition.count > 0) {
     lk__permit_nodes_drop(s);
     if (s->is_first)
       lk__permit_nodes_create(s);
@@ -145,7 +149,7 @@ static void queue_node_granted(void *arg)
   lk__joint_ref(&s->joint);
   s->is_first = true;
   if (!s->had_predecessors)
-    *s->plan->failures = 0; /* the write with all nodes was not wasted */
+    *s->plan->wasted_writes = 0;
   if (s->joint.acquisition.count == 0)
     lk__permit_nodes_create(s);
   if (!s->joint.over && count_was_too_high(s))
@@ -156,7 +160,7 @@ static void queue_node_granted(void *arg)
 static void semaphore_failed(lk_semaphore_acquisition *s, int err)
 {
   if (err == LK_ERR_BUSY && !s->is_first && s->joint.acquisition.count > 0)
-    ++*s->plan->failures;
+    (*s->plan->wasted_writes)++;
   if (err == LK_ERR_SESSION_EXPIRED)
     semaphore_begin_again(s, err);
   else
@@ -186,7 +190,7 @@ static void queue_node_on_notice(void *arg, const lk_notice *notice)
     s->had_predecessors = true;
     if (s->joint.acquisition.count > 0) {
       lk__permit_nodes_drop(s); /* predecessors take their permits first */
-      ++*s->plan->failures;
+      (*s->plan->wasted_writes)++;
     }
     lk__joint_notify(&s->joint, notice);
     break;
@@ -205,7 +209,7 @@ static void queue_node_on_notice(void *arg, const lk_notice *notice)
   lk__joint_unref(&s->joint);
 }
 
-/* The owner is notified when the permit nodes are gone. */
+/* Nothing to do: the owner is notified when the permit nodes are gone. */
 static void queue_node_gone(void *arg, int err)
 {
   (void)arg;
@@ -231,7 +235,7 @@ static void semaphore_create_queue_node(lk_semaphore_acquisition *s)
   lk__contender_begin(s->queue_node);
 }
 
-/* ---- as an acquisition --------------------------------------------------- */
+/* ---- functions of lk_acquisition_kind ------------------------------------ */
 
 static void semaphore_begin(lk_acquisition *a)
 {
@@ -245,7 +249,7 @@ static void semaphore_begin(lk_acquisition *a)
   else
     semaphore_create_queue_node(s);
   if (!s->joint.over && lk__lease_is_online(s->joint.lease) &&
-      *s->plan->failures < MAX_FAILURES)
+      *s->plan->wasted_writes < MAX_WASTED_WRITES)
     lk__permit_nodes_create(s);
   lk__joint_unref(&s->joint);
 }
@@ -255,12 +259,13 @@ static void semaphore_joint_try_grant(lk_joint_acquisition *joint)
   semaphore_try_grant(semaphore_of_joint(joint));
 }
 
-static const lk_semaphore_reports reports = {.limit_read = semaphore_set_limit,
-                                             .permits_held =
-                                                 semaphore_try_grant,
-                                             .failed = semaphore_failed,
-                                             .lost = semaphore_begin_again,
-                                             .waiting = semaphore_notify_first};
+static const lk_semaphore_reports reports = {
+    .limit_read = semaphore_set_limit,
+    .permits_held = semaphore_try_grant,
+    .failed = semaphore_failed,
+    .lost = semaphore_begin_again,
+    .waiting = semaphore_notify_first,
+};
 
 static const lk_joint_kind semaphore_kind = {
     .acquisition = {.begin = semaphore_begin,

@@ -25,8 +25,9 @@ typedef struct lk_semaphore_plan {
       */
   lk_bytes limit_text;
   bool fail_on_expiry;
-  unsigned *failures; /**< how many times in a row it was useless to create the
-                           queue node and the permit nodes in one write */
+  unsigned *wasted_writes; /**< how many times in a row it was useless to create
+                                the queue node and the permit nodes in one
+                                write */
 } lk_semaphore_plan;
 
 /** The node that holds the number of permits (permit_limit.c). */
