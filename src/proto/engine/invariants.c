@@ -213,8 +213,8 @@ static bool counts_fit(const lk_watched *on)
     if (w->held)
       held[w->kind]++;
   }
-  return memcmp(under_way, on->under_way, sizeof under_way) == 0 &&
-         memcmp(held, on->held, sizeof held) == 0;
+  return memcmp(under_way, on->pending_count, sizeof under_way) == 0 &&
+         memcmp(held, on->held_count, sizeof held) == 0;
 }
 
 static bool is_on(const lk_watched *on, const lk_watch *w)

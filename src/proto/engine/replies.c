@@ -310,7 +310,7 @@ static void take_set_watches(lk_client *c, const struct lk_reply_header *header)
     lk__set_watches_finish(c, missing);
   }
   if (is_repetition)
-    lk__watches_notify_resumed_late(c);
+    lk__watches_notify_reregistered_late(c);
 }
 
 /* A fast path: every reply has a header, so it is not decoded by its table. */

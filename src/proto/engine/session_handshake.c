@@ -146,7 +146,7 @@ void lk__session_establish(lk_client *c, const lk_handshake *h)
   if (!requests_sent || (close_must_be_sent && !lk__close_send(c)))
     lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
   else
-    lk__watches_notify_resumed(c);
+    lk__watches_notify_reregistered(c);
   lk__watches_notify_ended(c, &unsupported, LK_ERR_UNIMPLEMENTED);
 }
 

@@ -46,9 +46,10 @@ static bool is_missing(const lk_watched *on, int kind)
          !lk__list_empty(&on->kinds[kind]);
 }
 
-static bool is_being_added(const lk_watched *on, lk_watch_kind stays)
+/* Whether an addWatch for this persistent kind was sent and has no reply. */
+static bool is_being_added(const lk_watched *on, lk_watch_kind kind)
 {
-  return on->under_way[stays] > on->held[stays];
+  return on->pending_count[kind] > on->held_count[kind];
 }
 
 /* Whether the next setWatches register the watches of `kind`. One-shot watches
@@ -61,11 +62,14 @@ static bool is_due(const lk_watched *on, int kind)
            !is_being_added(on, LK_WATCH_KIND_RECURSIVE)));
 }
 
-static void mark_replaced(lk_watched *on, lk_watch_kind stays, int kind)
+/* Mark the watches of the kind `persistent` as replaced if those of the kind
+ * `one_shot` are about to be registered. */
+static void mark_replaced(lk_watched *on, lk_watch_kind persistent,
+                          int one_shot)
 {
-  if (is_due(on, kind) && on->missing[stays] == LK_REGISTERED &&
-      !lk__list_empty(&on->kinds[stays]))
-    on->missing[stays] = REPLACED;
+  if (is_due(on, one_shot) && on->missing[persistent] == LK_REGISTERED &&
+      !lk__list_empty(&on->kinds[persistent]))
+    on->missing[persistent] = REPLACED;
 }
 
 /* A recursive watch that is registered replaces the child watches on its path,
@@ -95,9 +99,9 @@ static void prepare_encoding(lk_watches *ws, int64_t zxid)
        n = lk__map_next(n)) {
     lk_watched *on = lk__watched_of_node(n);
 
-    on->chunk = 0;
+    on->last_request = 0;
     memset(on->asked, 0, sizeof on->asked);
-    for (int kind = 0; kind < LK_WATCH_KIND_ADDED; kind++) {
+    for (int kind = 0; kind < LK_ONE_SHOT_KINDS; kind++) {
       mark_replaced(on, LK_WATCH_KIND_PERSISTENT, kind);
       if (kind != LK_WATCH_KIND_CHILD)
         mark_replaced(on, LK_WATCH_KIND_RECURSIVE, kind);
@@ -129,7 +133,7 @@ static int64_t newest_due_one_shot(const lk_watched *on)
 {
   int64_t zxid = INT64_MIN;
 
-  for (int kind = 0; kind < LK_WATCH_KIND_ADDED; kind++) {
+  for (int kind = 0; kind < LK_ONE_SHOT_KINDS; kind++) {
     if (is_due(on, kind) && on->missing[kind] > zxid)
       zxid = on->missing[kind];
   }
@@ -141,17 +145,17 @@ static int64_t newest_due_one_shot(const lk_watched *on)
  * or with that of the one-shot watch that replaces them. */
 typedef struct cursor {
   int64_t zxid;
-  bool newest;       /* no due watch has a newer zxid */
+  bool is_newest;    /* no due watch has a newer zxid */
   int kind;          /* lk_watch_kind */
   lk_map_node *node; /* a path; NULL: no more of this kind */
-  bool again; /* the second pass: only child watches that a recursive watch
-                 has replaced in the first one (servers before 3.9) */
+  bool second_pass;  /* only child watches that a recursive watch
+                  has replaced in the first one (servers before 3.9) */
 } cursor;
 
 static bool cursor_stops_at(const cursor *c, const lk_watched *on)
 {
-  if (c->again && (c->kind != LK_WATCH_KIND_CHILD ||
-                   !is_missing(on, LK_WATCH_KIND_RECURSIVE)))
+  if (c->second_pass && (c->kind != LK_WATCH_KIND_CHILD ||
+                         !is_missing(on, LK_WATCH_KIND_RECURSIVE)))
     return false;
   if (!is_due(on, c->kind))
     return false;
@@ -159,7 +163,7 @@ static bool cursor_stops_at(const cursor *c, const lk_watched *on)
     return on->missing[c->kind] == c->zxid;
   if (on->missing[c->kind] == REPLACED)
     return newest_due_one_shot(on) == c->zxid;
-  return c->newest;
+  return c->is_newest;
 }
 
 static void cursor_advance(const lk_watches *ws, cursor *c)
@@ -178,7 +182,7 @@ static void cursor_advance(const lk_watches *ws, cursor *c)
  * more are sent only for persistent watches. */
 static int count_of_lists(const lk_watches *ws)
 {
-  return ws->added > 0 ? LK_WATCH_KINDS : LK_WATCH_KIND_ADDED;
+  return ws->added > 0 ? LK_WATCH_KINDS : LK_ONE_SHOT_KINDS;
 }
 
 static size_t fixed_len(const lk_watches *ws)
@@ -188,45 +192,44 @@ static size_t fixed_len(const lk_watches *ws)
   return FIXED_BYTES - INT_LEN * lists_left_out;
 }
 
-/* Append what `write` writes for `v`. The caller has reserved the bytes. */
-static void append_written(lk_buf *out,
-                           void (*write)(lk_writer *w, const void *v),
-                           const void *v)
+/* The callers of the following functions have reserved the bytes. */
+
+/* A writer behind the last byte of `out`. The caller adds its bytes to the
+ * buffer. */
+static lk_writer writer_at_end(const lk_buf *out)
 {
   lk_writer w;
 
   lk__writer_init(&w, lk__buf_room(out), out->cap - out->end);
-  write(&w, v);
+  return w;
+}
+
+static void append_path(lk_buf *out, const lk_map_node *path)
+{
+  lk_writer w = writer_at_end(out);
+
+  lk__writer_bytes(&w, lk_bytes_of(path->key, path->len));
   out->end += w.len;
 }
 
-static void write_path(lk_writer *w, const void *v)
+static void append_int(lk_buf *out, int32_t v)
 {
-  const lk_map_node *node = v;
+  lk_writer w = writer_at_end(out);
 
-  lk__writer_bytes(w, lk_bytes_of(node->key, node->len));
+  lk__writer_int(&w, v);
+  out->end += w.len;
 }
 
-/* The beginning of a setWatches. */
-typedef struct head {
-  int32_t op;
-  int64_t zxid;
-} head;
-
-static void write_head(lk_writer *w, const void *v)
+/* Append the beginning of a setWatches. */
+static void append_head(lk_buf *out, int32_t op, int64_t zxid)
 {
-  const head *h = v;
+  lk_writer w = writer_at_end(out);
 
-  lk__writer_int(w, 0); /* append_request() writes the length here */
-  lk__writer_int(w, LK_XID_SET_WATCHES);
-  lk__writer_int(w, h->op);
-  lk__writer_long(w, h->zxid);
-}
-
-static void write_count_of_0(lk_writer *w, const void *v)
-{
-  (void)v;
-  lk__writer_int(w, 0);
+  lk__writer_int(&w, 0); /* append_request() writes the length here */
+  lk__writer_int(&w, LK_XID_SET_WATCHES);
+  lk__writer_int(&w, op);
+  lk__writer_long(&w, zxid);
+  out->end += w.len;
 }
 
 static void patch_int(lk_buf *out, size_t offset, size_t v)
@@ -239,12 +242,12 @@ static void patch_int(lk_buf *out, size_t offset, size_t v)
 
 /* Let the persistent watches of `kind` get another LK_EVENT_REREGISTERED once
  * they are registered. */
-static void mark_resumes(lk_watched *on, int kind)
+static void mark_reported_too_early(lk_watched *on, int kind)
 {
   const lk_link *list = &on->kinds[kind];
 
   for (lk_link *l = list->next; l != list; l = l->next)
-    LK_OWNER(l, lk_watch, link)->resumes = true;
+    LK_OWNER(l, lk_watch, link)->reported_too_early = true;
 }
 
 /* One request replaces the persistent watches, and only a later one registers
@@ -252,18 +255,18 @@ static void mark_resumes(lk_watched *on, int kind)
 static void mark_lost(lk_watched *on, int kind, int64_t zxid)
 {
   on->missing[kind] = zxid;
-  mark_resumes(on, kind);
+  mark_reported_too_early(on, kind);
 }
 
 /* Append the list of the paths of `kind`, from the cursor on, up to `*budget`
  * bytes. If the budget is too small for a path, the cursor stays there, and the
- * lists of the kinds behind are empty. */
+ * lists of the kinds behind are empty. false: no memory. */
 static bool append_kind(const lk_watches *ws, cursor *c, int kind,
-                        uint32_t chunk, size_t *budget, lk_buf *out)
+                        uint32_t number, size_t *budget, lk_buf *out)
 {
   size_t count_at = lk__buf_len(out), count = 0;
 
-  append_written(out, write_count_of_0, NULL); /* patched below */
+  append_int(out, 0); /* the count is written here below */
   for (cursor_advance(ws, c); c->kind == kind; cursor_advance(ws, c)) {
     lk_watched *on = lk__watched_of_node(c->node);
     size_t need = INT_LEN + c->node->len;
@@ -273,12 +276,12 @@ static bool append_kind(const lk_watches *ws, cursor *c, int kind,
     /* FIXED_BYTES has room for the counts of the lists that follow. */
     if (!lk__buf_reserve(out, need + FIXED_BYTES))
       return false;
-    append_written(out, write_path, c->node);
+    append_path(out, c->node);
     *budget -= need;
-    if (on->missing[kind] == REPLACED && on->chunk != chunk)
+    if (on->missing[kind] == REPLACED && on->last_request != number)
       mark_lost(on, kind, c->zxid);
     on->asked[kind] = true;
-    on->chunk = chunk;
+    on->last_request = number;
     count++;
     c->node = lk__map_next(c->node);
   }
@@ -286,20 +289,20 @@ static bool append_kind(const lk_watches *ws, cursor *c, int kind,
   return true;
 }
 
-static bool append_request(const lk_watches *ws, cursor *c, uint32_t chunk,
+/* Append the request with this number, from the cursor on. false: no memory. */
+static bool append_request(const lk_watches *ws, cursor *c, uint32_t number,
                            size_t limit, lk_buf *out)
 {
   size_t start = lk__buf_len(out);
   size_t first_path = INT_LEN + c->node->len; /* it is sent in any case */
   size_t budget = limit > first_path ? limit : first_path;
-  head h = {ws->added > 0 ? LK_OPCODE_SET_WATCHES2 : LK_OPCODE_SET_WATCHES,
-            c->zxid};
+  int32_t op = ws->added > 0 ? LK_OPCODE_SET_WATCHES2 : LK_OPCODE_SET_WATCHES;
 
   if (!lk__buf_reserve(out, FIXED_BYTES))
     return false;
-  append_written(out, write_head, &h);
+  append_head(out, op, c->zxid);
   for (int kind = 0; kind < count_of_lists(ws); kind++) {
-    if (!append_kind(ws, c, kind, chunk, &budget, out))
+    if (!append_kind(ws, c, kind, number, &budget, out))
       return false;
   }
   patch_int(out, start, lk__buf_len(out) - start - INT_LEN);
@@ -335,7 +338,7 @@ int lk__set_watches_encode(lk_watches *ws, int64_t last_zxid, size_t send_limit,
   int count = 0;
 
   prepare_encoding(ws, last_zxid);
-  int passes = ws->recursive > 0 ? 2 : 1; /* see cursor.again */
+  int passes = ws->recursive > 0 ? 2 : 1; /* see cursor.second_pass */
 
   for (int pass = 1; pass <= passes; pass++) {
     int64_t zxid = next_zxid(ws, INT64_MIN);
@@ -343,9 +346,9 @@ int lk__set_watches_encode(lk_watches *ws, int64_t last_zxid, size_t send_limit,
     while (zxid != NO_ZXID && count >= 0) {
       int64_t next = next_zxid(ws, zxid);
       cursor c = {.zxid = zxid,
-                  .newest = next == NO_ZXID,
+                  .is_newest = next == NO_ZXID,
                   .node = lk__map_first(&ws->paths),
-                  .again = pass == 2};
+                  .second_pass = pass == 2};
 
       count = append_requests(ws, c, count, limit, out);
       zxid = next;
@@ -360,14 +363,16 @@ int lk__set_watches_encode(lk_watches *ws, int64_t last_zxid, size_t send_limit,
 /* Returns whether watches of `kind` are still missing. */
 static bool acknowledge_kind(lk_watched *on, int kind, uint32_t end)
 {
-  if ((on->asked[kind] && on->chunk < end) || on->missing[kind] == REPLACED)
+  bool succeeded = on->asked[kind] && on->last_request < end;
+
+  if (succeeded || on->missing[kind] == REPLACED)
     on->missing[kind] = LK_REGISTERED;
   on->asked[kind] = false;
   if (!is_missing(on, kind))
     return false;
   if (lk__watch_stays((lk_watch_kind)kind)) {
     lk__watched_mark_covered_bare(on);
-    mark_resumes(on, kind);
+    mark_reported_too_early(on, kind);
   }
   return true;
 }

@@ -45,7 +45,7 @@ static void finish_retry(lk_client *c)
   bool missing = lk__set_watches_acknowledge(&c->watches, LK_ALL_SET_WATCHES);
 
   lk__set_watches_finish(c, missing);
-  lk__watches_notify_resumed_late(c);
+  lk__watches_notify_reregistered_late(c);
 }
 
 bool lk__set_watches_run_retry(lk_client *c)

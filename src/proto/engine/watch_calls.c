@@ -20,16 +20,18 @@
 #include "proto/wire/opcode.h"
 #include "proto/wire/path.h"
 
-/* Whether the one-shot watches of `kind` must be registered now, since they are
- * no longer covered. Watches that are `missing` are left to the next setWatches
- * of set_watches_retry.c. They are taken out of the one that is under way,
- * since a removeWatches behind it may remove them. */
-static bool is_uncovered(const lk_client *c, lk_watched *on, lk_watch_kind kind)
+/* If the one-shot watches of `kind` are no longer covered, note that. Returns
+ * whether they must be registered now. */
+static bool note_uncovered(const lk_client *c, lk_watched *on,
+                           lk_watch_kind kind)
 {
   if (!on->covered[kind] ||
       lk__watched_covers(&c->watches, on, kind, LK_BY_SENT_REQUESTS))
     return false;
   on->covered[kind] = false;
+  /* Missing watches are left to the next setWatches of set_watches_retry.c. The
+   * one that is under way does not count: a removeWatches behind it may remove
+   * them. */
   if (on->missing[kind] != LK_REGISTERED) {
     on->asked[kind] = false;
     return false;
@@ -37,17 +39,18 @@ static bool is_uncovered(const lk_client *c, lk_watched *on, lk_watch_kind kind)
   return !lk__list_empty(&on->kinds[kind]);
 }
 
-/* A setWatches under way that registers watches of one path, `kinds` of
- * them. */
+/* A setWatches under way that registers the watches of some kinds on one path.
+ */
 typedef struct watch_repair {
-  lk_watched *on; /* the repair has a reference */
+  lk_watched *on; /* the path; the repair has a reference */
   int64_t zxid;
-  bool kinds[LK_WATCH_KIND_ADDED];
+  bool kinds[LK_ONE_SHOT_KINDS]; /* whether the watches of the kind are
+                                    registered */
 } watch_repair;
 
 static void mark_repair_missing(const watch_repair *repair)
 {
-  for (int i = 0; i < LK_WATCH_KIND_ADDED; i++) {
+  for (int i = 0; i < LK_ONE_SHOT_KINDS; i++) {
     if (repair->kinds[i])
       lk__watched_mark_missing(repair->on, (lk_watch_kind)i, repair->zxid);
   }
@@ -68,7 +71,7 @@ static bool queue_repair(lk_client *c, const watch_repair *repair)
   if (kept == NULL)
     return false;
   *kept = *repair;
-  for (int i = 0; i < LK_WATCH_KIND_ADDED; i++)
+  for (int i = 0; i < LK_ONE_SHOT_KINDS; i++)
     *lists[i] = lk__vec_of(&path, repair->kinds[i] ? 1 : 0);
   if (lk__request_queue(c, &spec) != 0) {
     lk__mem_free(&c->mem, kept);
@@ -88,8 +91,8 @@ static void repair_uncovered(lk_client *c, lk_watched *on)
 
   if (c->connection.phase != LK_PHASE_LIVE || c->close.begun)
     return;
-  for (int i = 0; i < LK_WATCH_KIND_ADDED; i++) {
-    repair.kinds[i] = is_uncovered(c, on, (lk_watch_kind)i);
+  for (int i = 0; i < LK_ONE_SHOT_KINDS; i++) {
+    repair.kinds[i] = note_uncovered(c, on, (lk_watch_kind)i);
     any = any || repair.kinds[i];
   }
   if (!any || queue_repair(c, &repair))
@@ -116,7 +119,7 @@ void lk__watch_repair_completed(lk_client *c, void *repair_of_request, int err)
  * yet. */
 static void mark_removed(lk_watched *on)
 {
-  for (int i = 0; i < LK_WATCH_KIND_ADDED; i++)
+  for (int i = 0; i < LK_ONE_SHOT_KINDS; i++)
     on->covered[i] = true;
   lk__watched_mark_all_bare(on);
 }
@@ -197,7 +200,7 @@ void lk__watch_request_completed(lk_client *c, lk_watch *w, int32_t op, int err)
     make_watch_stand(c, w, node_is_absent ? LK_WATCH_KIND_EXIST : w->kind);
     return;
   }
-  if ((stands && w->remove) || timed_out)
+  if ((stands && w->remove_at_reply) || timed_out)
     remove_on_server(c, w);
   if (!stands && lk__watch_stays(w->kind) && !w->held)
     lk__watched_mark_covered_bare(w->on);
@@ -216,7 +219,7 @@ void lk_watch_cancel(lk_client *c, lk_watch *handle, bool on_server)
 
   w->cb = NULL;
   if (!taken && !w->standing) {
-    w->remove = on_server; /* its request has no reply yet */
+    w->remove_at_reply = on_server; /* its request has no reply yet */
     return;
   }
   lk__client_hold(c);

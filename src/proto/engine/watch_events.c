@@ -35,7 +35,7 @@ void lk__watches_notify(lk_client *c, lk_link *list, lk_event_type type,
                         lk_bytes path, int err)
 {
   while (!lk__list_empty(list)) {
-    lk_watch *w = LK_OWNER(list->next, lk_watch, tell);
+    lk_watch *w = LK_OWNER(list->next, lk_watch, event_link);
     bool stays = lk__watch_stays(w->kind) && type != LK_EVENT_ENDED;
     /* The path of the watch itself lives until the watch is dropped. */
     lk_bytes event_path = stays && path.at != NULL
@@ -46,7 +46,7 @@ void lk__watches_notify(lk_client *c, lk_link *list, lk_event_type type,
                                              c->hosts.chroot_len, event_path),
                       .err = err};
 
-    lk__list_remove(&w->tell);
+    lk__list_remove(&w->event_link);
     lk__invariants_check(c, LK_MOMENT_CALLBACK);
     if (stays)
       report_event(c, w, &event);
@@ -60,35 +60,35 @@ void lk__watches_notify_ended(lk_client *c, lk_link *list, int err)
   lk__watches_notify(c, list, LK_EVENT_ENDED, lk_bytes_of(NULL, 0), err);
 }
 
-static void notify_reregistered(lk_client *c, lk_link *list)
+static void report_reregistered(lk_client *c, lk_link *list)
 {
   for (lk_link *l = list->next; l != list; l = l->next)
-    LK_OWNER(l, lk_watch, tell)->resumes = false;
+    LK_OWNER(l, lk_watch, event_link)->reported_too_early = false;
   lk__watches_notify(c, list, LK_EVENT_REREGISTERED, lk_bytes_of(NULL, 0), 0);
 }
 
-void lk__watches_notify_resumed(lk_client *c)
+void lk__watches_notify_reregistered(lk_client *c)
 {
   lk_link staying;
 
   lk__list_init(&staying);
   lk__watches_add_staying(&c->watches, &staying);
-  notify_reregistered(c, &staying);
+  report_reregistered(c, &staying);
 }
 
-void lk__watches_notify_resumed_late(lk_client *c)
+void lk__watches_notify_reregistered_late(lk_client *c)
 {
   lk_link staying;
 
   lk__list_init(&staying);
   lk__watches_add_staying(&c->watches, &staying);
   for (lk_link *l = staying.next, *next; l != &staying; l = next) {
-    const lk_watch *w = LK_OWNER(l, lk_watch, tell);
+    const lk_watch *w = LK_OWNER(l, lk_watch, event_link);
     bool registered = w->on->missing[w->kind] == LK_REGISTERED;
 
     next = l->next;
-    if (!w->resumes || !registered)
+    if (!w->reported_too_early || !registered)
       lk__list_remove(l);
   }
-  notify_reregistered(c, &staying);
+  report_reregistered(c, &staying);
 }

@@ -12,9 +12,9 @@ void lk__watches_notify(lk_client *c, lk_link *list, lk_event_type type,
 /** Report LK_EVENT_ENDED to the watches in `list`. */
 void lk__watches_notify_ended(lk_client *c, lk_link *list, int err);
 /** Report LK_EVENT_REREGISTERED to all persistent watches. */
-void lk__watches_notify_resumed(lk_client *c);
+void lk__watches_notify_reregistered(lk_client *c);
 /** Report LK_EVENT_REREGISTERED again to the persistent watches that got it
-    before they were registered (lk_watch.resumes), and are registered now. */
-void lk__watches_notify_resumed_late(lk_client *c);
+    before they were registered (lk_watch.reported_too_early), and are registered now. */
+void lk__watches_notify_reregistered_late(lk_client *c);
 
 #endif

@@ -24,7 +24,7 @@ static bool event_fires(int32_t type, lk_watch_kind kind)
 static void add_watches(lk_link *list, lk_link *out)
 {
   for (lk_link *l = list->next; l != list; l = l->next)
-    lk__list_add(out, &LK_OWNER(l, lk_watch, link)->tell);
+    lk__list_add(out, &LK_OWNER(l, lk_watch, link)->event_link);
 }
 
 /* Move the watches of a list to `out`. */
@@ -34,7 +34,7 @@ static void move_watches(lk_link *list, lk_link *out)
     lk_watch *w = LK_OWNER(list->next, lk_watch, link);
 
     lk__list_remove(&w->link);
-    lk__list_add(out, &w->tell);
+    lk__list_add(out, &w->event_link);
   }
 }
 
@@ -87,7 +87,7 @@ static void take_watches(lk_link *list, bool only_until_disconnect,
     if (only_until_disconnect && !w->until_disconnect)
       continue;
     lk__list_remove(l);
-    lk__list_add(out, &w->tell);
+    lk__list_add(out, &w->event_link);
   }
 }
 
@@ -123,7 +123,7 @@ void lk__watches_add_staying(lk_watches *ws, lk_link *out)
        n = lk__map_next(n)) {
     lk_watched *on = lk__watched_of_node(n);
 
-    for (int i = LK_WATCH_KIND_ADDED; i < LK_WATCH_KINDS; i++)
+    for (int i = LK_WATCH_KIND_PERSISTENT; i < LK_WATCH_KINDS; i++)
       add_watches(&on->kinds[i], out);
   }
 }
@@ -135,7 +135,7 @@ void lk__watches_take_staying(lk_watches *ws, lk_link *out)
   lk__watches_add_staying(ws, out);
   /* `out` may have had members before: only the last ws->added ones are new. */
   for (lk_link *l = out->prev; left > 0; l = l->prev, left--) {
-    lk_watch *w = LK_OWNER(l, lk_watch, tell);
+    lk_watch *w = LK_OWNER(l, lk_watch, event_link);
 
     lk__list_remove(&w->link);
     lk__watch_fall(ws, w);

@@ -84,13 +84,13 @@ static lk_watched *new_watched(lk_watches *ws, lk_bytes path)
   for (int i = 0; i < LK_WATCH_KINDS; i++)
     lk__list_init(&on->kinds[i]);
   lk__list_init(&on->pending);
-  memset(on->under_way, 0, sizeof on->under_way);
-  memset(on->held, 0, sizeof on->held);
+  memset(on->pending_count, 0, sizeof on->pending_count);
+  memset(on->held_count, 0, sizeof on->held_count);
   memset(on->covered, 0, sizeof on->covered);
   memset(on->asked, 0, sizeof on->asked);
   for (int i = 0; i < LK_WATCH_KINDS; i++)
     on->missing[i] = LK_REGISTERED;
-  on->chunk = 0;
+  on->last_request = 0;
   on->refs = 0;
   if (copy_watched_path(ws, on, path) &&
       lk__map_add(&ws->paths, &on->map, on->path, path.len))
@@ -140,18 +140,18 @@ static lk_watch *new_watch(lk_watches *ws)
   lk_link *link = ws->spare_watches.next;
 
   lk__list_remove(link);
-  ws->spares--;
+  ws->nspare_watches--;
   return LK_OWNER(link, lk_watch, link);
 }
 
 static void keep_spare_watch(lk_watches *ws, lk_watch *w)
 {
-  if (ws->spares == MAX_SPARES) {
+  if (ws->nspare_watches == MAX_SPARES) {
     lk__mem_free(ws->mem, w);
     return;
   }
   lk__list_add(&ws->spare_watches, &w->link);
-  ws->spares++;
+  ws->nspare_watches++;
 }
 
 lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
@@ -162,7 +162,7 @@ lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
   if (w == NULL)
     return NULL;
   lk__list_init(&w->link);
-  lk__list_init(&w->tell);
+  lk__list_init(&w->event_link);
   w->on = lk__watched_find(ws, path);
   if (w->on == NULL)
     w->on = new_watched(ws, path);
@@ -182,14 +182,14 @@ lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
   w->until_disconnect = call->until_disconnect;
   w->standing = false;
   w->held = false;
-  w->remove = false;
-  w->resumes = false;
+  w->remove_at_reply = false;
+  w->reported_too_early = false;
   w->covered = false;
   w->bare = false;
   if (lk__watch_stays(kind))
     ws->adding++;
   lk__list_add(&w->on->pending, &w->link);
-  w->on->under_way[kind]++;
+  w->on->pending_count[kind]++;
   return w;
 }
 
@@ -198,7 +198,7 @@ void lk__watch_hold(lk_watch *w)
   if (w->held)
     return;
   w->held = true;
-  w->on->held[w->kind]++;
+  w->on->held_count[w->kind]++;
 }
 
 void lk__watch_release(lk_watch *w)
@@ -206,7 +206,7 @@ void lk__watch_release(lk_watch *w)
   if (!w->held)
     return;
   w->held = false;
-  w->on->held[w->kind]--;
+  w->on->held_count[w->kind]--;
 }
 
 /* Whether the request of the watch has no reply. A watch that stands no more
@@ -219,7 +219,7 @@ static bool is_pending(const lk_watch *w)
 static void uncount_pending(lk_watch *w)
 {
   lk__watch_release(w);
-  w->on->under_way[w->kind]--;
+  w->on->pending_count[w->kind]--;
 }
 
 void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind)
@@ -262,7 +262,7 @@ void lk__watch_drop(lk_watches *ws, lk_watch *w)
   if (is_pending(w))
     uncount_pending(w);
   lk__list_remove(&w->link);
-  lk__list_remove(&w->tell);
+  lk__list_remove(&w->event_link);
   lk__watch_fall(ws, w);
   if (lk__watch_stays(w->kind))
     ws->adding--;
@@ -291,7 +291,7 @@ bool lk__watched_has(const lk_watched *on, lk_watch_kind kind,
 {
   bool w_is_counted =
       w != NULL && w->on == on && w->kind == kind && is_pending(w);
-  uint32_t other_pending = on->under_way[kind] - (w_is_counted ? 1 : 0);
+  uint32_t other_pending = on->pending_count[kind] - (w_is_counted ? 1 : 0);
 
   return has_other(&on->kinds[kind], w) || other_pending > 0;
 }
@@ -302,10 +302,10 @@ static bool is_covered_by(const lk_watches *ws, const lk_watched *on,
 {
   bool registered = on->missing[kind] == LK_REGISTERED ||
                     (ws->set_watches_under_way && on->asked[kind]);
-  uint32_t pending = on->under_way[kind];
+  uint32_t pending = on->pending_count[kind];
 
   if (coverage == LK_BY_SENT_REQUESTS)
-    pending -= on->held[kind];
+    pending -= on->held_count[kind];
   return (registered && !lk__list_empty(&on->kinds[kind])) || pending > 0;
 }
 

@@ -16,14 +16,13 @@ typedef enum lk_watch_kind {
   LK_WATCH_KIND_PERSISTENT, /**< LK_WATCH_PERSISTENT */
   LK_WATCH_KIND_RECURSIVE,  /**< LK_WATCH_RECURSIVE */
   LK_WATCH_KINDS,
-  LK_WATCH_KIND_ADDED =
-      LK_WATCH_KIND_PERSISTENT /**< the first persistent one */
+  LK_ONE_SHOT_KINDS = LK_WATCH_KIND_PERSISTENT /**< number of one-shot kinds */
 } lk_watch_kind;
 
 /** Whether `kind` is a persistent one: such watches stay after an event. */
 static inline bool lk__watch_stays(lk_watch_kind kind)
 {
-  return kind >= LK_WATCH_KIND_ADDED;
+  return kind >= LK_WATCH_KIND_PERSISTENT;
 }
 
 /** The value in lk_watched.missing of watches that are registered. */
@@ -33,11 +32,11 @@ static inline bool lk__watch_stays(lk_watch_kind kind)
 typedef struct lk_watched {
   lk_map_node map;                    /**< in lk_watches.paths */
   lk_link kinds[LK_WATCH_KINDS];      /**< standing watches of each kind */
-  lk_link pending;                    /**< watches whose request has no reply */
-  uint32_t under_way[LK_WATCH_KINDS]; /**< pending watches of each kind */
-  uint32_t held[LK_WATCH_KINDS]; /**< pending watches whose request waits for a
-                                      connection */
-  bool covered[LK_WATCH_KIND_ADDED]; /**< some standing watches of the kind may
+  lk_link pending; /**< watches whose request has no reply */
+  uint32_t pending_count[LK_WATCH_KINDS]; /**< pending watches of each kind */
+  uint32_t held_count[LK_WATCH_KINDS]; /**< pending watches of each kind whose
+                                            request waits for a connection */
+  bool covered[LK_ONE_SHOT_KINDS]; /**< some standing watches of the kind may
                                           rely on a persistent watch, without a
                                           watch of their own on the server */
   /** The zxid after which the server may have reported no changes to the
@@ -45,7 +44,8 @@ typedef struct lk_watched {
       set_watches.h. */
   int64_t missing[LK_WATCH_KINDS];
   bool asked[LK_WATCH_KINDS]; /**< the setWatches under way contain the kind */
-  uint32_t chunk; /**< number of the last setWatches under way with this path */
+  uint32_t last_request; /**< number of the last setWatches under way with this
+                              path; see set_watches.h */
   size_t refs;    /**< watches that point here, also those whose last event is
                        being reported */
   size_t path_cap;          /**< bytes of memory at `path` */
@@ -62,7 +62,7 @@ static inline lk_watched *lk__watched_of_node(lk_map_node *node)
 struct lk_watch {
   lk_link link; /**< in a list of `on`, or in that of unused ones; in no list
                      while its last event is reported */
-  lk_link tell; /**< in a list of watches that get an event, or in none */
+  lk_link event_link; /**< in a list of watches that get an event, or in none */
   lk_watched *on;
   lk_watch_cb cb; /**< NULL: cancelled while its request was under way */
   void *arg;
@@ -72,11 +72,11 @@ struct lk_watch {
   bool until_disconnect; /**< it ends when the connection is lost */
   bool standing;         /**< its request succeeded, and it gets events */
   bool held;     /**< its request waits for a connection; lk__watch_hold() */
-  bool remove;   /**< it was cancelled before its request had a reply: remove it
-                      on the server when the reply comes */
-  bool resumes;  /**< a persistent watch: it was not registered when
-                      LK_EVENT_REREGISTERED was reported, so the event is
-                      reported again */
+  bool remove_at_reply; /**< it was cancelled before its request had a reply:
+                             remove it on the server when the reply comes */
+  bool reported_too_early; /**< a persistent watch: it was not registered when
+                                LK_EVENT_REREGISTERED was reported, so the event
+                                is reported again */
   bool covered;  /**< a one-shot watch: it may rely on a persistent watch,
                       without a watch of its own on the server */
   bool bare; /**< a one-shot watch whose request has no reply: the persistent
@@ -103,7 +103,7 @@ typedef struct lk_watches {
   lk_watched *spare_paths; /**< unused ones; NULL: none */
   size_t nspare_paths;
   lk_link spare_watches; /**< unused ones */
-  size_t spares;         /**< number of `spare_watches` */
+  size_t nspare_watches;
   lk_watch_slot *slots;  /**< the table of handles */
   uint32_t nslots;
   uint32_t free_slot; /**< index of a free slot; `nslots`: none is free */
@@ -141,7 +141,7 @@ void lk__watch_release(lk_watch *w);
 /** The request has succeeded: from now on the watch is standing and gets
     events. */
 void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind);
-/** The watch is standing no more and gets no further events. */
+/** Undo lk__watch_stand(): the watch gets no further events. */
 void lk__watch_fall(lk_watches *ws, lk_watch *w);
 /** Free the watch without invoking its callback. */
 void lk__watch_drop(lk_watches *ws, lk_watch *w);

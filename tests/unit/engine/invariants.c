@@ -228,12 +228,12 @@ static void harm_standing_less(lk_client *c)
 
 static void harm_under_way(lk_client *c)
 {
-  sent(c, 0)->watch->on->under_way[LK_WATCH_KIND_DATA]++;
+  sent(c, 0)->watch->on->pending_count[LK_WATCH_KIND_DATA]++;
 }
 
 static void mend_under_way(lk_client *c)
 {
-  sent(c, 0)->watch->on->under_way[LK_WATCH_KIND_DATA]--;
+  sent(c, 0)->watch->on->pending_count[LK_WATCH_KIND_DATA]--;
 }
 
 static void harm_pending_stands(lk_client *c)

@@ -36,7 +36,7 @@ static void end(void)
   lk__list_init(&all);
   lk__watches_take_all(&ws, &all);
   while (!lk__list_empty(&all))
-    lk__watch_drop(&ws, LK_OWNER(all.next, lk_watch, tell));
+    lk__watch_drop(&ws, LK_OWNER(all.next, lk_watch, event_link));
   lk__watches_free(&ws);
   lk__buf_free(&out);
   ck_assert_uint_eq(mem.live, 0);
@@ -123,7 +123,7 @@ START_TEST(request_is_equal_to_a_captured_one)
     begin();
     const lk_vec *lists[] = {&r.data, &r.exist, &r.child};
 
-    for (int kind = 0; kind < LK_WATCH_KIND_ADDED; kind++) {
+    for (int kind = 0; kind < LK_ONE_SHOT_KINDS; kind++) {
       const lk_bytes *paths = lists[kind]->items;
 
       for (size_t k = 0; k < lists[kind]->count; k++)
@@ -271,7 +271,7 @@ static void watch_many(size_t count, size_t len)
 
     memset(path + head, 'x', len);
     watch(lk_bytes_of(path, (size_t)head > len ? (size_t)head : len),
-          (lk_watch_kind)(i % LK_WATCH_KIND_ADDED));
+          (lk_watch_kind)(i % LK_ONE_SHOT_KINDS));
   }
   free(path);
 }
@@ -286,7 +286,7 @@ static void mark(const lk_vec *v, int kind)
     size_t number = strtoul((const char *)paths[i].at + 1, NULL, 10);
 
     ck_assert_uint_lt(number, sizeof seen / sizeof seen[0]);
-    ck_assert_int_eq((int)(number % LK_WATCH_KIND_ADDED), kind);
+    ck_assert_int_eq((int)(number % LK_ONE_SHOT_KINDS), kind);
     seen[number]++;
   }
 }
@@ -478,7 +478,7 @@ START_TEST(persistent_watch_covers_nothing_while_it_is_not_registered)
   ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD,
                                LK_BY_SENT_REQUESTS));
   ck_assert(lk__set_watches_acknowledge(&ws, 1));
-  ck_assert(stays->resumes);
+  ck_assert(stays->reported_too_early);
   ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD,
                                 LK_BY_SENT_REQUESTS));
   watch(lk_text("/a"), LK_WATCH_KIND_PERSISTENT); /* registers it */
@@ -505,7 +505,7 @@ START_TEST(persistent_watches_come_behind_one_shot_ones_of_any_zxid)
   ck_assert_int_eq(count_lists(&out, counts, 0xfffff), 2);
   ck_assert_uint_eq(counts[LK_WATCH_KIND_DATA], 2);
   ck_assert_uint_eq(counts[LK_WATCH_KIND_PERSISTENT], 1);
-  ck_assert_uint_eq(stays->on->chunk, 2);
+  ck_assert_uint_eq(stays->on->last_request, 2);
   end();
 }
 END_TEST
@@ -529,10 +529,10 @@ START_TEST(registered_persistent_watch_follows_the_one_that_replaces_it)
   ck_assert(lk__set_watches_acknowledge(&ws, 1)); /* the reply was THROTTLED */
   ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_DATA,
                                LK_BY_SENT_REQUESTS));
-  ck_assert(!stays->resumes);
+  ck_assert(!stays->reported_too_early);
   ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0, &out),
                    2); /* a path in each */
-  ck_assert(stays->resumes);
+  ck_assert(stays->reported_too_early);
   ck_assert(lk__set_watches_acknowledge(&ws, 2));
   ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_DATA,
                                 LK_BY_SENT_REQUESTS));
@@ -558,7 +558,7 @@ START_TEST(child_watches_are_repeated_behind_a_repeated_recursive_watch)
   ck_assert_int_eq(count_lists(&out, counts, 0xfffff), 2);
   ck_assert_uint_eq(counts[LK_WATCH_KIND_RECURSIVE], 1);
   ck_assert_uint_eq(counts[LK_WATCH_KIND_CHILD], 2);
-  ck_assert_uint_eq(tree->on->chunk, 2);
+  ck_assert_uint_eq(tree->on->last_request, 2);
   lk__watch_drop(&ws, pending);
   end();
 }

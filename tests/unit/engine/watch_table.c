@@ -65,7 +65,7 @@ static size_t fire(int32_t type, const char *path)
   lk__list_init(&fired);
   lk__watches_match(&ws, type, lk_text(path), &fired);
   for (; !lk__list_empty(&fired); count++)
-    lk__watch_drop(&ws, LK_OWNER(fired.next, lk_watch, tell));
+    lk__watch_drop(&ws, LK_OWNER(fired.next, lk_watch, event_link));
   return count;
 }
 
@@ -82,7 +82,7 @@ START_TEST(each_event_fires_the_watches_that_the_server_removed)
 {
   static const struct {
     int32_t type;
-    bool fires[LK_WATCH_KIND_ADDED]; /* data, exist, child */
+    bool fires[LK_ONE_SHOT_KINDS]; /* data, exist, child */
   } table[] = {
       {LK_EVENT_CREATED, {true, true, false}},
       {LK_EVENT_DELETED, {true, true, true}},
@@ -95,7 +95,7 @@ START_TEST(each_event_fires_the_watches_that_the_server_removed)
   };
 
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-    for (int kind = 0; kind < LK_WATCH_KIND_ADDED; kind++) {
+    for (int kind = 0; kind < LK_ONE_SHOT_KINDS; kind++) {
       begin();
       standing("/a", (lk_watch_kind)kind);
       ck_assert_uint_eq(fire(table[i].type, "/a"), table[i].fires[kind]);
@@ -134,7 +134,7 @@ static size_t told(lk_watch_kind kind, const char *watched, int32_t type,
   lk__list_init(&fired);
   lk__watches_match(&ws, type, lk_text(path), &fired);
   for (; !lk__list_empty(&fired); count++) {
-    ck_assert_ptr_eq(LK_OWNER(fired.next, lk_watch, tell), w);
+    ck_assert_ptr_eq(LK_OWNER(fired.next, lk_watch, event_link), w);
     lk__list_remove(fired.next);
   }
   ck_assert_uint_eq(ws.standing, 1);
@@ -300,7 +300,7 @@ START_TEST(fired_one_shot_watch_is_removed)
   lk__watches_match(&ws, LK_EVENT_CHANGED, lk_text("/a"), &fired);
   ck_assert(!lk__watched_has(w->on, LK_WATCH_KIND_DATA, NULL));
   while (!lk__list_empty(&fired))
-    lk__watch_drop(&ws, LK_OWNER(fired.next, lk_watch, tell));
+    lk__watch_drop(&ws, LK_OWNER(fired.next, lk_watch, event_link));
   end();
 }
 END_TEST
@@ -334,7 +334,7 @@ static size_t take(bool all)
   else
     lk__watches_take_until_disconnect(&ws, &taken);
   for (; !lk__list_empty(&taken); count++)
-    lk__watch_drop(&ws, LK_OWNER(taken.next, lk_watch, tell));
+    lk__watch_drop(&ws, LK_OWNER(taken.next, lk_watch, event_link));
   return count;
 }
 
