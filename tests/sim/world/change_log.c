@@ -71,8 +71,8 @@ size_t sim_change_log_first_after(const sim_change_log *log, int64_t zxid)
 const sim_change *sim_change_log_at(const sim_change_log *log, const char *path,
                                     int64_t zxid)
 {
-  for (size_t i = sim_change_log_first_after(log, zxid); i-- > 0;) {
-    const sim_change *c = &log->changes[i];
+  for (size_t i = sim_change_log_first_after(log, zxid); i > 0; i--) {
+    const sim_change *c = &log->changes[i - 1];
 
     if (strcmp(c->path, path) == 0)
       return c->type == LK_EVENT_DELETED ? NULL : c;

@@ -68,6 +68,7 @@ static bool is_step_of(const lk_contender_machine *m, size_t s, size_t e)
   return next != LK_CONTENDER_NO_STEP && next != LK_CONTENDER_STAY;
 }
 
+/* Whether the event leads from the state to another one. */
 static bool is_step(size_t s, size_t e)
 {
   return is_step_of(&lk__queue_machine, s, e) ||

@@ -71,7 +71,7 @@ static void on_acquired(lk_lock *l, int err, void *arg)
   if (err == 0)
     note_granted(h);
   else if (h->is_reentry && err == LK_ERR_CANCELLED && h->cancelling)
-    decrease_count(h);
+    decrease_count(h); /* the cancel has undone the re-entry */
   report_fact(h, SIM_ACQUIRE_ENDED, err);
   call_actor(h, SIM_CALLBACK_ACQUIRED, err, NULL);
 }
@@ -112,7 +112,7 @@ int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
                 .handle = h,
                 .expected_err = expected_acquire_err(h)};
   sim_world *w = h->process->world;
-  bool was_acquiring = h->acquiring;
+  bool was_acquiring = h->acquiring; /* then the call must be refused */
 
   TRACE(h, "acquires, %" PRId64 " ms", timeout_ms);
   if (!was_acquiring) {
@@ -130,6 +130,7 @@ int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
   f.err = lk_lock_acquire(h->lock, timeout_ms, on_acquired, h);
   if (!was_acquiring) {
     h->acquire_returned_ms = sim_process_clock(h->process);
+    /* on_acquired() may have been called, and have cleared in_acquire */
     h->acquiring = f.err == 0 && h->in_acquire;
     h->in_acquire = false;
     if (f.err == 0)

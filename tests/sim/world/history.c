@@ -92,9 +92,11 @@ static void set_pattern(sim_entry *e, const name_pattern *m)
 static void parse_name_with_id(sim_entry *e)
 {
   for (size_t i = 0; i < sizeof id_patterns / sizeof *id_patterns; i++) {
-    for (const char *at = e->name;
-         (at = strstr(at, id_patterns[i].text)) != NULL; at++) {
-      if (parse_suffix(at + strlen(id_patterns[i].text), &e->suffix))
+    const char *text = id_patterns[i].text;
+
+    for (const char *at = strstr(e->name, text); at != NULL;
+         at = strstr(at + 1, text)) {
+      if (parse_suffix(at + strlen(text), &e->suffix))
         set_pattern(e, &id_patterns[i]);
     }
   }
@@ -125,6 +127,7 @@ static bool begins_with_uuid(const char *name)
          name[SIM_UUID] == '-';
 }
 
+/* Parses a name without an id: the pattern may stand behind a UUID. */
 static void parse_plain_name(sim_entry *e, const char *prefix)
 {
   name_pattern mutex = {.text = prefix == NULL ? "seq-" : prefix};

@@ -16,7 +16,7 @@ static size_t nodes_needed(const sim_handle *h)
   return h->kind == SIM_SEMAPHORE ? (size_t)h->permits : h->nplaces;
 }
 
-static void check_multilock_grant(sim_checker *checker, const sim_handle *h)
+static void check_grant_is_whole(sim_checker *checker, const sim_handle *h)
 {
   if (h->held.count != nodes_needed(h))
     sim_violated(checker, "%s is granted with %zu nodes of %zu", h->name,
@@ -32,9 +32,12 @@ static void check_multilock_grant(sim_checker *checker, const sim_handle *h)
   }
 }
 
+/* A node that the handle holds and that is deleted; NULL: there is none. */
 static sim_entry *deleted_member(const sim_handle *h)
 {
-  for (size_t i = 0; sim_holds(h) && i < h->held.count; i++) {
+  if (!sim_holds(h))
+    return NULL;
+  for (size_t i = 0; i < h->held.count; i++) {
     if (h->held.at[i]->deleted_zxid != 0)
       return h->held.at[i];
   }
@@ -80,10 +83,11 @@ static void check_left_over_node(sim_checker *checker, sim_contender *a)
 {
   const sim_handle *h = a->handle;
   const sim_entry *e = NULL;
+  bool is_in_use = h != NULL && h->lock != NULL &&
+                   h->acquire_number == a->acquire_number &&
+                   (h->acquiring || sim_holds(h));
 
-  if (h != NULL && a->ct->state != LK_CONTENDER_CLEANING_UP &&
-      !(h->lock != NULL && h->acquire_number == a->acquire_number &&
-        (h->acquiring || sim_holds(h))))
+  if (h != NULL && !is_in_use && a->ct->state != LK_CONTENDER_CLEANING_UP)
     e = sim_entry_of(checker, a->ct);
   if (e != NULL && e->deleted_zxid != 0)
     e = NULL;
@@ -96,7 +100,7 @@ void sim_all_or_nothing(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_ACQUIRE_ENDED) {
     if (f->err == 0 && !f->handle->is_reentry)
-      check_multilock_grant(checker, f->handle);
+      check_grant_is_whole(checker, f->handle);
     return;
   }
   for (sim_contender *a = checker->contenders; a != NULL; a = a->next)
@@ -126,8 +130,9 @@ static bool waits_for(const sim_entry *own, const sim_entry *other)
 /* Whether the node waits for a node whose owner is blocked. */
 static bool is_blocked(const sim_checker *checker, const sim_entry *own)
 {
-  for (const sim_entry *e = checker->history.existing;
-       e != NULL && !own->foreign_holds; e = e->next) {
+  if (own->foreign_holds)
+    return false;
+  for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
     if (e->blocked && waits_for(own, e))
       return true;
   }
@@ -145,8 +150,9 @@ static bool owner_is_blocked(const sim_checker *checker, const sim_entry *own)
   return false;
 }
 
-/* Whether a node may block others for ever. A node does not if it will be
- * deleted: without an acquire, of an ended session, or excused. */
+/* Whether a node may block others for ever. A node that will be deleted does
+ * not: its acquire or its session has ended, or it is excused. The node of a
+ * foreign client has no handle. */
 static bool may_block(sim_checker *checker, const sim_entry *e)
 {
   if (!e->is_contender || e->is_excused || sim_owner_of(checker, e) == NULL)
@@ -225,22 +231,28 @@ static size_t member_index(const sim_handle *h, const sim_entry *e)
   return i;
 }
 
-/* The node of an earlier member of the same acquire, if that member still
- * waits; NULL: there is none. */
-static const sim_entry *waiting_earlier_member(const sim_checker *checker,
-                                               const sim_entry *own)
+static bool waits_for_any(const sim_checker *checker, const sim_entry *own)
 {
   for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
-    if (e->handle != own->handle || e->acquire_number != own->acquire_number ||
-        member_index(own->handle, e) >= member_index(own->handle, own))
-      continue;
-    for (const sim_entry *o = checker->history.existing; o != NULL;
-         o = o->next) {
-      if (waits_for(e, o))
-        return e;
-    }
+    if (waits_for(own, e))
+      return true;
   }
-  return NULL;
+  return false;
+}
+
+/* Whether an earlier member of the same acquire still waits. */
+static bool earlier_member_waits(const sim_checker *checker,
+                                 const sim_entry *own)
+{
+  for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
+    bool is_earlier =
+        e->handle == own->handle && e->acquire_number == own->acquire_number &&
+        member_index(own->handle, e) < member_index(own->handle, own);
+
+    if (is_earlier && waits_for_any(checker, e))
+      return true;
+  }
+  return false;
 }
 
 /* A violation if a multi-lock keeps the node of a member for long while it
@@ -253,8 +265,7 @@ static void check_overdue_kept(sim_checker *checker, sim_contender *a)
   if (h != NULL && h->kind == SIM_MULTILOCK && h->acquiring && !h->is_reentry &&
       a->acquire_number == h->acquire_number)
     e = sim_entry_of(checker, a->ct);
-  if (e != NULL &&
-      (e->deleted_zxid != 0 || waiting_earlier_member(checker, e) == NULL))
+  if (e != NULL && (e->deleted_zxid != 0 || !earlier_member_waits(checker, e)))
     e = NULL;
   if (sim_grace_is_over(checker, a->life, &a->kept_early, e))
     sim_violated(checker, "%s keeps %s while it waits for an earlier one",

@@ -71,6 +71,15 @@ static bool may_be_lost(const sim_checker *checker, const sim_request *r,
          sim_history_at(&checker->history, r->path, zxid) == NULL;
 }
 
+static bool has_persistent_watch(const sim_life *l, const char *path)
+{
+  for (const sim_request *r = l->requests; r != NULL; r = r->next) {
+    if (r->persistent != NULL && strcmp(r->path, path) == 0)
+      return true;
+  }
+  return false;
+}
+
 /* Whether the event may come later than the change. In servers before 3.9 a
  * persistent watch takes the place of the one-shot watches on its path. When it
  * is removed, the client registers the one-shot watches again behind the reply,
@@ -78,13 +87,8 @@ static bool may_be_lost(const sim_checker *checker, const sim_request *r,
 static bool event_may_be_late(const sim_checker *checker, const sim_life *l,
                               sim_request *r)
 {
-  const sim_request *other = l->requests;
-
-  while (other != NULL &&
-         (other->persistent == NULL || strcmp(other->path, r->path) != 0))
-    other = other->next;
   /* the client repeats a throttled setWatches after a pause */
-  if (other == NULL && !r->throttled)
+  if (!has_persistent_watch(l, r->path) && !r->throttled)
     return false;
   /* the grace period begins when the setWatches is answered, which takes longer
    * on a slow route or in a paused process */
@@ -147,6 +151,7 @@ static bool has_happened(const sim_checker *checker, const sim_request *r,
 
   for (; i < checker->change_log.count; i++) {
     const sim_change *c = &checker->change_log.changes[i];
+
     if (may_be_reported_as(c, r, e))
       return true;
   }
@@ -183,26 +188,29 @@ static bool is_step_of_transaction(const sim_checker *checker,
   return false;
 }
 
-/* Whether the other watch `o` on the same path may report the event now. A
- * watch that was registered with a read-only server may report any event. */
+/* Whether the one-shot watch `r` may report the event now. A watch that was
+ * registered with a read-only server may report any event. */
 static bool may_be_reported_late(const sim_checker *checker,
-                                 const sim_request *o, const lk_event *e)
+                                 const sim_request *r, const lk_event *e)
 {
-  return (o->may_report_anything || o->throttled || o->late_set_watches != 0) &&
-         o->persistent == NULL && strcmp(o->path, e->path.at) == 0 &&
-         (o->event_us == 0 || o->event_us == sim_now_us(checker)) &&
-         (o->may_report_anything ||
-          event_fits_change(o, e->type, first_change(checker, o)));
+  bool has_late_events =
+      r->may_report_anything || r->throttled || r->late_set_watches != 0;
+  bool reported_before = r->event_us != 0 && r->event_us != sim_now_us(checker);
+
+  return has_late_events && !reported_before && r->persistent == NULL &&
+         strcmp(r->path, e->path.at) == 0 &&
+         (r->may_report_anything ||
+          event_fits_change(r, e->type, first_change(checker, r)));
 }
 
 bool sim_event_may_be_late(const sim_checker *checker, const sim_life *l,
                            const lk_event *e)
 {
-  const sim_request *o = l->requests;
-
-  while (o != NULL && !may_be_reported_late(checker, o, e))
-    o = o->next;
-  return o != NULL;
+  for (const sim_request *r = l->requests; r != NULL; r = r->next) {
+    if (may_be_reported_late(checker, r, e))
+      return true;
+  }
+  return false;
 }
 
 /* Whether the server sent the event for another watch of the client. An event
@@ -213,11 +221,12 @@ bool sim_event_may_be_late(const sim_checker *checker, const sim_life *l,
 static bool is_meant_for_other_watch(const sim_checker *checker,
                                      const sim_request *r, const lk_event *e)
 {
-  bool is_missing = e->type == LK_EVENT_DELETED;
-  bool read_missed =
-      sim_history_at(&checker->history, r->path, r->watch_zxid) == NULL;
+  bool exists_now = e->type != LK_EVENT_DELETED;
+  bool own_read_found_it =
+      sim_history_at(&checker->history, r->path, r->watch_zxid) != NULL;
+  bool own_read_showed_this = exists_now == own_read_found_it;
 
-  return (r->verb == SIM_CHILDREN || is_missing == read_missed) &&
+  return (r->verb == SIM_CHILDREN || own_read_showed_this) &&
          sim_event_may_be_late(checker, &checker->lives[r->process->index], e);
 }
 

@@ -13,6 +13,7 @@ enum { LEAST_REQUEST = 7000, LEAST_REPLY = 30000, LEAST_OUTSTANDING = 400 };
 
 enum { DEFAULT = 0 }; /* of each limit */
 
+/* The object whose limits are chosen. */
 enum limited { CLIENT, LEASE };
 
 /* A random generator of its own for each life of a process, and for its client

@@ -19,7 +19,8 @@ enum {
   CALL_DEPTH_MAX = 4, /* operations within callbacks of operations */
   REENTRY_MAX = 4,
   MAX_QUEUE = 2, /* largest max_queue in style "brief" */
-  TRY_ONCE = 0   /* a timeout of lk_lock_acquire() */
+  TRY_ONCE = 0,  /* a timeout of lk_lock_acquire() */
+  ANY_VERSION = -1
 };
 
 static void locker_on_callback(sim_handle *h, int callback, int err,
@@ -30,7 +31,7 @@ static sim_world *world_of(const sim_actor *a)
   return a->process->world;
 }
 
-static int64_t random_time(sim_actor *a, int64_t least, int64_t most)
+static int64_t random_between(sim_actor *a, int64_t least, int64_t most)
 {
   return sim_between(&a->rng, least, most);
 }
@@ -108,10 +109,10 @@ static int64_t random_timeout(sim_actor *a)
 
   switch (sim_roll(&a->rng, 10)) {
   case 0: return TRY_ONCE;
-  case 1: return random_time(a, 1, 10);
-  case 2: return random_time(a, 1, t / 4);
+  case 1: return random_between(a, 1, 10);
+  case 2: return random_between(a, 1, t / 4);
   case 3:
-  case 4: return random_time(a, t / 4, 3 * t);
+  case 4: return random_between(a, t / 4, 3 * t);
   case 5: return 20 * (int64_t)t;
   default: return LK_NO_LIMIT;
   }
@@ -124,15 +125,15 @@ static int64_t random_hold(sim_actor *a)
   int64_t t = sim_actor_T_us(a);
 
   if (world_of(a)->scenario->churn)
-    return random_time(a, 0, t / 40);
+    return random_between(a, 0, t / 40);
   if (world_of(a)->scenario->hold && !sim_one_in(&a->rng, 3))
-    return random_time(a, t / 2, 4 * t);
+    return random_between(a, t / 2, 4 * t);
   switch (sim_roll(&a->rng, 8)) {
-  case 0: return random_time(a, t / 4, 2 * t);
+  case 0: return random_between(a, t / 4, 2 * t);
   case 1:
-  case 2: return random_time(a, t / 8, t / 2);
+  case 2: return random_between(a, t / 8, t / 2);
   case 3: return 0;
-  default: return random_time(a, 0, t / 8);
+  default: return random_between(a, 0, t / 8);
   }
 }
 
@@ -141,8 +142,8 @@ static int64_t random_pause(sim_actor *a)
   int64_t t = sim_actor_T_us(a);
 
   if (world_of(a)->scenario->churn)
-    return random_time(a, 0, t / 20);
-  return random_time(a, 0, sim_one_in(&a->rng, 4) ? 2 * t : t / 4);
+    return random_between(a, 0, t / 20);
+  return random_between(a, 0, sim_one_in(&a->rng, 4) ? 2 * t : t / 4);
 }
 
 static void locker_acquire(sim_actor *a, sim_handle *h)
@@ -159,6 +160,7 @@ static void locker_release(sim_actor *a, sim_handle *h)
 
 /* ---- operations --------------------------------------------------------- */
 
+/* Mostly acquires. Some other operations are called in vain. */
 static void act_idle(sim_actor *a, sim_handle *h)
 {
   switch (sim_roll(&a->rng, 24)) {
@@ -172,13 +174,14 @@ static void act_idle(sim_actor *a, sim_handle *h)
   }
 }
 
-static void locker_cancel(sim_actor *a, sim_handle *h)
+static void cancel_once_or_twice(sim_actor *a, sim_handle *h)
 {
   sim_handle_cancel(h);
   if (h->lock != NULL && !h->freeing && sim_one_in(&a->rng, 3))
     sim_handle_cancel(h);
 }
 
+/* Mostly does nothing, so that the acquire goes on. */
 static void act_waiting(sim_actor *a, sim_handle *h)
 {
   switch (sim_roll(&a->rng, 16)) {
@@ -187,7 +190,7 @@ static void act_waiting(sim_actor *a, sim_handle *h)
   case 2: (void)sim_handle_verify(h); break;
   case 3: replace_handle(a); break;
   case 4:
-  case 5: locker_cancel(a, h); break;
+  case 5: cancel_once_or_twice(a, h); break;
   default: break;
   }
 }
@@ -220,7 +223,7 @@ static void act_stopping(sim_actor *a, sim_handle *h)
   if (h->count > 0)
     locker_release(a, h);
   else if (h->acquiring && sim_one_in(&a->rng, 8))
-    locker_cancel(a, h);
+    cancel_once_or_twice(a, h);
 }
 
 static void act_on_handle(sim_actor *a, sim_handle *h)
@@ -266,23 +269,22 @@ static void act_on_random_side(sim_actor *a)
   a->call_depth--;
 }
 
-/* Time until the next operation of a side; INT64_MAX: none. */
+/* The time in microseconds until the next operation of a side; INT64_MAX: there
+ * is none. */
 static int64_t time_to_next_operation(sim_actor *a, const sim_handle *h)
 {
   int64_t t = sim_actor_T_us(a);
   int64_t now = world_of(a)->agenda.now_us;
 
-  if (a->stopping && h->acquiring && h->count == 0)
-    return t;
-  if (a->stopping && h->count == 0)
-    return INT64_MAX;
+  if (a->stopping && h->count > 0)
+    return random_between(a, 0, t / 16);
   if (a->stopping)
-    return random_time(a, 0, t / 16);
+    return h->acquiring ? t : INT64_MAX;
   if (h->count > 0 && !h->lost && now < a->until_us)
-    return random_time(a, 0, a->until_us - now);
+    return random_between(a, 0, a->until_us - now);
   if (h->count > 0 || !h->acquiring)
     return random_pause(a);
-  return random_time(a, t / 16, 2 * t);
+  return random_between(a, t / 16, 2 * t);
 }
 
 static void schedule_next(sim_actor *a)
@@ -344,14 +346,14 @@ static bool acts_in_callback(sim_actor *a, int callback, const lk_lock_event *e)
   return sim_one_in(&a->rng, 6);
 }
 
-/* A waiter sometimes revokes the holder. */
+/* A waiter sometimes revokes its predecessor, whose node the event names. */
 static void maybe_revoke(sim_actor *a, const lk_lock_event *e)
 {
   if (e->type != LK_LOCK_EVENT_WAITING || e->node == NULL ||
       sim_has_only_mutexes(world_of(a)) || !sim_one_in(&a->rng, 4))
     return;
-  (void)lk_set(a->process->client, e->node, lk_text(LK_REVOKE_MESSAGE), -1,
-               NULL, NULL, NULL);
+  (void)lk_set(a->process->client, e->node, lk_text(LK_REVOKE_MESSAGE),
+               ANY_VERSION, NULL, NULL, NULL);
 }
 
 static void locker_on_callback(sim_handle *h, int callback, int err,
@@ -359,12 +361,15 @@ static void locker_on_callback(sim_handle *h, int callback, int err,
 {
   sim_actor *a = h->arg;
 
-  if (a->handle == NULL || (a->handle != h && a->handle->other != h))
+  bool is_replaced =
+      a->handle == NULL || (a->handle != h && a->handle->other != h);
+
+  if (is_replaced)
     return;
   if (world_of(a)->scenario->faults[SIM_FAULT_PAUSE] > 0 && !a->stopping &&
       sim_one_in(&a->rng, 100))
     sim_process_spend_in_callback(a->process,
-                                  random_time(a, 0, sim_actor_T_us(a)));
+                                  random_between(a, 0, sim_actor_T_us(a)));
   if (callback == SIM_CALLBACK_EVENT)
     maybe_revoke(a, e);
   if (callback == SIM_CALLBACK_ACQUIRED && err == 0 && !h->is_reentry)

@@ -86,7 +86,7 @@ typedef struct sim_process {
   bool closing;   /**< lk_client_close() was called */
   int64_t closed_session;   /**< session of the client that was closed */
   int64_t restart_after_us; /**< time from its free to the next start */
-  sim_job close_job;        /**< closes the client, or frees the closed client */
+  sim_job close_job; /**< closes the client, or frees the closed client */
 } sim_process;
 
 /** The clock of the process in ms, as lk_client_clock() has it. It also

@@ -119,12 +119,12 @@ void sim_checker_note_process_started(sim_checker *checker, sim_process *p)
 
 void sim_checker_note_lease_made(sim_checker *checker, sim_process *p)
 {
-  lk_session_lease *k = lk__client_lease(p->client);
+  lk_session_lease *lease = lk__client_lease(p->client);
   sim_life *l = sim_life_of(checker, p);
 
   l->observer =
       (lk_contender_observer){.on_step = sim_contender_step, .arg = l};
-  k->observer = &l->observer;
+  lease->observer = &l->observer;
 }
 
 void sim_checker_note_process_ended(sim_checker *checker, sim_process *p)
@@ -225,6 +225,16 @@ static size_t bytes_missing(const sim_life *l)
   return known_len - l->frame_sent;
 }
 
+/* Keeps the bytes that belong to the head of the current frame. */
+static void keep_head(sim_life *l, const unsigned char *bytes, size_t len)
+{
+  if (l->frame_sent >= sizeof l->frame_head)
+    return;
+  size_t room = sizeof l->frame_head - l->frame_sent;
+
+  memcpy(l->frame_head + l->frame_sent, bytes, len < room ? len : room);
+}
+
 void sim_checker_note_sent(sim_checker *checker, sim_process *p,
                            const void *bytes, size_t len)
 {
@@ -233,12 +243,8 @@ void sim_checker_note_sent(sim_checker *checker, sim_process *p,
 
   while (len > 0) {
     size_t n = bytes_missing(l) < len ? bytes_missing(l) : len;
-    size_t room = l->frame_sent < sizeof l->frame_head
-                      ? sizeof l->frame_head - l->frame_sent
-                      : 0;
 
-    if (room > 0)
-      memcpy(l->frame_head + l->frame_sent, b, n < room ? n : room);
+    keep_head(l, b, n);
     l->frame_sent += n;
     b += n;
     len -= n;

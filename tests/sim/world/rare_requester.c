@@ -39,7 +39,7 @@ static const char *verb_of(const sim_request *r)
   return verbs[r->verb];
 }
 
-static void request_end(sim_request *r, const sim_result *result)
+static void end_request(sim_request *r, const sim_result *result)
 {
   TRACE(r, "request %" PRIu64 ", %s %s: %s", r->number, verb_of(r), r->path,
         result->err == 0 ? "0" : lk_error_name(result->err));
@@ -55,20 +55,20 @@ static void on_created(lk_client *c, int err, const char *path,
                        const lk_stat *stat, void *arg)
 {
   (void)c;
-  request_end(arg, &(sim_result){.err = err, .path = path, .stat = stat});
+  end_request(arg, &(sim_result){.err = err, .path = path, .stat = stat});
 }
 
 static void on_stat(lk_client *c, int err, const lk_stat *stat, void *arg)
 {
   (void)c;
-  request_end(arg, &(sim_result){.err = err, .stat = stat});
+  end_request(arg, &(sim_result){.err = err, .stat = stat});
 }
 
 static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
                      const lk_stat *stat, void *arg)
 {
   (void)c;
-  request_end(
+  end_request(
       arg,
       &(sim_result){.err = err, .names = names, .count = count, .stat = stat});
 }
@@ -77,13 +77,13 @@ static void on_paths(lk_client *c, int err, const lk_bytes *paths, size_t count,
                      void *arg)
 {
   (void)c;
-  request_end(arg, &(sim_result){.err = err, .names = paths, .count = count});
+  end_request(arg, &(sim_result){.err = err, .names = paths, .count = count});
 }
 
 static void on_count(lk_client *c, int err, int32_t count, void *arg)
 {
   (void)c;
-  request_end(arg, &(sim_result){.err = err, .count = (size_t)count});
+  end_request(arg, &(sim_result){.err = err, .count = (size_t)count});
 }
 
 static void on_ids(lk_client *c, int err, const lk_identity *ids, size_t count,
@@ -91,28 +91,28 @@ static void on_ids(lk_client *c, int err, const lk_identity *ids, size_t count,
 {
   (void)c;
   (void)ids;
-  request_end(arg, &(sim_result){.err = err, .count = count});
+  end_request(arg, &(sim_result){.err = err, .count = count});
 }
 
 static void on_acl(lk_client *c, int err, const lk_acls *acl,
                    const lk_stat *stat, void *arg)
 {
   (void)c;
-  request_end(arg, &(sim_result){.err = err, .acl = acl, .stat = stat});
+  end_request(arg, &(sim_result){.err = err, .acl = acl, .stat = stat});
 }
 
 static void on_done(lk_client *c, int err, const lk_op_result *results,
                     size_t count, void *arg)
 {
   (void)c;
-  request_end(arg, &(sim_result){.err = err, .done = results, .count = count});
+  end_request(arg, &(sim_result){.err = err, .done = results, .count = count});
 }
 
 static void on_read(lk_client *c, int err, const lk_read_result *results,
                     size_t count, void *arg)
 {
   (void)c;
-  request_end(arg, &(sim_result){.err = err, .read = results, .count = count});
+  end_request(arg, &(sim_result){.err = err, .read = results, .count = count});
 }
 
 /* ---- requests ----------------------------------------------------------- */
@@ -228,8 +228,9 @@ static int send_make(sim_request *r, const lk_call *call)
 
 static int send_set_acl(sim_request *r, const lk_call *call)
 {
-  lk_acl entry = {r->perms, lk_text("world"), lk_text("anyone")};
-  lk_acls acl = {&entry, 1};
+  lk_acl entry = {
+      .perms = r->perms, .scheme = lk_text("world"), .id = lk_text("anyone")};
+  lk_acls acl = {.entries = &entry, .count = 1};
 
   return lk_set_acl(r->process->client, r->path, &acl, ANY_VERSION, call,
                     on_stat, r);
@@ -290,7 +291,7 @@ static void send_random_request(sim_actor *a, sim_verb verb)
     random_op(a, r, i, &r->ops[i]);
   r->in_call = true;
   if (send_request(r, &call) != 0) {
-    r->completions = 1;
+    r->completions = 1; /* refused: no callback follows */
     r->err = LK_ERR_CLOSED;
   }
   r->in_call = false;

@@ -73,22 +73,21 @@ void sim_received_end(sim_life *l)
  * since then. It may be older than the newest zxid that the client has seen. */
 static int64_t relative_zxid(const sim_life *l)
 {
-  enum { RELATIVE_ZXID = 12 };
-  const unsigned char *at = l->frame_head + RELATIVE_ZXID;
+  enum { ZXID_OFFSET = 12 }; /* behind the length, the xid and the opcode */
+  const unsigned char *zxid = l->frame_head + ZXID_OFFSET;
 
-  return (int64_t)((uint64_t)lk__get32(at) << 32 | lk__get32(at + 4));
+  return (int64_t)((uint64_t)lk__get32(zxid) << 32 | lk__get32(zxid + 4));
 }
 
 /* Whether a setWatches of the reconnect was answered on this connection. */
 static bool has_set_watches_reply(const sim_received *received)
 {
-  size_t i = 0;
-
-  while (i < received->count &&
-         received->frames[i].type != SIM_FRAME_SET_WATCHES &&
-         received->frames[i].type != SIM_FRAME_THROTTLED)
-    i++;
-  return i < received->count;
+  for (size_t i = 0; i < received->count; i++) {
+    if (received->frames[i].type == SIM_FRAME_SET_WATCHES ||
+        received->frames[i].type == SIM_FRAME_THROTTLED)
+      return true;
+  }
+  return false;
 }
 
 /* The server reports all changes since the zxid of a late setWatches. Watches
@@ -221,6 +220,18 @@ static size_t bytes_missing(const sim_received *received)
   return known_len - received->frame_received;
 }
 
+/* Keeps the bytes that belong to the head of the current frame. */
+static void keep_head(sim_received *received, const unsigned char *bytes,
+                      size_t len)
+{
+  if (received->frame_received >= sizeof received->frame_head)
+    return;
+  size_t room = sizeof received->frame_head - received->frame_received;
+
+  memcpy(received->frame_head + received->frame_received, bytes,
+         len < room ? len : room);
+}
+
 void sim_checker_note_received(sim_checker *checker, sim_process *p,
                                const void *bytes, size_t len)
 {
@@ -233,13 +244,8 @@ void sim_checker_note_received(sim_checker *checker, sim_process *p,
   l->last_bytes_us = sim_now_us(checker);
   while (sim_is_recording_frames(checker->world) && len > 0) {
     size_t n = bytes_missing(received) < len ? bytes_missing(received) : len;
-    size_t room = received->frame_received < sizeof received->frame_head
-                      ? sizeof received->frame_head - received->frame_received
-                      : 0;
 
-    if (room > 0)
-      memcpy(received->frame_head + received->frame_received, b,
-             n < room ? n : room);
+    keep_head(received, b, n);
     received->frame_received += n;
     b += n;
     len -= n;

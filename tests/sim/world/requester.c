@@ -39,7 +39,7 @@ static const char *const verbs[] = {
     [SIM_GET] = "get",       [SIM_SET] = "set",       [SIM_CHILDREN] = "list",
     [SIM_SYNC] = "sync",     [SIM_MULTI] = "multi",   [SIM_WHO_AM_I] = "who"};
 
-static void request_end(sim_request *r, const sim_result *result)
+static void end_request(sim_request *r, const sim_result *result)
 {
   const lk_reply *reply = lk_client_reply(r->process->client);
   bool exists_found_none =
@@ -61,40 +61,43 @@ static void request_end(sim_request *r, const sim_result *result)
     r->watch = NULL;
   r->watch_zxid = reply == NULL ? 0 : reply->zxid;
   r->connection = reply == NULL ? 0 : reply->connection;
-  r->may_report_anything = reply != NULL && reply->evidence == LK_EVIDENCE_NONE;
+  bool is_from_read_only_server =
+      reply != NULL && reply->evidence == LK_EVIDENCE_NONE;
+
+  r->may_report_anything = is_from_read_only_server;
 }
 
 static void on_done(lk_client *c, int err, void *arg)
 {
   (void)c;
-  request_end(arg, &(sim_result){.err = err});
+  end_request(arg, &(sim_result){.err = err});
 }
 
 static void on_created(lk_client *c, int err, const char *path,
                        const lk_stat *stat, void *arg)
 {
   (void)c;
-  request_end(arg, &(sim_result){.err = err, .path = path, .stat = stat});
+  end_request(arg, &(sim_result){.err = err, .path = path, .stat = stat});
 }
 
 static void on_stat(lk_client *c, int err, const lk_stat *stat, void *arg)
 {
   (void)c;
-  request_end(arg, &(sim_result){.err = err, .stat = stat});
+  end_request(arg, &(sim_result){.err = err, .stat = stat});
 }
 
 static void on_data(lk_client *c, int err, const lk_bytes *data,
                     const lk_stat *stat, void *arg)
 {
   (void)c;
-  request_end(arg, &(sim_result){.err = err, .data = data, .stat = stat});
+  end_request(arg, &(sim_result){.err = err, .data = data, .stat = stat});
 }
 
 static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
                      const lk_stat *stat, void *arg)
 {
   (void)c;
-  request_end(
+  end_request(
       arg,
       &(sim_result){.err = err, .names = names, .count = count, .stat = stat});
 }
@@ -105,7 +108,7 @@ static void on_parts(lk_client *c, int err, const lk_op_result *results,
   (void)c;
   (void)results;
   (void)count;
-  request_end(arg, &(sim_result){.err = err});
+  end_request(arg, &(sim_result){.err = err});
 }
 
 static void on_watch(lk_client *c, lk_watch *w, const lk_event *e, void *arg)
@@ -128,7 +131,7 @@ static void on_ids(lk_client *c, int err, const lk_identity *ids, size_t count,
 {
   (void)c;
   (void)ids;
-  request_end(arg, &(sim_result){.err = err, .count = count});
+  end_request(arg, &(sim_result){.err = err, .count = count});
 }
 
 /* ---- requests ----------------------------------------------------------- */
@@ -138,12 +141,12 @@ static int send_create(sim_request *r, const lk_call *call, uint32_t random)
 {
   lk_client *c = r->process->client;
   int flags = random % 3 == 0 ? LK_EPHEMERAL : LK_PERSISTENT;
-  bool is_odd = random % 2 == 1;
+  bool without_stat = random % 2 == 1;
 
   r->sequential = random % 5 == 0;
   if (r->sequential)
     flags |= LK_SEQUENTIAL;
-  if (is_odd)
+  if (without_stat)
     return lk_create(c, r->path, lk_text(r->data), NULL, flags, call,
                      on_created, r);
   return lk_create2(c, r->path, lk_text(r->data), NULL, flags, call, on_created,
@@ -228,7 +231,7 @@ static void send_random_request(sim_actor *a, sim_verb verb, uint32_t node)
   uint32_t random = (uint32_t)sim_rng_next(&a->rng);
 
   if (send_request(r, &call, random) != 0) {
-    r->completions = 1;
+    r->completions = 1; /* refused: no callback follows */
     r->err = LK_ERR_CLOSED;
   }
   r->in_call = false;

@@ -84,8 +84,9 @@ static void free_single_lock(sim_actor *a)
 
 static void single_acquire(sim_actor *a)
 {
-  int64_t t = a->process->world->timeout_ms;
   enum { TRY_ONCE = 0, CHOICES = 6 };
+
+  int64_t t = a->process->world->timeout_ms;
   const int64_t timeouts[CHOICES] = {TRY_ONCE,    t / 10,      t,
                                      LK_NO_LIMIT, LK_NO_LIMIT, LK_NO_LIMIT};
   int64_t timeout = timeouts[sim_roll(&a->rng, CHOICES)];
@@ -98,9 +99,9 @@ static void single_acquire(sim_actor *a)
 
 static void single_release(sim_actor *a)
 {
-  TRACE(a, "releases");
   const lk_lock_cb no_callback = NULL;
 
+  TRACE(a, "releases");
   (void)lk_lock_release(a->single.lock, no_callback, NULL);
   a->single.lost = false;
 }

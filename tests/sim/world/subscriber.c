@@ -40,19 +40,19 @@ static void unsubscribe(sim_actor *a)
 /* The hash FNV-1a. */
 static uint64_t digest_of(const void *at, size_t len)
 {
-  const unsigned char *b = at;
-  uint64_t sum = UINT64_C(0xcbf29ce484222325);
+  const unsigned char *bytes = at;
+  uint64_t digest = UINT64_C(0xcbf29ce484222325);
 
   for (size_t i = 0; i < len; i++)
-    sum = (sum ^ b[i]) * UINT64_C(0x100000001b3);
-  return sum;
+    digest = (digest ^ bytes[i]) * UINT64_C(0x100000001b3);
+  return digest;
 }
 
 static void notify_checker(sim_actor *a, lk_subscription *s,
                            const sim_node_state *state)
 {
   sim_subscribed *n = a->subscribed;
-  bool after_free = s != n->subscription;
+  bool after_free = s != n->subscription; /* it is NULL, or a later one */
   sim_fact f = {.type = SIM_SUBSCRIPTION_EVENT,
                 .subscribed = n,
                 .new_state = state,

@@ -73,7 +73,10 @@ static void on_done(lk_client *c, int err, void *arg)
     r->watch = NULL;
   r->watch_zxid = reply == NULL ? 0 : reply->zxid;
   r->connection = reply == NULL ? 0 : reply->connection;
-  r->may_report_anything = reply != NULL && reply->evidence == LK_EVIDENCE_NONE;
+  bool is_from_read_only_server =
+      reply != NULL && reply->evidence == LK_EVIDENCE_NONE;
+
+  r->may_report_anything = is_from_read_only_server;
   sim_report_fact(checker_of(r->process),
                   &(sim_fact){.type = SIM_REQUEST_ENDED,
                               .err = err,

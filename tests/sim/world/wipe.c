@@ -12,20 +12,19 @@
 
 enum { NO_SESSION = 0 };
 
+/* The zxid of deletions that no transaction has made. */
+static const int64_t after_all_zxids = INT64_MAX;
+
 /* Reports the deletion of all nodes of `owner` at or below `n`, children before
  * their parents. NO_SESSION: nodes without an owner. */
 static void notify_of_deleted_nodes(const sim_ensemble *e, const sim_node *n,
                                     int64_t owner)
 {
-  const sim_node *next;
-
-  for (const sim_node *k = n->children; k != NULL; k = next) {
-    next = k->next;
-    notify_of_deleted_nodes(e, k, owner);
-  }
+  for (const sim_node *child = n->children; child != NULL; child = child->next)
+    notify_of_deleted_nodes(e, child, owner);
   if (n->parent != NULL && n->stat.ephemeral_owner == owner &&
       e->hooks.deleted != NULL)
-    e->hooks.deleted(n, INT64_MAX, e->hooks.arg);
+    e->hooks.deleted(n, after_all_zxids, e->hooks.arg);
 }
 
 static void notify_of_commit(const sim_ensemble *e, int64_t session, int32_t op)

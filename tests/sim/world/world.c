@@ -30,7 +30,7 @@ enum {
   AT_ONCE = 0
 };
 
-/* since 1970 */
+/* in milliseconds since 1970 */
 #define A_TIME_IN_2023_MS INT64_C(1700000000000)
 
 /* ---- choices by the seed ------------------------------------------------ */
@@ -53,11 +53,11 @@ static void choose_sizes(sim_world *w)
   static const char *const paths[PATHS] = {"/locks/a", "/b",
                                            "/very/deep/down/c"};
   sim_rng r = sim_rng_fork(&w->rng, 'w');
-  bool drift = w->scenario->drift;
-  int32_t tick = (int32_t)sim_between(&r, 100, drift ? 200 : 1000);
+  bool clocks_drift = w->scenario->drift;
+  int32_t tick = (int32_t)sim_between(&r, 100, clocks_drift ? 200 : 1000);
   uint32_t first_path = sim_roll(&r, PATHS);
 
-  w->timeout_ms = drift ? TICKS_MAX * tick : random_timeout(&r, tick);
+  w->timeout_ms = clocks_drift ? TICKS_MAX * tick : random_timeout(&r, tick);
   w->config = (sim_ensemble_config){
       .servers = sim_one_in(&r, 4) ? 5 : 3,
       .tick_ms = tick,
@@ -158,7 +158,7 @@ static void do_nothing(void *arg)
   (void)arg;
 }
 
-static void check_time_moves(const sim_world *w, size_t jobs)
+static void check_time_advances(const sim_world *w, size_t jobs)
 {
   if (jobs < MOST_JOBS_AT_ONCE)
     return;
@@ -192,7 +192,7 @@ static bool pass_time(sim_world *w, int64_t us)
     else
       jobs = 0;
     last_us = w->agenda.now_us;
-    check_time_moves(w, jobs);
+    check_time_advances(w, jobs);
     if (!w->keep_going && sim_checker_violations(w->checker) > 0) {
       sim_unschedule(&w->agenda, &end);
       return false;
@@ -203,28 +203,28 @@ static bool pass_time(sim_world *w, int64_t us)
 
 /* ---- phases of a run ---------------------------------------------------- */
 
-static bool run_with_faults(sim_world *w, int64_t t)
+static bool run_with_faults(sim_world *w, int64_t T_us)
 {
   sim_rng r = sim_rng_fork(&w->rng, 's');
   size_t faults = FAULTS_MIN + sim_roll(&r, 10);
   size_t grants = GRANTS_MIN + sim_roll(&r, 20);
 
   for (size_t i = 0; i < w->nprocesses; i++)
-    sim_process_start_in(&w->processes[i], sim_between(&r, 0, t));
-  if (!pass_time(w, t))
+    sim_process_start_in(&w->processes[i], sim_between(&r, 0, T_us));
+  if (!pass_time(w, T_us))
     return false;
   sim_faults_begin(w->faults);
   for (int i = 0; i < TIMEOUTS_MAX; i++) {
     if (w->nfaults >= faults && w->grants >= grants)
       return true;
-    if (!pass_time(w, t))
+    if (!pass_time(w, T_us))
       return false;
   }
   return true;
 }
 
 /* Ends all faults, waits until all processes run, and stops the actors. */
-static bool end_faults(sim_world *w, int64_t t)
+static bool end_faults(sim_world *w, int64_t T_us)
 {
   SIM_TRACE(&w->trace, "world", "all faults end");
   w->faults_over = true;
@@ -235,7 +235,7 @@ static bool end_faults(sim_world *w, int64_t t)
   }
   for (size_t i = 0; i < w->nprocesses; i++) {
     while (w->processes[i].paused) {
-      if (!pass_time(w, t / 4))
+      if (!pass_time(w, T_us / 4))
         return false;
     }
     if (sim_process_runs(&w->processes[i]))
@@ -244,7 +244,7 @@ static bool end_faults(sim_world *w, int64_t t)
       (void)sim_process_close(&w->processes[i], AT_ONCE);
   }
   for (int i = 0; i < QUIESCENT_TIMEOUTS * 4; i++) {
-    if (!pass_time(w, t / 4))
+    if (!pass_time(w, T_us / 4))
       return false;
     if (sim_checker_is_quiescent(w->checker))
       break;
@@ -253,16 +253,16 @@ static bool end_faults(sim_world *w, int64_t t)
   return true;
 }
 
-static bool free_clients(sim_world *w, int64_t t)
+static bool free_clients(sim_world *w, int64_t T_us)
 {
   for (size_t i = 0; i < w->nprocesses; i++)
     sim_process_free_client(&w->processes[i]);
-  return pass_time(w, t);
+  return pass_time(w, T_us);
 }
 
 void sim_world_run(sim_world *w)
 {
-  int64_t t = w->timeout_ms * SIM_MS;
+  int64_t T_us = w->timeout_ms * SIM_MS;
   char conditions[SIM_CONDITIONS_TEXT];
 
   sim_conditions_print(w->conditions, conditions, sizeof conditions);
@@ -272,6 +272,6 @@ void sim_world_run(sim_world *w)
             (unsigned long long)w->seed, w->scenario->name, w->lock_mix->name,
             w->style->name, w->config.servers, w->nprocesses,
             (int)w->timeout_ms, (int)w->config.tick_ms, conditions);
-  if (run_with_faults(w, t) && end_faults(w, t))
-    (void)free_clients(w, t);
+  if (run_with_faults(w, T_us) && end_faults(w, T_us))
+    (void)free_clients(w, T_us);
 }
