@@ -13,7 +13,7 @@
 /* clang-format off */
 const cli_command_entry cli_command_table[] = {
   {"run", "[OPTION...] LOCK [--] COMMAND [ARG...]",
-   "run COMMAND while holding LOCK", 1, -1,
+   "run COMMAND while holding LOCK", 1, CLI_ANY_NUMBER,
    /* cli_options_run has the --json of run. No function: main.c calls cli_run()
       with a further argument. */
    {cli_options_run, cli_options_layout, cli_options_session,
@@ -61,9 +61,11 @@ const cli_command_entry *cli_command_table_find(const char *name)
 
 static void add_program_help(cli_text *out)
 {
+  const cli_command_entry *after_run = cli_command_table + 1;
+
   cli_text_puts(out, "       latchkey [OPTION...] LOCK COMMAND [ARG...]   "
                      "(the same)\n");
-  for (const cli_command_entry *c = cli_command_table + 1; c->name != NULL; c++)
+  for (const cli_command_entry *c = after_run; c->name != NULL; c++)
     cli_text_printf(out, "       latchkey %s %s\n", c->name, c->form);
   cli_text_puts(out, "\nDistributed locks on ZooKeeper; reading and "
                      "writing of nodes.\n\n");
@@ -78,7 +80,9 @@ static void add_program_help(cli_text *out)
 /* The help of a verb is printed as a sentence. */
 static void add_verb_help(const cli_command_entry *c, cli_text *out)
 {
-  cli_text_printf(out, "\n%c%s.\n\n", c->help[0] - 'a' + 'A', c->help + 1);
+  int capital = c->help[0] - 'a' + 'A';
+
+  cli_text_printf(out, "\n%c%s.\n\n", capital, c->help + 1);
 }
 
 static void add_exit_codes_of_run(cli_text *out)

@@ -4,13 +4,15 @@
 
 #include "cli/options/options.h"
 
+enum { CLI_ANY_NUMBER = -1 };
+
 /** An entry of the command table: one verb. */
 typedef struct cli_command_entry {
   const char *name;
-  const char *form; /**< form of the operands, for the help */
+  const char *form; /**< what follows the name on the command line */
   const char *help; /**< begins with a small letter, without a full stop */
-  int least;        /**< minimum number of operands */
-  int most;         /**< maximum number of operands; -1: any number */
+  int min_operands;
+  int max_operands; /**< may be CLI_ANY_NUMBER */
   cli_option_lists options;
   /** Runs the verb; `operands` ends with NULL. Returns the exit code. NULL for
       `run`: main.c calls cli_run(), which has a further parameter. */

@@ -11,7 +11,7 @@
 
 typedef struct error_report {
   int err;
-  bool is_no;         /* a negative reply, not a failure: CLI_EXIT_NO */
+  bool negative;      /* a negative reply, not a failure: CLI_EXIT_NO */
   bool ask_doctor;    /* `latchkey doctor` examines the cause */
   const char *layer;  /* where the doctor reports it; NULL: "access" */
   const char *reason; /* NULL: lk_error_text() */
@@ -25,13 +25,13 @@ typedef struct error_report {
 
 /* clang-format off */
 static const error_report error_reports[] = {
-  {LK_ERR_NO_NODE, .is_no = true},
-  {LK_ERR_NODE_EXISTS, .is_no = true},
-  {LK_ERR_BAD_VERSION, .is_no = true,
+  {LK_ERR_NO_NODE, .negative = true},
+  {LK_ERR_NODE_EXISTS, .negative = true},
+  {LK_ERR_BAD_VERSION, .negative = true,
    .advice = "; latchkey stat shows its version"},
-  {LK_ERR_NOT_EMPTY, .is_no = true,
+  {LK_ERR_NOT_EMPTY, .negative = true,
    .advice = "; delete its children first, or use -r"},
-  {LK_ERR_NO_CHILDREN_FOR_EPHEMERALS, .is_no = true,
+  {LK_ERR_NO_CHILDREN_FOR_EPHEMERALS, .negative = true,
    .advice = "; choose a path that is not below an ephemeral node"},
   {LK_ERR_PROTOCOL, .ask_doctor = true, .advice = NOT_ZOOKEEPER},
   {LK_ERR_MARSHALLING, .ask_doctor = true, .advice = NOT_ZOOKEEPER},
@@ -67,19 +67,19 @@ static const error_report error_reports[] = {
 
 static const error_report *find_error_report(int err)
 {
-  static const error_report other = {0};
+  static const error_report unlisted = {0};
 
   for (size_t i = 0; i < sizeof error_reports / sizeof error_reports[0]; i++)
     if (error_reports[i].err == err)
       return &error_reports[i];
-  return &other;
+  return &unlisted;
 }
 
 int cli_error_exit_code(int err)
 {
   if (err == 0)
     return CLI_EXIT_DONE;
-  return find_error_report(err)->is_no ? CLI_EXIT_NO : CLI_EXIT_FAILED;
+  return find_error_report(err)->negative ? CLI_EXIT_NO : CLI_EXIT_FAILED;
 }
 
 const char *cli_error_reason(int err)
@@ -115,7 +115,7 @@ const char *cli_error_verb_reason(const char *verb, int err)
     const char *verb;
     int err;
     const char *reason;
-  } known[] = {
+  } reasons[] = {
       {"create", LK_ERR_NO_NODE,
        "the parent does not exist; -p creates missing parents"},
       {"create", LK_ERR_UNIMPLEMENTED,
@@ -132,8 +132,8 @@ const char *cli_error_verb_reason(const char *verb, int err)
        "the root and ZooKeeper's own nodes cannot be deleted"},
   };
 
-  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-    if (known[i].err == err && strcmp(known[i].verb, verb) == 0)
-      return known[i].reason;
+  for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
+    if (reasons[i].err == err && strcmp(reasons[i].verb, verb) == 0)
+      return reasons[i].reason;
   return NULL;
 }

@@ -45,6 +45,12 @@ static cli_process_title process_title_of(int argc, char **argv)
   return title;
 }
 
+/* The entry of `run` is the first one. */
+static bool is_run(const cli_command_entry *c)
+{
+  return c == cli_command_table;
+}
+
 static int show_help(const cli_command_entry *c, bool whole_program)
 {
   cli_text out = {0};
@@ -59,12 +65,11 @@ static int show_help(const cli_command_entry *c, bool whole_program)
 static int show_version(void)
 {
   cli_text out = {0};
-
   bool tls = lk_transport_tls() != NULL;
+  bool any_feature = tls || features[0] != '\0';
 
   cli_text_printf(&out, "latchkey %s\nfeatures:%s%s%s\n", PACKAGE_VERSION,
-                  features, tls ? " tls" : "",
-                  features[0] == '\0' && !tls ? " none" : "");
+                  features, tls ? " tls" : "", any_feature ? "" : " none");
   int code = cli_print(&out);
 
   cli_text_free(&out);
@@ -78,6 +83,7 @@ static int refuse_usage(const cli_command_entry *c, const char *wrong)
                   c->name, wrong, c->name);
 }
 
+/* Prints `complaint` as a usage error, and frees it. */
 static int refuse_option(const cli_command_entry *c, cli_text *complaint)
 {
   /* DATA that begins with "-" is taken for an unknown option. */
@@ -99,11 +105,13 @@ static bool takes_file(const cli_command_entry *c)
   return strstr(c->form, "FILE") != NULL;
 }
 
-static const char *missing_operand(const cli_command_entry *c, int count)
+/* Returns the complaint that the first missing operand is missing. `given` is
+   the number of operands on the command line. */
+static const char *missing_operand(const cli_command_entry *c, int given)
 {
   if (takes_file(c))
-    return count > 0 ? "TOKEN is missing" : "FILE is missing";
-  if (count > 0)
+    return given > 0 ? "TOKEN is missing" : "FILE is missing";
+  if (given > 0)
     return "DATA is missing, or - for standard input";
   return strstr(c->form, "LOCK") != NULL ? "LOCK is missing"
                                          : "PATH is missing";
@@ -114,9 +122,9 @@ static int check_operands(const cli_command_entry *c, const cli_options *o,
 {
   cli_text complaint = {0};
 
-  if (count < c->least)
+  if (count < c->min_operands)
     return refuse_usage(c, missing_operand(c, count));
-  if (c->most >= 0 && count > c->most)
+  if (c->max_operands != CLI_ANY_NUMBER && count > c->max_operands)
     return refuse_usage(c, "too many operands");
   if (count == 0 || takes_file(c) ||
       cli_path_check(operands[0], o->sequential, &complaint))
@@ -140,31 +148,45 @@ static bool has_no_complaint(const cli_text *complaint)
   return complaint->len == 0 && !complaint->failed;
 }
 
-/* Runs the verb `c`, whose name is argv[0], with options added to `before`. The
-   options of `run` end at LOCK; those of other verbs may stand anywhere.
-   `bare`: the command line names no verb, which selects `run`. */
-static int run_verb(const cli_command_entry *c, const cli_options *before,
-                    bool bare, int argc, char **argv, cli_process_title title)
+/* Selects the form of messages. With --events-fd the JSON events of `run` go to
+   that descriptor, and the messages stay text. */
+static void select_message_form(const cli_options *o)
+{
+  cli_messages_in_json(o->json && o->events_fd < 0);
+}
+
+/* A command line without the name of a verb selects `run`. */
+enum verb_form { VERB_NAMED, VERB_OMITTED };
+
+/* Runs the verb `c`. argv[0] is its name, or that of latchkey if the name of
+   the verb is omitted. The options in argv are added to those in `earlier`. The
+   options of `run` end at LOCK; those of other verbs may stand anywhere. */
+static int run_verb(const cli_command_entry *c, enum verb_form form,
+                    const cli_options *earlier, int argc, char **argv,
+                    cli_process_title title)
 {
   cli_text complaint = {0};
-  cli_options o = *before;
-  int first = 1;
+  cli_options o = *earlier;
+  char **operands;
   int count;
 
-  if (c == cli_command_table) {
-    first = cli_options_take(&o, c->options, argc, argv, &complaint);
+  if (is_run(c)) {
+    int first = cli_options_take(&o, c->options, argc, argv, &complaint);
+
+    operands = argv + first;
     count = argc - first;
   } else {
     count = cli_options_take_anywhere(&o, c->options, argc, argv, &complaint);
+    operands = argv + 1;
   }
-  cli_print_as_json(o.json && o.events_fd < 0);
+  select_message_form(&o);
   if (!has_no_complaint(&complaint))
     return refuse_option(c, &complaint);
   if (o.help)
-    return show_help(c, bare);
+    return show_help(c, form == VERB_OMITTED);
   if (o.version)
     return show_version();
-  return check_and_call_verb(c, &o, argv + first, count, title);
+  return check_and_call_verb(c, &o, operands, count, title);
 }
 
 /* Refuses an unknown verb. A --json after it selects the form of the
@@ -177,7 +199,7 @@ static int refuse_verb(cli_options *o, int argc, char **argv)
   cli_text_add_printable(&word, lk_text(argv[0]));
   cli_options_take_anywhere(o, cli_options_general, argc, argv, &ignored);
   cli_text_free(&ignored);
-  cli_print_as_json(o->json);
+  cli_messages_in_json(o->json);
   const char *text = cli_text_end(&word);
   int code = cli_fail(CLI_EXIT_FAILED,
                       "\"%s\" is neither a verb nor a path that begins with "
@@ -188,26 +210,27 @@ static int refuse_verb(cli_options *o, int argc, char **argv)
   return code;
 }
 
-/* Runs a named verb. General options may stand before it. */
-static int run_named_verb(int argc, char **argv, int first,
+/* Runs the verb argv[at]. General options may stand before it; before the verb
+   `run`, all options of `run`. */
+static int run_named_verb(int argc, char **argv, int at,
                           cli_process_title title)
 {
-  const cli_command_entry *c = cli_command_table_find(argv[first]);
+  const cli_command_entry *c = cli_command_table_find(argv[at]);
+  bool run = c != NULL && is_run(c);
   cli_text complaint = {0};
   cli_options o;
 
   cli_options_init(&o);
-  cli_options_take(&o,
-                   c == cli_command_table ? c->options : cli_options_general,
-                   first, argv, &complaint);
+  cli_options_take(&o, run ? c->options : cli_options_general, at, argv,
+                   &complaint);
   if (c == NULL) {
     cli_text_free(&complaint);
-    return refuse_verb(&o, argc - first, argv + first);
+    return refuse_verb(&o, argc - at, argv + at);
   }
   if (has_no_complaint(&complaint))
-    return run_verb(c, &o, false, argc - first, argv + first, title);
+    return run_verb(c, VERB_NAMED, &o, argc - at, argv + at, title);
   cli_text_puts(&complaint, " in front of the verb");
-  cli_print_as_json(o.json && o.events_fd < 0);
+  select_message_form(&o);
   return refuse_option(c, &complaint);
 }
 
@@ -230,8 +253,10 @@ int main(int argc, char **argv)
                                &ignored);
 
   cli_text_free(&ignored);
-  if (first < argc && argv[first][0] != '/')
+  bool begins_with_lock = first >= argc || argv[first][0] == '/';
+
+  if (!begins_with_lock)
     return run_named_verb(argc, argv, first, title);
   cli_options_init(&o);
-  return run_verb(cli_command_table, &o, true, argc, argv, title);
+  return run_verb(cli_command_table, VERB_OMITTED, &o, argc, argv, title);
 }

@@ -36,7 +36,7 @@ static void on_access_data(lk_client *c, int err, const lk_bytes *data,
 
 static int read_node(access_check *check)
 {
-  lk_call call = cli_command_call_options(check->command, true);
+  lk_call call = cli_command_repeatable_call(check->command);
   int err = lk_get(check->command->session.client, check->path, &call,
                    on_access_data, check->command);
 
@@ -76,7 +76,7 @@ static void on_transaction_results(lk_client *c, int err,
 
 static int try_create_and_delete(access_check *check)
 {
-  lk_call call = cli_command_call_options(check->command, false);
+  lk_call call = cli_command_unrepeatable_call(check->command);
   cli_text node = {0};
   uint64_t number;
 

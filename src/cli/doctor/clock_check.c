@@ -48,7 +48,7 @@ void cli_clock_check_start(cli_clock_check *c, lk_loop *loop)
 
 void cli_clock_check_stop(cli_clock_check *c)
 {
-  lk__loop_set_timer(c->loop, &c->ticker, -1);
+  lk__loop_stop_timer(c->loop, &c->ticker);
 }
 
 int64_t cli_clock_check_took_ms(const cli_clock_check *c)

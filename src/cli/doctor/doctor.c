@@ -133,7 +133,7 @@ static int time_round_trips(cli_command *command, int64_t *took)
   int err = 0;
 
   for (int i = 0; i < ROUND_TRIPS && err == 0; i++) {
-    lk_call call = cli_command_call_options(command, true);
+    lk_call call = cli_command_repeatable_call(command);
     int64_t began = now_us();
 
     err = lk_exists(command->session.client, "/", &call, on_round_trip_stat,

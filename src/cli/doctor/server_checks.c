@@ -269,8 +269,8 @@ int cli_server_checks_run(cli_server_checks *s, cli_clock_check *clocks)
   if (s->err == 0)
     lk__loop_run(s->loop, &s->done);
   cli_clock_check_stop(clocks);
-  lk__loop_set_timer(s->loop, &s->connect_timer, -1);
-  lk__loop_set_timer(s->loop, &s->ticker, -1);
+  lk__loop_stop_timer(s->loop, &s->connect_timer);
+  lk__loop_stop_timer(s->loop, &s->ticker);
   return s->err;
 }
 

@@ -24,7 +24,7 @@ static bool is_kazoo_permit(const cli_contenders *queue, lk_bytes name,
                             int64_t *number)
 {
   return queue->command->options->layout == LK_LAYOUT_KAZOO &&
-         *queue->part == '\0' &&
+         *queue->directory == '\0' &&
          lk_layout_is_permit(LK_LAYOUT_KAZOO, name, number);
 }
 
@@ -40,29 +40,43 @@ static bool parse_contender_name(cli_contenders *queue, lk_bytes name,
     queue->semaphore = true;
     return true;
   }
-  c->permit = strcmp(queue->part, "leases/") == 0;
-  return c->permit ? lk_layout_is_permit(LK_LAYOUT_CURATOR, name, &c->number)
-                   : lk_layout_contends(o->layout, o->prefix, name, &c->number,
-                                        &c->shared);
+  c->permit = strcmp(queue->directory, "leases/") == 0;
+  if (c->permit)
+    return lk_layout_is_permit(LK_LAYOUT_CURATOR, name, &c->number);
+  return lk_layout_contends(o->layout, o->prefix, name, &c->number, &c->shared);
 }
 
-/* Ignores other nodes. Returns false if out of memory. */
-static bool add_contender(cli_contenders *queue, lk_bytes name)
+/* Adds the child `name` if it is a permit or a contender. Returns false if out
+   of memory. */
+static bool add_if_contender(cli_contenders *queue, lk_bytes name)
 {
   cli_contender *c = &queue->all[queue->count];
-  size_t len = strlen(queue->part);
+  size_t len = strlen(queue->directory);
 
   memset(c, 0, sizeof *c);
-  c->in_kazoo_queue = strcmp(queue->part, KAZOO_QUEUE) == 0;
+  c->in_kazoo_queue = strcmp(queue->directory, KAZOO_QUEUE) == 0;
   if (!parse_contender_name(queue, name, c))
     return true;
   c->name = malloc(len + name.len + 1);
   if (c->name == NULL)
     return false;
-  memcpy(c->name, queue->part, len);
+  memcpy(c->name, queue->directory, len);
   memcpy(c->name + len, name.at, name.len);
   c->name[len + name.len] = '\0';
   queue->count++;
+  return true;
+}
+
+/* Makes room for `more` contenders. Returns false if out of memory. */
+static bool grow_contenders(cli_contenders *queue, size_t more)
+{
+  if (more == 0)
+    return true;
+  void *all = realloc(queue->all, (queue->count + more) * sizeof *queue->all);
+
+  if (all == NULL)
+    return false;
+  queue->all = all;
   return true;
 }
 
@@ -83,47 +97,49 @@ static void on_contender_names(lk_client *c, int err, const lk_bytes *names,
 
   (void)c;
   (void)stat;
-  if (err == 0 && count > 0) {
-    void *all =
-        realloc(queue->all, (queue->count + count) * sizeof *queue->all);
-
-    if (all == NULL)
-      err = LK_ERR_NO_MEMORY;
-    else
-      queue->all = all;
-  }
+  if (err == 0 && !grow_contenders(queue, count))
+    err = LK_ERR_NO_MEMORY;
   for (size_t i = 0; err == 0 && i < count; i++)
-    if (!add_contender(queue, names[i]))
+    if (!add_if_contender(queue, names[i]))
       err = LK_ERR_NO_MEMORY;
   /* A semaphore of Curator has these two directories. */
-  if (err == 0 && *queue->part == '\0' && !queue->semaphore)
+  if (err == 0 && *queue->directory == '\0' && !queue->semaphore)
     queue->semaphore =
         has_name(names, count, "locks") && has_name(names, count, "leases");
   cli_command_complete(queue->command, err);
 }
 
-/* Lists the directory `part`; see cli_contenders. A missing directory is an
-   empty queue, since servers delete empty container nodes. */
-static int list_directory(cli_contenders *queue, const char *part)
+/* Appends PATH, PATH/locks, PATH/leases or PATH-__lock__. */
+static void add_directory_path(cli_text *out, const char *path,
+                               const char *directory)
 {
-  lk_call call = cli_command_call_options(queue->command, true);
-  cli_text path = {0};
-  const char *at;
+  int len_without_slash = (int)strcspn(directory, "/");
 
-  queue->part = part;
-  /* PATH, PATH/locks, PATH/leases or PATH-__lock__ */
-  cli_text_puts(&path, directory_prefix(queue->command->path));
-  if (*part != '\0' || path.len == 0)
-    cli_text_printf(&path, "%s%.*s", strcmp(part, KAZOO_QUEUE) == 0 ? "" : "/",
-                    (int)strcspn(part, "/"), part);
-  at = cli_text_end(&path);
-  int err = at == NULL ? LK_ERR_NO_MEMORY
-                       : lk_get_children(queue->command->session.client, at,
-                                         &call, on_contender_names, queue);
+  if (*directory == '\0')
+    cli_text_puts(out, path);
+  else
+    cli_text_printf(out, "%s%s%.*s", directory_prefix(path),
+                    strcmp(directory, KAZOO_QUEUE) == 0 ? "" : "/",
+                    len_without_slash, directory);
+}
+
+/* Lists `directory`; see cli_contenders. A missing directory is an empty queue,
+   since servers delete empty container nodes. */
+static int list_directory(cli_contenders *queue, const char *directory)
+{
+  lk_call call = cli_command_repeatable_call(queue->command);
+  cli_text text = {0};
+
+  queue->directory = directory;
+  add_directory_path(&text, queue->command->path, directory);
+  const char *path = cli_text_end(&text);
+  int err = path == NULL ? LK_ERR_NO_MEMORY
+                         : lk_get_children(queue->command->session.client, path,
+                                           &call, on_contender_names, queue);
 
   err = cli_command_wait(queue->command, err);
-  cli_text_free(&path);
-  if (*part == '\0')
+  cli_text_free(&text);
+  if (*directory == '\0')
     queue->missing = err == LK_ERR_NO_NODE;
   return err == LK_ERR_NO_NODE ? 0 : err;
 }
@@ -139,13 +155,14 @@ static int list_curator_semaphore(cli_contenders *queue)
    and no permits, the lock is not a semaphore. */
 static int list_kazoo_queue(cli_contenders *queue)
 {
-  size_t permits = queue->count;
+  size_t count_at_lock = queue->count;
 
-  if (permits > 0 && !queue->semaphore)
+  if (count_at_lock > 0 && !queue->semaphore)
     return 0;
   int err = list_directory(queue, KAZOO_QUEUE);
 
-  queue->semaphore = queue->semaphore || queue->count > permits;
+  if (queue->count > count_at_lock)
+    queue->semaphore = true;
   return err;
 }
 
@@ -159,22 +176,27 @@ int cli_contenders_list(cli_contenders *queue, cli_command *command)
     err = list_kazoo_queue(queue);
   else if (err == 0 && queue->semaphore && queue->count == 0)
     err = list_curator_semaphore(queue);
-  queue->found = queue->count;
-  queue->missing = queue->missing && queue->count == 0;
+  queue->all_count = queue->count;
+  if (queue->count > 0) /* kazoo's queue may exist without the lock's node */
+    queue->missing = false;
   return err;
 }
 
 /* ---- labels and Stats ---------------------------------------------------- */
 
-/* Returns the length of the label, which LK_ANNOUNCEMENT can follow. */
+/* Returns the length of the label in the data of a node. LK_ANNOUNCEMENT can
+   follow the label. */
 static size_t label_len(const lk_bytes *data)
 {
-  size_t len = sizeof LK_ANNOUNCEMENT - 1;
-  bool announced =
-      data->len >= len && memcmp((const char *)data->at + data->len - len,
-                                 LK_ANNOUNCEMENT, len) == 0;
+  size_t announcement_len = sizeof LK_ANNOUNCEMENT - 1;
 
-  return announced ? data->len - len : data->len;
+  if (data->len < announcement_len)
+    return data->len;
+  size_t len = data->len - announcement_len;
+  bool announced = memcmp((const char *)data->at + len, LK_ANNOUNCEMENT,
+                          announcement_len) == 0;
+
+  return announced ? len : data->len;
 }
 
 bool cli_is_revoke_message(const lk_bytes *data)
@@ -206,23 +228,23 @@ static int store_contender_node(cli_contender *c, int err, const lk_bytes *data,
 }
 
 static void on_contender_node(lk_client *c, int err, const lk_bytes *data,
-                              const lk_stat *stat, void *number)
+                              const lk_stat *stat, void *ticket)
 {
   size_t at;
-  cli_contenders *queue = cli_request_batch_of(number, &at)->owner;
+  cli_contenders *queue = cli_request_batch_of(ticket, &at)->owner;
 
   (void)c;
   cli_request_batch_complete(
-      number, store_contender_node(&queue->all[at], err, data, stat));
+      ticket, store_contender_node(&queue->all[at], err, data, stat));
 }
 
-static int request_contender_node(cli_request_batch *b, size_t at, void *number)
+static int request_contender_node(cli_request_batch *b, size_t at, void *ticket)
 {
-  lk_call call = cli_command_call_options(b->command, true);
+  lk_call call = cli_command_repeatable_call(b->command);
   char *path = cli_contenders_path(b->owner, at);
   int err = path == NULL ? LK_ERR_NO_MEMORY
                          : lk_get(b->command->session.client, path, &call,
-                                  on_contender_node, number);
+                                  on_contender_node, ticket);
 
   free(path);
   return err;
@@ -252,7 +274,8 @@ size_t cli_contenders_count_holders(const cli_contenders *queue)
   size_t holders = 0;
 
   for (size_t i = 0; i < queue->count; i++)
-    holders += queue->all[i].holds ? 1 : 0;
+    if (queue->all[i].holds)
+      holders++;
   return holders;
 }
 
@@ -273,7 +296,8 @@ void cli_contender_add_node_json(const cli_contenders *queue, size_t i,
 {
   char *path = cli_contenders_path(queue, i);
 
-  j->out->failed = j->out->failed || path == NULL;
+  if (path == NULL)
+    j->out->failed = true;
   cli_json_text(j, "node", lk_text(path));
   free(path);
 }
@@ -283,7 +307,7 @@ void cli_contender_add_label_json(const cli_contender *c, cli_json *j)
   if (c->hidden)
     return;
   if (c->asked)
-    cli_json_bool(j, "asked_to_release", true);
+    cli_json_bool(j, "asked_to_release", c->asked);
   else
     cli_json_data(j, "label", c->label);
 }
@@ -291,7 +315,8 @@ void cli_contender_add_label_json(const cli_contender *c, cli_json *j)
 char *cli_contenders_path(const cli_contenders *queue, size_t i)
 {
   const cli_contender *c = &queue->all[i];
-  size_t size = strlen(queue->command->path) + strlen(c->name) + 2;
+  size_t size =
+      strlen(queue->command->path) + strlen("/") + strlen(c->name) + 1;
   char *path = malloc(size);
 
   if (path != NULL)
@@ -300,17 +325,23 @@ char *cli_contenders_path(const cli_contenders *queue, size_t i)
   return path;
 }
 
+/* The member `at` of lk_bytes is const, and free() takes a pointer that is not.
+ */
+static void free_label(lk_bytes label)
+{
+  union {
+    const void *constant;
+    void *writable;
+  } at = {label.at};
+
+  free(at.writable);
+}
+
 void cli_contenders_free(cli_contenders *queue)
 {
-  for (size_t i = 0; i < queue->found; i++) {
-    /* free() takes a pointer that is not const. */
-    union {
-      const void *from;
-      void *at;
-    } label = {queue->all[i].label.at};
-
+  for (size_t i = 0; i < queue->all_count; i++) {
     free(queue->all[i].name);
-    free(label.at);
+    free_label(queue->all[i].label);
   }
   free(queue->all);
 }

@@ -9,14 +9,14 @@
 /** The contenders of a lock, or the permits and contenders of a semaphore. */
 typedef struct cli_contenders {
   cli_command *command; /**< its path is the path of the lock */
-  const char *part; /**< the directory that is being listed: "" for the lock's
-                       node; for a semaphore also "locks/", "leases/" or
-                       "-__lock__/", appended to the path */
+  const char *directory; /**< the directory that is being listed: "" for the
+                            lock's node; for a semaphore also "locks/",
+                            "leases/" or "-__lock__/", appended to the path */
   bool semaphore;
   bool missing; /**< the lock's node does not exist, so there is no queue */
   cli_contender *all;
-  size_t count; /**< number of contenders that still exist */
-  size_t found; /**< number of contenders in `all`, deleted ones included */
+  size_t count;     /**< number of contenders; deleted ones are not counted */
+  size_t all_count; /**< number of items of `all`, deleted ones included */
 } cli_contenders;
 
 /** Lists the contenders in any order; none if the node does not exist. Returns

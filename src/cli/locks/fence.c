@@ -15,12 +15,16 @@
 #include "cli/output/print.h"
 
 /* Limit of the symbolic links that are followed, as in the kernel. */
-enum { MOST_LINKS = 40 };
+enum { MAX_LINKS = 40 };
 
-/* The functions below return 0, an errno, or one of these. FILE_CHANGED:
-   another process has replaced or removed FILE; the check starts again.
-   FILE_WRONG: FILE cannot be used, and `step` says why. */
-enum { FILE_CHANGED = -1, FILE_WRONG = -2 };
+/* The functions below that return int return 0, an errno (positive), or one of
+   these. */
+enum {
+  /* Another process has replaced or removed FILE; the check starts again. */
+  FILE_CHANGED = -1,
+  /* FILE cannot be used, and `complaint` says why. */
+  FILE_UNUSABLE = -2
+};
 
 typedef struct fence {
   char *path;       /* path of FILE with symbolic links resolved; own memory */
@@ -29,7 +33,7 @@ typedef struct fence {
   int fd;           /* descriptor of FILE, which is locked; -1: not open */
   struct stat st;   /* attributes of FILE */
   uint64_t token;   /* TOKEN of the command line */
-  const char *step; /* message if the current step fails */
+  const char *complaint; /* message for an error of the current step */
 } fence;
 
 /* ---- tokens ------------------------------------------------------------- */
@@ -54,12 +58,12 @@ bool cli_fence_parse_token(lk_bytes text, uint64_t *out)
 
 /* ---- finding FILE ------------------------------------------------------- */
 
-/* Returns the length of the directory part of `path`. */
-static int directory_len(const char *path)
+/* Returns the length of the directory part of `path`, with the last slash. */
+static size_t directory_len(const char *path)
 {
   const char *slash = strrchr(path, '/');
 
-  return slash == NULL ? 0 : (int)(slash - path + 1);
+  return slash == NULL ? 0 : (size_t)(slash - path) + 1;
 }
 
 /* Returns the target of the symbolic link at `path`, to be freed. Returns NULL
@@ -73,9 +77,10 @@ static char *follow_link(const char *path)
   if (len < 0)
     return NULL;
   target[len] = '\0';
-  int kept = target[0] == '/' ? 0 : directory_len(path);
+  /* A relative target begins at the directory of the link. */
+  size_t kept = target[0] == '/' ? 0 : directory_len(path);
 
-  return asprintf(&next, "%.*s%s", kept, path, target) < 0 ? NULL : next;
+  return asprintf(&next, "%.*s%s", (int)kept, path, target) < 0 ? NULL : next;
 }
 
 /* Resolves symbolic links: rename() would replace the link and not its target.
@@ -83,7 +88,7 @@ static char *follow_link(const char *path)
 static int resolve_fence_path(fence *f, const char *file)
 {
   f->path = strdup(file);
-  for (int i = 0; f->path != NULL && i < MOST_LINKS; i++) {
+  for (int i = 0; f->path != NULL && i < MAX_LINKS; i++) {
     char *next = follow_link(f->path);
 
     /* Not a link, or FILE does not exist yet. */
@@ -95,20 +100,21 @@ static int resolve_fence_path(fence *f, const char *file)
   return f->path == NULL ? ENOMEM : ELOOP;
 }
 
-static int open_fence_folder(fence *f)
+static int open_fence_directory(fence *f)
 {
-  int len = directory_len(f->path);
-  char *path = NULL;
+  size_t len = directory_len(f->path);
 
   f->name = f->path + len;
   if (*f->name == '\0')
     return EISDIR;
-  if (asprintf(&path, "%.*s", len, len == 0 ? "" : f->path) < 0)
+  char *directory = len == 0 ? strdup(".") : strndup(f->path, len);
+
+  if (directory == NULL)
     return ENOMEM;
-  f->dir = open(len == 0 ? "." : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  f->dir = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   int error = f->dir < 0 ? errno : 0;
 
-  free(path);
+  free(directory);
   return error;
 }
 
@@ -127,13 +133,13 @@ static int open_fence_file(const fence *f, int flags)
    latchkey fence FILE ...`. */
 static int lock_fence_file(const fence *f)
 {
-  struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-  int got;
+  struct flock whole_file = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+  int result;
 
   do
-    got = fcntl(f->fd, F_OFD_SETLKW, &whole);
-  while (got != 0 && errno == EINTR);
-  return got == 0 ? 0 : errno;
+    result = fcntl(f->fd, F_OFD_SETLKW, &whole_file);
+  while (result != 0 && errno == EINTR);
+  return result == 0 ? 0 : errno;
 }
 
 /* Returns FILE_CHANGED if the name does not refer to the locked file any more.
@@ -155,15 +161,15 @@ static int check_file_not_replaced(const fence *f)
 
 static int open_and_lock_file(fence *f)
 {
-  f->step = "cannot open it";
+  f->complaint = "cannot open it";
   f->fd = open_fence_file(f, O_RDWR);
   if (f->fd < 0 || fstat(f->fd, &f->st) != 0)
     return errno;
   if (!S_ISREG(f->st.st_mode)) {
-    f->step = "it is not a regular file";
-    return FILE_WRONG;
+    f->complaint = "it is not a regular file";
+    return FILE_UNUSABLE;
   }
-  f->step = "cannot lock it";
+  f->complaint = "cannot lock it";
   int error = lock_fence_file(f);
 
   return error != 0 ? error : check_file_not_replaced(f);
@@ -173,17 +179,17 @@ static int open_and_lock_file(fence *f)
 
 static int read_fence_token(fence *f, uint64_t *seen)
 {
-  char line[64];
+  char line[64]; /* longer than any valid content */
   ssize_t len = pread(f->fd, line, sizeof line, 0);
 
-  f->step = "cannot read it";
+  f->complaint = "cannot read it";
   if (len < 0)
     return errno;
-  f->step = "it does not hold one decimal number and a newline; write the "
-            "largest token used so far into it";
+  f->complaint = "it does not hold one decimal number and a newline; write the "
+                 "largest token used so far into it";
   if (len == 0 || len == sizeof line || line[len - 1] != '\n' ||
       !cli_fence_parse_token(lk_bytes_of(line, (size_t)len - 1), seen))
-    return FILE_WRONG;
+    return FILE_UNUSABLE;
   return 0;
 }
 
@@ -193,8 +199,10 @@ static int write_fence_token(const fence *f, int fd)
   int len = snprintf(line, sizeof line, "%" PRIu64 "\n", f->token);
   ssize_t n = write(fd, line, (size_t)len);
 
-  if (n != len)
-    return n < 0 ? errno : ENOSPC;
+  if (n < 0)
+    return errno;
+  if (n < len) /* only a full disk makes so short a write incomplete */
+    return ENOSPC;
   return fsync(fd) == 0 ? 0 : errno;
 }
 
@@ -202,15 +210,17 @@ static int write_fence_token(const fence *f, int fd)
    permitted. */
 static int copy_file_access(const fence *f, int fd)
 {
+  const uid_t keep_owner = (uid_t)-1;
+
   if (fchown(fd, f->st.st_uid, f->st.st_gid) != 0 &&
-      fchown(fd, (uid_t)-1, f->st.st_gid) != 0)
+      fchown(fd, keep_owner, f->st.st_gid) != 0)
     return errno;
   return fchmod(fd, f->st.st_mode & 07777) == 0 ? 0 : errno;
 }
 
 /* Syncs the directory. EINVAL is ignored: the file system does not support
    that. */
-static int sync_fence_folder(const fence *f)
+static int sync_fence_directory(const fence *f)
 {
   return fsync(f->dir) == 0 || errno == EINVAL ? 0 : errno;
 }
@@ -221,7 +231,7 @@ static int replace_fence_file(fence *f)
 {
   char *name = NULL;
 
-  f->step = "cannot write a new file next to it";
+  f->complaint = "cannot write a new file next to it";
   if (asprintf(&name, "%s.latchkey-new", f->name) < 0)
     return ENOMEM;
   unlinkat(f->dir, name, 0);
@@ -258,7 +268,7 @@ static int create_fence_file(fence *f)
 {
   char *name = NULL;
 
-  f->step = "cannot create it";
+  f->complaint = "cannot create it";
   if (asprintf(&name, "%s.XXXXXX", f->path) < 0)
     return ENOMEM;
   int fd = mkostemp(name, O_CLOEXEC);
@@ -291,9 +301,10 @@ static int check_existing_file(fence *f, uint64_t *seen)
     return error;
   if (*seen < f->token)
     error = replace_fence_file(f);
-  return error != 0 ? error : sync_fence_folder(f);
+  return error != 0 ? error : sync_fence_directory(f);
 }
 
+/* `*seen` gets the token in FILE; 0 if FILE did not exist. */
 static int check_token_once(fence *f, uint64_t *seen)
 {
   int error = open_and_lock_file(f);
@@ -304,7 +315,7 @@ static int check_token_once(fence *f, uint64_t *seen)
   } else if (error == ENOENT) {
     error = create_fence_file(f);
     if (error == 0)
-      error = sync_fence_folder(f);
+      error = sync_fence_directory(f);
   }
   if (f->fd >= 0)
     close(f->fd);
@@ -312,22 +323,32 @@ static int check_token_once(fence *f, uint64_t *seen)
   return error;
 }
 
+static int check_token_until_unchanged(fence *f, uint64_t *seen)
+{
+  int error;
+
+  do
+    error = check_token_once(f, seen);
+  while (error == FILE_CHANGED);
+  return error;
+}
+
 int cli_fence_check_token(const char *file, uint64_t token, uint64_t *seen,
                           cli_text *complaint)
 {
-  fence f = {
-      .dir = -1, .fd = -1, .token = token, .step = "cannot resolve its path"};
+  fence f = {.dir = -1,
+             .fd = -1,
+             .token = token,
+             .complaint = "cannot resolve its path"};
   int error = resolve_fence_path(&f, file);
 
   if (error == 0)
-    error = open_fence_folder(&f);
+    error = open_fence_directory(&f);
   if (error == 0)
-    do
-      error = check_token_once(&f, seen);
-    while (error == FILE_CHANGED);
+    error = check_token_until_unchanged(&f, seen);
   if (error != 0)
-    cli_text_puts(complaint, f.step);
-  if (error > 0)
+    cli_text_puts(complaint, f.complaint);
+  if (error != 0 && error != FILE_UNUSABLE)
     cli_text_printf(complaint, ": %s", strerror(error));
   if (f.dir >= 0)
     close(f.dir);
@@ -367,8 +388,7 @@ int cli_fence(const cli_options *o, char **operands)
   if (code == CLI_EXIT_NO)
     cli_text_printf(&line,
                     "token %" PRIu64 " is refused: token %" PRIu64
-                    " was seen, so "
-                    "the lock has passed to another holder",
+                    " was seen, so the lock has passed to another holder",
                     token, seen);
   if (code != CLI_EXIT_DONE)
     return cli_fail_text(code, "fence", &line);

@@ -8,8 +8,8 @@
  * @file
  * `latchkey fence FILE TOKEN`: keeps the largest fencing token in a file.
  *
- * FILE holds one decimal number and a newline. It is replaced by rename(), so a
- * crash leaves the old number or the new one. The file lock is on FILE itself.
+ * FILE contains one decimal number and a newline. It is replaced by rename(), so
+ * a crash leaves the old number or the new one. The file lock is on FILE itself.
  * If FILE was replaced before it was locked, the new FILE is locked instead. A
  * larger token is synced to the disk before it is accepted.
  */
@@ -19,8 +19,8 @@ bool cli_fence_parse_token(lk_bytes text, uint64_t *out);
 
 /**
  * Compares `token` with the one in `file`, and stores the larger one. A missing
- * `file` is created. Returns CLI_EXIT_DONE if `file` held no larger token;
- * CLI_EXIT_NO if it holds a larger one, which `seen` gets. Returns
+ * `file` is created. Returns CLI_EXIT_DONE if `file` contained no larger token;
+ * CLI_EXIT_NO if it contains a larger one, which `seen` gets. Returns
  * CLI_EXIT_FAILED with one line in `complaint` if the result is not known:
  * `token` must not be used then.
  */

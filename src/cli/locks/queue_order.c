@@ -73,7 +73,8 @@ static size_t count_permits(const cli_contender *all, size_t count)
   size_t permits = 0;
 
   for (size_t i = 0; i < count; i++)
-    permits += all[i].permit && !all[i].gone ? 1 : 0;
+    if (all[i].permit && !all[i].gone)
+      permits++;
   return permits;
 }
 
@@ -84,9 +85,13 @@ static size_t count_possible_waiting_permits(const cli_contender *all,
   size_t permits = 0;
 
   for (size_t i = 0; i < count; i++)
-    permits += can_be_waiting_permit(&all[i], first) ? 1 : 0;
+    if (can_be_waiting_permit(&all[i], first))
+      permits++;
   return permits;
 }
+
+/* The two functions below unmark permits that can be waiting permits of
+   `first`. */
 
 static void unmark_newest_permit(cli_contender *all, size_t count,
                                  const cli_contender *first)
@@ -102,8 +107,8 @@ static void unmark_newest_permit(cli_contender *all, size_t count,
     newest->holds = false;
 }
 
-static void unmark_permits(cli_contender *all, size_t count,
-                           const cli_contender *first)
+static void unmark_all_permits(cli_contender *all, size_t count,
+                               const cli_contender *first)
 {
   for (size_t i = 0; i < count; i++) {
     if (can_be_waiting_permit(&all[i], first))
@@ -126,7 +131,7 @@ static void unmark_waiting_permits(cli_contender *all, size_t count)
   if (has_several_contenders(all, count, first))
     unmark_newest_permit(all, count, first);
   else if (count_possible_waiting_permits(all, count, first) < permits)
-    unmark_permits(all, count, first);
+    unmark_all_permits(all, count, first);
 }
 
 size_t cli_queue_mark_permit_holders(cli_contender *all, size_t count)
@@ -140,8 +145,9 @@ size_t cli_queue_mark_permit_holders(cli_contender *all, size_t count)
   unmark_waiting_permits(all, count);
   for (size_t i = 0; i < count; i++) {
     cli_contender c = all[i];
+    bool waiting_permit = c.permit && !c.holds;
 
-    if (c.gone || (c.permit && !c.holds))
+    if (c.gone || waiting_permit)
       continue;
     /* Swapped, so that dropped contenders stay in the array and are freed. */
     all[i] = all[kept];
@@ -161,9 +167,10 @@ size_t cli_queue_mark_lock_holders(cli_contender *all, size_t count)
     qsort(all, count, sizeof *all, compare_contenders);
   for (i = 0; i < count && !all[i].gone; i++) {
     /* A holding writer that has downgraded has a reader of the same number. */
-    bool is_of_first = i > 0 && all[i].number == all[0].number;
+    bool downgraded = all[i].shared && all[i].number == all[0].number;
+    bool before_writers = all[i].shared && !writer_seen;
 
-    all[i].holds = i == 0 || (all[i].shared && (!writer_seen || is_of_first));
+    all[i].holds = i == 0 || before_writers || downgraded;
     writer_seen = writer_seen || !all[i].shared;
   }
   return i;

@@ -21,12 +21,12 @@ static void on_revoke_set(lk_client *c, int err, const lk_stat *stat, void *arg)
 static int request_release(cli_contenders *queue, size_t i)
 {
   cli_command *command = queue->command;
-  lk_call call = cli_command_call_options(command, false);
+  lk_call call = cli_command_unrepeatable_call(command);
   char *node = cli_contenders_path(queue, i);
   int err = node == NULL ? LK_ERR_NO_MEMORY
                          : lk_set(command->session.client, node,
-                                  lk_text(LK_REVOKE_MESSAGE), -1, &call,
-                                  on_revoke_set, command);
+                                  lk_text(LK_REVOKE_MESSAGE), CLI_ANY_VERSION,
+                                  &call, on_revoke_set, command);
 
   free(node);
   err = cli_command_wait(command, err);
@@ -35,7 +35,7 @@ static int request_release(cli_contenders *queue, size_t i)
 }
 
 /* Asks all holders. After an error, the contenders that were not asked are
-   dropped from the queue. */
+   dropped from the queue: they are not shown. */
 static int request_releases(cli_contenders *queue)
 {
   for (size_t i = 0; i < queue->count; i++) {

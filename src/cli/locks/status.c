@@ -20,9 +20,10 @@ typedef struct status {
 
 static int64_t age_of_contender_ms(const cli_contender *c)
 {
-  int64_t age = cli_wall_ms() - c->stat.ctime;
+  int64_t age_ms = cli_wall_ms() - c->stat.ctime;
 
-  return age < 0 ? 0 : age;
+  /* The clock of the server may be ahead. */
+  return age_ms < 0 ? 0 : age_ms;
 }
 
 static void show_contender(cli_text *out, const cli_contender *c)
@@ -30,12 +31,13 @@ static void show_contender(cli_text *out, const cli_contender *c)
   cli_text_puts(out, c->holds ? "holds  " : "waits  ");
   cli_contender_add_label(c, out);
   if (!c->hidden) {
-    int64_t age = age_of_contender_ms(c);
+    int64_t age_ms = age_of_contender_ms(c);
+    int64_t tenths = age_ms % 1000 / 100;
 
     cli_text_printf(out,
                     "  age %" PRId64 ".%" PRId64 " s  token %" PRIu64
                     "  session 0x%" PRIx64,
-                    age / 1000, age % 1000 / 100, (uint64_t)c->stat.czxid,
+                    age_ms / 1000, tenths, (uint64_t)c->stat.czxid,
                     (uint64_t)c->stat.ephemeral_owner);
   }
   cli_text_puts(out, "  ");
@@ -43,8 +45,17 @@ static void show_contender(cli_text *out, const cli_contender *c)
   cli_text_puts(out, "\n");
 }
 
+static void show_contenders(cli_text *out, const cli_contenders *queue,
+                            bool holders)
+{
+  for (size_t i = 0; i < queue->count; i++)
+    if (queue->all[i].holds == holders)
+      show_contender(out, &queue->all[i]);
+}
+
 static void show_status(status *s)
 {
+  const bool holders_only = true;
   cli_text *out = &s->command.out;
   size_t holders = cli_contenders_count_holders(&s->queue);
 
@@ -57,10 +68,8 @@ static void show_status(status *s)
   else
     cli_text_printf(out, ": %s, %zu waiting\n", holders == 0 ? "free" : "held",
                     s->queue.count - holders);
-  for (int holding = 1; holding >= 0; holding--)
-    for (size_t i = 0; i < s->queue.count; i++)
-      if (s->queue.all[i].holds == (holding == 1))
-        show_contender(out, &s->queue.all[i]);
+  show_contenders(out, &s->queue, holders_only);
+  show_contenders(out, &s->queue, !holders_only);
 }
 
 static void show_contender_json(cli_json *j, const cli_contenders *queue,
@@ -79,8 +88,20 @@ static void show_contender_json(cli_json *j, const cli_contenders *queue,
   cli_json_close(j, '}');
 }
 
+/* Adds an array of the holders, or of the other contenders. */
+static void show_contenders_json(cli_json *j, const char *key,
+                                 const cli_contenders *queue, bool holders)
+{
+  cli_json_open(j, key, '[');
+  for (size_t i = 0; i < queue->count; i++)
+    if (queue->all[i].holds == holders)
+      show_contender_json(j, queue, i);
+  cli_json_close(j, ']');
+}
+
 static void show_status_json(status *s)
 {
+  const bool holders_only = true;
   cli_json j = {.out = &s->command.out};
 
   cli_json_open(&j, NULL, '{');
@@ -89,13 +110,8 @@ static void show_status_json(status *s)
       &j, "state",
       lk_text(cli_contenders_count_holders(&s->queue) == 0 ? "free" : "held"));
   cli_json_bool(&j, "missing", s->queue.missing);
-  for (int holding = 1; holding >= 0; holding--) {
-    cli_json_open(&j, holding == 1 ? "holders" : "waiters", '[');
-    for (size_t i = 0; i < s->queue.count; i++)
-      if (s->queue.all[i].holds == (holding == 1))
-        show_contender_json(&j, &s->queue, i);
-    cli_json_close(&j, ']');
-  }
+  show_contenders_json(&j, "holders", &s->queue, holders_only);
+  show_contenders_json(&j, "waiters", &s->queue, !holders_only);
   cli_json_close(&j, '}');
   cli_text_puts(&s->command.out, "\n");
 }

@@ -11,17 +11,17 @@ typedef struct lock_wait {
   cli_command command;
   lk_loop_timer timer;
   bool queue_was_read; /* at least once */
-  bool late;           /* the time of -w is over */
-  bool over; /* ends wait_for_change(): the watched node has changed, or the
-                time of -w is over */
+  bool time_is_over;   /* the time of -w is over */
+  bool wake;           /* ends wait_for_change(): the watched node has changed,
+                          or the time of -w is over */
 } lock_wait;
 
-static void on_wait_over(lk_loop_timer *t)
+static void on_wait_timer(lk_loop_timer *t)
 {
   lock_wait *waiter = LK_OWNER(t, lock_wait, timer);
 
-  waiter->late = true;
-  waiter->over = true;
+  waiter->time_is_over = true;
+  waiter->wake = true;
 }
 
 static void on_contender_event(lk_client *c, lk_watch *w, const lk_event *event,
@@ -32,7 +32,7 @@ static void on_contender_event(lk_client *c, lk_watch *w, const lk_event *event,
   (void)c;
   (void)w;
   (void)event;
-  waiter->over = true;
+  waiter->wake = true;
 }
 
 static void on_contender_read(lk_client *c, int err, const lk_bytes *data,
@@ -44,7 +44,8 @@ static void on_contender_read(lk_client *c, int err, const lk_bytes *data,
   (void)data;
   (void)stat;
   waiter->command.err = err;
-  waiter->over = waiter->over || err != 0;
+  if (err != 0)
+    waiter->wake = true;
 }
 
 /* Waits until `node` changes or the time of -w is over. */
@@ -59,19 +60,19 @@ static int wait_for_change(lock_wait *waiter, const char *node)
 
   if (node == NULL)
     return LK_ERR_NO_MEMORY;
-  waiter->over = waiter->late;
+  waiter->wake = waiter->time_is_over;
   int err = lk_get(waiter->command.session.client, node, &call,
                    on_contender_read, waiter);
 
   if (err != 0)
     return err;
-  cli_session_run(&waiter->command.session, &waiter->over);
+  cli_session_run(&waiter->command.session, &waiter->wake);
   err = waiter->command.err;
   return err == LK_ERR_NO_NODE ? 0 : err;
 }
 
-/* Reads the queue. `*held` gets whether the lock is held; then waits until the
-   queue changes. */
+/* Reads the queue. `*held` gets whether the lock is held. If it is held, waits
+   until the queue changes. */
 static int read_queue_and_wait(lock_wait *waiter, bool *held)
 {
   cli_contenders queue;
@@ -87,12 +88,12 @@ static int read_queue_and_wait(lock_wait *waiter, bool *held)
   /* The lock is not free before its last contender is gone, so this one is
      watched. A semaphore is free when no client holds a permit, so the last
      permit is watched. */
-  if (err == 0 && *held && !waiter->late) {
-    size_t last = queue.count - 1;
+  if (err == 0 && *held && !waiter->time_is_over) {
+    size_t watched = queue.count - 1;
 
-    while (queue.semaphore && !queue.all[last].holds)
-      last--;
-    char *node = cli_contenders_path(&queue, last);
+    while (queue.semaphore && !queue.all[watched].holds)
+      watched--;
+    char *node = cli_contenders_path(&queue, watched);
 
     err = wait_for_change(waiter, node);
     free(node);
@@ -106,26 +107,28 @@ static void start_wait_timer(lock_wait *waiter)
 {
   cli_session *session = &waiter->command.session;
   int64_t deadline = cli_session_deadline(session);
-  int64_t left = deadline - lk_client_clock(session->client);
+  int64_t left_ms = deadline - lk_client_clock(session->client);
 
-  waiter->late = waiter->command.options->wait_ms == 0;
-  waiter->timer.on_timer = on_wait_over;
+  /* -w 0: does not wait, and has no deadline. */
+  waiter->time_is_over = waiter->command.options->wait_ms == 0;
+  waiter->timer.on_timer = on_wait_timer;
   if (deadline != LK_NO_LIMIT)
-    lk__loop_set_timer(session->loop, &waiter->timer, left > 0 ? left : 0);
+    lk__loop_set_timer(session->loop, &waiter->timer,
+                       left_ms > 0 ? left_ms : 0);
 }
 
 int cli_wait(const cli_options *o, char **operands)
 {
-  lock_wait waiter = {.late = false};
-  bool held = true;
-  int err = 0;
+  lock_wait waiter = {.time_is_over = false};
+  bool held;
+  int err;
 
   if (!cli_command_open(&waiter.command, o, "wait", operands[0]))
     return CLI_EXIT_FAILED;
   start_wait_timer(&waiter);
   do
     err = read_queue_and_wait(&waiter, &held);
-  while (err == 0 && held && !waiter.late);
+  while (err == 0 && held && !waiter.time_is_over);
   /* The servers have not replied before the end of -w. The lock is not known to
      be free, so it counts as held. */
   if (err == LK_ERR_DEADLINE &&
@@ -133,7 +136,7 @@ int cli_wait(const cli_options *o, char **operands)
     err = 0;
     held = true;
   }
-  lk__loop_set_timer(waiter.command.session.loop, &waiter.timer, -1);
+  lk__loop_stop_timer(waiter.command.session.loop, &waiter.timer);
   int code = cli_command_close(&waiter.command, err);
 
   return code == CLI_EXIT_DONE && held ? CLI_EXIT_NO : code;

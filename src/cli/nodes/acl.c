@@ -17,15 +17,15 @@
 /* Appends a line "scheme:id:perms". */
 static void show_acl_entry(cli_text *out, const lk_acl *entry)
 {
-  lk_acls one = {entry, 1};
-  size_t len = lk_acl_print(NULL, 0, &one);
+  lk_acls list = {.entries = entry, .count = 1};
+  size_t len = lk_acl_print(NULL, 0, &list); /* only returns the length */
   char *text = malloc(len + 1);
 
   if (text == NULL) {
     out->failed = true;
     return;
   }
-  lk_acl_print(text, len + 1, &one);
+  lk_acl_print(text, len + 1, &list);
   cli_text_add_printable(out, lk_bytes_of(text, len));
   cli_text_puts(out, "\n");
   free(text);
@@ -37,17 +37,17 @@ static void show_acl(cli_text *out, const lk_acls *acl)
     show_acl_entry(out, &acl->entries[i]);
 }
 
-/* Adds the permission letters. lk_acl_print() prints whole entries only, so an
-   entry with a short scheme and without an id is printed, and its start left
-   out. */
+/* Adds the permission letters, or their number if it has unknown bits.
+   lk_acl_print() prints whole entries only. So an entry with the same
+   permissions is printed, and what follows its "x::" is added. */
 static void show_perms_json(cli_json *j, const lk_acl *entry)
 {
-  lk_acl bare = {
+  lk_acl same_perms = {
       .perms = entry->perms, .scheme = lk_text("x"), .id = lk_text("")};
-  lk_acls one = {&bare, 1};
-  char text[32]; /* room for a number, which is printed for unknown bits */
+  lk_acls list = {.entries = &same_perms, .count = 1};
+  char text[32];
 
-  lk_acl_print(text, sizeof text, &one);
+  lk_acl_print(text, sizeof text, &list);
   cli_json_text(j, "perms", lk_text(text + strlen("x::")));
 }
 
@@ -91,7 +91,7 @@ static int get_acl(const cli_options *o, const char *path)
 
   if (!cli_command_open(&command, o, "acl", path))
     return CLI_EXIT_FAILED;
-  lk_call call = cli_command_call_options(&command, true);
+  lk_call call = cli_command_repeatable_call(&command);
   int err = lk_get_acl(command.session.client, command.path, &call,
                        on_acl_reply, &command);
 
@@ -117,9 +117,9 @@ static int set_acl(const cli_options *o, const char *path, const lk_acls *acl)
 
   if (!cli_command_open(&command, o, "acl", path))
     return CLI_EXIT_FAILED;
-  lk_call call = cli_command_call_options(&command, false);
-  int err = lk_set_acl(command.session.client, command.path, acl, -1, &call,
-                       on_acl_set, &command);
+  lk_call call = cli_command_unrepeatable_call(&command);
+  int err = lk_set_acl(command.session.client, command.path, acl,
+                       CLI_ANY_VERSION, &call, on_acl_set, &command);
 
   return cli_command_close(&command, cli_command_wait(&command, err));
 }

@@ -17,7 +17,7 @@
 
 typedef struct creation {
   cli_command command;
-  cli_text name; /* path of the created node, from the reply */
+  cli_text created_path; /* path of the created node, from the reply */
 } creation;
 
 static void on_node_created(lk_client *c, int err, const char *path,
@@ -32,7 +32,7 @@ static void on_node_created(lk_client *c, int err, const char *path,
   cli_command_complete(command, err);
   if (err != 0)
     return;
-  cli_text_puts(&n->name, path);
+  cli_text_puts(&n->created_path, path);
   if (command->options->json) {
     cli_json_open(&j, NULL, '{');
     cli_json_text(&j, "path", lk_text(path));
@@ -55,39 +55,40 @@ static int create_with_parents(creation *n, lk_bytes data, const lk_acls *acl)
 {
   cli_command *command = &n->command;
   lk_parents_config parents = {.size = sizeof parents, .acl = acl};
-  lk_call call = cli_command_call_options(command, false);
+  lk_call call = cli_command_unrepeatable_call(command);
 
   return lk_create_with_parents(command->session.client, command->path, data,
                                 acl, create_mode(command->options), &parents,
                                 &call, on_node_created, n);
 }
 
-/* LK_ERR_NODE_EXISTS: all ancestors exist. */
 static void on_ancestors_created(lk_client *c, int err, const char *path,
                                  const lk_stat *stat, void *arg)
 {
+  bool all_existed = err == LK_ERR_NODE_EXISTS;
+
   (void)c;
   (void)path;
   (void)stat;
-  cli_command_complete(arg, err == LK_ERR_NODE_EXISTS ? 0 : err);
+  cli_command_complete(arg, all_existed ? 0 : err);
 }
 
-/* Creates the missing ancestors of the node. */
-static int create_parents(cli_command *command, const lk_acls *acl)
+/* Creates only the missing ancestors of the node. */
+static int create_ancestors(cli_command *command, const lk_acls *acl)
 {
-  size_t len = (size_t)(strrchr(command->path, '/') - command->path);
+  size_t parent_len = (size_t)(strrchr(command->path, '/') - command->path);
   lk_parents_config parents = {.size = sizeof parents, .acl = acl};
-  lk_call call = cli_command_call_options(command, false);
+  lk_call call = cli_command_unrepeatable_call(command);
   cli_text path = {0};
 
-  if (len == 0)
+  if (parent_len == 0) /* the parent is "/" */
     return 0;
-  cli_text_add(&path, command->path, len);
-  const char *above = cli_text_end(&path);
+  cli_text_add(&path, command->path, parent_len);
+  const char *parent = cli_text_end(&path);
   int err =
-      above == NULL
+      parent == NULL
           ? LK_ERR_NO_MEMORY
-          : lk_create_with_parents(command->session.client, above, lk_text(""),
+          : lk_create_with_parents(command->session.client, parent, lk_text(""),
                                    acl, LK_PERSISTENT, &parents, &call,
                                    on_ancestors_created, command);
 
@@ -100,34 +101,39 @@ static int create_parents(cli_command *command, const lk_acls *acl)
 static int create_ttl(creation *n, lk_bytes data, const lk_acls *acl)
 {
   cli_command *command = &n->command;
-  int err = command->options->parents ? create_parents(command, acl) : 0;
-  lk_call call = cli_command_call_options(command, false);
+  int err = command->options->parents ? create_ancestors(command, acl) : 0;
+  lk_call call = cli_command_unrepeatable_call(command);
 
-  return err != 0 ? err
-                  : lk_create_ttl(command->session.client, command->path, data,
-                                  acl, create_mode(command->options),
-                                  command->options->ttl_ms, &call,
-                                  on_node_created, n);
+  if (err != 0)
+    return err;
+  return lk_create_ttl(command->session.client, command->path, data, acl,
+                       create_mode(command->options), command->options->ttl_ms,
+                       &call, on_node_created, n);
 }
 
 static int create_reliably(creation *n, lk_bytes data, const lk_acls *acl)
 {
   cli_command *command = &n->command;
-  lk_call call = cli_command_call_options(command, true);
+  lk_call call = cli_command_repeatable_call(command);
+  const bool sole = false; /* other clients may write the node, too */
 
   return lk_create_reliable(command->session.client, command->path, data, acl,
-                            create_mode(command->options), false, &call,
+                            create_mode(command->options), sole, &call,
                             on_node_created, n);
 }
 
 static int create_node(creation *n, lk_bytes data, const lk_acls *acl)
 {
-  cli_command *command = &n->command;
-  int err = command->options->ttl_ms != 0 ? create_ttl(n, data, acl)
-            : command->options->parents   ? create_with_parents(n, data, acl)
-                                          : create_reliably(n, data, acl);
+  const cli_options *o = n->command.options;
+  int err;
 
-  return cli_command_wait(command, err);
+  if (o->ttl_ms != 0)
+    err = create_ttl(n, data, acl);
+  else if (o->parents)
+    err = create_with_parents(n, data, acl);
+  else
+    err = create_reliably(n, data, acl);
+  return cli_command_wait(&n->command, err);
 }
 
 /* Creates the node. Keeps the session open until interrupted if the node is
@@ -136,21 +142,21 @@ static int create_and_keep(creation *n, lk_bytes data, const lk_acls *acl)
 {
   cli_command *command = &n->command;
   int err = create_node(n, data, acl);
-  const char *name = err == 0 ? cli_text_end(&n->name) : NULL;
-  int code = CLI_EXIT_DONE;
+  const char *path = err == 0 ? cli_text_end(&n->created_path) : NULL;
+  int keep_code = CLI_EXIT_DONE;
 
-  if (err == 0 && name == NULL)
+  if (err == 0 && path == NULL)
     err = LK_ERR_NO_MEMORY;
   if (err == 0 && command->options->ephemeral) {
-    code = cli_print(&command->out);
-    command->out.len = 0;
-    if (code == CLI_EXIT_DONE)
-      code = cli_ephemeral_keep(command, name);
+    keep_code = cli_print(&command->out);
+    command->out.len = 0; /* cli_command_close() does not print it again */
+    if (keep_code == CLI_EXIT_DONE)
+      keep_code = cli_ephemeral_keep(command, path);
   }
-  int closed = cli_command_close(command, err);
+  int close_code = cli_command_close(command, err);
 
-  cli_text_free(&n->name);
-  return code != CLI_EXIT_DONE ? code : closed;
+  cli_text_free(&n->created_path);
+  return keep_code != CLI_EXIT_DONE ? keep_code : close_code;
 }
 
 /* Returns a complaint about options that exclude each other, or NULL. */
@@ -173,7 +179,7 @@ int cli_create(const cli_options *o, char **operands)
   cli_text complaint = {0};
   cli_text data = {0};
   int code = CLI_EXIT_FAILED;
-  creation n = {.name = {.at = NULL}};
+  creation n = {.created_path = {.len = 0}};
   cli_acl acl;
 
   if (conflict != NULL)

@@ -17,26 +17,31 @@ static void on_tree_deleted(lk_client *c, int err, size_t deleted, void *arg)
 {
   cli_command *command = arg;
 
+  (void)c;
   if (command->options->verbose)
     cli_notice("%zu nodes deleted", deleted);
-  on_node_deleted(c, err, arg);
+  cli_command_complete(command, err);
 }
 
 /* Deletes the node and all its descendants. The request has no deadline, since
    a large tree takes long. */
 static int delete_tree(cli_command *command)
 {
-  int err = lk_delete_recursive(command->session.client, command->path, NULL,
-                                NULL, on_tree_deleted, command);
+  const lk_call *no_deadline = NULL;
+  const lk_progress_cb no_progress = NULL;
+  int err =
+      lk_delete_recursive(command->session.client, command->path, no_deadline,
+                          no_progress, on_tree_deleted, command);
 
   return cli_command_wait(command, err);
 }
 
 static int delete_node(cli_command *command)
 {
-  lk_call call = cli_command_call_options(command, true);
+  lk_call call = cli_command_repeatable_call(command);
+  const bool sole = false; /* other clients may write the node, too */
   int err = lk_delete_reliable(command->session.client, command->path,
-                               command->options->node_version, false, &call,
+                               command->options->node_version, sole, &call,
                                on_node_deleted, command);
 
   return cli_command_wait(command, err);
@@ -46,7 +51,7 @@ int cli_delete(const cli_options *o, char **operands)
 {
   cli_command command;
 
-  if (o->recursive && o->node_version != -1)
+  if (o->recursive && o->node_version != CLI_ANY_VERSION)
     return cli_fail(CLI_EXIT_FAILED,
                     "delete: -V and -r exclude each other; give one of them");
   if (!cli_command_open(&command, o, "delete", operands[0]))

@@ -9,11 +9,11 @@
 typedef struct ephemeral {
   cli_command *command;
   const char *path;
-  const char *clean; /* the path in printable form, for messages */
-  lk_watch *watch;   /* NULL: no watch is set */
-  bool suspended;    /* the connection is lost */
-  bool done;         /* interrupted, or the node is gone */
-  int code;          /* the exit code */
+  const char *clean_path; /* in printable form, for messages */
+  lk_watch *watch;        /* NULL: no watch is set */
+  bool suspended;         /* the connection is lost */
+  bool done;              /* interrupted, or the node is gone */
+  int code;               /* the exit code */
 } ephemeral;
 
 static void watch_ephemeral_node(ephemeral *s);
@@ -25,7 +25,7 @@ static void report_ephemeral_deleted(ephemeral *s)
   if (s->done)
     return;
   s->code = cli_fail(CLI_EXIT_NO, "create %s: another client deleted the node",
-                     s->clean);
+                     s->clean_path);
   s->done = true;
 }
 
@@ -45,16 +45,16 @@ static void on_ephemeral_event(lk_client *c, lk_watch *w, const lk_event *event,
     watch_ephemeral_node(s);
 }
 
-/* A node of another session is not the own one: while the connection was lost,
-   another client has deleted the own node and created one with the same path.
- */
+/* If the node belongs to another session, another client has deleted the own
+   node and created one with the same path while the connection was lost. */
 static void on_ephemeral_node(lk_client *c, int err, const lk_stat *stat,
                               void *arg)
 {
   ephemeral *s = arg;
+  bool missing = err == LK_ERR_NO_NODE;
+  bool replaced = err == 0 && stat->ephemeral_owner != lk_client_session(c).id;
 
-  if (err == LK_ERR_NO_NODE ||
-      (err == 0 && stat->ephemeral_owner != lk_client_session(c).id))
+  if (missing || replaced)
     report_ephemeral_deleted(s);
 }
 
@@ -70,7 +70,7 @@ static void watch_ephemeral_node(ephemeral *s)
                       on_ephemeral_node, s);
 
   if (err != 0)
-    cli_warn("%s: its deletion would not be noticed: %s", s->clean,
+    cli_warn("%s: its deletion would not be noticed: %s", s->clean_path,
              lk_error_text(err));
 }
 
@@ -82,7 +82,7 @@ static void report_ephemeral_session_ended(ephemeral *s, int err)
     return;
   s->code =
       cli_fail(CLI_EXIT_FAILED, "create %s: the node has been deleted: %s",
-               s->clean, lk_error_text(err));
+               s->clean_path, lk_error_text(err));
   s->done = true;
 }
 
@@ -98,7 +98,7 @@ static void warn_connection_lost(ephemeral *s)
   cli_warn(
       "%s; reconnecting: after %g s without a server the servers delete %s",
       line == NULL ? "connection lost" : line, (double)timeout_ms / 1000,
-      s->clean);
+      s->clean_path);
   cli_text_free(&text);
 }
 
@@ -139,9 +139,9 @@ int cli_ephemeral_keep(cli_command *command, const char *path)
   cli_text clean = {0};
 
   cli_text_add_printable(&clean, lk_text(path));
-  s.clean = cli_text_end(&clean);
-  if (s.clean == NULL)
-    s.clean = "the node";
+  s.clean_path = cli_text_end(&clean);
+  if (s.clean_path == NULL)
+    s.clean_path = "the node";
   keep_until_done(&s);
   /* Ends all callbacks, which have `s` as their argument. */
   cli_session_close(&command->session);

@@ -34,7 +34,7 @@ int cli_get(const cli_options *o, char **operands)
 
   if (!cli_command_open(&command, o, "get", operands[0]))
     return CLI_EXIT_FAILED;
-  lk_call call = cli_command_call_options(&command, true);
+  lk_call call = cli_command_repeatable_call(&command);
   int err = lk_get(command.session.client, command.path, &call, on_get_data,
                    &command);
 

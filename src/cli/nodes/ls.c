@@ -13,7 +13,7 @@ static void show_node_details(cli_text *out, const cli_subtree_node *node)
 {
   const lk_stat *s = &node->stat;
 
-  if (!node->known) {
+  if (!node->has_stat) {
     cli_text_printf(out, "%5s %7s %5s  %-24s  %-18s  ", "-", "-", "-", "-",
                     "-");
     return;
@@ -45,7 +45,7 @@ static void show_listed_node_json(cli_json *j, const cli_subtree_node *node,
   }
   cli_json_open(j, NULL, '{');
   cli_json_text(j, "name", lk_text(node->path));
-  if (node->known)
+  if (node->has_stat)
     cli_stat_fields_json(j, &node->stat);
   cli_json_close(j, '}');
 }

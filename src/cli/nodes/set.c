@@ -28,10 +28,11 @@ int cli_set(const cli_options *o, char **operands)
 
   if (cli_node_data_read(operands[1], &data) &&
       cli_command_open(&command, o, "set", operands[0])) {
-    lk_call call = cli_command_call_options(&command, true);
+    lk_call call = cli_command_repeatable_call(&command);
+    const bool sole = false; /* other clients may write the node, too */
     int err = lk_set_reliable(command.session.client, command.path,
-                              cli_node_data_bytes(&data), o->node_version,
-                              false, &call, on_node_set, &command);
+                              cli_node_data_bytes(&data), o->node_version, sole,
+                              &call, on_node_set, &command);
 
     code = cli_command_close(&command, cli_command_wait(&command, err));
   }

@@ -36,7 +36,7 @@ int cli_stat(const cli_options *o, char **operands)
 
   if (!cli_command_open(&command, o, "stat", operands[0]))
     return CLI_EXIT_FAILED;
-  lk_call call = cli_command_call_options(&command, true);
+  lk_call call = cli_command_repeatable_call(&command);
   int err = lk_exists(command.session.client, command.path, &call,
                       on_stat_reply, &command);
 

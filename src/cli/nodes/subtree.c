@@ -28,18 +28,18 @@ static bool grow_subtree(cli_subtree *subtree)
   return true;
 }
 
-/* Adds the child `name` of the node with the relative path `above`; "": of the
-   node of the command. */
-static bool add_node(cli_subtree *subtree, const char *above, lk_bytes name)
+/* Adds the child `name` of the node with the relative path `parent`, which is
+   "" for the node of the command. Returns false if out of memory. */
+static bool add_node(cli_subtree *subtree, const char *parent, lk_bytes name)
 {
-  size_t len = strlen(above);
+  size_t len = strlen(parent);
   char *path = grow_subtree(subtree) ? malloc(len + 1 + name.len + 1) : NULL;
   char *s = path;
 
   if (path == NULL)
     return false;
   if (len > 0) {
-    memcpy(s, above, len);
+    memcpy(s, parent, len);
     s += len;
     *s++ = '/';
   }
@@ -49,11 +49,11 @@ static bool add_node(cli_subtree *subtree, const char *above, lk_bytes name)
   return true;
 }
 
-static int add_node_names(cli_subtree *subtree, const char *above,
-                          const lk_bytes *names, size_t count)
+static int add_children(cli_subtree *subtree, const char *parent,
+                        const lk_bytes *names, size_t count)
 {
   for (size_t i = 0; i < count; i++)
-    if (!add_node(subtree, above, names[i]))
+    if (!add_node(subtree, parent, names[i]))
       return LK_ERR_NO_MEMORY;
   return 0;
 }
@@ -62,7 +62,9 @@ static int add_node_names(cli_subtree *subtree, const char *above,
    So the descendants of a node follow it directly in the sorted list. */
 static int path_byte_rank(char c)
 {
-  return c == '\0' ? 0 : c == '/' ? 1 : 2 + (unsigned char)c;
+  if (c == '\0')
+    return 0;
+  return c == '/' ? 1 : 2 + (unsigned char)c;
 }
 
 static int compare_node_paths(const void *a, const void *b)
@@ -77,22 +79,28 @@ static int compare_node_paths(const void *a, const void *b)
   return path_byte_rank(*x) - path_byte_rank(*y);
 }
 
-/* Sorts the nodes, drops deleted ones, and counts the unreadable ones. */
-static void sort_and_drop_deleted(cli_subtree *subtree)
+/* Drops the deleted nodes, and counts the unreadable ones. */
+static void drop_deleted_nodes(cli_subtree *subtree)
 {
   size_t kept = 0;
 
   for (size_t i = 0; i < subtree->count; i++) {
-    subtree->unreadable +=
-        !subtree->items[i].deleted && subtree->items[i].unreadable ? 1 : 0;
-    if (subtree->items[i].deleted)
+    if (subtree->items[i].deleted) {
       free(subtree->items[i].path);
-    else
-      subtree->items[kept++] = subtree->items[i];
+      continue;
+    }
+    if (subtree->items[i].unreadable)
+      subtree->unreadable_count++;
+    subtree->items[kept++] = subtree->items[i];
   }
   subtree->count = kept;
-  if (kept > 0)
-    qsort(subtree->items, kept, sizeof *subtree->items, compare_node_paths);
+}
+
+static void sort_nodes(cli_subtree *subtree)
+{
+  if (subtree->count > 0)
+    qsort(subtree->items, subtree->count, sizeof *subtree->items,
+          compare_node_paths);
 }
 
 const char *cli_subtree_node_name(const cli_subtree_node *node, size_t *depth)
@@ -123,8 +131,8 @@ static void on_subtree_root(lk_client *c, int err, const lk_bytes *names,
 
   (void)c;
   if (err == 0) {
-    r->subtree->stat = *stat;
-    err = add_node_names(r->subtree, "", names, count);
+    r->subtree->root_stat = *stat;
+    err = add_children(r->subtree, "", names, count);
   }
   cli_command_complete(r->command, err);
 }
@@ -132,7 +140,7 @@ static void on_subtree_root(lk_client *c, int err, const lk_bytes *names,
 /* Lists the children of the node of the command. */
 static int list_subtree_root(cli_subtree *subtree, cli_command *command)
 {
-  lk_call call = cli_command_call_options(command, true);
+  lk_call call = cli_command_repeatable_call(command);
   root_request r = {subtree, command};
 
   memset(subtree, 0, sizeof *subtree);
@@ -147,7 +155,7 @@ static int store_node_reply(cli_subtree_node *node, int err,
 {
   if (err == 0) {
     node->stat = *stat;
-    node->known = true;
+    node->has_stat = true;
   }
   node->deleted = err == LK_ERR_NO_NODE;
   node->unreadable = err == LK_ERR_NO_AUTH;
@@ -155,68 +163,77 @@ static int store_node_reply(cli_subtree_node *node, int err,
 }
 
 static void on_subtree_stat(lk_client *c, int err, const lk_stat *stat,
-                            void *number)
+                            void *ticket)
 {
   size_t at;
-  cli_subtree *subtree = cli_request_batch_of(number, &at)->owner;
+  cli_subtree *subtree = cli_request_batch_of(ticket, &at)->owner;
 
   (void)c;
-  cli_request_batch_complete(number,
+  cli_request_batch_complete(ticket,
                              store_node_reply(&subtree->items[at], err, stat));
 }
 
 static void on_subtree_names(lk_client *c, int err, const lk_bytes *names,
-                             size_t count, const lk_stat *stat, void *number)
+                             size_t count, const lk_stat *stat, void *ticket)
 {
   size_t at;
-  cli_request_batch *b = cli_request_batch_of(number, &at);
+  cli_request_batch *b = cli_request_batch_of(ticket, &at);
   cli_subtree *subtree = b->owner;
+  bool has_names = err == 0;
 
   (void)c;
   err = store_node_reply(&subtree->items[at], err, stat);
-  if (err == 0)
-    err = add_node_names(subtree, subtree->items[at].path, names, count);
+  if (has_names)
+    err = add_children(subtree, subtree->items[at].path, names, count);
   b->count = subtree->count; /* the children are requested, too */
-  cli_request_batch_complete(number, err);
+  cli_request_batch_complete(ticket, err);
 }
 
-/* Requests the node `at`: the names of its children and its Stat if `children`,
-   else only its Stat. */
-static int request_node(cli_request_batch *b, size_t at, void *number,
-                        bool children)
+/* Appends the path of the node `at` and returns it; NULL if out of memory. */
+static const char *append_node_path(const cli_request_batch *b, size_t at,
+                                    cli_text *out)
 {
   const cli_subtree *subtree = b->owner;
-  const char *above = b->command->path;
-  lk_call call = cli_command_call_options(b->command, true);
-  cli_text path = {0};
+  bool root = strcmp(b->command->path, "/") == 0;
 
-  cli_text_printf(&path, "%s/%s", strcmp(above, "/") == 0 ? "" : above,
+  cli_text_printf(out, "%s/%s", root ? "" : b->command->path,
                   subtree->items[at].path);
-  const char *s = cli_text_end(&path);
-  lk_client *c = b->command->session.client;
-  int err = s == NULL  ? LK_ERR_NO_MEMORY
-            : children ? lk_get_children(c, s, &call, on_subtree_names, number)
-                       : lk_exists(c, s, &call, on_subtree_stat, number);
+  return cli_text_end(out);
+}
 
-  cli_text_free(&path);
+/* Requests the Stat of the node `at`. */
+static int request_node_stat(cli_request_batch *b, size_t at, void *ticket)
+{
+  lk_call call = cli_command_repeatable_call(b->command);
+  cli_text text = {0};
+  const char *path = append_node_path(b, at, &text);
+  int err = path == NULL ? LK_ERR_NO_MEMORY
+                         : lk_exists(b->command->session.client, path, &call,
+                                     on_subtree_stat, ticket);
+
+  cli_text_free(&text);
   return err;
 }
 
-static int request_node_stat(cli_request_batch *b, size_t at, void *number)
+/* Requests the names of the children of the node `at`, and its Stat. */
+static int request_node_children(cli_request_batch *b, size_t at, void *ticket)
 {
-  return request_node(b, at, number, false);
+  lk_call call = cli_command_repeatable_call(b->command);
+  cli_text text = {0};
+  const char *path = append_node_path(b, at, &text);
+  int err = path == NULL ? LK_ERR_NO_MEMORY
+                         : lk_get_children(b->command->session.client, path,
+                                           &call, on_subtree_names, ticket);
+
+  cli_text_free(&text);
+  return err;
 }
 
-static int request_node_children(cli_request_batch *b, size_t at, void *number)
-{
-  return request_node(b, at, number, true);
-}
-
-/* Lists the children, and sends a request for each node; `send_request` NULL:
-   for none. */
+/* Lists the children of the node of the command, and calls `send_request` for
+   each node; NULL: only lists the children. */
 static int read_subtree(cli_subtree *subtree, cli_command *command,
                         int (*send_request)(cli_request_batch *b, size_t at,
-                                            void *number))
+                                            void *ticket))
 {
   cli_request_batch b = {
       .command = command, .owner = subtree, .send = send_request};
@@ -225,14 +242,15 @@ static int read_subtree(cli_subtree *subtree, cli_command *command,
   b.count = subtree->count;
   if (err == 0 && send_request != NULL)
     err = cli_request_batch_run(&b);
-  sort_and_drop_deleted(subtree);
+  drop_deleted_nodes(subtree);
+  sort_nodes(subtree);
   return err;
 }
 
 int cli_subtree_list_children(cli_subtree *subtree, cli_command *command,
-                              bool stats)
+                              bool with_stats)
 {
-  return read_subtree(subtree, command, stats ? request_node_stat : NULL);
+  return read_subtree(subtree, command, with_stats ? request_node_stat : NULL);
 }
 
 int cli_subtree_list_all(cli_subtree *subtree, cli_command *command)
@@ -247,10 +265,9 @@ void cli_subtree_free(cli_subtree *subtree)
   free(subtree->items);
 }
 
-/* The command fails if nodes were left out for lack of permission. */
 int cli_subtree_close(cli_subtree *subtree, cli_command *command, int err)
 {
-  size_t unreadable = err == 0 ? subtree->unreadable : 0;
+  size_t unreadable = err == 0 ? subtree->unreadable_count : 0;
   int code = cli_command_close(command, err);
 
   cli_subtree_free(subtree);

@@ -20,9 +20,9 @@ static void show_tree_node(cli_text *out, size_t depth, const char *name,
 
 static void show_tree(cli_command *command, const cli_subtree *subtree)
 {
-  cli_subtree_node top = {.stat = subtree->stat};
+  cli_subtree_node root = {.stat = subtree->root_stat};
 
-  show_tree_node(&command->out, 0, command->path, &top);
+  show_tree_node(&command->out, 0, command->path, &root);
   for (size_t i = 0; i < subtree->count; i++) {
     size_t depth;
     const char *name = cli_subtree_node_name(&subtree->items[i], &depth);
@@ -31,11 +31,10 @@ static void show_tree(cli_command *command, const cli_subtree *subtree)
   }
 }
 
-/* Closes the objects of open nodes until `left` are open: the ancestors of the
-   next node. */
-static void close_tree_nodes(cli_json *j, size_t *open, size_t left)
+/* Closes the objects of open nodes until `remaining` are open. */
+static void close_tree_nodes(cli_json *j, size_t *open_count, size_t remaining)
 {
-  for (; *open > left; (*open)--) {
+  for (; *open_count > remaining; (*open_count)--) {
     cli_json_close(j, ']');
     cli_json_close(j, '}');
   }
@@ -46,27 +45,28 @@ static void open_tree_node(cli_json *j, const char *key, const char *name,
 {
   cli_json_open(j, NULL, '{');
   cli_json_text(j, key, lk_text(name));
-  if (node->known)
+  if (node->has_stat)
     cli_json_bool(j, "ephemeral", node->stat.ephemeral_owner != 0);
   cli_json_open(j, "children", '[');
 }
 
 static void show_tree_json(cli_command *command, const cli_subtree *subtree)
 {
-  cli_subtree_node top = {.stat = subtree->stat, .known = true};
+  cli_subtree_node root = {.stat = subtree->root_stat, .has_stat = true};
   cli_json j = {.out = &command->out};
-  size_t open = 1; /* number of nodes whose objects are not closed */
+  size_t open_count = 1; /* number of nodes whose objects are not closed */
 
-  open_tree_node(&j, "path", command->path, &top);
+  open_tree_node(&j, "path", command->path, &root);
   for (size_t i = 0; i < subtree->count; i++) {
     size_t depth;
     const char *name = cli_subtree_node_name(&subtree->items[i], &depth);
+    size_t ancestors = 1 + depth; /* the root, and the names before this one */
 
-    close_tree_nodes(&j, &open, depth + 1);
+    close_tree_nodes(&j, &open_count, ancestors);
     open_tree_node(&j, "name", name, &subtree->items[i]);
-    open++;
+    open_count++;
   }
-  close_tree_nodes(&j, &open, 0);
+  close_tree_nodes(&j, &open_count, 0);
   cli_text_puts(&command->out, "\n");
 }
 

@@ -22,11 +22,11 @@ typedef struct watch {
   cli_command command;
   cli_line_backlog out;
   lk_listener listener;
-  lk_watch *handle; /* NULL: no watch is set */
-  int64_t left;     /* number of events to write; INT64_MAX: no limit */
-  bool missed;      /* the queue was full, and the "missed" event was written */
-  bool done;        /* the verb ends */
-  int err;          /* why it ends; 0: regularly */
+  lk_watch *handle;    /* NULL: no watch is set */
+  int64_t events_left; /* until the verb ends; INT64_MAX: no limit */
+  bool missed; /* the queue is full, and the "missed" event was written */
+  bool done;   /* the verb ends */
+  int err;     /* why it ends; 0: regularly */
   lk_loop_io stdout_io; /* reports that the other end of the pipe is closed */
 } watch;
 
@@ -109,7 +109,9 @@ static void on_watch_event(lk_client *c, lk_watch *handle,
   write_event(w, event_name(event->type), event->path);
   /* COUNT of -n counts events of nodes only. */
   if (event->type != LK_EVENT_ENDED && event->type != LK_EVENT_REREGISTERED)
-    w->done = --w->left == 0 || w->done;
+    w->events_left--;
+  if (w->events_left == 0)
+    w->done = true;
 }
 
 static void on_watch_added(lk_client *c, int err, void *arg)
@@ -130,13 +132,13 @@ static void on_watch_added(lk_client *c, int err, void *arg)
 
 static void add_node_watch(watch *w)
 {
-  lk_call call = {.size = sizeof call, .repeat = true};
+  lk_call call = {.size = sizeof call,
+                  .repeat = true,
+                  .on_event = on_watch_event,
+                  .watch_arg = w,
+                  .watch = &w->handle};
   lk_watch_mode mode =
       w->command.options->recursive ? LK_WATCH_RECURSIVE : LK_WATCH_PERSISTENT;
-
-  call.on_event = on_watch_event;
-  call.watch_arg = w;
-  call.watch = &w->handle;
   int err = lk_add_watch(w->command.session.client, w->command.path, mode,
                          &call, on_watch_added, w);
 
@@ -164,13 +166,15 @@ static void on_watch_session_state(lk_client *c, lk_state state, int err,
 static void on_stdout_event(lk_loop_io *io, int events)
 {
   watch *w = LK_OWNER(io, watch, stdout_io);
-  struct pollfd out = {STDOUT_FILENO, 0, 0};
+  struct pollfd errors_of_stdout = {STDOUT_FILENO, .events = 0};
 
   (void)events;
-  if (poll(&out, 1, 0) > 0)
-    w->done = w->out.broken = true;
-  else
+  if (poll(&errors_of_stdout, 1, 0) > 0) {
+    w->out.broken = true;
+    w->done = true;
+  } else {
     lk__loop_stop_io(w->command.session.loop, io);
+  }
 }
 
 /* The loop reports an error of a descriptor as readable, and a pipe without a
@@ -186,11 +190,11 @@ static void watch_reader(watch *w)
     lk__loop_set_io(w->command.session.loop, &w->stdout_io, LK_LOOP_READ);
 }
 
-/* Dies of SIGPIPE, as other programs do. `ignored`: SIGPIPE was ignored when
-   latchkey was started. Then prints a complaint and returns the exit code. */
-static int end_without_reader(bool ignored)
+/* Dies of SIGPIPE, as other programs do. If SIGPIPE was ignored when latchkey
+   was started, prints a complaint and returns the exit code. */
+static int end_without_reader(bool sigpipe_was_ignored)
 {
-  if (!ignored) {
+  if (!sigpipe_was_ignored) {
     signal(SIGPIPE, SIG_DFL);
     raise(SIGPIPE);
   }
@@ -201,12 +205,13 @@ static int end_without_reader(bool ignored)
 static void run_watch(watch *w)
 {
   lk_loop *loop = w->command.session.loop;
+  void (*say_dropped)(cli_text *, size_t) = NULL; /* write_event() says it */
   cli_interrupt interrupt;
 
   /* The signals are blocked first, since the thread that may copy the output
      must inherit the blocked signals. */
   cli_interrupt_open(&interrupt, loop, &w->done);
-  cli_line_backlog_init(&w->out, STDOUT_FILENO, loop, NULL);
+  cli_line_backlog_init(&w->out, STDOUT_FILENO, loop, say_dropped);
   watch_reader(w);
   w->listener.state = on_watch_session_state;
   w->listener.arg = w;
@@ -235,19 +240,19 @@ static int write_queued_events(watch *w)
 
 int cli_watch(const cli_options *o, char **operands)
 {
-  bool sigpipe_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
-  watch w = {.left = o->count > 0 ? o->count : INT64_MAX};
+  bool sigpipe_was_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
+  watch w = {.events_left = o->count > 0 ? o->count : INT64_MAX};
 
   if (!cli_command_open(&w.command, o, "watch", operands[0]))
     return CLI_EXIT_FAILED;
   run_watch(&w);
   bool broken = w.out.broken;
-  int written = broken ? CLI_EXIT_FAILED : write_queued_events(&w);
+  int write_code = broken ? CLI_EXIT_FAILED : write_queued_events(&w);
 
   cli_line_backlog_close(&w.out);
-  int code = cli_command_close(&w.command, w.err);
+  int close_code = cli_command_close(&w.command, w.err);
 
   if (broken)
-    return end_without_reader(sigpipe_ignored);
-  return code != CLI_EXIT_DONE ? code : written;
+    return end_without_reader(sigpipe_was_ignored);
+  return close_code != CLI_EXIT_DONE ? close_code : write_code;
 }

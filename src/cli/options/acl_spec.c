@@ -5,6 +5,9 @@
 
 #include "cli/options/acl_spec.h"
 
+/* The access lists use malloc() and free(). */
+static const lk_mem *const default_mem = NULL;
+
 /* ---- ids of digests ------------------------------------------------------ */
 
 static int base64_digit(char c)
@@ -21,18 +24,22 @@ static int base64_digit(char c)
 static bool is_base64_of(lk_bytes b, size_t size)
 {
   const char *s = b.at;
-  size_t used = (size * 8 + 5) / 6;         /* characters before the "=" */
-  int unused_bits = size % 3 == 1 ? 15 : 3; /* of the last one: must be 0 */
+  size_t groups = size / 3 + 1;
+  bool ends_with_one_byte = size % 3 == 1;
+  size_t padding = ends_with_one_byte ? 2 : 1; /* number of "=" */
+  size_t digits = groups * 4 - padding;
+  /* The last digit has 4 or 2 bits that encode nothing. They must be 0. */
+  int unused_bits = ends_with_one_byte ? 0xf : 0x3;
 
-  if (b.len != (size + 2) / 3 * 4)
+  if (b.len != groups * 4)
     return false;
-  for (size_t i = 0; i < used; i++)
+  for (size_t i = 0; i < digits; i++)
     if (base64_digit(s[i]) < 0)
       return false;
-  for (size_t i = used; i < b.len; i++)
+  for (size_t i = digits; i < b.len; i++)
     if (s[i] != '=')
       return false;
-  return (base64_digit(s[used - 1]) & unused_bits) == 0;
+  return (base64_digit(s[digits - 1]) & unused_bits) == 0;
 }
 
 /* Whether `id` is "user:BASE64(HASH(user:password))". The hash is SHA-1;
@@ -44,14 +51,14 @@ static bool is_digest_id(lk_bytes id)
 
   if (colon == NULL || colon == id.at)
     return false;
-  size_t user = (size_t)(colon - (const char *)id.at);
-  lk_bytes hash = lk_bytes_of(colon + 1, id.len - user - 1);
+  size_t user_len = (size_t)(colon - (const char *)id.at);
+  lk_bytes hash = lk_bytes_of(colon + 1, id.len - user_len - 1);
 
   return is_base64_of(hash, 20) || is_base64_of(hash, 32) ||
          is_base64_of(hash, 64);
 }
 
-static bool is_digest(const lk_acl *entry)
+static bool has_digest_scheme(const lk_acl *entry)
 {
   return entry->scheme.len == strlen("digest") &&
          memcmp(entry->scheme.at, "digest", entry->scheme.len) == 0;
@@ -61,16 +68,16 @@ static bool is_digest(const lk_acl *entry)
 static void refuse_digest(cli_text *out, const char *what, lk_bytes id)
 {
   const char *colon = memchr(id.at, ':', id.len);
-  size_t user = colon == NULL ? 0 : (size_t)(colon - (const char *)id.at);
+  size_t user_len = colon == NULL ? 0 : (size_t)(colon - (const char *)id.at);
 
   cli_text_printf(out, "%s: \"digest:", what);
-  cli_text_add_printable(out, lk_bytes_of(id.at, user));
+  cli_text_add_printable(out, lk_bytes_of(id.at, user_len));
   cli_text_puts(out, ":...\" is not base64 of the SHA-1 of user:password, so "
                      "no client could use the node; put digest:USER:PASSWORD "
                      "into a file for --auth-file, and use creator");
 }
 
-/* Refuses an id that holds a password instead of its hash: no client could use
+/* Refuses an id of the scheme digest that contains no hash: no client could use
    the node. */
 static bool check_digests(const lk_acls *acl, const char *what,
                           cli_text *complaint)
@@ -78,7 +85,7 @@ static bool check_digests(const lk_acls *acl, const char *what,
   for (size_t i = 0; i < acl->count; i++) {
     const lk_acl *entry = &acl->entries[i];
 
-    if (!is_digest(entry) || is_digest_id(entry->id))
+    if (!has_digest_scheme(entry) || is_digest_id(entry->id))
       continue;
     refuse_digest(complaint, what, entry->id);
     return false;
@@ -92,15 +99,16 @@ bool cli_acl_read(cli_acl *out, const char *what, const char *spec,
                   cli_text *complaint)
 {
   const char *wrong;
+  bool creator = strcmp(spec, "creator") == 0;
 
-  out->made = NULL;
-  out->list = strcmp(spec, "creator") == 0 ? lk_acl_creator : lk_acl_open;
-  if (strcmp(spec, "creator") == 0 || strcmp(spec, "open") == 0)
+  out->parsed = NULL;
+  out->list = creator ? lk_acl_creator : lk_acl_open;
+  if (creator || strcmp(spec, "open") == 0)
     return true;
-  int err = lk_acl_parse(&out->made, spec, NULL, &wrong);
+  int err = lk_acl_parse(&out->parsed, spec, default_mem, &wrong);
 
   if (err == 0) {
-    out->list = *out->made;
+    out->list = *out->parsed;
     if (check_digests(&out->list, what, complaint))
       return true;
     cli_acl_free(out);
@@ -119,10 +127,13 @@ bool cli_acl_read(cli_acl *out, const char *what, const char *spec,
 
 void cli_acl_free(cli_acl *acl)
 {
-  lk_acl_free(acl->made, NULL);
-  acl->made = NULL;
+  lk_acl_free(acl->parsed, default_mem);
+  acl->parsed = NULL;
 }
 
+/* ---- lines of an auth file ----------------------------------------------- */
+
+/* Removes blanks at the start, and the CR of a file with CRLF at the end. */
 static lk_bytes trim_line(const char *s, const char *end)
 {
   while (s < end && (*s == ' ' || *s == '\t'))
@@ -139,20 +150,20 @@ bool cli_auth_file_next_line(lk_bytes *text, lk_bytes *scheme, lk_bytes *auth)
     const char *end = memchr(s, '\n', text->len);
     size_t len = end == NULL ? text->len : (size_t)(end - s);
     lk_bytes line = trim_line(s, s + len);
-    size_t used = len + (end == NULL ? 0 : 1);
+    size_t len_with_newline = len + (end == NULL ? 0 : 1);
 
-    *text = lk_bytes_of(s + used, text->len - used);
+    *text = lk_bytes_of(s + len_with_newline, text->len - len_with_newline);
     if (line.len == 0 || *(const char *)line.at == '#')
       continue;
-    const char *from = line.at;
-    const char *colon = memchr(from, ':', line.len);
+    const char *start = line.at;
+    const char *colon = memchr(start, ':', line.len);
 
     if (colon == NULL)
-      colon = from; /* an empty scheme: the caller complains */
-    size_t name = (size_t)(colon - from);
+      colon = start; /* an empty scheme: the caller complains */
+    size_t scheme_len = (size_t)(colon - start);
 
-    *scheme = lk_bytes_of(from, name);
-    *auth = lk_bytes_of(colon + 1, line.len - name - 1);
+    *scheme = lk_bytes_of(start, scheme_len);
+    *auth = lk_bytes_of(colon + 1, line.len - scheme_len - 1);
     return true;
   }
   return false;

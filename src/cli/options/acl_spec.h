@@ -6,14 +6,14 @@
 
 #include "cli/output/text.h"
 
-/** An access list made from --acl. */
+/** An access list made from --acl or from SPEC. */
 typedef struct cli_acl {
-  lk_acls list;  /**< the content of `made`, or a constant of the library */
-  lk_acls *made; /**< from lk_acl_parse(); NULL: `list` is a constant */
+  lk_acls list;    /**< the content of `parsed`, or a constant of the library */
+  lk_acls *parsed; /**< from lk_acl_parse(); NULL: `list` is a constant */
 } cli_acl;
 
-/** Reads "open", "creator" or the syntax of lk_acl_parse(); ids of the scheme
-    digest must hold a hash. On error returns false with one line in
+/** Parses "open", "creator" or the syntax of lk_acl_parse(); ids of the scheme
+    digest must contain a hash. On error returns false with one line in
     `complaint`, which begins with `what`, and leaves nothing to free. */
 bool cli_acl_read(cli_acl *out, const char *what, const char *spec,
                   cli_text *complaint);

@@ -33,7 +33,7 @@ static const char *take_node_version(cli_options *o, const char *value)
 {
   int64_t n;
 
-  if (cli_number_whole(value, -1, INT32_MAX, &n) != NULL)
+  if (cli_number_whole(value, CLI_ANY_VERSION, INT32_MAX, &n) != NULL)
     return "is not a version (0 and up; -1 is any)";
   o->node_version = (int32_t)n;
   return NULL;

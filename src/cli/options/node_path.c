@@ -42,7 +42,8 @@ static bool is_start_of_sequential(const char *path)
   size_t len = strlen(path);
   cli_text start = {0};
 
-  if (len < 3 || path[len - 1] != '/')
+  /* "//" is not valid, although "/" is. */
+  if (len < strlen("/a/") || path[len - 1] != '/')
     return false;
   cli_text_add(&start, path, len - 1);
   const char *text = cli_text_end(&start);
@@ -62,20 +63,15 @@ bool cli_path_check(const char *path, bool sequential, cli_text *complaint)
   return false;
 }
 
-/* Returns the rest of `path` after `start`; NULL: `path` does not begin with
-   `start`. */
-static const char *path_behind(const char *path, const char *start)
-{
-  size_t len = strlen(start);
-
-  return strncmp(path, start, len) == 0 ? path + len : NULL;
-}
-
 bool cli_path_is_reserved(const char *hosts, const char *path)
 {
+  static const char reserved[] = "/zookeeper";
+  size_t len = strlen(reserved);
   const char *chroot = strchr(cli_tls_behind_scheme(hosts), '/');
   bool has_chroot = chroot != NULL && chroot[1] != '\0';
-  const char *rest = path_behind(has_chroot ? chroot : path, "/zookeeper");
+  /* A path on the servers begins with the chroot, if there is one. */
+  const char *start = has_chroot ? chroot : path;
 
-  return rest != NULL && (*rest == '/' || *rest == '\0');
+  return strncmp(start, reserved, len) == 0 &&
+         (start[len] == '/' || start[len] == '\0');
 }

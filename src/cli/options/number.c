@@ -7,7 +7,7 @@
 #include "cli/options/number.h"
 
 /* The result in milliseconds fits an int32_t. */
-enum { MOST_SECONDS = INT32_MAX / 1000 };
+enum { MAX_SECONDS = INT32_MAX / 1000 };
 
 static bool is_decimal_digit(char c)
 {
@@ -18,12 +18,12 @@ const char *cli_number_seconds(const char *text, int64_t *out_ms)
 {
   const char *s = text;
   int64_t seconds = 0;
-  int64_t unit = 100; /* of the next decimal; 0 after three decimals */
-  bool rest = false;  /* less than a millisecond is left */
+  int64_t decimal_ms = 100; /* value of the next decimal; 0 after the third */
+  bool round_up = false;    /* the number contains a part of a millisecond */
 
   for (; is_decimal_digit(*s); s++) {
     seconds = seconds * 10 + (*s - '0');
-    if (seconds > MOST_SECONDS)
+    if (seconds > MAX_SECONDS)
       return "is too long (24 days at most)";
   }
   int64_t ms = seconds * 1000;
@@ -32,14 +32,14 @@ const char *cli_number_seconds(const char *text, int64_t *out_ms)
   if (*s == '.') {
     for (s++; is_decimal_digit(*s); s++) {
       has_digit = true;
-      rest = rest || (unit == 0 && *s != '0');
-      ms += unit * (*s - '0');
-      unit /= 10;
+      round_up = round_up || (decimal_ms == 0 && *s != '0');
+      ms += decimal_ms * (*s - '0');
+      decimal_ms /= 10;
     }
   }
   if (*s != '\0' || !has_digit)
     return "is not a number of seconds, such as 10 or 0.5";
-  *out_ms = ms + (rest ? 1 : 0);
+  *out_ms = ms + (round_up ? 1 : 0);
   return NULL;
 }
 

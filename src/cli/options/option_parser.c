@@ -5,27 +5,34 @@
 
 #include "cli/options/options.h"
 
-enum { MOST_OPTIONS = 48 };
+/* More than any verb has. */
+enum { MAX_OPTIONS = 48 };
 
 /* The option lists in the form of getopt_long(). */
-struct table {
-  const cli_option *options[MOST_OPTIONS];
-  size_t count;
-  struct option longs[MOST_OPTIONS + 1]; /* the last stays zero */
+struct getopt_table {
+  const cli_option *options[MAX_OPTIONS];
+  size_t count;                         /* number of `options` */
+  struct option longs[MAX_OPTIONS + 1]; /* the last stays zero */
   size_t nlongs;
-  char letters[2 * MOST_OPTIONS + 3]; /* order, ':', and each letter, with ':'
-                                         if the option takes an argument */
-  size_t nletters;
+  /* The option string: order, ':', and each letter, with ':' if the option
+     takes an argument; ended by a NUL. */
+  char letters[2 + 2 * MAX_OPTIONS + 1];
+  size_t nletters; /* number of characters in `letters` */
 };
 
 /* For the long form of option `i` of the table getopt_long() returns LONG_FORM
    + i, which is larger than any letter. */
 enum { LONG_FORM = 256 };
 
-/* With the order '-', getopt_long() returns this for an operand. */
-enum { OPERAND = 1 };
+/* Results of getopt_long(). The order '-' makes it return OPERAND; ':' after
+   the order makes it distinguish MISSING_ARGUMENT from WRONG_OPTION. */
+enum { OPERAND = 1, MISSING_ARGUMENT = ':', WRONG_OPTION = '?' };
 
-static void add_option(struct table *t, const cli_option *o)
+/* The order characters of getopt_long(): it stops at the first operand, or
+   returns each operand as OPERAND and goes on. */
+enum { STOP_AT_OPERAND = '+', RETURN_OPERANDS = '-' };
+
+static void add_option(struct getopt_table *t, const cli_option *o)
 {
   if (o->letter != '\0') {
     t->letters[t->nletters++] = o->letter;
@@ -42,29 +49,26 @@ static void add_option(struct table *t, const cli_option *o)
   t->options[t->count++] = o;
 }
 
-/* `order` is a character of getopt_long(). With '+' it stops at the first
-   operand. With '-' it returns each operand as OPERAND, and goes on. */
-static void fill_getopt_table(struct table *t, const cli_option_lists lists,
-                              char order)
+static void fill_getopt_table(struct getopt_table *t,
+                              const cli_option_lists lists, char order)
 {
   memset(t, 0, sizeof *t);
   t->letters[t->nletters++] = order;
-  /* ':' makes getopt_long() return ':' for a missing argument and '?' for an
-     unknown option. */
   t->letters[t->nletters++] = ':';
-  for (size_t i = 0; i < CLI_MOST_LISTS && lists[i] != NULL; i++)
+  for (size_t i = 0; i < CLI_MAX_LISTS && lists[i] != NULL; i++)
     for (const cli_option *o = lists[i]; o->take != NULL; o++)
-      if (t->count < MOST_OPTIONS)
+      if (t->count < MAX_OPTIONS)
         add_option(t, o);
 }
 
-/* Returns the option for `got`, which getopt_long() has returned, or NULL. */
-static const cli_option *find_option(const struct table *t, int got)
+/* Returns the option with this value of getopt_long(): a letter, or LONG_FORM +
+   an index. Returns NULL if there is none. */
+static const cli_option *find_option(const struct getopt_table *t, int value)
 {
-  if (got >= LONG_FORM)
-    return t->options[got - LONG_FORM];
+  if (value >= LONG_FORM)
+    return t->options[value - LONG_FORM];
   for (size_t i = 0; i < t->count; i++)
-    if (t->options[i]->letter == got)
+    if (t->options[i]->letter == value)
       return t->options[i];
   return NULL;
 }
@@ -81,7 +85,9 @@ static void show_option_name(cli_text *out, const cli_option *o)
    -nxv; else the whole word. */
 static void show_unknown_option(cli_text *out, const char *word)
 {
-  if (optopt > ' ' && optopt < 0x7f && strncmp(word, "--", 2) != 0) {
+  bool printable = optopt > ' ' && optopt < 0x7f;
+
+  if (printable && strncmp(word, "--", 2) != 0) {
     cli_text_printf(out, "unknown option -%c", optopt);
   } else {
     cli_text_puts(out, "unknown option ");
@@ -89,23 +95,36 @@ static void show_unknown_option(cli_text *out, const char *word)
   }
 }
 
+/* Refuses an option that is unknown, or has an argument and takes none: then
+   `optopt` is the value of its long form. */
+static void refuse_wrong_option(const struct getopt_table *t, const char *word,
+                                cli_text *complaint)
+{
+  if (optopt >= LONG_FORM)
+    cli_text_printf(complaint, "--%s takes no argument",
+                    find_option(t, optopt)->name);
+  else
+    show_unknown_option(complaint, word);
+}
+
 /* Handles one result of getopt_long(), `got`, for an option in `word`. On error
    `complaint` gets one line. */
-static void parse_option(cli_options *o, const struct table *t, int got,
+static void parse_option(cli_options *o, const struct getopt_table *t, int got,
                          const char *word, cli_text *complaint)
 {
-  const cli_option *option = find_option(t, got == ':' ? optopt : got);
-
-  if (got == '?' && optopt >= LONG_FORM) {
-    cli_text_printf(complaint, "--%s takes no argument",
-                    t->options[optopt - LONG_FORM]->name);
+  if (got == WRONG_OPTION) {
+    refuse_wrong_option(t, word, complaint);
     return;
   }
-  if (option == NULL || got == '?') {
+  /* `optopt` is the option whose argument is missing. */
+  const cli_option *option =
+      find_option(t, got == MISSING_ARGUMENT ? optopt : got);
+
+  if (option == NULL) {
     show_unknown_option(complaint, word);
     return;
   }
-  if (got == ':') {
+  if (got == MISSING_ARGUMENT) {
     show_option_name(complaint, option);
     cli_text_printf(complaint, " needs an argument: %s", option->arg);
     return;
@@ -120,10 +139,11 @@ static void parse_option(cli_options *o, const struct table *t, int got,
   cli_text_printf(complaint, "\" %s", wrong);
 }
 
-/* Parses options. Operands move to argv[1] and after; returns their number.
-   Parsing goes on after the first complaint, since a later --json decides how
-   the complaint is printed. */
-static int parse_options(cli_options *o, const struct table *t, int argc,
+/* Parses options. With RETURN_OPERANDS, operands move to argv[1] and after;
+   returns their number. Parsing goes on after the first complaint, since a
+   later
+   --json decides how the complaint is printed. */
+static int parse_options(cli_options *o, const struct getopt_table *t, int argc,
                          char **argv, cli_text *complaint)
 {
   int operands = 0;
@@ -134,14 +154,14 @@ static int parse_options(cli_options *o, const struct table *t, int argc,
     const char *word = argv[optind == 0 ? 1 : optind];
     int got = getopt_long(argc, argv, t->letters, t->longs, NULL);
     cli_text ignored = {0};
-    bool first = complaint->len == 0 && !complaint->failed;
+    bool has_complaint = complaint->len > 0 || complaint->failed;
 
     if (got == -1)
       return operands;
     if (got == OPERAND)
       argv[++operands] = optarg;
     else
-      parse_option(o, t, got, word, first ? complaint : &ignored);
+      parse_option(o, t, got, word, has_complaint ? &ignored : complaint);
     cli_text_free(&ignored);
   }
 }
@@ -149,9 +169,9 @@ static int parse_options(cli_options *o, const struct table *t, int argc,
 int cli_options_take(cli_options *o, const cli_option_lists lists, int argc,
                      char **argv, cli_text *complaint)
 {
-  struct table t;
+  struct getopt_table t;
 
-  fill_getopt_table(&t, lists, '+');
+  fill_getopt_table(&t, lists, STOP_AT_OPERAND);
   parse_options(o, &t, argc, argv, complaint);
   return optind;
 }
@@ -159,9 +179,9 @@ int cli_options_take(cli_options *o, const cli_option_lists lists, int argc,
 int cli_options_take_anywhere(cli_options *o, const cli_option_lists lists,
                               int argc, char **argv, cli_text *complaint)
 {
-  struct table t;
+  struct getopt_table t;
 
-  fill_getopt_table(&t, lists, '-');
+  fill_getopt_table(&t, lists, RETURN_OPERANDS);
   int operands = parse_options(o, &t, argc, argv, complaint);
 
   while (optind < argc) /* operands after "--" */
@@ -172,7 +192,7 @@ int cli_options_take_anywhere(cli_options *o, const cli_option_lists lists,
 
 void cli_options_help(const cli_option_lists lists, cli_text *out)
 {
-  for (size_t i = 0; i < CLI_MOST_LISTS && lists[i] != NULL; i++)
+  for (size_t i = 0; i < CLI_MAX_LISTS && lists[i] != NULL; i++)
     for (const cli_option *o = lists[i]; o->take != NULL; o++) {
       cli_text form = {0};
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cli/exit_code.h"
 #include "cli/options/number.h"
 #include "cli/options/options.h"
 
@@ -18,11 +19,11 @@ void cli_options_init(cli_options *o)
   o->session_timeout_ms = SESSION_TIMEOUT_MS;
   o->connect_timeout_ms = CONNECT_TIMEOUT_MS;
   o->wait_ms = -1;
-  o->conflict_code = 124;
+  o->conflict_code = CLI_EXIT_BUSY;
   o->acl = "open";
   o->foreground = isatty(STDIN_FILENO) != 0;
   o->events_fd = -1;
-  o->node_version = -1;
+  o->node_version = CLI_ANY_VERSION;
 }
 
 /* Defines the function of an option without an argument. It sets a member. */
@@ -103,30 +104,45 @@ static const char *take_connect_timeout(cli_options *o, const char *value)
   return wrong;
 }
 
+/* Stores the layout whose name has `len` bytes. Returns false if there is none.
+ */
+static bool store_layout(cli_options *o, const char *name, size_t len)
+{
+  static const char *const names[] = {[LK_LAYOUT_CURATOR] = "curator",
+                                      [LK_LAYOUT_KAZOO] = "kazoo",
+                                      [LK_LAYOUT_NATIVE] = "native",
+                                      [LK_LAYOUT_NATIVE_UUID] = "native-uuid"};
+
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    if (strlen(names[i]) != len || strncmp(names[i], name, len) != 0)
+      continue;
+    o->layout = (lk_layout)i;
+    return true;
+  }
+  return false;
+}
+
+static const char *store_prefix(cli_options *o, const char *prefix)
+{
+  o->prefix = prefix;
+  if (o->layout != LK_LAYOUT_NATIVE && o->layout != LK_LAYOUT_NATIVE_UUID)
+    return "is followed by a prefix, which only native and native-uuid take";
+  if (strchr(prefix, '/') != NULL || strcmp(prefix, "r-") == 0 ||
+      strcmp(prefix, "w-") == 0)
+    return "has the prefix r- or w-, which -s and -x use, or one that "
+           "contains a /";
+  return NULL;
+}
+
 /* "LAYOUT" or "LAYOUT:PREFIX". */
 static const char *take_layout(cli_options *o, const char *value)
 {
-  /* in the order of lk_layout */
-  static const char *const words[] = {"curator", "kazoo", "native",
-                                      "native-uuid"};
   size_t len = strcspn(value, ":");
 
-  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-    if (strlen(words[i]) != len || strncmp(words[i], value, len) != 0)
-      continue;
-    o->layout = (lk_layout)i;
-    o->prefix = value[len] == ':' ? value + len + 1 : NULL;
-    if (o->prefix == NULL)
-      return NULL;
-    if (o->layout < LK_LAYOUT_NATIVE)
-      return "is followed by a prefix, which only native and native-uuid take";
-    return strchr(o->prefix, '/') == NULL && strcmp(o->prefix, "r-") != 0 &&
-                   strcmp(o->prefix, "w-") != 0
-               ? NULL
-               : "has the prefix r- or w-, which -s and -x use, or one that "
-                 "contains a /";
-  }
-  return "is none of curator, kazoo, native[:PREFIX], native-uuid[:PREFIX]";
+  if (!store_layout(o, value, len))
+    return "is none of curator, kazoo, native[:PREFIX], native-uuid[:PREFIX]";
+  o->prefix = NULL;
+  return value[len] == ':' ? store_prefix(o, value + len + 1) : NULL;
 }
 
 /* clang-format off */

@@ -9,7 +9,8 @@
 #include "cli/options/tls_options.h"
 #include "cli/output/text.h"
 
-enum { CLI_MOST_LOCKS = 64 };
+/** Limit of the locks of -l. */
+enum { CLI_MAX_EXTRA_LOCKS = 64 };
 
 /** The kind of LOCK: a mutex, or a side of a read-write lock. */
 typedef enum cli_side {
@@ -17,6 +18,9 @@ typedef enum cli_side {
   CLI_SIDE_READ,
   CLI_SIDE_WRITE
 } cli_side;
+
+/** A node_version that every version of a node matches. */
+enum { CLI_ANY_VERSION = -1 };
 
 /** The values of all options. Texts are borrowed from the command line. */
 typedef struct cli_options {
@@ -48,13 +52,13 @@ typedef struct cli_options {
   lk_layout layout;
   const char *prefix; /**< of the node names; NULL: the default of the layout */
   cli_side side;
-  const char *more[CLI_MOST_LOCKS]; /**< the locks of -l: "PATH", "x:PATH" or
-                                       "s:PATH" */
-  size_t more_count;
-  int32_t permits; /**< -p; 0: not a semaphore */
-  int32_t take;    /**< --take; 0: not given, one permit */
+  const char *extra_locks[CLI_MAX_EXTRA_LOCKS]; /**< the locks of -l: "PATH",
+                                                   "x:PATH" or "s:PATH" */
+  size_t extra_count; /**< number of `extra_locks` */
+  int32_t permits;    /**< -p; 0: not a semaphore */
+  int32_t take;       /**< --take: permits to acquire; 0: not given, one */
   /* nodes */
-  int32_t node_version; /**< -V; -1: any version */
+  int32_t node_version; /**< -V; CLI_ANY_VERSION: not given */
   bool ephemeral;
   bool sequential;
   bool container;
@@ -92,8 +96,8 @@ extern const cli_option cli_options_ls[];
 extern const cli_option cli_options_read[];
 extern const cli_option cli_options_watch[];
 
-enum { CLI_MOST_LISTS = 6 };
-typedef const cli_option *cli_option_lists[CLI_MOST_LISTS];
+enum { CLI_MAX_LISTS = 6 };
+typedef const cli_option *cli_option_lists[CLI_MAX_LISTS];
 
 /** The options that may stand before any verb. */
 extern const cli_option_lists cli_options_general;

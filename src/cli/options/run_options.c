@@ -48,12 +48,12 @@ static const char *take_lock(cli_options *o, const char *value)
   const char *path = value;
 
   if (strncmp(path, "x:", 2) == 0 || strncmp(path, "s:", 2) == 0)
-    path += 2;
+    path += strlen("x:");
   if (lk_path_check(path) != 0 || strcmp(path, "/") == 0)
     return "is not a path below \"/\", with or without x: or s: before it";
-  if (o->more_count == CLI_MOST_LOCKS)
+  if (o->extra_count == CLI_MAX_EXTRA_LOCKS)
     return "is one lock too many (64 at most)";
-  o->more[o->more_count++] = value;
+  o->extra_locks[o->extra_count++] = value;
   return NULL;
 }
 
@@ -85,7 +85,7 @@ static const char *take_nonblock(cli_options *o, const char *value)
   return NULL;
 }
 
-/* -n wins over -w in any order, as in flock(1). */
+/* -n overrides -w, whichever comes first, as in flock(1). */
 static const char *take_wait(cli_options *o, const char *value)
 {
   int64_t ms;

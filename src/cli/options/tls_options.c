@@ -81,7 +81,9 @@ const char *cli_tls_behind_scheme(const char *hosts)
 
 bool cli_tls_is_selected(const cli_tls_options *t, const char *hosts)
 {
-  return t->selected || cli_tls_behind_scheme(hosts) != hosts;
+  bool has_scheme = cli_tls_behind_scheme(hosts) != hosts;
+
+  return t->selected || has_scheme;
 }
 
 lk_tls_config cli_tls_config(const cli_tls_options *t)
@@ -123,14 +125,16 @@ static bool has_certificate_for_key(const cli_tls_options *t,
 static bool is_about_file(const char *text, const char *path)
 {
   static const char *const starts[] = {"TLS: ", "TLS: cannot read "};
-  size_t path_len = path == NULL ? 0 : strlen(path);
 
-  for (size_t i = 0; path != NULL && i < sizeof starts / sizeof starts[0];
-       i++) {
-    size_t len = strlen(starts[i]);
+  if (path == NULL)
+    return false;
+  for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
+    size_t start_len = strlen(starts[i]);
+    size_t path_len = strlen(path);
 
-    if (strncmp(text, starts[i], len) == 0 &&
-        strncmp(text + len, path, path_len) == 0 && text[len + path_len] == ':')
+    if (strncmp(text, starts[i], start_len) == 0 &&
+        strncmp(text + start_len, path, path_len) == 0 &&
+        text[start_len + path_len] == ':')
       return true;
   }
   return false;
@@ -168,10 +172,10 @@ static const char *key_advice(const cli_tls_options *t, const char *text)
   const char *give_key =
       tls_item_value(t, CLI_TLS_KEY) == NULL ? "; --key gives one" : "";
 
+  if (!is_about_key(text))
+    return "";
   if (strstr(text, "has no private key") != NULL)
     return give_key;
-  if (strstr(text, "has no key that can be read") == NULL)
-    return ""; /* the complaint is not about a key */
   if (tls_item_value(t, CLI_TLS_KEY_PASSWORD_FILE) != NULL)
     return "; --key-password-file must hold its password";
   if (strstr(text, "password") != NULL)
@@ -179,15 +183,12 @@ static const char *key_advice(const cli_tls_options *t, const char *text)
   return give_key;
 }
 
+/* Appends the complaint `text` of lk_tls_check() about `item`, with advice. */
 static void complain_of_tls_file(const cli_tls_options *t, cli_tls_item item,
-                                 int err, const char *text, cli_text *complaint)
+                                 const char *text, cli_text *complaint)
 {
   size_t len = strlen("TLS: ");
 
-  if (err != LK_ERR_TLS) {
-    cli_text_printf(complaint, "TLS: %s", lk_error_text(err));
-    return;
-  }
   cli_text_printf(complaint, "%s: ", tls_item_source(t, item));
   cli_text_add_printable(
       complaint, lk_text(strncmp(text, "TLS: ", len) == 0 ? text + len : text));
@@ -199,29 +200,34 @@ static void complain_of_tls_file(const cli_tls_options *t, cli_tls_item item,
    together. */
 static bool check_tls_files(const cli_tls_options *t, cli_text *complaint)
 {
+  enum { STEP_CACERT, STEP_CRL, STEP_CERT, STEP_ALL, STEP_COUNT };
   const lk_tls_config all = cli_tls_config(t);
-  const lk_tls_config steps[] = {{.size = sizeof all, .ca_file = all.ca_file},
-                                 {.size = sizeof all, .crl_file = all.crl_file},
-                                 {.size = sizeof all,
-                                  .cert_file = all.cert_file,
-                                  .key_file = all.key_file,
-                                  .password_file = all.password_file},
-                                 all};
+  const lk_tls_config steps[STEP_COUNT] = {
+      [STEP_CACERT] = {.size = sizeof all, .ca_file = all.ca_file},
+      [STEP_CRL] = {.size = sizeof all, .crl_file = all.crl_file},
+      [STEP_CERT] = {.size = sizeof all,
+                     .cert_file = all.cert_file,
+                     .key_file = all.key_file,
+                     .password_file = all.password_file},
+      [STEP_ALL] = all};
   char text[512];
+  int step = STEP_CACERT;
+  int err = 0;
 
-  for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-    int err = lk_tls_check(&steps[i], text, sizeof text);
-
-    if (err == 0)
-      continue;
-    complain_of_tls_file(t,
-                         i == 0   ? CLI_TLS_CACERT
-                         : i == 1 ? CLI_TLS_CRL
-                                  : find_complained_item(t, text),
-                         err, text, complaint);
-    return false;
-  }
-  return true;
+  while (step < STEP_COUNT &&
+         (err = lk_tls_check(&steps[step], text, sizeof text)) == 0)
+    step++;
+  if (err == 0)
+    return true;
+  if (err != LK_ERR_TLS)
+    cli_text_printf(complaint, "TLS: %s", lk_error_text(err));
+  else if (step == STEP_CACERT)
+    complain_of_tls_file(t, CLI_TLS_CACERT, text, complaint);
+  else if (step == STEP_CRL)
+    complain_of_tls_file(t, CLI_TLS_CRL, text, complaint);
+  else
+    complain_of_tls_file(t, find_complained_item(t, text), text, complaint);
+  return false;
 }
 
 bool cli_tls_check(const cli_tls_options *t, const char *hosts,
@@ -252,10 +258,9 @@ static const char *find_set_tls_variable(void)
 
 void cli_tls_warn(const cli_tls_options *t, const char *hosts, bool quiet)
 {
-  const char *variable =
-      quiet || cli_tls_is_selected(t, hosts) ? NULL : find_set_tls_variable();
+  const char *variable = find_set_tls_variable();
 
-  if (variable != NULL)
+  if (variable != NULL && !quiet && !cli_tls_is_selected(t, hosts))
     cli_warn("%s is set, but TLS is not selected: the connection is not "
              "encrypted; tls:// in front of the servers or --tls selects TLS",
              variable);

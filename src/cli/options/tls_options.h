@@ -49,7 +49,7 @@ bool cli_tls_check(const cli_tls_options *t, const char *hosts,
     prints a warning if a variable describes TLS and TLS is not selected. */
 void cli_tls_warn(const cli_tls_options *t, const char *hosts, bool quiet);
 
-/** Returns `hosts` without "tls://". */
+/** Returns `hosts` without "tls://"; `hosts` itself if it begins otherwise. */
 const char *cli_tls_behind_scheme(const char *hosts);
 
 /** Appends `hosts` up to the chroot, with "tls://" in front of it if TLS is
@@ -60,7 +60,7 @@ void cli_tls_add_servers(const cli_tls_options *t, const char *hosts,
 /** Appends the given TLS options, for a suggested command line. */
 void cli_tls_add_options(const cli_tls_options *t, cli_text *out);
 
-/** As lk_hosts_each(), with the TLS default port if TLS is selected. */
+/** Calls lk_hosts_each(); the default port is that of TLS if TLS is selected. */
 int cli_tls_hosts_each(const cli_tls_options *t, const char *hosts,
                        void (*each)(const char *host, uint16_t port, void *arg),
                        void *arg);

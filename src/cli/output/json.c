@@ -8,33 +8,37 @@
 static void add_quoted(cli_text *out, lk_bytes b)
 {
   const unsigned char *s = b.at;
+  const unsigned char *end = s + b.len;
 
-  cli_text_add(out, "\"", 1);
-  for (size_t i = 0; i < b.len;) {
-    size_t len = cli_utf8_next(lk_bytes_of(s + i, b.len - i));
+  cli_text_puts(out, "\"");
+  while (s < end) {
+    size_t len = cli_utf8_char_len(lk_bytes_of(s, (size_t)(end - s)));
 
-    if (len == 0)
+    if (len == 0) {
       cli_text_puts(out, "\\ufffd");
-    else if (s[i] == '"' || s[i] == '\\')
-      cli_text_printf(out, "\\%c", s[i]);
-    else if (s[i] < 0x20 || s[i] == 0x7f)
-      cli_text_printf(out, "\\u%04x", s[i]);
+      s++;
+      continue;
+    }
+    if (*s == '"' || *s == '\\')
+      cli_text_printf(out, "\\%c", *s);
+    else if (*s < 0x20 || *s == 0x7f)
+      cli_text_printf(out, "\\u%04x", *s);
     else
-      cli_text_add(out, s + i, len);
-    i += len == 0 ? 1 : len;
+      cli_text_add(out, s, len);
+    s += len;
   }
-  cli_text_add(out, "\"", 1);
+  cli_text_puts(out, "\"");
 }
 
 static void begin_member(cli_json *j, const char *key)
 {
   if (j->comma)
-    cli_text_add(j->out, ",", 1);
+    cli_text_puts(j->out, ",");
   j->comma = true;
   if (key == NULL)
     return;
   add_quoted(j->out, lk_text(key));
-  cli_text_add(j->out, ":", 1);
+  cli_text_puts(j->out, ":");
 }
 
 void cli_json_open(cli_json *j, const char *key, char bracket)
@@ -86,9 +90,9 @@ void cli_json_hex(cli_json *j, const char *key, uint64_t n)
 void cli_json_time(cli_json *j, const char *key, int64_t ms)
 {
   begin_member(j, key);
-  cli_text_add(j->out, "\"", 1);
+  cli_text_puts(j->out, "\"");
   cli_text_time(j->out, ms);
-  cli_text_add(j->out, "\"", 1);
+  cli_text_puts(j->out, "\"");
 }
 
 void cli_json_data(cli_json *j, const char *key, lk_bytes data)
@@ -98,7 +102,7 @@ void cli_json_data(cli_json *j, const char *key, lk_bytes data)
     return;
   }
   begin_member(j, "data_base64");
-  cli_text_add(j->out, "\"", 1);
+  cli_text_puts(j->out, "\"");
   cli_text_base64(j->out, data);
-  cli_text_add(j->out, "\"", 1);
+  cli_text_puts(j->out, "\"");
 }

@@ -7,8 +7,13 @@
 #include "base/list.h"
 #include "cli/output/line_backlog.h"
 
-/* Limit of the queue in bytes, and of each wait while the backlog is closed. */
-enum { MAX_QUEUED_BYTES = 1 << 20, CLOSE_WAIT_MS = 1000 };
+enum {
+  /* While more bytes are queued, lines are dropped. */
+  MAX_QUEUED_BYTES = 1 << 20,
+  /* Limit of each wait while the backlog is closed. */
+  CLOSE_WAIT_MS = 1000,
+  NO_WAIT_MS = 0
+};
 
 static void clear_line_queue(cli_line_backlog *backlog)
 {
@@ -17,7 +22,7 @@ static void clear_line_queue(cli_line_backlog *backlog)
 }
 
 /* Writes until the queue is empty. Returns early if the descriptor takes
-   nothing for `wait_ms`. */
+   nothing for `wait_ms`. If the descriptor is broken, discards the queue. */
 static void write_queued_lines(cli_line_backlog *backlog, int wait_ms)
 {
   while (!backlog->broken && backlog->sent < backlog->queue.len) {
@@ -52,7 +57,7 @@ static void on_room_for_lines(lk_loop_io *io, int events)
   cli_line_backlog *backlog = LK_OWNER(io, cli_line_backlog, io);
 
   (void)events;
-  write_queued_lines(backlog, 0);
+  write_queued_lines(backlog, NO_WAIT_MS);
   watch_for_room(backlog);
 }
 
@@ -89,7 +94,7 @@ void cli_line_backlog_put(cli_line_backlog *backlog, lk_bytes line)
     cli_text_free(&backlog->queue);
     backlog->dropped++;
   }
-  write_queued_lines(backlog, 0);
+  write_queued_lines(backlog, NO_WAIT_MS);
   watch_for_room(backlog);
 }
 

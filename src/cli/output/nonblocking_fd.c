@@ -14,13 +14,16 @@
 
 #include "cli/output/nonblocking_fd.h"
 
+/* The indices of the descriptors of pipe2(). */
+enum { READ_END, WRITE_END };
+
 /* The descriptors of a copying thread. The thread owns them and closes them at
    its end. */
 typedef struct copy {
-  int from; /* reading end of the private pipe */
-  int to;   /* a duplicate of the shared descriptor */
-  int end;  /* writing end of a second pipe: nothing is written, but its reader
-               sees end-of-file when the thread has ended */
+  int from;  /* reading end of the private pipe */
+  int to;    /* a duplicate of the shared descriptor */
+  int alive; /* writing end of a second pipe: nothing is written, but its reader
+                sees end-of-file when the thread has ended */
 } copy;
 
 /* Writes all bytes, also if another process has made the descriptor
@@ -58,7 +61,7 @@ static void *run_copy_thread(void *arg)
   }
   close(c->from);
   close(c->to);
-  close(c->end);
+  close(c->alive);
   free(c);
   return NULL;
 }
@@ -76,22 +79,26 @@ static int start_copy_thread(copy *c)
   return error;
 }
 
-/* Starts the thread. It gets the reading end of the pipe `data` and the writing
-   end of the pipe `end`. On error both are closed. Returns 0 or an errno. */
-static int start_copying(int fd, const int *data, const int *end)
+/* Starts a thread that copies from `from` to a duplicate of `fd` and owns
+   `alive`. On error `from` and `alive` are closed. Returns 0 or an errno. */
+static int start_copying(int fd, int from, int alive)
 {
   copy *c = malloc(sizeof *c);
   int to = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-  int error = c == NULL ? ENOMEM : to < 0 ? errno : 0;
+  int error = 0;
 
+  if (to < 0)
+    error = errno;
+  else if (c == NULL)
+    error = ENOMEM;
   if (error == 0) {
-    *c = (copy){.from = data[0], .to = to, .end = end[1]};
+    *c = (copy){.from = from, .to = to, .alive = alive};
     error = start_copy_thread(c);
   }
   if (error == 0)
     return 0;
-  close(data[0]);
-  close(end[1]);
+  close(from);
+  close(alive);
   if (to >= 0)
     close(to);
   free(c);
@@ -103,26 +110,28 @@ static int start_copying(int fd, const int *data, const int *end)
 static int open_copied_pipe(cli_nonblocking_fd *s, int fd)
 {
   int data[2];
-  int end[2];
+  int alive[2];
 
   if (pipe2(data, O_CLOEXEC) != 0)
     return errno;
-  if (pipe2(end, O_CLOEXEC) != 0) {
+  if (pipe2(alive, O_CLOEXEC) != 0) {
     int error = errno;
 
-    close(data[0]);
-    close(data[1]);
+    close(data[READ_END]);
+    close(data[WRITE_END]);
     return error;
   }
-  int error = start_copying(fd, data, end);
+  int error = start_copying(fd, data[READ_END], alive[WRITE_END]);
 
   if (error != 0) {
-    close(data[1]);
-    close(end[0]);
+    close(data[WRITE_END]);
+    close(alive[READ_END]);
     return error;
   }
-  fcntl(data[1], F_SETFL, O_NONBLOCK);
-  *s = (cli_nonblocking_fd){.fd = data[1], .own = true, .copied = end[0]};
+  fcntl(data[WRITE_END], F_SETFL, O_NONBLOCK);
+  *s = (cli_nonblocking_fd){.fd = data[WRITE_END],
+                            .opened_here = true,
+                            .thread_end = alive[READ_END]};
   return 0;
 }
 
@@ -131,7 +140,7 @@ int cli_nonblocking_fd_open(cli_nonblocking_fd *s, int fd)
   struct stat st;
   char name[64];
 
-  *s = (cli_nonblocking_fd){.fd = fd, .copied = -1};
+  *s = (cli_nonblocking_fd){.fd = fd, .thread_end = -1};
   if (fstat(fd, &st) != 0) {
     s->fd = -1;
     return errno;
@@ -140,33 +149,34 @@ int cli_nonblocking_fd_open(cli_nonblocking_fd *s, int fd)
     return 0;
   snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
   s->fd = open(name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  s->own = s->fd >= 0;
-  if (!s->own && open_copied_pipe(s, fd) != 0)
+  s->opened_here = s->fd >= 0;
+  if (!s->opened_here && open_copied_pipe(s, fd) != 0)
     s->fd = fd; /* no descriptor is left; see cli_nonblocking_fd_write() */
   return 0;
 }
 
-/* A descriptor that is not a socket may block. But a pipe that poll() reports
-   as writable takes PIPE_BUF bytes, unless another process fills it first. */
+/* `fd` may be the shared descriptor, which may block. But a pipe that poll()
+   reports as writable takes PIPE_BUF bytes, unless another process fills it
+   first. */
 ssize_t cli_nonblocking_fd_write(const cli_nonblocking_fd *s, const char *at,
                                  size_t len)
 {
-  size_t part = len < PIPE_BUF ? len : PIPE_BUF;
-  ssize_t n = send(s->fd, at, part, MSG_DONTWAIT | MSG_NOSIGNAL);
+  size_t chunk = len < PIPE_BUF ? len : PIPE_BUF;
+  ssize_t n = send(s->fd, at, chunk, MSG_DONTWAIT | MSG_NOSIGNAL);
 
-  return n < 0 && errno == ENOTSOCK ? write(s->fd, at, part) : n;
+  return n < 0 && errno == ENOTSOCK ? write(s->fd, at, chunk) : n;
 }
 
-void cli_nonblocking_fd_close(cli_nonblocking_fd *s, int most_ms)
+void cli_nonblocking_fd_close(cli_nonblocking_fd *s, int max_wait_ms)
 {
-  struct pollfd end = {s->copied, POLLIN, 0};
+  struct pollfd thread_end = {s->thread_end, POLLIN, 0};
 
-  if (s->fd >= 0 && s->own)
-    close(s->fd);
+  if (s->fd >= 0 && s->opened_here)
+    close(s->fd); /* the thread sees end-of-file and ends */
   s->fd = -1;
-  if (s->copied < 0)
+  if (s->thread_end < 0)
     return;
-  poll(&end, 1, most_ms);
-  close(s->copied);
-  s->copied = -1;
+  poll(&thread_end, 1, max_wait_ms);
+  close(s->thread_end);
+  s->thread_end = -1;
 }

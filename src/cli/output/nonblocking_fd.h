@@ -16,19 +16,20 @@
  * block.
  */
 typedef struct cli_nonblocking_fd {
-  int fd;     /**< to write to, and to poll for POLLOUT; -1: not open */
-  bool own;   /**< `fd` was opened here and is closed here */
-  int copied; /**< readable when the thread has ended; -1: no thread */
+  int fd;           /**< to write to, and to poll for POLLOUT; -1: not open */
+  bool opened_here; /**< `fd` is closed with this */
+  int thread_end;   /**< descriptor, readable when the thread has ended; -1: no
+                         thread */
 } cli_nonblocking_fd;
 
 /** Prepares writes to `fd`, which stays open. Returns 0 or an errno. */
 int cli_nonblocking_fd_open(cli_nonblocking_fd *s, int fd);
-/** As write(), after poll() has reported `fd` writable: returns the number of
-    bytes, or -1 with errno. */
+/** Writes after poll() has reported `fd` writable. Returns the number of bytes
+    written, or -1 with errno. */
 ssize_t cli_nonblocking_fd_write(const cli_nonblocking_fd *s, const char *at,
                                  size_t len);
-/** Closes the descriptors. Waits at most `most_ms` for the thread to write its
-    bytes; then the thread is left running. */
-void cli_nonblocking_fd_close(cli_nonblocking_fd *s, int most_ms);
+/** Closes the descriptors. Waits at most `max_wait_ms` for the thread to write
+    its bytes; then the thread is left running. */
+void cli_nonblocking_fd_close(cli_nonblocking_fd *s, int max_wait_ms);
 
 #endif

@@ -11,13 +11,18 @@
 #include "cli/output/print.h"
 #include "cli/system_clocks.h"
 
-/* --json was given: it selects the form of all messages of this process. */
-static bool as_json;
+/* The form of all messages of this process: JSON or text. */
+static bool messages_in_json;
 
-void cli_print_as_json(bool yes)
+void cli_messages_in_json(bool json)
 {
-  as_json = yes;
+  messages_in_json = json;
 }
+
+/* The values of "event" in JSON. */
+static const char notice_event[] = "notice";
+static const char warning_event[] = "warning";
+static const char failed_event[] = "failed";
 
 /* Writes a line by one write(), so that lines of several processes do not mix.
    An error cannot be reported: the report would have to go to the same
@@ -48,7 +53,7 @@ static void close_json_message(cli_json *j)
 void cli_failed_json(cli_text *out, const char *lock, int code,
                      const char *reason)
 {
-  cli_json j = open_json_message(out, "failed");
+  cli_json j = open_json_message(out, failed_event);
 
   if (lock != NULL)
     cli_json_text(&j, "lock", lk_text(lock));
@@ -57,12 +62,14 @@ void cli_failed_json(cli_text *out, const char *lock, int code,
   close_json_message(&j);
 }
 
+/* `code`: the exit code if `event` is failed_event. */
 static void print_message_json(const char *event, const char *reason, int code)
 {
+  const char *no_lock = NULL;
   cli_text line = {0};
 
-  if (strcmp(event, "failed") == 0) {
-    cli_failed_json(&line, NULL, code, reason);
+  if (event == failed_event) {
+    cli_failed_json(&line, no_lock, code, reason);
   } else {
     cli_json j = open_json_message(&line, event);
 
@@ -74,30 +81,29 @@ static void print_message_json(const char *event, const char *reason, int code)
   cli_text_free(&line);
 }
 
+/* Notices and warnings do not end latchkey. */
+enum { NO_CODE = 0 };
+
 static void print_message(const char *event, int code, const char *format,
                           va_list args) __attribute__((format(printf, 3, 0)));
 
+/* A message that is longer than `text` is cut. */
 static void print_message(const char *event, int code, const char *format,
                           va_list args)
 {
-  char line[4096] = "latchkey: ";
-  size_t start = strlen(line);
+  char text[4085];
+  char line[sizeof text + sizeof "latchkey: warning: \n"];
 
-  if (!as_json && strcmp(event, "warning") == 0)
-    strcpy(line + start, "warning: ");
-  size_t len = strlen(line);
-  int more = vsnprintf(line + len, sizeof line - len - 1, format, args);
-
-  if (more > 0)
-    len += (size_t)more;
-  if (len > sizeof line - 2)
-    len = sizeof line - 2;
-  if (as_json) {
-    print_message_json(event, line + start, code);
+  if (vsnprintf(text, sizeof text, format, args) < 0)
+    text[0] = '\0';
+  if (messages_in_json) {
+    print_message_json(event, text, code);
     return;
   }
-  line[len++] = '\n';
-  write_message_line(line, len);
+  int len = snprintf(line, sizeof line, "latchkey: %s%s\n",
+                     event == warning_event ? "warning: " : "", text);
+
+  write_message_line(line, (size_t)len);
 }
 
 void cli_notice(const char *format, ...)
@@ -105,7 +111,7 @@ void cli_notice(const char *format, ...)
   va_list args;
 
   va_start(args, format);
-  print_message("notice", 0, format, args);
+  print_message(notice_event, NO_CODE, format, args);
   va_end(args);
 }
 
@@ -114,7 +120,7 @@ void cli_warn(const char *format, ...)
   va_list args;
 
   va_start(args, format);
-  print_message("warning", 0, format, args);
+  print_message(warning_event, NO_CODE, format, args);
   va_end(args);
 }
 
@@ -123,7 +129,7 @@ int cli_fail(int code, const char *format, ...)
   va_list args;
 
   va_start(args, format);
-  print_message("failed", code, format, args);
+  print_message(failed_event, code, format, args);
   va_end(args);
   return code;
 }
@@ -132,22 +138,27 @@ int cli_fail_text(int code, const char *verb, cli_text *line)
 {
   const char *text = cli_text_end(line);
 
-  cli_fail(code, "%s%s%s", verb == NULL ? "" : verb, verb == NULL ? "" : ": ",
-           text == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : text);
+  if (text == NULL)
+    text = lk_error_text(LK_ERR_NO_MEMORY);
+  if (verb == NULL)
+    cli_fail(code, "%s", text);
+  else
+    cli_fail(code, "%s: %s", verb, text);
   cli_text_free(line);
   return code;
 }
 
 bool cli_write_all(int fd, const cli_text *out)
 {
-  size_t done = 0;
+  size_t written = 0;
 
-  while (done < out->len) {
-    ssize_t n = write(fd, out->at + done, out->len - done);
+  while (written < out->len) {
+    ssize_t n = write(fd, out->at + written, out->len - written);
 
     if (n < 0 && errno != EINTR)
       return false;
-    done += n < 0 ? 0 : (size_t)n;
+    if (n > 0)
+      written += (size_t)n;
   }
   return true;
 }
@@ -165,20 +176,19 @@ int cli_print(const cli_text *out)
 int cli_fail_request(const char *verb, const char *path, int err)
 {
   const char *reason_of_verb = cli_error_verb_reason(verb, err);
+  int code = cli_error_exit_code(err);
   cli_text clean = {0}; /* the path in printable form */
 
   cli_text_add_printable(&clean, lk_text(path));
-  const char *text = cli_text_end(&clean);
+  const char *clean_path = cli_text_end(&clean);
 
-  if (text == NULL)
-    text = "";
-  int code = reason_of_verb != NULL
-                 ? cli_fail(cli_error_exit_code(err), "%s %s: %s", verb, text,
-                            reason_of_verb)
-                 : cli_fail(cli_error_exit_code(err), "%s %s: %s%s%s", verb,
-                            text, cli_error_reason(err), cli_error_advice(err),
-                            cli_error_doctor_advice(err));
-
+  if (clean_path == NULL)
+    clean_path = "";
+  if (reason_of_verb != NULL)
+    cli_fail(code, "%s %s: %s", verb, clean_path, reason_of_verb);
+  else
+    cli_fail(code, "%s %s: %s%s%s", verb, clean_path, cli_error_reason(err),
+             cli_error_advice(err), cli_error_doctor_advice(err));
   cli_text_free(&clean);
   return code;
 }

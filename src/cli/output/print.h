@@ -5,19 +5,19 @@
 #include "cli/exit_code.h"
 #include "cli/output/text.h"
 
-/** Selects JSON for messages on standard error, an object a line: "event"
-    ("failed", "warning", "notice"), "time", "reason", and "code" for a
-    failure. */
-void cli_print_as_json(bool yes);
+/** Selects the form of messages on standard error: text, or JSON with an object
+    a line: "event" ("failed", "warning", "notice"), "time", "reason", and
+    "code" for a failure. */
+void cli_messages_in_json(bool json);
 
 /** Prints a line "latchkey: …" on standard error. */
 void cli_notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/** The same with "warning: " in front. */
+/** Prints a line "latchkey: warning: …" on standard error. */
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/** The same for an error that ends latchkey with exit code `code`. Returns
-    `code`. */
+/** Prints a line "latchkey: …" on standard error for an error that ends latchkey
+    with exit code `code`. Returns `code`. */
 int cli_fail(int code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -83,21 +83,29 @@ static bool is_second_byte(unsigned char first, unsigned char c)
   }
 }
 
-size_t cli_utf8_next(lk_bytes b)
+/* Returns the length of a character that begins with the byte `first`; 0: no
+   character does. 0xc0 and 0xc1 would begin overlong forms. */
+static size_t utf8_len_by_first_byte(unsigned char first)
+{
+  if (first < 0x80)
+    return 1;
+  if (first < 0xc2)
+    return 0;
+  if (first < 0xe0)
+    return 2;
+  if (first < 0xf0)
+    return 3;
+  return first < 0xf5 ? 4 : 0;
+}
+
+size_t cli_utf8_char_len(lk_bytes b)
 {
   const unsigned char *s = b.at;
+  size_t len = b.len == 0 ? 0 : utf8_len_by_first_byte(s[0]);
 
-  if (b.len == 0)
-    return 0;
-  if (s[0] < 0x80)
-    return 1;
-  size_t len = s[0] < 0xc2   ? 0
-               : s[0] < 0xe0 ? 2
-               : s[0] < 0xf0 ? 3
-               : s[0] < 0xf5 ? 4
-                             : 0;
-
-  if (len == 0 || len > b.len || !is_second_byte(s[0], s[1]))
+  if (len <= 1)
+    return len;
+  if (len > b.len || !is_second_byte(s[0], s[1]))
     return 0;
   for (size_t i = 2; i < len; i++)
     if (!is_continuation(s[i]))
@@ -105,19 +113,30 @@ size_t cli_utf8_next(lk_bytes b)
   return len;
 }
 
-static lk_bytes bytes_behind(lk_bytes b, size_t len)
+/* Returns `b` without its first `len` bytes. */
+static lk_bytes skip_bytes(lk_bytes b, size_t len)
 {
   return lk_bytes_of((const char *)b.at + len, b.len - len);
+}
+
+/* Whether the character of `len` bytes at `s` is a control character: a C0
+   control, DEL, or a C1 control. Some terminals execute the C1 controls U+0080
+   to U+009F, which are two bytes in UTF-8. */
+static bool is_control(const unsigned char *s, size_t len)
+{
+  if (len == 1)
+    return s[0] < 0x20 || s[0] == 0x7f;
+  return len == 2 && s[0] == 0xc2 && s[1] < 0xa0;
 }
 
 bool cli_utf8_ok(lk_bytes b)
 {
   while (b.len > 0) {
-    size_t len = cli_utf8_next(b);
+    size_t len = cli_utf8_char_len(b);
 
     if (len == 0)
       return false;
-    b = bytes_behind(b, len);
+    b = skip_bytes(b, len);
   }
   return true;
 }
@@ -126,19 +145,15 @@ void cli_text_add_printable(cli_text *t, lk_bytes b)
 {
   while (b.len > 0) {
     const unsigned char *s = b.at;
-    size_t len = cli_utf8_next(b);
-    /* Some terminals execute the C1 controls U+0080 to U+009F, which are two
-       bytes in UTF-8. */
-    bool control = len == 1 ? s[0] < 0x20 || s[0] == 0x7f
-                            : len == 2 && s[0] == 0xc2 && s[1] < 0xa0;
+    size_t len = cli_utf8_char_len(b);
 
-    if (len == 0 || control) {
+    if (len == 0 || is_control(s, len)) {
       cli_text_printf(t, "\\x%02x", s[0]);
       len = 1;
     } else {
       cli_text_add(t, s, len);
     }
-    b = bytes_behind(b, len);
+    b = skip_bytes(b, len);
   }
 }
 
@@ -163,8 +178,9 @@ void cli_text_base64(cli_text *t, lk_bytes b)
 
 void cli_text_time(cli_text *t, int64_t ms)
 {
-  int64_t rest = ((ms % 1000) + 1000) % 1000;
-  time_t seconds = (time_t)((ms - rest) / 1000);
+  /* The remainder is positive also for a time before 1970. */
+  int64_t remainder_ms = ((ms % 1000) + 1000) % 1000;
+  time_t seconds = (time_t)((ms - remainder_ms) / 1000);
   struct tm tm;
   char date[64];
 
@@ -172,7 +188,7 @@ void cli_text_time(cli_text *t, int64_t ms)
       strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm) == 0)
     cli_text_puts(t, "unknown");
   else
-    cli_text_printf(t, "%s.%03dZ", date, (int)rest);
+    cli_text_printf(t, "%s.%03dZ", date, (int)remainder_ms);
 }
 
 const char *cli_text_end(cli_text *t)

@@ -35,7 +35,7 @@ void cli_text_free(cli_text *t);
 
 /** Returns the length of the UTF-8 character at the start of `b`. Returns 0 if
     `b` is empty or begins with no valid character. */
-size_t cli_utf8_next(lk_bytes b);
+size_t cli_utf8_char_len(lk_bytes b);
 /** Whether all of `b` is valid UTF-8. */
 bool cli_utf8_ok(lk_bytes b);
 

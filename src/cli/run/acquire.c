@@ -131,7 +131,7 @@ static void on_lock_acquired(lk_lock *l, int err, void *arg)
   (void)l;
   if (r->phase != CLI_PHASE_QUEUEING)
     return;
-  lk__loop_set_timer(r->session.loop, &r->timer, -1);
+  lk__loop_stop_timer(r->session.loop, &r->timer);
   if (err == 0) {
     cli_hold_begin(r);
     return;

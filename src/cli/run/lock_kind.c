@@ -15,12 +15,12 @@ const char *cli_lock_kind_check(const cli_options *o)
     return "--take needs -p";
   if (o->permits > 0 && o->take > o->permits)
     return "--take asks for more permits than -p has";
-  if (o->permits > 0 && (o->side != CLI_SIDE_MUTEX || o->more_count > 0))
+  if (o->permits > 0 && (o->side != CLI_SIDE_MUTEX || o->extra_count > 0))
     return "-p excludes -s, -x and -l";
   if (o->permits > 0 && o->layout != LK_LAYOUT_CURATOR &&
       o->layout != LK_LAYOUT_KAZOO)
     return "-p needs --layout curator or kazoo";
-  if (o->prefix != NULL && o->side != CLI_SIDE_MUTEX && o->more_count == 0)
+  if (o->prefix != NULL && o->side != CLI_SIDE_MUTEX && o->extra_count == 0)
     return "-s and -x exclude a prefix of --layout: their names are r- and w-";
   return NULL;
 }
@@ -54,20 +54,20 @@ static lk_multilock_member parse_member(const char *word)
 
 const char *cli_lock_kind_path(const cli_options *o, size_t i)
 {
-  return parse_member(o->more[i]).path;
+  return parse_member(o->extra_locks[i]).path;
 }
 
 static int create_multilock(cli_lock_kind *kind, const cli_options *o,
                             lk_client *client, const char *path,
                             const lk_lock_config *config)
 {
-  lk_multilock_member members[CLI_MOST_LOCKS + 1];
+  lk_multilock_member members[CLI_MAX_EXTRA_LOCKS + 1];
 
   members[0] = (lk_multilock_member){path, multilock_side_of(o->side)};
-  for (size_t i = 0; i < o->more_count; i++)
-    members[i + 1] = parse_member(o->more[i]);
+  for (size_t i = 0; i < o->extra_count; i++)
+    members[i + 1] = parse_member(o->extra_locks[i]);
   kind->several = true;
-  return lk_multilock_new(&kind->lock, client, members, o->more_count + 1,
+  return lk_multilock_new(&kind->lock, client, members, o->extra_count + 1,
                           config, NULL);
 }
 
@@ -99,7 +99,7 @@ int cli_lock_kind_open(cli_lock_kind *kind, const cli_options *o,
 {
   if (o->permits > 0)
     return create_semaphore(kind, o, client, path, config);
-  if (o->more_count > 0)
+  if (o->extra_count > 0)
     return create_multilock(kind, o, client, path, config);
   if (o->side != CLI_SIDE_MUTEX)
     return create_rwlock(kind, o, client, path, config);
@@ -143,7 +143,7 @@ void cli_lock_kind_tokens(const cli_lock_kind *kind, const cli_options *o,
                           const char *path, cli_text *out)
 {
   cli_text_printf(out, "%" PRIu64 " %s", cli_lock_kind_token(kind, path), path);
-  for (size_t i = 0; i < o->more_count; i++) {
+  for (size_t i = 0; i < o->extra_count; i++) {
     const char *other = cli_lock_kind_path(o, i);
 
     if (!is_named_before(o, path, i))

@@ -11,7 +11,7 @@ static void end_min_hold(cli_runner *r)
 {
   if (r->phase != CLI_PHASE_KEEPING)
     return;
-  lk__loop_set_timer(r->session.loop, &r->timer, -1);
+  lk__loop_stop_timer(r->session.loop, &r->timer);
   cli_run_release(r);
 }
 

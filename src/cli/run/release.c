@@ -30,7 +30,7 @@ static void on_close_timeout(lk_loop_timer *t)
 static void close_session(cli_runner *r)
 {
   r->phase = CLI_PHASE_CLOSING;
-  lk__loop_set_timer(r->session.loop, &r->timer, -1);
+  lk__loop_stop_timer(r->session.loop, &r->timer);
   if (lk_client_close(r->session.client, on_run_closed, r) != 0)
     finish_run(r);
 }

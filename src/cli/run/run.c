@@ -163,7 +163,7 @@ static void stop_run_watchers(cli_runner *r)
 
   lk__loop_stop_io(loop, &r->supervisor_io);
   lk__loop_stop_io(loop, &r->signals_io);
-  lk__loop_set_timer(loop, &r->timer, -1);
+  lk__loop_stop_timer(loop, &r->timer);
 }
 
 /* ---- start and end ------------------------------------------------------- */
@@ -284,7 +284,7 @@ static const char *find_reserved_lock(const cli_options *o, const char *path)
 {
   if (cli_path_is_reserved(o->hosts, path))
     return path;
-  for (size_t i = 0; i < o->more_count; i++)
+  for (size_t i = 0; i < o->extra_count; i++)
     if (cli_path_is_reserved(o->hosts, cli_lock_kind_path(o, i)))
       return cli_lock_kind_path(o, i);
   return NULL;

@@ -11,7 +11,7 @@
 #include "cli/session/auth_file.h"
 
 /* Size limit of an auth file. */
-enum { MOST_BYTES = 1 << 20 };
+enum { MAX_FILE_BYTES = 1 << 20 };
 
 /* Overwrites memory with zeroes. A compiler may remove a memset() before
    free(). */
@@ -37,17 +37,17 @@ void cli_auth_file_free(cli_auth_file *file)
    in freed memory. */
 static bool read_to_end(cli_auth_file *file, int fd)
 {
-  ssize_t n = 1;
-
-  file->at = malloc(MOST_BYTES);
+  file->at = malloc(MAX_FILE_BYTES);
   if (file->at == NULL)
     return false;
-  while (file->len < MOST_BYTES && n > 0) {
-    n = read(fd, file->at + file->len, MOST_BYTES - file->len);
-    if (n > 0)
-      file->len += (size_t)n;
+  while (file->len < MAX_FILE_BYTES) {
+    ssize_t n = read(fd, file->at + file->len, MAX_FILE_BYTES - file->len);
+
+    if (n <= 0)
+      return n == 0; /* end of file */
+    file->len += (size_t)n;
   }
-  return n >= 0;
+  return true;
 }
 
 static bool read_auth_file(cli_auth_file *file)
@@ -69,7 +69,8 @@ static bool read_auth_file(cli_auth_file *file)
 
 static bool is_sasl_scheme(lk_bytes scheme)
 {
-  return scheme.len == 4 && memcmp(scheme.at, "sasl", 4) == 0;
+  return scheme.len == strlen("sasl") &&
+         memcmp(scheme.at, "sasl", scheme.len) == 0;
 }
 
 static int give_sasl_password(char *out, size_t size, void *arg)
@@ -88,20 +89,20 @@ static const char *store_sasl_line(cli_auth_file *file, lk_bytes credentials)
 {
   const char *user = credentials.at;
   const char *colon = memchr(user, ':', credentials.len);
-  size_t len = colon == NULL ? 0 : (size_t)(colon - user);
+  size_t user_len = colon == NULL ? 0 : (size_t)(colon - user);
+  size_t password_len = colon == NULL ? 0 : credentials.len - user_len - 1;
 
   if (file->sasl)
     return "has more than one sasl line";
-  if (len == 0 || len + 1 == credentials.len)
+  if (user_len == 0 || password_len == 0)
     return "has a sasl line that is not sasl:USER:PASSWORD";
-  if (len >= sizeof file->user ||
-      credentials.len - len - 1 > LK_SASL_PASSWORD_MAX)
+  if (user_len >= sizeof file->user || password_len > LK_SASL_PASSWORD_MAX)
     return "has a sasl line that is too long";
   if (lk_sasl_digest_md5() == NULL)
     return "has a sasl line, but this latchkey was built without libgsasl";
-  memcpy(file->user, user, len);
-  file->user[len] = '\0';
-  file->password = lk_bytes_of(colon + 1, credentials.len - len - 1);
+  memcpy(file->user, user, user_len);
+  file->user[user_len] = '\0';
+  file->password = lk_bytes_of(colon + 1, password_len);
   file->config = (lk_sasl_config){.size = sizeof file->config,
                                   .user = file->user,
                                   .password = give_sasl_password,
@@ -110,7 +111,8 @@ static const char *store_sasl_line(cli_auth_file *file, lk_bytes credentials)
   return NULL;
 }
 
-/* Stores the line for SASL, if there is one. Returns a complaint, or NULL. */
+/* Finds the line for SASL, if there is one, and stores its credentials. Returns
+   a complaint, or NULL. */
 static const char *find_sasl_line(cli_auth_file *file)
 {
   lk_bytes text = lk_bytes_of(file->at, file->len), scheme, credentials;
@@ -151,18 +153,19 @@ static bool add_identity(const cli_auth_file *file, lk_client *c,
                          lk_bytes scheme, lk_bytes credentials,
                          cli_text *complaint)
 {
-  char word[64];
+  char scheme_text[64];
 
-  if (scheme.len == 0 || scheme.len >= sizeof word) {
+  if (scheme.len == 0 || scheme.len >= sizeof scheme_text) {
     cli_text_printf(complaint,
                     "--auth-file: a line of %s is not scheme:credentials, "
                     "such as digest:user:password",
                     file->name);
     return false;
   }
-  memcpy(word, scheme.at, scheme.len);
-  word[scheme.len] = '\0';
-  int err = lk_add_auth(c, word, credentials, NULL, NULL);
+  memcpy(scheme_text, scheme.at, scheme.len);
+  scheme_text[scheme.len] = '\0';
+  /* No callback: a refusal ends the session with LK_STATE_AUTH_FAILED. */
+  int err = lk_add_auth(c, scheme_text, credentials, NULL, NULL);
 
   if (err == 0)
     return true;

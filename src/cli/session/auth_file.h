@@ -6,7 +6,8 @@
 
 #include "cli/output/text.h"
 
-enum { CLI_USER_ROOM = 256 };
+/** Room for the user of SASL, with a NUL. */
+enum { CLI_SASL_USER_ROOM = 256 };
 
 /** The contents of --auth-file. The caller zeroes it first. It must stay at its
     address while a client uses it, since the client asks it for the password.
@@ -15,16 +16,16 @@ typedef struct cli_auth_file {
   const char *name; /**< path of the file; NULL: no --auth-file */
   char *at;         /**< contents of the file; NULL: not read, or wiped */
   size_t len;
-  bool readable_by_others;
+  bool readable_by_others; /**< by the group or by other users */
   bool sasl; /**< the file has a line for SASL; the members below are set */
-  char user[CLI_USER_ROOM];
+  char user[CLI_SASL_USER_ROOM];
   lk_bytes password; /**< points into `at` */
   lk_sasl_config config;
 } cli_auth_file;
 
-/** Reads the file `name`. It may be a FIFO or a terminal, so the call can
-    block. On false, `complaint` gets one line: the file cannot be read or has a
-    wrong line. */
+/** Reads the file `name`, unless it is NULL or a file was read before. It may
+    be a FIFO or a terminal, so the call can block. On false, `complaint` gets
+    one line: the file cannot be read or has a wrong line. */
 bool cli_auth_file_read(cli_auth_file *file, const char *name,
                         cli_text *complaint);
 

@@ -43,25 +43,26 @@ static void on_chroot_stat(lk_client *c, int err, const lk_stat *stat,
   cli_command_complete(arg, err);
 }
 
-/* Checks that the chroot exists. Returns false if it does not, after it has
-   printed a complaint. `create` may create the chroot, so it is not checked.
-   `watch` may wait for the chroot, so only a warning is printed. Another error
-   is reported when the request of the verb gets it, too. */
+/* Checks that the chroot, if there is one, exists. Returns false after it has
+   printed a complaint. */
 static bool check_chroot(cli_command *command)
 {
-  lk_call call = cli_command_call_options(command, true);
+  lk_call call = cli_command_repeatable_call(command);
   cli_text line = {0};
+  bool has_chroot = *lk_client_chroot(command->session.client) != '\0';
+  bool may_create_chroot = strcmp(command->verb, "create") == 0;
+  bool may_wait_for_chroot = strcmp(command->verb, "watch") == 0;
 
-  if (*lk_client_chroot(command->session.client) == '\0' ||
-      strcmp(command->verb, "create") == 0)
+  if (!has_chroot || may_create_chroot)
     return true;
   int err =
       lk_exists(command->session.client, "/", &call, on_chroot_stat, command);
 
+  /* The request of the verb gets any other error, too, and reports it. */
   if (cli_command_wait(command, err) != LK_ERR_NO_NODE)
     return true;
   cli_session_say_no_chroot(&command->session, &line);
-  if (strcmp(command->verb, "watch") != 0) {
+  if (!may_wait_for_chroot) {
     cli_fail_text(CLI_EXIT_FAILED, command->verb, &line);
     return false;
   }
@@ -72,9 +73,8 @@ static bool check_chroot(cli_command *command)
   return true;
 }
 
-/* Waits for the first session. With --read-only, a session of a read-only
-   server counts after a second in which no other server was found. Returns
-   false after it has printed why there is no session. */
+/* Waits for the first session. Returns false after it has printed why there is
+   no session. */
 static bool wait_for_session(cli_session *s)
 {
   cli_session_run(s, &s->decided);
@@ -112,15 +112,25 @@ bool cli_command_open(cli_command *command, const cli_options *o,
   return true;
 }
 
-lk_call cli_command_call_options(const cli_command *command, bool repeat)
+/* The deadline is the end of -w, or a session timeout from now if that is
+   earlier. */
+lk_call cli_command_unrepeatable_call(const cli_command *command)
 {
-  lk_call call = {.size = sizeof call, .repeat = repeat};
-  int64_t deadline = cli_session_deadline(&command->session);
+  lk_call call = {.size = sizeof call};
+  int64_t end_of_wait_ms = cli_session_deadline(&command->session);
 
   call.deadline_ms = lk_client_clock(command->session.client) +
                      command->options->session_timeout_ms;
-  if (deadline != LK_NO_LIMIT && deadline < call.deadline_ms)
-    call.deadline_ms = deadline;
+  if (end_of_wait_ms != LK_NO_LIMIT && end_of_wait_ms < call.deadline_ms)
+    call.deadline_ms = end_of_wait_ms;
+  return call;
+}
+
+lk_call cli_command_repeatable_call(const cli_command *command)
+{
+  lk_call call = cli_command_unrepeatable_call(command);
+
+  call.repeat = true;
   return call;
 }
 

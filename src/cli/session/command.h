@@ -26,9 +26,12 @@ bool cli_command_begin(cli_command *command, const cli_options *o,
     nothing to close. */
 bool cli_command_open(cli_command *command, const cli_options *o,
                       const char *verb, const char *path);
-/** Returns the call options of a request, with its deadline. `repeat`: it may
-    be sent again after a connection loss. */
-lk_call cli_command_call_options(const cli_command *command, bool repeat);
+/** Returns the call options, with the deadline, of a request that may be sent
+    again after a connection loss. */
+lk_call cli_command_repeatable_call(const cli_command *command);
+/** Returns the call options, with the deadline, of a request that is sent only
+    once. */
+lk_call cli_command_unrepeatable_call(const cli_command *command);
 /** Stores the result of the request; for callbacks. */
 void cli_command_complete(cli_command *command, int err);
 /** Waits until the request has completed. `err` is what the call that sent the

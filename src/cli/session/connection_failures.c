@@ -8,13 +8,14 @@
 #include "cli/session/connection_failures.h"
 
 /* So many servers are listed by name; the others are only counted. */
-enum { MOST_LISTED = 5 };
+enum { MAX_LISTED = 5 };
 
 /* ---- the list ------------------------------------------------------------ */
 
 static void add_failure_entry(const char *host, uint16_t port, void *arg)
 {
   cli_connection_failures *failures = arg;
+  bool ipv6 = strchr(host, ':') != NULL;
   cli_text name = {0};
   void *items =
       realloc(failures->items, (failures->count + 1) * sizeof *failures->items);
@@ -22,10 +23,7 @@ static void add_failure_entry(const char *host, uint16_t port, void *arg)
   if (items == NULL)
     return;
   failures->items = items;
-  if (strchr(host, ':') != NULL)
-    cli_text_printf(&name, "[%s]:%u", host, (unsigned)port);
-  else
-    cli_text_printf(&name, "%s:%u", host, (unsigned)port);
+  cli_text_printf(&name, ipv6 ? "[%s]:%u" : "%s:%u", host, (unsigned)port);
   if (cli_text_end(&name) == NULL)
     cli_text_free(&name);
   else
@@ -43,7 +41,9 @@ void cli_connection_failures_init(cli_connection_failures *failures,
 void cli_connection_failures_record(cli_connection_failures *failures, int err,
                                     lk_tls_cause cause, const char *line)
 {
-  for (size_t i = 0; i < failures->count && err != 0; i++) {
+  if (err == 0) /* the line does not report a failure */
+    return;
+  for (size_t i = 0; i < failures->count; i++) {
     cli_connection_failure *one = &failures->items[i];
     size_t len = strlen(one->server);
 
@@ -51,7 +51,7 @@ void cli_connection_failures_record(cli_connection_failures *failures, int err,
         strncmp(line + len, ": ", 2) != 0)
       continue;
     free(one->why);
-    one->why = strdup(line + len + 2);
+    one->why = strdup(line + len + strlen(": "));
     one->err = err;
     one->cause = cause;
   }
@@ -77,19 +77,19 @@ void cli_connection_failures_free(cli_connection_failures *failures)
 
 /* ---- output -------------------------------------------------------------- */
 
-/* For a text like "resolve HOST: reason", where `mark` is "resolve ", returns
-   the reason, and `word` gets HOST. Returns NULL if `why` does not begin with
-   `mark`. */
-static const char *text_behind_step(const char *why, const char *mark,
-                                    lk_bytes *word)
+/* For a text like "resolve HOST: reason", where `step` is "resolve ", returns
+   the reason, and `object` gets HOST. Returns NULL if `why` does not begin with
+   `step`. */
+static const char *reason_of_step(const char *why, const char *step,
+                                  lk_bytes *object)
 {
-  size_t len = strlen(mark);
-  const char *colon = strncmp(why, mark, len) == 0 ? strstr(why, ": ") : NULL;
+  size_t len = strlen(step);
+  const char *colon = strncmp(why, step, len) == 0 ? strstr(why, ": ") : NULL;
 
   if (colon == NULL)
     return NULL;
-  *word = lk_bytes_of(why + len, (size_t)(colon - why) - len);
-  return colon + 2;
+  *object = lk_bytes_of(why + len, (size_t)(colon - why) - len);
+  return colon + strlen(": ");
 }
 
 static bool is_same_text(lk_bytes b, const char *text)
@@ -101,24 +101,27 @@ static bool is_same_text(lk_bytes b, const char *text)
    is not the text of the server. */
 static void say_failed_attempt(const cli_connection_failure *one, cli_text *out)
 {
-  lk_bytes word;
-  const char *why = text_behind_step(one->why, "resolve ", &word);
+  lk_bytes host, address;
+  const char *resolve_reason = reason_of_step(one->why, "resolve ", &host);
+  const char *connect_reason =
+      reason_of_step(one->why, "connect to ", &address);
 
   cli_text_add_printable(out, lk_text(one->server));
-  if (why != NULL) {
+  if (resolve_reason != NULL) {
     cli_text_puts(out, ": the name cannot be resolved: ");
-    cli_text_add_printable(out, lk_text(why));
+    cli_text_add_printable(out, lk_text(resolve_reason));
     return;
   }
-  why = text_behind_step(one->why, "connect to ", &word);
-  if (why != NULL && !is_same_text(word, one->server)) {
+  if (connect_reason != NULL && !is_same_text(address, one->server)) {
     cli_text_puts(out, " at ");
-    cli_text_add_printable(out, word);
+    cli_text_add_printable(out, address);
   }
   cli_text_puts(out, ": ");
-  cli_text_add_printable(out, lk_text(why != NULL ? why : one->why));
+  cli_text_add_printable(
+      out, lk_text(connect_reason != NULL ? connect_reason : one->why));
 }
 
+/* `current` and `seconds` are as in cli_connection_failures_list(). */
 static void say_attempt(const cli_connection_failure *one, const char *current,
                         double seconds, cli_text *out)
 {
@@ -137,12 +140,12 @@ void cli_connection_failures_list(const cli_connection_failures *failures,
                                   const char *current, double seconds,
                                   cli_text *out)
 {
-  for (size_t i = 0; i < failures->count && i < MOST_LISTED; i++) {
+  for (size_t i = 0; i < failures->count && i < MAX_LISTED; i++) {
     cli_text_puts(out, i == 0 ? "" : ", ");
     say_attempt(&failures->items[i], current, seconds, out);
   }
-  if (failures->count > MOST_LISTED)
-    cli_text_printf(out, ", and %zu more", failures->count - MOST_LISTED);
+  if (failures->count > MAX_LISTED)
+    cli_text_printf(out, ", and %zu more", failures->count - MAX_LISTED);
 }
 
 void cli_connection_failures_say(const cli_connection_failures *failures,
@@ -157,7 +160,7 @@ void cli_connection_failures_say(const cli_connection_failures *failures,
 /* ---- cause and advice -----------------------------------------------------
  */
 
-/* The number of servers for each cause. */
+/* The number of servers for each cause of a failure. */
 typedef struct cause_counts {
   size_t refused;       /* the connection was refused */
   size_t unreached;     /* the host did not reply */
@@ -167,7 +170,7 @@ typedef struct cause_counts {
   size_t not_zookeeper; /* the port is not ZooKeeper's, or speaks TLS */
   size_t silent;        /* still connecting, or connected without a reply */
   size_t auth_refused;  /* the server refused the credentials */
-  const cli_connection_failure *tls; /* the first failure of TLS, or NULL */
+  const cli_connection_failure *first_tls; /* first failure of TLS, or NULL */
 } cause_counts;
 
 static void count_cause(cause_counts *c, const cli_connection_failure *one)
@@ -185,7 +188,10 @@ static void count_cause(cause_counts *c, const cli_connection_failure *one)
   case LK_ERR_MARSHALLING:
   case LK_ERR_TOO_BIG: c->not_zookeeper++; break;
   case LK_ERR_AUTH_FAILED: c->auth_refused++; break;
-  case LK_ERR_TLS: c->tls = c->tls == NULL ? one : c->tls; break;
+  case LK_ERR_TLS:
+    if (c->first_tls == NULL)
+      c->first_tls = one;
+    break;
   default: c->silent++; break;
   }
 }
@@ -226,8 +232,8 @@ cli_connection_failures_advice(const cli_connection_failures *failures)
     count_cause(&c, &failures->items[i]);
   if (c.auth_refused > 0)
     return "check the lines of --auth-file";
-  if (c.tls != NULL)
-    return cli_connection_failures_tls_advice(c.tls->cause);
+  if (c.first_tls != NULL)
+    return cli_connection_failures_tls_advice(c.first_tls->cause);
   if (c.hung_up > 0 && c.hung_up < failures->count)
     return "probably there is no quorum: start a majority of the servers";
   if (c.hung_up > 0)

@@ -34,12 +34,14 @@ bool cli_connection_failures_any(const cli_connection_failures *failures);
 void cli_connection_failures_free(cli_connection_failures *failures);
 
 /** Appends how the attempts ended, as part of a line. `current` is the server
-    of the current attempt; `seconds` have passed. */
+    of the current attempt; `seconds` have passed since the client began to
+    connect. */
 void cli_connection_failures_list(const cli_connection_failures *failures,
                                   const char *current, double seconds,
                                   cli_text *out);
 
-/** The same, after "cannot connect to". */
+/** Appends "cannot connect to" and the text of cli_connection_failures_list().
+ */
 void cli_connection_failures_say(const cli_connection_failures *failures,
                                  const char *current, double seconds,
                                  cli_text *out);

@@ -26,7 +26,7 @@ static void fill_interrupt_set(sigset_t *out)
 }
 
 /* Removes the pending signals. Returns whether there was one. */
-static bool read_interrupts(const cli_interrupt *interrupt)
+static bool take_pending_signals(const cli_interrupt *interrupt)
 {
   struct signalfd_siginfo info;
   bool any = false;
@@ -41,18 +41,20 @@ static void on_interrupt(lk_loop_io *io, int events)
   cli_interrupt *interrupt = LK_OWNER(io, cli_interrupt, io);
 
   (void)events;
-  if (read_interrupts(interrupt))
+  if (take_pending_signals(interrupt))
     *interrupt->done = true;
 }
 
 void cli_interrupt_open(cli_interrupt *interrupt, lk_loop *loop, bool *done)
 {
+  enum { NEW_SIGNALFD = -1 };
   sigset_t interrupts;
 
   *interrupt = (cli_interrupt){.done = done, .loop = loop};
   interrupt->io.on_events = on_interrupt;
   fill_interrupt_set(&interrupts);
-  interrupt->io.fd = signalfd(-1, &interrupts, SFD_CLOEXEC | SFD_NONBLOCK);
+  interrupt->io.fd =
+      signalfd(NEW_SIGNALFD, &interrupts, SFD_CLOEXEC | SFD_NONBLOCK);
   if (interrupt->io.fd < 0)
     return;
   sigprocmask(SIG_BLOCK, &interrupts, &interrupt->mask_before);
@@ -66,7 +68,7 @@ void cli_interrupt_close(cli_interrupt *interrupt)
     return;
   lk__loop_release(interrupt->loop);
   lk__loop_stop_io(interrupt->loop, &interrupt->io);
-  (void)read_interrupts(interrupt);
+  (void)take_pending_signals(interrupt);
   close(interrupt->io.fd);
   sigprocmask(SIG_SETMASK, &interrupt->mask_before, NULL);
 }

@@ -18,7 +18,7 @@
 typedef struct cli_interrupt {
   bool *done; /**< set by the first signal */
   lk_loop *loop;
-  lk_loop_io io; /**< of the signalfd */
+  lk_loop_io io; /**< of the signalfd; its descriptor is -1 if there is none */
   sigset_t mask_before;
 } cli_interrupt;
 
@@ -26,8 +26,8 @@ typedef struct cli_interrupt {
 bool cli_signal_is_ignored(int number);
 
 /** Blocks the signals, and keeps the loop running until cli_interrupt_close().
-    If no descriptor is left for the signalfd, the signals are not blocked and
-    kill latchkey. */
+    If no descriptor is left for the signalfd, does neither: the signals kill
+    latchkey. */
 void cli_interrupt_open(cli_interrupt *interrupt, lk_loop *loop, bool *done);
 /** Discards signals that are still pending, and unblocks the signals: later
     ones kill latchkey. */

@@ -8,24 +8,24 @@
 /* Limit of the outstanding requests. */
 enum { WINDOW = 256 };
 
-/* The `number` of the header. */
-typedef struct request_index {
+/* The argument of a request's callback. */
+typedef struct request_ticket {
   cli_request_batch *batch;
-  size_t at;
-} request_index;
+  size_t at; /* index of the request */
+} request_ticket;
 
 static void send_next_request(cli_request_batch *b)
 {
-  request_index *n = malloc(sizeof *n);
+  request_ticket *t = malloc(sizeof *t);
 
-  if (n == NULL) {
+  if (t == NULL) {
     b->err = LK_ERR_NO_MEMORY;
     return;
   }
-  *n = (request_index){b, b->next};
-  b->err = b->send(b, n->at, n);
+  *t = (request_ticket){.batch = b, .at = b->next};
+  b->err = b->send(b, t->at, t);
   if (b->err != 0) {
-    free(n);
+    free(t);
     return;
   }
   b->next++;
@@ -40,26 +40,28 @@ static void fill_window(cli_request_batch *b)
 
 int cli_request_batch_run(cli_request_batch *b)
 {
+  const int sent = 0; /* no error: cli_command_wait() waits */
+
   fill_window(b);
   if (b->outstanding > 0)
-    cli_command_wait(b->command, 0);
+    cli_command_wait(b->command, sent);
   return b->err;
 }
 
-cli_request_batch *cli_request_batch_of(void *arg, size_t *at)
+cli_request_batch *cli_request_batch_of(void *ticket, size_t *at)
 {
-  request_index *n = arg;
+  request_ticket *t = ticket;
 
-  *at = n->at;
-  return n->batch;
+  *at = t->at;
+  return t->batch;
 }
 
-void cli_request_batch_complete(void *arg, int err)
+void cli_request_batch_complete(void *ticket, int err)
 {
-  request_index *n = arg;
-  cli_request_batch *b = n->batch;
+  request_ticket *t = ticket;
+  cli_request_batch *b = t->batch;
 
-  free(n);
+  free(t);
   b->outstanding--;
   if (b->err == 0)
     b->err = err;

@@ -10,7 +10,7 @@
 enum {
   /* With --read-only: after a read-only server was found, a server with a
      quorum is sought for this long. */
-  SEARCH_MS = 1000,
+  QUORUM_SEARCH_MS = 1000,
   /* Failed connection attempts are reported after this time without a
      session. */
   REPORT_MS = 1000,
@@ -21,11 +21,12 @@ enum {
 
 static void stop_connect_timers(cli_session *s)
 {
-  lk__loop_set_timer(s->loop, &s->connect_timer, -1);
-  lk__loop_set_timer(s->loop, &s->report_timer, -1);
+  lk__loop_stop_timer(s->loop, &s->connect_timer);
+  lk__loop_stop_timer(s->loop, &s->report_timer);
 }
 
-static void end_connecting(cli_session *s, int err)
+/* The first session is established if `err` is 0, and has failed otherwise. */
+static void decide_first_session(cli_session *s, int err)
 {
   if (s->decided)
     return;
@@ -50,15 +51,15 @@ static void on_session_state(lk_client *c, lk_state state, int err, void *arg)
 
   (void)c;
   switch (state) {
-  case LK_STATE_CONNECTED: end_connecting(s, 0); break;
-  case LK_STATE_READ_ONLY: set_connect_timer(s, SEARCH_MS); break;
+  case LK_STATE_CONNECTED: decide_first_session(s, 0); break;
+  case LK_STATE_READ_ONLY: set_connect_timer(s, QUORUM_SEARCH_MS); break;
   case LK_STATE_SUSPENDED:
     /* The read-only server was lost: connecting has the full time again. */
     set_connect_timer(s, s->patience_ms);
     break;
-  case LK_STATE_AUTH_FAILED: end_connecting(s, LK_ERR_AUTH_FAILED); break;
+  case LK_STATE_AUTH_FAILED: decide_first_session(s, LK_ERR_AUTH_FAILED); break;
   case LK_STATE_CLOSED:
-    end_connecting(s, err == 0 ? LK_ERR_CLOSED : err);
+    decide_first_session(s, err == 0 ? LK_ERR_CLOSED : err);
     break;
   case LK_STATE_CONNECTING:
   case LK_STATE_EXPIRED: break;
@@ -68,10 +69,10 @@ static void on_session_state(lk_client *c, lk_state state, int err, void *arg)
 static void on_connect_timeout(lk_loop_timer *t)
 {
   cli_session *s = LK_OWNER(t, cli_session, connect_timer);
+  /* The search for a server with a quorum has ended without success. */
+  bool has_read_only_session = lk_client_state(s->client) == LK_STATE_READ_ONLY;
 
-  end_connecting(s, lk_client_state(s->client) == LK_STATE_READ_ONLY
-                        ? 0
-                        : LK_ERR_DEADLINE);
+  decide_first_session(s, has_read_only_session ? 0 : LK_ERR_DEADLINE);
 }
 
 static void on_session_log(void *arg, int level, int err, const char *text)
@@ -94,11 +95,12 @@ static void on_report_timer(lk_loop_timer *t)
   cli_text text = {0};
 
   s->waited_ms += REPORT_MS;
-  /* It is too late for a report, none is needed, or it is too early. */
-  if (s->waited_ms >= s->patience_ms ||
-      lk_client_state(s->client) == LK_STATE_READ_ONLY ||
-      (s->waited_ms < SILENT_MS &&
-       !cli_connection_failures_any(&s->attempts))) {
+  bool too_early =
+      s->waited_ms < SILENT_MS && !cli_connection_failures_any(&s->attempts);
+  bool too_late = s->waited_ms >= s->patience_ms;
+  bool has_read_only_session = lk_client_state(s->client) == LK_STATE_READ_ONLY;
+
+  if (too_early || too_late || has_read_only_session) {
     lk__loop_set_timer(s->loop, t, REPORT_MS);
     return;
   }
@@ -119,7 +121,7 @@ bool cli_session_read_auth_file(cli_session *s, const cli_options *o,
 {
   bool already_read = s->auth_file.name != NULL;
 
-  s->options = o;
+  s->options = o; /* `run` calls this before cli_session_open() */
   if (!cli_auth_file_read(&s->auth_file, o->auth_file, complaint))
     return false;
   if (!already_read && s->auth_file.readable_by_others && !o->quiet)
@@ -242,7 +244,8 @@ static void on_session_closed(lk_client *c, int err, void *arg)
   s->closed = true;
 }
 
-static void on_close_unconfirmed(lk_loop_timer *t)
+/* Ends the wait without a reply. */
+static void on_close_timeout(lk_loop_timer *t)
 {
   LK_OWNER(t, cli_session, close_timer)->closed = true;
 }
@@ -252,12 +255,12 @@ void cli_session_close(cli_session *s)
   if (s->client == NULL ||
       lk_client_close(s->client, on_session_closed, s) != 0)
     return;
-  s->close_timer.on_timer = on_close_unconfirmed;
+  s->close_timer.on_timer = on_close_timeout;
   /* Before the deadline the client itself ends the wait, after 1.5 s. */
   if (cli_session_is_past_deadline(s))
     lk__loop_set_timer(s->loop, &s->close_timer, CLI_SESSION_CLOSE_MS);
   cli_session_run(s, &s->closed);
-  lk__loop_set_timer(s->loop, &s->close_timer, -1);
+  lk__loop_stop_timer(s->loop, &s->close_timer);
 }
 
 void cli_session_free(cli_session *s)

@@ -4,25 +4,26 @@
 #include "cli/error_report.h"
 #include "cli/session/session_messages.h"
 
-/* The library's text is "HOST:PORT: reason". If the server has closed the
-   connection, the reason is only that the connection is lost. */
+/* The library's text is "HOST:PORT: reason". A reason that says only that the
+   connection is lost is not repeated. */
 void cli_session_say_connection_lost(const cli_session *s, cli_text *out)
 {
   const char *text;
   int err = lk_client_last_error(s->client, &text);
   const char *colon = strstr(text, ": ");
-  size_t len = colon == NULL ? strlen(text) : (size_t)(colon - text);
+  size_t server_len = colon == NULL ? strlen(text) : (size_t)(colon - text);
+  const char *reason = colon == NULL ? NULL : colon + strlen(": ");
 
   cli_text_puts(out, "connection to ");
-  cli_text_add_printable(out, lk_bytes_of(text, len));
+  cli_text_add_printable(out, lk_bytes_of(text, server_len));
   cli_text_puts(out, " lost");
-  if (colon == NULL ||
-      strcmp(colon + 2, lk_error_text(LK_ERR_CONNECTION_LOSS)) == 0)
+  if (reason == NULL ||
+      strcmp(reason, lk_error_text(LK_ERR_CONNECTION_LOSS)) == 0)
     return;
+  if (err == LK_ERR_REFUSED)
+    reason = "the server closed the connection";
   cli_text_puts(out, ": ");
-  cli_text_add_printable(
-      out, lk_text(err == LK_ERR_REFUSED ? "the server closed the connection"
-                                         : colon + 2));
+  cli_text_add_printable(out, lk_text(reason));
 }
 
 int cli_session_error(const cli_session *s, int err)
@@ -41,7 +42,7 @@ static void say_auth_failure(const cli_session *s, cli_text *out)
   const char *sasl = err == LK_ERR_AUTH_FAILED ? strstr(text, ": SASL ") : NULL;
 
   if (sasl != NULL)
-    cli_text_add_printable(out, lk_text(sasl + 2));
+    cli_text_add_printable(out, lk_text(sasl + strlen(": ")));
   else
     cli_text_puts(out, lk_error_text(cli_session_error(s, s->err)));
 }
@@ -57,9 +58,9 @@ void cli_session_say_failure(const cli_session *s, cli_text *out)
 
 const char *cli_session_advice(const cli_session *s)
 {
-  return s->err == LK_ERR_AUTH_FAILED
-             ? cli_error_advice(cli_session_error(s, s->err)) + strlen("; ")
-             : cli_connection_failures_advice(&s->attempts);
+  if (s->err != LK_ERR_AUTH_FAILED)
+    return cli_connection_failures_advice(&s->attempts);
+  return cli_error_advice(cli_session_error(s, s->err)) + strlen("; ");
 }
 
 void cli_session_say_chroot_command(const cli_session *s, cli_text *out)

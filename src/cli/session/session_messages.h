@@ -17,14 +17,14 @@ int cli_session_error(const cli_session *s, int err);
 /** Appends why there is no session, the likely cause and advice, as one line
     without a newline. */
 void cli_session_say_no_session(const cli_session *s, cli_text *out);
-/** The two parts of that line: why there is no session; the likely cause and
-    advice. */
+/** Appends only why there is no session. */
 void cli_session_say_failure(const cli_session *s, cli_text *out);
+/** Returns the likely cause and advice. */
 const char *cli_session_advice(const cli_session *s);
 
 /** Appends that the chroot does not exist, and the command that creates it. */
 void cli_session_say_no_chroot(const cli_session *s, cli_text *out);
-/** Appends only the command, as in "COMMAND creates it". */
+/** Appends only "latchkey create ... creates it". */
 void cli_session_say_chroot_command(const cli_session *s, cli_text *out);
 
 /** Appends "connection to HOST:PORT lost", and why if that is known. */

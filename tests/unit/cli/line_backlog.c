@@ -131,7 +131,7 @@ static void fill_beyond_the_thread(const int *ends)
   cli_nonblocking_fd s;
 
   ck_assert_int_eq(cli_nonblocking_fd_open(&s, ends[1]), 0);
-  ck_assert_int_ge(s.copied, 0);
+  ck_assert_int_ge(s.thread_end, 0);
   ck_assert_int_eq(cli_nonblocking_fd_write(&s, "line\n", 5), 5);
   size_t len = 5;
   struct pollfd room = {s.fd, POLLOUT, 0};
@@ -224,7 +224,7 @@ static void open_with_four_descriptors(const int *ends)
   ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
   ck_assert_int_eq(cli_nonblocking_fd_open(&s, ends[1]), 0);
   ck_assert_int_eq(s.fd, ends[1]);
-  ck_assert_int_lt(s.copied, 0);
+  ck_assert_int_lt(s.thread_end, 0);
   ck_assert_int_eq(cli_nonblocking_fd_write(&s, "line\n", 5), 5);
   cli_nonblocking_fd_close(&s, 0);
   ck_assert_int_eq(count_open(), before);
