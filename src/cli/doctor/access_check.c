@@ -19,7 +19,7 @@ enum { CREATE, DELETE, CHECK, OPERATIONS };
 typedef struct access_check {
   cli_command *command;
   char *path;                /* the node, or its nearest ancestor that exists */
-  bool exists;               /* `path` is the node itself */
+  bool node_exists;          /* `path` is the node itself */
   int read_err;              /* 0: reading is permitted */
   int op_errors[OPERATIONS]; /* 0: the operation is permitted */
   int transaction_err;
@@ -47,7 +47,7 @@ static int read_node(access_check *check)
    LK_ERR_NO_NODE if not even "/" exists, since the chroot is missing. */
 static int find_nearest_node(access_check *check)
 {
-  check->exists = true;
+  check->node_exists = true;
   for (;;) {
     check->read_err = read_node(check);
     if (check->read_err != LK_ERR_NO_NODE)
@@ -55,9 +55,10 @@ static int find_nearest_node(access_check *check)
     if (strcmp(check->path, "/") == 0)
       return LK_ERR_NO_NODE;
     char *slash = strrchr(check->path, '/');
+    char *end = slash == check->path ? slash + 1 : slash; /* "/" is kept */
 
-    slash[slash == check->path ? 1 : 0] = '\0';
-    check->exists = false;
+    *end = '\0';
+    check->node_exists = false;
   }
 }
 
@@ -77,17 +78,18 @@ static void on_transaction_results(lk_client *c, int err,
 static int try_create_and_delete(access_check *check)
 {
   lk_call call = cli_command_unrepeatable_call(check->command);
+  const lk_acls *open_acl = NULL;
   cli_text node = {0};
-  uint64_t number;
+  uint64_t random;
 
-  lk_client_random(check->command->session.client, &number, sizeof number);
+  lk_client_random(check->command->session.client, &random, sizeof random);
   cli_text_printf(&node, "%s/latchkey-doctor-%016" PRIx64,
-                  strcmp(check->path, "/") == 0 ? "" : check->path, number);
+                  strcmp(check->path, "/") == 0 ? "" : check->path, random);
   const char *path = cli_text_end(&node);
   lk_op ops[OPERATIONS] = {
-      [CREATE] = lk_op_create(path, lk_text(""), NULL, LK_EPHEMERAL),
-      [DELETE] = lk_op_delete(path, -1),
-      [CHECK] = lk_op_check(path, -1)};
+      [CREATE] = lk_op_create(path, lk_text(""), open_acl, LK_EPHEMERAL),
+      [DELETE] = lk_op_delete(path, CLI_ANY_VERSION),
+      [CHECK] = lk_op_check(path, CLI_ANY_VERSION)};
   int err = path == NULL
                 ? LK_ERR_NO_MEMORY
                 : lk_multi(check->command->session.client, ops, OPERATIONS,
@@ -106,11 +108,13 @@ static void report_access_error(const access_check *check, int err,
   cli_text said = {0};
   cli_json *facts =
       cli_doctor_report_begin(report, CLI_VERDICT_BROKEN, cli_error_layer(err));
-  const char *hint = cli_error_advice(err);
+  const char *advice = cli_error_advice(err);
+  bool has_advice = *advice != '\0';
 
   cli_json_text(facts, "path", lk_text(check->command->path));
   cli_text_printf(&said, "%s: %s", check->path, lk_error_text(err));
-  cli_doctor_report_end(report, &said, *hint == '\0' ? NULL : hint + 2);
+  cli_doctor_report_end(report, &said,
+                        has_advice ? advice + strlen("; ") : NULL);
 }
 
 static void report_no_chroot(const access_check *check,
@@ -141,11 +145,11 @@ static void list_missing_rights(const access_check *check, cli_text *out)
 {
   bool may_create = check->op_errors[CREATE] == 0;
 
-  if (check->exists && check->read_err != 0)
+  if (check->node_exists && check->read_err != 0)
     add_to_list(out, "read");
   if (!may_create)
     add_to_list(out, "create");
-  if (check->exists && may_create && check->op_errors[DELETE] != 0)
+  if (check->node_exists && may_create && check->op_errors[DELETE] != 0)
     add_to_list(out, "delete");
 }
 
@@ -156,9 +160,9 @@ static void report_rights(const access_check *check, cli_doctor_report *report)
   cli_text missing = {0};
 
   list_missing_rights(check, &missing);
-  bool well = missing.len == 0 && !missing.failed;
+  bool has_all_rights = missing.len == 0 && !missing.failed;
   cli_json *facts = cli_doctor_report_begin(
-      report, well ? CLI_VERDICT_OK : CLI_VERDICT_BROKEN, "access");
+      report, has_all_rights ? CLI_VERDICT_OK : CLI_VERDICT_BROKEN, "access");
 
   cli_json_text(facts, "path", lk_text(check->command->path));
   cli_json_text(facts, "node", lk_text(check->path));
@@ -166,35 +170,35 @@ static void report_rights(const access_check *check, cli_doctor_report *report)
   cli_json_bool(facts, "create", may_create);
   if (may_create)
     cli_json_bool(facts, "delete", check->op_errors[DELETE] == 0);
-  if (!check->exists)
+  if (!check->node_exists)
     cli_text_printf(&said, "%s does not exist yet; ", check->command->path);
-  if (well)
+  if (has_all_rights)
     cli_text_printf(&said, "%s: %s", check->path,
-                    check->exists ? "permission to read, create and delete"
-                                  : "permission to create");
+                    check->node_exists ? "permission to read, create and delete"
+                                       : "permission to create");
   else
     cli_text_printf(&said, "%s: no permission to %.*s", check->path,
                     (int)missing.len, missing.at);
   said.failed = said.failed || missing.failed;
   cli_text_free(&missing);
-  cli_doctor_report_end(
-      report, &said,
-      well ? NULL : CLI_ADVICE_IDENTITY ", or change the access list");
+  cli_doctor_report_end(report, &said,
+                        has_all_rights ? NULL
+                                       : CLI_ADVICE_IDENTITY
+                            ", or change the access list");
 }
 
 static void report_access(const access_check *check, int err,
                           cli_doctor_report *report)
 {
-  /* All operations before the last one have succeeded. */
-  bool reached_check = check->op_errors[CHECK] == LK_ERR_NO_NODE &&
-                       check->transaction_err == LK_ERR_NO_NODE;
+  bool has_chroot = *lk_client_chroot(check->command->session.client) != '\0';
+  bool only_check_failed = check->op_errors[CHECK] == LK_ERR_NO_NODE &&
+                           check->transaction_err == LK_ERR_NO_NODE;
 
-  if (err == LK_ERR_NO_NODE &&
-      *lk_client_chroot(check->command->session.client) != '\0')
+  if (err == LK_ERR_NO_NODE && has_chroot)
     report_no_chroot(check, report);
   else if (err != 0)
     report_access_error(check, err, report);
-  else if (reached_check || check->transaction_err == LK_ERR_NO_AUTH)
+  else if (only_check_failed || check->transaction_err == LK_ERR_NO_AUTH)
     report_rights(check, report);
   else
     report_access_error(check, check->transaction_err, report);

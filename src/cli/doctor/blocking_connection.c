@@ -14,6 +14,7 @@
 /* A reply ends when no more bytes come for this time. */
 enum { MAX_PAUSE_MS = 1000 };
 
+/* Length of a four-letter word. */
 enum { WORD_LEN = 4 };
 
 bool cli_blocking_connection_init(cli_blocking_connection *d,
@@ -27,20 +28,31 @@ bool cli_blocking_connection_init(cli_blocking_connection *d,
   return d->transport != NULL;
 }
 
+/* Returns the timeout for poll(). -1 (no timeout) stands for more than 24 days.
+ */
+static int poll_timeout_ms(int64_t until)
+{
+  int64_t left_ms = until - cli_boottime_ms();
+
+  if (left_ms <= 0)
+    return 0;
+  return left_ms > INT32_MAX ? -1 : (int)left_ms;
+}
+
 /* Waits until the descriptor is readable or writable, as the last call of the
-   transport required (d->flow); false: not in time. */
+   transport required (d->flow). Returns false if it is not so in time. */
 static bool wait_for_flow(const cli_blocking_connection *d, int64_t until)
 {
   struct pollfd ready = {.fd = d->transport->fd,
                          .events = d->flow == LK_FLOW_READ ? POLLIN : POLLOUT};
-  int n;
+  int ready_count;
 
   do {
-    int64_t left = until - cli_boottime_ms();
+    int timeout_ms = poll_timeout_ms(until);
 
-    n = left <= 0 ? 0 : poll(&ready, 1, left > INT32_MAX ? -1 : (int)left);
-  } while (n < 0 && errno == EINTR);
-  return n > 0;
+    ready_count = timeout_ms == 0 ? 0 : poll(&ready, 1, timeout_ms);
+  } while (ready_count < 0 && errno == EINTR);
+  return ready_count > 0;
 }
 
 static bool is_waiting(const cli_blocking_connection *d)
@@ -107,8 +119,10 @@ ssize_t cli_blocking_connection_receive(cli_blocking_connection *d,
     len += got;
     if (d->flow == LK_FLOW_END || d->flow == LK_FLOW_FAILED)
       break;
-    if (got > 0 && until > cli_boottime_ms() + MAX_PAUSE_MS)
-      until = cli_boottime_ms() + MAX_PAUSE_MS;
+    int64_t end_of_pause = cli_boottime_ms() + MAX_PAUSE_MS;
+
+    if (got > 0 && end_of_pause < until)
+      until = end_of_pause;
     if (d->flow != LK_FLOW_DONE && !wait_for_flow(d, until))
       return len == 0 ? -1 : (ssize_t)len;
   }

@@ -13,7 +13,7 @@
 typedef struct cli_blocking_connection {
   const lk_transport_type *type;
   lk_transport *transport; /**< NULL: out of memory */
-  lk_flow flow;            /**< of the last call of the transport */
+  lk_flow flow;            /**< result of the last call of the transport */
 } cli_blocking_connection;
 
 typedef enum cli_connection_result {

@@ -6,28 +6,31 @@
 #include "cli/system_clocks.h"
 
 /* Shorter pauses are usual under load, and are not reported. */
-enum { LEAST_PAUSE_MS = 500 };
+enum { MIN_PAUSE_MS = 500 };
 
 /* Smaller steps are not reported: they can be clock synchronization, which
    corrects a clock by up to 1 ms a second. */
-enum { LEAST_STEP_MS = 200 };
+enum { MIN_STEP_MS = 200 };
 
 cli_clock_reading cli_clock_read(void)
 {
-  return (cli_clock_reading){.boot = cli_boottime_ms(), .wall = cli_wall_ms()};
+  return (cli_clock_reading){.boot_ms = cli_boottime_ms(),
+                             .wall_ms = cli_wall_ms()};
 }
 
 void cli_clock_check_begin(cli_clock_check *c, cli_clock_reading now)
 {
   c->first = now;
   c->last = now;
-  c->longest = 0;
+  c->longest_gap_ms = 0;
 }
 
 void cli_clock_check_sample(cli_clock_check *c, cli_clock_reading now)
 {
-  if (now.boot - c->last.boot > c->longest)
-    c->longest = now.boot - c->last.boot;
+  int64_t gap_ms = now.boot_ms - c->last.boot_ms;
+
+  if (gap_ms > c->longest_gap_ms)
+    c->longest_gap_ms = gap_ms;
   c->last = now;
 }
 
@@ -53,17 +56,18 @@ void cli_clock_check_stop(cli_clock_check *c)
 
 int64_t cli_clock_check_took_ms(const cli_clock_check *c)
 {
-  return c->last.boot - c->first.boot;
+  return c->last.boot_ms - c->first.boot_ms;
 }
 
 int64_t cli_clock_check_paused_ms(const cli_clock_check *c)
 {
-  return c->longest >= LEAST_PAUSE_MS ? c->longest : 0;
+  return c->longest_gap_ms >= MIN_PAUSE_MS ? c->longest_gap_ms : 0;
 }
 
 int64_t cli_clock_check_step_ms(const cli_clock_check *c)
 {
-  int64_t step = c->last.wall - c->first.wall - cli_clock_check_took_ms(c);
+  int64_t wall_took_ms = c->last.wall_ms - c->first.wall_ms;
+  int64_t step_ms = wall_took_ms - cli_clock_check_took_ms(c);
 
-  return step > -LEAST_STEP_MS && step < LEAST_STEP_MS ? 0 : step;
+  return step_ms > -MIN_STEP_MS && step_ms < MIN_STEP_MS ? 0 : step_ms;
 }

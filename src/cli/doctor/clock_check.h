@@ -9,17 +9,17 @@
 /** Interval of the samples, in ms. */
 enum { CLI_CLOCK_CHECK_TICK_MS = 50 };
 
-/** A sample of the clocks of this machine, in ms. */
+/** A sample of the clocks of this machine. */
 typedef struct cli_clock_reading {
-  int64_t boot; /**< CLOCK_BOOTTIME: runs while the machine is suspended */
-  int64_t wall; /**< CLOCK_REALTIME: can be set */
+  int64_t boot_ms; /**< CLOCK_BOOTTIME: runs while the machine is suspended */
+  int64_t wall_ms; /**< CLOCK_REALTIME: can be set */
 } cli_clock_reading;
 
 /** Samples of the clocks during an examination by the doctor. */
 typedef struct cli_clock_check {
   cli_clock_reading first;
   cli_clock_reading last;
-  int64_t longest; /**< longest time between two samples, on CLOCK_BOOTTIME */
+  int64_t longest_gap_ms; /**< between two samples, on CLOCK_BOOTTIME */
   lk_loop *loop;
   lk_loop_timer ticker;
 } cli_clock_check;
@@ -27,8 +27,9 @@ typedef struct cli_clock_check {
 /** Reads both clocks. */
 cli_clock_reading cli_clock_read(void);
 
-/** Begins with the sample `now`; cli_clock_check_sample() adds another one. */
+/** Begins with the sample `now`. */
 void cli_clock_check_begin(cli_clock_check *c, cli_clock_reading now);
+/** Adds the sample `now`. */
 void cli_clock_check_sample(cli_clock_check *c, cli_clock_reading now);
 
 /** Samples the clocks while `loop` runs, until cli_clock_check_stop(). */

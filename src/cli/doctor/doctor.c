@@ -74,13 +74,18 @@ static void report_session(checkup *c, const cli_session *session)
   report_session_timeout(c);
 }
 
+static bool is_auth_error(int err)
+{
+  return err == LK_ERR_AUTH_FAILED || err == LK_ERR_AUTH_REQUIRED;
+}
+
+/* `err`: the error of the requests in this session. */
 static void report_auth(checkup *c, const cli_session *session, int err)
 {
   const char *name = c->options->auth_file;
-  bool refused = err == LK_ERR_AUTH_FAILED || err == LK_ERR_AUTH_REQUIRED;
   cli_text said = {0};
 
-  if (refused) {
+  if (is_auth_error(err)) {
     cli_doctor_report_begin(&c->findings, CLI_VERDICT_BROKEN, "auth");
     cli_text_puts(&said, lk_error_text(err));
     cli_doctor_report_end(&c->findings, &said,
@@ -112,11 +117,12 @@ static int64_t now_us(void)
 static void on_round_trip_stat(lk_client *c, int err, const lk_stat *stat,
                                void *arg)
 {
+  /* Any reply counts for the round trip; permissions are checked later. */
+  bool replied = err == 0 || err == LK_ERR_NO_NODE || err == LK_ERR_NO_AUTH;
+
   (void)c;
   (void)stat;
-  /* Any reply counts for the round trip; permissions are checked later. */
-  cli_command_complete(
-      arg, err == LK_ERR_NO_NODE || err == LK_ERR_NO_AUTH ? 0 : err);
+  cli_command_complete(arg, replied ? 0 : err);
 }
 
 static int compare_durations(const void *a, const void *b)
@@ -124,24 +130,28 @@ static int compare_durations(const void *a, const void *b)
   int64_t x = *(const int64_t *)a;
   int64_t y = *(const int64_t *)b;
 
-  return x < y ? -1 : x > y;
+  if (x == y)
+    return 0;
+  return x < y ? -1 : 1;
 }
 
-/* Stores the duration of each round trip in microseconds, sorted. */
-static int time_round_trips(cli_command *command, int64_t *took)
+/* Measures ROUND_TRIPS round trips. `*median_us` is valid if the error is 0. */
+static int measure_round_trips(cli_command *command, int64_t *median_us)
 {
+  int64_t took_us[ROUND_TRIPS] = {0};
   int err = 0;
 
   for (int i = 0; i < ROUND_TRIPS && err == 0; i++) {
     lk_call call = cli_command_repeatable_call(command);
-    int64_t began = now_us();
+    int64_t began_us = now_us();
 
     err = lk_exists(command->session.client, "/", &call, on_round_trip_stat,
                     command);
     err = cli_command_wait(command, err);
-    took[i] = now_us() - began;
+    took_us[i] = now_us() - began_us;
   }
-  qsort(took, ROUND_TRIPS, sizeof *took, compare_durations);
+  qsort(took_us, ROUND_TRIPS, sizeof *took_us, compare_durations);
+  *median_us = took_us[ROUND_TRIPS / 2];
   return err;
 }
 
@@ -171,14 +181,14 @@ static void report_round_trip(checkup *c, cli_command *command, int err,
    permissions. */
 static void check_session(checkup *c, cli_command *command)
 {
-  int64_t took[ROUND_TRIPS] = {0};
+  int64_t median_us;
 
   report_session(c, &command->session);
-  int err = time_round_trips(command, took);
+  int err = measure_round_trips(command, &median_us);
 
   report_auth(c, &command->session, err);
-  if (err != LK_ERR_AUTH_FAILED && err != LK_ERR_AUTH_REQUIRED)
-    report_round_trip(c, command, err, took[ROUND_TRIPS / 2]);
+  if (!is_auth_error(err))
+    report_round_trip(c, command, err, median_us);
   if (err == 0)
     cli_access_check(command, &c->findings);
 }
@@ -207,21 +217,26 @@ static void connect_and_check(checkup *c, const char *path)
 
 /* ---- the clocks ---------------------------------------------------------- */
 
-/* A process that does not run for a third of the session timeout is close to
-   losing its session. */
+static cli_verdict diagnose_clocks(const checkup *c, int64_t paused_ms,
+                                   int64_t step_ms)
+{
+  /* A process that does not run for so long is close to losing its session. */
+  int64_t dangerous_pause_ms = c->timeout_ms / 3;
+
+  if (paused_ms > dangerous_pause_ms)
+    return CLI_VERDICT_BROKEN;
+  return paused_ms > 0 || step_ms != 0 ? CLI_VERDICT_NOTE : CLI_VERDICT_OK;
+}
+
 static void report_clocks(checkup *c)
 {
-  int64_t paused_ms, step_ms;
-  cli_verdict verdict = CLI_VERDICT_OK;
   const char *advice = NULL;
   cli_text said = {0};
 
   cli_clock_check_sample(&c->clocks, cli_clock_read());
-  paused_ms = cli_clock_check_paused_ms(&c->clocks);
-  step_ms = cli_clock_check_step_ms(&c->clocks);
-  if (paused_ms > 0 || step_ms != 0)
-    verdict =
-        paused_ms > c->timeout_ms / 3 ? CLI_VERDICT_BROKEN : CLI_VERDICT_NOTE;
+  int64_t paused_ms = cli_clock_check_paused_ms(&c->clocks);
+  int64_t step_ms = cli_clock_check_step_ms(&c->clocks);
+  cli_verdict verdict = diagnose_clocks(c, paused_ms, step_ms);
   cli_json *facts = cli_doctor_report_begin(&c->findings, verdict, "clocks");
 
   cli_json_number(facts, "took_ms", cli_clock_check_took_ms(&c->clocks));

@@ -5,7 +5,7 @@
 
 const char *const cli_four_letter_words[] = {"srvr", "isro", "ruok", NULL};
 
-static bool is_reply(lk_bytes b, const char *text)
+static bool is_text(lk_bytes b, const char *text)
 {
   return b.len == strlen(text) && memcmp(b.at, text, b.len) == 0;
 }
@@ -52,37 +52,47 @@ static void read_version_and_mode(cli_four_letter_reply *out, lk_bytes text)
   out->version = text_up_to(version, "-, \n");
   if (mode.at != NULL)
     out->mode = text_up_to(mode, "\n");
-  out->kind = mode.at == NULL                    ? CLI_FOUR_LETTER_UNKNOWN
-              : is_reply(out->mode, "read-only") ? CLI_FOUR_LETTER_READ_ONLY
-                                                 : CLI_FOUR_LETTER_SERVING;
+  if (mode.at == NULL)
+    out->state = CLI_FOUR_LETTER_UNKNOWN;
+  else if (is_text(out->mode, "read-only"))
+    out->state = CLI_FOUR_LETTER_READ_ONLY;
+  else
+    out->state = CLI_FOUR_LETTER_SERVING;
 }
 
 void cli_four_letter_reply_read(cli_four_letter_reply *out, lk_bytes text)
 {
+  /* The replies of isro; the one to ruok is "imok". */
+  const char *read_only = "ro", *read_write = "rw", *not_serving = "null";
+
   memset(out, 0, sizeof *out);
-  out->kind = CLI_FOUR_LETTER_NOT_ZOOKEEPER;
-  if (cli_four_letter_is_disabled(text) || is_reply(text, "imok"))
-    out->kind = CLI_FOUR_LETTER_UNKNOWN;
+  out->state = CLI_FOUR_LETTER_NOT_ZOOKEEPER;
+  if (cli_four_letter_is_disabled(text) || is_text(text, "imok"))
+    out->state = CLI_FOUR_LETTER_UNKNOWN;
   else if (text_behind(text, "not currently serving requests").at != NULL ||
-           is_reply(text, "null"))
-    out->kind = CLI_FOUR_LETTER_NO_QUORUM;
-  else if (is_reply(text, "ro"))
-    out->kind = CLI_FOUR_LETTER_READ_ONLY;
-  else if (is_reply(text, "rw"))
-    out->kind = CLI_FOUR_LETTER_SERVING;
+           is_text(text, not_serving))
+    out->state = CLI_FOUR_LETTER_NO_QUORUM;
+  else if (is_text(text, read_only))
+    out->state = CLI_FOUR_LETTER_READ_ONLY;
+  else if (is_text(text, read_write))
+    out->state = CLI_FOUR_LETTER_SERVING;
   else
     read_version_and_mode(out, text);
 }
+
+/* No part of a version has more digits, and they do not overflow. */
+enum { MAX_VERSION_DIGITS = 6 };
 
 /* Reads the number at the start of `*b`, and moves `*b` after it and a dot. */
 static bool take_version_number(lk_bytes *b, unsigned *out)
 {
   lk_bytes digits = text_up_to(*b, ".");
   const char *s = digits.at;
-  size_t used = digits.len < b->len ? digits.len + 1 : digits.len;
+  bool dot_follows = digits.len < b->len;
+  size_t used = digits.len + (dot_follows ? 1 : 0);
 
   *out = 0;
-  if (digits.len == 0 || digits.len > 6)
+  if (digits.len == 0 || digits.len > MAX_VERSION_DIGITS)
     return false;
   for (size_t i = 0; i < digits.len; i++) {
     if (s[i] < '0' || s[i] > '9')
@@ -95,10 +105,10 @@ static bool take_version_number(lk_bytes *b, unsigned *out)
 
 bool cli_version_is_before(lk_bytes version, unsigned major, unsigned minor)
 {
-  unsigned first, second;
+  unsigned its_major, its_minor;
 
-  if (!take_version_number(&version, &first) ||
-      !take_version_number(&version, &second))
+  if (!take_version_number(&version, &its_major) ||
+      !take_version_number(&version, &its_minor))
     return false;
-  return first != major ? first < major : second < minor;
+  return its_major == major ? its_minor < minor : its_major < major;
 }

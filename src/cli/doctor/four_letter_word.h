@@ -15,9 +15,10 @@ typedef enum cli_four_letter_state {
 } cli_four_letter_state;
 
 typedef struct cli_four_letter_reply {
-  cli_four_letter_state kind;
+  cli_four_letter_state state;
   lk_bytes version; /**< as in "3.8.0"; its `at` is NULL if it is not known */
-  lk_bytes mode;    /**< as in "leader" or "standalone"; likewise */
+  lk_bytes mode;    /**< as in "leader" or "standalone"; its `at` is NULL if it
+                       is not known */
 } cli_four_letter_reply;
 
 /** The four-letter words to send, the most informative first; ends with

@@ -10,6 +10,9 @@
 #include "cli/doctor/port_check.h"
 #include "cli/system_clocks.h"
 
+/* The indices of the descriptors of pipe(). */
+enum { READ_END, WRITE_END };
+
 static void on_port_result(lk_loop_io *io, int events)
 {
   cli_port_check *check = LK_OWNER(io, cli_port_check, io);
@@ -17,13 +20,15 @@ static void on_port_result(lk_loop_io *io, int events)
   ssize_t n = read(io->fd, &result, sizeof result);
 
   (void)events;
-  if (n == (ssize_t)sizeof result)
-    check->result = result;
-  if (n == (ssize_t)sizeof result || (n < 0 && errno == EINTR))
+  if (n < 0 && errno == EINTR)
     return;
+  if (n == (ssize_t)sizeof result) {
+    check->result = result;
+    return;
+  }
   /* End-of-file: the child has ended. */
   cli_port_check_end(check);
-  check->over(check, check->arg);
+  check->on_end(check, check->arg);
 }
 
 int cli_port_check_begin(cli_port_check *check, const char *host, uint16_t port,
@@ -37,19 +42,20 @@ int cli_port_check_begin(cli_port_check *check, const char *host, uint16_t port,
     return errno;
   check->pid = fork();
   if (check->pid == 0) {
-    close(fds[0]);
-    cli_port_check_child(host, port, tls, until, fds[1]); /* does not return */
+    close(fds[READ_END]);
+    cli_port_check_child(host, port, tls, until, fds[WRITE_END]);
+    /* Not reached: the child exits. */
   }
   int error = check->pid < 0 ? errno : 0;
 
-  close(fds[1]);
+  close(fds[WRITE_END]);
   if (error != 0) {
-    close(fds[0]);
+    close(fds[READ_END]);
     return error;
   }
   check->loop = loop;
   check->io.on_events = on_port_result;
-  check->io.fd = fds[0];
+  check->io.fd = fds[READ_END];
   lk__loop_set_io(loop, &check->io, LK_LOOP_READ);
   return 0;
 }

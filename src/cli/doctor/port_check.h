@@ -17,16 +17,16 @@
 
 typedef struct cli_port_check {
   /** Invoked once, from the loop, when the child has ended. */
-  void (*over)(struct cli_port_check *check, void *arg);
+  void (*on_end)(struct cli_port_check *check, void *arg);
   void *arg;
   cli_port_result result; /**< the last message of the child */
-  pid_t pid;
+  pid_t pid;     /**< of the child */
   lk_loop *loop; /**< NULL: the check has ended */
-  lk_loop_io io;
+  lk_loop_io io; /**< of the pipe from the child */
 } cli_port_check;
 
 /** Checks the port for at most `patience_ms`; `tls` NULL: plain TCP. The caller
-    zeroes `check` and sets `over` first. Returns 0 or an errno. */
+    zeroes `check` and sets `on_end` first. Returns 0 or an errno. */
 int cli_port_check_begin(cli_port_check *check, const char *host, uint16_t port,
                          const lk_tls_config *tls, int64_t patience_ms,
                          lk_loop *loop);

@@ -48,6 +48,11 @@ static void send_port_error(port_checker *checker, cli_port_stage stage,
   send_port_result(checker, stage, text, strlen(text));
 }
 
+static void send_port_stage(port_checker *checker, cli_port_stage stage)
+{
+  send_port_result(checker, stage, NULL, 0);
+}
+
 /* Stores the numeric address in the result. */
 static void format_address(port_checker *checker, const struct addrinfo *a)
 {
@@ -104,8 +109,9 @@ static bool speaks_plain(const port_checker *checker, const struct addrinfo *a,
                          int64_t until)
 {
   char text[sizeof checker->result.text];
-  lk_endpoint to = endpoint_at(checker, a, NULL);
-  cli_four_letter_reply word = {.kind = CLI_FOUR_LETTER_NOT_ZOOKEEPER};
+  const lk_tls_config *plain = NULL;
+  lk_endpoint to = endpoint_at(checker, a, plain);
+  cli_four_letter_reply reply = {.state = CLI_FOUR_LETTER_NOT_ZOOKEEPER};
   cli_blocking_connection connection;
   ssize_t len = 0;
 
@@ -116,19 +122,26 @@ static bool speaks_plain(const port_checker *checker, const struct addrinfo *a,
     len =
         cli_blocking_connection_receive(&connection, until, text, sizeof text);
   if (len > 0)
-    cli_four_letter_reply_read(&word, lk_bytes_of(text, (size_t)len));
+    cli_four_letter_reply_read(&reply, lk_bytes_of(text, (size_t)len));
   cli_blocking_connection_free(&connection);
-  return word.kind != CLI_FOUR_LETTER_NOT_ZOOKEEPER;
+  return reply.state != CLI_FOUR_LETTER_NOT_ZOOKEEPER;
 }
 
-/* Whether the port speaks TLS. A handshake that fails after the version of TLS
-   was agreed shows that, too: the server may require a client certificate. */
+/* Whether the version of TLS was agreed. Then the port speaks TLS even if the
+   handshake failed: the server may require a client certificate. */
+static bool has_tls_version(const lk_transport *t)
+{
+  lk_tls_connection found;
+
+  return lk_tls_inspect(t, &found, sizeof found) == 0 &&
+         found.version[0] != '\0';
+}
+
 static bool speaks_tls(const port_checker *checker, const struct addrinfo *a,
                        int64_t until)
 {
   const lk_tls_config any = {.size = sizeof any, .any_certificate = true};
   lk_endpoint to = endpoint_at(checker, a, &any);
-  lk_tls_connection found;
   cli_blocking_connection connection;
   bool is_tls = false;
 
@@ -137,8 +150,7 @@ static bool speaks_tls(const port_checker *checker, const struct addrinfo *a,
   if (cli_blocking_connection_init(&connection, lk_transport_tls()))
     is_tls =
         cli_blocking_connect(&connection, &to, until) == CLI_CONNECTION_READY ||
-        (lk_tls_inspect(connection.transport, &found, sizeof found) == 0 &&
-         found.version[0] != '\0');
+        has_tls_version(connection.transport);
   cli_blocking_connection_free(&connection);
   return is_tls;
 }
@@ -150,17 +162,17 @@ static bool check_other_transport(port_checker *checker,
 {
   int64_t until = half_of_time_left(checker->until);
 
-  checker->result.other = checker->tls == NULL
-                              ? speaks_tls(checker, a, until)
-                              : speaks_plain(checker, a, until);
-  return checker->result.other;
+  checker->result.wrong_transport = checker->tls == NULL
+                                        ? speaks_tls(checker, a, until)
+                                        : speaks_plain(checker, a, until);
+  return checker->result.wrong_transport;
 }
 
 /* ---- connecting ---------------------------------------------------------- */
 
 static void record_tls_connection(port_checker *checker)
 {
-  checker->result.tls =
+  checker->result.has_connection =
       checker->tls != NULL &&
       lk_tls_inspect(checker->connection.transport, &checker->result.connection,
                      sizeof checker->result.connection) == 0;
@@ -188,44 +200,57 @@ static void send_tls_failure(port_checker *checker, const struct addrinfo *a)
 static cli_connection_result wait_for_tls(port_checker *checker,
                                           const struct addrinfo *a)
 {
-  send_port_result(checker, CLI_PORT_TLS_HANDSHAKE, NULL, 0);
+  send_port_stage(checker, CLI_PORT_TLS_HANDSHAKE);
   if (!check_other_transport(checker, a))
     return cli_blocking_connect_continue(&checker->connection, checker->until);
-  send_port_result(checker, CLI_PORT_TLS_HANDSHAKE, NULL, 0);
+  /* Sent again, with `wrong_transport`. */
+  send_port_stage(checker, CLI_PORT_TLS_HANDSHAKE);
   return CLI_CONNECTION_LATE;
 }
 
-/* Connects to one address. Returns false on failure: `*error` gets an errno, or
-   0 if the failure was one of TLS, which has been sent. */
+/* Values of an error beside errnos. */
+enum { ERROR_WAS_SENT = 0 };
+
+/* Sends a failure of TLS; returns the errno of another failure. */
+static int send_failure_of_tls_only(port_checker *checker,
+                                    const struct addrinfo *a)
+{
+  const lk_transport *t = checker->connection.transport;
+
+  if (t->err != LK_ERR_TLS)
+    return t->sys_errno != 0 ? t->sys_errno : EIO;
+  send_tls_failure(checker, a);
+  return ERROR_WAS_SENT;
+}
+
+/* Connects to one address. On failure returns false, and `*error` gets an
+   errno, or ERROR_WAS_SENT if TLS has failed. */
 static bool connect_address(port_checker *checker, const struct addrinfo *a,
                             int64_t until, int *error)
 {
   lk_endpoint to = endpoint_at(checker, a, checker->tls);
-  cli_connection_result outcome;
+  cli_blocking_connection *connection = &checker->connection;
+  int64_t first_until =
+      checker->tls == NULL ? until : first_transport_deadline(until);
 
   format_address(checker, a);
-  send_port_result(checker, CLI_PORT_CONNECTING, NULL, 0);
-  outcome = cli_blocking_connect(
-      &checker->connection, &to,
-      checker->tls == NULL ? until : first_transport_deadline(until));
-  *error = 0;
+  send_port_stage(checker, CLI_PORT_CONNECTING);
+  cli_connection_result outcome =
+      cli_blocking_connect(connection, &to, first_until);
+
+  *error = ERROR_WAS_SENT;
   if (outcome == CLI_CONNECTION_LATE &&
-      !cli_blocking_connection_has_tcp(&checker->connection))
-    outcome = cli_blocking_connect_continue(&checker->connection, until);
+      !cli_blocking_connection_has_tcp(connection))
+    outcome = cli_blocking_connect_continue(connection, until);
   if (outcome == CLI_CONNECTION_LATE &&
-      cli_blocking_connection_has_tcp(&checker->connection))
+      cli_blocking_connection_has_tcp(connection))
     outcome = wait_for_tls(checker, a);
   else if (outcome == CLI_CONNECTION_LATE)
     *error = ETIMEDOUT;
-  if (outcome == CLI_CONNECTION_FAILED &&
-      checker->connection.transport->err != LK_ERR_TLS)
-    *error = checker->connection.transport->sys_errno != 0
-                 ? checker->connection.transport->sys_errno
-                 : EIO;
-  else if (outcome == CLI_CONNECTION_FAILED)
-    send_tls_failure(checker, a);
+  if (outcome == CLI_CONNECTION_FAILED)
+    *error = send_failure_of_tls_only(checker, a);
   if (outcome != CLI_CONNECTION_READY)
-    cli_blocking_connection_close(&checker->connection);
+    cli_blocking_connection_close(connection);
   return outcome == CLI_CONNECTION_READY;
 }
 
@@ -234,19 +259,20 @@ static bool connect_address(port_checker *checker, const struct addrinfo *a,
 static const struct addrinfo *connect_any_address(port_checker *checker,
                                                   const struct addrinfo *list)
 {
-  int64_t count = 0;
-  int error = 0;
+  int64_t remaining_addresses = 0;
+  int error = ERROR_WAS_SENT;
 
   for (const struct addrinfo *a = list; a != NULL; a = a->ai_next)
-    count++;
-  for (const struct addrinfo *a = list; a != NULL; a = a->ai_next, count--) {
+    remaining_addresses++;
+  for (const struct addrinfo *a = list; a != NULL; a = a->ai_next) {
     int64_t now = cli_boottime_ms();
-    int64_t until = now + (checker->until - now) / count;
+    int64_t share = (checker->until - now) / remaining_addresses;
 
-    if (connect_address(checker, a, until, &error))
+    if (connect_address(checker, a, now + share, &error))
       return a;
-    if (error == 0)
-      return NULL; /* the failure of TLS was sent, and is the result */
+    if (error == ERROR_WAS_SENT)
+      return NULL;
+    remaining_addresses--;
   }
   send_port_error(checker, CLI_PORT_NOT_CONNECTED, strerror(error));
   return NULL;
@@ -272,7 +298,7 @@ static ssize_t request_four_letter_word(port_checker *checker,
       &checker->connection, first_transport_deadline(checker->until), text,
       size);
   if (len < 0) {
-    send_port_result(checker, CLI_PORT_SILENT, NULL, 0);
+    send_port_stage(checker, CLI_PORT_SILENT);
     if (checker->tls != NULL || !check_other_transport(checker, a))
       len = cli_blocking_connection_receive(&checker->connection,
                                             checker->until, text, size);
@@ -285,30 +311,32 @@ static bool is_foreign_reply(const char *text, size_t len)
   cli_four_letter_reply reply;
 
   cli_four_letter_reply_read(&reply, lk_bytes_of(text, len));
-  return reply.kind == CLI_FOUR_LETTER_NOT_ZOOKEEPER;
+  return reply.state == CLI_FOUR_LETTER_NOT_ZOOKEEPER;
 }
 
-/* Sends the reply to one word to the parent. Returns whether to try another
-   word: the server has disabled this one. */
+/* Sends the reply to one word to the parent; `len` is the result of
+   request_four_letter_word(). Returns whether to try another word: the server
+   has disabled this one. */
 static bool send_word_reply(port_checker *checker, const struct addrinfo *a,
                             const char *text, ssize_t len)
 {
   bool tls_failed = checker->connection.flow == LK_FLOW_FAILED &&
                     checker->connection.transport->err == LK_ERR_TLS;
+  bool hung_up = len == 0;
+  bool foreign = len > 0 && is_foreign_reply(text, (size_t)len);
 
   /* TLS 1.3 refuses a client certificate after the handshake. */
   if (len <= 0 && tls_failed) {
     send_tls_failure(checker, a);
     return false;
   }
-  if (checker->tls == NULL && !checker->result.other &&
-      (len == 0 || (len > 0 && is_foreign_reply(text, (size_t)len))))
+  if (checker->tls == NULL && !checker->result.wrong_transport &&
+      (hung_up || foreign))
     check_other_transport(checker, a);
   if (len > 0)
     send_port_result(checker, CLI_PORT_REPLIED, text, (size_t)len);
   else if (checker->result.stage != CLI_PORT_REPLIED)
-    send_port_result(checker, len < 0 ? CLI_PORT_SILENT : CLI_PORT_HUNG_UP,
-                     NULL, 0);
+    send_port_stage(checker, hung_up ? CLI_PORT_HUNG_UP : CLI_PORT_SILENT);
   return len > 0 && cli_four_letter_is_disabled(lk_bytes_of(text, (size_t)len));
 }
 
@@ -323,10 +351,11 @@ static void try_four_letter_words(port_checker *checker,
   for (const char *const *word = cli_four_letter_words; *word != NULL; word++) {
     ssize_t len =
         request_four_letter_word(checker, a, *word, text, sizeof text);
-    bool more = send_word_reply(checker, a, text, len);
+    bool disabled = send_word_reply(checker, a, text, len);
+    bool is_last_word = word[1] == NULL;
 
     cli_blocking_connection_close(&checker->connection);
-    if (!more || word[1] == NULL ||
+    if (!disabled || is_last_word ||
         cli_blocking_connect(&checker->connection, &to, checker->until) !=
             CLI_CONNECTION_READY)
       return;
@@ -355,7 +384,7 @@ static void check_port(port_checker *checker)
 
   if (a != NULL) {
     record_tls_connection(checker);
-    send_port_result(checker, CLI_PORT_SILENT, NULL, 0);
+    send_port_stage(checker, CLI_PORT_SILENT);
     try_four_letter_words(checker, a);
   }
   cli_blocking_connection_free(&checker->connection);

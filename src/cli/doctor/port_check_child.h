@@ -33,9 +33,9 @@ typedef enum cli_port_stage {
 typedef struct cli_port_result {
   cli_port_stage stage;
   size_t len; /**< of `text`, which has no NUL */
-  bool other; /**< the port speaks TLS although plain TCP is selected, or the
-                 reverse */
-  bool tls;   /**< `connection` is known */
+  bool wrong_transport; /**< the port speaks TLS although plain TCP is selected,
+                           or the reverse */
+  bool has_connection;  /**< TLS is selected, and `connection` is known */
   lk_tls_cause cause;           /**< for CLI_PORT_TLS_FAILED */
   lk_tls_connection connection; /**< version, cipher and certificates */
   char address[80];             /**< numeric, with the port; "": none yet */
@@ -43,8 +43,8 @@ typedef struct cli_port_result {
 } cli_port_result;
 
 /** Checks the port until `until` (on cli_boottime_ms()), writes a message to
-    `fd` at each stage, and exits. `tls` NULL: plain TCP. The child ends with
-   its parent. */
+    `fd` at each stage, and exits. `tls` NULL: plain TCP. The child is killed
+    when its parent ends. */
 _Noreturn void cli_port_check_child(const char *host, uint16_t port,
                                     const lk_tls_config *tls, int64_t until,
                                     int fd);

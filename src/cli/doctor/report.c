@@ -40,8 +40,9 @@ static void print_finding(cli_doctor_report *report, const cli_text *said,
   cli_text_printf(&line, "%-6s  %-11s  ", verdict_text(report->verdict),
                   report->layer);
   cli_text_add_printable(&line, lk_bytes_of(said->at, said->len));
-  cli_text_printf(&line, "%s%s\n", advice == NULL ? "" : "; ",
-                  advice == NULL ? "" : advice);
+  if (advice != NULL)
+    cli_text_printf(&line, "; %s", advice);
+  cli_text_puts(&line, "\n");
   line.failed = line.failed || said->failed;
   if (report->code == CLI_EXIT_DONE)
     report->code = cli_print(&line);
@@ -54,7 +55,8 @@ void cli_doctor_report_end(cli_doctor_report *report, cli_text *said,
   cli_json_text(&report->json, "text", lk_bytes_of(said->at, said->len));
   cli_json_text(&report->json, "advice", lk_text(advice));
   cli_json_close(&report->json, '}');
-  report->broken += report->verdict == CLI_VERDICT_BROKEN ? 1 : 0;
+  if (report->verdict == CLI_VERDICT_BROKEN)
+    report->broken_count++;
   report->text.failed = report->text.failed || said->failed;
   if (!report->as_json)
     print_finding(report, said, advice);
@@ -65,12 +67,13 @@ int cli_doctor_report_close(cli_doctor_report *report)
 {
   cli_json_close(&report->json, ']');
   cli_json_text(&report->json, "state",
-                lk_text(report->broken == 0 ? "ok" : "broken"));
+                lk_text(report->broken_count == 0 ? "ok" : "broken"));
   cli_json_close(&report->json, '}');
   cli_text_puts(&report->text, "\n");
   if (report->as_json)
     report->code = cli_print(&report->text);
   cli_text_free(&report->text);
-  return report->code == CLI_EXIT_DONE && report->broken > 0 ? CLI_EXIT_NO
-                                                             : report->code;
+  if (report->code != CLI_EXIT_DONE)
+    return report->code;
+  return report->broken_count > 0 ? CLI_EXIT_NO : CLI_EXIT_DONE;
 }

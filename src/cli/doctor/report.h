@@ -14,7 +14,7 @@ typedef enum cli_verdict {
     object at the end. The caller zeroes it and sets `as_json`. */
 typedef struct cli_doctor_report {
   bool as_json;
-  size_t broken; /**< number of findings with CLI_VERDICT_BROKEN */
+  size_t broken_count; /**< number of findings with CLI_VERDICT_BROKEN */
   cli_text text; /**< the JSON */
   cli_json json;
   cli_verdict verdict; /**< of the current finding */
@@ -23,7 +23,7 @@ typedef struct cli_doctor_report {
 } cli_doctor_report;
 
 /** Begins a finding. Returns its JSON object, to which the caller adds facts
-   for programs before cli_doctor_report_end(). */
+    for programs before cli_doctor_report_end(). */
 cli_json *cli_doctor_report_begin(cli_doctor_report *report,
                                   cli_verdict verdict, const char *layer);
 /** Ends the finding. Prints `said`, its text for people, and frees it. `advice`

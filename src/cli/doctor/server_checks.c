@@ -10,19 +10,21 @@
 
 /* ---- the list ------------------------------------------------------------ */
 
+/* One block contains "host:port" and, behind it, the host. */
 static bool set_server_name(cli_server_check *s, const char *host,
                             uint16_t port)
 {
-  size_t len = strlen(host) + 1;
-  size_t size = len + sizeof "[]:65535";
+  bool ipv6 = strchr(host, ':') != NULL;
+  size_t host_size = strlen(host) + 1;
+  size_t name_size = strlen(host) + sizeof "[]:65535";
 
-  s->name = malloc(size + len);
+  s->name = malloc(name_size + host_size);
   if (s->name == NULL)
     return false;
-  snprintf(s->name, size, strchr(host, ':') != NULL ? "[%s]:%u" : "%s:%u", host,
+  snprintf(s->name, name_size, ipv6 ? "[%s]:%u" : "%s:%u", host,
            (unsigned)port);
-  memcpy(s->name + size, host, len);
-  s->host = s->name + size;
+  memcpy(s->name + name_size, host, host_size);
+  s->host = s->name + name_size;
   s->port = port;
   return true;
 }
@@ -59,11 +61,17 @@ size_t cli_server_checks_count_serving(const cli_server_checks *s)
   size_t serving = 0;
 
   for (size_t i = 0; i < s->count; i++)
-    serving += s->items[i].timeout_ms > 0 ? 1 : 0;
+    if (s->items[i].timeout_ms > 0)
+      serving++;
   return serving;
 }
 
 /* ---- one server ---------------------------------------------------------- */
+
+static bool had_session(const cli_server_check *s)
+{
+  return s->timeout_ms != 0;
+}
 
 /* With TLS 1.3 a server can refuse the client's certificate after the handshake
    has ended for the client, and the port check may not see the refusal. So the
@@ -93,11 +101,11 @@ static void copy_last_error(cli_server_check *s)
 
   if (err == 0)
     return;
-  if (err == LK_ERR_TLS && s->timeout_ms == 0)
+  if (err == LK_ERR_TLS && !had_session(s))
     copy_tls_failure(s, text);
   /* The library's text is "HOST:PORT: reason". */
   if (strncmp(text, s->name, len) == 0 && text[len] == ':')
-    text += len + 2;
+    text += len + strlen(": ");
   s->failure.len = 0;
   cli_text_puts(&s->failure, text);
 }
@@ -106,16 +114,16 @@ static void finish_server_check(cli_server_check *s)
 {
   cli_server_checks *all = s->all;
 
-  if (s->over)
+  if (s->finished)
     return;
-  s->over = true;
+  s->finished = true;
   cli_port_check_end(&s->port_check);
   if (s->client != NULL)
     copy_last_error(s);
   lk_client_free(s->client);
   s->client = NULL;
   for (size_t i = 0; i < all->count; i++)
-    if (!all->items[i].over)
+    if (!all->items[i].finished)
       return;
   all->done = true;
 }
@@ -132,7 +140,7 @@ static void on_check_state(lk_client *c, lk_state state, int err, void *arg)
   cli_server_check *s = arg;
 
   (void)err;
-  if (state != LK_STATE_CONNECTED || s->timeout_ms != 0)
+  if (state != LK_STATE_CONNECTED || had_session(s))
     return;
   s->timeout_ms = lk_client_timeout_ms(c);
   lk_client_close(c, on_check_closed, s);
@@ -170,12 +178,12 @@ static bool may_give_session(const cli_server_check *s)
 {
   const cli_port_result *result = &s->port_check.result;
 
-  if (result->other)
+  if (result->wrong_transport)
     return false;
   return result->stage == CLI_PORT_HUNG_UP ||
          (result->stage == CLI_PORT_REPLIED &&
-          s->reply.kind != CLI_FOUR_LETTER_NO_QUORUM &&
-          s->reply.kind != CLI_FOUR_LETTER_READ_ONLY);
+          s->reply.state != CLI_FOUR_LETTER_NO_QUORUM &&
+          s->reply.state != CLI_FOUR_LETTER_READ_ONLY);
 }
 
 static void on_port_checked(cli_port_check *check, void *arg)
@@ -208,9 +216,10 @@ static void on_check_tick(lk_loop_timer *t)
   for (size_t i = 0; i < s->count; i++) {
     cli_server_check *one = &s->items[i];
     const char *text;
-    int err = one->client == NULL || one->timeout_ms != 0
-                  ? 0
-                  : lk_client_last_error(one->client, &text);
+
+    if (one->client == NULL || had_session(one))
+      continue;
+    int err = lk_client_last_error(one->client, &text);
 
     if (err != 0 && err != LK_ERR_CONNECT)
       finish_server_check(one);
@@ -229,16 +238,16 @@ static int begin_all_checks(cli_server_checks *s)
 {
   const cli_options *o = s->options;
   const lk_tls_config tls = cli_tls_config(&o->tls);
-  bool selected = cli_tls_is_selected(&o->tls, o->hosts);
+  bool tls_selected = cli_tls_is_selected(&o->tls, o->hosts);
 
   for (size_t i = 0; i < s->count; i++) {
     cli_server_check *one = &s->items[i];
 
     one->all = s;
-    one->port_check.over = on_port_checked;
+    one->port_check.on_end = on_port_checked;
     one->port_check.arg = one;
     if (cli_port_check_begin(&one->port_check, one->host, one->port,
-                             selected ? &tls : NULL, o->connect_timeout_ms,
+                             tls_selected ? &tls : NULL, o->connect_timeout_ms,
                              s->loop) != 0)
       return LK_ERR_SYSTEM;
   }

@@ -15,7 +15,7 @@ typedef struct cli_server_checks cli_server_checks;
     session, which is closed at once. */
 typedef struct cli_server_check {
   cli_server_checks *all;
-  char *name; /**< "host:port" */
+  char *name;       /**< "host:port" */
   const char *host; /**< points into the memory of `name` */
   uint16_t port;
   cli_port_check port_check;
@@ -24,7 +24,7 @@ typedef struct cli_server_check {
   lk_listener listener;
   int64_t timeout_ms; /**< timeout of the session; 0: no session */
   cli_text failure;   /**< why there was no session, if known */
-  bool over;          /**< the check of this server has ended */
+  bool finished;      /**< the check of this server has ended */
 } cli_server_check;
 
 struct cli_server_checks {
@@ -36,7 +36,7 @@ struct cli_server_checks {
   lk_loop *loop;
   lk_driver driver;
   lk_loop_timer connect_timer; /**< time limit of all checks */
-  lk_loop_timer ticker;
+  lk_loop_timer ticker; /**< looks for servers that refuse a session */
 };
 
 /** Reads the servers from the connect string. Returns the error;

@@ -13,7 +13,7 @@ typedef struct diagnosis {
   const char *advice;
 } diagnosis;
 
-static const char majority[] =
+static const char advice_without_quorum[] =
     "start a majority of the ensemble's servers; their logs say what they wait "
     "for";
 
@@ -25,7 +25,7 @@ static void add_version(cli_text *said, const cli_four_letter_reply *w)
   cli_text_add(said, w->version.at, w->version.len);
 }
 
-/* For a server that gave a session. */
+/* Returns the diagnosis of a server that gave a session. */
 static diagnosis diagnose_serving(const cli_server_check *s, cli_text *said)
 {
   if (s->reply.version.at == NULL) {
@@ -42,7 +42,8 @@ static diagnosis diagnose_serving(const cli_server_check *s, cli_text *said)
   return (diagnosis){CLI_VERDICT_OK, "server", NULL};
 }
 
-/* For a server that gave no session, and whose reply does not say why. */
+/* Returns the diagnosis of a server that gave no session, and whose reply does
+   not say why. */
 static diagnosis diagnose_without_session(const cli_server_check *s,
                                           cli_text *said)
 {
@@ -51,7 +52,7 @@ static diagnosis diagnose_without_session(const cli_server_check *s,
     cli_text_add(said, s->failure.at, s->failure.len);
   else
     cli_text_puts(said, "no reply in time");
-  if (s->reply.kind == CLI_FOUR_LETTER_SERVING)
+  if (s->reply.state == CLI_FOUR_LETTER_SERVING)
     return (diagnosis){CLI_VERDICT_BROKEN, "session",
                        "its log says why; it may have reached maxClientCnxns"};
   return (diagnosis){
@@ -60,17 +61,18 @@ static diagnosis diagnose_without_session(const cli_server_check *s,
       "reached maxClientCnxns or have no quorum: its log says which"};
 }
 
-/* For a server that has replied or has closed the connection. */
+/* Returns the diagnosis of a server that has replied or has closed the
+   connection. */
 static diagnosis diagnose_reply(const cli_server_check *s, cli_text *said)
 {
-  if (s->reply.kind == CLI_FOUR_LETTER_NO_QUORUM) {
+  if (s->reply.state == CLI_FOUR_LETTER_NO_QUORUM) {
     cli_text_puts(said,
                   "is running, but serves no sessions: there is no quorum");
-    return (diagnosis){CLI_VERDICT_BROKEN, "quorum", majority};
+    return (diagnosis){CLI_VERDICT_BROKEN, "quorum", advice_without_quorum};
   }
-  if (s->reply.kind == CLI_FOUR_LETTER_READ_ONLY) {
+  if (s->reply.state == CLI_FOUR_LETTER_READ_ONLY) {
     cli_text_puts(said, "is in read-only mode: it has no quorum");
-    return (diagnosis){CLI_VERDICT_BROKEN, "read-only", majority};
+    return (diagnosis){CLI_VERDICT_BROKEN, "read-only", advice_without_quorum};
   }
   if (cli_version_is_before(s->reply.version, 3, 5)) {
     add_version(said, &s->reply);
@@ -82,8 +84,8 @@ static diagnosis diagnose_reply(const cli_server_check *s, cli_text *said)
                            : diagnose_without_session(s, said);
 }
 
-/* For a server that has neither replied nor closed the connection when the port
-   check ended. */
+/* Returns the diagnosis of a server that has neither replied nor closed the
+   connection when the port check ended. */
 static diagnosis diagnose_port(const cli_port_result *result, cli_text *said)
 {
   switch (result->stage) {
@@ -128,19 +130,20 @@ static diagnosis diagnose_server(const cli_server_check *s, cli_text *said)
   const cli_port_result *result = &s->port_check.result;
 
   cli_text_printf(said, "%s: ", s->name);
-  if (result->other)
+  if (result->wrong_transport)
     return (diagnosis){CLI_VERDICT_BROKEN, "tls",
                        cli_tls_diagnose_failure(result, said)};
-  return result->stage == CLI_PORT_HUNG_UP || result->stage == CLI_PORT_REPLIED
-             ? diagnose_reply(s, said)
-             : diagnose_port(result, said);
+  if (result->stage == CLI_PORT_HUNG_UP || result->stage == CLI_PORT_REPLIED)
+    return diagnose_reply(s, said);
+  return diagnose_port(result, said);
 }
 
 static void report_server(const cli_server_check *s, cli_doctor_report *report)
 {
   const cli_port_result *result = &s->port_check.result;
   cli_text said = {0};
-  bool tls_works = result->tls && result->stage != CLI_PORT_TLS_FAILED;
+  bool tls_works =
+      result->has_connection && result->stage != CLI_PORT_TLS_FAILED;
 
   if (tls_works)
     cli_tls_report_server(s->name, result, s->all->options->tls.insecure,
@@ -170,13 +173,16 @@ static bool has_mode(const cli_server_check *s, const char *mode)
          memcmp(s->reply.mode.at, mode, s->reply.mode.len) == 0;
 }
 
-/* An ensemble has only one leader, and no standalone server. Two names of one
-   address are one server. */
+/* Whether the modes show two ensembles. An ensemble has only one leader, and no
+   standalone server. */
 static bool are_two_ensembles(const cli_server_check *a,
                               const cli_server_check *b)
 {
-  if (a->reply.mode.at == NULL || b->reply.mode.at == NULL ||
-      strcmp(a->port_check.result.address, b->port_check.result.address) == 0)
+  bool modes_known = a->reply.mode.at != NULL && b->reply.mode.at != NULL;
+  bool same_server =
+      strcmp(a->port_check.result.address, b->port_check.result.address) == 0;
+
+  if (!modes_known || same_server)
     return false;
   return has_mode(a, "standalone") || has_mode(b, "standalone") ||
          (has_mode(a, "leader") && has_mode(b, "leader"));
@@ -209,7 +215,7 @@ static void report_own_certificate(const cli_server_checks *s,
                                    cli_doctor_report *report)
 {
   for (size_t i = 0; i < s->count; i++)
-    if (s->items[i].port_check.result.tls) {
+    if (s->items[i].port_check.result.has_connection) {
       cli_tls_report_own_certificate(
           &s->items[i].port_check.result.connection.own, report);
       return;

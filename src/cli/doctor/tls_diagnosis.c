@@ -17,9 +17,12 @@ enum { SECONDS_PER_DAY = 86400 };
 int64_t cli_tls_days_left(const lk_tls_certificate *c, int64_t now_s)
 {
   int64_t left = c->not_after_s - now_s;
+  int64_t overdue = -left;
 
-  return left >= 0 ? left / SECONDS_PER_DAY
-                   : -((-left + SECONDS_PER_DAY - 1) / SECONDS_PER_DAY);
+  if (left >= 0)
+    return left / SECONDS_PER_DAY;
+  /* Rounded up: -1 as soon as the certificate has expired. */
+  return -((overdue + SECONDS_PER_DAY - 1) / SECONDS_PER_DAY);
 }
 
 static bool is_not_yet_valid(const lk_tls_certificate *c, int64_t now_s)
@@ -28,14 +31,14 @@ static bool is_not_yet_valid(const lk_tls_certificate *c, int64_t now_s)
 }
 
 /* Appends the date in UTC, as in 2026-11-21. */
-static void add_date(cli_text *out, int64_t s)
+static void add_date(cli_text *out, int64_t time_s)
 {
-  cli_text time = {0};
-  size_t len = strlen("2026-11-21");
+  cli_text text = {0};
+  size_t date_len = strlen("2026-11-21");
 
-  cli_text_time(&time, s * 1000);
-  cli_text_add(out, time.at, time.len < len ? time.len : len);
-  cli_text_free(&time);
+  cli_text_time(&text, time_s * 1000);
+  cli_text_add(out, text.at, text.len < date_len ? text.len : date_len);
+  cli_text_free(&text);
 }
 
 static void add_validity(cli_text *out, const lk_tls_certificate *c,
@@ -73,7 +76,7 @@ static void add_certificate(cli_json *facts, const char *name,
 
 void cli_tls_add_facts(const cli_port_result *result, cli_json *facts)
 {
-  if (!result->tls)
+  if (!result->has_connection)
     return;
   if (result->connection.version[0] != '\0') {
     cli_json_text(facts, "tls_version", lk_text(result->connection.version));
@@ -91,7 +94,7 @@ static void add_certificate_detail(const cli_port_result *result,
 {
   const lk_tls_certificate *c = &result->connection.server;
 
-  if (!result->tls || c->issuer[0] == '\0')
+  if (!result->has_connection || c->issuer[0] == '\0')
     return;
   if (result->cause == LK_TLS_ISSUER || result->cause == LK_TLS_CRL ||
       result->cause == LK_TLS_REVOKED)
@@ -104,19 +107,19 @@ static void add_certificate_detail(const cli_port_result *result,
   }
 }
 
-/* `other`: the port speaks plain TCP where TLS is selected, or the reverse. A
-   stage of TLS shows that TLS was selected. */
 const char *cli_tls_diagnose_failure(const cli_port_result *result,
                                      cli_text *said)
 {
-  if (result->other && result->stage != CLI_PORT_TLS_FAILED &&
-      result->stage != CLI_PORT_TLS_HANDSHAKE) {
+  bool tls_was_selected = result->stage == CLI_PORT_TLS_FAILED ||
+                          result->stage == CLI_PORT_TLS_HANDSHAKE;
+
+  if (result->wrong_transport && !tls_was_selected) {
     cli_text_printf(said, "%s expects TLS, which is not selected",
                     result->address);
     return "select it with tls:// in front of the servers or --tls; --cacert "
            "names the CA";
   }
-  if (result->other) {
+  if (result->wrong_transport) {
     cli_text_printf(said, "%s does not use TLS: it is a plain TCP port",
                     result->address);
     return cli_connection_failures_tls_advice(LK_TLS_NOT_TLS);
@@ -136,10 +139,20 @@ const char *cli_tls_diagnose_failure(const cli_port_result *result,
 
 static cli_verdict diagnose_validity(const lk_tls_certificate *c, int64_t now_s)
 {
-  if (is_not_yet_valid(c, now_s) || cli_tls_days_left(c, now_s) < 0)
+  int64_t days = cli_tls_days_left(c, now_s);
+  bool expired = days < 0;
+
+  if (is_not_yet_valid(c, now_s) || expired)
     return CLI_VERDICT_BROKEN;
-  return cli_tls_days_left(c, now_s) < FEW_DAYS ? CLI_VERDICT_NOTE
-                                                : CLI_VERDICT_OK;
+  return days < FEW_DAYS ? CLI_VERDICT_NOTE : CLI_VERDICT_OK;
+}
+
+static const char *advice_for_server(bool insecure, bool dates_are_bad)
+{
+  if (insecure)
+    return "--insecure is for tests: an attacker on the network can read and "
+           "change everything";
+  return dates_are_bad ? "renew the certificate" : NULL;
 }
 
 void cli_tls_report_server(const char *name, const cli_port_result *result,
@@ -147,10 +160,12 @@ void cli_tls_report_server(const char *name, const cli_port_result *result,
 {
   const lk_tls_certificate *c = &result->connection.server;
   int64_t now_s = time(NULL);
-  bool must_renew = diagnose_validity(c, now_s) != CLI_VERDICT_OK;
+  /* Invalid dates break only a connection that verifies them. This connection
+     works, so they are a note. */
+  bool dates_are_bad = diagnose_validity(c, now_s) != CLI_VERDICT_OK;
   cli_text said = {0};
   cli_json *facts = cli_doctor_report_begin(
-      report, insecure || must_renew ? CLI_VERDICT_NOTE : CLI_VERDICT_OK,
+      report, insecure || dates_are_bad ? CLI_VERDICT_NOTE : CLI_VERDICT_OK,
       "tls");
 
   cli_json_text(facts, "server", lk_text(name));
@@ -163,10 +178,7 @@ void cli_tls_report_server(const char *name, const cli_port_result *result,
                   c->names[0] == '\0' ? c->subject : c->names, c->issuer);
   add_validity(&said, c, now_s);
   cli_doctor_report_end(report, &said,
-                        insecure ? "--insecure is for tests: an attacker on "
-                                   "the network can read and change everything"
-                        : must_renew ? "renew the certificate"
-                                     : NULL);
+                        advice_for_server(insecure, dates_are_bad));
 }
 
 void cli_tls_report_own_certificate(const lk_tls_certificate *own,
@@ -176,7 +188,7 @@ void cli_tls_report_own_certificate(const lk_tls_certificate *own,
   cli_verdict verdict = diagnose_validity(own, now_s);
   cli_text said = {0};
 
-  if (own->issuer[0] == '\0')
+  if (own->issuer[0] == '\0') /* the client sends none */
     return;
   add_certificate(cli_doctor_report_begin(report, verdict, "certificate"),
                   "certificate", own);

@@ -22,7 +22,7 @@ void cli_tls_report_own_certificate(const lk_tls_certificate *own,
 /** Adds the facts of a TLS connection, for programs. */
 void cli_tls_add_facts(const cli_port_result *result, cli_json *facts);
 
-/** Returns for how many days from `now_s` a certificate is valid; < 0:
+/** Returns for how many whole days from `now_s` a certificate is valid; < 0:
     expired. */
 int64_t cli_tls_days_left(const lk_tls_certificate *c, int64_t now_s);
 

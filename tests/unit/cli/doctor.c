@@ -98,7 +98,7 @@ static void expect_word(const char *answer, cli_four_letter_state kind,
   memcpy(exact, answer, len);
   exact = realloc(exact, len > 0 ? len : 1);
   cli_four_letter_reply_read(&w, lk_bytes_of(exact, len));
-  ck_assert_msg(w.kind == kind, "%s: %d", answer, (int)w.kind);
+  ck_assert_msg(w.state == kind, "%s: %d", answer, (int)w.state);
   ck_assert_int_eq(w.version.at != NULL, version != NULL);
   ck_assert_int_eq(w.mode.at != NULL, mode != NULL);
   if (version != NULL)
