@@ -92,7 +92,7 @@ static void print_message(const char *event, int code, const char *format,
                           va_list args)
 {
   char text[4085];
-  char line[sizeof text + sizeof "latchkey: warning: \n"];
+  char line[sizeof text + 32]; /* with the words in front and a newline */
 
   if (vsnprintf(text, sizeof text, format, args) < 0)
     text[0] = '\0';
