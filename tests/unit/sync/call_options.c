@@ -18,16 +18,21 @@
   "int=10 long=111"
 
 static const int64_t limit_ms = 10000;
+
+/* For scripted_set(): which request is lost with its connection. */
+enum { NO_REQUEST = 0, FIRST_REQUEST = 1 };
+
 static scripted zk;
 static lk_sync_client *client;
 
 static void start(void)
 {
-  lk_client_config how = {.size = sizeof how, .session_timeout_ms = 6000};
-  lk_sync_config config = {.size = sizeof config, .client = &how};
+  lk_client_config client_config = {.size = sizeof client_config,
+                                    .session_timeout_ms = 6000};
+  lk_sync_config config = {.size = sizeof config, .client = &client_config};
 
   scripted_start(&zk);
-  how.hosts = zk.loopback.hosts;
+  client_config.hosts = zk.loopback.hosts;
   ck_assert_int_eq(lk_sync_client_new(&client, &config), 0);
 }
 
@@ -59,19 +64,20 @@ static int do_config(const lk_sync_call *call)
   return lk_sync_get_config(client, NULL, call);
 }
 
-static int do_add(const lk_sync_call *call)
+static int do_add_watch(const lk_sync_call *call)
 {
   return lk_sync_add_watch(client, "/a", LK_WATCH_RECURSIVE, call);
 }
 
-typedef struct watched {
+/* A call that sets a watch. */
+typedef struct watching_call {
   int (*call)(const lk_sync_call *call);
-  const char *asked;
+  const char *expected_request;
   const char *replies[SCRIPTED_REPLIES];
-  const char *path;
-} watched;
+  const char *path; /* of the watch */
+} watching_call;
 
-static const watched reads[] = {
+static const watching_call watching_calls[] = {
     {do_exists, "exists path=\"/a\" watch=1\n", {"7 ok" STAT_BODY}, "/a"},
     {do_exists, "exists path=\"/a\" watch=1\n", {"7 NO_NODE"}, "/a"},
     {do_get,
@@ -86,28 +92,38 @@ static const watched reads[] = {
      "getData path=\"/zookeeper/config\" watch=1\n",
      {"7 ok \"data\"" STAT_BODY},
      "/zookeeper/config"},
-    {do_add, "addWatch path=\"/a\" mode=1\n", {"7 ok int=0"}, "/a"},
+    {do_add_watch, "addWatch path=\"/a\" mode=1\n", {"7 ok int=0"}, "/a"},
 };
 
-enum { READS = sizeof reads / sizeof reads[0] };
+enum { WATCHING_CALLS = sizeof watching_calls / sizeof watching_calls[0] };
+
+static const watching_call *
+watching_call_of(int (*function)(const lk_sync_call *call))
+{
+  const watching_call *found = watching_calls;
+
+  while (found->call != function)
+    found++;
+  return found;
+}
 
 /* ---- watch events -------------------------------------------------------- */
 
 static struct {
-  sem_t count;
+  sem_t arrivals; /* counts the events */
   lk_event_type type;
   int err;
   char path[64];
   lk_sync_client *client;
-} called;
+} last_event;
 
 static void on_event(lk_sync_client *c, const lk_event *event, void *arg)
 {
-  called.client = c;
-  called.type = event->type;
-  called.err = event->err;
-  snprintf(called.path, sizeof called.path, "%.*s", (int)event->path.len,
-           (const char *)event->path.at);
+  last_event.client = c;
+  last_event.type = event->type;
+  last_event.err = event->err;
+  snprintf(last_event.path, sizeof last_event.path, "%.*s",
+           (int)event->path.len, (const char *)event->path.at);
   sem_post(arg);
 }
 
@@ -117,54 +133,56 @@ static void await_event(lk_event_type type, int err, const char *path)
 
   clock_gettime(CLOCK_REALTIME, &end);
   end.tv_sec += limit_ms / 1000;
-  ck_assert_int_eq(sem_timedwait(&called.count, &end), 0);
-  ck_assert_ptr_eq(called.client, client);
-  ck_assert_int_eq(called.type, type);
-  ck_assert_int_eq(called.err, err);
-  ck_assert_str_eq(called.path, path);
+  ck_assert_int_eq(sem_timedwait(&last_event.arrivals, &end), 0);
+  ck_assert_ptr_eq(last_event.client, client);
+  ck_assert_int_eq(last_event.type, type);
+  ck_assert_int_eq(last_event.err, err);
+  ck_assert_str_eq(last_event.path, path);
 }
 
 static bool gets_no_more_events(void)
 {
-  (void)lk_sync_client_state(client);
   usleep(20000);
-  return sem_trywait(&called.count) != 0;
+  return sem_trywait(&last_event.arrivals) != 0;
 }
+
+enum watch_end { UNTIL_CLOSE, UNTIL_DISCONNECT };
 
 /* Makes a call that sets a watch, which the server has registered when this
  * returns. */
-static lk_sync_watch *start_watch(const watched *r, bool until_disconnect)
+static lk_sync_watch *start_watch(const watching_call *r, enum watch_end end)
 {
   lk_sync_watch *w = NULL;
   lk_sync_call call = {.size = sizeof call,
                        .timeout_ms = limit_ms,
-                       .until_disconnect = until_disconnect,
+                       .until_disconnect = end == UNTIL_DISCONNECT,
                        .on_event = on_event,
-                       .watch_arg = &called.count,
+                       .watch_arg = &last_event.arrivals,
                        .watch = &w};
 
   start();
-  ck_assert_int_eq(sem_init(&called.count, 0, 0), 0);
-  scripted_set(&zk, r->replies, 0);
+  ck_assert_int_eq(sem_init(&last_event.arrivals, 0, 0), 0);
+  scripted_set(&zk, r->replies, NO_REQUEST);
   int err = r->call(&call);
 
-  ck_assert_msg(err == 0 || err == LK_ERR_NO_NODE, "%s: %d", r->asked, err);
-  ck_assert(scripted_was_asked(&zk, r->asked));
+  ck_assert_msg(err == 0 || err == LK_ERR_NO_NODE, "%s: %d",
+                r->expected_request, err);
+  ck_assert(scripted_was_asked(&zk, r->expected_request));
   ck_assert_ptr_nonnull(w);
   return w;
 }
 
 START_TEST(watch_of_every_call_is_set_and_gets_its_event)
 {
-  for (size_t i = 0; i < READS; i++) {
-    bool stays = reads[i].call == do_add;
-    bool children = reads[i].call == do_children;
-    lk_event_type type = children ? LK_EVENT_CHILDREN : LK_EVENT_CHANGED;
-    lk_sync_watch *w = start_watch(&reads[i], false);
+  for (size_t i = 0; i < WATCHING_CALLS; i++) {
+    bool is_persistent = watching_calls[i].call == do_add_watch;
+    bool is_of_children = watching_calls[i].call == do_children;
+    lk_event_type type = is_of_children ? LK_EVENT_CHILDREN : LK_EVENT_CHANGED;
+    lk_sync_watch *w = start_watch(&watching_calls[i], UNTIL_CLOSE);
 
-    scripted_send_event(&zk, (int32_t)type, reads[i].path);
-    await_event(type, 0, reads[i].path);
-    if (stays) {
+    scripted_send_event(&zk, (int32_t)type, watching_calls[i].path);
+    await_event(type, 0, watching_calls[i].path);
+    if (is_persistent) {
       scripted_send_event(&zk, LK_EVENT_DELETED, "/a/b");
       await_event(LK_EVENT_DELETED, 0, "/a/b");
     }
@@ -177,18 +195,18 @@ END_TEST
 
 START_TEST(watch_that_is_freed_gets_no_event)
 {
-  for (size_t i = 0; i < READS; i++) {
-    lk_sync_watch *w = start_watch(&reads[i], false);
+  for (size_t i = 0; i < WATCHING_CALLS; i++) {
+    lk_sync_watch *w = start_watch(&watching_calls[i], UNTIL_CLOSE);
 
     lk_sync_watch_free(w);
-    scripted_send_event(&zk, LK_EVENT_CHANGED, reads[i].path);
+    scripted_send_event(&zk, LK_EVENT_CHANGED, watching_calls[i].path);
     ck_assert(gets_no_more_events());
     stop();
   }
 }
 END_TEST
 
-static atomic_bool returned;
+static atomic_bool callback_has_returned;
 
 static void on_event_slowly(lk_sync_client *c, const lk_event *event, void *arg)
 {
@@ -196,7 +214,7 @@ static void on_event_slowly(lk_sync_client *c, const lk_event *event, void *arg)
   (void)event;
   sem_post(arg);
   usleep(50000);
-  returned = true;
+  callback_has_returned = true;
 }
 
 START_TEST(free_of_a_watch_waits_for_its_callback)
@@ -204,17 +222,17 @@ START_TEST(free_of_a_watch_waits_for_its_callback)
   lk_sync_watch *w;
   const lk_sync_call call = {.size = sizeof call,
                              .on_event = on_event_slowly,
-                             .watch_arg = &called.count,
+                             .watch_arg = &last_event.arrivals,
                              .watch = &w};
 
   start();
-  ck_assert_int_eq(sem_init(&called.count, 0, 0), 0);
-  scripted_set(&zk, reads[0].replies, 0);
+  ck_assert_int_eq(sem_init(&last_event.arrivals, 0, 0), 0);
+  scripted_set(&zk, watching_call_of(do_exists)->replies, NO_REQUEST);
   ck_assert_int_eq(do_exists(&call), 0);
   scripted_send_event(&zk, LK_EVENT_CHANGED, "/a");
-  ck_assert_int_eq(sem_wait(&called.count), 0);
+  ck_assert_int_eq(sem_wait(&last_event.arrivals), 0);
   lk_sync_watch_free(w);
-  ck_assert(returned);
+  ck_assert(callback_has_returned);
   stop();
 }
 END_TEST
@@ -233,15 +251,15 @@ START_TEST(watch_that_its_callback_frees_gets_one_event)
 {
   const lk_sync_call call = {.size = sizeof call,
                              .on_event = on_event_free,
-                             .watch_arg = &called.count,
+                             .watch_arg = &last_event.arrivals,
                              .watch = &freed_watch};
 
   start();
-  ck_assert_int_eq(sem_init(&called.count, 0, 0), 0);
-  scripted_set(&zk, reads[READS - 1].replies, 0);
-  ck_assert_int_eq(do_add(&call), 0);
+  ck_assert_int_eq(sem_init(&last_event.arrivals, 0, 0), 0);
+  scripted_set(&zk, watching_call_of(do_add_watch)->replies, NO_REQUEST);
+  ck_assert_int_eq(do_add_watch(&call), 0);
   scripted_send_event(&zk, LK_EVENT_CHANGED, "/a");
-  ck_assert_int_eq(sem_wait(&called.count), 0);
+  ck_assert_int_eq(sem_wait(&last_event.arrivals), 0);
   scripted_send_event(&zk, LK_EVENT_CHANGED, "/a");
   ck_assert(gets_no_more_events());
   stop();
@@ -250,24 +268,24 @@ END_TEST
 
 START_TEST(watch_until_disconnect_ends_with_the_connection)
 {
-  for (size_t i = 0; i < READS; i++) {
-    lk_sync_watch *w = start_watch(&reads[i], true);
+  for (size_t i = 0; i < WATCHING_CALLS; i++) {
+    lk_sync_watch *w = start_watch(&watching_calls[i], UNTIL_DISCONNECT);
 
     loopback_drop(&zk.loopback);
-    await_event(LK_EVENT_ENDED, LK_ERR_CONNECTION_LOSS, reads[i].path);
+    await_event(LK_EVENT_ENDED, LK_ERR_CONNECTION_LOSS, watching_calls[i].path);
     lk_sync_watch_free(w);
     stop();
   }
 }
 END_TEST
 
-START_TEST(other_watch_is_ended_only_by_closing)
+START_TEST(watch_without_until_disconnect_ends_with_the_client)
 {
-  for (size_t i = 0; i < READS; i++) {
-    lk_sync_watch *w = start_watch(&reads[i], false);
+  for (size_t i = 0; i < WATCHING_CALLS; i++) {
+    lk_sync_watch *w = start_watch(&watching_calls[i], UNTIL_CLOSE);
 
     ck_assert_int_eq(lk_sync_client_close(client), 0);
-    await_event(LK_EVENT_ENDED, LK_ERR_CLOSED, reads[i].path);
+    await_event(LK_EVENT_ENDED, LK_ERR_CLOSED, watching_calls[i].path);
     lk_sync_watch_free(w);
     stop();
   }
@@ -318,11 +336,12 @@ START_TEST(read_is_repeated_only_if_requested)
 
   start();
   for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-    scripted_set(&zk, NULL, 1);
+    scripted_set(&zk, NULL, FIRST_REQUEST);
     call.repeat = false;
     ck_assert_int_eq(calls[i](&call), LK_ERR_CONNECTION_LOSS);
-    scripted_set(&zk, NULL, 1);
+    scripted_set(&zk, NULL, FIRST_REQUEST);
     call.repeat = true;
+    /* A request for which the test gives no reply gets NO_AUTH. */
     ck_assert_int_eq(calls[i](&call), LK_ERR_NO_AUTH);
     ck_assert_uint_eq(zk.requests, 2);
   }
@@ -334,4 +353,5 @@ SUITE("call_options", watch_of_every_call_is_set_and_gets_its_event,
       watch_that_is_freed_gets_no_event, free_of_a_watch_waits_for_its_callback,
       watch_that_its_callback_frees_gets_one_event,
       watch_until_disconnect_ends_with_the_connection,
-      other_watch_is_ended_only_by_closing, read_is_repeated_only_if_requested)
+      watch_without_until_disconnect_ends_with_the_client,
+      read_is_repeated_only_if_requested)

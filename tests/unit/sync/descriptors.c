@@ -18,26 +18,29 @@
 #include "support/suite.h"
 #include "support/waiters.h"
 
-enum { LIMIT = 64, MOST = 12 };
+enum {
+  MAX_DESCRIPTORS = 64, /* of the test program */
+  MOST_FREE = 12        /* more than a client or a driver needs */
+};
 
-static int taken[LIMIT];
-static size_t count;
+static int taken[MAX_DESCRIPTORS];
+static size_t taken_count;
 
 static void take_all(void)
 {
   for (int fd; (fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;)
-    taken[count++] = fd;
+    taken[taken_count++] = fd;
 }
 
 static void give_back(size_t free)
 {
-  while (free-- > 0 && count > 0)
-    close(taken[--count]);
+  while (free-- > 0 && taken_count > 0)
+    close(taken[--taken_count]);
 }
 
-static void start(void)
+static void limit_descriptors(void)
 {
-  struct rlimit limit = {LIMIT, LIMIT};
+  struct rlimit limit = {MAX_DESCRIPTORS, MAX_DESCRIPTORS};
 
   ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
@@ -45,10 +48,10 @@ static void start(void)
 /* Takes all free descriptors; returns their number. */
 static size_t take_and_count(void)
 {
-  size_t before = count;
+  size_t before = taken_count;
 
   take_all();
-  return count - before;
+  return taken_count - before;
 }
 
 /* ---- the blocking interface ---------------------------------------------- */
@@ -63,15 +66,16 @@ static void on_log(void *arg, int level, int err, const char *text)
     snprintf(logged, sizeof logged, "%s", text);
 }
 
-static int make_and_use(shared_mem *mem)
+static int make_and_use_client(shared_mem *mem)
 {
-  lk_client_config how = {.size = sizeof how,
-                          .hosts = "127.0.0.1:1",
-                          .mem = &mem->mem,
-                          .log = on_log};
-  lk_sync_config config = {.size = sizeof config, .client = &how};
+  lk_client_config client_config = {.size = sizeof client_config,
+                                    .hosts = "127.0.0.1:1",
+                                    .mem = &mem->mem,
+                                    .log = on_log};
+  lk_sync_config config = {.size = sizeof config, .client = &client_config};
   lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 5};
-  lk_sync_client *c = (lk_sync_client *)(void *)&how;
+  /* Not NULL: lk_sync_client_new() has to set it to NULL after an error. */
+  lk_sync_client *c = (lk_sync_client *)(void *)&client_config;
   int err = lk_sync_client_new(&c, &config);
 
   if (err != 0) {
@@ -89,15 +93,16 @@ START_TEST(client_without_descriptors_is_refused)
   bool made = false;
   shared_mem mem;
 
-  start();
-  for (size_t free = 0; free <= MOST; free++) {
+  limit_descriptors();
+  for (size_t free = 0; free <= MOST_FREE; free++) {
     take_all();
     give_back(free);
     shared_mem_init(&mem);
     logged[0] = '\0';
-    int err = make_and_use(&mem);
+    int err = make_and_use_client(&mem);
 
-    ck_assert(err == (made ? 0 : LK_ERR_SYSTEM) || err == 0);
+    /* As soon as there were enough descriptors, there always are. */
+    ck_assert(err == 0 || (err == LK_ERR_SYSTEM && !made));
     made = err == 0;
     snprintf(expected, sizeof expected,
              "cannot start: no descriptors left (4 needed, %zu free)", free);
@@ -105,7 +110,7 @@ START_TEST(client_without_descriptors_is_refused)
     ck_assert_uint_eq(mem.live, 0);
     ck_assert_uint_eq(take_and_count(), free);
   }
-  give_back(LIMIT);
+  give_back(MAX_DESCRIPTORS);
   ck_assert(made);
 }
 END_TEST
@@ -119,11 +124,11 @@ START_TEST(client_without_thread_keys_is_refused)
   while (made < PTHREAD_KEYS_MAX && pthread_key_create(&keys[made], NULL) == 0)
     made++;
   shared_mem_init(&mem);
-  ck_assert_int_eq(make_and_use(&mem), LK_ERR_SYSTEM);
+  ck_assert_int_eq(make_and_use_client(&mem), LK_ERR_SYSTEM);
   ck_assert_str_eq(logged, "cannot start: no pthread_key left");
   ck_assert_uint_eq(mem.live, 0);
   ck_assert_int_eq(pthread_key_delete(keys[--made]), 0);
-  ck_assert_int_eq(make_and_use(&mem), 0);
+  ck_assert_int_eq(make_and_use_client(&mem), 0);
   while (made > 0)
     pthread_key_delete(keys[--made]);
 }
@@ -137,16 +142,17 @@ START_TEST(driver_without_descriptors_is_refused)
   bool made = false;
   failing_mem mem;
 
-  start();
-  for (size_t free = 0; free <= MOST; free++) {
-    lk_ev *ev = (lk_ev *)(void *)&mem;
+  limit_descriptors();
+  for (size_t free = 0; free <= MOST_FREE; free++) {
+    lk_ev *ev = (lk_ev *)(void *)&mem; /* not NULL */
 
     take_all();
     give_back(free);
     failing_mem_init(&mem);
     int err = lk_ev_new(&ev, loop, &mem.mem);
 
-    ck_assert(err == (made ? 0 : LK_ERR_SYSTEM) || err == 0);
+    /* As soon as there were enough descriptors, there always are. */
+    ck_assert(err == 0 || (err == LK_ERR_SYSTEM && !made));
     ck_assert_int_eq(ev != NULL, err == 0);
     made = err == 0;
     ev_run(loop, EVRUN_NOWAIT);
@@ -154,7 +160,7 @@ START_TEST(driver_without_descriptors_is_refused)
     ck_assert_uint_eq(mem.live, 0);
     ck_assert_uint_eq(take_and_count(), free);
   }
-  give_back(LIMIT);
+  give_back(MAX_DESCRIPTORS);
   ck_assert(made);
   ev_loop_destroy(loop);
 }

@@ -5,11 +5,12 @@
 
 #include <check.h>
 
-static const lk_semaphore_config three = {.size = sizeof three, .permits = 3};
+static const lk_semaphore_config three_permits = {.size = sizeof three_permits,
+                                                  .permits = 3};
 static const lk_reconfiguration change = {.size = sizeof change,
                                           .leaving = "1"};
 
-static void visit(lk_client *c, void *arg)
+static void do_nothing(lk_client *c, void *arg)
 {
   (void)c;
   (void)arg;
@@ -33,12 +34,12 @@ static lk_sync_result *result_before(const every_object *o)
   return o->no_out ? NULL : &junk;
 }
 
-/* A function without an error. The result is 0 if it returns what it returns
- * for a NULL object. */
-#define VALUE(name, is_so)                      \
+/* A function without an error. `is_null_value`: whether it returns what it
+ * returns for a NULL object. */
+#define VALUE(name, is_null_value)              \
   static int call_##name(const every_object *o) \
   {                                             \
-    return (is_so) ? 0 : 1;                     \
+    return (is_null_value) ? 0 : 1;             \
   }
 
 /* A function that returns nothing. */
@@ -88,7 +89,8 @@ static lk_sync_result *result_before(const every_object *o)
     return err;                                        \
   }
 
-/* A function that frees an object; it gets NULL if the test has no objects. */
+/* A function that frees an object, which `make` has made in `made`. The
+ * function gets NULL if the test has no objects. */
 #define FREES(type, name, make)                 \
   static int call_##name(const every_object *o) \
   {                                             \
@@ -104,8 +106,9 @@ static lk_sync_result *result_before(const every_object *o)
 
 static int make_client(lk_sync_client **out, const char *hosts)
 {
-  lk_client_config how = {.size = sizeof how, .hosts = hosts};
-  lk_sync_config config = {.size = sizeof config, .client = &how};
+  lk_client_config client_config = {.size = sizeof client_config,
+                                    .hosts = hosts};
+  lk_sync_config config = {.size = sizeof config, .client = &client_config};
 
   return lk_sync_client_new(out, &config);
 }
@@ -133,7 +136,7 @@ ERROR(client_close, o->client)
 VALUE(client_state, lk_sync_client_state(o->client) == LK_STATE_CLOSED)
 VALUE(client_clock, lk_sync_client_clock(o->client) == 0)
 ERROR(client_set_hosts, o->client, o->hosts)
-ERROR(client_run_on_thread, o->client, OUT(visit), NULL)
+ERROR(client_run_on_thread, o->client, OUT(do_nothing), NULL)
 MAKES(lk_sync_cancel, cancel_new, lk_sync_cancel_free, o->client)
 FREES(lk_sync_cancel, cancel_free, lk_sync_cancel_new(&made, o->client))
 VOID(cancel_set, o->cancel)
@@ -268,7 +271,7 @@ static int call_lock_fd(const every_object *o)
 
 MAKES(lk_sync_lock, lock_new, lk_sync_lock_free, o->client, o->path, NULL)
 MAKES(lk_sync_lock, semaphore_new, lk_sync_lock_free, o->client, o->path, NULL,
-      &three)
+      &three_permits)
 MAKES(lk_sync_lock, single_new, lk_sync_lock_free, o->client, o->path, NULL,
       NULL)
 MAKES(lk_sync_rwlock, rwlock_new, lk_sync_rwlock_free, o->client, o->path, NULL)
@@ -296,32 +299,31 @@ VALUE(lock_path, lk_sync_lock_path(o->lock) == NULL)
 
 /* ---- all of them --------------------------------------------------------- */
 
-/* Instead of an expected error: the function has no such parameter. */
-#define NONE 1
-
 #define ROW(name, no_object, no_path, no_out)      \
   {                                                \
 #    name, call_##name, no_object, no_path, no_out \
   }
 /* PATH: a request for a node; OTHER: another function; MAKER: a function that
  * makes an object for a path; SILENT: a function without an error. */
-#define PATH(name)  ROW(name, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_PATH, NONE)
-#define OTHER(name) ROW(name, LK_ERR_BAD_ARGUMENT, NONE, NONE)
+#define PATH(name)  ROW(name, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_PATH, NOT_EXPECTED)
+#define OTHER(name) ROW(name, LK_ERR_BAD_ARGUMENT, NOT_EXPECTED, NOT_EXPECTED)
 #define MAKER(name) \
   ROW(name, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_PATH, LK_ERR_BAD_ARGUMENT)
-#define SILENT(name) ROW(name, 0, NONE, NONE)
+#define SILENT(name) ROW(name, 0, NOT_EXPECTED, NOT_EXPECTED)
 
 const every_call every_calls[] = {
-    ROW(client_new, 0, NONE, LK_ERR_BAD_ARGUMENT),
+    ROW(client_new, 0, NOT_EXPECTED, LK_ERR_BAD_ARGUMENT),
     SILENT(client_free),
     OTHER(client_close),
     SILENT(client_state),
     SILENT(client_clock),
-    ROW(client_last_error, LK_ERR_BAD_ARGUMENT, NONE, LK_ERR_BAD_ARGUMENT),
+    ROW(client_last_error, LK_ERR_BAD_ARGUMENT, NOT_EXPECTED,
+        LK_ERR_BAD_ARGUMENT),
     SILENT(client_tls_cause),
     OTHER(client_set_hosts),
-    ROW(client_run_on_thread, LK_ERR_BAD_ARGUMENT, NONE, LK_ERR_BAD_ARGUMENT),
-    ROW(cancel_new, LK_ERR_BAD_ARGUMENT, NONE, LK_ERR_BAD_ARGUMENT),
+    ROW(client_run_on_thread, LK_ERR_BAD_ARGUMENT, NOT_EXPECTED,
+        LK_ERR_BAD_ARGUMENT),
+    ROW(cancel_new, LK_ERR_BAD_ARGUMENT, NOT_EXPECTED, LK_ERR_BAD_ARGUMENT),
     SILENT(cancel_free),
     SILENT(cancel_set),
     SILENT(cancel_clear),
@@ -345,7 +347,7 @@ const every_call every_calls[] = {
     OTHER(get_config),
     OTHER(reconfig),
     PATH(add_watch),
-    ROW(add_auth, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_ARGUMENT, NONE),
+    ROW(add_auth, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_ARGUMENT, NOT_EXPECTED),
     MAKER(subscribe_children),
     MAKER(subscribe_data),
     OTHER(subscription_next),
@@ -365,14 +367,14 @@ const every_call every_calls[] = {
     SILENT(rwlock_read_side),
     SILENT(rwlock_write_side),
     OTHER(rwlock_downgrade),
-    ROW(multilock_token, 0, 0, NONE),
+    ROW(multilock_token, 0, 0, NOT_EXPECTED),
     OTHER(lock_acquire),
     OTHER(lock_try),
     OTHER(lock_release),
     OTHER(lock_release_wait),
     OTHER(lock_verify),
     OTHER(lock_wait_certain),
-    ROW(lock_guarded_multi, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_PATH, NONE),
+    ROW(lock_guarded_multi, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_PATH, NOT_EXPECTED),
     SILENT(lock_ok),
     SILENT(lock_deadline),
     SILENT(lock_token),

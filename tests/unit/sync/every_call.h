@@ -6,7 +6,7 @@
 
 /**
  * @file
- * Each function of <latchkey/sync.h> once, for what must be so of all of them.
+ * Each function of <latchkey/sync.h> once, for properties that all of them have.
  */
 
 /** The arguments of the functions. */
@@ -22,6 +22,9 @@ typedef struct every_object {
   bool no_out; /**< pass NULL for the place of the result */
 } every_object;
 
+/** In place of an expected result: the function has no such parameter. */
+enum { NOT_EXPECTED = 1 };
+
 typedef struct every_call {
   const char *name; /**< without "lk_sync_" */
   /** Calls the function. Returns its error; for a function without one: 0 if it
@@ -29,10 +32,9 @@ typedef struct every_call {
       function made. */
   int (*call)(const every_object *o);
   int no_object; /**< the expected result if all objects are NULL */
-  int no_path;   /**< the expected result if only the path is NULL; 1: the
-                    function has no path */
-  int no_out; /**< the expected result if only the place of the result is NULL;
-                 1: the function has none */
+  int no_path;   /**< the expected result if only the path is NULL */
+  int no_out;    /**< the expected result if only the place of the result is NULL
+                  */
 } every_call;
 
 extern const every_call every_calls[];

@@ -23,23 +23,24 @@ static lk_sync_lock *locks[LOCKS]; /* of several kinds */
 static lk_sync_rwlock *rwlock;
 static lk_sync_subscription *subscription;
 static lk_sync_cancel *cancel;
-static bool evicts;         /* an operator deletes nodes */
-static atomic_int owner;    /* thread that holds locks[0], from 1; 0: none */
+static bool deletes_nodes;  /* an operator deletes nodes */
+static atomic_int holder;   /* thread that holds locks[0], from 1; 0: none */
 static atomic_uint running; /* threads that have not ended */
-static atomic_uint waiting; /* those of them that make their last call */
+static atomic_uint in_last_call; /* those of them that make their last call */
 
 /* ---- chance -------------------------------------------------------------- */
 
 typedef struct actor {
   pthread_t thread;
   int number; /* from 1 */
-  uint64_t chance;
+  uint64_t random_state;
 } actor;
 
 static unsigned draw(actor *a, unsigned below)
 {
-  a->chance = a->chance * 6364136223846793005U + 1442695040888963407U;
-  return (unsigned)(a->chance >> 33) % below;
+  a->random_state =
+      a->random_state * 6364136223846793005U + 1442695040888963407U;
+  return (unsigned)(a->random_state >> 33) % below;
 }
 
 static lk_sync_call draw_call(actor *a)
@@ -56,10 +57,11 @@ static lk_sync_call draw_call(actor *a)
 
 static void enter_section(const actor *a)
 {
-  int nobody = 0;
+  int no_holder = 0;
 
-  /* An assertion would be a cancellation point. */
-  if (!evicts && !atomic_compare_exchange_strong(&owner, &nobody, a->number))
+  /* Two threads hold locks[0]. An assertion would be a cancellation point. */
+  if (!deletes_nodes &&
+      !atomic_compare_exchange_strong(&holder, &no_holder, a->number))
     abort();
 }
 
@@ -67,7 +69,7 @@ static void leave_section(const actor *a)
 {
   int number = a->number;
 
-  (void)atomic_compare_exchange_strong(&owner, &number, 0);
+  (void)atomic_compare_exchange_strong(&holder, &number, 0);
 }
 
 static lk_sync_lock *draw_lock(actor *a)
@@ -98,7 +100,7 @@ static void hold_lock(actor *a)
 {
   lk_sync_lock *l = draw_lock(a);
   lk_sync_call call = draw_call(a);
-  bool first = lk_sync_lock_count(l) == 0;
+  bool held_before = lk_sync_lock_count(l) > 0;
   int err = draw(a, 3) == 0 ? lk_sync_lock_try(l, &call)
                             : lk_sync_lock_acquire(l, &call);
 
@@ -107,11 +109,11 @@ static void hold_lock(actor *a)
       (void)lk_sync_lock_release(l);
     return;
   }
-  if (l == locks[0] && first)
+  if (l == locks[0] && !held_before)
     enter_section(a);
   for (unsigned i = draw(a, 3); i > 0; i--)
     use_lock(a, l);
-  if (l == locks[0] && first && lk_sync_lock_count(l) == 1)
+  if (l == locks[0] && !held_before && lk_sync_lock_count(l) == 1)
     leave_section(a);
   if (draw(a, 2) == 0)
     (void)lk_sync_lock_release(l);
@@ -148,7 +150,7 @@ static void make_request(actor *a)
   lk_sync_watch_free(w);
 }
 
-static void look(lk_client *c, void *arg)
+static void do_nothing(lk_client *c, void *arg)
 {
   (void)c;
   (void)arg;
@@ -169,9 +171,9 @@ static void make_lock(actor *a)
 
 static void harm(actor *a)
 {
-  int cancelling;
+  int cancel_state;
 
-  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
   switch (draw(a, 6)) {
   case 0: loopback_drop(&zk); break;
   case 1:
@@ -181,24 +183,26 @@ static void harm(actor *a)
     break;
   case 2:
     loopback_lock(&zk);
-    const char *node = evicts ? model_child(&zk.server, "/locks/a", 0) : NULL;
+    const char *node =
+        deletes_nodes ? model_child(&zk.server, "/locks/a", 0) : NULL;
 
     if (node != NULL)
       model_delete(&zk.server, node);
     loopback_unlock(&zk);
     break;
-  default: (void)lk_sync_client_run_on_thread(client, look, NULL); break;
+  default: (void)lk_sync_client_run_on_thread(client, do_nothing, NULL); break;
   }
-  pthread_setcancelstate(cancelling, NULL);
+  pthread_setcancelstate(cancel_state, NULL);
 }
 
-/* One thread's last call is one that only an end ends. */
+/* The last call of a thread. It ends only when the client is closed or the
+   object of the call is freed. */
 static void wait_for_the_end(actor *a)
 {
   lk_sync_result *r = NULL;
   int err = 0;
 
-  waiting++;
+  in_last_call++;
   switch (draw(a, 4)) {
   case 0:
     while (err == 0 || err == LK_ERR_NO_NODE) {
@@ -207,12 +211,12 @@ static void wait_for_the_end(actor *a)
     }
     break;
   case 1:
-    while (err == 0 || err == LK_ERR_NOT_HELD)
+    while (err == 0)
       err = lk_sync_sync(client, "/", NULL);
     break;
   default: (void)lk_sync_lock_acquire(locks[draw(a, LOCKS)], NULL); break;
   }
-  waiting--;
+  in_last_call--;
 }
 
 static void end_actor(void *arg)
@@ -248,8 +252,9 @@ static void *run_actor(void *arg)
 
 static void start(uint64_t seed)
 {
-  lk_client_config how = {.size = sizeof how, .hosts = zk.hosts};
-  lk_sync_config config = {.size = sizeof config, .client = &how};
+  lk_client_config client_config = {.size = sizeof client_config,
+                                    .hosts = zk.hosts};
+  lk_sync_config config = {.size = sizeof config, .client = &client_config};
   lk_sync_lock_config shared = {.size = sizeof shared, .local_queue = true};
   lk_semaphore_config two = {.size = sizeof two, .permits = 2};
   const lk_multilock_member members[] = {{.path = "/locks/a"},
@@ -259,8 +264,8 @@ static void start(uint64_t seed)
   zk.quiet = true;
   model_create(&zk.server, "/locks");
   model_create(&zk.server, "/s");
-  evicts = seed % 2 == 0;
-  owner = 0;
+  deletes_nodes = seed % 2 == 0;
+  holder = 0;
   ck_assert_int_eq(lk_sync_client_new(&client, &config), 0);
   ck_assert_int_eq(lk_sync_lock_new(&locks[0], client, "/locks/a", NULL), 0);
   ck_assert_int_eq(lk_sync_lock_new(&locks[1], client, "/locks/b", &shared), 0);
@@ -293,7 +298,7 @@ static void stop(void)
   loopback_stop(&zk);
 }
 
-/* A child has nothing, and does not hang. */
+/* A child holds no lock, and its calls do not hang. */
 static void fork_child(void)
 {
   int status;
@@ -318,7 +323,7 @@ static void fork_child(void)
 static bool are_all_inside(void)
 {
   pthread_mutex_lock(&client->mutex);
-  bool all = client->calls_inside == running && waiting == running;
+  bool all = client->calls_inside == running && in_last_call == running;
 
   pthread_mutex_unlock(&client->mutex);
   return all;
@@ -326,19 +331,20 @@ static bool are_all_inside(void)
 
 static void run(uint64_t seed)
 {
-  actor main_actor = {.chance = seed};
+  actor main_actor = {.random_state = seed};
   actor actors[THREADS];
 
   start(seed);
   running = THREADS;
-  waiting = 0;
+  in_last_call = 0;
   for (int i = 0; i < THREADS; i++) {
-    actors[i] = (actor){.number = i + 1, .chance = seed * 100 + (unsigned)i};
+    actors[i] =
+        (actor){.number = i + 1, .random_state = seed * 100 + (unsigned)i};
     ck_assert_int_eq(
         pthread_create(&actors[i].thread, NULL, run_actor, &actors[i]), 0);
   }
   usleep(draw(&main_actor, 30000));
-  for (int i = 0; i < THREADS; i += 3)
+  for (int i = 0; i < THREADS; i += 3) /* every third thread */
     (void)pthread_cancel(actors[i].thread);
   if (draw(&main_actor, 3) == 0)
     fork_child();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* Every request of the blocking interface, field by field: what leaves, and
-   what the caller is given of the reply. */
+/* Every request of the blocking interface, field by field: which request is
+   sent, and which fields of the reply the caller gets. */
 
 #include <latchkey/sync.h>
 
@@ -20,11 +20,12 @@ static lk_sync_client *client;
 
 static void start(void)
 {
-  lk_client_config how = {.size = sizeof how, .session_timeout_ms = 6000};
-  lk_sync_config config = {.size = sizeof config, .client = &how};
+  lk_client_config client_config = {.size = sizeof client_config,
+                                    .session_timeout_ms = 6000};
+  lk_sync_config config = {.size = sizeof config, .client = &client_config};
 
   scripted_start(&zk);
-  how.hosts = zk.loopback.hosts;
+  client_config.hosts = zk.loopback.hosts;
   ck_assert_int_eq(lk_sync_client_new(&client, &config), 0);
 }
 
@@ -172,22 +173,24 @@ static int do_delete_recursive(const lk_sync_call *call)
   "id=\"bob\""
 #define STAT_SHOWN "{101 102 103 104 5 6 7 108 9 10 111}"
 
-/* Of the writes that go on until it is known what became of them. */
+/* The reads of a reliable write: one before the write, and two that find out
+   after a lost connection whether the write was executed. */
 #define ASKS_FIRST "exists path=\"/\" watch=0\n"
 #define LOOKS                             \
   "multi | check path=\"/\" version=-1\n" \
   "getData path=\"/a\" watch=0\n"
+/* The replies to LOOKS, if the node exists. */
 #define PROOF "8 ok part=13,0 end"
 #define FOUND "8 ok \"data\"" STAT_BODY
 
 typedef struct row {
   const char *name;
   int (*call)(const lk_sync_call *call);
-  const char *asked;
+  const char *asked; /* the expected requests */
   const char *replies[SCRIPTED_REPLIES];
-  unsigned lost; /* which request is lost with its connection; 0: none */
-  int err;
-  const char *shown;
+  unsigned lost;     /* which request is lost with its connection; 0: none */
+  int err;           /* the expected result of the call */
+  const char *shown; /* the expected fields, as shown.c prints them */
 } row;
 
 #define ROW(name) #name, do_##name
@@ -196,192 +199,149 @@ static const row rows[] = {
     {ROW(create),
      "create2 path=\"/a\" data=\"data\"" ACLS " flags=3\n",
      {"7 ok \"/a0000000012\"" STAT_BODY},
-     0,
-     0,
-     " result /a0000000012 " STAT_SHOWN " zxid=7"},
-    {ROW(delete), "delete path=\"/a\" version=7\n", {"7 ok"}, 0, 0, ""},
+     .shown = " result /a0000000012 " STAT_SHOWN " zxid=7"},
+    {ROW(delete), "delete path=\"/a\" version=7\n", {"7 ok"}, .shown = ""},
     {ROW(exists),
      "exists path=\"/a\" watch=0\n",
      {"7 ok" STAT_BODY},
-     0,
-     0,
-     " " STAT_SHOWN},
+     .shown = " " STAT_SHOWN},
     {ROW(get),
      "getData path=\"/a\" watch=0\n",
      {"7 ok \"data\"" STAT_BODY},
-     0,
-     0,
-     " result data=\"data\" " STAT_SHOWN},
+     .shown = " result data=\"data\" " STAT_SHOWN},
     {ROW(set),
      "setData path=\"/a\" data=\"data\" version=7\n",
      {"7 ok" STAT_BODY},
-     0,
-     0,
-     " " STAT_SHOWN},
+     .shown = " " STAT_SHOWN},
     {ROW(get_children),
      "getChildren2 path=\"/a\" watch=0\n",
      {"7 ok count=2 \"x\" \"yy\"" STAT_BODY},
-     0,
-     0,
-     " result name=\"x\" name=\"yy\" " STAT_SHOWN " count=2"},
-    {ROW(sync), "sync path=\"/a\"\n", {"7 ok \"/a\""}, 0, 0, ""},
+     .shown = " result name=\"x\" name=\"yy\" " STAT_SHOWN " count=2"},
+    {ROW(sync), "sync path=\"/a\"\n", {"7 ok \"/a\""}, .shown = ""},
     {ROW(multi),
      "multi | create2 path=\"/a/b\" data=\"data\"" ACLS
      " flags=2 | setData path=\"/a/c\" data=\"more\" version=7 | delete "
      "path=\"/a/d\" version=8 | check path=\"/a/e\" version=9\n",
      {"7 ok part=15,0 \"/a/b0000000001\"" STAT_BODY " part=5,0" STAT_BODY
       " part=2,0 part=13,0 end"},
-     0,
-     0,
-     " result | 15 0 /a/b0000000001 " STAT_SHOWN " | 5 0 " STAT_SHOWN
-     " | 2 0 | 13 0 count=4 zxid=7"},
+     .shown = " result | 15 0 /a/b0000000001 " STAT_SHOWN " | 5 0 " STAT_SHOWN
+              " | 2 0 | 13 0 count=4 zxid=7"},
     {ROW(create_ttl),
      "createTTL path=\"/a\" data=\"data\"" ACLS " flags=6 ttl_ms=5000\n",
      {"7 ok \"/a0000000012\"" STAT_BODY},
-     0,
-     0,
-     " result /a0000000012 " STAT_SHOWN " zxid=7"},
+     .shown = " result /a0000000012 " STAT_SHOWN " zxid=7"},
     {ROW(count),
      "getAllChildrenNumber path=\"/a\"\n",
      {"7 ok int=42"},
-     0,
-     0,
-     " 42"},
+     .shown = " 42"},
     {ROW(ephemerals),
      "getEphemerals path=\"/a\"\n",
      {"7 ok count=2 \"/a/x\" \"/a/yy\""},
-     0,
-     0,
-     " result name=\"/a/x\" name=\"/a/yy\" count=2"},
+     .shown = " result name=\"/a/x\" name=\"/a/yy\" count=2"},
     {ROW(get_acl),
      "getACL path=\"/a\"\n",
      {"7 ok count=2 int=1 \"ip\" \"::1\" int=31 \"world\" "
       "\"anyone\"" STAT_BODY},
-     0,
-     0,
-     " result perms=1 scheme=\"ip\" id=\"::1\" perms=31 scheme=\"world\" "
-     "id=\"anyone\" " STAT_SHOWN},
+     .shown =
+         " result perms=1 scheme=\"ip\" id=\"::1\" perms=31 scheme=\"world\" "
+         "id=\"anyone\" " STAT_SHOWN},
     {ROW(set_acl),
      "setACL path=\"/a\"" ACLS " version=7\n",
      {"7 ok" STAT_BODY},
-     0,
-     0,
-     " " STAT_SHOWN},
+     .shown = " " STAT_SHOWN},
     {ROW(multi_read),
      "multiRead | getData path=\"/a\" watch=0 | getChildren path=\"/b\" "
      "watch=0 | getData path=\"/no\" watch=0\n",
      {"7 ok part=4,0 \"data\"" STAT_BODY " part=8,0 count=2 \"x\" \"yy\" "
       "part=-1,-101 int=-101 end"},
-     0,
-     0,
-     " result | 4 0 data=\"data\" " STAT_SHOWN
-     " | 8 0 name=\"x\" name=\"yy\" | -1 -101 count=3"},
+     .shown = " result | 4 0 data=\"data\" " STAT_SHOWN
+              " | 8 0 name=\"x\" name=\"yy\" | -1 -101 count=3"},
     {ROW(who_am_i),
      "whoAmI\n",
      {"7 ok count=2 \"ip\" \"127.0.0.1\" \"digest\" \"bob\""},
-     0,
-     0,
-     " result scheme=\"ip\" user=\"127.0.0.1\" scheme=\"digest\" user=\"bob\" "
-     "count=2"},
+     .shown = " result scheme=\"ip\" user=\"127.0.0.1\" scheme=\"digest\" "
+              "user=\"bob\" "
+              "count=2"},
     {ROW(get_config),
      "getData path=\"/zookeeper/config\" watch=0\n",
      {"7 ok \"server.1=a\"" STAT_BODY},
-     0,
-     0,
-     " result data=\"server.1=a\" " STAT_SHOWN},
+     .shown = " result data=\"server.1=a\" " STAT_SHOWN},
     {ROW(reconfig),
      "reconfig joining=\"server.4=host:2888:3888;2181\" leaving=\"1,3\" "
      "new_members=null config_id=7\n",
      {"7 ok \"server.4=a\"" STAT_BODY},
-     0,
-     0,
-     " result data=\"server.4=a\" " STAT_SHOWN},
+     .shown = " result data=\"server.4=a\" " STAT_SHOWN},
     {ROW(add_auth),
      "auth type=0 scheme=\"digest\" auth[10]\n",
      {"0 ok"},
-     0,
-     0,
-     ""},
+     .shown = ""},
     {ROW(create_with_parents),
      "create2 path=\"/a/b\" data=\"data\"" ACLS " flags=1\n"
      "createContainer path=\"/a\" data=\"\" acl#=1 perms=1 scheme=\"world\" "
      "id=\"anyone\" flags=4\n"
      "create2 path=\"/a/b\" data=\"data\"" ACLS " flags=1\n",
      {"7 NO_NODE", "8 ok \"/a\"" STAT_BODY, "9 ok \"/a/b\"" STAT_BODY},
-     0,
-     0,
-     " result /a/b " STAT_SHOWN " zxid=9"},
+     .shown = " result /a/b " STAT_SHOWN " zxid=9"},
     {ROW(delete_recursive),
      "delete path=\"/a\" version=-1\n"
      "getChildren2 path=\"/a\" watch=0\n"
      "delete path=\"/a/b\" version=-1\n"
      "delete path=\"/a\" version=-1\n",
      {"7 NOT_EMPTY", "7 ok count=1 \"b\"" STAT_BODY, "8 ok", "9 ok"},
-     0,
-     0,
-     " 2"},
+     .shown = " 2"},
     {ROW(create_reliable),
      "exists path=\"/\" watch=0\n"
      "createContainer path=\"/a\" data=\"data\"" ACLS " flags=4\n",
      {"5 ok" STAT_BODY, "7 ok \"/a\"" STAT_BODY},
-     0,
-     0,
-     " result /a " STAT_SHOWN " zxid=7"},
+     .shown = " result /a " STAT_SHOWN " zxid=7"},
     {ROW(set_reliable),
      "exists path=\"/\" watch=0\n"
      "setData path=\"/a\" data=\"data\" version=7\n",
      {"5 ok" STAT_BODY, "7 ok" STAT_BODY},
-     0,
-     0,
-     " " STAT_SHOWN},
+     .shown = " " STAT_SHOWN},
     {ROW(delete_reliable),
      "exists path=\"/\" watch=0\n"
      "delete path=\"/a\" version=7\n",
      {"5 ok" STAT_BODY, "7 ok"},
-     0,
-     0,
-     ""},
+     .shown = ""},
     /* The write is lost with its connection, and recovered on the next. */
     {ROW(create_reliable),
      ASKS_FIRST "createContainer path=\"/a\" data=\"data\"" ACLS
                 " flags=4\n" LOOKS,
      {"5 ok" STAT_BODY, PROOF, FOUND},
-     2,
-     0,
-     " result /a " STAT_SHOWN " zxid=8"},
+     .lost = 2,
+     .shown = " result /a " STAT_SHOWN " zxid=8"},
     {ROW(create_reliable_with_others),
      ASKS_FIRST "createContainer path=\"/a\" data=\"data\"" ACLS " flags=4\n"
                 "multi | check path=\"/\" version=-1\n"
                 "exists path=\"/\" watch=0\n"
                 "getData path=\"/a\" watch=0\n",
      {"5 ok" STAT_BODY, PROOF, "8 ok" STAT_BODY, FOUND},
-     2,
-     LK_ERR_IN_DOUBT,
-     ""},
+     .lost = 2,
+     .err = LK_ERR_IN_DOUBT,
+     .shown = ""},
     {ROW(set_reliable),
      ASKS_FIRST "setData path=\"/a\" data=\"data\" version=7\n" LOOKS,
      {"5 ok" STAT_BODY, PROOF, FOUND},
-     2,
-     0,
-     " " STAT_SHOWN},
+     .lost = 2,
+     .shown = " " STAT_SHOWN},
     {ROW(set_reliable_with_others),
      ASKS_FIRST "setData path=\"/a\" data=\"data\" version=7\n" LOOKS,
      {"5 ok" STAT_BODY, PROOF, FOUND},
-     2,
-     LK_ERR_IN_DOUBT,
-     ""},
+     .lost = 2,
+     .err = LK_ERR_IN_DOUBT,
+     .shown = ""},
     {ROW(delete_reliable),
      ASKS_FIRST "delete path=\"/a\" version=7\n" LOOKS,
      {"5 ok" STAT_BODY, PROOF, "8 NO_NODE"},
-     2,
-     0,
-     ""},
+     .lost = 2,
+     .shown = ""},
     {ROW(delete_reliable_with_others),
      ASKS_FIRST "delete path=\"/a\" version=7\n" LOOKS,
      {"5 ok" STAT_BODY, PROOF, "8 NO_NODE"},
-     2,
-     LK_ERR_IN_DOUBT,
-     ""},
+     .lost = 2,
+     .err = LK_ERR_IN_DOUBT,
+     .shown = ""},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -400,7 +360,7 @@ START_TEST(every_field_is_sent_and_received)
 
     same = scripted_was_asked(&zk, r->asked) && same;
     if (err != r->err || strcmp(shown_text(), r->shown) != 0) {
-      fprintf(stderr, "%s: %d, shown:\n%s\nnot:\n%s\n", r->name, err,
+      fprintf(stderr, "%s: %d, shown:\n%s\nexpected:\n%s\n", r->name, err,
               shown_text(), r->shown);
       same = false;
     }

@@ -37,7 +37,8 @@ static void add_bytes(const char *name, lk_bytes b)
     shown_add(" %s=null", name);
     return;
   }
-  ck_assert_int_eq(((const char *)b.at)[b.len], '\0'); /* as promised */
+  ck_assert_int_eq(((const char *)b.at)[b.len],
+                   '\0'); /* lk_sync_result says so */
   shown_add(" %s=\"%s\"", name, (const char *)b.at);
 }
 
@@ -96,7 +97,7 @@ static void add_parts(const lk_sync_result *r)
 
 void shown_add_result(lk_sync_result *r)
 {
-  static const lk_stat none;
+  static const lk_stat empty_stat;
 
   if (r == NULL)
     return;
@@ -107,7 +108,7 @@ void shown_add_result(lk_sync_result *r)
     add_bytes("data", r->data);
   add_lists(r);
   add_parts(r);
-  if (memcmp(&r->stat, &none, sizeof none) != 0)
+  if (memcmp(&r->stat, &empty_stat, sizeof empty_stat) != 0)
     shown_add_stat(&r->stat);
   if (r->count != 0)
     shown_add(" count=%zu", r->count);

@@ -164,24 +164,25 @@ static int subscribe(const void *s)
 /* ---- calls -------------------------------------------------------------- */
 
 /* No server replies, so a call that was accepted ends at its deadline. */
-static int ended(int err)
+static int result_of_accepted(int err)
 {
   return err == LK_ERR_DEADLINE ? 0 : err;
 }
 
 static int do_get(const void *call)
 {
-  return ended(lk_sync_get(client, NULL, "/x", call));
+  return result_of_accepted(lk_sync_get(client, NULL, "/x", call));
 }
 
 static int do_acquire(const void *call)
 {
-  return ended(lk_sync_lock_acquire(lock, call));
+  return result_of_accepted(lk_sync_lock_acquire(lock, call));
 }
 
 static int do_next(const void *call)
 {
-  return ended(lk_sync_subscription_next(subscription, NULL, call));
+  return result_of_accepted(
+      lk_sync_subscription_next(subscription, NULL, call));
 }
 
 /* The timeout is long enough for a busy machine to begin the call, which then
@@ -194,7 +195,7 @@ static int do_parents(const void *s)
                                         s, &call);
 
   ck_assert_ptr_null(r);
-  return ended(err);
+  return result_of_accepted(err);
 }
 
 static const sized_row rows[] = {
@@ -229,12 +230,12 @@ static const sized_row rows[] = {
               .hand_in = do_next),
 };
 
-static char said[256]; /* last line of the log */
+static char last_log_line[256]; /* last line of the log */
 
 static void keep_line(void *arg, int level, int err, const char *text)
 {
   sized_log(arg, level, err, text);
-  snprintf(said, sizeof said, "%s", text);
+  snprintf(last_log_line, sizeof last_log_line, "%s", text);
 }
 
 static void start(void)
@@ -267,14 +268,14 @@ START_TEST(structs_may_be_older_or_newer_but_need_a_size)
 }
 END_TEST
 
-static void complain_in_callback(lk_client *c, void *arg)
+static void call_without_size_in_callback(lk_client *c, void *arg)
 {
   static const lk_sync_call none = {0};
   static const lk_sized_struct what = LK_SIZED_STRUCT(lk_sync_call);
 
   (void)c;
   *(int *)arg = lk_sync_get(client, NULL, "/x", &none);
-  ck_assert_str_eq(said, what.unset);
+  ck_assert_str_eq(last_log_line, what.unset);
 }
 
 START_TEST(forgotten_size_is_logged_in_a_callback_too)
@@ -283,7 +284,8 @@ START_TEST(forgotten_size_is_logged_in_a_callback_too)
 
   start();
   ck_assert_int_eq(
-      lk_sync_client_run_on_thread(client, complain_in_callback, &err), 0);
+      lk_sync_client_run_on_thread(client, call_without_size_in_callback, &err),
+      0);
   ck_assert_int_eq(err, LK_ERR_STATE);
   stop();
 }

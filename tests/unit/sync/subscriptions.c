@@ -18,8 +18,9 @@ static const lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 30};
 
 static void start(void)
 {
-  lk_client_config how = {.size = sizeof how, .hosts = zk.hosts};
-  lk_sync_config config = {.size = sizeof config, .client = &how};
+  lk_client_config client_config = {.size = sizeof client_config,
+                                    .hosts = zk.hosts};
+  lk_sync_config config = {.size = sizeof config, .client = &client_config};
 
   loopback_start(&zk);
   ck_assert_int_eq(lk_sync_client_new(&client, &config), 0);

@@ -21,8 +21,9 @@ static lk_sync_cancel *cancel;
 static void start(void)
 {
   char hosts[64];
-  lk_client_config how = {.size = sizeof how, .hosts = hosts};
-  lk_sync_config config = {.size = sizeof config, .client = &how};
+  lk_client_config client_config = {.size = sizeof client_config,
+                                    .hosts = hosts};
+  lk_sync_config config = {.size = sizeof config, .client = &client_config};
 
   snprintf(hosts, sizeof hosts, "127.0.0.1:%u", (unsigned)sockets_dead_port());
   ck_assert_int_eq(lk_sync_client_new(&client, &config), 0);
@@ -57,18 +58,18 @@ static int do_auth(void *call)
   return lk_sync_add_auth(client, "digest", lk_text("bob:secret"), call);
 }
 
-static int do_create_deep(void *call)
+static int do_create_with_parents(void *call)
 {
   return lk_sync_create_with_parents(client, NULL, "/x", lk_text(""), NULL, 0,
                                      NULL, call);
 }
 
-static int do_delete_deep(void *call)
+static int do_delete_recursive(void *call)
 {
   return lk_sync_delete_recursive(client, NULL, "/x", call);
 }
 
-static int do_set_settled(void *call)
+static int do_set_reliable(void *call)
 {
   return lk_sync_set_reliable(client, NULL, "/x", lk_text(""), -1, false, call);
 }
@@ -99,9 +100,9 @@ static const struct {
 } calls[] = {{"get", do_get},
              {"create", do_create},
              {"add_auth", do_auth},
-             {"create_deep", do_create_deep},
-             {"delete_deep", do_delete_deep},
-             {"set_settled", do_set_settled},
+             {"create_with_parents", do_create_with_parents},
+             {"delete_recursive", do_delete_recursive},
+             {"set_reliable", do_set_reliable},
              {"lock_acquire", do_acquire},
              {"lock_try", do_try},
              {"lock_acquire of a side", do_side},
@@ -109,7 +110,8 @@ static const struct {
 
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
-/* Makes all calls at the same time; each must end with `expected`. */
+/* Makes all calls at the same time; each must end with `expected`. If that is
+ * LK_ERR_CANCELLED, the calls have no limit, and the test cancels them. */
 static void all_end_with(int expected, int64_t timeout_ms, int64_t deadline_ms)
 {
   lk_sync_call call = {.size = sizeof call,
@@ -135,39 +137,54 @@ static void all_end_with(int expected, int64_t timeout_ms, int64_t deadline_ms)
   }
 }
 
-START_TEST(timeout_of_a_blocking_call)
+static void all_end_with_timeout(int expected, int64_t timeout_ms)
+{
+  const int64_t no_deadline_ms = 0;
+
+  all_end_with(expected, timeout_ms, no_deadline_ms);
+}
+
+static void all_end_with_deadline(int expected, int64_t deadline_ms)
+{
+  const int64_t no_timeout_ms = 0;
+
+  all_end_with(expected, no_timeout_ms, deadline_ms);
+}
+
+START_TEST(blocking_call_ends_at_its_timeout_unless_that_is_no_limit)
 {
   start();
-  all_end_with(LK_ERR_DEADLINE, -2, 0);
-  all_end_with(LK_ERR_DEADLINE, INT64_MIN, 0);
-  all_end_with(LK_ERR_DEADLINE, 1, 0);
-  all_end_with(LK_ERR_DEADLINE, 20, 0);
-  all_end_with(LK_ERR_CANCELLED, 0, 0);
-  all_end_with(LK_ERR_CANCELLED, LK_NO_LIMIT, 0);
-  all_end_with(LK_ERR_CANCELLED, INT64_MAX - 1, 0);
-  all_end_with(LK_ERR_CANCELLED, INT64_MAX, 0);
+  all_end_with_timeout(LK_ERR_DEADLINE, -2);
+  all_end_with_timeout(LK_ERR_DEADLINE, INT64_MIN);
+  all_end_with_timeout(LK_ERR_DEADLINE, 1);
+  all_end_with_timeout(LK_ERR_DEADLINE, 20);
+  all_end_with_timeout(LK_ERR_CANCELLED, 0);
+  all_end_with_timeout(LK_ERR_CANCELLED, LK_NO_LIMIT);
+  all_end_with_timeout(LK_ERR_CANCELLED, INT64_MAX - 1);
+  all_end_with_timeout(LK_ERR_CANCELLED, INT64_MAX);
   stop();
 }
 END_TEST
 
-START_TEST(deadline_of_a_blocking_call)
+START_TEST(blocking_call_ends_at_its_deadline_unless_that_is_no_limit)
 {
   start();
   int64_t now = lk_sync_client_clock(client);
 
-  all_end_with(LK_ERR_DEADLINE, 0, 1);
-  all_end_with(LK_ERR_DEADLINE, 0, -2);
-  all_end_with(LK_ERR_DEADLINE, 0, INT64_MIN);
-  all_end_with(LK_ERR_DEADLINE, 0, now - 1);
-  all_end_with(LK_ERR_DEADLINE, 0, now);
-  all_end_with(LK_ERR_DEADLINE, 0, lk_sync_client_clock(client) + 1);
+  all_end_with_deadline(LK_ERR_DEADLINE, 1);
+  all_end_with_deadline(LK_ERR_DEADLINE, -2);
+  all_end_with_deadline(LK_ERR_DEADLINE, INT64_MIN);
+  all_end_with_deadline(LK_ERR_DEADLINE, now - 1);
+  all_end_with_deadline(LK_ERR_DEADLINE, now);
+  all_end_with_deadline(LK_ERR_DEADLINE, lk_sync_client_clock(client) + 1);
   all_end_with(LK_ERR_DEADLINE, 60000, lk_sync_client_clock(client) + 20);
   all_end_with(LK_ERR_DEADLINE, 20, lk_sync_client_clock(client) + 60000);
-  all_end_with(LK_ERR_CANCELLED, 0, LK_NO_LIMIT);
-  all_end_with(LK_ERR_CANCELLED, 0, INT64_MAX - 1);
-  all_end_with(LK_ERR_CANCELLED, 0, INT64_MAX);
+  all_end_with_deadline(LK_ERR_CANCELLED, LK_NO_LIMIT);
+  all_end_with_deadline(LK_ERR_CANCELLED, INT64_MAX - 1);
+  all_end_with_deadline(LK_ERR_CANCELLED, INT64_MAX);
   stop();
 }
 END_TEST
 
-SUITE("timeouts", timeout_of_a_blocking_call, deadline_of_a_blocking_call)
+SUITE("timeouts", blocking_call_ends_at_its_timeout_unless_that_is_no_limit,
+      blocking_call_ends_at_its_deadline_unless_that_is_no_limit)

@@ -21,8 +21,9 @@ static char hosts[64];
 
 static int make_client(void)
 {
-  lk_client_config how = {.size = sizeof how, .hosts = hosts, .mem = &mem.mem};
-  lk_sync_config config = {.size = sizeof config, .client = &how};
+  lk_client_config client_config = {
+      .size = sizeof client_config, .hosts = hosts, .mem = &mem.mem};
+  lk_sync_config config = {.size = sizeof config, .client = &client_config};
 
   return lk_sync_client_new(&client, &config);
 }
@@ -131,19 +132,22 @@ static int do_next(void *call)
   return err;
 }
 
-static int (*const waits[])(void *) = {
+static int (*const calls[])(void *) = {
     do_create,   do_delete, do_exists, do_get,  do_set,     do_next,
     do_children, do_sync,   do_multi,  do_auth, do_acquire, do_try,
 };
 
-enum { WAITS = sizeof waits / sizeof *waits };
+enum {
+  CALLS = sizeof calls / sizeof *calls,
+  CALLS_WITHOUT_LOCK = CALLS - 2 /* all but do_acquire() and do_try() */
+};
 
 /* The result of call `i` if its client is closed before it was ever connected.
  * Writes were certainly not sent. */
 static int closed_error(int i)
 {
-  bool writes = waits[i] == do_create || waits[i] == do_delete ||
-                waits[i] == do_set || waits[i] == do_multi;
+  bool writes = calls[i] == do_create || calls[i] == do_delete ||
+                calls[i] == do_set || calls[i] == do_multi;
 
   return writes ? LK_ERR_NOT_SENT : LK_ERR_CLOSED;
 }
@@ -168,10 +172,10 @@ START_TEST(a_call_ends_at_its_deadline)
   lk_sync_call call = {.size = sizeof call, .timeout_ms = 20};
 
   start();
-  for (int i = 0; i < WAITS; i++) {
+  for (int i = 0; i < CALLS; i++) {
     int64_t begun = lk_sync_client_clock(client);
 
-    ck_assert_int_eq(waits[i](&call), LK_ERR_DEADLINE);
+    ck_assert_int_eq(calls[i](&call), LK_ERR_DEADLINE);
     ck_assert_int_ge(lk_sync_client_clock(client), begun + 20);
     ck_assert_int_lt(lk_sync_client_clock(client), begun + 5000);
   }
@@ -182,16 +186,16 @@ END_TEST
 START_TEST(last_error_explains_a_deadline)
 {
   lk_sync_call call = {.size = sizeof call, .timeout_ms = 200};
-  char text[80], less[8];
+  char text[80], truncated[8];
 
   start();
   ck_assert_int_eq(do_get(&call), LK_ERR_DEADLINE);
   ck_assert_int_eq(lk_sync_client_last_error(client, text, sizeof text),
                    LK_ERR_CONNECT);
   ck_assert_ptr_nonnull(strstr(text, "Connection refused"));
-  lk_sync_client_last_error(client, less, sizeof less);
-  ck_assert_int_eq(strncmp(less, text, 7), 0);
-  ck_assert_uint_eq(strlen(less), 7);
+  lk_sync_client_last_error(client, truncated, sizeof truncated);
+  ck_assert_int_eq(strncmp(truncated, text, 7), 0);
+  ck_assert_uint_eq(strlen(truncated), 7);
   ck_assert_int_eq(lk_sync_client_state(client), LK_STATE_CONNECTING);
   stop();
 }
@@ -200,19 +204,21 @@ END_TEST
 START_TEST(list_of_servers_can_be_changed)
 {
   lk_sync_call call = {.size = sizeof call, .timeout_ms = 400};
-  char text[80], named[24];
+  char text[80], other_hosts[24];
 
   start();
   ck_assert_int_eq(lk_sync_client_set_hosts(client, "a:0"), LK_ERR_BAD_HOSTS);
   ck_assert_int_eq(lk_sync_client_set_hosts(client, "a/x"),
                    LK_ERR_BAD_ARGUMENT);
-  snprintf(named, sizeof named, "127.0.0.2:%u", (unsigned)sockets_dead_port());
-  ck_assert_int_eq(lk_sync_client_set_hosts(client, named), 0);
+  snprintf(other_hosts, sizeof other_hosts, "127.0.0.2:%u",
+           (unsigned)sockets_dead_port());
+  ck_assert_int_eq(lk_sync_client_set_hosts(client, other_hosts), 0);
   ck_assert_int_eq(do_get(&call), LK_ERR_DEADLINE);
   (void)lk_sync_client_last_error(client, text, sizeof text);
-  ck_assert_int_eq(strncmp(text, named, strlen(named)), 0);
+  ck_assert_int_eq(strncmp(text, other_hosts, strlen(other_hosts)), 0);
   lk_sync_client_close(client);
-  ck_assert_int_eq(lk_sync_client_set_hosts(client, named), LK_ERR_CLOSED);
+  ck_assert_int_eq(lk_sync_client_set_hosts(client, other_hosts),
+                   LK_ERR_CLOSED);
   stop();
 }
 END_TEST
@@ -222,20 +228,20 @@ START_TEST(cancel_ends_all_calls_that_have_it)
   lk_sync_cancel *cancel;
   lk_sync_call call = {.size = sizeof call};
   lk_sync_call other = {.size = sizeof other, .timeout_ms = 20};
-  waiter w[WAITS];
+  waiter w[CALLS];
 
   start();
   ck_assert_int_eq(lk_sync_cancel_new(&cancel, client), 0);
   call.cancel = cancel;
-  for (int i = 0; i < WAITS; i++)
-    waiter_start(&w[i], waits[i], &call);
-  waiters_inside(client, WAITS);
+  for (int i = 0; i < CALLS; i++)
+    waiter_start(&w[i], calls[i], &call);
+  waiters_inside(client, CALLS);
   ck_assert_int_eq(do_get(&other), LK_ERR_DEADLINE);
   lk_sync_cancel_set(cancel);
-  for (int i = 0; i < WAITS; i++)
+  for (int i = 0; i < CALLS; i++)
     ck_assert_int_eq(waiter_end(&w[i]), LK_ERR_CANCELLED);
-  for (int i = 0; i < WAITS; i++)
-    ck_assert_int_eq(waits[i](&call), LK_ERR_CANCELLED);
+  for (int i = 0; i < CALLS; i++)
+    ck_assert_int_eq(calls[i](&call), LK_ERR_CANCELLED);
   lk_sync_cancel_clear(cancel);
   call.timeout_ms = 1;
   ck_assert_int_eq(do_get(&call), LK_ERR_DEADLINE);
@@ -279,17 +285,17 @@ END_TEST
 
 START_TEST(closing_ends_all_calls)
 {
-  waiter w[WAITS];
+  waiter w[CALLS];
 
   start();
-  for (int i = 0; i < WAITS; i++)
-    waiter_start(&w[i], waits[i], NULL);
-  waiters_inside(client, WAITS);
+  for (int i = 0; i < CALLS; i++)
+    waiter_start(&w[i], calls[i], NULL);
+  waiters_inside(client, CALLS);
   ck_assert_int_eq(lk_sync_client_close(client), 0);
-  for (int i = 0; i < WAITS; i++)
+  for (int i = 0; i < CALLS; i++)
     ck_assert(is_closed_error(i, waiter_end(&w[i])));
-  for (int i = 0; i < WAITS; i++)
-    ck_assert_int_eq(waits[i](NULL), LK_ERR_CLOSED);
+  for (int i = 0; i < CALLS; i++)
+    ck_assert_int_eq(calls[i](NULL), LK_ERR_CLOSED);
   ck_assert_int_eq(lk_sync_client_close(client), LK_ERR_CLOSED);
   ck_assert_int_eq(lk_sync_client_state(client), LK_STATE_CLOSED);
   stop();
@@ -302,31 +308,32 @@ static int do_close(void *arg)
   return lk_sync_client_close(client);
 }
 
-/* In or out: a close lets all the others go at once. */
+/* Waits until another number of calls is inside: a close has entered, or has
+ * already ended the other calls. */
 static void wait_while_inside(size_t count)
 {
-  size_t now = count;
+  size_t present = count;
 
-  while (now == count) {
+  while (present == count) {
     usleep(200);
     pthread_mutex_lock(&client->mutex);
-    now = client->calls_inside;
+    present = client->calls_inside;
     pthread_mutex_unlock(&client->mutex);
   }
 }
 
 START_TEST(freeing_ends_all_calls)
 {
-  waiter w[WAITS], closing;
+  waiter w[CALLS], closing;
 
   start();
-  for (int i = 0; i < WAITS - 2; i++)
-    waiter_start(&w[i], waits[i], NULL);
-  waiters_inside(client, WAITS - 2);
+  for (int i = 0; i < CALLS_WITHOUT_LOCK; i++)
+    waiter_start(&w[i], calls[i], NULL);
+  waiters_inside(client, CALLS_WITHOUT_LOCK);
   waiter_start(&closing, do_close, NULL);
-  wait_while_inside(WAITS - 2);
+  wait_while_inside(CALLS_WITHOUT_LOCK);
   stop();
-  for (int i = 0; i < WAITS - 2; i++)
+  for (int i = 0; i < CALLS_WITHOUT_LOCK; i++)
     ck_assert(is_closed_error(i, waiter_end(&w[i])));
   int err = waiter_end(&closing);
 
@@ -384,7 +391,7 @@ END_TEST
 
 /* Does not reach a cancellation point, since sanitizers do not support threads
  * that are cancelled. */
-static int outlive(void *call)
+static int get_and_disable_cancellation(void *call)
 {
   int err = lk_sync_get(client, NULL, "/x", call);
 
@@ -398,7 +405,7 @@ START_TEST(a_thread_is_not_cancelled_in_a_call)
   waiter w;
 
   start();
-  waiter_start(&w, outlive, &call);
+  waiter_start(&w, get_and_disable_cancellation, &call);
   waiters_inside(client, 1);
   ck_assert_int_eq(pthread_cancel(w.thread), 0);
   ck_assert_int_eq(waiter_end(&w), LK_ERR_DEADLINE);
@@ -411,22 +418,22 @@ END_TEST
 START_TEST(invalid_arguments_are_refused)
 {
   lk_sync_call call = {.size = 1};
-  lk_sync_lock_config odd = {.size = 1};
+  lk_sync_lock_config config_of_wrong_size = {.size = 1};
   lk_sync_config config = {.size = 1};
-  int told = 0;
-  lk_sync_watch *watch = (void *)&told;
+  int event_count = 0;
+  lk_sync_watch *watch = (void *)&event_count;
   lk_sync_subscription *none;
   lk_sync_lock *other;
 
   start();
-  for (int i = 0; i < WAITS; i++)
-    ck_assert_int_eq(waits[i](&call), LK_ERR_BAD_ARGUMENT);
+  for (int i = 0; i < CALLS; i++)
+    ck_assert_int_eq(calls[i](&call), LK_ERR_BAD_ARGUMENT);
   call = (lk_sync_call){.size = sizeof call, .repeat = true};
   ck_assert_int_eq(do_create(&call), LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(do_auth(&call), LK_ERR_BAD_ARGUMENT);
   call = (lk_sync_call){.size = sizeof call,
                         .on_event = on_event,
-                        .watch_arg = &told,
+                        .watch_arg = &event_count,
                         .watch = &watch};
   ck_assert_int_eq(do_set(&call), LK_ERR_BAD_ARGUMENT);
   ck_assert_ptr_null(watch);
@@ -439,8 +446,9 @@ START_TEST(invalid_arguments_are_refused)
   ck_assert_ptr_null(none);
   ck_assert_int_eq(lk_sync_lock_new(&other, client, "/", NULL),
                    LK_ERR_BAD_PATH);
-  ck_assert_int_eq(lk_sync_lock_new(&other, client, "/x", &odd),
-                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(
+      lk_sync_lock_new(&other, client, "/x", &config_of_wrong_size),
+      LK_ERR_BAD_ARGUMENT);
   ck_assert_ptr_null(other);
   stop();
   ck_assert_int_eq(lk_sync_client_new(&client, &config), LK_ERR_BAD_ARGUMENT);
@@ -453,20 +461,22 @@ END_TEST
 
 START_TEST(multilock_has_one_to_a_thousand_members)
 {
-  static lk_multilock_member members[1001];
+  enum { MOST = 1000 };
+  static lk_multilock_member members[MOST + 1];
   lk_sync_lock *l;
 
-  for (size_t i = 0; i < 1001; i++)
+  for (size_t i = 0; i < MOST + 1; i++)
     members[i].path = "/x";
   start();
   ck_assert_int_eq(lk_sync_multilock_new(&l, client, NULL, 2, NULL, NULL),
                    LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(lk_sync_multilock_new(&l, client, members, 0, NULL, NULL),
                    LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(lk_sync_multilock_new(&l, client, members, 1001, NULL, NULL),
-                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(
+      lk_sync_multilock_new(&l, client, members, MOST + 1, NULL, NULL),
+      LK_ERR_BAD_ARGUMENT);
   ck_assert_ptr_null(l);
-  ck_assert_int_eq(lk_sync_multilock_new(&l, client, members, 1000, NULL, NULL),
+  ck_assert_int_eq(lk_sync_multilock_new(&l, client, members, MOST, NULL, NULL),
                    0);
   lk_sync_lock_free(l);
   stop();
@@ -498,14 +508,15 @@ END_TEST
 
 /* ---- the handle's own thread --------------------------------------------- */
 
-static void inside(lk_client *c, void *arg)
+static void check_refusals_on_thread_of_handle(lk_client *c, void *arg)
 {
   sigset_t blocked;
 
   ck_assert_int_eq(lk_client_state(c), lk_sync_client_state(client));
-  for (int i = 0; i < WAITS; i++)
-    ck_assert_int_eq(waits[i](NULL), LK_ERR_STATE);
-  ck_assert_int_eq(lk_sync_client_run_on_thread(client, inside, NULL),
+  for (int i = 0; i < CALLS; i++)
+    ck_assert_int_eq(calls[i](NULL), LK_ERR_STATE);
+  ck_assert_int_eq(lk_sync_client_run_on_thread(
+                       client, check_refusals_on_thread_of_handle, NULL),
                    LK_ERR_STATE);
   ck_assert_int_eq(lk_sync_client_close(client), LK_ERR_STATE);
   ck_assert_int_eq(lk_sync_client_set_hosts(client, "a"), LK_ERR_STATE);
@@ -516,7 +527,7 @@ static void inside(lk_client *c, void *arg)
   lk_sync_subscription_free(subscription);
   lk_sync_client_free(client);
   ck_assert_int_eq(pthread_sigmask(SIG_SETMASK, NULL, &blocked), 0);
-  for (int number = 1; number < 32; number++) {
+  for (int number = 1; number < 32; number++) { /* the standard signals */
     if (number != SIGKILL && number != SIGSTOP)
       ck_assert_int_eq(sigismember(&blocked, number), 1);
   }
@@ -528,11 +539,15 @@ START_TEST(waiting_in_a_callback_is_refused)
   bool called = false;
 
   start();
-  ck_assert_int_eq(lk_sync_client_run_on_thread(client, inside, &called), 0);
+  ck_assert_int_eq(lk_sync_client_run_on_thread(
+                       client, check_refusals_on_thread_of_handle, &called),
+                   0);
   ck_assert(called);
   ck_assert_int_eq(lk_sync_client_close(client), 0);
   called = false;
-  ck_assert_int_eq(lk_sync_client_run_on_thread(client, inside, &called), 0);
+  ck_assert_int_eq(lk_sync_client_run_on_thread(
+                       client, check_refusals_on_thread_of_handle, &called),
+                   0);
   ck_assert(called);
   stop();
 }
@@ -547,13 +562,13 @@ static void on_state(lk_sync_client *c, lk_state state, int err, void *arg)
 
 START_TEST(state_changes_are_reported)
 {
-  lk_state told = LK_STATE_CONNECTING;
+  lk_state last_state = LK_STATE_CONNECTING;
   lk_sync_config config = {
-      .size = sizeof config, .on_state = on_state, .arg = &told};
+      .size = sizeof config, .on_state = on_state, .arg = &last_state};
 
   ck_assert_int_eq(lk_sync_client_new(&client, &config), 0);
   lk_sync_client_free(client);
-  ck_assert_int_eq(told, LK_STATE_CLOSED);
+  ck_assert_int_eq(last_state, LK_STATE_CLOSED);
   ck_assert_int_eq(lk_sync_client_new(&client, NULL), 0);
   lk_sync_client_free(client);
   lk_sync_client_free(NULL);
@@ -562,15 +577,16 @@ END_TEST
 
 /* ---- memory -------------------------------------------------------------- */
 
-/* A refused call has no effect. */
-static void use(void)
+/* Each call succeeds or is refused for want of memory. A refused call has no
+ * effect. */
+static void use_with_little_memory(void)
 {
   lk_sync_call call = {.size = sizeof call, .timeout_ms = 5};
   lk_sync_lock_config how = {.size = sizeof how,
                              .data = lk_text("who"),
                              .acl = &lk_acl_creator,
                              .parent_acl = &lk_acl_open};
-  int told = 0;
+  int event_count = 0;
   lk_sync_watch *watch;
   int err = make_client();
 
@@ -583,17 +599,17 @@ static void use(void)
   ck_assert(err == 0 || (err == LK_ERR_NO_MEMORY && lock == NULL));
   err = lk_sync_subscribe_data(&subscription, client, "/x", NULL);
   ck_assert(err == 0 || (err == LK_ERR_NO_MEMORY && subscription == NULL));
-  for (int i = 0; i < WAITS && lock != NULL && subscription != NULL; i++) {
-    err = waits[i](&call);
+  for (int i = 0; i < CALLS && lock != NULL && subscription != NULL; i++) {
+    err = calls[i](&call);
     ck_assert(err == LK_ERR_DEADLINE || err == LK_ERR_NO_MEMORY);
   }
   call.on_event = on_event;
-  call.watch_arg = &told;
+  call.watch_arg = &event_count;
   call.watch = &watch;
   err = do_get(&call);
   ck_assert(err == LK_ERR_DEADLINE || err == LK_ERR_NO_MEMORY);
   ck_assert_ptr_null(watch);
-  ck_assert_int_eq(told, 0);
+  ck_assert_int_eq(event_count, 0);
   lk_sync_lock_free(lock);
   lk_sync_subscription_free(subscription);
   lk_sync_client_free(client);
@@ -609,7 +625,7 @@ START_TEST(without_memory_calls_are_refused)
     shared_mem_init(&mem);
     mem.fail_at = ++n;
     lock = NULL;
-    use();
+    use_with_little_memory();
     ck_assert_uint_eq(mem.live, 0);
     failed = mem.count >= n;
   } while (failed);
@@ -625,12 +641,13 @@ static void live_in_child(void)
   lk_sync_subscription *none;
 
   alarm(20);
-  for (int i = 0; i < WAITS; i++) {
-    if (waits[i](NULL) != LK_ERR_FORKED)
+  for (int i = 0; i < CALLS; i++) {
+    if (calls[i](NULL) != LK_ERR_FORKED)
       _exit(1);
   }
   if (lk_sync_client_close(client) != LK_ERR_FORKED ||
-      lk_sync_client_run_on_thread(client, inside, NULL) != LK_ERR_FORKED ||
+      lk_sync_client_run_on_thread(client, check_refusals_on_thread_of_handle,
+                                   NULL) != LK_ERR_FORKED ||
       lk_sync_client_set_hosts(client, "a") != LK_ERR_FORKED ||
       lk_sync_lock_release(lock) != LK_ERR_FORKED ||
       lk_sync_lock_release_wait(lock, NULL) != LK_ERR_FORKED ||
