@@ -34,14 +34,27 @@ static void *resize(void *arg, void *p, size_t size)
 
 static const lk_mem shared_mem = {resize, NULL};
 
+/* What is wrong with the arguments of a constructor of the blocking interface.
+   Numbers that are not listed here stand at the arguments that they change. */
+enum {
+  NO_MISTAKE = 0,
+  NO_CLIENT = 1,
+  RELATIVE_PATH = 2,
+  ROOT_PATH = 3,
+  NO_CONFIG_SIZE = 4
+};
+
+/* More allocations than any constructor makes. */
+enum { MOST_ALLOCATIONS = 60 };
+
 /* ---- the driver ---------------------------------------------------------- */
 
-static int make_ev(void **out, unsigned bad)
+static int make_ev(void **out, unsigned mistake)
 {
   lk_ev *e = *out;
   int err = lk_ev_new(&e, loop, &mem.mem);
 
-  (void)bad;
+  (void)mistake;
   *out = e;
   return err;
 }
@@ -51,19 +64,19 @@ static void free_ev(void *made)
   lk_ev_free(made);
 }
 
-static lk_client_config client_config(unsigned bad)
+static lk_client_config client_config(unsigned mistake)
 {
-  return (lk_client_config){.size = bad == 1 ? 0 : sizeof(lk_client_config),
-                            .hosts = bad == 2 ? "a:b" : "127.0.0.1:1",
-                            .session_timeout_ms = bad == 3 ? -1 : 0,
+  return (lk_client_config){.size = mistake == 1 ? 0 : sizeof(lk_client_config),
+                            .hosts = mistake == 2 ? "a:b" : "127.0.0.1:1",
+                            .session_timeout_ms = mistake == 3 ? -1 : 0,
                             .mem = &shared_mem};
 }
 
-static int make_ev_client(void **out, unsigned bad)
+static int make_ev_client(void **out, unsigned mistake)
 {
-  const lk_client_config config = client_config(bad);
+  const lk_client_config config = client_config(mistake);
   lk_client *c = *out;
-  int err = lk_ev_client_new(&c, ev, bad == 4 ? NULL : &config);
+  int err = lk_ev_client_new(&c, ev, mistake == 4 ? NULL : &config);
 
   *out = c;
   return err;
@@ -96,12 +109,13 @@ END_TEST
 
 /* ---- the blocking interface ---------------------------------------------- */
 
-static int make_sync(void **out, unsigned bad)
+static int make_sync(void **out, unsigned mistake)
 {
-  const lk_client_config config = client_config(bad);
-  const lk_lease_config lease = {.size = bad == 4 ? 0 : sizeof lease};
-  const lk_sync_config sync = {
-      .size = bad == 5 ? 0 : sizeof sync, .client = &config, .lease = &lease};
+  const lk_client_config config = client_config(mistake);
+  const lk_lease_config lease = {.size = mistake == 4 ? 0 : sizeof lease};
+  const lk_sync_config sync = {.size = mistake == 5 ? 0 : sizeof sync,
+                               .client = &config,
+                               .lease = &lease};
   lk_sync_client *c = *out;
   int err = lk_sync_client_new(&c, &sync);
 
@@ -109,136 +123,146 @@ static int make_sync(void **out, unsigned bad)
   return err;
 }
 
-static int make_cancel(void **out, unsigned bad)
+static int make_cancel(void **out, unsigned mistake)
 {
   lk_sync_cancel *x = *out;
-  int err = lk_sync_cancel_new(&x, bad == 1 ? NULL : client);
+  int err = lk_sync_cancel_new(&x, mistake == 1 ? NULL : client);
 
   *out = x;
   return err;
 }
 
-/* The first numbers are mistakes that all kinds share, such as no client. */
-static lk_sync_client *client_or_none(unsigned bad)
+static lk_sync_client *client_or_none(unsigned mistake)
 {
-  return bad == 1 ? NULL : client;
+  return mistake == NO_CLIENT ? NULL : client;
 }
 
-static const char *path(unsigned bad)
+static const char *path(unsigned mistake)
 {
-  return bad == 2 ? "a" : bad == 3 ? "/" : "/a";
+  switch (mistake) {
+  case RELATIVE_PATH: return "a";
+  case ROOT_PATH: return "/";
+  default: return "/a";
+  }
 }
 
-static lk_sync_lock_config lock_config(unsigned bad)
+static lk_sync_lock_config lock_config(unsigned mistake)
 {
-  return (lk_sync_lock_config){.size =
-                                   bad == 4 ? 0 : sizeof(lk_sync_lock_config)};
+  return (lk_sync_lock_config){
+      .size = mistake == NO_CONFIG_SIZE ? 0 : sizeof(lk_sync_lock_config)};
 }
 
-static int make_lock(void **out, unsigned bad)
+static int make_lock(void **out, unsigned mistake)
 {
-  const lk_sync_lock_config config = lock_config(bad);
-  lk_sync_lock *l = *out;
-  int err = lk_sync_lock_new(&l, client_or_none(bad), path(bad), &config);
-
-  *out = l;
-  return err;
-}
-
-static int make_semaphore(void **out, unsigned bad)
-{
-  const lk_sync_lock_config config = lock_config(bad);
-  const lk_semaphore_config options = {.size = bad == 5 ? 0 : sizeof options,
-                                       .permits = bad == 6 ? -1 : 3,
-                                       .limit_path = bad == 7 ? "b" : "/b"};
-  lk_sync_lock *l = *out;
-  int err = lk_sync_semaphore_new(&l, client_or_none(bad), path(bad), &config,
-                                  &options);
-
-  *out = l;
-  return err;
-}
-
-static int make_multilock(void **out, unsigned bad)
-{
-  const lk_sync_lock_config config = lock_config(bad);
-  const lk_multilock_config options = {.size = bad == 5 ? 0 : sizeof options};
-  const lk_multilock_member members[] = {
-      {bad == 8 ? NULL : path(bad), LK_MULTILOCK_MUTEX},
-      {bad == 6   ? "/a"
-       : bad == 9 ? NULL
-                  : "/b",
-       LK_MULTILOCK_READ},
-  };
-  lk_sync_lock *l = *out;
-  int err = lk_sync_multilock_new(&l, client_or_none(bad), members,
-                                  bad == 7 ? 0 : 2, &config, &options);
-
-  *out = l;
-  return err;
-}
-
-static int make_single(void **out, unsigned bad)
-{
-  const lk_sync_lock_config config = lock_config(bad);
-  const lk_single_config options = {.size = bad == 5 ? 0 : sizeof options,
-                                    .poll_ms = bad == 6 ? -1 : 0};
+  const lk_sync_lock_config config = lock_config(mistake);
   lk_sync_lock *l = *out;
   int err =
-      lk_sync_single_new(&l, client_or_none(bad), path(bad), &config, &options);
+      lk_sync_lock_new(&l, client_or_none(mistake), path(mistake), &config);
 
   *out = l;
   return err;
 }
 
-static int make_rwlock(void **out, unsigned bad)
+static int make_semaphore(void **out, unsigned mistake)
 {
-  lk_sync_lock_config config = lock_config(bad);
+  const lk_sync_lock_config config = lock_config(mistake);
+  const lk_semaphore_config options = {.size =
+                                           mistake == 5 ? 0 : sizeof options,
+                                       .permits = mistake == 6 ? -1 : 3,
+                                       .limit_path = mistake == 7 ? "b" : "/b"};
+  lk_sync_lock *l = *out;
+  int err = lk_sync_semaphore_new(&l, client_or_none(mistake), path(mistake),
+                                  &config, &options);
+
+  *out = l;
+  return err;
+}
+
+static int make_multilock(void **out, unsigned mistake)
+{
+  const lk_sync_lock_config config = lock_config(mistake);
+  const lk_multilock_config options = {.size =
+                                           mistake == 5 ? 0 : sizeof options};
+  lk_multilock_member members[] = {
+      {mistake == 8 ? NULL : path(mistake), LK_MULTILOCK_MUTEX},
+      {mistake == 6 ? "/a" : "/b", LK_MULTILOCK_READ},
+  };
+  lk_sync_lock *l = *out;
+
+  if (mistake == 9)
+    members[1].path = NULL;
+  int err = lk_sync_multilock_new(&l, client_or_none(mistake), members,
+                                  mistake == 7 ? 0 : 2, &config, &options);
+
+  *out = l;
+  return err;
+}
+
+static int make_single(void **out, unsigned mistake)
+{
+  const lk_sync_lock_config config = lock_config(mistake);
+  const lk_single_config options = {.size = mistake == 5 ? 0 : sizeof options,
+                                    .poll_ms = mistake == 6 ? -1 : 0};
+  lk_sync_lock *l = *out;
+  int err = lk_sync_single_new(&l, client_or_none(mistake), path(mistake),
+                               &config, &options);
+
+  *out = l;
+  return err;
+}
+
+static int make_rwlock(void **out, unsigned mistake)
+{
+  lk_sync_lock_config config = lock_config(mistake);
   lk_sync_rwlock *rw = *out;
 
-  if (bad == 5)
+  if (mistake == 5)
     config.prefix = "p";
-  int err = lk_sync_rwlock_new(&rw, client_or_none(bad), path(bad), &config);
+  int err =
+      lk_sync_rwlock_new(&rw, client_or_none(mistake), path(mistake), &config);
 
   *out = rw;
   return err;
 }
 
-static lk_subscription_config subscription_config(unsigned bad)
+static lk_subscription_config subscription_config(unsigned mistake)
 {
   return (lk_subscription_config){
-      .size = bad == 3 ? 0 : sizeof(lk_subscription_config),
-      .check_ms = bad == 4 ? -2 : 0};
+      .size = mistake == 3 ? 0 : sizeof(lk_subscription_config),
+      .check_ms = mistake == 4 ? -2 : 0};
 }
 
-static int make_children(void **out, unsigned bad)
+static int make_children(void **out, unsigned mistake)
 {
-  const lk_subscription_config config = subscription_config(bad);
+  const lk_subscription_config config = subscription_config(mistake);
   lk_sync_subscription *s = *out;
-  int err = lk_sync_subscribe_children(&s, client_or_none(bad),
-                                       bad == 2 ? "a" : "/a", &config);
+  int err = lk_sync_subscribe_children(&s, client_or_none(mistake),
+                                       mistake == RELATIVE_PATH ? "a" : "/a",
+                                       &config);
 
   *out = s;
   return err;
 }
 
-static int make_data(void **out, unsigned bad)
+static int make_data(void **out, unsigned mistake)
 {
-  const lk_subscription_config config = subscription_config(bad);
+  const lk_subscription_config config = subscription_config(mistake);
   lk_sync_subscription *s = *out;
-  int err = lk_sync_subscribe_data(&s, client_or_none(bad),
-                                   bad == 2 ? "a" : "/a", &config);
+  int err =
+      lk_sync_subscribe_data(&s, client_or_none(mistake),
+                             mistake == RELATIVE_PATH ? "a" : "/a", &config);
 
   *out = s;
   return err;
 }
 
-static int make_result(void **out, unsigned bad)
+static int make_result(void **out, unsigned mistake)
 {
-  const lk_sync_call call = {.size = bad == 1 ? 0 : sizeof call,
+  const lk_sync_call call = {.size = mistake == 1 ? 0 : sizeof call,
                              .timeout_ms = 1};
   lk_sync_result *r = *out;
-  int err = lk_sync_get(client, &r, bad == 2 ? "a" : "/a", &call);
+  int err =
+      lk_sync_get(client, &r, mistake == RELATIVE_PATH ? "a" : "/a", &call);
 
   *out = r;
   return err;
@@ -295,21 +319,23 @@ static void expect_null_without_memory(const constructor *k)
 {
   unsigned made = 0;
 
-  for (size_t n = 1; n <= 60; n++) {
+  for (size_t n = 1; n <= MOST_ALLOCATIONS; n++) {
     void *out = constructor_junk();
 
     fail_after(n);
-    int err = k->make(&out, 0);
+    int err = k->make(&out, NO_MISTAKE);
 
     fail_after(0);
     ck_assert_msg(err == 0 || err == LK_ERR_NO_MEMORY, "%s: error %d", k->name,
                   err);
     ck_assert_msg((out == NULL) == (err != 0), "%s left a pointer", k->name);
-    if (err == 0)
+    if (err == 0) {
       k->destroy(out);
-    made += err == 0;
+      made++;
+    }
   }
-  ck_assert_msg(made > 0 && made < 60, "%s was made %u times", k->name, made);
+  ck_assert_msg(made > 0 && made < MOST_ALLOCATIONS, "%s was made %u times",
+                k->name, made);
 }
 
 START_TEST(failed_blocking_constructors_return_null)
@@ -318,14 +344,14 @@ START_TEST(failed_blocking_constructors_return_null)
   void *made = NULL, *out = constructor_junk();
 
   failing_mem_init(&mem);
-  ck_assert_int_eq(make_sync(&made, 0), 0);
+  ck_assert_int_eq(make_sync(&made, NO_MISTAKE), 0);
   client = made;
   for (size_t i = 0; i < sizeof blocking / sizeof blocking[0]; i++) {
     expect_refusals(&blocking[i]);
     expect_null_without_memory(&blocking[i]);
   }
   expect_refusals(&result);
-  ck_assert_int_eq(make_result(&out, 0), LK_ERR_DEADLINE);
+  ck_assert_int_eq(make_result(&out, NO_MISTAKE), LK_ERR_DEADLINE);
   ck_assert_ptr_null(out);
   lk_sync_client_free(client);
   ck_assert_uint_eq(mem.live, 0);

@@ -28,19 +28,20 @@ static uint16_t port;
 typedef struct user {
   lk_client *client;
   lk_listener listener;
-  char states[256]; /* "connecting connected …" */
-  unsigned ended;   /* requests */
+  char states[256];   /* "connecting connected …" */
+  unsigned completed; /* requests */
   int last_err;
   bool closed;
-  bool frees; /* in the next callback */
+  bool frees_in_callback; /* the next callback frees the client */
 } user;
 
-static void perhaps_free(user *u)
+/* Called at the end of each callback. */
+static void break_loop_and_free_if_wanted(user *u)
 {
   ev_break(loop, EVBREAK_ALL);
-  if (!u->frees)
+  if (!u->frees_in_callback)
     return;
-  u->frees = false;
+  u->frees_in_callback = false;
   lk_client_free(u->client);
   u->client = NULL;
 }
@@ -54,7 +55,7 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   (void)err;
   snprintf(u->states + len, sizeof u->states - len, "%s ",
            lk_state_text(state));
-  perhaps_free(u);
+  break_loop_and_free_if_wanted(u);
 }
 
 static void on_end(lk_client *c, int err, const lk_bytes *data,
@@ -65,9 +66,9 @@ static void on_end(lk_client *c, int err, const lk_bytes *data,
   (void)c;
   (void)data;
   (void)stat;
-  u->ended++;
+  u->completed++;
   u->last_err = err;
-  perhaps_free(u);
+  break_loop_and_free_if_wanted(u);
 }
 
 static void on_closed(lk_client *c, int err, void *arg)
@@ -77,7 +78,7 @@ static void on_closed(lk_client *c, int err, void *arg)
   (void)c;
   u->closed = true;
   u->last_err = err;
-  perhaps_free(u);
+  break_loop_and_free_if_wanted(u);
 }
 
 static void start(void)
@@ -100,7 +101,7 @@ static void stop(void)
   ev_loop_destroy(loop);
 }
 
-static void use(user *u, const char *hosts)
+static void new_user_of_hosts(user *u, const char *hosts)
 {
   const lk_client_config config = {.size = sizeof config,
                                    .hosts = hosts,
@@ -114,13 +115,13 @@ static void use(user *u, const char *hosts)
   lk_client_attach(u->client, &u->listener);
 }
 
-/* Have the client use the server, under the given host name. */
-static void use_name(user *u, const char *name)
+/* Make a client of the server, which the client finds by this host name. */
+static void new_user(user *u, const char *name)
 {
   char hosts[64];
 
   snprintf(hosts, sizeof hosts, "%s:%u", name, (unsigned)port);
-  use(u, hosts);
+  new_user_of_hosts(u, hosts);
 }
 
 #define RUN_UNTIL(condition)    \
@@ -134,13 +135,13 @@ static bool connected(const user *u)
   return lk_client_state(u->client) == LK_STATE_CONNECTED;
 }
 
-static int ask(user *u)
+static int send_get(user *u)
 {
   return lk_get(u->client, "/x", NULL, on_end, u);
 }
 
 /* Close the client, and expect that nothing keeps the loop running then. */
-static void say_bye(user *u)
+static void close_and_free(user *u)
 {
   ck_assert_int_eq(lk_client_close(u->client, on_closed, u), 0);
   RUN_UNTIL(u->closed);
@@ -150,22 +151,22 @@ static void say_bye(user *u)
   lk_client_free(u->client);
 }
 
-static void go_through(void)
+static void run_one_session(void)
 {
   user u;
 
-  use_name(&u, "127.0.0.1");
-  ck_assert_int_eq(ask(&u), 0);
-  RUN_UNTIL(u.ended == 1);
+  new_user(&u, "127.0.0.1");
+  ck_assert_int_eq(send_get(&u), 0);
+  RUN_UNTIL(u.completed == 1);
   ck_assert_int_eq(u.last_err, LK_ERR_NO_NODE);
-  say_bye(&u);
+  close_and_free(&u);
   ck_assert_str_eq(u.states, "connected closed ");
 }
 
 START_TEST(session_is_created_used_and_closed)
 {
   start();
-  go_through();
+  run_one_session();
   stop();
 }
 END_TEST
@@ -174,7 +175,7 @@ START_TEST(session_works_byte_by_byte)
 {
   start();
   service_faults_of(server)->slow = true;
-  go_through();
+  run_one_session();
   stop();
 }
 END_TEST
@@ -184,27 +185,27 @@ START_TEST(a_thousand_requests_leave_in_one_write)
   user u;
 
   start();
-  use_name(&u, "127.0.0.1");
+  new_user(&u, "127.0.0.1");
   RUN_UNTIL(connected(&u));
   ev_run(loop, EVRUN_NOWAIT);
   calls.send = 0;
   calls.settime = 0;
   for (int i = 0; i < 1000; i++)
-    ck_assert_int_eq(ask(&u), 0);
+    ck_assert_int_eq(send_get(&u), 0);
   ev_run(loop, EVRUN_NOWAIT);
   ck_assert_uint_eq(calls.send, 1);
-  RUN_UNTIL(u.ended == 1000);
+  RUN_UNTIL(u.completed == 1000);
   ck_assert_uint_eq(calls.send, 1);
   for (unsigned i = 1001; i <= 2000; i++) {
-    ask(&u);
-    RUN_UNTIL(u.ended == i);
+    send_get(&u);
+    RUN_UNTIL(u.completed == i);
   }
   /* One send for each request; on a busy machine a ping or two are added. */
   ck_assert_uint_ge(calls.send, 1001);
   ck_assert_uint_lt(calls.send, 1010);
   /* The alarm is set again when it fired too early, not for each request. */
   ck_assert_uint_lt(calls.settime, 50);
-  say_bye(&u);
+  close_and_free(&u);
   stop();
 }
 END_TEST
@@ -214,14 +215,14 @@ START_TEST(client_reconnects_after_a_broken_connection)
   user u;
 
   start();
-  use_name(&u, "127.0.0.1");
+  new_user(&u, "127.0.0.1");
   RUN_UNTIL(connected(&u));
   service_reset(server);
   RUN_UNTIL(!connected(&u));
   RUN_UNTIL(connected(&u));
   ck_assert_str_eq(u.states, "connected suspended connected ");
   ck_assert_uint_eq(service_resumed(server), 1);
-  say_bye(&u);
+  close_and_free(&u);
   stop();
 }
 END_TEST
@@ -234,9 +235,9 @@ START_TEST(client_skips_a_host_that_does_not_respond)
   start();
   snprintf(hosts, sizeof hosts, "127.0.0.1:%u,127.0.0.1:%u,none.test:%u",
            (unsigned)sockets_dead_port(), (unsigned)port, (unsigned)port);
-  use(&u, hosts);
+  new_user_of_hosts(&u, hosts);
   RUN_UNTIL(connected(&u));
-  say_bye(&u);
+  close_and_free(&u);
   stop();
 }
 END_TEST
@@ -247,9 +248,9 @@ START_TEST(client_skips_addresses_that_do_not_respond)
   for (int i = 0; i < 10; i++) {
     user u;
 
-    use_name(&u, "dead.test");
+    new_user(&u, "dead.test");
     RUN_UNTIL(connected(&u));
-    say_bye(&u);
+    close_and_free(&u);
   }
   stop();
 }
@@ -261,11 +262,11 @@ START_TEST(client_leaves_a_silent_server)
 
   start();
   service_faults_of(server)->mute = true;
-  use_name(&u, "127.0.0.1");
+  new_user(&u, "127.0.0.1");
   RUN_UNTIL(service_accepted(server) == 2);
   service_faults_of(server)->mute = false;
   RUN_UNTIL(connected(&u));
-  say_bye(&u);
+  close_and_free(&u);
   stop();
 }
 END_TEST
@@ -277,9 +278,9 @@ START_TEST(silent_name_server_delays_only_its_host)
 
   start();
   snprintf(hosts, sizeof hosts, "silent.test:1,127.0.0.1:%u", (unsigned)port);
-  use(&u, hosts);
+  new_user_of_hosts(&u, hosts);
   RUN_UNTIL(connected(&u));
-  say_bye(&u);
+  close_and_free(&u);
   stop();
 }
 END_TEST
@@ -290,11 +291,11 @@ START_TEST(a_call_ends_at_its_deadline)
   user u;
 
   start();
-  use_name(&u, "127.0.0.1");
+  new_user(&u, "127.0.0.1");
   RUN_UNTIL(connected(&u));
   service_faults_of(server)->idle = true;
   ck_assert_int_eq(lk_get(u.client, "/x", &call, on_end, &u), 0);
-  RUN_UNTIL(u.ended == 1);
+  RUN_UNTIL(u.completed == 1);
   ck_assert_int_eq(u.last_err, LK_ERR_DEADLINE);
   stop();
 }
@@ -314,14 +315,14 @@ START_TEST(no_call_ends_before_its_deadline)
   user u;
 
   start();
-  use_name(&u, "127.0.0.1");
+  new_user(&u, "127.0.0.1");
   RUN_UNTIL(connected(&u));
   service_faults_of(server)->idle = true;
   for (unsigned i = 1, late = 0; late < 60; i++) {
     int64_t asked_us = now_us();
 
     ck_assert_int_eq(lk_get(u.client, "/x", &call, on_end, &u), 0);
-    RUN_UNTIL(u.ended == i);
+    RUN_UNTIL(u.completed == i);
     if (u.last_err != LK_ERR_DEADLINE) /* silence broke the connection */
       continue;
     ck_assert_int_ge(now_us() - asked_us, 3000);
@@ -338,13 +339,13 @@ START_TEST(close_completes_without_a_connection)
 
   start();
   snprintf(hosts, sizeof hosts, "127.0.0.1:%u", (unsigned)sockets_dead_port());
-  use(&u, hosts);
-  ck_assert_int_eq(ask(&u), 0);
+  new_user_of_hosts(&u, hosts);
+  ck_assert_int_eq(send_get(&u), 0);
   ck_assert_int_eq(lk_client_close(u.client, on_closed, &u), 0);
   while (ev_run(loop, 0))
     ;
   ck_assert(u.closed);
-  ck_assert_uint_eq(u.ended, 1);
+  ck_assert_uint_eq(u.completed, 1);
   stop();
 }
 END_TEST
@@ -354,28 +355,28 @@ START_TEST(client_may_be_freed_in_its_own_callbacks)
   user u;
 
   start();
-  use_name(&u, "127.0.0.1");
-  u.frees = true;
+  new_user(&u, "127.0.0.1");
+  u.frees_in_callback = true;
   RUN_UNTIL(u.client == NULL);
   ck_assert_str_eq(u.states, "connected closed ");
 
-  use_name(&u, "127.0.0.1");
+  new_user(&u, "127.0.0.1");
   RUN_UNTIL(connected(&u));
-  u.frees = true;
+  u.frees_in_callback = true;
   for (int i = 0; i < 10; i++)
-    ck_assert_int_eq(ask(&u), 0);
+    ck_assert_int_eq(send_get(&u), 0);
   RUN_UNTIL(u.client == NULL);
-  ck_assert_uint_eq(u.ended, 10);
+  ck_assert_uint_eq(u.completed, 10);
 
-  use_name(&u, "127.0.0.1");
+  new_user(&u, "127.0.0.1");
   RUN_UNTIL(connected(&u));
-  u.frees = true;
+  u.frees_in_callback = true;
   service_reset(server);
   RUN_UNTIL(u.client == NULL);
 
-  use_name(&u, "127.0.0.1");
+  new_user(&u, "127.0.0.1");
   ck_assert_int_eq(lk_client_close(u.client, on_closed, &u), 0);
-  u.frees = true;
+  u.frees_in_callback = true;
   RUN_UNTIL(u.client == NULL);
   while (ev_run(loop, 0))
     ;
@@ -399,13 +400,13 @@ START_TEST(driver_may_be_freed_in_a_client_callback)
 
   start();
   for (size_t i = 0; i < 3; i++) {
-    use_name(&u[i], "127.0.0.1");
+    new_user(&u[i], "127.0.0.1");
     u[i].listener.state = on_state_free_all;
-    ck_assert_int_eq(ask(&u[i]), 0);
+    ck_assert_int_eq(send_get(&u[i]), 0);
   }
   RUN_UNTIL(ev == NULL);
   for (size_t i = 0; i < 3; i++)
-    ck_assert_uint_eq(u[i].ended, 1);
+    ck_assert_uint_eq(u[i].completed, 1);
   stop();
 }
 END_TEST
@@ -414,19 +415,19 @@ START_TEST(fifty_sessions_share_a_loop)
 {
   enum { COUNT = 50 };
   static user u[COUNT];
-  unsigned ended = 0;
+  unsigned completed = 0;
 
   start();
   for (size_t i = 0; i < COUNT; i++) {
-    use_name(&u[i], "two.test");
+    new_user(&u[i], "two.test");
     for (int k = 0; k < 20; k++)
-      ck_assert_int_eq(ask(&u[i]), 0);
+      ck_assert_int_eq(send_get(&u[i]), 0);
   }
-  while (ended < 20 * COUNT) {
+  while (completed < 20 * COUNT) {
     ev_run(loop, EVRUN_ONCE);
-    ended = 0;
+    completed = 0;
     for (size_t i = 0; i < COUNT; i++)
-      ended += u[i].ended;
+      completed += u[i].completed;
   }
   for (size_t i = 0; i < COUNT; i++)
     ck_assert_int_eq(lk_client_close(u[i].client, on_closed, &u[i]), 0);
@@ -445,12 +446,12 @@ START_TEST(a_forked_child_is_refused)
   int status;
 
   start();
-  use_name(&u, "127.0.0.1");
+  new_user(&u, "127.0.0.1");
   RUN_UNTIL(connected(&u));
-  ck_assert_int_eq(ask(&u), 0);
+  ck_assert_int_eq(send_get(&u), 0);
   child = fork();
   if (child == 0) {
-    if (ask(&u) != LK_ERR_FORKED)
+    if (send_get(&u) != LK_ERR_FORKED)
       _exit(1);
     lk_client_free(u.client);
     lk_ev_free(ev);
@@ -458,10 +459,10 @@ START_TEST(a_forked_child_is_refused)
   }
   ck_assert_int_eq(waitpid(child, &status, 0), child);
   ck_assert_int_eq(status, 0);
-  RUN_UNTIL(u.ended == 1);
+  RUN_UNTIL(u.completed == 1);
   ck_assert_uint_eq(service_requests(server), 1);
   ck_assert_uint_eq(service_accepted(server), 1);
-  say_bye(&u);
+  close_and_free(&u);
   stop();
 }
 END_TEST

@@ -27,27 +27,32 @@
 #include "support/tls_peer.h"
 #include "support/wire.h"
 
-enum { LONG_DATA = 40000, LIMIT_S = 20 };
+enum {
+  LONG_DATA = 40000,
+  LIMIT_S = 20,  /* a test that takes longer hangs */
+  PLAIN_TCP = 0, /* in place of a version of TLS */
+  LEN_SIZE = 4   /* the length in front of a frame */
+};
 
 /* Each thread of a test has a client and a server of its own. */
 static _Thread_local bool plain, mute;
-static _Thread_local tls_identity ca, own;
+static _Thread_local tls_identity ca, server_identity;
 static _Thread_local char *ca_pem;
 static _Thread_local tls_server server;
 static _Thread_local model_server zookeeper;
-static _Thread_local model_link *line;
+static _Thread_local model_link *served_link;
 
 /* ---- TCP that is cut ----------------------------------------------------- */
 
 static _Thread_local struct {
-  size_t read;     /* the most bytes of one read; 0: no limit */
-  size_t write;    /* the most bytes of one write; 0: no limit */
-  uint64_t seed;   /* of random limits up to `read` and `write`; 0: these are
-                      the limits */
-  size_t room;     /* how many bytes can be written until it is set again */
-  size_t sent;     /* how many bytes were written */
-  bool waits;      /* every other call has to wait */
-  bool waited;     /* the last call had to wait */
+  size_t max_read;  /* the most bytes of one read; 0: no limit */
+  size_t max_write; /* the most bytes of one write; 0: no limit */
+  uint64_t seed; /* of random limits up to `max_read` and `max_write`; 0: these
+                    are the limits */
+  size_t room;   /* how many bytes can be written until it is set again */
+  size_t sent;   /* how many bytes were written */
+  bool waits;    /* every other call has to wait */
+  bool waited;   /* the last call had to wait */
   size_t break_at; /* after so many received bytes the connection breaks once */
   bool reset;      /* it breaks by a reset instead of a regular end */
   size_t received; /* how many bytes were received */
@@ -57,7 +62,7 @@ static _Thread_local struct {
 const lk_transport_type *__real_lk_transport_tcp(void);
 const lk_transport_type *__wrap_lk_transport_tcp(void);
 
-static size_t cut(size_t len, size_t most)
+static size_t limit_length(size_t len, size_t most)
 {
   if (most == 0)
     return len;
@@ -93,7 +98,7 @@ static lk_flow cut_handshake(lk_transport *t)
 static lk_flow cut_send(lk_transport *t, const void *bytes, size_t len,
                         size_t *done)
 {
-  size_t some = cut(len, cuts.write);
+  size_t some = limit_length(len, cuts.max_write);
 
   *done = 0;
   if (has_to_wait() || cuts.room == 0)
@@ -120,7 +125,7 @@ static lk_flow cut_recv(lk_transport *t, void *room, size_t size, size_t *got)
   }
   if (has_to_wait())
     return LK_FLOW_READ;
-  size = cut(size, cuts.read);
+  size = limit_length(size, cuts.max_read);
   lk_flow flow =
       __real_lk_transport_tcp()->recv(t, room, size < left ? size : left, got);
 
@@ -152,9 +157,9 @@ const lk_transport_type *__wrap_lk_transport_tcp(void)
 static void hang_up(void)
 {
   tls_server_hang_up(&server);
-  if (line != NULL)
-    model_hang_up(line);
-  line = NULL;
+  if (served_link != NULL)
+    model_hang_up(served_link);
+  served_link = NULL;
 }
 
 static void receive_plain(void)
@@ -170,34 +175,35 @@ static void receive_plain(void)
   n = recv(server.fd, server.room + server.got, sizeof server.room - server.got,
            0);
   server.closed = n == 0 || (n < 0 && errno != EAGAIN);
-  server.got += n > 0 ? (size_t)n : 0;
+  if (n > 0)
+    server.got += (size_t)n;
 }
 
 static void take_frames(void)
 {
   size_t at = 0;
 
-  while (server.got - at >= 4) {
+  while (server.got - at >= LEN_SIZE) {
     lk_reader r;
 
     lk__reader_init(&r, server.room + at, server.got - at);
-    size_t size = 4 + (size_t)lk__reader_int(&r);
+    size_t size = LEN_SIZE + (size_t)lk__reader_int(&r);
 
     if (server.got - at < size)
       break;
-    model_take(line, lk_bytes_of(server.room + at, size));
+    model_take(served_link, lk_bytes_of(server.room + at, size));
     at += size;
   }
   memmove(server.room, server.room + at, server.got - at);
   server.got -= at;
 }
 
-/* Serve what has come. false: the server would have to wait, or the client has
-   closed. */
-static bool answer_some(void)
+/* Send some of what the model server has written. false: the server would have
+   to wait, or the client has closed. */
+static bool send_some(void)
 {
-  const unsigned char *bytes = lk__buf_bytes(&line->out);
-  size_t len = lk__buf_len(&line->out), n = 0;
+  const unsigned char *bytes = lk__buf_bytes(&served_link->out);
+  size_t len = lk__buf_len(&served_link->out), n = 0;
   ssize_t sent;
 
   if (plain) {
@@ -206,7 +212,7 @@ static bool answer_some(void)
   } else {
     (void)SSL_write_ex(server.ssl, bytes, len, &n);
   }
-  lk__buf_consume(&line->out, n);
+  lk__buf_consume(&served_link->out, n);
   return n > 0;
 }
 
@@ -223,12 +229,13 @@ static void server_step(void)
       hang_up();
     return;
   }
-  if (line == NULL)
-    line = model_accept(&zookeeper);
+  if (served_link == NULL)
+    served_link = model_accept(&zookeeper);
   take_frames();
-  while (lk__buf_len(&line->out) > 0 && answer_some())
+  while (lk__buf_len(&served_link->out) > 0 && send_some())
     ;
-  if (server.closed || server.failed || !line->up || line->closed_by_server) {
+  if (server.closed || server.failed || !served_link->up ||
+      served_link->closed_by_server) {
     hang_up();
     server.ready = server.closed = server.failed = false;
     server.got = 0;
@@ -242,7 +249,7 @@ static _Thread_local lk_ev *ev;
 static _Thread_local lk_client *client;
 static _Thread_local char observed[512]; /* what the program sees */
 static _Thread_local char long_data[LONG_DATA + 1];
-static _Thread_local bool closed, seen;
+static _Thread_local bool closed, event_seen;
 
 static void add_line(const char *what, int err)
 {
@@ -290,9 +297,9 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
   (void)w;
   (void)event;
   (void)arg;
-  if (!seen)
+  if (!event_seen)
     get_long(c);
-  seen = true;
+  event_seen = true;
 }
 
 static void on_short(lk_client *c, int err, const lk_bytes *data,
@@ -326,7 +333,7 @@ static void on_created(lk_client *c, int err, const char *path,
   ck_assert_int_eq(lk_get(c, "/a", &watched, on_short, NULL), 0);
 }
 
-static bool is_late(const struct timespec *from)
+static bool takes_too_long(const struct timespec *from)
 {
   struct timespec now;
 
@@ -355,12 +362,12 @@ static void new_client(void)
 
 /* Make all calls of a program from connect to close; `observed` gets the
  * results. */
-static void run_story(void)
+static void run_program(void)
 {
   struct timespec from;
 
   observed[0] = '\0';
-  closed = seen = false;
+  closed = event_seen = false;
   cuts.received = cuts.attempts = 0;
   model_init(&zookeeper);
   new_client();
@@ -370,7 +377,7 @@ static void run_story(void)
   clock_gettime(CLOCK_MONOTONIC, &from);
   while (!closed) {
     turn();
-    ck_assert_msg(!is_late(&from), "it hangs: %s", observed);
+    ck_assert_msg(!takes_too_long(&from), "it hangs: %s", observed);
   }
   lk_client_free(client);
   hang_up();
@@ -386,12 +393,12 @@ static void start(int version)
   (void)signal(SIGPIPE, SIG_IGN); /* the server writes to broken connections */
   memset(&cuts, 0, sizeof cuts);
   cuts.break_at = cuts.room = SIZE_MAX;
-  plain = version == 0;
+  plain = version == PLAIN_TCP;
   memset(long_data, 'x', LONG_DATA);
   ca = tls_issue(NULL, "latchkey test CA", &authority);
-  own = tls_issue(&ca, "server", &wish);
+  server_identity = tls_issue(&ca, "server", &wish);
   ca_pem = tls_pem_of_certificate(&ca);
-  tls_server_open(&server, &own, NULL);
+  tls_server_open(&server, &server_identity, NULL);
   if (!plain)
     SSL_CTX_set_max_proto_version(server.context, version);
   loop = ev_loop_new(EVFLAG_AUTO);
@@ -404,16 +411,16 @@ static void stop(void)
   lk_ev_free(ev);
   ev_loop_destroy(loop);
   tls_server_close(&server);
-  tls_identity_free(&own);
+  tls_identity_free(&server_identity);
   tls_identity_free(&ca);
   free(ca_pem);
 }
 
-static const char whole[] =
+static const char all_results[] =
     "create 0, get 0, short 0, get 0, long 0, closed 0, ";
-static const int versions[] = {0, TLS1_2_VERSION, TLS1_3_VERSION};
+static const int versions[] = {PLAIN_TCP, TLS1_2_VERSION, TLS1_3_VERSION};
 
-enum { VERSIONS = sizeof versions / sizeof *versions };
+enum { VERSIONS = sizeof versions / sizeof *versions, FIRST_TLS = 1 };
 
 /* ---- tests --------------------------------------------------------------- */
 
@@ -421,8 +428,8 @@ START_TEST(session_works_over_tls_as_over_tcp)
 {
   for (size_t v = 0; v < VERSIONS; v++) {
     start(versions[v]);
-    run_story();
-    ck_assert_str_eq(observed, whole);
+    run_program();
+    ck_assert_str_eq(observed, all_results);
     ck_assert_uint_eq(cuts.attempts, 1);
     stop();
   }
@@ -459,7 +466,7 @@ START_TEST(record_that_was_sent_is_reported_though_the_next_one_waits)
   static const unsigned char bytes[36];
   size_t done;
 
-  for (size_t v = 1; v < VERSIONS; v++) {
+  for (size_t v = FIRST_TLS; v < VERSIONS; v++) {
     start(versions[v]);
     const lk_tls_config tls = {.size = sizeof tls, .ca_pem = lk_text(ca_pem)};
     const lk_transport_type *type = lk_transport_tls();
@@ -467,12 +474,12 @@ START_TEST(record_that_was_sent_is_reported_though_the_next_one_waits)
 
     cuts.sent = 0;
     ck_assert_int_eq(type->send(t, bytes, 24, &done), LK_FLOW_DONE);
-    size_t record = cuts.sent; /* its length on the wire */
+    size_t record_len = cuts.sent; /* on the wire */
 
-    cuts.room = 10;
+    cuts.room = 10; /* a part of the record */
     ck_assert_int_eq(type->send(t, bytes, 24, &done), LK_FLOW_WRITE);
     ck_assert_uint_eq(done, 0);
-    cuts.room = record - 10 + 5; /* the rest, and a part of the next record */
+    cuts.room = record_len - 10 + 5; /* the rest, and a part of the next one */
     ck_assert_int_eq(type->send(t, bytes, 36, &done), LK_FLOW_WRITE);
     ck_assert_uint_eq(done, 24);
     cuts.room = SIZE_MAX;
@@ -494,10 +501,10 @@ START_TEST(session_over_tls_works_in_pieces_of_any_length)
   for (size_t v = 0; v < VERSIONS; v++) {
     start(versions[v]);
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-      cuts.read = cuts.write = lengths[i];
+      cuts.max_read = cuts.max_write = lengths[i];
       cuts.waits = i % 2 == 0 || lengths[i] == 1460;
-      run_story();
-      ck_assert_str_eq(observed, whole);
+      run_program();
+      ck_assert_str_eq(observed, all_results);
       ck_assert_uint_eq(cuts.attempts, 1);
     }
     stop();
@@ -507,15 +514,15 @@ END_TEST
 
 START_TEST(session_over_tls_works_in_pieces_of_random_length)
 {
-  for (size_t v = 1; v < VERSIONS; v++) {
+  for (size_t v = FIRST_TLS; v < VERSIONS; v++) {
     start(versions[v]);
     for (uint64_t seed = 1; seed <= 20; seed++) {
       cuts.seed = seed;
-      cuts.read = 1 + seed * 37 % 600;
-      cuts.write = 1 + seed * 11 % 90;
+      cuts.max_read = 1 + seed * 37 % 600;
+      cuts.max_write = 1 + seed * 11 % 90;
       cuts.waits = seed % 2 == 0;
-      run_story();
-      ck_assert_str_eq(observed, whole);
+      run_program();
+      ck_assert_str_eq(observed, all_results);
       ck_assert_uint_eq(cuts.attempts, 1);
     }
     stop();
@@ -528,14 +535,15 @@ END_TEST
    steps. Return when the program has received fewer bytes than that. */
 static void break_everywhere(size_t step)
 {
-  for (size_t at = 0;; at += at < 3000 ? step : 2000) {
+  bool program_was_broken = true;
+
+  for (size_t at = 0; program_was_broken; at += at < 3000 ? step : 2000) {
     cuts.break_at = at;
-    cuts.reset = at / step % 2 == 1;
-    run_story();
-    ck_assert_msg(strcmp(observed, whole) == 0, "broken at %zu: %s", at,
+    cuts.reset = at / step % 2 == 1; /* every other time */
+    run_program();
+    ck_assert_msg(strcmp(observed, all_results) == 0, "broken at %zu: %s", at,
                   observed);
-    if (cuts.received < at)
-      return;
+    program_was_broken = cuts.received >= at;
   }
 }
 
@@ -563,7 +571,7 @@ START_TEST(handshake_that_hangs_ends_at_its_deadline)
   while (cuts.attempts < 2) {
     ev_run(loop, EVRUN_NOWAIT);
     usleep(1000);
-    ck_assert(!is_late(&from));
+    ck_assert(!takes_too_long(&from));
   }
   mute = false;
   lk_client_free(client);
@@ -572,30 +580,32 @@ START_TEST(handshake_that_hangs_ends_at_its_deadline)
 }
 END_TEST
 
-static void *run_stories(void *arg)
+/* Returns NULL, or any other pointer if a result was wrong. */
+static void *run_programs(void *arg)
 {
-  const int *version = arg;
-  bool *ok = NULL;
+  int *version = arg;
+  void *wrong = NULL;
 
   start(*version);
   for (int i = 0; i < 10; i++) {
-    run_story();
-    if (strcmp(observed, whole) != 0)
-      ok = &plain;
+    run_program();
+    if (strcmp(observed, all_results) != 0)
+      wrong = version;
   }
   stop();
-  return ok;
+  return wrong;
 }
 
 START_TEST(clients_in_several_threads_are_independent)
 {
-  int what[] = {TLS1_2_VERSION, TLS1_3_VERSION, TLS1_3_VERSION};
+  int thread_versions[] = {TLS1_2_VERSION, TLS1_3_VERSION, TLS1_3_VERSION};
   pthread_t threads[3];
   void *wrong;
 
   for (int i = 0; i < 3; i++)
-    ck_assert_int_eq(pthread_create(&threads[i], NULL, run_stories, &what[i]),
-                     0);
+    ck_assert_int_eq(
+        pthread_create(&threads[i], NULL, run_programs, &thread_versions[i]),
+        0);
   for (int i = 0; i < 3; i++) {
     ck_assert_int_eq(pthread_join(threads[i], &wrong), 0);
     ck_assert_ptr_null(wrong);

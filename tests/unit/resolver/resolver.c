@@ -14,8 +14,9 @@
 #include "unit/fake/names.h"
 
 /* This file is built once for each name service. These are the results of a
-   lookup for which there is no memory, no thread or no descriptor. c-ares needs
-   no thread, and opens no descriptor at first. */
+   lookup without memory or without a thread, and the result of creating a
+   resolver without descriptors. c-ares needs no thread, and opens no descriptor
+   at first. */
 #ifndef WITHOUT_MEMORY
 #  define WITHOUT_MEMORY      "resolve twice.test: Out of memory|"
 #  define WITHOUT_THREAD      "127.0.0.1:0 |"
@@ -26,11 +27,12 @@ static struct ev_loop *loop;
 static lk_ev_loop resolver_loop;
 static lk_resolver *resolver;
 static failing_mem mem;
-static ev_prepare turn;
-static char results[512]; /* "127.0.0.1:0 [::1]:0 | why | …" */
-static unsigned ended;
+static ev_prepare deliver_before_wait;
+static char results[512];  /* "127.0.0.1:0 [::1]:0 | why | …" */
+static unsigned completed; /* how many lookups have completed since start() */
+static const bool not_forked = false;
 
-static void on_turn(struct ev_loop *l, ev_prepare *w, int revents)
+static void on_prepare(struct ev_loop *l, ev_prepare *w, int revents)
 {
   (void)l;
   (void)w;
@@ -57,7 +59,7 @@ static void on_done(lk_lookup *l, const lk_address *list, size_t count,
     add_result(text, " ");
   }
   add_result(why == NULL ? "" : why, "|");
-  ended++;
+  completed++;
   ev_break(loop, EVBREAK_ALL); /* the loop returns before it waits again */
 }
 
@@ -67,7 +69,7 @@ static void init_lookup(lk_lookup *l)
   l->done = on_done;
 }
 
-static void ask(lk_lookup *l, const char *host)
+static void start_lookup(lk_lookup *l, const char *host)
 {
   init_lookup(l);
   ck_assert(lk__resolver_lookup(resolver, l, host));
@@ -76,7 +78,7 @@ static void ask(lk_lookup *l, const char *host)
 static void start(void)
 {
   results[0] = '\0';
-  ended = 0;
+  completed = 0;
   loop = ev_loop_new(EVFLAG_AUTO);
   ck_assert_ptr_nonnull(loop);
   lk__ev_loop_attach(&resolver_loop, loop);
@@ -84,47 +86,47 @@ static void start(void)
   failing_mem_init(&mem);
   ck_assert_int_eq(lk__resolver_new(&resolver, &resolver_loop.base, &mem.mem),
                    0);
-  ev_prepare_init(&turn, on_turn);
-  ev_prepare_start(loop, &turn);
+  ev_prepare_init(&deliver_before_wait, on_prepare);
+  ev_prepare_start(loop, &deliver_before_wait);
 }
 
 static void stop(void)
 {
-  lk__resolver_free(resolver, false);
+  lk__resolver_free(resolver, not_forked);
   ck_assert_uint_eq(mem.live, 0);
   fake_names_stop();
-  ev_prepare_stop(loop, &turn);
+  ev_prepare_stop(loop, &deliver_before_wait);
   ev_loop_destroy(loop);
 }
 
-static void run_until_ended(unsigned count)
+static void run_until_completed(unsigned count)
 {
-  while (ended < count)
+  while (completed < count)
     ev_run(loop, EVRUN_ONCE);
 }
 
 /* Look up a host and compare the result, with the addresses in the order in
    which the name server gave them. */
-static void expect(const char *host, const char *answer)
+static void expect_result(const char *host, const char *answer)
 {
   lk_lookup l;
 
   results[0] = '\0';
-  ask(&l, host);
-  run_until_ended(ended + 1);
+  start_lookup(&l, host);
+  run_until_completed(completed + 1);
   ck_assert_str_eq(results, answer);
 }
 
 START_TEST(all_addresses_of_a_name_are_found)
 {
   start();
-  expect("two.test", "127.0.0.1:0 127.0.0.2:0 |");
+  expect_result("two.test", "127.0.0.1:0 127.0.0.2:0 |");
   results[0] = '\0';
 
   lk_lookup l;
 
-  ask(&l, "both.test");
-  run_until_ended(2);
+  start_lookup(&l, "both.test");
+  run_until_completed(2);
   ck_assert_ptr_nonnull(strstr(results, "127.0.0.1:0 "));
   ck_assert_ptr_nonnull(strstr(results, "[::1]:0 "));
   stop();
@@ -134,7 +136,7 @@ END_TEST
 START_TEST(equal_addresses_count_once)
 {
   start();
-  expect("twice.test", "127.0.0.1:0 |");
+  expect_result("twice.test", "127.0.0.1:0 |");
   stop();
 }
 END_TEST
@@ -144,8 +146,8 @@ START_TEST(hosts_file_is_read)
   start();
   lk_lookup l;
 
-  ask(&l, "localhost");
-  run_until_ended(1);
+  start_lookup(&l, "localhost");
+  run_until_completed(1);
   ck_assert_msg(strstr(results, "127.0.0.1:0 ") != NULL ||
                     strstr(results, "[::1]:0 ") != NULL,
                 "%s", results);
@@ -158,11 +160,13 @@ START_TEST(unknown_name_is_reported)
   start();
   lk_lookup l;
 
-  ask(&l, "none.test");
-  run_until_ended(1);
-  ck_assert_msg(strncmp(results, "resolve none.test: ", 19) == 0, "%s",
-                results);
-  ck_assert_uint_gt(strlen(results), 24);
+  start_lookup(&l, "none.test");
+  run_until_completed(1);
+  static const char prefix[] = "resolve none.test: ";
+  const size_t prefix_len = sizeof prefix - 1;
+
+  ck_assert_msg(strncmp(results, prefix, prefix_len) == 0, "%s", results);
+  ck_assert_uint_gt(strlen(results), prefix_len + 5); /* a reason follows */
   ck_assert_ptr_null(strstr(results, "memory")); /* the reason is not memory */
   stop();
 }
@@ -174,12 +178,12 @@ START_TEST(lookups_of_one_name_share_a_query)
 
   start();
   for (size_t i = 0; i < 3; i++)
-    ask(&l[i], "twice.test");
-  run_until_ended(3);
+    start_lookup(&l[i], "twice.test");
+  run_until_completed(3);
   ck_assert_str_eq(results, "127.0.0.1:0 |127.0.0.1:0 |127.0.0.1:0 |");
   ck_assert_uint_eq(fake_names_asked(), 1);
-  ask(&l[0], "twice.test");
-  run_until_ended(4);
+  start_lookup(&l[0], "twice.test");
+  run_until_completed(4);
   ck_assert_uint_eq(fake_names_asked(), 2);
   stop();
 }
@@ -196,9 +200,9 @@ START_TEST(many_names_are_resolved_at_once)
       char name[24];
 
       snprintf(name, sizeof name, "n%d.test", i);
-      ask(&l[i], name);
+      start_lookup(&l[i], name);
     }
-    run_until_ended(NAMES);
+    run_until_completed(NAMES);
     stop();
   }
 }
@@ -209,15 +213,15 @@ START_TEST(cancelled_lookup_is_not_completed)
   lk_lookup l[2];
 
   start();
-  ask(&l[0], "twice.test");
-  ask(&l[1], "twice.test");
+  start_lookup(&l[0], "twice.test");
+  start_lookup(&l[1], "twice.test");
   lk__lookup_cancel(&l[0]);
-  lk__lookup_cancel(&l[0]);
-  run_until_ended(1);
+  lk__lookup_cancel(&l[0]); /* has no effect */
+  run_until_completed(1);
   ck_assert_str_eq(results, "127.0.0.1:0 |");
   for (int i = 0; i < 20; i++)
     ev_run(loop, EVRUN_NOWAIT);
-  ck_assert_uint_eq(ended, 1);
+  ck_assert_uint_eq(completed, 1);
   stop();
 }
 END_TEST
@@ -225,15 +229,15 @@ END_TEST
 START_TEST(changed_name_server_is_used)
 {
   start();
-  expect("twice.test", "127.0.0.1:0 |");
+  expect_result("twice.test", "127.0.0.1:0 |");
   fake_names_stop();
   fake_names_start(loop); /* listens at another port than before */
-  expect("two.test", "127.0.0.1:0 127.0.0.2:0 |");
+  expect_result("two.test", "127.0.0.1:0 127.0.0.2:0 |");
   stop();
 }
 END_TEST
 
-static unsigned ticks;
+static unsigned ticks; /* how many times on_tick() was called */
 
 static void on_tick(struct ev_loop *l, ev_timer *w, int revents)
 {
@@ -249,17 +253,17 @@ START_TEST(a_silent_name_server_does_not_stop_the_loop)
   ev_timer tick;
 
   start();
-  ask(&silent, "silent.test");
-  ask(&other, "twice.test");
+  start_lookup(&silent, "silent.test");
+  start_lookup(&other, "twice.test");
   ev_timer_init(&tick, on_tick, 0.001, 0.001);
   ev_timer_start(loop, &tick);
   while (ticks < 20)
     ev_run(loop, 0);
   ev_timer_stop(loop, &tick);
-  run_until_ended(1);
+  run_until_completed(1);
   ck_assert_str_eq(results, "127.0.0.1:0 |");
   stop(); /* freeing the resolver does not wait for the reply either */
-  ck_assert_uint_eq(ended, 1);
+  ck_assert_uint_eq(completed, 1);
 }
 END_TEST
 
@@ -268,10 +272,10 @@ START_TEST(resolver_does_not_keep_the_loop_running)
   lk_lookup l;
 
   start();
-  ev_prepare_stop(loop, &turn);
-  ask(&l, "silent.test");
+  ev_prepare_stop(loop, &deliver_before_wait);
+  start_lookup(&l, "silent.test");
   ev_run(loop, 0);
-  ck_assert_uint_eq(ended, 0);
+  ck_assert_uint_eq(completed, 0);
   stop();
 }
 END_TEST
@@ -293,8 +297,9 @@ START_TEST(lookup_without_memory_fails_or_is_refused)
       continue;
     }
     results[0] = '\0';
-    run_until_ended(ended + 1);
-    failed += strcmp(results, "resolve dead.test: out of memory|") == 0;
+    run_until_completed(completed + 1);
+    if (strcmp(results, "resolve dead.test: out of memory|") == 0)
+      failed++;
   } while (failing_mem_failed(&mem));
   mem.fail_at = 0;
   ck_assert_uint_ge(refused, 1);
@@ -309,12 +314,12 @@ START_TEST(query_without_memory_or_thread_reports_that)
 {
   start();
   fake_names_no_memory = true;
-  expect("twice.test", WITHOUT_MEMORY);
+  expect_result("twice.test", WITHOUT_MEMORY);
   fake_names_no_memory = false;
   fake_names_no_thread = true;
-  expect("twice.test", WITHOUT_THREAD);
+  expect_result("twice.test", WITHOUT_THREAD);
   fake_names_no_thread = false;
-  expect("twice.test", "127.0.0.1:0 |");
+  expect_result("twice.test", "127.0.0.1:0 |");
   stop();
 }
 END_TEST
@@ -323,7 +328,7 @@ START_TEST(lost_query_is_sent_again)
 {
   fake_names_patience_ms = 30;
   start();
-  expect("late.test", "127.0.0.1:0 |");
+  expect_result("late.test", "127.0.0.1:0 |");
   stop();
   fake_names_patience_ms = 0;
 }
@@ -339,11 +344,12 @@ START_TEST(resolver_without_memory_leaks_nothing)
     failing_mem_init(&mem);
     mem.fail_at = ++n;
     if (lk__resolver_new(&resolver, &resolver_loop.base, &mem.mem) == 0)
-      lk__resolver_free(resolver, false);
+      lk__resolver_free(resolver, not_forked);
     else
       ck_assert_ptr_null(resolver);
     ck_assert_uint_eq(mem.live, 0);
   } while (failing_mem_failed(&mem));
+  /* Two allocations have failed in turn; the third attempt succeeded. */
   ck_assert_uint_eq(n, 3);
   ev_loop_destroy(loop);
 }
@@ -355,7 +361,7 @@ START_TEST(queries_leave_the_reference_count_of_the_loop_unchanged)
   int before = ev_run(loop, EVRUN_NOWAIT);
 
   for (int i = 0; i < 5; i++) {
-    expect("two.test", "127.0.0.1:0 127.0.0.2:0 |");
+    expect_result("two.test", "127.0.0.1:0 127.0.0.2:0 |");
     ck_assert_int_eq(ev_run(loop, EVRUN_NOWAIT), before);
   }
   stop();
@@ -381,7 +387,7 @@ START_TEST(loop_sleeps_until_a_query_is_answered)
   lk_lookup l;
 
   start();
-  ask(&l, "silent.test");
+  start_lookup(&l, "silent.test");
   ck_assert_uint_lt(count_turns(), 50);
   stop();
 }
@@ -391,7 +397,7 @@ START_TEST(idle_resolver_does_not_wake_the_loop)
 {
   fake_names_patience_ms = 10;
   start();
-  expect("twice.test", "127.0.0.1:0 |");
+  expect_result("twice.test", "127.0.0.1:0 |");
   ck_assert_uint_lt(count_turns(), 4);
   stop();
   fake_names_patience_ms = 0;
@@ -405,17 +411,17 @@ START_TEST(truncated_answer_does_not_delay_others)
   start();
   int before = ev_run(loop, EVRUN_NOWAIT);
 
-  ask(&l[0], "long.test");
-  while (ended == 0 && !fake_names_tcp_waits())
+  start_lookup(&l[0], "long.test");
+  while (completed == 0 && !fake_names_tcp_waits())
     ev_run(loop, EVRUN_ONCE);
-  ask(&l[1], "two.test");
-  run_until_ended(ended + 1);
+  start_lookup(&l[1], "two.test");
+  run_until_completed(completed + 1);
   ck_assert_ptr_nonnull(strstr(results, "127.0.0.1:0 127.0.0.2:0 |"));
   if (fake_names_tcp_waits()) {
     ck_assert_uint_lt(count_turns(), 50);
     fake_names_accept_tcp();
   }
-  run_until_ended(2);
+  run_until_completed(2);
   ck_assert_ptr_nonnull(strstr(results, "127.0.0.3:0 127.0.0.4:0 |"));
   ck_assert_int_eq(ev_run(loop, EVRUN_NOWAIT), before);
   stop();
@@ -427,12 +433,12 @@ START_TEST(undelivered_results_are_freed)
   lk_lookup l[2];
 
   start();
-  ask(&l[0], "two.test");
-  ask(&l[1], "twice.test");
+  start_lookup(&l[0], "two.test");
+  start_lookup(&l[1], "twice.test");
   poll(NULL, 0,
        100); /* the threads end, and the loop does not take the results */
   stop();
-  ck_assert_uint_eq(ended, 0);
+  ck_assert_uint_eq(completed, 0);
 }
 END_TEST
 
@@ -452,7 +458,7 @@ START_TEST(resolver_without_descriptors_works_or_is_refused)
   ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
   ck_assert_int_eq(err, WITHOUT_DESCRIPTORS);
   if (err == 0)
-    lk__resolver_free(other, false);
+    lk__resolver_free(other, not_forked);
   ck_assert_uint_eq(mem.live, live);
   stop();
 }
