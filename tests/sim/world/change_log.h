@@ -13,11 +13,14 @@
  */
 enum { SIM_CHANGE_PATH = 48 };
 
+/** sim_change.type of a change of the access list, which has no event. */
+#define SIM_ACCESS_CHANGED LK_EVENT_ENDED
+
 /** A change of a node. The members describe the node after the change; after a
     delete, the node before it. */
 typedef struct sim_change {
   int64_t zxid;
-  lk_event_type type; /**< LK_EVENT_ENDED: only the access list changed */
+  lk_event_type type; /**< or SIM_ACCESS_CHANGED */
   char path[SIM_CHANGE_PATH];
   size_t dir_len; /**< length of the parent's path */
   lk_stat stat;

@@ -241,11 +241,9 @@ static void on_data_set(const sim_node *node, void *arg)
   change_log_add(arg, node, LK_EVENT_CHANGED, node->stat.mzxid);
 }
 
-/* A change of an access list has no event of its own, so LK_EVENT_ENDED stands
- * for it in the change log. */
 static void on_access_set(const sim_node *node, int64_t zxid, void *arg)
 {
-  change_log_add(arg, node, LK_EVENT_ENDED, zxid);
+  change_log_add(arg, node, SIM_ACCESS_CHANGED, zxid);
 }
 
 static void on_node_deleted(const sim_node *node, int64_t zxid, void *arg)

@@ -39,6 +39,7 @@ static void hook_wake(lk_client *c, void *arg)
 
   if (p->eager_faults > 0 && p->client == c && !p->paused)
     work_in_wake_hook(p);
+  /* p->client is NULL while lk_client_new() runs */
   if (p->client == c || p->client == NULL)
     sim_process_schedule_loop(p);
 }
@@ -85,7 +86,9 @@ static void report_failure(sim_process *p, int err, const char *why)
 
 static void report_end_of_stream(sim_process *p)
 {
-  report_failure(p, 0, NULL);
+  enum { NO_ERROR = 0 };
+
+  report_failure(p, NO_ERROR, NULL);
 }
 
 /* No attempt to connect to a dead address is ever answered, so none is made. */
@@ -153,12 +156,13 @@ static bool is_current(const sim_process *p, uint64_t attempt)
 static void read_available(sim_process *p)
 {
   size_t len = sim_pipe_arrived(p->pipe);
-  unsigned char *room;
 
   if (len > READ_SIZE)
     len = READ_SIZE;
-  room = malloc(len); /* exactly this size, so that the sanitizer finds reads
-                         beyond the end and after the call */
+  /* exactly this size, so that the sanitizer finds reads beyond the end and
+   * after the call */
+  unsigned char *room = malloc(len);
+
   sim_pipe_receive(p->pipe, room, len);
   sim_checker_note_received(p->world->checker, p, room, len);
   lk_client_received(p->client, p->attempt, room, len);

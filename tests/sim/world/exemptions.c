@@ -37,12 +37,17 @@ bool sim_grace_is_over(sim_checker *checker, const sim_life *l, sim_grace *s,
 {
   if (e == NULL || s->entry != e)
     *s = (sim_grace){.entry = e, .zxid = checker->history.zxid};
-  if (e == NULL || l->state != LK_STATE_CONNECTED ||
-      !sim_process_runs(l->process) || l->seen_zxid < s->zxid)
+  bool client_can_know = l->state == LK_STATE_CONNECTED &&
+                         sim_process_runs(l->process) &&
+                         l->seen_zxid >= s->zxid;
+
+  if (e == NULL || !client_can_know)
     return false;
-  if (s->since_us == 0 || s->since_us < l->undisturbed_since_us ||
-      s->since_us < checker->links_last_slow_us ||
-      has_bandwidth_limit(checker, l))
+  bool was_disturbed = s->since_us < l->undisturbed_since_us ||
+                       s->since_us < checker->links_last_slow_us ||
+                       has_bandwidth_limit(checker, l);
+
+  if (s->since_us == 0 || was_disturbed)
     s->since_us = sim_now_us(checker);
   if (sim_now_us(checker) - s->since_us <= sim_grace_us(checker))
     return false;

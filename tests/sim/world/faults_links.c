@@ -66,11 +66,11 @@ static bool heal_pieces(sim_active_fault *x)
 
 bool sim_inject_pieces(sim_faults *f)
 {
-  size_t most = 1 + sim_roll(&f->rng, 60);
+  size_t largest = 1 + sim_roll(&f->rng, 60);
 
   sim_start_fault(f, heal_pieces, sim_fault_T_us(f) / 8);
-  sim_network_limit_pieces(f->world->network, most);
-  TRACE(f, "bytes arrive in pieces of at most %zu", most);
+  sim_network_limit_pieces(f->world->network, largest);
+  TRACE(f, "bytes arrive in pieces of at most %zu", largest);
   return true;
 }
 
@@ -79,12 +79,18 @@ bool sim_inject_cut(sim_faults *f)
   return sim_network_reset(f->world->network, sim_random_process(f));
 }
 
+static int random_direction(sim_faults *f)
+{
+  return sim_one_in(&f->rng, 2) ? SIM_UP : SIM_DOWN;
+}
+
 bool sim_inject_cut_at(sim_faults *f)
 {
   unsigned process = sim_random_process(f);
-  int direction = (int)sim_roll(&f->rng, 2);
+  int direction = random_direction(f);
   size_t bytes = 1 + sim_roll(&f->rng, 700);
 
+  /* it counts as a fault also if the process has no connection */
   if (sim_network_reset_after(f->world->network, process, direction, bytes))
     TRACE(f, "p%u: breaks after %zu more bytes %s", process, bytes,
           sim_direction_name(direction));
@@ -113,7 +119,7 @@ bool sim_inject_half(sim_faults *f)
 {
   unsigned process = sim_random_process(f);
   int server = sim_network_server_of(f->world->network, process);
-  int direction = (int)sim_roll(&f->rng, 2);
+  int direction = random_direction(f);
 
   if (server < 0)
     return false;
@@ -132,9 +138,14 @@ void sim_cut_both(sim_faults *f, unsigned process, unsigned server,
 
 bool sim_inject_partition(sim_faults *f)
 {
-  /* random sets of 1 to 8 processes and 1 to 5 servers, with a bit for each */
-  uint32_t processes = 1 + sim_roll(&f->rng, 255);
-  uint32_t servers = 1 + sim_roll(&f->rng, 31);
+  /* the number of sets of processes and of servers that are not empty; a set
+   * has a bit for each */
+  enum {
+    PROCESS_SETS = (1 << SIM_MOST_PROCESSES) - 1,
+    SERVER_SETS = (1 << SIM_WORLD_SERVERS) - 1
+  };
+  uint32_t processes = 1 + sim_roll(&f->rng, PROCESS_SETS);
+  uint32_t servers = 1 + sim_roll(&f->rng, SERVER_SETS);
   int64_t for_us = sim_fault_duration(f);
 
   for (unsigned p = 0; p < f->world->nprocesses; p++) {

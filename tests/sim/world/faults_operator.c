@@ -38,12 +38,12 @@ bool sim_inject_delete_node(sim_faults *f)
   return true;
 }
 
-/* Whether a deleted directory may start its sequence numbers again. If node
- * names begin with no id, a contender could then take the node of another
- * contender for its own. */
+/* Whether a deleted directory may start its sequence numbers again: only if
+ * node names begin with an id. Otherwise a contender could take the node of
+ * another contender for its own. */
 static bool may_reuse_numbers(const sim_faults *f)
 {
-  return f->world->style->id_len > 0;
+  return !sim_id_is_in_data(f->world->style);
 }
 
 static void delete_directory(sim_faults *f, const char *lock)

@@ -18,8 +18,7 @@
  * happened.
  */
 
-/* Stands for "no event", since the change log uses it for changes that have no
- * event. */
+/* Stands for "no event": no watch of the simulation ends by a change. */
 static const lk_event_type NO_EVENT = LK_EVENT_ENDED;
 
 /* ---- events that must be reported --------------------------------------- */
@@ -32,7 +31,7 @@ static lk_event_type event_of(const sim_request *r, const sim_change *c)
   bool appears_or_disappears =
       c->type == LK_EVENT_CREATED || c->type == LK_EVENT_DELETED;
 
-  if (c->type == NO_EVENT)
+  if (c->type == SIM_ACCESS_CHANGED)
     return NO_EVENT;
   if (is_own_node || (r->persistent->mode == LK_WATCH_RECURSIVE &&
                       sim_is_below(c->path, r->path)))

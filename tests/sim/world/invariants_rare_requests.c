@@ -61,7 +61,9 @@ static const char *wrong_names(const sim_checker *checker, const char *path,
   char child[SIM_CHANGE_PATH];
 
   for (size_t i = 0; i < count; i++) {
-    if (names[i].len + strlen(path) + 2 > sizeof child)
+    size_t len = strlen(path) + strlen("/") + names[i].len;
+
+    if (len >= sizeof child)
       return "a name that is too long";
     snprintf(child, sizeof child, "%s/%.*s", path, (int)names[i].len,
              (const char *)names[i].at);
@@ -81,10 +83,10 @@ static const char *wrong_names(const sim_checker *checker, const char *path,
 
 enum { TYPE_OF_ERROR = -1 }; /* lk_read_result.type of a read that failed */
 
-/* `e`: a read of a multiRead; `c`: its node at `zxid`. */
-static const char *wrong_part(const sim_checker *checker,
-                              const sim_request_op *e, const lk_read_result *r,
-                              int64_t zxid)
+/* Checks the result `r` of the read `e` of a multiRead. */
+static const char *wrong_read_result(const sim_checker *checker,
+                                     const sim_request_op *e,
+                                     const lk_read_result *r, int64_t zxid)
 {
   const sim_change *c = sim_change_log_at(&checker->change_log, e->path, zxid);
 
@@ -105,20 +107,20 @@ static const char *wrong_part(const sim_checker *checker,
 void sim_multi_read(sim_checker *checker, const sim_fact *f)
 {
   const sim_request *r = f->request;
-  const lk_reply *a = lk_client_reply(r->process->client);
+  const lk_reply *reply = lk_client_reply(r->process->client);
 
-  if (r->verb != SIM_READS || a == NULL || f->result->err != 0)
+  if (r->verb != SIM_READS || reply == NULL || f->result->err != 0)
     return;
   if (f->result->count != r->nops)
     sim_violated(checker, "request %" PRIu64 " brings %zu parts of %zu",
                  r->number, f->result->count, r->nops);
   for (size_t i = 0; i < r->nops && i < f->result->count; i++) {
-    const char *wrong =
-        wrong_part(checker, &r->ops[i], &f->result->read[i], a->zxid);
+    const char *wrong = wrong_read_result(checker, &r->ops[i],
+                                          &f->result->read[i], reply->zxid);
 
     if (wrong != NULL)
       sim_violated(checker, "request %" PRIu64 " brings %s of %s at 0x%" PRIx64,
-                   r->number, wrong, r->ops[i].path, (uint64_t)a->zxid);
+                   r->number, wrong, r->ops[i].path, (uint64_t)reply->zxid);
   }
 }
 
@@ -228,13 +230,14 @@ const char *sim_wrong_rare_reply(const sim_checker *checker,
                : "another count";
   case SIM_EPHEMERALS: return wrong_owned(checker, r, res, zxid);
   case SIM_WHO_AM_I:
+    /* without added identities, the client's address is the only one */
     return res->count == 1 || sim_has_condition(checker->world, SIM_IDENTITIES)
                ? NULL
                : "another number of identities";
   case SIM_GET_ACL:
     return c == NULL ? "the access list of a missing node" : wrong_acl(c, res);
   case SIM_SET_ACL:
-    c = change_at(checker, LK_EVENT_ENDED, r->path, zxid);
+    c = change_at(checker, SIM_ACCESS_CHANGED, r->path, zxid);
     return c != NULL && c->perms == r->perms
                ? NULL
                : "success, and it was not executed";
@@ -322,8 +325,8 @@ static bool had_child_of_session(const sim_checker *checker, const char *path,
   enum { MOST_PENDING = 64 };
   size_t i = sim_change_log_first_after(&checker->change_log, zxid);
 
-  while (i-- > 0) {
-    const sim_change *c = &checker->change_log.changes[i];
+  for (; i > 0; i--) {
+    const sim_change *c = &checker->change_log.changes[i - 1];
 
     if (zxid - c->zxid > MOST_PENDING)
       return false;
@@ -391,21 +394,21 @@ static const char *wrong_failure(const sim_checker *checker,
 }
 
 static void check_multi_reply(sim_checker *checker, const sim_request *r,
-                              const sim_result *res, const lk_reply *a)
+                              const sim_result *res, const lk_reply *reply)
 {
   const char *wrong = NULL;
 
   if (res->err == 0)
-    wrong = wrong_batch(checker, r, res, a->zxid);
-  else if (a->err == 0) /* one of the operations has failed */
-    wrong = wrong_failure(checker, r, res, a->zxid);
+    wrong = wrong_batch(checker, r, res, reply->zxid);
+  else if (reply->err == 0) /* one of the operations has failed */
+    wrong = wrong_failure(checker, r, res, reply->zxid);
   else if (res->count != 0)
     wrong = "results of a request that was refused";
   if (wrong != NULL)
     sim_violated(checker,
                  "request %" PRIu64 ", a multi, is answered at 0x%" PRIx64
                  " with %d: %s",
-                 r->number, (uint64_t)a->zxid, res->err, wrong);
+                 r->number, (uint64_t)reply->zxid, res->err, wrong);
 }
 
 /* A transaction whose reply was lost: one transaction has executed all its
@@ -447,10 +450,10 @@ static void check_executed_whole(sim_checker *checker, const sim_request *r)
 void sim_multi_whole(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_REQUEST_ENDED) {
-    const lk_reply *a = lk_client_reply(f->request->process->client);
+    const lk_reply *reply = lk_client_reply(f->request->process->client);
 
-    if (f->request->verb == SIM_BATCH && a != NULL)
-      check_multi_reply(checker, f->request, f->result, a);
+    if (f->request->verb == SIM_BATCH && reply != NULL)
+      check_multi_reply(checker, f->request, f->result, reply);
     return;
   }
   for (const sim_request *r = f->life->requests; r != NULL; r = r->next) {

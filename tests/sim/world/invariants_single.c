@@ -9,32 +9,41 @@
 
 /* Single-node locks. */
 
-/* Iterates over the single lockers that have a lock in a process with a client.
- * Returns the next one after `a`; the first one if `a` is NULL; NULL at the
- * end. */
+/* The first single locker with a lock, from `a` on in the list of its process;
+ * NULL: none. */
+static sim_actor *single_locker_from(sim_actor *a)
+{
+  while (a != NULL && (a->kind != &sim_single_locker || a->single.lock == NULL))
+    a = a->next;
+  return a;
+}
+
+/* The first single locker with a lock, in the processes with clients from
+ * `index` on; NULL: none. */
+static sim_actor *first_single_locker(const sim_checker *checker, size_t index)
+{
+  for (; index < checker->world->nprocesses; index++) {
+    const sim_process *p = &checker->world->processes[index];
+    sim_actor *a =
+        sim_process_has_client(p) ? single_locker_from(p->actors) : NULL;
+
+    if (a != NULL)
+      return a;
+  }
+  return NULL;
+}
+
 static sim_actor *next_single_locker(const sim_checker *checker,
                                      const sim_actor *a)
 {
-  size_t process = a == NULL ? 0 : a->process->index;
-  sim_actor *next = a == NULL ? NULL : a->next;
+  sim_actor *next = single_locker_from(a->next);
 
-  if (a == NULL && sim_process_has_client(&checker->world->processes[0]))
-    next = checker->world->processes[0].actors;
-  for (;;) {
-    for (; next != NULL; next = next->next) {
-      if (next->kind == &sim_single_locker && next->single.lock != NULL)
-        return next;
-    }
-    process++;
-    if (process == checker->world->nprocesses)
-      return NULL;
-    if (sim_process_has_client(&checker->world->processes[process]))
-      next = checker->world->processes[process].actors;
-  }
+  return next != NULL ? next
+                      : first_single_locker(checker, a->process->index + 1);
 }
 
-#define EACH_SINGLE_LOCKER(checker, a)                                \
-  for (sim_actor *a = next_single_locker(checker, NULL); (a) != NULL; \
+#define EACH_SINGLE_LOCKER(checker, a)                              \
+  for (sim_actor *a = first_single_locker(checker, 0); (a) != NULL; \
        (a) = next_single_locker(checker, a))
 
 /* Only its owner, or the end of its session, may delete the node. */

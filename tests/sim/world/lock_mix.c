@@ -92,8 +92,8 @@ static void add_directory(sim_world *w, const char *path)
 static void set_queue_paths(sim_world *w, sim_rng *r)
 {
   static const char *const paths[] = {"/b", "/locks/a", "/very/deep/down/c"};
-  size_t count =
-      w->lock_mix->kinds[SIM_SEMAPHORE] > 0 || sim_one_in(r, 2) ? 2 : 3;
+  bool few = w->lock_mix->kinds[SIM_SEMAPHORE] > 0 || sim_one_in(r, 2);
+  size_t count = few ? 2 : 3;
 
   w->nlocks = 0;
   for (size_t i = 0; i < count; i++)

@@ -60,11 +60,13 @@ static bool send_or_see_end(sim_prober *x)
 void sim_prober_read(sim_process *p)
 {
   sim_prober *x = &p->prober;
-  size_t len, room = sizeof x->answer - x->len;
+  size_t room = sizeof x->answer - x->len;
 
   if (x->pipe == NULL)
     return;
-  len = sim_pipe_arrived(x->pipe) < room ? sim_pipe_arrived(x->pipe) : room;
+  size_t arrived = sim_pipe_arrived(x->pipe);
+  size_t len = arrived < room ? arrived : room;
+
   if (len > 0)
     sim_pipe_receive(x->pipe, x->answer + x->len, len);
   x->len += len;

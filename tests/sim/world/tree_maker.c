@@ -84,7 +84,6 @@ static void begin_call(sim_actor *a)
 
   x->actor = a;
   x->verb = sim_one_in(&a->rng, 4) ? SIM_DELETE : SIM_CREATE;
-  x->shared = true;
   set_random_path(a, x);
   a->write = x;
   if (x->verb == SIM_CREATE) {
