@@ -29,7 +29,7 @@ static void connect_to(const char *literal, const char *host)
   start();
   lk_client *c = new_client();
 
-  engine_dial(c, 7, host, port, 0);
+  engine_want_connection(c, 7, host, port, 0);
   expect(c, "connected 7\n");
   close(sockets_accept(listener));
   close(listener);
@@ -53,17 +53,17 @@ START_TEST(refused_connection_reports_address_and_errno)
   start();
   lk_client *c = new_client();
 
-  engine_dial(c, 1, "127.0.0.1", port, 0);
+  engine_want_connection(c, 1, "127.0.0.1", port, 0);
   snprintf(text, sizeof text,
            "failed 1 CONNECT: connect to 127.0.0.1:%u: Connection refused\n",
            (unsigned)port);
   expect(c, text);
   calls.no_socket = true;
-  engine_dial(c, 2, "::1", 9, 0);
+  engine_want_connection(c, 2, "::1", 9, 0);
   expect(c, "failed 2 CONNECT: connect to [::1]:9: Too many open files\n");
   calls.no_socket = false;
   /* connect() itself fails for the broadcast address. */
-  engine_dial(c, 3, "255.255.255.255", 9, 0);
+  engine_want_connection(c, 3, "255.255.255.255", 9, 0);
   expect(c, "failed 3 CONNECT: connect to 255.255.255.255:9: "
             "Network is unreachable\n");
   stop();
@@ -77,13 +77,13 @@ START_TEST(connection_to_itself_is_refused)
   start();
   lk_client *c = new_client();
 
-  calls.own_port = sockets_dead_port();
-  engine_dial(c, 1, "127.0.0.1", calls.own_port, 0);
+  calls.local_port = sockets_dead_port();
+  engine_want_connection(c, 1, "127.0.0.1", calls.local_port, 0);
   snprintf(text, sizeof text,
            "failed 1 CONNECT: connect to 127.0.0.1:%u: Connection refused\n",
-           (unsigned)calls.own_port);
+           (unsigned)calls.local_port);
   expect(c, text);
-  calls.own_port = 0;
+  calls.local_port = 0;
   stop();
 }
 END_TEST
@@ -97,17 +97,17 @@ START_TEST(new_attempt_closes_the_old_connection)
   lk_client *c = new_connected(&first);
   int listener = sockets_listen("127.0.0.1", &port);
 
-  engine_dial(c, 2, "127.0.0.1", port, 0);
+  engine_want_connection(c, 2, "127.0.0.1", port, 0);
   expect(c, "connected 2\n");
-  ck_assert(sockets_ended(first));
+  ck_assert(sockets_wait_for_end(first));
 
   int second = sockets_accept(listener);
 
   ck_assert(ev_run(loop, EVRUN_NOWAIT));
-  engine_dial(c, 0, "", 0, 0);
+  engine_want_connection(c, 0, "", 0, 0);
   ck_assert(!ev_run(loop, 0)); /* nothing keeps the loop running any more */
-  ck_assert(sockets_ended(second));
-  ck_assert(engine_said(c, ""));
+  ck_assert(sockets_wait_for_end(second));
+  ck_assert(engine_log_was(c, ""));
   close(first);
   close(second);
   close(listener);
@@ -124,11 +124,11 @@ START_TEST(attempt_that_hangs_ends_at_its_deadline)
   start();
   lk_client *c = new_client();
 
-  engine_dial(c, 1, "127.0.0.1", deaf_port, 0);
+  engine_want_connection(c, 1, "127.0.0.1", deaf_port, 0);
   for (int i = 0; i < 10; i++)
     turn();
-  ck_assert(engine_said(c, ""));
-  engine_dial(c, 2, "127.0.0.1", port, 0);
+  ck_assert(engine_log_was(c, ""));
+  engine_want_connection(c, 2, "127.0.0.1", port, 0);
   expect(c, "connected 2\n");
   close(deaf);
   close(listener);
@@ -145,11 +145,11 @@ static bool connects(lk_client *c, uint64_t n, const char *host, uint16_t port,
   bool yes;
 
   c->log[0] = '\0';
-  engine_dial(c, n, host, port, address);
+  engine_want_connection(c, n, host, port, address);
   RUN_UNTIL(strstr(c->log, "connected") != NULL ||
             strstr(c->log, "failed") != NULL);
   yes = strstr(c->log, "connected") != NULL;
-  engine_dial(c, 0, "", 0, 0);
+  engine_want_connection(c, 0, "", 0, 0);
   turn();
   return yes;
 }
@@ -163,7 +163,7 @@ START_TEST(each_address_of_a_name_is_an_attempt)
   start();
   lk_client *c = new_client();
 
-  engine_dial(c, 1, "dead.test", port, 0);
+  engine_want_connection(c, 1, "dead.test", port, 0);
   RUN_UNTIL(strstr(c->log, "resolved 1 6\n") != NULL);
   RUN_UNTIL(strlen(c->log) > strlen("resolved 1 6\n"));
   for (uint32_t i = 0; i < 6; i++)
@@ -172,11 +172,11 @@ START_TEST(each_address_of_a_name_is_an_attempt)
       living = (int)i;
     }
   ck_assert_int_ge(living, 0);
-  ck_assert_uint_eq(fake_names_asked(), 1);
+  ck_assert_uint_eq(fake_names_lookups(), 1);
   connects(c, 10, "dead.test", port, 0);
-  ck_assert_uint_eq(fake_names_asked(), 2);
+  ck_assert_uint_eq(fake_names_lookups(), 2);
   connects(c, 11, "twice.test", port, 3);
-  ck_assert_uint_eq(fake_names_asked(), 3); /* only the last name's addresses
+  ck_assert_uint_eq(fake_names_lookups(), 3); /* only the last name's addresses
                                                are kept */
   close(listener);
   stop();
@@ -228,7 +228,7 @@ START_TEST(name_without_address_fails_the_attempt)
   start();
   lk_client *c = new_client();
 
-  engine_dial(c, 1, "none.test", 1, 0);
+  engine_want_connection(c, 1, "none.test", 1, 0);
   RUN_UNTIL(c->log[0] != '\0');
   ck_assert_msg(strncmp(c->log, "failed 1 RESOLVE: resolve none.test: ", 37) ==
                     0,
@@ -242,7 +242,7 @@ static uint16_t second_port;
 static void dial_second(lk_client *c, const char *line)
 {
   if (strncmp(line, "resolved 1", 10) == 0)
-    engine_dial(c, 2, "127.0.0.1", second_port, 0);
+    engine_want_connection(c, 2, "127.0.0.1", second_port, 0);
 }
 
 START_TEST(attempt_that_changes_after_resolving_is_followed)
@@ -254,8 +254,8 @@ START_TEST(attempt_that_changes_after_resolving_is_followed)
   start();
   lk_client *c = new_client();
 
-  c->react = dial_second;
-  engine_dial(c, 1, "twice.test", port, 0);
+  c->on_line = dial_second;
+  engine_want_connection(c, 1, "twice.test", port, 0);
   expect(c, "resolved 1 1\nconnected 2\n");
   ck_assert(sockets_quiet(first));
   close(first);
@@ -272,15 +272,15 @@ START_TEST(result_of_an_outdated_lookup_is_ignored)
   start();
   lk_client *c = new_client();
 
-  engine_dial(c, 1, "twice.test", port, 0);
+  engine_want_connection(c, 1, "twice.test", port, 0);
   turn(); /* the lookup was sent and has no reply yet */
-  ck_assert(engine_said(c, ""));
-  engine_dial(c, 2, "127.0.0.1", port, 0);
+  ck_assert(engine_log_was(c, ""));
+  engine_want_connection(c, 2, "127.0.0.1", port, 0);
   expect(c, "connected 2\n");
-  RUN_UNTIL(fake_names_asked() == 1);
+  RUN_UNTIL(fake_names_lookups() == 1);
   for (int i = 0; i < 20; i++)
     turn();
-  ck_assert(engine_said(c, ""));
+  ck_assert(engine_log_was(c, ""));
   close(listener);
   stop();
 }
@@ -353,7 +353,7 @@ START_TEST(output_beyond_the_socket_buffer_is_sent_later)
   engine_write(c, all, ALL);
   for (int i = 0; i < 10; i++)
     turn();
-  ck_assert_uint_lt(c->out_at, ALL);
+  ck_assert_uint_lt(c->out_sent, ALL);
   calls.send = 0;
   for (int i = 0; i < 100; i++) {
     engine_write(c, "x", 1);
@@ -396,7 +396,7 @@ START_TEST(a_full_connection_does_not_block_the_next)
   engine_write(c, all, 16 * 1024 * 1024);
   for (int i = 0; i < 10; i++)
     turn();
-  engine_dial(c, 2, "127.0.0.1", port, 0);
+  engine_want_connection(c, 2, "127.0.0.1", port, 0);
   expect(c, "connected 2\n");
   second = sockets_accept(listener);
   engine_write(c, "hello", 5);
@@ -422,8 +422,8 @@ START_TEST(received_bytes_are_passed_on_in_order)
     sockets_write(peer, &"0123456789abcdefghij"[i - 1], 1);
     RUN_UNTIL(c->received == i);
   }
-  ck_assert_int_eq(c->last, 'j');
-  ck_assert_uint_eq(c->receipts, 20);
+  ck_assert_int_eq(c->last_byte, 'j');
+  ck_assert_uint_eq(c->received_calls, 20);
   ck_assert_uint_eq(calls.recv,
                     20); /* one read for each piece, no second one */
   close(peer);
@@ -447,11 +447,11 @@ START_TEST(bytes_are_received_into_the_memory_of_the_client)
   c->room_size = sizeof room;
   sockets_write(peer, sent, sizeof sent);
   RUN_UNTIL(c->received == sizeof sent);
-  ck_assert_uint_gt(c->in_room, 0);
-  ck_assert_uint_le(c->in_room, sizeof room); /* the bytes behind the room are
-                                                 received as usual */
-  ck_assert_mem_eq(room, sent, c->in_room);
-  ck_assert_int_eq(c->last, sent[sizeof sent - 1]);
+  ck_assert_uint_gt(c->received_in_room, 0);
+  ck_assert_uint_le(c->received_in_room, sizeof room); /* the bytes behind the
+                                                 room are received as usual */
+  ck_assert_mem_eq(room, sent, c->received_in_room);
+  ck_assert_int_eq(c->last_byte, sent[sizeof sent - 1]);
   close(peer);
   stop();
 }
@@ -465,14 +465,14 @@ START_TEST(busy_client_does_not_delay_the_others)
   lk_client *c = new_connected(&peer);
 
   sockets_write(peer, "x", 1);
-  calls.endless = true;
+  calls.recv_is_endless = true;
   c->log[0] = '\0';
   turn();
-  ck_assert_uint_eq(c->receipts, 16);
+  ck_assert_uint_eq(c->received_calls, 16);
   c->log[0] = '\0';
   turn();
-  ck_assert_uint_eq(c->receipts, 32);
-  calls.endless = false;
+  ck_assert_uint_eq(c->received_calls, 32);
+  calls.recv_is_endless = false;
   close(peer);
   stop();
 }
@@ -513,7 +513,7 @@ START_TEST(descriptor_that_the_loop_cannot_watch_ends_the_connection)
                16 * 1024 * 1024); /* more than the socket takes at once */
   snprintf(text, sizeof text, "failed 1 CONNECTION_LOSS: %s\n", reason);
   expect(c, text);
-  engine_dial(c, 2, "127.0.0.1", port, 0);
+  engine_want_connection(c, 2, "127.0.0.1", port, 0);
   snprintf(text, sizeof text, "failed 2 CONNECT: %s\n", reason);
   expect(c, text);
   calls.no_epoll = false;
@@ -557,17 +557,17 @@ START_TEST(client_is_ticked_at_its_deadline)
 
   ck_assert_int_ge(lk_ev_clock(ev), due - 20);
   ck_assert_int_lt(lk_ev_clock(ev), due + 10000);
-  engine_due(c, due + 100000);
+  engine_want_tick(c, due + 100000);
   ck_assert(ev_run(loop, EVRUN_NOWAIT)); /* there is something to wait for */
-  engine_due(c, due);
+  engine_want_tick(c, due);
   expect(c, "tick\n");
-  ck_assert_int_ge(c->ticked_at, due);
+  ck_assert_int_ge(c->tick_ms, due);
   calls.settime = 0;
   usleep(3000);
-  engine_due(c,
-             now_of(c)); /* already due: the driver ticks without the alarm */
+  engine_want_tick(
+      c, now_of(c)); /* already due: the driver ticks without the alarm */
   turn();
-  ck_assert(engine_said(c, "tick\n"));
+  ck_assert(engine_log_was(c, "tick\n"));
   ck_assert_uint_eq(calls.settime, 0);
   ck_assert(!ev_run(loop, 0)); /* without a deadline nothing keeps the loop
                                   running */
@@ -585,10 +585,10 @@ static void stall(bool bytes_first)
   lk_client *other = new_client();
   lk_client *c = new_connected(&peer);
 
-  engine_due(c, now_of(c) + 50);
-  engine_due(other, now_of(c) + 51);
+  engine_want_tick(c, now_of(c) + 50);
+  engine_want_tick(other, now_of(c) + 51);
   turn();
-  ck_assert(engine_said(c, ""));
+  ck_assert(engine_log_was(c, ""));
   if (bytes_first)
     sockets_write(peer, "x", 1);
   usleep(80000);
@@ -618,15 +618,15 @@ START_TEST(a_deadline_that_moves_on_costs_no_system_call)
 
   calls.settime = 0;
   for (int i = 0; i < 1000; i++) {
-    engine_due(c, now + 100000 + i);
+    engine_want_tick(c, now + 100000 + i);
     turn();
   }
   ck_assert_uint_eq(calls.settime, 1);
-  engine_due(c, now + 99999);
+  engine_want_tick(c, now + 99999);
   turn();
   ck_assert_uint_eq(calls.settime, 2);
-  engine_due(c, INT64_MAX);
-  engine_dial(c, 0, "", 0, 0);
+  engine_want_tick(c, INT64_MAX);
+  engine_want_connection(c, 0, "", 0, 0);
   ck_assert(!ev_run(loop, 0));
   ck_assert_uint_eq(calls.settime, 2);
   close(peer);
@@ -640,11 +640,11 @@ START_TEST(alarm_that_fires_too_early_is_set_again)
   lk_client *c = new_client();
   int64_t now = now_of(c);
 
-  engine_due(c, now + 50);
+  engine_want_tick(c, now + 50);
   turn();
-  engine_due(c, now + 80);
+  engine_want_tick(c, now + 80);
   RUN_UNTIL(c->log[0] != '\0');
-  ck_assert_int_ge(c->ticked_at, now + 80);
+  ck_assert_int_ge(c->tick_ms, now + 80);
   stop();
 }
 END_TEST
@@ -675,7 +675,7 @@ START_TEST(the_loop_sleeps_when_there_is_nothing_to_do)
   start();
   lk_client *c = new_connected(&peer);
 
-  engine_due(c, now_of(c) + 1);
+  engine_want_tick(c, now_of(c) + 1);
   expect(c, "tick\n");
   engine_write(c, "x", 1);
   ev_prepare_init(&count, on_turn);
@@ -694,7 +694,7 @@ static void due_again(lk_client *c, const char *line)
 {
   (void)line;
   c->log[0] = '\0';
-  engine_due(c, 0);
+  engine_want_tick(c, 0);
 }
 
 START_TEST(client_whose_deadline_is_always_over_does_not_block_the_loop)
@@ -702,14 +702,14 @@ START_TEST(client_whose_deadline_is_always_over_does_not_block_the_loop)
   start();
   lk_client *c = new_client();
 
-  c->react = due_again;
-  engine_due(c, 0);
+  c->on_line = due_again;
+  engine_want_tick(c, 0);
   for (int i = 0; i < 3; i++) {
-    int64_t before = c->ticked_at;
+    int64_t before = c->tick_ms;
 
     usleep(2000);
     turn();
-    ck_assert_int_gt(c->ticked_at, before);
+    ck_assert_int_gt(c->tick_ms, before);
   }
   stop();
 }
@@ -725,11 +725,11 @@ START_TEST(five_hundred_clients_cost_one_send_each)
   char byte;
   unsigned wants = 0;
 
-  sockets_many();
+  sockets_raise_descriptor_limit();
   start();
   for (size_t i = 0; i < COUNT; i++) {
     c[i] = new_connected(&peer[i]);
-    engine_due(c[i], now_of(c[i]) + 100000 - (int64_t)i);
+    engine_want_tick(c[i], now_of(c[i]) + 100000 - (int64_t)i);
   }
   turn();
   calls.send = 0;
@@ -740,13 +740,13 @@ START_TEST(five_hundred_clients_cost_one_send_each)
   ck_assert_uint_eq(calls.send, COUNT);
   for (size_t i = 0; i < COUNT; i++) {
     sockets_read(peer[i], &byte, 1);
-    wants += c[i]->wants;
+    wants += c[i]->want_calls;
   }
   memset(&calls, 0, sizeof calls);
   for (int i = 0; i < 100; i++)
     turn(); /* clients without output cost no system call */
   for (size_t i = 0; i < COUNT; i++)
-    wants -= c[i]->wants;
+    wants -= c[i]->want_calls;
   ck_assert_uint_eq(wants, 0);
   ck_assert_uint_eq(calls.send + calls.recv + calls.settime + calls.getpid, 0);
   for (size_t i = 0; i < COUNT; i++)
@@ -765,7 +765,7 @@ static void on_late(struct ev_loop *l, ev_prepare *w, int revents)
   (void)revents;
   if (ev_iteration(l) == 0)
     return;
-  engine_due(late_client, 0);
+  engine_want_tick(late_client, 0);
   ev_prepare_stop(l, w);
 }
 
@@ -782,9 +782,9 @@ START_TEST(request_in_a_prepare_watcher_is_handled_before_waiting)
   ck_assert_int_eq(lk_ev_new(&ev, loop, &mem.mem), 0);
   late_client = new_client();
   turn();
-  ck_assert(engine_said(late_client, ""));
+  ck_assert(engine_log_was(late_client, ""));
   turn();
-  ck_assert(engine_said(late_client, "tick\n"));
+  ck_assert(engine_log_was(late_client, "tick\n"));
   stop();
 }
 END_TEST
@@ -794,7 +794,7 @@ static void on_last(struct ev_loop *l, ev_timer *w, int revents)
   (void)l;
   (void)w;
   (void)revents;
-  engine_due(late_client, 0);
+  engine_want_tick(late_client, 0);
 }
 
 START_TEST(new_attempt_in_the_last_callback_keeps_the_loop_running)
@@ -807,7 +807,7 @@ START_TEST(new_attempt_in_the_last_callback_keeps_the_loop_running)
   ev_timer_init(&last, on_last, 0.001, 0);
   ev_timer_start(loop, &last);
   ev_run(loop, 0);
-  ck_assert(engine_said(late_client, "tick\n"));
+  ck_assert(engine_log_was(late_client, "tick\n"));
   stop();
 }
 END_TEST

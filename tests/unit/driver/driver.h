@@ -29,7 +29,7 @@ static inline void break_loop(void)
 
 static inline void start(void)
 {
-  engine_told = break_loop;
+  engine_after_line = break_loop;
   loop = ev_loop_new(EVFLAG_AUTO);
   ck_assert_ptr_nonnull(loop);
   fake_names_start(loop);
@@ -82,7 +82,7 @@ static inline lk_client *new_connected(int *peer)
   uint16_t port;
   int listener = sockets_listen("127.0.0.1", &port);
 
-  engine_dial(c, 1, "127.0.0.1", port, 0);
+  engine_want_connection(c, 1, "127.0.0.1", port, 0);
   expect(c, "connected 1\n");
   *peer = sockets_accept(listener);
   close(listener);

@@ -35,14 +35,14 @@ static void live_until(lk_client *c, size_t live)
   int listener = sockets_listen("127.0.0.1", &port);
   int peer = -1;
 
-  c->react = die;
-  engine_dial(c, 1, "twice.test", port, 0);
+  c->on_line = die;
+  engine_want_connection(c, 1, "twice.test", port, 0);
   if (strcmp(fatal, "failed") == 0)
-    engine_dial(c, 2, "127.0.0.1", sockets_dead_port(), 0);
+    engine_want_connection(c, 2, "127.0.0.1", sockets_dead_port(), 0);
   if (strcmp(fatal, "failed 3 RESOLVE") == 0)
-    engine_dial(c, 3, "none.test", port, 0);
+    engine_want_connection(c, 3, "none.test", port, 0);
   if (strcmp(fatal, "tick") == 0)
-    engine_due(c, c->hooks.now(c->hooks.arg) + 3);
+    engine_want_tick(c, c->hooks.now(c->hooks.arg) + 3);
   if (strcmp(fatal, "received") == 0 || strcmp(fatal, "failed 1 0") == 0 ||
       strcmp(fatal, "failed 1 CONNECTION_LOSS") == 0) {
     RUN_UNTIL(strstr(c->log, "connected") != NULL);
@@ -55,7 +55,7 @@ static void live_until(lk_client *c, size_t live)
     sockets_reset(peer);
   RUN_UNTIL(mem.live == live);
   if (strcmp(fatal, "received") == 0) {
-    ck_assert(sockets_ended(peer));
+    ck_assert(sockets_wait_for_end(peer));
     close(peer);
   }
   close(listener);
@@ -101,7 +101,7 @@ START_TEST(the_driver_may_be_freed_in_any_callback)
     ck_assert_ptr_nonnull(c);
     live_until(new_client(), 0);
     ck_assert_ptr_null(ev);
-    ck_assert(sockets_ended(peer));
+    ck_assert(sockets_wait_for_end(peer));
     close(peer);
     stop();
   }
@@ -133,11 +133,11 @@ START_TEST(remaining_clients_are_freed_with_the_driver)
   start();
   new_connected(&peer[0]);
   new_connected(&peer[1]);
-  engine_dial(new_client(), 1, "silent.test", 1, 0);
+  engine_want_connection(new_client(), 1, "silent.test", 1, 0);
   turn();
   stop();
-  ck_assert(sockets_ended(peer[0]));
-  ck_assert(sockets_ended(peer[1]));
+  ck_assert(sockets_wait_for_end(peer[0]));
+  ck_assert(sockets_wait_for_end(peer[1]));
   lk_ev_free(NULL);
 }
 END_TEST
@@ -152,11 +152,11 @@ START_TEST(refused_client_config_leaks_nothing)
   start();
   size_t live = mem.live;
 
-  engine_refusal = LK_ERR_BAD_HOSTS;
+  engine_new_error = LK_ERR_BAD_HOSTS;
   ck_assert_int_eq(lk_ev_client_new(&c, ev, &config), LK_ERR_BAD_HOSTS);
   ck_assert_ptr_null(c);
   ck_assert_uint_eq(mem.live, live);
-  engine_refusal = 0;
+  engine_new_error = 0;
   stop();
 }
 END_TEST
@@ -200,7 +200,7 @@ START_TEST(client_without_memory_is_refused_or_fails_its_attempt)
       refused++;
       continue;
     }
-    engine_dial(c, 1, "twice.test", port, 0);
+    engine_want_connection(c, 1, "twice.test", port, 0);
     RUN_UNTIL(strstr(c->log, "connected 1\n") != NULL ||
               strncmp(c->log, "failed 1 ", 9) == 0);
     failed += c->log[0] == 'f';
@@ -284,8 +284,8 @@ static void fork_quietly(void)
   ck_assert(!lk_ev_forked(ev));
   lk_client *c = new_connected(&peer);
 
-  engine_due(c, c->hooks.now(c->hooks.arg) + 30);
-  engine_dial(new_client(), 1, "silent.test", 1, 0);
+  engine_want_tick(c, c->hooks.now(c->hooks.arg) + 30);
+  engine_want_connection(new_client(), 1, "silent.test", 1, 0);
   turn();
   child = fork();
   if (child == 0)
@@ -312,9 +312,9 @@ END_TEST
 
 START_TEST(forked_child_sends_nothing_on_an_old_kernel)
 {
-  calls.no_wipe = true;
+  calls.no_wipe_on_fork = true;
   fork_quietly();
-  calls.no_wipe = false;
+  calls.no_wipe_on_fork = false;
 }
 END_TEST
 
@@ -341,10 +341,10 @@ START_TEST(a_child_may_run_the_loop_for_itself)
   lk_client *c = new_connected(&peer);
   lk_client *other = new_client();
 
-  engine_dial(other, 1, "twice.test", 1, 0);
-  while (fake_names_asked() == 0)
+  engine_want_connection(other, 1, "twice.test", 1, 0);
+  while (fake_names_lookups() == 0)
     turn(); /* the name server has been asked */
-  engine_due(c, c->hooks.now(c->hooks.arg) + 1);
+  engine_want_tick(c, c->hooks.now(c->hooks.arg) + 1);
   engine_write(c, "y", 1);
   sockets_write(peer, "x", 1);
   child = fork();
@@ -363,7 +363,7 @@ START_TEST(a_child_may_run_the_loop_for_itself)
   sockets_read(peer, &byte, 1);
   ck_assert(sockets_quiet(peer));
   RUN_UNTIL(strstr(other->log, "resolved") != NULL);
-  ck_assert_uint_eq(fake_names_asked(), 1);
+  ck_assert_uint_eq(fake_names_lookups(), 1);
   close(peer);
   stop();
 }
@@ -411,23 +411,23 @@ START_TEST(child_forked_in_a_callback_receives_nothing_more)
   for (size_t i = 0; i < 2; i++)
     c[i] = new_connected(&peer[i]);
   for (size_t i = 0; i < 2; i++) {
-    c[i]->react = fork_once;
+    c[i]->on_line = fork_once;
     sockets_write(peer[i], "x", 1);
   }
-  calls.endless = true;
+  calls.recv_is_endless = true;
   turn(); /* both connections have bytes */
   if (forked == 0) {
     engine_write(c[0], "child", 5);
     ev_loop_fork(loop);
     turn();
-    if (c[0]->receipts + c[1]->receipts != 1)
+    if (c[0]->received_calls + c[1]->received_calls != 1)
       _exit(1);
     use_up(c[0]);
   }
   expect_child_ok(forked);
-  ck_assert_uint_eq(c[0]->receipts + c[1]->receipts, 32);
+  ck_assert_uint_eq(c[0]->received_calls + c[1]->received_calls, 32);
   ck_assert(sockets_quiet(peer[0]));
-  calls.endless = false;
+  calls.recv_is_endless = false;
   close(peer[0]);
   close(peer[1]);
   stop();
@@ -442,8 +442,8 @@ START_TEST(child_forked_in_a_callback_resolves_nothing_more)
   forked = -1;
   for (size_t i = 0; i < 2; i++) {
     c[i] = new_client();
-    c[i]->react = fork_once;
-    engine_dial(c[i], 1, "twice.test", 1, 0);
+    c[i]->on_line = fork_once;
+    engine_want_connection(c[i], 1, "twice.test", 1, 0);
   }
   RUN_UNTIL(forked != -1);
   if (forked == 0) {

@@ -53,14 +53,14 @@ END_TEST
 
 START_TEST(child_is_detected_on_an_old_kernel)
 {
-  calls.no_wipe = true;
+  calls.no_wipe_on_fork = true;
   lk_fork_check *o = lk__fork_check_new();
 
   ck_assert_ptr_nonnull(o);
   ck_assert_int_eq(o->pid, getpid());
   compare_with_child(o);
   lk__fork_check_free(o);
-  calls.no_wipe = false;
+  calls.no_wipe_on_fork = false;
 }
 END_TEST
 
@@ -200,9 +200,10 @@ START_TEST(alarm_is_set_to_the_millisecond)
 
   for (int i = 0; i < 1000; i++, at--) {
     lk__clock_set_alarm(&c, at);
-    ck_assert_int_eq(calls.alarm.tv_sec * 1000 + calls.alarm.tv_nsec / 1000000,
+    ck_assert_int_eq(calls.timer_value.tv_sec * 1000 +
+                         calls.timer_value.tv_nsec / 1000000,
                      at);
-    ck_assert_int_eq(calls.alarm.tv_nsec % 1000000, 0);
+    ck_assert_int_eq(calls.timer_value.tv_nsec % 1000000, 0);
   }
   lk__clock_close(&c);
 }

@@ -34,7 +34,7 @@ static int accept_probe(lk_client *c, uint64_t n)
 {
   char word[5] = "";
 
-  engine_probe(c, n, "127.0.0.1", port);
+  engine_want_probe(c, n, "127.0.0.1", port);
   while (sockets_quiet(listener))
     turn();
 
@@ -81,11 +81,11 @@ START_TEST(probe_reply_in_pieces_is_joined)
   sockets_write(peer, "r", 1);
   for (int i = 0; i < 5; i++)
     turn();
-  ck_assert(engine_said(c, ""));
+  ck_assert(engine_log_was(c, ""));
   sockets_write(peer, "w", 1);
   for (int i = 0; i < 5; i++)
     turn();
-  ck_assert(engine_said(c, ""));
+  ck_assert(engine_log_was(c, ""));
   close(peer);
   expect(c, "probed 1 rw\n");
   end();
@@ -100,19 +100,19 @@ START_TEST(failed_probe_connection_is_reported_at_once)
   sockets_write(peer, "rw", 2);
   sockets_reset(peer);
   expect(c, "probed 1 \n"); /* the reset drops the bytes that had come */
-  engine_probe(c, 2, "127.0.0.1", sockets_dead_port());
+  engine_want_probe(c, 2, "127.0.0.1", sockets_dead_port());
   expect(c, "probed 2 \n");
-  engine_probe(c, 3, "none.test", port);
+  engine_want_probe(c, 3, "none.test", port);
   expect(c, "probed 3 \n");
   calls.no_socket = true;
-  engine_probe(c, 4, "127.0.0.1", port);
+  engine_want_probe(c, 4, "127.0.0.1", port);
   expect(c, "probed 4 \n");
   calls.no_socket = false;
   calls.no_epoll = true;
-  engine_probe(c, 9, "127.0.0.1", port);
+  engine_want_probe(c, 9, "127.0.0.1", port);
   expect(c, "probed 9 \n");
   calls.no_epoll = false;
-  engine_probe(c, 5, "127.0.0.1", port);
+  engine_want_probe(c, 5, "127.0.0.1", port);
   calls.send_error = EPIPE;
   expect(c, "probed 5 \n");
   ck_assert(sockets_quiet(own));
@@ -125,7 +125,7 @@ END_TEST
 static bool leads_here(lk_client *c, uint64_t n, const char *host)
 {
   c->log[0] = '\0';
-  engine_probe(c, n, host, port);
+  engine_want_probe(c, n, host, port);
   while (sockets_quiet(listener) && c->log[0] == '\0')
     turn();
   if (sockets_quiet(listener))
@@ -142,7 +142,7 @@ START_TEST(probe_resolves_again_and_uses_any_address)
 
   for (uint64_t n = 1; n <= 60; n++)
     here += leads_here(c, n, "two.test");
-  ck_assert_uint_eq(fake_names_asked(), 60);
+  ck_assert_uint_eq(fake_names_lookups(), 60);
   ck_assert_uint_gt(here, 0);
   ck_assert_uint_lt(here, 60);
   end();
@@ -155,15 +155,15 @@ START_TEST(probe_that_is_not_wanted_any_more_is_closed)
   int first = accept_probe(c, 1);
   int second = accept_probe(c, 2);
 
-  ck_assert(sockets_ended(first));
-  engine_probe(c, 0, "", 0);
+  ck_assert(sockets_wait_for_end(first));
+  engine_want_probe(c, 0, "", 0);
   turn();
-  ck_assert(sockets_ended(second));
-  engine_probe(c, 3, "silent.test", port);
+  ck_assert(sockets_wait_for_end(second));
+  engine_want_probe(c, 3, "silent.test", port);
   turn();
-  engine_probe(c, 0, "", 0);
+  engine_want_probe(c, 0, "", 0);
   turn();
-  ck_assert(engine_said(c, ""));
+  ck_assert(engine_log_was(c, ""));
   ck_assert(sockets_quiet(own));
   close(first);
   close(second);
@@ -212,8 +212,8 @@ END_TEST
 static void ask_next(lk_client *c, const char *line)
 {
   (void)line;
-  if (c->probe.attempt == 0 && c->wants < 1000)
-    engine_probe(c, c->wants + 100, "127.0.0.1", port);
+  if (c->probe.attempt == 0 && c->want_calls < 1000)
+    engine_want_probe(c, c->want_calls + 100, "127.0.0.1", port);
 }
 
 START_TEST(next_probe_may_be_wanted_in_the_callback)
@@ -221,7 +221,7 @@ START_TEST(next_probe_may_be_wanted_in_the_callback)
   lk_client *c = begin();
   int peer = accept_probe(c, 1);
 
-  c->react = ask_next;
+  c->on_line = ask_next;
   close(peer);
   while (sockets_quiet(listener))
     turn();
@@ -244,16 +244,16 @@ START_TEST(client_may_be_freed_when_a_probe_completes)
     int peer;
     lk_client *c = new_connected(&peer);
 
-    c->react = free_it;
-    engine_probe(c, 1, i == 1 ? "none.test" : "127.0.0.1",
-                 i == 0 ? sockets_dead_port() : port);
+    c->on_line = free_it;
+    engine_want_probe(c, 1, i == 1 ? "none.test" : "127.0.0.1",
+                      i == 0 ? sockets_dead_port() : port);
     if (i == 2) {
       while (sockets_quiet(listener))
         turn();
       close(sockets_accept(listener));
     }
     RUN_UNTIL(mem.live == live);
-    ck_assert(sockets_ended(peer));
+    ck_assert(sockets_wait_for_end(peer));
     close(peer);
   }
   end();
@@ -266,7 +266,7 @@ START_TEST(client_may_be_freed_during_a_probe)
   int peer = accept_probe(c, 1);
 
   lk_client_free(c);
-  ck_assert(sockets_ended(peer));
+  ck_assert(sockets_wait_for_end(peer));
   close(peer);
   end();
 }

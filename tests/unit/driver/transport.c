@@ -19,7 +19,8 @@ static int ends[2];                /* the client's end and the peer's end */
 static const lk_flow *opening;     /* what each step of connecting returns */
 static lk_flow sending, receiving; /* what the next call of send() or recv()
                                       returns; later calls return DONE */
-static unsigned opened, sends, receipts, closes; /* how many calls were made */
+static unsigned opened, sends, received_calls,
+    closes; /* how many calls were made */
 
 static lk_flow hard_handshake(lk_transport *t)
 {
@@ -80,7 +81,7 @@ static lk_flow hard_recv(lk_transport *t, void *room, size_t size, size_t *got)
   lk_flow flow = take(&receiving);
   ssize_t n = held_len;
 
-  receipts++;
+  received_calls++;
   t->err = LK_ERR_CONNECTION_LOSS;
   *got = 0;
   if (plenty > 0) {
@@ -148,7 +149,7 @@ static lk_client *begin(const lk_flow *flows)
   hard = true;
   start();
   c = new_client();
-  engine_dial(c, 1, "127.0.0.1", 1, 0);
+  engine_want_connection(c, 1, "127.0.0.1", 1, 0);
   return c;
 }
 
@@ -180,7 +181,7 @@ START_TEST(handshake_waits_for_the_event_it_needs)
   for (int i = 0; i < 5; i++)
     turn();
   ck_assert_uint_eq(opened, 3);
-  ck_assert(engine_said(c, ""));
+  ck_assert(engine_log_was(c, ""));
   sockets_write(ends[1], "x", 1);
   expect(c, "connected 1\n");
   expect(c, "received 1\n");
@@ -228,13 +229,13 @@ START_TEST(receiving_may_wait_until_the_descriptor_is_writable)
   lk_client *c = begin(at_once);
 
   expect(c, "connected 1\n");
-  receipts = 0;
+  received_calls = 0;
   receiving = LK_FLOW_WRITE;
   sockets_write(ends[1], "x", 1);
   expect(c, "received 1\n");
   for (int i = 0; i < 5; i++)
     turn(); /* the descriptor is writable, which the driver no longer watches */
-  ck_assert_uint_eq(receipts, 2);
+  ck_assert_uint_eq(received_calls, 2);
   finish();
 }
 END_TEST
@@ -270,19 +271,19 @@ START_TEST(receiving_that_waits_for_writability_does_not_spin)
   ck_assert_int_eq(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
   while (n > 0)
     n = write(ends[0], bytes, LEN);
-  receipts = 0;
+  received_calls = 0;
   receiving = LK_FLOW_WRITE;
   sockets_write(ends[1], "x", 1);
   for (int i = 0; i < 5; i++)
     turn();
   sockets_write(ends[1], "y", 1);
   expect_sleep();
-  ck_assert_uint_eq(receipts, 1);
-  for (int i = 0; i < 100 && !engine_said(c, "received 1\n"); i++) {
+  ck_assert_uint_eq(received_calls, 1);
+  for (int i = 0; i < 100 && !engine_log_was(c, "received 1\n"); i++) {
     ck_assert_int_gt(read(ends[1], bytes, LEN), 0);
     turn();
   }
-  ck_assert_uint_gt(receipts, 1);
+  ck_assert_uint_gt(received_calls, 1);
   free(bytes);
   finish();
 }
@@ -295,17 +296,17 @@ START_TEST(receiving_that_waited_for_writability_waits_for_bytes_again)
   lk_client *c = begin(at_once);
 
   expect(c, "connected 1\n");
-  receipts = 0;
+  received_calls = 0;
   receiving = LK_FLOW_WRITE;
   sockets_write(ends[1], "x", 1);
-  for (int i = 0; i < 5 && receipts < 1; i++)
+  for (int i = 0; i < 5 && received_calls < 1; i++)
     turn();
   held_len = 0;
   for (int i = 0; i < 5; i++)
     turn();
-  ck_assert_uint_eq(receipts, 2);
+  ck_assert_uint_eq(received_calls, 2);
   expect_sleep();
-  ck_assert(engine_said(c, ""));
+  ck_assert(engine_log_was(c, ""));
   sockets_write(ends[1], "y", 1);
   expect(c, "received 1\n");
   finish();
@@ -322,7 +323,7 @@ START_TEST(bytes_held_by_the_transport_are_received_before_waiting)
   for (int i = 0; i < 10; i++)
     turn();
   ck_assert_uint_eq(plenty, 0);
-  ck_assert_uint_eq(c->receipts, 40);
+  ck_assert_uint_eq(c->received_calls, 40);
   finish();
 }
 END_TEST
@@ -336,7 +337,7 @@ START_TEST(receive_without_bytes_is_not_the_end)
   sockets_write(ends[1], "x", 1);
   for (int i = 0; i < 5; i++)
     turn();
-  ck_assert(engine_said(c, ""));
+  ck_assert(engine_log_was(c, ""));
   sockets_write(ends[1], "y", 1);
   expect(c, "received 1\n");
   expect(c, "received 1\n");

@@ -24,7 +24,7 @@ ssize_t __real_send(int fd, const void *bytes, size_t len, int flags);
 ssize_t __wrap_send(int fd, const void *bytes, size_t len, int flags);
 ssize_t __real_recv(int fd, void *room, size_t size, int flags);
 ssize_t __wrap_recv(int fd, void *room, size_t size, int flags);
-ssize_t __wrap___recv_chk(int fd, void *room, size_t size, size_t all,
+ssize_t __wrap___recv_chk(int fd, void *room, size_t size, size_t room_size,
                           int flags);
 int __real_timerfd_settime(int fd, int flags, const struct itimerspec *value,
                            struct itimerspec *old);
@@ -41,44 +41,46 @@ int __wrap_socket(int domain, int type, int protocol);
 pid_t __real_getpid(void);
 pid_t __wrap_getpid(void);
 
-static int refuse(int number)
+static int fail_with(int error)
 {
-  errno = number;
+  errno = error;
   return -1;
 }
 
-/* libev is a shared library, which --wrap does not reach. */
+/* --wrap does not reach libev, which is a shared library. But libev finds this
+   function of the program before the one of the C library. */
 LK_API int epoll_ctl(int poll, int how, int fd, struct epoll_event *event)
 {
   calls.epoll_ctl++;
   if (calls.no_epoll && how != EPOLL_CTL_DEL)
-    return refuse(ENOMEM);
+    return fail_with(ENOMEM);
   return (int)syscall(SYS_epoll_ctl, poll, how, fd, event);
 }
 
 ssize_t __wrap_send(int fd, const void *bytes, size_t len, int flags)
 {
-  int number = calls.send_error;
+  int error = calls.send_error;
 
   calls.send++;
   calls.send_error = 0;
   ck_assert_int_ne(flags & MSG_NOSIGNAL, 0);
-  return number != 0 ? refuse(number) : __real_send(fd, bytes, len, flags);
+  return error != 0 ? fail_with(error) : __real_send(fd, bytes, len, flags);
 }
 
 ssize_t __wrap_recv(int fd, void *room, size_t size, int flags)
 {
   calls.recv++;
-  if (!calls.endless)
+  if (!calls.recv_is_endless)
     return __real_recv(fd, room, size, flags);
   memset(room, 0, size);
   return (ssize_t)size;
 }
 
-ssize_t __wrap___recv_chk(int fd, void *room, size_t size, size_t all,
+/* A fortified build calls this one in place of recv(). */
+ssize_t __wrap___recv_chk(int fd, void *room, size_t size, size_t room_size,
                           int flags)
 {
-  (void)all;
+  (void)room_size;
   return __wrap_recv(fd, room, size, flags);
 }
 
@@ -86,39 +88,41 @@ int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *value,
                            struct itimerspec *old)
 {
   calls.settime++;
-  calls.alarm = value->it_value;
+  calls.timer_value = value->it_value;
   return __real_timerfd_settime(fd, flags, value, old);
 }
 
 int __wrap_timerfd_create(clockid_t clock, int flags)
 {
-  if (calls.no_timer || (calls.no_boottime && clock != CLOCK_MONOTONIC))
-    return refuse(EINVAL);
+  if (calls.no_timer || (calls.no_boottime && clock == CLOCK_BOOTTIME))
+    return fail_with(EINVAL);
   return __real_timerfd_create(clock, flags);
 }
 
 ssize_t __wrap_getrandom(void *out, size_t len, unsigned flags)
 {
-  return calls.no_random ? refuse(ENOSYS) : __real_getrandom(out, len, flags);
+  return calls.no_random ? fail_with(ENOSYS)
+                         : __real_getrandom(out, len, flags);
 }
 
 int __wrap_madvise(void *at, size_t len, int advice)
 {
-  return calls.no_wipe ? refuse(EINVAL) : __real_madvise(at, len, advice);
+  return calls.no_wipe_on_fork ? fail_with(EINVAL)
+                               : __real_madvise(at, len, advice);
 }
 
 int __wrap_socket(int domain, int type, int protocol)
 {
-  struct sockaddr_in own = {.sin_family = AF_INET,
-                            .sin_port = htons(calls.own_port)};
+  struct sockaddr_in local = {.sin_family = AF_INET,
+                              .sin_port = htons(calls.local_port)};
   int fd;
 
   if (calls.no_socket)
-    return refuse(EMFILE);
+    return fail_with(EMFILE);
   fd = __real_socket(domain, type, protocol);
-  own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (calls.own_port != 0)
-    ck_assert_int_eq(bind(fd, (struct sockaddr *)&own, sizeof own), 0);
+  local.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (calls.local_port != 0)
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&local, sizeof local), 0);
   return fd;
 }
 

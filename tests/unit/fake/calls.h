@@ -8,25 +8,30 @@
 
 /**
  * System calls of the driver, counted, and refused where a test says so. They
- * come here by the linker's --wrap; what a test calls to play the peer, read()
- * and write(), does not.
+ * come here by the linker's --wrap. read() and write(), which a test calls to
+ * play the peer, are not wrapped.
  */
 typedef struct fake_calls {
+  /* Numbers of calls, which a test sets back to 0. */
   unsigned send;
   unsigned recv;
   unsigned settime; /**< timerfd_settime() */
-  struct timespec alarm; /**< the time last passed to it */
   unsigned getpid;
-  unsigned epoll_ctl; /**< of libev, which finds ours before the system's */
-  bool endless;      /**< recv() always fills its room */
-  bool no_boottime;  /**< timerfd_create() refuses that clock */
-  bool no_timer;     /**< and every other */
-  bool no_random;    /**< getrandom() fails */
-  bool no_wipe;      /**< madvise() fails */
-  bool no_socket;    /**< socket() fails: no descriptors */
-  bool no_epoll;     /**< the poll set takes no change: no memory */
-  int send_error;    /**< of the next send(); then 0 again */
-  uint16_t own_port; /**< sockets are bound to 127.0.0.1 and this one */
+  unsigned epoll_ctl; /**< of libev */
+
+  struct timespec timer_value; /**< of the last timerfd_settime() */
+
+  /* Faults, which a test switches on and off. */
+  bool recv_is_endless; /**< recv() always fills its buffer */
+  bool no_boottime;     /**< timerfd_create() refuses CLOCK_BOOTTIME */
+  bool no_timer;        /**< timerfd_create() refuses every clock */
+  bool no_random;       /**< getrandom() fails */
+  bool no_wipe_on_fork; /**< madvise() fails */
+  bool no_socket;       /**< socket() fails: no descriptors */
+  bool no_epoll;        /**< epoll_ctl() adds no descriptor: no memory */
+  int send_error;       /**< errno of the next send(), which sets it to 0 */
+
+  uint16_t local_port; /**< each socket is bound to it; 0: to no port */
 } fake_calls;
 
 extern fake_calls calls;

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-int engine_refusal;
-void (*engine_told)(void);
+int engine_new_error;
+void (*engine_after_line)(void);
 
 static void destroy(lk_client *c)
 {
@@ -20,11 +20,11 @@ static void destroy(lk_client *c)
   free(c);
 }
 
-/* An input: log it, and call the test. */
-static void say(lk_client *c, const char *format, ...)
+/* Write a line to the log, and call the functions of the test. */
+static void log_input(lk_client *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void say(lk_client *c, const char *format, ...)
+static void log_input(lk_client *c, const char *format, ...)
 {
   char line[256];
   size_t len = strlen(c->log);
@@ -36,15 +36,15 @@ static void say(lk_client *c, const char *format, ...)
   ck_assert_uint_lt(len + strlen(line) + 1, sizeof c->log);
   snprintf(c->log + len, sizeof c->log - len, "%s\n", line);
   c->depth++;
-  if (c->react != NULL)
-    c->react(c, line);
-  if (engine_told != NULL)
-    engine_told();
+  if (c->on_line != NULL)
+    c->on_line(c, line);
+  if (engine_after_line != NULL)
+    engine_after_line();
   if (--c->depth == 0 && c->free_wanted)
     destroy(c);
 }
 
-bool engine_said(lk_client *c, const char *text)
+bool engine_log_was(lk_client *c, const char *text)
 {
   if (strcmp(c->log, text) != 0)
     return false;
@@ -52,20 +52,21 @@ bool engine_said(lk_client *c, const char *text)
   return true;
 }
 
-void engine_dial(lk_client *c, uint64_t attempt, const char *host,
-                 uint16_t port, uint32_t address)
+void engine_want_connection(lk_client *c, uint64_t attempt, const char *host,
+                            uint16_t port, uint32_t address)
 {
   snprintf(c->host, sizeof c->host, "%s", host);
   c->want = (lk_want){.attempt = attempt,
                       .host = c->host,
                       .port = port,
                       .address_index = address};
-  c->out_at = 0;
+  c->out_sent = 0;
   c->out_len = 0;
   c->hooks.wake(c, c->hooks.arg);
 }
 
-void engine_probe(lk_client *c, uint64_t probe, const char *host, uint16_t port)
+void engine_want_probe(lk_client *c, uint64_t probe, const char *host,
+                       uint16_t port)
 {
   snprintf(c->probe_host, sizeof c->probe_host, "%s", host);
   c->probe = (lk_want){.attempt = probe, .host = c->probe_host, .port = port};
@@ -81,13 +82,13 @@ void engine_write(lk_client *c, const void *bytes, size_t len)
   c->hooks.wake(c, c->hooks.arg);
 }
 
-void engine_due(lk_client *c, int64_t at)
+void engine_want_tick(lk_client *c, int64_t at_ms)
 {
-  c->deadline = at;
+  c->deadline = at_ms;
   c->hooks.wake(c, c->hooks.arg);
 }
 
-/* ---- what <latchkey/client.h> says for drivers --------------------------- */
+/* ---- functions of latchkey/client.h that drivers call -------------------- */
 
 int lk_client_new(lk_client **out, const lk_client_config *config,
                   const lk_hooks *hooks)
@@ -96,8 +97,8 @@ int lk_client_new(lk_client **out, const lk_client_config *config,
 
   (void)config;
   *out = NULL;
-  if (engine_refusal != 0)
-    return engine_refusal;
+  if (engine_new_error != 0)
+    return engine_new_error;
   c = calloc(1, sizeof *c);
   ck_assert_ptr_nonnull(c);
   c->hooks = *hooks;
@@ -123,7 +124,7 @@ const lk_tls_config *lk_client_tls(const lk_client *c)
 
 void lk_client_want(lk_client *c, lk_want *out)
 {
-  c->wants++;
+  c->want_calls++;
   *out = c->want;
 }
 
@@ -137,30 +138,31 @@ void lk_client_probed(lk_client *c, uint64_t probe, const void *answer,
 {
   if (c->probe.attempt == probe)
     c->probe.attempt = 0;
-  say(c, "probed %lu %.*s", (unsigned long)probe, (int)len,
-      (const char *)answer);
+  log_input(c, "probed %lu %.*s", (unsigned long)probe, (int)len,
+            (const char *)answer);
 }
 
 void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count)
 {
-  say(c, "resolved %lu %u", (unsigned long)attempt, (unsigned)count);
+  log_input(c, "resolved %lu %u", (unsigned long)attempt, (unsigned)count);
 }
 
 void lk_client_connected(lk_client *c, uint64_t attempt)
 {
-  say(c, "connected %lu", (unsigned long)attempt);
+  log_input(c, "connected %lu", (unsigned long)attempt);
 }
 
 void lk_client_failed(lk_client *c, uint64_t attempt, int err, const char *why)
 {
-  say(c, "failed %lu %s: %s", (unsigned long)attempt,
-      err == 0 ? "0" : lk_error_name(err), why == NULL ? "-" : why);
+  log_input(c, "failed %lu %s: %s", (unsigned long)attempt,
+            err == 0 ? "0" : lk_error_name(err), why == NULL ? "-" : why);
 }
 
 void lk_client_failed_tls(lk_client *c, uint64_t attempt, lk_tls_cause cause,
                           const char *why)
 {
-  say(c, "failed %lu TLS %d: %s", (unsigned long)attempt, (int)cause, why);
+  log_input(c, "failed %lu TLS %d: %s", (unsigned long)attempt, (int)cause,
+            why);
 }
 
 void *lk_client_receive_buffer(lk_client *c, uint64_t attempt, size_t least,
@@ -179,28 +181,28 @@ void lk_client_received(lk_client *c, uint64_t attempt, const void *bytes,
   ck_assert_uint_gt(len, 0);
   c->received += len;
   if (bytes == c->room) {
-    c->in_room += len;
+    c->received_in_room += len;
     c->room += len;
     c->room_size -= len;
   }
-  c->last = ((const unsigned char *)bytes)[len - 1];
-  c->receipts++;
+  c->last_byte = ((const unsigned char *)bytes)[len - 1];
+  c->received_calls++;
   if (attempt == c->want.attempt)
-    say(c, "received %zu", len);
+    log_input(c, "received %zu", len);
 }
 
 lk_bytes lk_client_pending(lk_client *c)
 {
   if (c->out == NULL)
     return lk_bytes_of(NULL, 0);
-  return lk_bytes_of(c->out + c->out_at, c->out_len - c->out_at);
+  return lk_bytes_of(c->out + c->out_sent, c->out_len - c->out_sent);
 }
 
 void lk_client_sent(lk_client *c, uint64_t attempt, size_t len)
 {
   ck_assert_uint_eq(attempt, c->want.attempt);
-  ck_assert_uint_le(len, c->out_len - c->out_at);
-  c->out_at += len;
+  ck_assert_uint_le(len, c->out_len - c->out_sent);
+  c->out_sent += len;
 }
 
 int64_t lk_client_deadline(const lk_client *c)
@@ -210,8 +212,8 @@ int64_t lk_client_deadline(const lk_client *c)
 
 void lk_client_tick(lk_client *c)
 {
-  c->ticked_at = c->hooks.now(c->hooks.arg);
-  if (c->deadline <= c->ticked_at)
+  c->tick_ms = c->hooks.now(c->hooks.arg);
+  if (c->deadline <= c->tick_ms)
     c->deadline = INT64_MAX;
-  say(c, "tick");
+  log_input(c, "tick");
 }

@@ -5,53 +5,52 @@
 #include <latchkey/client.h>
 
 /**
- * A fake of src/proto for tests of the driver: a client with the outputs that
- * the test sets, which logs its inputs. A program that links it has no other
- * lk_client_new().
+ * A fake of src/proto for tests of the driver. This client has the outputs that
+ * the test sets, and logs its inputs. A program that links it does not link the
+ * functions of src/proto.
  */
 struct lk_client {
   lk_hooks hooks;
-  lk_want want; /**< set by engine_dial() */
-  char host[64];
-  lk_want probe; /**< set by engine_probe() */
+  lk_want want;  /**< set by engine_want_connection() */
+  char host[64]; /**< of `want` */
+  lk_want probe; /**< set by engine_want_probe() */
   char probe_host[64];
-  int64_t deadline; /**< set by engine_due() */
-  unsigned char *out;
-  size_t out_at; /**< sent so far */
+  int64_t deadline; /**< set by engine_want_tick() */
+  unsigned char *out; /**< bytes to send */
+  size_t out_sent;    /**< bytes of `out` that have been sent */
   size_t out_len;
-  unsigned char
-      *room; /**< what lk_client_receive_buffer() gives next, or NULL */
+  /** What lk_client_receive_buffer() returns next. May be NULL. */
+  unsigned char *room;
   size_t room_size;
-  size_t in_room;  /**< bytes received there */
-  size_t received; /**< bytes, of all attempts */
-  unsigned char last;
-  unsigned receipts;
-  unsigned wants;    /**< calls of lk_client_want() */
-  int64_t ticked_at; /**< the clock at the last tick */
-  char log[1024];    /**< what happened, a line each; the test empties it */
-  int depth;         /**< in a callback */
-  bool free_wanted;
-  /** Told of each line, first as it was written. May be NULL. */
-  void (*react)(lk_client *c, const char *line);
-  void *arg; /**< the test's */
+  size_t received_in_room; /**< bytes, of all buffers `room` */
+  size_t received;         /**< bytes, of all attempts */
+  unsigned char last_byte; /**< of those received */
+  unsigned received_calls; /**< calls of lk_client_received() */
+  unsigned want_calls;     /**< calls of lk_client_want() */
+  int64_t tick_ms;         /**< the clock at the last tick */
+  char log[1024];          /**< inputs, a line each; the test empties it */
+  int depth;               /**< of inputs whose on_line() is running */
+  bool free_wanted;        /**< the client is freed when `depth` is 0 */
+  /** Called for each line of the log, without its newline. May be NULL. */
+  void (*on_line)(lk_client *c, const char *line);
 };
 
 /** The result of lk_client_new(); 0 at first. */
-extern int engine_refusal;
-/** Told of each line of every client, last. May be NULL. */
-extern void (*engine_told)(void);
+extern int engine_new_error;
+/** Called for each line of every client, after on_line(). May be NULL. */
+extern void (*engine_after_line)(void);
 
-/** Wish for a connection; attempt 0: for none. */
-void engine_dial(lk_client *c, uint64_t attempt, const char *host,
-                 uint16_t port, uint32_t address);
-/** Wish for an answer whether a server has a quorum; probe 0: for none. */
-void engine_probe(lk_client *c, uint64_t probe, const char *host,
-                  uint16_t port);
-/** Have `len` more bytes to send. */
+/** Have the client want this connection. `attempt` 0: it wants none. */
+void engine_want_connection(lk_client *c, uint64_t attempt, const char *host,
+                            uint16_t port, uint32_t address);
+/** Have the client want this probe. `probe` 0: it wants none. */
+void engine_want_probe(lk_client *c, uint64_t probe, const char *host,
+                       uint16_t port);
+/** Give the client `len` more bytes to send. */
 void engine_write(lk_client *c, const void *bytes, size_t len);
-/** Want a tick. */
-void engine_due(lk_client *c, int64_t at);
-/** Whether the log is exactly that; empties it if so. */
-bool engine_said(lk_client *c, const char *text);
+/** Have the client want a tick at this time. */
+void engine_want_tick(lk_client *c, int64_t at_ms);
+/** Whether the log is exactly `text`; empties the log if so. */
+bool engine_log_was(lk_client *c, const char *text);
 
 #endif

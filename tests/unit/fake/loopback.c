@@ -41,17 +41,18 @@ static void accept_connection(loopback *b)
   b->count++;
 }
 
-/* Serve the whole frames that have come. */
-static void serve(loopback *b, lk_buf *in, model_link *l)
+enum { FRAME_HEADER = 4 }; /* the length of the frame behind it */
+
+static void serve_whole_frames(loopback *b, lk_buf *in, model_link *l)
 {
-  while (lk__buf_len(in) >= 4 && !l->frozen) {
+  while (lk__buf_len(in) >= FRAME_HEADER && !l->frozen) {
     const unsigned char *bytes = lk__buf_bytes(in);
     lk_reader r;
 
     if (bytes == NULL)
       return;
     lk__reader_init(&r, bytes, lk__buf_len(in));
-    size_t size = 4 + (size_t)lk__reader_int(&r);
+    size_t size = FRAME_HEADER + (size_t)lk__reader_int(&r);
 
     if (lk__buf_len(in) < size)
       return;
@@ -62,32 +63,38 @@ static void serve(loopback *b, lk_buf *in, model_link *l)
   }
 }
 
-/* false: the client has closed. */
+static bool must_try_again(ssize_t received_or_sent)
+{
+  return received_or_sent < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+/* Returns false if the client has closed. */
 static bool receive(loopback *b, size_t i)
 {
   lk_buf *in = &b->connections[i].in;
-  ssize_t got;
+  ssize_t received;
 
   ck_assert(lk__buf_reserve(in, 65536));
-  got = recv(b->connections[i].fd, lk__buf_room(in), 65536, 0);
-  if (got <= 0)
-    return got < 0 && (errno == EAGAIN || errno == EINTR);
-  in->end += (size_t)got;
+  received = recv(b->connections[i].fd, lk__buf_room(in), 65536, 0);
+  if (received <= 0)
+    return must_try_again(received);
+  in->end += (size_t)received;
   return true;
 }
 
-/* false: the server has closed, or the client. */
-static bool send_output(loopback *b, size_t i)
+/* Returns false if the server or the client has closed. Frames that came while
+   the server was frozen are served here. */
+static bool serve_and_send(loopback *b, size_t i)
 {
   model_link *l = b->connections[i].link;
 
-  serve(b, &b->connections[i].in, l);
+  serve_whole_frames(b, &b->connections[i].in, l);
   while (lk__buf_len(&l->out) > 0) {
     ssize_t sent = send(b->connections[i].fd, lk__buf_bytes(&l->out),
                         lk__buf_len(&l->out), MSG_NOSIGNAL);
 
     if (sent < 0)
-      return errno == EAGAIN || errno == EINTR;
+      return must_try_again(sent);
     lk__buf_consume(&l->out, (size_t)sent);
   }
   return l->up && !l->closed_by_server;
@@ -95,50 +102,58 @@ static bool send_output(loopback *b, size_t i)
 
 /* ---- the thread ---------------------------------------------------------- */
 
-static size_t fill(loopback *b, struct pollfd *fds)
+/* Positions in the array for poll(). */
+enum { LISTENER, WAKE, FIRST_CONNECTION };
+
+/* Returns the number of descriptors. */
+static nfds_t list_descriptors(loopback *b, struct pollfd *fds)
 {
-  fds[0] = (struct pollfd){.fd = b->listener, .events = POLLIN};
-  fds[1] = (struct pollfd){.fd = b->wake, .events = POLLIN};
+  struct pollfd *connections = &fds[FIRST_CONNECTION];
+
+  fds[LISTENER] = (struct pollfd){.fd = b->listener, .events = POLLIN};
+  fds[WAKE] = (struct pollfd){.fd = b->wake_fd, .events = POLLIN};
   for (size_t i = 0; i < b->count; i++) {
-    fds[i + 2] = (struct pollfd){.fd = b->connections[i].fd, .events = POLLIN};
+    connections[i] =
+        (struct pollfd){.fd = b->connections[i].fd, .events = POLLIN};
     if (lk__buf_len(&b->connections[i].link->out) > 0)
-      fds[i + 2].events |= POLLOUT;
+      connections[i].events |= POLLOUT;
   }
-  return b->count;
+  return FIRST_CONNECTION + b->count;
 }
 
-static void look(loopback *b, const struct pollfd *fds, size_t count)
+/* The loops run backwards, since close_connection() moves the last one. */
+static void serve_descriptors(loopback *b, const struct pollfd *fds)
 {
-  eventfd_t none;
+  eventfd_t discarded;
 
-  if (fds[1].revents != 0)
-    (void)eventfd_read(b->wake, &none);
-  for (size_t i = count; i-- > 0;) {
-    if (fds[i + 2].revents != 0 && !receive(b, i))
+  if (fds[WAKE].revents != 0)
+    (void)eventfd_read(b->wake_fd, &discarded);
+  for (size_t i = b->count; i-- > 0;) {
+    if (fds[FIRST_CONNECTION + i].revents != 0 && !receive(b, i))
       close_connection(b, i);
   }
   for (size_t i = b->count; i-- > 0;) {
-    if (!send_output(b, i))
+    if (!serve_and_send(b, i))
       close_connection(b, i);
   }
-  if (fds[0].revents != 0)
+  if (fds[LISTENER].revents != 0)
     accept_connection(b);
 }
 
-static void *run(void *arg)
+/* Only this thread changes the number of connections. */
+static void *run_server(void *arg)
 {
-  struct pollfd fds[LOOPBACK_CONNECTIONS + 2];
+  struct pollfd fds[FIRST_CONNECTION + LOOPBACK_CONNECTIONS];
   loopback *b = arg;
 
   pthread_mutex_lock(&b->mutex);
   while (!b->stopping) {
-    size_t count = fill(b, fds);
+    nfds_t count = list_descriptors(b, fds);
 
     pthread_mutex_unlock(&b->mutex);
-    (void)poll(fds, count + 2, -1);
+    (void)poll(fds, count, -1);
     pthread_mutex_lock(&b->mutex);
-    if (count == b->count)
-      look(b, fds, count);
+    serve_descriptors(b, fds);
   }
   while (b->count > 0)
     close_connection(b, 0);
@@ -157,10 +172,10 @@ void loopback_start(loopback *b)
   pthread_mutex_init(&b->mutex, NULL);
   b->listener = sockets_listen("127.0.0.1", &port);
   ck_assert_int_eq(fcntl(b->listener, F_SETFL, O_NONBLOCK), 0);
-  b->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  ck_assert_int_ge(b->wake, 0);
+  b->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  ck_assert_int_ge(b->wake_fd, 0);
   snprintf(b->hosts, sizeof b->hosts, "127.0.0.1:%u", (unsigned)port);
-  ck_assert_int_eq(pthread_create(&b->thread, NULL, run, b), 0);
+  ck_assert_int_eq(pthread_create(&b->thread, NULL, run_server, b), 0);
 }
 
 void loopback_stop(loopback *b)
@@ -170,7 +185,7 @@ void loopback_stop(loopback *b)
   loopback_unlock(b);
   ck_assert_int_eq(pthread_join(b->thread, NULL), 0);
   close(b->listener);
-  close(b->wake);
+  close(b->wake_fd);
   model_done(&b->server);
   pthread_mutex_destroy(&b->mutex);
 }
@@ -183,7 +198,7 @@ void loopback_lock(loopback *b)
 void loopback_unlock(loopback *b)
 {
   pthread_mutex_unlock(&b->mutex);
-  ck_assert_int_eq(eventfd_write(b->wake, 1), 0);
+  ck_assert_int_eq(eventfd_write(b->wake_fd, 1), 0);
 }
 
 void loopback_drop(loopback *b)
@@ -212,14 +227,4 @@ unsigned loopback_requests(loopback *b, const char *name)
     count += model_count(l, name);
   loopback_unlock(b);
   return count;
-}
-
-void loopback_await(loopback *b, const char *name, unsigned count)
-{
-  unsigned tries = 0;
-
-  while (loopback_requests(b, name) < count) {
-    ck_assert_uint_lt(tries++, 10000);
-    usleep(1000);
-  }
 }

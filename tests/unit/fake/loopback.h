@@ -11,26 +11,26 @@ enum { LOOPBACK_CONNECTIONS = 64 };
 /**
  * The model server on a port of loopback, with a thread of its own, for
  * programs whose client has threads too. Sessions do not expire by themselves.
- * What is in `server` may be looked at and changed between loopback_lock() and
- * loopback_unlock(), which sends what that brought about.
+ * A test may read and change `server` between loopback_lock() and
+ * loopback_unlock(). The latter sends the events and replies that follow.
  */
 typedef struct loopback {
   model_server server;
-  char hosts[32]; /**< of its clients */
+  char hosts[32]; /**< for lk_client_config.hosts */
   bool quiet;     /**< keep no log of requests */
   bool frozen;    /**< answers nothing, not even a handshake */
 
   pthread_mutex_t mutex;
   pthread_t thread;
   int listener;
-  int wake;
+  int wake_fd; /**< an eventfd that ends the thread's poll() */
   bool stopping;
   struct {
     int fd;
-    lk_buf in; /**< not a whole frame yet */
+    lk_buf in; /**< bytes received and not served yet */
     model_link *link;
   } connections[LOOPBACK_CONNECTIONS];
-  size_t count;
+  size_t count; /**< of connections */
 } loopback;
 
 void loopback_start(loopback *b);
@@ -42,11 +42,9 @@ void loopback_unlock(loopback *b);
 
 /** Close all connections that there are now. */
 void loopback_drop(loopback *b);
-/** Answer nothing any more, or again. */
+/** `frozen`: answer nothing until loopback_freeze(b, false). */
 void loopback_freeze(loopback *b, bool frozen);
 /** How many requests of that name have come over all connections. */
 unsigned loopback_requests(loopback *b, const char *name);
-/** Wait until there are at least so many; ten seconds at most. */
-void loopback_await(loopback *b, const char *name, unsigned count);
 
 #endif

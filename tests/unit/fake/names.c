@@ -36,17 +36,17 @@ static const entry entries[] = {
 };
 
 static struct ev_loop *the_loop;
-static ev_io port_io;
-static int tcp = -1; /* listens at the same port */
-static ev_io tcp_io; /* its one connection */
-static atomic_uint asked;
-static unsigned late_asked; /* questions for late.test */
-int fake_names_patience_ms;
+static ev_io udp_io;
+static int tcp_listener = -1; /* at the port of udp_io */
+static ev_io tcp_io;          /* the one TCP connection */
+static atomic_uint lookups;
+static unsigned late_queries; /* queries of late.test */
+int fake_names_query_timeout_ms;
 bool fake_names_no_memory, fake_names_no_thread;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t change = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t stopping_or_waiting_changed = PTHREAD_COND_INITIALIZER;
 static bool stopping;
-static unsigned waiting; /* threads in getaddrinfo() for a silent name */
+static unsigned waiting; /* threads in getaddrinfo() for silent.test */
 
 static bool is_test_name(const char *name)
 {
@@ -63,9 +63,9 @@ static const entry *find(const char *name)
   return NULL;
 }
 
-unsigned fake_names_asked(void)
+unsigned fake_names_lookups(void)
 {
-  return asked;
+  return lookups;
 }
 
 /* ---- getaddrinfo() ------------------------------------------------------- */
@@ -77,23 +77,24 @@ int __wrap_getaddrinfo(const char *host, const char *service,
 void __real_freeaddrinfo(struct addrinfo *list);
 void __wrap_freeaddrinfo(struct addrinfo *list);
 
-/* One result; the list is ours, which shows by its canonical name. */
-typedef struct item {
+/* One result. The canonical name distinguishes it from results of the real
+   getaddrinfo(). */
+typedef struct fake_result {
   struct addrinfo info;
   struct sockaddr_storage address;
-} item;
+} fake_result;
 
-static char ours[] = "ours";
+static char fake_canonical_name[] = "fake";
 
-static item *make_item(const char *literal)
+static fake_result *make_result(const char *literal)
 {
-  item *i = calloc(1, sizeof *i);
+  fake_result *i = calloc(1, sizeof *i);
   struct sockaddr_in *v4 = (struct sockaddr_in *)&i->address;
   struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&i->address;
 
   ck_assert_ptr_nonnull(i);
   i->info.ai_addr = (struct sockaddr *)&i->address;
-  i->info.ai_canonname = ours;
+  i->info.ai_canonname = fake_canonical_name;
   i->info.ai_socktype = SOCK_STREAM;
   if (inet_pton(AF_INET, literal, &v4->sin_addr) == 1) {
     i->info.ai_family = AF_INET;
@@ -107,14 +108,14 @@ static item *make_item(const char *literal)
   return i;
 }
 
-static void stay_silent(void)
+static void wait_until_stopping(void)
 {
   pthread_mutex_lock(&lock);
   waiting++;
   while (!stopping)
-    pthread_cond_wait(&change, &lock);
+    pthread_cond_wait(&stopping_or_waiting_changed, &lock);
   waiting--;
-  pthread_cond_broadcast(&change);
+  pthread_cond_broadcast(&stopping_or_waiting_changed);
   pthread_mutex_unlock(&lock);
 }
 
@@ -123,17 +124,17 @@ int __wrap_getaddrinfo(const char *host, const char *service,
 {
   const entry *e = find(host);
 
-  atomic_fetch_add(&asked, 1);
+  atomic_fetch_add(&lookups, 1);
   if (!is_test_name(host))
     return __real_getaddrinfo(host, service, hints, out);
   if (strcmp(host, "silent.test") == 0) {
-    stay_silent();
+    wait_until_stopping();
     return EAI_AGAIN;
   }
   if (e == NULL)
     return EAI_NONAME;
   for (size_t i = 0; e->addresses[i] != NULL; i++) {
-    item *next = make_item(e->addresses[i]);
+    fake_result *next = make_result(e->addresses[i]);
 
     *out = &next->info;
     out = &next->info.ai_next;
@@ -143,7 +144,7 @@ int __wrap_getaddrinfo(const char *host, const char *service,
 
 void __wrap_freeaddrinfo(struct addrinfo *list)
 {
-  if (list->ai_canonname != ours) {
+  if (list->ai_canonname != fake_canonical_name) {
     __real_freeaddrinfo(list);
     return;
   }
@@ -178,13 +179,27 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 
 /* ---- a name server, for c-ares ------------------------------------------- */
 
-enum { HEADER = 12, TYPE_A = 1, TYPE_AAAA = 28 };
+/* A message as in RFC 1035, section 4: the header, the query, the answers.
+   Numbers are big-endian. */
+enum {
+  HEADER = 12,
+  FLAGS_AT = 2,        /* two bytes */
+  ANSWER_COUNT_AT = 7, /* the low byte of two */
+  TYPE_AND_CLASS = 4,  /* bytes behind a name */
+  TYPE_A = 1
+};
 
-/* The queried name as text; returns the position behind it. */
+/* The first byte of the flags. */
+enum { IS_REPLY = 0x80, TRUNCATED = 0x02, RECURSION_DESIRED = 0x01 };
+
+/* The second byte of the flags. */
+enum { RECURSION_AVAILABLE = 0x80, NO_SUCH_NAME = 0x03 };
+
+/* Write the queried name to `out` as text. Returns the position behind it. */
 static size_t read_name(const unsigned char *message, size_t len, char *out)
 {
-  size_t at = HEADER;
-  size_t used = 0;
+  size_t at = HEADER; /* in `message` */
+  size_t used = 0;    /* bytes in `out` */
 
   while (at < len && message[at] != 0) {
     size_t label = message[at];
@@ -201,55 +216,68 @@ static size_t read_name(const unsigned char *message, size_t len, char *out)
   return at + 1;
 }
 
+/* Returns the length of the answer; 0: `literal` is not of this type. */
 static size_t add_answer(unsigned char *at, const char *literal, int type)
 {
-  static const unsigned char start[] = {0xc0, HEADER, 0, 0, 0, 1, 0, 0, 0, 9};
-  int family = type == TYPE_A ? AF_INET : AF_INET6;
-  size_t size = type == TYPE_A ? 4 : 16;
+  /* The name, as the position of the queried one; the type, the class, the time
+     to live, the length of the address. */
+  enum { NAME_AT = 0xc0, INTERNET = 1, SECONDS_TO_LIVE = 9 };
+  const unsigned char size = type == TYPE_A ? 4 : 16;
+  const unsigned char start[] = {
+      NAME_AT, HEADER, 0, (unsigned char)type, 0, INTERNET,
+      0,       0,      0, SECONDS_TO_LIVE,     0, size};
 
   memcpy(at, start, sizeof start);
-  at[3] = (unsigned char)type;
-  at[10] = 0;
-  at[11] = (unsigned char)size;
-  if (inet_pton(family, literal, at + 12) != 1)
+  if (inet_pton(type == TYPE_A ? AF_INET : AF_INET6, literal,
+                at + sizeof start) != 1)
     return 0;
-  return 12 + size;
+  return sizeof start + size;
 }
 
-/* Make an answer of the question in `message`; its length, 0: none. */
-static size_t answer(unsigned char *message, size_t len, bool over_tcp)
+typedef enum name_transport { OVER_UDP, OVER_TCP } name_transport;
+
+/* Turn the query in `message` into a reply. Returns its length; 0: there is no
+   reply. */
+static size_t make_reply(unsigned char *message, size_t len,
+                         name_transport transport)
 {
   char name[256];
-  size_t end = read_name(message, len, name) + 4;
-  int type = message[end - 3];
+  size_t type_at = read_name(message, len, name);
+  size_t end = type_at + TYPE_AND_CLASS;
   const entry *e = find(name);
 
   ck_assert_uint_le(end, len);
+
+  int type = message[type_at + 1]; /* the low byte */
+
+  /* c-ares sends a second query, for IPv6 addresses. */
   if (type == TYPE_A)
-    atomic_fetch_add(&asked, 1);
+    atomic_fetch_add(&lookups, 1);
   if (strcmp(name, "silent.test") == 0)
     return 0;
-  if (strcmp(name, "late.test") == 0 && late_asked++ < 2)
-    return 0;        /* once for each family */
-  message[2] = 0x81; /* an answer, recursion desired */
-  message[3] = e == NULL ? 0x83 : 0x80;
-  memset(message + 6, 0, HEADER - 6);
-  if (strcmp(name, "long.test") == 0 && !over_tcp) {
-    message[2] |= 0x02; /* truncated */
+  if (strcmp(name, "late.test") == 0 && late_queries++ < 2)
+    return 0; /* to the first query of each type */
+  message[FLAGS_AT] = IS_REPLY | RECURSION_DESIRED;
+  message[FLAGS_AT + 1] =
+      e == NULL ? RECURSION_AVAILABLE | NO_SUCH_NAME : RECURSION_AVAILABLE;
+  memset(message + ANSWER_COUNT_AT - 1, 0, HEADER - (ANSWER_COUNT_AT - 1));
+  if (strcmp(name, "long.test") == 0 && transport == OVER_UDP) {
+    message[FLAGS_AT] |= TRUNCATED;
     return end;
   }
   for (size_t i = 0; e != NULL && e->addresses[i] != NULL; i++) {
     size_t size = add_answer(message + end, e->addresses[i], type);
 
     end += size;
-    message[7] = (unsigned char)(message[7] + (size > 0));
+    if (size > 0)
+      message[ANSWER_COUNT_AT]++;
   }
   return end;
 }
 
-static void on_question(struct ev_loop *loop, ev_io *w, int revents)
+static void on_udp_query(struct ev_loop *loop, ev_io *w, int revents)
 {
-  unsigned char message[1024];
+  unsigned char message[1024]; /* a query of up to 512 bytes and the answers */
   struct sockaddr_storage from;
   socklen_t from_len = sizeof from;
   ssize_t got =
@@ -257,17 +285,18 @@ static void on_question(struct ev_loop *loop, ev_io *w, int revents)
 
   (void)loop;
   (void)revents;
-  if (got < HEADER + 5)
+  if (got < HEADER + 1 + TYPE_AND_CLASS)
     return;
 
-  size_t len = answer(message, (size_t)got, false);
+  size_t len = make_reply(message, (size_t)got, OVER_UDP);
 
   if (len > 0)
     sendto(w->fd, message, len, 0, (struct sockaddr *)&from, from_len);
 }
 
-/* Questions are short, so that they come whole, each behind its length. */
-static void on_tcp_question(struct ev_loop *loop, ev_io *w, int revents)
+/* Each message has its length in front, two bytes. The queries of the tests are
+   shorter than 256 bytes, so they come whole, and byte 1 is the length. */
+static void on_tcp_query(struct ev_loop *loop, ev_io *w, int revents)
 {
   unsigned char message[1024];
 
@@ -283,7 +312,7 @@ static void on_tcp_question(struct ev_loop *loop, ev_io *w, int revents)
 
   ck_assert_int_eq(got, message[1]);
 
-  size_t len = answer(message + 2, (size_t)got, true);
+  size_t len = make_reply(message + 2, (size_t)got, OVER_TCP);
 
   message[1] = (unsigned char)len;
   ck_assert_int_eq(send(w->fd, message, len + 2, MSG_NOSIGNAL),
@@ -292,36 +321,37 @@ static void on_tcp_question(struct ev_loop *loop, ev_io *w, int revents)
 
 bool fake_names_tcp_waits(void)
 {
-  struct pollfd p = {.fd = tcp, .events = POLLIN};
+  struct pollfd p = {.fd = tcp_listener, .events = POLLIN};
 
   return poll(&p, 1, 0) == 1;
 }
 
 void fake_names_accept_tcp(void)
 {
-  ev_io_init(&tcp_io, on_tcp_question, accept(tcp, NULL, NULL), EV_READ);
+  ev_io_init(&tcp_io, on_tcp_query, accept(tcp_listener, NULL, NULL), EV_READ);
   ev_io_start(the_loop, &tcp_io);
   ev_unref(the_loop);
 }
 
-/* Both at one port; false: it is taken. */
-static bool open_ports(int *udp)
+/* Bind `*udp` and `tcp_listener` to the same port. Returns false if the port
+   that the system chose for UDP is in use for TCP. */
+static bool open_sockets(int *udp)
 {
   struct sockaddr_in here = {.sin_family = AF_INET};
   socklen_t len = sizeof here;
 
   here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   *udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  tcp_listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   ck_assert_int_ge(*udp, 0);
-  ck_assert_int_ge(tcp, 0);
+  ck_assert_int_ge(tcp_listener, 0);
   ck_assert_int_eq(bind(*udp, (struct sockaddr *)&here, sizeof here), 0);
   getsockname(*udp, (struct sockaddr *)&here, &len);
-  if (bind(tcp, (struct sockaddr *)&here, sizeof here) == 0 &&
-      listen(tcp, 1) == 0)
+  if (bind(tcp_listener, (struct sockaddr *)&here, sizeof here) == 0 &&
+      listen(tcp_listener, 1) == 0)
     return true;
   close(*udp);
-  close(tcp);
+  close(tcp_listener);
   return false;
 }
 
@@ -329,29 +359,29 @@ void fake_names_start(struct ev_loop *loop)
 {
   int udp;
 
-  while (!open_ports(&udp))
+  while (!open_sockets(&udp))
     ;
   the_loop = loop;
-  asked = 0;
-  late_asked = 0;
+  lookups = 0;
+  late_queries = 0;
   stopping = false;
-  ev_io_init(&port_io, on_question, udp, EV_READ);
-  ev_io_start(loop, &port_io);
-  ev_unref(loop);
+  ev_io_init(&udp_io, on_udp_query, udp, EV_READ);
+  ev_io_start(loop, &udp_io);
+  ev_unref(loop); /* the name server does not keep the loop running */
 }
 
 void fake_names_stop(void)
 {
   ev_ref(the_loop);
-  ev_io_stop(the_loop, &port_io);
-  close(port_io.fd);
-  close(tcp);
+  ev_io_stop(the_loop, &udp_io);
+  close(udp_io.fd);
+  close(tcp_listener);
   the_loop = NULL;
   pthread_mutex_lock(&lock);
   stopping = true;
-  pthread_cond_broadcast(&change);
+  pthread_cond_broadcast(&stopping_or_waiting_changed);
   while (waiting > 0)
-    pthread_cond_wait(&change, &lock);
+    pthread_cond_wait(&stopping_or_waiting_changed, &lock);
   pthread_mutex_unlock(&lock);
 }
 
@@ -361,6 +391,6 @@ void fake_names_server(char *out, size_t size)
   socklen_t len = sizeof here;
 
   ck_assert_ptr_nonnull(the_loop);
-  getsockname(port_io.fd, (struct sockaddr *)&here, &len);
+  getsockname(udp_io.fd, (struct sockaddr *)&here, &len);
   snprintf(out, size, "127.0.0.1:%u", (unsigned)ntohs(here.sin_port));
 }

@@ -20,8 +20,8 @@ int __wrap_ares_init_options(ares_channel *channel,
 
   if (fake_names_no_memory)
     return ARES_ENOMEM;
-  if (fake_names_patience_ms > 0) {
-    options->timeout = fake_names_patience_ms;
+  if (fake_names_query_timeout_ms > 0) {
+    options->timeout = fake_names_query_timeout_ms;
     mask |= ARES_OPT_TIMEOUTMS;
   }
   int status = __real_ares_init_options(channel, options, mask);

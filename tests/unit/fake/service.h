@@ -9,14 +9,15 @@
 struct ev_loop;
 
 /**
- * A server on loopback, in the test's own loop: it welcomes every session,
- * answers pings and closeSession, and knows no node. It holds no loop alive.
+ * A server on loopback, in the test's own loop. It accepts every session,
+ * answers pings and closeSession, and replies NO_NODE to other requests. It
+ * does not keep the loop running.
  */
 typedef struct service service;
 
 typedef struct service_faults {
-  bool mute; /**< accepts and answers nothing */
-  bool slow; /**< its answers leave byte by byte, one a turn */
+  bool mute; /**< accepts connections and sends nothing */
+  bool slow; /**< sends one byte in each turn of the loop */
   bool idle; /**< answers the handshake only */
 } service_faults;
 

@@ -13,36 +13,36 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-typedef union place {
+typedef union socket_address {
   struct sockaddr any;
   struct sockaddr_in v4;
   struct sockaddr_in6 v6;
-} place;
+} socket_address;
 
-static int listen_at(const char *literal, uint16_t *port, int backlog)
+static int listen_with_backlog(const char *address, uint16_t *port, int backlog)
 {
-  place p;
-  socklen_t len = sizeof p;
+  socket_address a;
+  socklen_t len = sizeof a;
   int fd;
 
-  memset(&p, 0, sizeof p);
-  p.any.sa_family = AF_INET;
-  if (inet_pton(AF_INET, literal, &p.v4.sin_addr) != 1) {
-    p.any.sa_family = AF_INET6;
-    ck_assert_int_eq(inet_pton(AF_INET6, literal, &p.v6.sin6_addr), 1);
+  memset(&a, 0, sizeof a);
+  a.any.sa_family = AF_INET;
+  if (inet_pton(AF_INET, address, &a.v4.sin_addr) != 1) {
+    a.any.sa_family = AF_INET6;
+    ck_assert_int_eq(inet_pton(AF_INET6, address, &a.v6.sin6_addr), 1);
   }
-  fd = socket(p.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0 || bind(fd, &p.any, sizeof p) != 0)
+  fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0 || bind(fd, &a.any, sizeof a) != 0)
     return -1;
   ck_assert_int_eq(listen(fd, backlog), 0);
-  ck_assert_int_eq(getsockname(fd, &p.any, &len), 0);
-  *port = ntohs(p.any.sa_family == AF_INET ? p.v4.sin_port : p.v6.sin6_port);
+  ck_assert_int_eq(getsockname(fd, &a.any, &len), 0);
+  *port = ntohs(a.any.sa_family == AF_INET ? a.v4.sin_port : a.v6.sin6_port);
   return fd;
 }
 
-int sockets_listen(const char *literal, uint16_t *port)
+int sockets_listen(const char *address, uint16_t *port)
 {
-  return listen_at(literal, port, 1024);
+  return listen_with_backlog(address, port, 1024);
 }
 
 uint16_t sockets_dead_port(void)
@@ -67,17 +67,18 @@ int sockets_accept(int listener)
 
 int sockets_listen_deaf(uint16_t *port)
 {
-  struct sockaddr_in to = {.sin_family = AF_INET};
-  int listener = listen_at("127.0.0.1", port, 0);
+  struct sockaddr_in own = {.sin_family = AF_INET};
+  int listener = listen_with_backlog("127.0.0.1", port, 0);
 
-  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  to.sin_port = htons(*port);
-  /* Fill its queue; these stay open until the test ends. */
+  own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  own.sin_port = htons(*port);
+  /* Nobody accepts these connections, so they fill the queue of the listener.
+     They stay open until the test ends. */
   for (int i = 0; i < 3; i++) {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
     ck_assert_int_ge(fd, 0);
-    (void)connect(fd, (struct sockaddr *)&to, sizeof to);
+    (void)connect(fd, (struct sockaddr *)&own, sizeof own);
   }
   return listener;
 }
@@ -99,7 +100,7 @@ bool sockets_quiet(int fd)
   return poll(&p, 1, 0) == 0;
 }
 
-bool sockets_ended(int fd)
+bool sockets_wait_for_end(int fd)
 {
   char byte;
   ssize_t got = read(fd, &byte, 1);
@@ -115,7 +116,7 @@ void sockets_reset(int fd)
   close(fd);
 }
 
-void sockets_many(void)
+void sockets_raise_descriptor_limit(void)
 {
   struct rlimit limit;
 

@@ -6,27 +6,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** The peer's end of a connection, on loopback. All of it aborts the test
-    where something fails. */
+/** The peer's end of a connection, on loopback. All functions abort the test if
+    they fail. */
 
-/** Listen at a literal and a free port; -1: there is no such address here. */
-int sockets_listen(const char *literal, uint16_t *port);
+/** Listen at an address and a free port. Returns -1 if this machine does not
+    have the address. */
+int sockets_listen(const char *address, uint16_t *port);
 /** A port without a listener. */
 uint16_t sockets_dead_port(void);
 /** Wait for the next connection. */
 int sockets_accept(int listener);
-/** Listen, but answer no further connection. */
+/** Listen at a port where connection attempts get no answer. */
 int sockets_listen_deaf(uint16_t *port);
 void sockets_write(int fd, const void *bytes, size_t len);
 /** Wait for `len` bytes. */
 void sockets_read(int fd, void *room, size_t len);
-/** Whether nothing has come, not even the end. */
+/** Whether neither bytes nor the end of the connection have come. */
 bool sockets_quiet(int fd);
-/** Wait for the end; false: bytes come. */
-bool sockets_ended(int fd);
+/** Wait until the connection ends. Returns false if bytes come. */
+bool sockets_wait_for_end(int fd);
 /** Close with a reset. */
 void sockets_reset(int fd);
-/** Let this process have thousands of descriptors. */
-void sockets_many(void);
+/** Raise the limit to 4096 descriptors if this process may. */
+void sockets_raise_descriptor_limit(void);
 
 #endif

@@ -181,10 +181,10 @@ START_TEST(lookups_of_one_name_share_a_query)
     start_lookup(&l[i], "twice.test");
   run_until_completed(3);
   ck_assert_str_eq(results, "127.0.0.1:0 |127.0.0.1:0 |127.0.0.1:0 |");
-  ck_assert_uint_eq(fake_names_asked(), 1);
+  ck_assert_uint_eq(fake_names_lookups(), 1);
   start_lookup(&l[0], "twice.test");
   run_until_completed(4);
-  ck_assert_uint_eq(fake_names_asked(), 2);
+  ck_assert_uint_eq(fake_names_lookups(), 2);
   stop();
 }
 END_TEST
@@ -326,11 +326,11 @@ END_TEST
 
 START_TEST(lost_query_is_sent_again)
 {
-  fake_names_patience_ms = 30;
+  fake_names_query_timeout_ms = 30;
   start();
   expect_result("late.test", "127.0.0.1:0 |");
   stop();
-  fake_names_patience_ms = 0;
+  fake_names_query_timeout_ms = 0;
 }
 END_TEST
 
@@ -395,12 +395,12 @@ END_TEST
 
 START_TEST(idle_resolver_does_not_wake_the_loop)
 {
-  fake_names_patience_ms = 10;
+  fake_names_query_timeout_ms = 10;
   start();
   expect_result("twice.test", "127.0.0.1:0 |");
   ck_assert_uint_lt(count_turns(), 4);
   stop();
-  fake_names_patience_ms = 0;
+  fake_names_query_timeout_ms = 0;
 }
 END_TEST
 
