@@ -11,16 +11,18 @@
 static failing_mem mem;
 static lk_client *client;
 
+enum { NOW_MS = 5000, RANDOM_BYTE = 0x5a };
+
 static int64_t on_now(void *arg)
 {
   (void)arg;
-  return 5000;
+  return NOW_MS;
 }
 
 static void on_random(void *arg, void *out, size_t len)
 {
   (void)arg;
-  memset(out, 0x5a, len);
+  memset(out, RANDOM_BYTE, len);
 }
 
 static void on_wake(lk_client *c, void *arg)
@@ -44,8 +46,8 @@ static lk_client_config config(void)
   return c;
 }
 
-/* The result of lk_client_new(). A client that was made is freed again. */
-static int make(const lk_client_config *c, const lk_hooks *h)
+/* Returns the result of lk_client_new(), and frees the client. */
+static int try_new_client(const lk_client_config *c, const lk_hooks *h)
 {
   client = (lk_client *)&mem; /* a failure must set it to NULL */
   int err = lk_client_new(&client, c, h);
@@ -61,16 +63,16 @@ START_TEST(a_client_needs_its_hooks)
   lk_client_config c = config();
   lk_hooks h = hooks();
 
-  ck_assert_int_eq(make(&c, &h), 0);
-  ck_assert_int_eq(make(&c, NULL), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(try_new_client(&c, &h), 0);
+  ck_assert_int_eq(try_new_client(&c, NULL), LK_ERR_BAD_ARGUMENT);
   h.now = NULL;
-  ck_assert_int_eq(make(&c, &h), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(try_new_client(&c, &h), LK_ERR_BAD_ARGUMENT);
   h = hooks();
   h.random = NULL;
-  ck_assert_int_eq(make(&c, &h), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(try_new_client(&c, &h), LK_ERR_BAD_ARGUMENT);
   h = hooks();
   h.wake = NULL;
-  ck_assert_int_eq(make(&c, &h), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(try_new_client(&c, &h), LK_ERR_BAD_ARGUMENT);
 }
 END_TEST
 
@@ -79,27 +81,27 @@ START_TEST(options_out_of_range_are_refused)
   lk_client_config c = config();
   lk_hooks h = hooks();
 
-  ck_assert_int_eq(make(NULL, &h), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(try_new_client(NULL, &h), LK_ERR_BAD_ARGUMENT);
   c.size = 0;
-  ck_assert_int_eq(make(&c, &h), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(try_new_client(&c, &h), LK_ERR_BAD_ARGUMENT);
   c = config();
   c.session_timeout_ms = -1;
-  ck_assert_int_eq(make(&c, &h), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(try_new_client(&c, &h), LK_ERR_BAD_ARGUMENT);
   c = config();
   c.give_up_ms = -2;
-  ck_assert_int_eq(make(&c, &h), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(try_new_client(&c, &h), LK_ERR_BAD_ARGUMENT);
   c = config();
   c.send_limit = (size_t)INT32_MAX + 1;
-  ck_assert_int_eq(make(&c, &h), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(try_new_client(&c, &h), LK_ERR_BAD_ARGUMENT);
   c = config();
   c.receive_limit = (size_t)INT32_MAX + 1;
-  ck_assert_int_eq(make(&c, &h), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(try_new_client(&c, &h), LK_ERR_BAD_ARGUMENT);
   c = config();
   c.session_timeout_ms = INT32_MAX;
   c.give_up_ms = -1;
   c.send_limit = INT32_MAX;
   c.receive_limit = INT32_MAX;
-  ck_assert_int_eq(make(&c, &h), 0);
+  ck_assert_int_eq(try_new_client(&c, &h), 0);
 }
 END_TEST
 
@@ -109,11 +111,11 @@ START_TEST(wrong_servers_are_refused)
   lk_hooks h = hooks();
 
   c.hosts = "a:0";
-  ck_assert_int_eq(make(&c, &h), LK_ERR_BAD_HOSTS);
+  ck_assert_int_eq(try_new_client(&c, &h), LK_ERR_BAD_HOSTS);
   c.hosts = "";
-  ck_assert_int_eq(make(&c, &h), LK_ERR_BAD_HOSTS);
+  ck_assert_int_eq(try_new_client(&c, &h), LK_ERR_BAD_HOSTS);
   c.hosts = "a//b";
-  ck_assert_int_eq(make(&c, &h), LK_ERR_BAD_HOSTS);
+  ck_assert_int_eq(try_new_client(&c, &h), LK_ERR_BAD_HOSTS);
 }
 END_TEST
 
@@ -126,11 +128,11 @@ START_TEST(without_memory_there_is_no_client)
     lk_client_config c = config();
 
     mem.fail_at = n;
-    int err = make(&c, &h);
+    int err = try_new_client(&c, &h);
 
     failed = failing_mem_failed(&mem);
     ck_assert_int_eq(err, failed ? LK_ERR_NO_MEMORY : 0);
-    ck_assert(failed || n > 3);
+    ck_assert(failed || n > 3); /* it needs a few allocations */
   }
 }
 END_TEST
@@ -160,17 +162,17 @@ START_TEST(new_client_keeps_its_options)
   ck_assert_str_eq(lk_client_chroot(client), "/some/root");
   ck_assert_int_eq(lk_client_last_error(client, &why), 0);
   ck_assert_str_eq(why, "");
-  ck_assert_int_eq(lk_client_input_ms(client), 5000);
-  ck_assert_int_eq(lk_client_clock(client), 5000);
+  ck_assert_int_eq(lk_client_input_ms(client), NOW_MS);
+  ck_assert_int_eq(lk_client_clock(client), NOW_MS);
   ck_assert_ptr_null(lk_client_reply(client));
   ck_assert_ptr_eq(lk_client_mem(client)->arg, &mem);
   lk_client_random(client, bytes, sizeof bytes);
-  ck_assert_int_eq(bytes[2], 0x5a);
+  ck_assert_int_eq(bytes[2], RANDOM_BYTE);
   lk_client_log(client, LK_LOG_ERROR, 0, "nobody listens");
   /* The client wants nothing before its first tick, which is due at once. */
   lk_client_want(client, &want);
   ck_assert_uint_eq(want.attempt, 0);
-  ck_assert_int_le(lk_client_deadline(client), 5000);
+  ck_assert_int_le(lk_client_deadline(client), NOW_MS);
   lk_client_tick(client);
   lk_client_want(client, &want);
   ck_assert_uint_eq(want.attempt, 1);
@@ -213,10 +215,10 @@ START_TEST(every_state_has_a_name)
 }
 END_TEST
 
-/* ---- beyond transcripts -------------------------------------------------- */
+/* ---- the reply that a callback sees -------------------------------------- */
 
 static int seen_err;
-static int64_t seen_zxid, seen_sent, seen_answered;
+static int64_t seen_zxid, seen_sent_ms, seen_received_ms;
 
 static void on_done(lk_client *c, int err, void *arg)
 {
@@ -226,46 +228,67 @@ static void on_done(lk_client *c, int err, void *arg)
   ck_assert_ptr_nonnull(a);
   seen_err = err;
   seen_zxid = a->zxid;
-  seen_sent = a->sent_ms;
-  seen_answered = a->received_ms;
+  seen_sent_ms = a->sent_ms;
+  seen_received_ms = a->received_ms;
   ck_assert_int_eq(a->evidence, LK_EVIDENCE_COMMIT);
   ck_assert_uint_eq(a->connection, 1);
 }
 
-START_TEST(reply_has_the_times_of_its_request_and_its_receipt)
+static void receive(peer *p, lk_buf *b)
+{
+  peer_receive(p, lk__buf_bytes(b), lk__buf_len(b));
+  lk__buf_consume(b, lk__buf_len(b));
+}
+
+/* A peer that does not log requests. Its client wants its first connection. */
+static peer *new_peer(void)
 {
   lk_client_config c = {.size = sizeof c};
   peer *p = calloc(1, sizeof *p);
-  lk_buf b = wire_buf();
 
   failing_mem_init(&p->mem);
   p->mute = true;
   ck_assert_int_eq(peer_init(p, &c), 0);
   peer_settle(p);
+  return p;
+}
+
+static void connect_client(peer *p)
+{
+  lk_buf b = wire_buf();
+
   peer_connected(p);
   wire_welcome(&b, 7, 30000);
-  peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
-  lk__buf_consume(&b, lk__buf_len(&b));
+  receive(p, &b);
+  lk__buf_free(&b);
+}
+
+START_TEST(reply_has_the_times_of_its_request_and_its_receipt)
+{
+  peer *p = new_peer();
+  lk_buf b = wire_buf();
+
+  connect_client(p);
   p->now += 10; /* the client has not read the clock again */
   ck_assert_int_eq(lk_delete(p->client, "/a", -1, NULL, on_done, NULL), 0);
   p->now += 20;
-  /* older is safer: of the same batch */
   ck_assert_int_eq(lk_delete(p->client, "/a", -1, NULL, on_done, NULL), 0);
   peer_settle(p);
   p->now += 30;
   wire_reply(&b, 1, 99, 0);
-  peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+  receive(p, &b);
   ck_assert_int_eq(seen_zxid, 99);
-  ck_assert_int_eq(seen_sent, p->log_start + 10);
-  ck_assert_int_eq(seen_answered, p->log_start + 60);
-  lk__buf_consume(&b, lk__buf_len(&b));
+  ck_assert_int_eq(seen_sent_ms, p->log_start + 10);
+  ck_assert_int_eq(seen_received_ms, p->log_start + 60);
   p->now += 40;
   wire_reply(&b, 2, 100, 0);
-  peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+  receive(p, &b);
   ck_assert_int_eq(seen_zxid, 100);
-  ck_assert_int_le(seen_sent, p->log_start + 30);
-  ck_assert_int_ge(seen_sent, p->log_start + 10);
-  ck_assert_int_eq(seen_answered, p->log_start + 100);
+  /* Both requests were sent together, so the second may have the time of the
+     first. An earlier time is safe. */
+  ck_assert_int_le(seen_sent_ms, p->log_start + 30);
+  ck_assert_int_ge(seen_sent_ms, p->log_start + 10);
+  ck_assert_int_eq(seen_received_ms, p->log_start + 100);
   ck_assert_int_eq(seen_err, 0);
   ck_assert_ptr_null(lk_client_reply(p->client));
   lk__buf_free(&b);
@@ -276,18 +299,19 @@ END_TEST
 
 /* ---- handles of watches -------------------------------------------------- */
 
-static unsigned events;
+static unsigned created_events;
 
 static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
                      void *arg)
 {
   (void)c;
   ck_assert_ptr_eq(w, *(lk_watch **)arg);
-  events += event->type == LK_EVENT_CREATED;
+  if (event->type == LK_EVENT_CREATED)
+    created_events++;
 }
 
 /* Watch a node that does not exist; the reply comes at once. */
-static void watch_missing(peer *p, const char *path, lk_watch **handle)
+static void watch_missing_node(peer *p, const char *path, lk_watch **handle)
 {
   lk_call call = {.size = sizeof call,
                   .on_event = on_event,
@@ -298,44 +322,36 @@ static void watch_missing(peer *p, const char *path, lk_watch **handle)
   ck_assert_int_eq(lk_exists(p->client, path, &call, NULL, NULL), 0);
   peer_settle(p);
   wire_reply(&b, p->client->session.last_xid, 5, LK_ERR_NO_NODE);
-  peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+  receive(p, &b);
   lk__buf_free(&b);
 }
 
-static void create(peer *p, const char *path)
+static void receive_created_event(peer *p, const char *path)
 {
   lk_buf b = wire_buf();
 
   wire_event(&b, LK_EVENT_CREATED, path);
-  peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+  receive(p, &b);
   lk__buf_free(&b);
 }
 
 START_TEST(late_cancel_of_a_watch_cancels_no_other)
 {
-  lk_client_config c = {.size = sizeof c};
-  peer *p = calloc(1, sizeof *p);
-  lk_buf b = wire_buf();
+  const bool on_server = false;
+  peer *p = new_peer();
   lk_watch *first, *second;
 
-  events = 0;
-  failing_mem_init(&p->mem);
-  p->mute = true;
-  ck_assert_int_eq(peer_init(p, &c), 0);
-  peer_settle(p);
-  peer_connected(p);
-  wire_welcome(&b, 7, 30000);
-  peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
-  watch_missing(p, "/a", &first);
-  create(p, "/a");
-  ck_assert_uint_eq(events, 1);
-  watch_missing(p, "/b", &second);
+  created_events = 0;
+  connect_client(p);
+  watch_missing_node(p, "/a", &first);
+  receive_created_event(p, "/a");
+  ck_assert_uint_eq(created_events, 1);
+  watch_missing_node(p, "/b", &second);
   ck_assert_ptr_ne(first, second);
-  lk_watch_cancel(p->client, first, false);
-  lk_watch_cancel(p->client, NULL, false);
-  create(p, "/b");
-  ck_assert_uint_eq(events, 2);
-  lk__buf_free(&b);
+  lk_watch_cancel(p->client, first, on_server);
+  lk_watch_cancel(p->client, NULL, on_server);
+  receive_created_event(p, "/b");
+  ck_assert_uint_eq(created_events, 2);
   peer_done(p);
   free(p);
 }
@@ -343,60 +359,72 @@ END_TEST
 
 /* ---- a connection that is made without memory ---------------------------- */
 
-static void say(peer *p, lk_buf *b)
+enum { WATCHES = 300, PAUSE_BEFORE_RECONNECT_MS = 1000 };
+
+/* The client then expects a connect response. Its output stays in its buffer.
+ */
+static void reconnect(peer *p)
 {
-  peer_receive(p, lk__buf_bytes(b), lk__buf_len(b));
-  lk__buf_consume(b, lk__buf_len(b));
+  peer_pass(p, PAUSE_BEFORE_RECONNECT_MS);
+  peer_connected(p);
+  p->room = 0;
+}
+
+/* Have the next connect response allocate the output buffer, too. */
+static void free_output_buffer(peer *p)
+{
+  lk__buf_free(&p->client->output.bytes);
 }
 
 /* Make a client that has reconnected and waits for the connect response. It has
-   an identity that needs a block of its own, three hundred watches, and a
-   waiting request. */
-static peer *about_to_return(void)
+   an identity that needs a block of its own, many watches, and a waiting
+   request. */
+static peer *new_peer_with_watches(void)
 {
-  lk_client_config c = {.size = sizeof c};
   char secret[1000] = "bob:";
-  peer *p = calloc(1, sizeof *p);
+  peer *p = new_peer();
   lk_buf b = wire_buf();
 
-  failing_mem_init(&p->mem);
-  p->mute = true;
-  ck_assert_int_eq(peer_init(p, &c), 0);
-  peer_settle(p);
   memset(secret + 4, 'x', sizeof secret - 4);
   peer_auth(p, "id", "digest", lk_bytes_of(secret, sizeof secret));
-  peer_connected(p);
-  wire_welcome(&b, 7, 30000);
-  say(p, &b);
-  for (int32_t i = 1; i <= 300; i++) {
+  connect_client(p);
+  for (int32_t i = 1; i <= WATCHES; i++) {
     char path[64];
 
     snprintf(path, sizeof path, "/some/path/that/is/not/short/%d", (int)i);
     peer_exists(p, &(peer_call){.name = "e", .watch = "w"}, path);
     peer_settle(p);
     wire_reply(&b, i, 1, LK_ERR_NO_NODE);
-    say(p, &b);
+    receive(p, &b);
   }
   peer_failed(p, 0, NULL);
   peer_get(p, &(peer_call){.name = "g"}, "/a");
-  lk__buf_free(&p->client->output.bytes); /* it grows again */
-  peer_pass(p, 1000);
-  peer_connected(p);
-  p->room = 0;
+  free_output_buffer(p);
+  reconnect(p);
   lk__buf_free(&b);
   return p;
 }
 
-/* How many bytes the client sends after a connect response; 0: the client did
-   not accept the response. */
-static size_t sent_at_welcome(size_t fail_at, bool *failed)
+enum { NO_FAILURE = 0 };
+
+/* `nth`: which allocation from now on fails, or NO_FAILURE. */
+static void receive_welcome(peer *p, size_t nth)
 {
-  peer *p = about_to_return();
   lk_buf b = wire_buf();
 
-  p->mem.fail_at = fail_at == 0 ? 0 : p->mem.count + fail_at;
+  p->mem.fail_at = nth == NO_FAILURE ? 0 : p->mem.count + nth;
   wire_welcome(&b, 7, 30000);
-  say(p, &b);
+  receive(p, &b);
+  lk__buf_free(&b);
+}
+
+/* How many bytes the client sends after a connect response during which the nth
+   allocation fails. 0: the client did not accept the response. */
+static size_t sent_after_welcome(size_t nth, bool *failed)
+{
+  peer *p = new_peer_with_watches();
+
+  receive_welcome(p, nth);
   *failed = failing_mem_failed(&p->mem);
   size_t len = lk_client_state(p->client) == LK_STATE_CONNECTED
                    ? lk_client_pending(p->client).len
@@ -405,24 +433,23 @@ static size_t sent_at_welcome(size_t fail_at, bool *failed)
 
   if (*failed)
     ck_assert_int_eq(lk_client_last_error(p->client, &why), LK_ERR_NO_MEMORY);
-  lk__buf_free(&b);
   peer_done(p);
   free(p);
   return len;
 }
 
-START_TEST(connection_without_memory_is_complete_or_fails)
+START_TEST(client_sends_everything_after_a_welcome_or_drops_the_connection)
 {
   bool failed;
-  size_t whole = sent_at_welcome(0, &failed);
+  size_t whole = sent_after_welcome(NO_FAILURE, &failed);
 
-  ck_assert_uint_gt(whole, 300 * 30);
+  ck_assert_uint_gt(whole, WATCHES * strlen("/some/path/that/is/not/short/1"));
   for (size_t n = 1;; n++) {
-    size_t len = sent_at_welcome(n, &failed);
+    size_t len = sent_after_welcome(n, &failed);
 
     ck_assert_uint_eq(len, failed ? 0 : whole);
     if (!failed) {
-      ck_assert_uint_gt(n, 3);
+      ck_assert_uint_gt(n, 3); /* the response needs a few allocations */
       break;
     }
   }
@@ -431,21 +458,12 @@ END_TEST
 
 enum { REPEATED = 40 };
 
-/* Make a client that has reconnected, waits for the connect response, and has
-   reads to repeat. */
-static peer *about_to_repeat(void)
+/* Make a client that has lost its connection and has reads to repeat. */
+static peer *new_peer_with_reads(void)
 {
-  lk_client_config c = {.size = sizeof c};
-  peer *p = calloc(1, sizeof *p);
-  lk_buf b = wire_buf();
+  peer *p = new_peer();
 
-  failing_mem_init(&p->mem);
-  p->mute = true;
-  ck_assert_int_eq(peer_init(p, &c), 0);
-  peer_settle(p);
-  peer_connected(p);
-  wire_welcome(&b, 7, 30000);
-  say(p, &b);
+  connect_client(p);
   peer_failed(p, 0, NULL);
   for (int i = 0; i < REPEATED; i++) {
     char path[64];
@@ -453,33 +471,23 @@ static peer *about_to_repeat(void)
     snprintf(path, sizeof path, "/node-%02d-with-a-name-that-takes-room", i);
     peer_get(p, &(peer_call){.name = "g", .repeat = true}, path);
   }
-  lk__buf_free(&p->client->output.bytes); /* it grows again */
-  lk__buf_free(&b);
+  free_output_buffer(p);
   return p;
 }
 
-static void return_and_be_welcomed(peer *p, size_t fail_at)
+/* Check that the reads of new_peer_with_reads() stand in `out`, in order. */
+static void expect_reads_in_order(lk_bytes out)
 {
-  lk_buf b = wire_buf();
-
-  peer_pass(p, 1000);
-  peer_connected(p);
-  p->room = 0;
-  p->mem.fail_at = fail_at == 0 ? 0 : p->mem.count + fail_at;
-  wire_welcome(&b, 7, 30000);
-  say(p, &b);
-  lk__buf_free(&b);
-}
-
-static void assert_in_order(lk_bytes out)
-{
-  const unsigned char *at = out.at;
+  const char *bytes = out.at;
   size_t next = 0;
 
-  for (size_t i = 0; i + 8 <= out.len; i++) {
-    if (memcmp(at + i, "/node-", 6) != 0)
+  for (size_t i = 0; i + strlen("/node-00") <= out.len; i++) {
+    char expected[16];
+
+    if (memcmp(bytes + i, "/node-", strlen("/node-")) != 0)
       continue;
-    ck_assert_int_eq((at[i + 6] - '0') * 10 + at[i + 7] - '0', (int)next);
+    snprintf(expected, sizeof expected, "/node-%02u", (unsigned)next);
+    ck_assert_mem_eq(bytes + i, expected, strlen(expected));
     next++;
   }
   ck_assert_uint_eq(next, REPEATED);
@@ -490,15 +498,18 @@ START_TEST(repeated_requests_keep_their_order_when_memory_fails)
   bool failed = true;
 
   for (size_t n = 1; failed; n++) {
-    peer *p = about_to_repeat();
+    peer *p = new_peer_with_reads();
 
-    return_and_be_welcomed(p, n);
+    reconnect(p);
+    receive_welcome(p, n);
     failed = failing_mem_failed(&p->mem);
-    if (failed)
-      return_and_be_welcomed(p, 0);
+    if (failed) {
+      reconnect(p);
+      receive_welcome(p, NO_FAILURE);
+    }
     ck_assert_int_eq(lk_client_state(p->client), LK_STATE_CONNECTED);
-    assert_in_order(lk_client_pending(p->client));
-    ck_assert(failed || n > 2);
+    expect_reads_in_order(lk_client_pending(p->client));
+    ck_assert(failed || n > 2); /* the response needs a few allocations */
     peer_done(p);
     free(p);
   }
@@ -511,5 +522,5 @@ SUITE("client", a_client_needs_its_hooks, options_out_of_range_are_refused,
       client_without_servers_connects_to_localhost, every_state_has_a_name,
       reply_has_the_times_of_its_request_and_its_receipt,
       late_cancel_of_a_watch_cancels_no_other,
-      connection_without_memory_is_complete_or_fails,
+      client_sends_everything_after_a_welcome_or_drops_the_connection,
       repeated_requests_keep_their_order_when_memory_fails)

@@ -17,10 +17,9 @@
 
 static peer *p;
 
-/* The arguments of callbacks. */
 static struct {
-  unsigned gets, creates, deletes, events;
-  lk_watch *watch;
+  unsigned gets, creates, deletes, events; /* numbers of callbacks */
+  lk_watch *watch;                         /* the one set last */
 } called;
 
 static void begin(const lk_client_config *config)
@@ -33,19 +32,19 @@ static void begin(const lk_client_config *config)
   peer_settle(p);
 }
 
-static void say(lk_buf *b)
+static void receive(lk_buf *b)
 {
   peer_receive(p, lk__buf_bytes(b), lk__buf_len(b));
   lk__buf_free(b);
 }
 
-static void connect_it(void)
+static void connect_client(void)
 {
   lk_buf b = wire_buf();
 
   peer_connected(p);
   wire_welcome(&b, 0x10, 30000);
-  say(&b);
+  receive(&b);
   ck_assert_int_eq(lk_client_state(p->client), LK_STATE_CONNECTED);
 }
 
@@ -67,8 +66,8 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
   called.events++;
 }
 
-static void on_last_event(lk_client *c, lk_watch *w, const lk_event *event,
-                          void *arg)
+static void on_end_of_watch(lk_client *c, lk_watch *w, const lk_event *event,
+                            void *arg)
 {
   (void)c;
   (void)w;
@@ -106,16 +105,18 @@ static void on_delete(lk_client *c, int err, void *arg)
   called.deletes++;
 }
 
-/* Reply to the requests of go_round(), then let the watch fire. */
+/* Reply to the requests of run_round(), then let the watch fire. `xid`: of the
+   first request. */
 static void answer_round(int32_t xid)
 {
-  struct lk_path_stat_reply made = {.path = lk_text("/queue/lock-0000000001")};
+  struct lk_path_stat_reply created = {.path =
+                                           lk_text("/queue/lock-0000000001")};
   struct lk_data_reply data = {.data = lk_text("some data")};
   lk_buf b = wire_buf();
   size_t mark = wire_begin(&b);
 
   wire_header(&b, xid, xid, 0);
-  wire_record(&b, &lk__path_stat_reply_record, &made);
+  wire_record(&b, &lk__path_stat_reply_record, &created);
   wire_end(&b, mark);
   mark = wire_begin(&b);
   wire_header(&b, xid + 1, xid, 0);
@@ -123,13 +124,15 @@ static void answer_round(int32_t xid)
   wire_end(&b, mark);
   wire_reply(&b, xid + 2, xid, 0);
   wire_event(&b, LK_EVENT_CHANGED, "/queue/lock-0000000001");
-  say(&b);
+  receive(&b);
 }
 
-static void make_requests(int32_t xid, lk_watch_cb watcher)
+enum { REQUESTS_OF_ROUND = 3 };
+
+static void run_round(int32_t first_xid)
 {
   lk_call call = {.size = sizeof call,
-                  .on_event = watcher,
+                  .on_event = on_event,
                   .watch = &called.watch,
                   .timeout_ms = 1000};
 
@@ -143,8 +146,11 @@ static void make_requests(int32_t xid, lk_watch_cb watcher)
       lk_delete(p->client, "/queue/lock-0000000001", -1, NULL, on_delete, NULL),
       0);
   peer_settle(p);
-  answer_round(xid);
+  answer_round(first_xid);
 }
+
+/* The number of rounds after which the steady state is reached. */
+enum { WARM_UP = 10 };
 
 START_TEST(in_the_steady_state_nothing_is_allocated)
 {
@@ -152,13 +158,13 @@ START_TEST(in_the_steady_state_nothing_is_allocated)
   int32_t xid = 1;
 
   begin(&config);
-  connect_it();
-  for (int i = 0; i < 10; i++, xid += 3)
-    make_requests(xid, on_event);
+  connect_client();
+  for (int i = 0; i < WARM_UP; i++, xid += REQUESTS_OF_ROUND)
+    run_round(xid);
   size_t count = p->mem.count;
 
-  for (int i = 0; i < 1000; i++, xid += 3)
-    make_requests(xid, on_event);
+  for (int i = 0; i < 1000; i++, xid += REQUESTS_OF_ROUND)
+    run_round(xid);
   ck_assert_uint_eq(called.gets, 1010);
   ck_assert_uint_eq(called.creates, 1010);
   ck_assert_uint_eq(called.deletes, 1010);
@@ -171,11 +177,11 @@ END_TEST
 START_TEST(nothing_is_allocated_with_a_chroot_and_many_other_watches)
 {
   lk_client_config config = {.size = sizeof config, .hosts = "a/some/root"};
-  lk_call call = {.size = sizeof call, .on_event = on_last_event};
+  lk_call call = {.size = sizeof call, .on_event = on_end_of_watch};
   int32_t xid = 1;
 
   begin(&config);
-  connect_it();
+  connect_client();
   for (; xid <= 500; xid++) {
     char path[16];
 
@@ -184,7 +190,7 @@ START_TEST(nothing_is_allocated_with_a_chroot_and_many_other_watches)
     peer_settle(p);
     lk_buf b = wire_buf();
     wire_reply(&b, xid, 1, LK_ERR_NO_NODE);
-    say(&b);
+    receive(&b);
   }
   call.on_event = on_event;
   size_t count = 0;
@@ -194,7 +200,7 @@ START_TEST(nothing_is_allocated_with_a_chroot_and_many_other_watches)
     char path[32];
     lk_buf b = wire_buf();
 
-    if (i == 10)
+    if (i == WARM_UP)
       count = p->mem.count;
     call.watch = &called.watch;
     snprintf(path, sizeof path, "/queue/%d", i);
@@ -206,7 +212,7 @@ START_TEST(nothing_is_allocated_with_a_chroot_and_many_other_watches)
     wire_end(&b, mark);
     snprintf(path, sizeof path, "/some/root/queue/%d", i);
     wire_event(&b, LK_EVENT_CHANGED, path);
-    say(&b);
+    receive(&b);
   }
   ck_assert_uint_eq(called.events, 1010);
   ck_assert_uint_eq(p->mem.count, count);
@@ -216,9 +222,11 @@ END_TEST
 
 /* ---- output ------------------------------------------------------------- */
 
+/* The bytes of a getData of "/a": the length, the header, the path with its
+   length, and whether to watch. */
 enum { GET_LEN = 4 + 8 + 4 + 2 + 1 };
 
-static void ask_a_thousand(void)
+static void queue_a_thousand_gets(void)
 {
   for (int i = 0; i < 1000; i++)
     ck_assert_int_eq(lk_get(p->client, "/a", NULL, NULL, NULL), 0);
@@ -229,8 +237,8 @@ START_TEST(a_thousand_requests_leave_in_one_piece)
   lk_client_config config = {.size = sizeof config};
 
   begin(&config);
-  connect_it();
-  ask_a_thousand();
+  connect_client();
+  queue_a_thousand_gets();
   lk_bytes bytes = lk_client_pending(p->client);
 
   ck_assert_uint_eq(bytes.len, 1000 * GET_LEN);
@@ -246,12 +254,12 @@ START_TEST(waiting_requests_leave_in_one_piece)
   lk_buf b = wire_buf();
 
   begin(&config);
-  ask_a_thousand();
+  queue_a_thousand_gets();
   ck_assert_uint_eq(lk_client_pending(p->client).len, 0);
   peer_connected(p);
   p->room = 0;
   wire_welcome(&b, 0x10, 30000);
-  say(&b);
+  receive(&b);
   ck_assert_uint_eq(lk_client_pending(p->client).len, 1000 * GET_LEN);
   end();
 }
@@ -268,7 +276,7 @@ START_TEST(memory_of_waiting_requests_is_freed_once_sent)
                             NULL, NULL, NULL),
                      0);
   ck_assert_uint_gt(p->client->requests.held.cap, 300000);
-  connect_it();
+  connect_client();
   ck_assert_uint_eq(p->client->requests.held.cap, 0);
   ck_assert_uint_gt(p->client->output.bytes.cap, 300000);
   peer_failed(p, 0, NULL);
@@ -284,7 +292,7 @@ START_TEST(memory_of_a_burst_is_given_back_when_it_has_been_sent)
   char *data = calloc(1, 1000000);
 
   begin(&config);
-  connect_it();
+  connect_client();
   size_t before = p->mem.held;
 
   p->room = 0;
@@ -309,11 +317,13 @@ static void on_created(lk_client *c, lk_watch *w, const lk_event *event,
   (void)c;
   (void)w;
   (void)arg;
-  called.events += event->type == LK_EVENT_CREATED;
+  if (event->type == LK_EVENT_CREATED)
+    called.events++;
 }
 
-/* Watch a node that is missing. */
-static lk_watch *watch_missing(const char *path)
+/* Watch a node that does not exist; the reply comes at once. The peer takes no
+   part, so that only the client's own time is measured. */
+static lk_watch *watch_missing_node(const char *path)
 {
   lk_watch *w;
   lk_call call = {.size = sizeof call, .on_event = on_created, .watch = &w};
@@ -336,7 +346,7 @@ START_TEST(output_keeps_one_mebibyte)
   char data[64] = "";
 
   begin(&config);
-  connect_it();
+  connect_client();
   p->room = 0;
   while (p->client->output.bytes.cap < 1024 * 1024)
     ck_assert_int_eq(lk_set(p->client, "/a", lk_bytes_of(data, sizeof data), -1,
@@ -357,11 +367,11 @@ START_TEST(input_keeps_64_kibibytes)
   lk_buf b = wire_buf();
 
   begin(&config);
-  connect_it();
+  connect_client();
   wire_int(&b, 50000);
   ck_assert(lk__buf_append(&b, zeros, sizeof zeros));
   p->step = 100;
-  say(&b);
+  receive(&b);
   ck_assert_uint_eq(p->client->input.frames.partial.cap, 64 * 1024);
   peer_failed(p, 0, NULL);
   ck_assert_uint_eq(p->client->input.frames.partial.cap, 64 * 1024);
@@ -376,7 +386,7 @@ START_TEST(replies_keep_256_kibibytes)
   lk_buf b = wire_buf();
 
   begin(&config);
-  connect_it();
+  connect_client();
   ck_assert_int_eq(lk_get_children(p->client, "/a", NULL, NULL, NULL), 0);
   peer_settle(p);
   size_t mark = wire_begin(&b);
@@ -388,7 +398,7 @@ START_TEST(replies_keep_256_kibibytes)
   for (int i = 0; i < 17; i++)
     wire_int(&b, 0); /* the Stat */
   wire_end(&b, mark);
-  say(&b);
+  receive(&b);
   ck_assert_int_eq(lk_client_state(p->client), LK_STATE_CONNECTED);
   ck_assert_ptr_nonnull(p->client->input.arena.first);
   end();
@@ -402,10 +412,10 @@ START_TEST(memory_of_watches_that_fired_is_given_back)
   char path[32];
 
   begin(&config);
-  connect_it();
+  connect_client();
   for (unsigned i = 0; i < COUNT; i++) {
     snprintf(path, sizeof path, "/members/member-%u", i);
-    watch_missing(path);
+    watch_missing_node(path);
   }
   size_t most = p->mem.held;
 
@@ -414,15 +424,15 @@ START_TEST(memory_of_watches_that_fired_is_given_back)
 
     snprintf(path, sizeof path, "/members/member-%u", i);
     wire_event(&b, LK_EVENT_CREATED, path);
-    say(&b);
+    receive(&b);
   }
   ck_assert_uint_eq(called.events, COUNT);
-  ck_assert_uint_lt(p->mem.held, most / 6); /* for 1,024 */
+  ck_assert_uint_lt(p->mem.held, most / 6); /* 1,024 of 10,000 are kept */
   end();
 }
 END_TEST
 
-/* ---- what many of a kind cost ------------------------------------------- */
+/* ---- the time for many watches or deadlines ------------------------------ */
 
 static double processor_time(void)
 {
@@ -432,19 +442,20 @@ static double processor_time(void)
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static double watch_one_path(size_t count)
+static double watch_and_cancel(size_t count)
 {
   lk_client_config config = {.size = sizeof config};
   lk_watch **watches = calloc(count, sizeof(lk_watch *));
+  const bool on_server = true;
 
   begin(&config);
-  connect_it();
+  connect_client();
   double start = processor_time();
 
   for (size_t i = 0; i < count; i++)
-    watches[i] = watch_missing("/a");
+    watches[i] = watch_missing_node("/a");
   for (size_t i = 0; i < count; i++)
-    lk_watch_cancel(p->client, watches[i], true);
+    lk_watch_cancel(p->client, watches[i], on_server);
   double took = processor_time() - start;
 
   free(watches);
@@ -456,15 +467,15 @@ static double watch_one_path(size_t count)
 /* Eight times as many requests must take about eight times as long, not 64
    times. It is measured up to three times, since other work on the machine may
    slow one measurement down. */
-static void expect_linear(double (*work)(size_t count), size_t count)
+static void expect_linear(double (*seconds_for)(size_t count), size_t count)
 {
   double ratio = 0;
 
   for (int i = 0; i < 3; i++) {
-    double few = work(count);
+    double few = seconds_for(count);
 
-    ratio = work(count * 8) / few;
-    if (ratio < 24)
+    ratio = seconds_for(count * 8) / few;
+    if (ratio < 24) /* between 8 and 64 */
       return;
   }
   ck_abort_msg("eight times as many took %.0f times as long", ratio);
@@ -472,12 +483,12 @@ static void expect_linear(double (*work)(size_t count), size_t count)
 
 START_TEST(many_watches_of_one_path_cost_no_more_each)
 {
-  expect_linear(watch_one_path, 2000);
+  expect_linear(watch_and_cancel, 2000);
 }
 END_TEST
 
-static void on_late(lk_client *c, int err, const lk_bytes *data,
-                    const lk_stat *stat, void *arg)
+static void on_get_after_deadline(lk_client *c, int err, const lk_bytes *data,
+                                  const lk_stat *stat, void *arg)
 {
   (void)c;
   (void)data;
@@ -487,7 +498,8 @@ static void on_late(lk_client *c, int err, const lk_bytes *data,
   called.gets++;
 }
 
-/* Let requests end at their deadlines, which differ and are in random order. */
+/* Let requests end at their deadlines, which differ and ascend in no order, as
+   7919 is a prime. Returns the seconds that it took. */
 static double expire(size_t count)
 {
   lk_call call = {.size = sizeof call};
@@ -497,7 +509,8 @@ static double expire(size_t count)
   called.gets = 0;
   for (size_t i = 0; i < count; i++) {
     call.timeout_ms = (int64_t)(1000 + i * 7919 % count / 8);
-    ck_assert_int_eq(lk_get(p->client, "/a", &call, on_late, NULL), 0);
+    ck_assert_int_eq(
+        lk_get(p->client, "/a", &call, on_get_after_deadline, NULL), 0);
   }
   while (called.gets < count) {
     p->now = lk_client_deadline(p->client);
@@ -522,7 +535,7 @@ static double expire_sent(size_t count)
   lk_client_config config = {.size = sizeof config};
 
   begin(&config);
-  connect_it();
+  connect_client();
   double took = expire(count);
 
   end();
@@ -542,10 +555,14 @@ START_TEST(requests_that_completed_while_they_waited_are_not_sent)
   lk_call call = {.size = sizeof call};
 
   begin(&config);
-  for (int i = 0; i < 10; i++) { /* two of ten end: too few to be moved out */
-    call.timeout_ms = i % 5 == 0 ? 10 : 0;
-    ck_assert_int_eq(
-        lk_get(p->client, "/a", &call, i % 5 == 0 ? on_late : NULL, NULL), 0);
+  /* Two of ten requests end, too few for the client to free their memory. */
+  for (int i = 0; i < 10; i++) {
+    bool ends = i % 5 == 0;
+
+    call.timeout_ms = ends ? 10 : 0;
+    ck_assert_int_eq(lk_get(p->client, "/a", &call,
+                            ends ? on_get_after_deadline : NULL, NULL),
+                     0);
   }
   peer_pass(p, 100);
   ck_assert_uint_eq(called.gets, 2);
@@ -554,11 +571,8 @@ START_TEST(requests_that_completed_while_they_waited_are_not_sent)
   lk_buf b = wire_buf();
 
   wire_welcome(&b, 0x10, 30000);
-  say(&b);
+  receive(&b);
   ck_assert_uint_eq(lk_client_pending(p->client).len, 8 * GET_LEN);
-  called.gets = 0;
-  p->room = SIZE_MAX;
-  peer_failed(p, 0, NULL);
   end();
 }
 END_TEST
@@ -573,10 +587,12 @@ START_TEST(requests_that_completed_while_they_waited_keep_no_memory)
   begin(&config);
   ck_assert_int_eq(lk_get(p->client, "/a", NULL, NULL, NULL), 0);
   ck_assert_int_eq(lk_get(p->client, "/a", NULL, NULL, NULL), 0);
-  ck_assert_int_eq(lk_get(p->client, "/a", &call, on_late, NULL), 0);
+  ck_assert_int_eq(lk_get(p->client, "/a", &call, on_get_after_deadline, NULL),
+                   0);
   peer_pass(p, 11);
   ck_assert_uint_eq(p->client->requests.waiting.count, 3);
-  ck_assert_int_eq(lk_get(p->client, "/a", &call, on_late, NULL), 0);
+  ck_assert_int_eq(lk_get(p->client, "/a", &call, on_get_after_deadline, NULL),
+                   0);
   peer_pass(p, 11);
   ck_assert_uint_eq(called.gets, 2);
   ck_assert_uint_eq(p->client->requests.waiting.count, 2);
@@ -588,8 +604,9 @@ END_TEST
 START_TEST(request_of_the_send_limit_is_sent_and_a_longer_one_refused)
 {
   lk_client_config config = {.size = sizeof config};
-  size_t fixed = 8 + 4 + 2 + 4 + 4; /* header, path, length, version */
-  size_t most = 0xfffff - fixed;
+  size_t send_limit = 0xfffff; /* the default */
+  /* The header, the path and its length, the data's length, the version. */
+  size_t most = send_limit - (8 + 4 + 2 + 4 + 4);
   char *data = calloc(1, most + 1);
 
   begin(&config);
@@ -599,7 +616,7 @@ START_TEST(request_of_the_send_limit_is_sent_and_a_longer_one_refused)
   ck_assert_int_eq(lk_set(p->client, "/a", lk_bytes_of(data, most + 1), -1,
                           NULL, NULL, NULL),
                    LK_ERR_TOO_BIG);
-  connect_it();
+  connect_client();
   ck_assert_int_eq(
       lk_set(p->client, "/a", lk_bytes_of(data, most), -1, NULL, NULL, NULL),
       0);
@@ -641,12 +658,11 @@ static void on_children(lk_client *c, int err, const lk_bytes *names,
   listed = true;
 }
 
-/* A reply with all names of the directory. */
-static lk_buf listing(int32_t xid)
+/* The reply to a getChildren2 of a node that has NAMES children. */
+static lk_buf children_reply(int32_t xid)
 {
   lk_buf b = wire_buf();
-  lk_stat stat = {.num_children = NAMES};
-  struct lk_stat_reply tail = {stat};
+  struct lk_stat_reply stat = {{.num_children = NAMES}};
   size_t mark = wire_begin(&b);
 
   wire_header(&b, xid, 1, 0);
@@ -657,7 +673,7 @@ static lk_buf listing(int32_t xid)
     snprintf(name, sizeof name, "n%011d", i);
     wire_bytes(&b, lk_text(name));
   }
-  wire_record(&b, &lk__stat_reply_record, &tail);
+  wire_record(&b, &lk__stat_reply_record, &stat);
   wire_end(&b, mark);
   return b;
 }
@@ -667,23 +683,23 @@ START_TEST(a_listing_of_1600000_bytes_arrives_in_pieces)
   lk_client_config config = {.size = sizeof config};
 
   begin(&config);
-  connect_it();
+  connect_client();
   ck_assert_int_eq(lk_get_children(p->client, "/a", NULL, on_children, NULL),
                    0);
   peer_settle(p);
   p->step = 65536;
   size_t live = p->mem.live;
-  lk_buf b = listing(1);
+  lk_buf b = children_reply(1);
 
   ck_assert_uint_gt(lk__buf_len(&b), 1600000);
-  say(&b);
+  receive(&b);
   ck_assert(listed);
   /* After another reply, no buffer of that size is kept. */
   peer_get(p, &(peer_call){.name = "g"}, "/a");
   peer_settle(p);
   b = wire_buf();
   wire_reply(&b, 2, 1, LK_ERR_NO_NODE);
-  say(&b);
+  receive(&b);
   ck_assert_uint_le(p->mem.live, live + 1);
   ck_assert_uint_le(p->client->input.frames.partial.cap, 65536);
   end();
@@ -698,14 +714,14 @@ START_TEST(reply_beyond_the_receive_limit_ends_the_connection)
     lk_buf b = wire_buf();
 
     begin(&config);
-    connect_it();
+    connect_client();
     size_t bytes = p->mem.bytes;
 
-    wire_int(&b, 16 * 1024 * 1024 + over);
-    wire_int(&b, 1);
-    say(&b);
+    wire_int(&b, 16 * 1024 * 1024 + over); /* the length of the frame */
+    wire_int(&b, 1);                       /* its first bytes */
+    receive(&b);
     ck_assert_int_eq(lk_client_state(p->client),
-                     over ? LK_STATE_SUSPENDED : LK_STATE_CONNECTED);
+                     over > 0 ? LK_STATE_SUSPENDED : LK_STATE_CONNECTED);
     ck_assert_uint_le(p->mem.bytes, bytes + 1024);
     end();
   }

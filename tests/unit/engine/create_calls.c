@@ -16,7 +16,7 @@
 
 static peer *p;
 
-static void say(lk_buf *b)
+static void receive(lk_buf *b)
 {
   peer_receive(p, lk__buf_bytes(b), lk__buf_len(b));
   lk__buf_consume(b, lk__buf_len(b));
@@ -33,7 +33,7 @@ static void begin(void)
   peer_settle(p);
   peer_connected(p);
   wire_welcome(&b, 7, 30000);
-  say(&b);
+  receive(&b);
   lk__buf_free(&b);
 }
 
@@ -43,67 +43,75 @@ static void end(void)
   free(p);
 }
 
+enum { NO_REQUEST = 0 };
+
 /* The opcode of the single frame in the output; `in` then stands behind the
-   header. 0: there is no output. */
-static int32_t leaving(lk_reader *in)
+   header. Returns NO_REQUEST if there is no output. */
+static int32_t opcode_in_output(lk_reader *in)
 {
   lk_bytes bytes = lk_client_pending(p->client);
 
   if (bytes.len == 0)
-    return 0;
+    return NO_REQUEST;
   lk__reader_init(in, bytes.at, bytes.len);
   ck_assert_uint_eq((size_t)lk__reader_int(in), bytes.len - 4);
-  lk__reader_int(in);
+  lk__reader_int(in); /* xid */
   return lk__reader_int(in);
 }
 
-static void left(void)
+static void mark_output_sent(void)
 {
   lk_bytes bytes = lk_client_pending(p->client);
 
   lk_client_sent(p->client, p->want.attempt, bytes.len);
 }
 
+#define SMALLEST_TTL_TOO_LARGE (INT64_C(1) << 40)
+
 static const int64_t ttls[] = {INT64_MIN,
-                               -1099511627776,
+                               -SMALLEST_TTL_TOO_LARGE,
                                -1,
                                0,
                                1,
                                2,
                                1000,
-                               1099511627774,
-                               1099511627775,
-                               1099511627776,
-                               1099511627777,
+                               SMALLEST_TTL_TOO_LARGE - 2,
+                               SMALLEST_TTL_TOO_LARGE - 1,
+                               SMALLEST_TTL_TOO_LARGE,
+                               SMALLEST_TTL_TOO_LARGE + 1,
                                INT64_MAX};
 enum { NTTLS = sizeof ttls / sizeof ttls[0] };
 
-/* The i-th value of the flags to be tried, valid or not. */
-static int nth_flags(int i)
-{
-  static const int odd[] = {INT_MIN, INT_MIN + 5, INT_MAX, 0x105, 0x10005};
-
-  return i < 5 ? odd[i] : i - 100;
-}
 enum { NFLAGS = 300 };
 
-static bool may(int flags, int64_t ttl)
+/* The i-th value of the flags to be tried: five special ones, then all from -95
+   to 199. */
+static int nth_flags(int i)
+{
+  static const int special[] = {INT_MIN, INT_MIN + 5, INT_MAX, 0x105, 0x10005};
+
+  return i < 5 ? special[i] : i - 100;
+}
+
+static bool is_valid_with_ttl(int flags, int64_t ttl)
 {
   return (flags == LK_PERSISTENT || flags == LK_SEQUENTIAL) && ttl >= 1 &&
-         ttl < INT64_C(1) << 40;
+         ttl < SMALLEST_TTL_TOO_LARGE;
 }
 
 /* Check that a server can accept this createTTL. */
-static void check_body(const struct lk_create_ttl_request *r, int flags,
-                       int64_t ttl)
+static void expect_create_ttl(const struct lk_create_ttl_request *r, int flags,
+                              int64_t ttl)
 {
-  ck_assert_int_eq(r->create.flags, flags == LK_SEQUENTIAL ? 6 : 5);
+  ck_assert_int_eq(r->create.flags, flags == LK_SEQUENTIAL
+                                        ? LK_FLAGS_TTL_SEQUENTIAL
+                                        : LK_FLAGS_TTL);
   ck_assert_int_eq(r->ttl_ms, ttl);
   ck_assert_int_ge(r->ttl_ms, 1);
-  ck_assert_int_lt(r->ttl_ms, INT64_C(1) << 40);
+  ck_assert_int_lt(r->ttl_ms, SMALLEST_TTL_TOO_LARGE);
 }
 
-static void try(int flags, int64_t ttl)
+static void try_create_ttl(int flags, int64_t ttl)
 {
   struct lk_create_ttl_request r;
   lk_arena arena = {.mem = &lk__mem_libc};
@@ -111,16 +119,18 @@ static void try(int flags, int64_t ttl)
   int err = lk_create_ttl(p->client, "/a", lk_text("x"), NULL, flags, ttl, NULL,
                           NULL, NULL);
 
-  ck_assert_int_eq(err, may(flags, ttl) ? 0 : LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(leaving(&in), err == 0 ? LK_OPCODE_CREATE_TTL : 0);
+  ck_assert_int_eq(err,
+                   is_valid_with_ttl(flags, ttl) ? 0 : LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(opcode_in_output(&in),
+                   err == 0 ? LK_OPCODE_CREATE_TTL : NO_REQUEST);
   if (err != 0)
     return;
   ck_assert_int_eq(
       lk__record_decode(&lk__create_ttl_request_record, &r, &in, &arena), 0);
   ck_assert_uint_eq(lk__reader_left(&in), 0);
-  check_body(&r, flags, ttl);
+  expect_create_ttl(&r, flags, ttl);
   lk__arena_free(&arena);
-  left();
+  mark_output_sent();
 }
 
 static void try_in_multi(int flags, int64_t ttl)
@@ -132,16 +142,18 @@ static void try_in_multi(int flags, int64_t ttl)
   lk_reader in;
   int err = lk_multi(p->client, ops, 2, NULL, NULL, NULL);
 
-  ck_assert_int_eq(err, may(flags, ttl) ? 0 : LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(leaving(&in), err == 0 ? LK_OPCODE_MULTI : 0);
+  ck_assert_int_eq(err,
+                   is_valid_with_ttl(flags, ttl) ? 0 : LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(opcode_in_output(&in),
+                   err == 0 ? LK_OPCODE_MULTI : NO_REQUEST);
   if (err != 0)
     return;
   ck_assert(lk__operation_decode(&in, LK_OPERATIONS_OF_REQUEST, &arena, &part));
   ck_assert(lk__operation_decode(&in, LK_OPERATIONS_OF_REQUEST, &arena, &part));
   ck_assert_int_eq(part.type, LK_OPCODE_CREATE_TTL);
-  check_body(&part.body.create_ttl, flags, ttl);
+  expect_create_ttl(&part.body.create_ttl, flags, ttl);
   lk__arena_free(&arena);
-  left();
+  mark_output_sent();
 }
 
 START_TEST(invalid_ttl_is_refused_alone_and_in_a_multi)
@@ -149,7 +161,7 @@ START_TEST(invalid_ttl_is_refused_alone_and_in_a_multi)
   begin();
   for (int i = 0; i < NFLAGS; i++) {
     for (int k = 0; k < NTTLS; k++) {
-      try(nth_flags(i), ttls[k]);
+      try_create_ttl(nth_flags(i), ttls[k]);
       try_in_multi(nth_flags(i), ttls[k]);
     }
   }
@@ -157,20 +169,21 @@ START_TEST(invalid_ttl_is_refused_alone_and_in_a_multi)
 }
 END_TEST
 
-/* An operation that was not checked before is refused if a server could not
-   take it. */
-START_TEST(unchecked_operation_is_not_encoded)
+/* lk_multi() checks each operation. lk__multi_encode() does so again. */
+START_TEST(invalid_ttl_is_not_encoded_in_a_multi)
 {
   for (int i = 0; i < NFLAGS; i++) {
     for (int k = 0; k < NTTLS; k++) {
+      const char *no_chroot = "";
       lk_op op =
           lk_op_create_ttl("/a", lk_text("x"), NULL, nth_flags(i), ttls[k]);
       lk_writer out;
 
       lk__writer_init(&out, NULL, 0);
-      lk__multi_encode(&out, &op, 1, "");
-      ck_assert_int_eq(out.err,
-                       may(nth_flags(i), ttls[k]) ? 0 : LK_ERR_BAD_ARGUMENT);
+      lk__multi_encode(&out, &op, 1, no_chroot);
+      ck_assert_int_eq(out.err, is_valid_with_ttl(nth_flags(i), ttls[k])
+                                    ? 0
+                                    : LK_ERR_BAD_ARGUMENT);
     }
   }
 }
@@ -180,12 +193,12 @@ static int32_t opcode_for(int flags, bool with_stat)
 {
   if (flags == LK_CONTAINER)
     return LK_OPCODE_CREATE_CONTAINER;
-  if (flags < 0 || flags > 3)
-    return 0;
+  if (flags < 0 || flags > (LK_EPHEMERAL | LK_SEQUENTIAL))
+    return NO_REQUEST;
   return with_stat ? LK_OPCODE_CREATE2 : LK_OPCODE_CREATE;
 }
 
-START_TEST(opcode_and_flags_agree)
+START_TEST(create_has_the_opcode_of_its_flags_or_is_refused)
 {
   lk_arena arena = {.mem = &lk__mem_libc};
 
@@ -199,13 +212,13 @@ START_TEST(opcode_and_flags_agree)
       int err = (with_stat ? lk_create2 : lk_create)(
           p->client, "/a", lk_text("x"), NULL, flags, NULL, NULL, NULL);
 
-      ck_assert_int_eq(err, op == 0 ? LK_ERR_BAD_ARGUMENT : 0);
-      ck_assert_int_eq(leaving(&in), op);
+      ck_assert_int_eq(err, op == NO_REQUEST ? LK_ERR_BAD_ARGUMENT : 0);
+      ck_assert_int_eq(opcode_in_output(&in), op);
       if (err != 0)
         continue;
       lk__record_decode(&lk__create_request_record, &r, &in, &arena);
       ck_assert_int_eq(r.flags, flags);
-      left();
+      mark_output_sent();
     }
   }
   lk__arena_free(&arena);
@@ -229,5 +242,6 @@ START_TEST(read_of_unknown_type_is_refused)
 END_TEST
 
 SUITE("create_calls", invalid_ttl_is_refused_alone_and_in_a_multi,
-      unchecked_operation_is_not_encoded, opcode_and_flags_agree,
+      invalid_ttl_is_not_encoded_in_a_multi,
+      create_has_the_opcode_of_its_flags_or_is_refused,
       read_of_unknown_type_is_refused)

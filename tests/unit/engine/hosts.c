@@ -11,6 +11,8 @@
 
 static lk_hosts hosts;
 static const char *why;
+static const bool tls_only_if_named = false;
+static const bool tls_always = true;
 
 static void parse(const char *text)
 {
@@ -19,7 +21,8 @@ static void parse(const char *text)
                                  free */
 
   memcpy(exact, text, size);
-  int err = lk__hosts_init(&hosts, &lk__mem_libc, exact, false, &why);
+  int err =
+      lk__hosts_init(&hosts, &lk__mem_libc, exact, tls_only_if_named, &why);
 
   free(exact);
   ck_assert_msg(err == 0, "%s: %s", text, why);
@@ -74,8 +77,8 @@ START_TEST(tls_in_front_changes_the_default_port)
   parse("a");
   ck_assert(!hosts.tls);
   lk__hosts_free(&hosts);
-  ck_assert_int_eq(lk__hosts_init(&hosts, &lk__mem_libc, "a,b:1", true, &why),
-                   0);
+  ck_assert_int_eq(
+      lk__hosts_init(&hosts, &lk__mem_libc, "a,b:1", tls_always, &why), 0);
   ck_assert(hosts.tls);
   ck_assert_uint_eq(hosts.items[0].port, 2281);
   ck_assert_uint_eq(hosts.items[1].port, 1);
@@ -94,19 +97,19 @@ START_TEST(blanks_and_empty_entries_are_left_out)
 }
 END_TEST
 
-/* The error message of lk_hosts_check(). */
-static const char *complaint(const char *text)
+/* The error message of lk_hosts_check(); "" if the hosts are valid. */
+static const char *message_for(const char *text)
 {
-  static char said[128];
+  static char message[128];
 
-  memset(said, 'x', sizeof said);
-  int err = lk_hosts_check(text, said, sizeof said);
+  memset(message, 'x', sizeof message);
+  int err = lk_hosts_check(text, message, sizeof message);
 
-  ck_assert_int_eq(err, said[0] == '\0' ? 0 : LK_ERR_BAD_HOSTS);
-  return said;
+  ck_assert_int_eq(err, message[0] == '\0' ? 0 : LK_ERR_BAD_HOSTS);
+  return message;
 }
 
-START_TEST(complaint_names_the_error)
+START_TEST(message_names_the_error)
 {
   static const struct {
     const char *text, *why;
@@ -166,9 +169,9 @@ START_TEST(complaint_names_the_error)
   };
 
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-    ck_assert_str_eq(complaint(bad[i].text), bad[i].why);
-  ck_assert_str_eq(complaint(NULL), "no host is named");
-  ck_assert_str_eq(complaint("a:1,[::1]:2/c"), "");
+    ck_assert_str_eq(message_for(bad[i].text), bad[i].why);
+  ck_assert_str_eq(message_for(NULL), "no host is named");
+  ck_assert_str_eq(message_for("a:1,[::1]:2/c"), "");
 }
 END_TEST
 
@@ -178,42 +181,45 @@ START_TEST(a_name_has_255_bytes_at_most)
 
   memset(name, 'a', sizeof name);
   name[255] = '\0';
-  ck_assert_str_eq(complaint(name), "");
+  ck_assert_str_eq(message_for(name), "");
   name[255] = 'a';
   name[256] = '\0';
-  ck_assert_str_eq(complaint(name), "a host name is longer than 255 bytes");
+  ck_assert_str_eq(message_for(name), "a host name is longer than 255 bytes");
 }
 END_TEST
 
-START_TEST(complaint_is_cut_to_its_buffer)
+START_TEST(message_is_cut_to_its_buffer)
 {
-  char said[8];
+  char out[8];
 
-  ck_assert_int_eq(lk_hosts_check("a:0", said, sizeof said), LK_ERR_BAD_HOSTS);
-  ck_assert_str_eq(said, "a port ");
-  ck_assert_int_eq(lk_hosts_check("a:0", said, 1), LK_ERR_BAD_HOSTS);
-  ck_assert_str_eq(said, "");
+  ck_assert_int_eq(lk_hosts_check("a:0", out, sizeof out), LK_ERR_BAD_HOSTS);
+  ck_assert_str_eq(out, "a port ");
+  ck_assert_int_eq(lk_hosts_check("a:0", out, 1), LK_ERR_BAD_HOSTS);
+  ck_assert_str_eq(out, "");
   ck_assert_int_eq(lk_hosts_check("a:0", NULL, 0), LK_ERR_BAD_HOSTS);
   ck_assert_int_eq(lk_hosts_check("a:1", NULL, 0), 0);
 }
 END_TEST
 
-static void write_down(const char *host, uint16_t port, void *arg)
+enum { ALL_SIZE = 100 };
+
+static void append_server(const char *host, uint16_t port, void *arg)
 {
   char *all = arg;
   size_t len = strlen(all);
 
-  snprintf(all + len, 100 - len, "%s %u ", host, (unsigned)port);
+  snprintf(all + len, ALL_SIZE - len, "%s %u ", host, (unsigned)port);
 }
 
 START_TEST(servers_are_handed_out_in_order_or_not_at_all)
 {
-  char all[100] = "";
+  char all[ALL_SIZE] = "";
 
-  ck_assert_int_eq(lk_hosts_each("b,[::1]:5,a:1/x", write_down, all), 0);
+  ck_assert_int_eq(lk_hosts_each("b,[::1]:5,a:1/x", append_server, all), 0);
   ck_assert_str_eq(all, "b 2181 ::1 5 a 1 ");
-  ck_assert_int_eq(lk_hosts_each("c,a:0", write_down, all), LK_ERR_BAD_HOSTS);
-  ck_assert_int_eq(lk_hosts_each(NULL, write_down, all), LK_ERR_BAD_HOSTS);
+  ck_assert_int_eq(lk_hosts_each("c,a:0", append_server, all),
+                   LK_ERR_BAD_HOSTS);
+  ck_assert_int_eq(lk_hosts_each(NULL, append_server, all), LK_ERR_BAD_HOSTS);
   ck_assert_str_eq(all, "b 2181 ::1 5 a 1 ");
 }
 END_TEST
@@ -227,13 +233,13 @@ START_TEST(list_without_memory_is_empty)
   do {
     failing_mem_init(&f);
     f.fail_at = ++n;
-    err = lk__hosts_init(&hosts, &f.mem, "a:1,b/root", false, &why);
+    err = lk__hosts_init(&hosts, &f.mem, "a:1,b/root", tls_only_if_named, &why);
     ck_assert_int_eq(err, failing_mem_failed(&f) ? LK_ERR_NO_MEMORY : 0);
     if (err == 0)
       lk__hosts_free(&hosts);
     ck_assert_uint_eq(f.live, 0);
   } while (failing_mem_failed(&f));
-  ck_assert_uint_gt(n, 2);
+  ck_assert_uint_gt(n, 2); /* the list needs a few allocations */
 }
 END_TEST
 
@@ -281,8 +287,8 @@ START_TEST(every_address_of_a_name_has_a_turn)
 }
 END_TEST
 
-static uint32_t draws[4];
-static size_t drawn;
+static uint32_t draws[4]; /* the random numbers of lk__hosts_shuffle() */
+static size_t drawn;      /* how many of them are used */
 
 static void draw(void *arg, void *out, size_t len)
 {
@@ -293,11 +299,12 @@ static void draw(void *arg, void *out, size_t len)
 
 START_TEST(each_order_of_the_servers_comes_as_often_as_any_other)
 {
-  int seen[256] = {0}, orders = 0;
+  bool seen[256] = {false};
+  int orders = 0;
 
   for (uint32_t i = 0; i < 6; i++) {
-    draws[0] = i % 3; /* three hosts to choose from, then two */
-    draws[1] = i / 3;
+    draws[0] = i % 3; /* chooses one of three hosts */
+    draws[1] = i / 3; /* chooses one of the remaining two */
     drawn = 0;
     parse("a,b,c");
     lk__hosts_shuffle(&hosts, draw, draws);
@@ -306,51 +313,60 @@ START_TEST(each_order_of_the_servers_comes_as_often_as_any_other)
 
     for (size_t k = 0; k < 3; k++)
       order = order << 2 | (unsigned)(hosts.items[k].name[0] - 'a');
-    orders += seen[order]++ == 0;
+    if (!seen[order])
+      orders++;
+    seen[order] = true;
     lk__hosts_free(&hosts);
   }
   ck_assert_int_eq(orders, 6);
 }
 END_TEST
 
+/* Requests that a server may not support, as lk__hosts_mark_unsupported()
+   numbers them. */
+enum { REQUEST_4 = 4, REQUEST_5 = 5, REQUEST_6 = 6, LAST_REQUEST = 63 };
+
+static const int64_t start_ms = 0;
+
+/* A later mark of another request extends the time of the earlier one. */
 START_TEST(unsupported_requests_are_kept_for_each_server_for_a_time)
 {
   parse("a,b");
   lk__hosts_use(&hosts);
-  ck_assert(!lk__hosts_lack_support(&hosts, 5, 0));
-  lk__hosts_mark_unsupported(&hosts, 5, 1000);
-  lk__hosts_mark_unsupported(&hosts, 63, 2000);
-  ck_assert(lk__hosts_lack_support(&hosts, 5, 1999));
-  ck_assert(lk__hosts_lack_support(&hosts, 63, 1999));
-  ck_assert(!lk__hosts_lack_support(&hosts, 5, 2000));
-  ck_assert(!lk__hosts_lack_support(&hosts, 4, 0));
-  hosts.at = 1; /* in turn, and not in use yet */
-  ck_assert(lk__hosts_lack_support(&hosts, 5, 0));
+  ck_assert(!lk__hosts_lack_support(&hosts, REQUEST_5, start_ms));
+  lk__hosts_mark_unsupported(&hosts, REQUEST_5, 1000);
+  lk__hosts_mark_unsupported(&hosts, LAST_REQUEST, 2000);
+  ck_assert(lk__hosts_lack_support(&hosts, REQUEST_5, 1999));
+  ck_assert(lk__hosts_lack_support(&hosts, LAST_REQUEST, 1999));
+  ck_assert(!lk__hosts_lack_support(&hosts, REQUEST_5, 2000));
+  ck_assert(!lk__hosts_lack_support(&hosts, REQUEST_4, start_ms));
+  hosts.at = 1; /* b has its turn, and a is still in use */
+  ck_assert(lk__hosts_lack_support(&hosts, REQUEST_5, start_ms));
   lk__hosts_use(&hosts);
-  ck_assert(!lk__hosts_lack_support(&hosts, 5, 0));
+  ck_assert(!lk__hosts_lack_support(&hosts, REQUEST_5, start_ms));
   hosts.at = 0;
   lk__hosts_use(&hosts);
-  ck_assert(lk__hosts_lack_support(&hosts, 5, 0));
+  ck_assert(lk__hosts_lack_support(&hosts, REQUEST_5, start_ms));
   lk__hosts_free(&hosts);
 }
 END_TEST
 
-/* They cannot be kept for a single address, since a driver shuffles the
-   addresses each time that it resolves a name. */
+/* A driver shuffles the addresses each time that it resolves a name, so the
+   client cannot keep unsupported requests for a single address. */
 START_TEST(unsupported_requests_are_kept_for_all_addresses_of_a_name)
 {
   parse("a");
   hosts.addresses = 2;
   lk__hosts_use(&hosts);
-  lk__hosts_mark_unsupported(&hosts, 5, 1000);
+  lk__hosts_mark_unsupported(&hosts, REQUEST_5, 1000);
   hosts.address = 1;
   lk__hosts_use(&hosts);
-  ck_assert(lk__hosts_lack_support(&hosts, 5, 0));
+  ck_assert(lk__hosts_lack_support(&hosts, REQUEST_5, start_ms));
   lk__hosts_free(&hosts);
 }
 END_TEST
 
-static void draw_any(void *arg, void *out, size_t len)
+static void draw_pseudo_random(void *arg, void *out, size_t len)
 {
   static uint32_t seed = 1;
 
@@ -360,20 +376,23 @@ static void draw_any(void *arg, void *out, size_t len)
   memcpy(out, &seed, len);
 }
 
-static void replace(const char *text)
+static void replace_hosts(const char *text)
 {
   lk_hosts fresh;
 
-  ck_assert_int_eq(lk__hosts_init(&fresh, &lk__mem_libc, text, false, &why), 0);
-  lk__hosts_replace(&hosts, &fresh, draw_any, NULL);
+  ck_assert_int_eq(
+      lk__hosts_init(&fresh, &lk__mem_libc, text, tls_only_if_named, &why), 0);
+  lk__hosts_replace(&hosts, &fresh, draw_pseudo_random, NULL);
 }
 
-static bool lacks_five(const char *name)
+/* Have the client use the server of this name. Returns whether REQUEST_5 is
+   marked as unsupported there. */
+static bool use_and_lack_request_5(const char *name)
 {
   while (strcmp(lk__hosts_current(&hosts)->name, name) != 0)
     lk__hosts_next(&hosts);
   lk__hosts_use(&hosts);
-  return lk__hosts_lack_support(&hosts, 5, 0);
+  return lk__hosts_lack_support(&hosts, REQUEST_5, start_ms);
 }
 
 START_TEST(new_list_of_servers_keeps_unsupported_requests)
@@ -381,13 +400,14 @@ START_TEST(new_list_of_servers_keeps_unsupported_requests)
   for (int i = 0; i < 50; i++) {
     parse("a,b,c");
     lk__hosts_use(&hosts);
-    lk__hosts_mark_unsupported(&hosts, 5, 1000);
-    replace("d,c,e,a,f");
-    ck_assert(lk__hosts_lack_support(&hosts, 5, 0)); /* a is still in use */
-    ck_assert(!lacks_five("c"));
-    ck_assert(!lacks_five("d"));
-    ck_assert(!lacks_five("f"));
-    ck_assert(lacks_five("a"));
+    lk__hosts_mark_unsupported(&hosts, REQUEST_5, 1000);
+    replace_hosts("d,c,e,a,f");
+    /* a is still in use */
+    ck_assert(lk__hosts_lack_support(&hosts, REQUEST_5, start_ms));
+    ck_assert(!use_and_lack_request_5("c"));
+    ck_assert(!use_and_lack_request_5("d"));
+    ck_assert(!use_and_lack_request_5("f"));
+    ck_assert(use_and_lack_request_5("a"));
     lk__hosts_free(&hosts);
   }
 }
@@ -397,22 +417,22 @@ START_TEST(unsupported_requests_are_not_kept_for_the_next_server)
 {
   parse("a");
   lk__hosts_use(&hosts);
-  replace("b");
-  lk__hosts_mark_unsupported(&hosts, 5,
-                             1000); /* a says so, before the client moves */
-  ck_assert(lk__hosts_lack_support(&hosts, 5, 0));
-  replace("b,c");
-  lk__hosts_mark_unsupported(&hosts, 6, 1000);
-  ck_assert(!lacks_five("b"));
-  ck_assert(!lacks_five("c"));
+  replace_hosts("b");
+  /* a is in use until the client moves to b, so the marks are those of a. */
+  lk__hosts_mark_unsupported(&hosts, REQUEST_5, 1000);
+  ck_assert(lk__hosts_lack_support(&hosts, REQUEST_5, start_ms));
+  replace_hosts("b,c");
+  lk__hosts_mark_unsupported(&hosts, REQUEST_6, 1000);
+  ck_assert(!use_and_lack_request_5("b"));
+  ck_assert(!use_and_lack_request_5("c"));
   lk__hosts_free(&hosts);
 }
 END_TEST
 
 SUITE("hosts", servers_ports_and_chroot_are_parsed,
       ipv6_addresses_stand_in_brackets, tls_in_front_changes_the_default_port,
-      blanks_and_empty_entries_are_left_out, complaint_names_the_error,
-      a_name_has_255_bytes_at_most, complaint_is_cut_to_its_buffer,
+      blanks_and_empty_entries_are_left_out, message_names_the_error,
+      a_name_has_255_bytes_at_most, message_is_cut_to_its_buffer,
       servers_are_handed_out_in_order_or_not_at_all,
       list_without_memory_is_empty, servers_take_turns_and_a_round_has_an_end,
       every_address_of_a_name_has_a_turn,

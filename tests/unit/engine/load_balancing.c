@@ -13,56 +13,63 @@
 
 /* ---- the rule ----------------------------------------------------------- */
 
-static lk_relocation decide(size_t before, size_t after, size_t kept,
-                            bool listed, uint32_t random)
+/* Where the client's server stands in the new list. */
+typedef enum own_server { REMOVED = false, LISTED = true } own_server;
+
+/* The numbers of servers before the change, after it, and in both lists. */
+static lk_relocation choose(size_t before, size_t after, size_t kept,
+                            own_server own, uint32_t random)
 {
-  lk_list_change change = {before, after, kept, listed};
+  lk_list_change change = {before, after, kept, own == LISTED};
 
   return lk__choose_relocation(&change, random);
 }
 
 START_TEST(in_a_longer_list_clients_leave_listed_servers_as_often_as_needed)
 {
-  /* Three servers become four: three of four clients stay. */
-  ck_assert_int_eq(decide(3, 4, 3, true, 0), LK_RELOCATION_NONE);
-  ck_assert_int_eq(decide(3, 4, 3, true, 0xbfffffff), LK_RELOCATION_NONE);
-  ck_assert_int_eq(decide(3, 4, 3, true, 0xc0000000), LK_RELOCATION_TO_ADDED);
-  ck_assert_int_eq(decide(3, 4, 3, true, UINT32_MAX), LK_RELOCATION_TO_ADDED);
+  /* Three servers become four: three of four clients stay, those with a random
+     number below 0.75 * 2^32. */
+  ck_assert_int_eq(choose(3, 4, 3, LISTED, 0), LK_RELOCATION_NONE);
+  ck_assert_int_eq(choose(3, 4, 3, LISTED, 0xbfffffff), LK_RELOCATION_NONE);
+  ck_assert_int_eq(choose(3, 4, 3, LISTED, 0xc0000000), LK_RELOCATION_TO_ADDED);
+  ck_assert_int_eq(choose(3, 4, 3, LISTED, UINT32_MAX), LK_RELOCATION_TO_ADDED);
 }
 END_TEST
 
 START_TEST(in_a_longer_list_a_removed_server_is_left_for_a_new_one)
 {
-  ck_assert_int_eq(decide(3, 4, 2, false, 0), LK_RELOCATION_TO_ADDED);
-  ck_assert_int_eq(decide(1, 9, 0, false, UINT32_MAX), LK_RELOCATION_TO_ADDED);
+  ck_assert_int_eq(choose(3, 4, 2, REMOVED, 0), LK_RELOCATION_TO_ADDED);
+  ck_assert_int_eq(choose(1, 9, 0, REMOVED, UINT32_MAX),
+                   LK_RELOCATION_TO_ADDED);
 }
 END_TEST
 
 START_TEST(in_a_list_that_did_not_grow_a_listed_server_is_kept)
 {
-  ck_assert_int_eq(decide(3, 3, 3, true, 0), LK_RELOCATION_NONE);
-  ck_assert_int_eq(decide(3, 3, 1, true, UINT32_MAX), LK_RELOCATION_NONE);
-  ck_assert_int_eq(decide(3, 1, 1, true, UINT32_MAX), LK_RELOCATION_NONE);
+  ck_assert_int_eq(choose(3, 3, 3, LISTED, 0), LK_RELOCATION_NONE);
+  ck_assert_int_eq(choose(3, 3, 1, LISTED, UINT32_MAX), LK_RELOCATION_NONE);
+  ck_assert_int_eq(choose(3, 1, 1, LISTED, UINT32_MAX), LK_RELOCATION_NONE);
 }
 END_TEST
 
 START_TEST(in_a_list_that_did_not_grow_a_removed_server_is_left_for_any)
 {
-  /* Servers a, b, c, d become a, b, e: a client of c or d moves to a or b with
-     a probability of 2 in 6. */
-  ck_assert_int_eq(decide(4, 3, 2, false, 0), LK_RELOCATION_TO_KEPT);
-  ck_assert_int_eq(decide(4, 3, 2, false, 0x55555555), LK_RELOCATION_TO_KEPT);
-  ck_assert_int_eq(decide(4, 3, 2, false, 0x55555556), LK_RELOCATION_TO_ADDED);
+  /* Servers a, b, c, d become a, b, e. A client of c or d moves to a or b with
+     a probability of 2 in 6: if its random number is below 2^32 / 3. */
+  ck_assert_int_eq(choose(4, 3, 2, REMOVED, 0), LK_RELOCATION_TO_KEPT);
+  ck_assert_int_eq(choose(4, 3, 2, REMOVED, 0x55555555), LK_RELOCATION_TO_KEPT);
+  ck_assert_int_eq(choose(4, 3, 2, REMOVED, 0x55555556),
+                   LK_RELOCATION_TO_ADDED);
   /* No server is kept, or no server is new. */
-  ck_assert_int_eq(decide(4, 3, 0, false, 0), LK_RELOCATION_TO_ADDED);
-  ck_assert_int_eq(decide(4, 3, 3, false, UINT32_MAX), LK_RELOCATION_TO_KEPT);
-  ck_assert_int_eq(decide(3, 3, 2, false, 0), LK_RELOCATION_TO_ADDED);
+  ck_assert_int_eq(choose(4, 3, 0, REMOVED, 0), LK_RELOCATION_TO_ADDED);
+  ck_assert_int_eq(choose(4, 3, 3, REMOVED, UINT32_MAX), LK_RELOCATION_TO_KEPT);
+  ck_assert_int_eq(choose(3, 3, 2, REMOVED, 0), LK_RELOCATION_TO_ADDED);
 }
 END_TEST
 
-/* ---- what comes of it --------------------------------------------------- */
+/* ---- where the clients are after a change ------------------------------- */
 
-static uint64_t seed;
+static uint64_t seed; /* of draw() */
 
 static void draw(void *arg, void *out, size_t len)
 {
@@ -79,16 +86,18 @@ static lk_hosts parsed(const char *text)
 {
   lk_hosts h;
   const char *why;
+  const bool tls = false;
 
-  ck_assert_int_eq(lk__hosts_init(&h, &lk__mem_libc, text, false, &why), 0);
+  ck_assert_int_eq(lk__hosts_init(&h, &lk__mem_libc, text, tls, &why), 0);
   return h;
 }
 
 enum { CLIENTS = 12000 };
 
-/* How many of CLIENTS, spread evenly over `before`, are at each letter after
- * the change, and how many have moved. */
-static size_t spread(const char *before, const char *after, size_t at[128])
+/* Have CLIENTS, which are spread evenly over the servers `before`, get the list
+   `after`. Returns how many of them move. at[x]: how many are then at the
+   server whose name is the letter x. */
+static size_t change_list(const char *before, const char *after, size_t at[128])
 {
   size_t moved = 0;
 
@@ -98,13 +107,14 @@ static size_t spread(const char *before, const char *after, size_t at[128])
     lk_hosts h = parsed(before), fresh = parsed(after);
 
     h.at = i % h.count;
-    char own = lk__hosts_current(&h)->name[0];
-    bool another = lk__hosts_replace(&h, &fresh, draw, NULL);
-    char now = lk__hosts_current(&h)->name[0];
+    char old_server = lk__hosts_current(&h)->name[0];
+    bool moves = lk__hosts_replace(&h, &fresh, draw, NULL);
+    char new_server = lk__hosts_current(&h)->name[0];
 
-    ck_assert(another == (own != now));
-    moved += another;
-    at[(unsigned char)now]++;
+    ck_assert(moves == (old_server != new_server));
+    if (moves)
+      moved++;
+    at[(unsigned char)new_server]++;
     lk__hosts_free(&h);
   }
   return moved;
@@ -114,7 +124,8 @@ START_TEST(clients_are_balanced_after_the_list_changes)
 {
   static const struct {
     const char *before, *after;
-    double moved; /* the smallest part of the clients that must move */
+    double moved; /* the part of the clients that must move, the smallest for
+                     which the servers have equally many clients */
   } changes[] = {
       {"a,b,c", "a,b,c,d", 1. / 4},   {"a,b,c", "a,b,c,d,e", 2. / 5},
       {"a,b,c", "b,c,d,e", 1. / 2},   {"a", "b,c", 1},
@@ -126,8 +137,8 @@ START_TEST(clients_are_balanced_after_the_list_changes)
 
   for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
     const char *after = changes[i].after;
-    size_t at[128], count = (strlen(after) + 1) / 2;
-    double moved = (double)spread(changes[i].before, after, at);
+    size_t at[128], count = (strlen(after) + 1) / 2; /* of servers */
+    double moved = (double)change_list(changes[i].before, after, at);
     double share = (double)CLIENTS / (double)count;
 
     ck_assert_double_eq_tol(moved / CLIENTS, changes[i].moved, .015);
@@ -142,8 +153,8 @@ START_TEST(kept_server_keeps_its_address_and_a_new_one_starts_with_the_first)
 {
   lk_hosts h = parsed("a,b"), fresh = parsed("b,a");
 
-  h.at = 1;
-  h.address = 2;
+  h.at = 1;      /* b */
+  h.address = 2; /* the last of three */
   h.addresses = 3;
   h.tried = 1;
   ck_assert(!lk__hosts_replace(&h, &fresh, draw, NULL));
@@ -208,13 +219,13 @@ END_TEST
 
 /* ---- the client --------------------------------------------------------- */
 
-static void on_answer(peer *p, const char *name, const char *event)
+static void set_hosts_on_reply(peer *p, const char *name, const char *event)
 {
   if (strcmp(name, "g") == 0 && strcmp(event, "ok") == 0)
     ck_assert_int_eq(lk_client_set_hosts(p->client, "b"), 0);
 }
 
-static peer *connected(void)
+static peer *new_connected_peer(void)
 {
   lk_client_config config = {.size = sizeof config, .hosts = "a"};
   peer *p = calloc(1, sizeof *p);
@@ -230,8 +241,9 @@ static peer *connected(void)
   return p;
 }
 
-/* Send the reply to the request g, and behind it bytes that no server sends. */
-static void answer_and_break(peer *p)
+/* Send the reply to the request g, and behind it an invalid length, so that the
+   client ends the connection. */
+static void reply_and_break(peer *p)
 {
   static const char body[] = "\"\" stat=1";
   lk_buf b = wire_buf();
@@ -248,15 +260,15 @@ static void answer_and_break(peer *p)
   lk__buf_free(&b);
 }
 
-START_TEST(break_before_the_move_leads_to_the_chosen_server)
+START_TEST(connection_lost_before_the_move_leads_to_the_chosen_server)
 {
   const peer_call call = {.name = "g"};
-  peer *p = connected();
+  peer *p = new_connected_peer();
 
-  p->react = on_answer;
+  p->react = set_hosts_on_reply;
   ck_assert_int_eq(peer_get(p, &call, "/a"), 0);
   peer_settle(p);
-  answer_and_break(p);
+  reply_and_break(p);
   ck_assert_int_eq(lk_client_state(p->client), LK_STATE_SUSPENDED);
   ck_assert_str_eq(lk_client_server(p->client), "b:2181");
   ck_assert_uint_eq(p->want.attempt, 2);
@@ -265,9 +277,9 @@ START_TEST(break_before_the_move_leads_to_the_chosen_server)
 }
 END_TEST
 
-START_TEST(a_forked_child_changes_nothing)
+START_TEST(hosts_cannot_be_set_in_a_forked_child_or_to_null)
 {
-  peer *p = connected();
+  peer *p = new_connected_peer();
 
   p->forked = true;
   ck_assert_int_eq(lk_client_set_hosts(p->client, "b"), LK_ERR_FORKED);
@@ -290,5 +302,5 @@ SUITE("load_balancing",
       remaining_new_servers_follow_the_chosen_one,
       a_port_makes_another_server_and_the_chroot_is_not_changed,
       a_server_listed_twice_does_no_harm,
-      break_before_the_move_leads_to_the_chosen_server,
-      a_forked_child_changes_nothing)
+      connection_lost_before_the_move_leads_to_the_chosen_server,
+      hosts_cannot_be_set_in_a_forked_child_or_to_null)

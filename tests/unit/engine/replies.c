@@ -70,33 +70,36 @@ static int multi(void)
   return peer_multi(p, &(peer_call){.name = "x"}, ops, 3);
 }
 
+/* Constants for the column is_write. */
+enum { READ = false, WRITE = true };
+
 static const struct kind {
   const char *name;
-  int (*ask)(void);
-  const char *body; /* in the words of transcripts: see words_encode() */
-  const char *result;
-  bool write;
+  int (*send_request)(void);
+  const char *body;   /* in the words of transcripts: see words_encode() */
+  const char *result; /* a part of the log, which the reply must add */
+  bool is_write;
 } kinds[] = {
-    {"get", get, "\"data\" stat=7", "x: ok data=\"data\" stat{c=7 ", false},
-    {"get null", get, "null stat=7", "x: ok data=null stat{c=7 ", false},
-    {"exists", exists, "stat=7", "x: ok stat{c=7 ", false},
+    {"get", get, "\"data\" stat=7", "x: ok data=\"data\" stat{c=7 ", READ},
+    {"get null", get, "null stat=7", "x: ok data=null stat{c=7 ", READ},
+    {"exists", exists, "stat=7", "x: ok stat{c=7 ", READ},
     {"children", children, "count=3 \"a\" \"bc\" \"\" stat=7",
-     "x: ok names#=3 \"a\" \"bc\" \"\" stat{c=7 ", false},
+     "x: ok names#=3 \"a\" \"bc\" \"\" stat{c=7 ", READ},
     {"no children", children, "count=0 stat=7", "x: ok names#=0 stat{c=7 ",
-     false},
-    {"create", create, "\"/a\"", "x: ok path=\"/a\"\n", true},
-    {"create2", create2, "\"/a\" stat=7", "x: ok path=\"/a\" stat{c=7 ", true},
+     READ},
+    {"create", create, "\"/a\"", "x: ok path=\"/a\"\n", WRITE},
+    {"create2", create2, "\"/a\" stat=7", "x: ok path=\"/a\" stat{c=7 ", WRITE},
     {"container", container, "\"/a\" stat=7", "x: ok path=\"/a\" stat{c=7 ",
-     true},
-    {"set", set, "stat=7", "x: ok stat{c=7 ", true},
-    {"sync", sync, "\"/a\"", "x: ok\n", false},
-    {"delete", erase, "", "x: ok\n", true},
+     WRITE},
+    {"set", set, "stat=7", "x: ok stat{c=7 ", WRITE},
+    {"sync", sync, "\"/a\"", "x: ok\n", READ},
+    {"delete", erase, "", "x: ok\n", WRITE},
     {"multi", multi, "part=1,0 \"/a\" part=5,0 stat=7 part=13,0 end",
-     "  1 ok /a\n  5 ok stat\n  13 ok\nx: ok\n", true},
+     "  1 ok /a\n  5 ok stat\n  13 ok\nx: ok\n", WRITE},
     {"failed multi", multi,
      "part=-1,0 int=0 part=-1,-103 int=-103 part=-1,-2 int=-2 end",
      "  -1 ok\n  -1 BAD_VERSION\n  -1 RUNTIME_INCONSISTENCY\nx: BAD_VERSION\n",
-     true},
+     WRITE},
 };
 enum { NKINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -127,7 +130,7 @@ static void begin(const struct kind *k)
   wire_welcome(&b, 0x10, 30000);
   peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
   lk__buf_free(&b);
-  ck_assert_int_eq(k->ask(), 0);
+  ck_assert_int_eq(k->send_request(), 0);
   peer_settle(p);
 }
 
@@ -137,8 +140,9 @@ static void end(void)
   free(p);
 }
 
-/* The frame of the reply, with its length. */
-static lk_buf answer_to(const struct kind *k, int32_t err)
+/* The frame of the reply, with its length. Returns it in a buffer that the
+   caller frees. */
+static lk_buf reply_to(const struct kind *k, int32_t err)
 {
   lk_buf b = wire_buf();
   size_t mark = wire_begin(&b);
@@ -160,9 +164,11 @@ static void expect_result(const struct kind *k)
   ck_assert_uint_eq(peer_open_requests(p), 0);
 }
 
-static void expect_break(const struct kind *k, const char *how, size_t at)
+/* `how`, `at`: what the test did to the reply, and at which byte. */
+static void expect_lost_connection(const struct kind *k, const char *how,
+                                   size_t at)
 {
-  const char *lost = k->write ? "\nx: IN_DOUBT\n" : "\nx: CONNECTION_LOSS\n";
+  const char *lost = k->is_write ? "\nx: IN_DOUBT\n" : "\nx: CONNECTION_LOSS\n";
 
   ck_assert_msg(strstr(log_text(), lost) != NULL, "%s, %s at %zu: %s", k->name,
                 how, at, log_text());
@@ -173,7 +179,7 @@ static void expect_break(const struct kind *k, const char *how, size_t at)
 START_TEST(complete_reply_gives_its_result)
 {
   for (int i = 0; i < NKINDS; i++) {
-    lk_buf b = answer_to(&kinds[i], 0);
+    lk_buf b = reply_to(&kinds[i], 0);
 
     begin(&kinds[i]);
     peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
@@ -187,7 +193,7 @@ END_TEST
 START_TEST(reply_in_pieces_gives_its_result)
 {
   for (int i = 0; i < NKINDS; i++) {
-    lk_buf b = answer_to(&kinds[i], 0);
+    lk_buf b = reply_to(&kinds[i], 0);
 
     for (size_t step = 1; step < lk__buf_len(&b); step++) {
       begin(&kinds[i]);
@@ -204,10 +210,10 @@ END_TEST
 START_TEST(bytes_behind_a_reply_are_ignored)
 {
   for (int i = 0; i < NKINDS; i++) {
-    lk_buf b = answer_to(&kinds[i], 0);
+    lk_buf b = reply_to(&kinds[i], 0);
 
     ck_assert(lk__buf_append(&b, "\xff\xff\xff\xff\xff", 5));
-    wire_end(&b, 0);
+    wire_end(&b, 0); /* the frame, from byte 0, now includes these bytes */
     begin(&kinds[i]);
     peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
     expect_result(&kinds[i]);
@@ -217,19 +223,21 @@ START_TEST(bytes_behind_a_reply_are_ignored)
 }
 END_TEST
 
+enum { LENGTH_SIZE = 4 }; /* bytes of the length in front of a frame */
+
 START_TEST(truncated_reply_drops_the_connection)
 {
   for (int i = 0; i < NKINDS; i++) {
-    lk_buf b = answer_to(&kinds[i], 0);
+    lk_buf b = reply_to(&kinds[i], 0);
 
-    for (size_t len = 0; len < lk__buf_len(&b) - 4; len++) {
-      unsigned char *cut = exactly(lk__buf_bytes(&b), len + 4);
+    for (size_t len = 0; len < lk__buf_len(&b) - LENGTH_SIZE; len++) {
+      unsigned char *cut = exactly(lk__buf_bytes(&b), LENGTH_SIZE + len);
 
       cut[2] = (unsigned char)(len >> 8);
       cut[3] = (unsigned char)len;
       begin(&kinds[i]);
-      peer_receive(p, cut, len + 4);
-      expect_break(&kinds[i], "cut", len);
+      peer_receive(p, cut, LENGTH_SIZE + len);
+      expect_lost_connection(&kinds[i], "cut", len);
       end();
       free(cut);
     }
@@ -241,13 +249,13 @@ END_TEST
 START_TEST(connection_may_end_within_a_reply)
 {
   for (int i = 0; i < NKINDS; i++) {
-    lk_buf b = answer_to(&kinds[i], 0);
+    lk_buf b = reply_to(&kinds[i], 0);
 
     for (size_t len = 0; len < lk__buf_len(&b); len++) {
       begin(&kinds[i]);
       peer_receive(p, lk__buf_bytes(&b), len);
       peer_failed(p, 0, NULL);
-      expect_break(&kinds[i], "closed", len);
+      expect_lost_connection(&kinds[i], "closed", len);
       end();
     }
     lk__buf_free(&b);
@@ -259,16 +267,16 @@ END_TEST
    once, which end() checks, and no byte outside the frame is read. */
 START_TEST(any_byte_of_a_reply_may_be_wrong)
 {
-  static const unsigned char others[] = {0, 1, 0x7f, 0x80, 0xff};
+  static const unsigned char values[] = {0, 1, 0x7f, 0x80, 0xff};
 
   for (int i = 0; i < NKINDS; i++) {
-    lk_buf b = answer_to(&kinds[i], 0);
+    lk_buf b = reply_to(&kinds[i], 0);
 
     for (size_t at = 0; at < lk__buf_len(&b); at++) {
-      for (size_t k = 0; k < sizeof others; k++) {
+      for (size_t k = 0; k < sizeof values; k++) {
         unsigned char *bad = exactly(lk__buf_bytes(&b), lk__buf_len(&b));
 
-        bad[at] = others[k];
+        bad[at] = values[k];
         begin(&kinds[i]);
         peer_receive(p, bad, lk__buf_len(&b));
         end();
@@ -280,10 +288,10 @@ START_TEST(any_byte_of_a_reply_may_be_wrong)
 }
 END_TEST
 
-START_TEST(error_completes_a_reply_with_any_bytes_behind_it)
+START_TEST(error_completes_a_request_with_any_bytes_behind_it)
 {
   for (int i = 0; i < NKINDS; i++) {
-    lk_buf b = answer_to(&kinds[i], LK_ERR_NO_AUTH);
+    lk_buf b = reply_to(&kinds[i], LK_ERR_NO_AUTH);
 
     begin(&kinds[i]);
     peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
@@ -295,10 +303,10 @@ START_TEST(error_completes_a_reply_with_any_bytes_behind_it)
 }
 END_TEST
 
-START_TEST(without_memory_a_reply_is_lost_and_reported_so)
+START_TEST(request_completes_once_when_memory_fails)
 {
   for (int i = 0; i < NKINDS; i++) {
-    lk_buf b = answer_to(&kinds[i], 0);
+    lk_buf b = reply_to(&kinds[i], 0);
 
     for (size_t n = 1;; n++) {
       begin(&kinds[i]);
@@ -323,5 +331,5 @@ SUITE("replies", complete_reply_gives_its_result,
       reply_in_pieces_gives_its_result, bytes_behind_a_reply_are_ignored,
       truncated_reply_drops_the_connection, connection_may_end_within_a_reply,
       any_byte_of_a_reply_may_be_wrong,
-      error_completes_a_reply_with_any_bytes_behind_it,
-      without_memory_a_reply_is_lost_and_reported_so)
+      error_completes_a_request_with_any_bytes_behind_it,
+      request_completes_once_when_memory_fails)
