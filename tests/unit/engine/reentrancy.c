@@ -150,7 +150,7 @@ static void compose(char *text, const char *options, const char *callback,
   wire_say(&b, "> on %s %s\n", callback, call);
   if (second_call != NULL)
     wire_say(&b, "> on %s %s\n", callback, second_call);
-  wire_say(&b, "%s%c", life, '\0');
+  ck_assert(lk__buf_append(&b, life, sizeof life));
   ck_assert_uint_le(lk__buf_len(&b), TEXT_SIZE);
   memcpy(text, lk__buf_bytes(&b), lk__buf_len(&b));
   lk__buf_free(&b);

@@ -29,6 +29,8 @@ static void begin(void)
   out = (lk_buf){.mem = &mem.mem};
 }
 
+enum { DEFAULT_SEND_LIMIT = 0xfffff };
+
 static void end(void)
 {
   lk_link all;
@@ -59,19 +61,21 @@ static int encode(int64_t zxid, size_t send_limit)
   return lk__set_watches_encode(&ws, zxid, send_limit, &out);
 }
 
-/* ---- the encoded request ------------------------------------------------- */
+/* ---- the encoded requests ------------------------------------------------ */
 
-/* A decoded setWatches, and the place where the next one begins. */
+enum { FRAME_HEADER = 4 }; /* the length of the frame behind it */
+
+/* A decoded setWatches, one of those into which the watches are split. */
 typedef struct chunk {
   struct lk_set_watches_request r;
-  size_t frame_len; /* without its length */
-  size_t path_bytes;
-  size_t paths;
+  size_t frame_len;  /* without FRAME_HEADER */
+  size_t path_bytes; /* of all paths with their lengths */
+  size_t paths;      /* number of paths in all lists */
 } chunk;
 
 static lk_arena arena = {.mem = &lk__mem_libc};
 
-static void add_up(chunk *c, const lk_vec *v)
+static void count_paths(chunk *c, const lk_vec *v)
 {
   const lk_bytes *paths = v->items;
 
@@ -80,6 +84,7 @@ static void add_up(chunk *c, const lk_vec *v)
     c->path_bytes += 4 + paths[i].len;
 }
 
+/* Decode the chunk at `*at` in the output, and set `*at` behind it. */
 static chunk read_chunk(size_t *at)
 {
   struct lk_request_header h;
@@ -88,24 +93,30 @@ static chunk read_chunk(size_t *at)
 
   lk__reader_init(&in, lk__buf_bytes(&out) + *at, lk__buf_len(&out) - *at);
   c.frame_len = (size_t)lk__reader_int(&in);
-  lk__reader_init(&in, lk__buf_bytes(&out) + *at + 4, c.frame_len);
+  lk__reader_init(&in, lk__buf_bytes(&out) + *at + FRAME_HEADER, c.frame_len);
   lk__record_decode(&lk__request_header_record, &h, &in, &arena);
   lk__record_decode(&lk__set_watches_request_record, &c.r, &in, &arena);
   ck_assert_int_eq(in.err, 0);
   ck_assert_uint_eq(lk__reader_left(&in), 0);
   ck_assert_int_eq(h.xid, LK_XID_SET_WATCHES);
   ck_assert_int_eq(h.type, LK_OPCODE_SET_WATCHES);
-  add_up(&c, &c.r.data);
-  add_up(&c, &c.r.exist);
-  add_up(&c, &c.r.child);
-  *at += 4 + c.frame_len;
+  count_paths(&c, &c.r.data);
+  count_paths(&c, &c.r.exist);
+  count_paths(&c, &c.r.child);
+  *at += FRAME_HEADER + c.frame_len;
   return c;
 }
 
-/* ---- tests -------------------------------------------------------------- */
+static bool is_set_watches(const vector *v)
+{
+  /* The xid -8 of setWatches, behind the length. */
+  return !v->from_server && strcmp(v->kind, "setWatches") == 0 &&
+         memcmp(v->bytes + FRAME_HEADER, "\xff\xff\xff\xf8", 4) == 0;
+}
 
 START_TEST(request_is_equal_to_a_captured_one)
 {
+  enum { BODY_AT = FRAME_HEADER + 8 }; /* behind the xid and the opcode */
   vectors all = vectors_load(NULL);
   size_t count = 0;
 
@@ -114,10 +125,9 @@ START_TEST(request_is_equal_to_a_captured_one)
     struct lk_set_watches_request r;
     lk_reader in;
 
-    if (v->from_server || strcmp(v->kind, "setWatches") != 0 ||
-        memcmp(v->bytes + 4, "\xff\xff\xff\xf8", 4) != 0)
+    if (!is_set_watches(v))
       continue;
-    lk__reader_init(&in, v->bytes + 12, v->len - 12);
+    lk__reader_init(&in, v->bytes + BODY_AT, v->len - BODY_AT);
     ck_assert_int_eq(
         lk__record_decode(&lk__set_watches_request_record, &r, &in, &arena), 0);
     begin();
@@ -129,7 +139,7 @@ START_TEST(request_is_equal_to_a_captured_one)
       for (size_t k = 0; k < lists[kind]->count; k++)
         watch(paths[k], (lk_watch_kind)kind);
     }
-    ck_assert_int_eq(encode(r.relative_zxid, 0xfffff), 1);
+    ck_assert_int_eq(encode(r.relative_zxid, DEFAULT_SEND_LIMIT), 1);
     ck_assert_uint_eq(lk__buf_len(&out), v->len);
     ck_assert_mem_eq(lk__buf_bytes(&out), v->bytes, v->len);
     end();
@@ -141,20 +151,20 @@ START_TEST(request_is_equal_to_a_captured_one)
 }
 END_TEST
 
-START_TEST(without_watches_nothing_is_sent)
+START_TEST(without_standing_watches_nothing_is_sent)
 {
   lk_call call = {.size = sizeof call, .on_event = on_event};
 
   begin();
   lk_watch *w = lk__watch_new(&ws, lk_text("/a"), LK_WATCH_KIND_DATA, &call);
-  ck_assert_int_eq(encode(1, 0xfffff), 0);
+  ck_assert_int_eq(encode(1, DEFAULT_SEND_LIMIT), 0);
   ck_assert_uint_eq(lk__buf_len(&out), 0);
   lk__watch_drop(&ws, w);
   end();
 }
 END_TEST
 
-START_TEST(a_path_stands_once_in_a_list_and_in_each_that_it_is_in)
+START_TEST(a_path_is_once_in_the_list_of_each_kind_of_its_watches)
 {
   size_t at = 0;
 
@@ -164,7 +174,7 @@ START_TEST(a_path_stands_once_in_a_list_and_in_each_that_it_is_in)
   watch(lk_text("/a"), LK_WATCH_KIND_CHILD);
   watch(lk_text("/b"), LK_WATCH_KIND_EXIST);
   watch(lk_text("/a"), LK_WATCH_KIND_EXIST);
-  ck_assert_int_eq(encode(77, 0xfffff), 1);
+  ck_assert_int_eq(encode(77, DEFAULT_SEND_LIMIT), 1);
   chunk c = read_chunk(&at);
   ck_assert_int_eq(c.r.relative_zxid, 77);
   ck_assert_uint_eq(c.r.data.count, 1);
@@ -175,10 +185,7 @@ START_TEST(a_path_stands_once_in_a_list_and_in_each_that_it_is_in)
 }
 END_TEST
 
-/* The captured setWatches2 has such lists, too. If a recursive watch has
-   replaced a watch for children at the server, the latter is sent once more, in
-   a later request. */
-START_TEST(persistent_watches_have_lists_of_their_own)
+START_TEST(request_for_persistent_watches_is_equal_to_a_captured_one)
 {
   vectors all = vectors_load(NULL);
   size_t count = 0;
@@ -192,7 +199,7 @@ START_TEST(persistent_watches_have_lists_of_their_own)
     watch(lk_text("/g/p"), LK_WATCH_KIND_PERSISTENT);
     watch(lk_text("/g/r"), LK_WATCH_KIND_RECURSIVE);
     watch(lk_text("/g/r"), LK_WATCH_KIND_RECURSIVE);
-    ck_assert_int_eq(encode(0x36, 0xfffff), 1);
+    ck_assert_int_eq(encode(0x36, DEFAULT_SEND_LIMIT), 1);
     ck_assert_uint_eq(lk__buf_len(&out), v->len);
     ck_assert_mem_eq(lk__buf_bytes(&out), v->bytes, v->len);
     end();
@@ -203,8 +210,10 @@ START_TEST(persistent_watches_have_lists_of_their_own)
 }
 END_TEST
 
-/* Decode all chunks of either opcode, and count the paths in each list. */
-static int count_lists(const lk_buf *b, size_t counts[5], size_t limit)
+/* Decode all setWatches2 requests, and add the number of paths in each list to
+   `counts`. Returns the number of requests. */
+static int count_lists(const lk_buf *b, size_t counts[LK_WATCH_KINDS],
+                       size_t send_limit)
 {
   lk_reader in;
   int chunks = 0;
@@ -215,38 +224,43 @@ static int count_lists(const lk_buf *b, size_t counts[5], size_t limit)
     size_t before = lk__reader_left(&in);
     size_t len = (size_t)lk__reader_int(&in);
 
-    lk__reader_int(&in);
+    lk__reader_int(&in); /* xid */
     ck_assert_int_eq(lk__reader_int(&in), LK_OPCODE_SET_WATCHES2);
     ck_assert_int_eq(
         lk__record_decode(&lk__set_watches2_request_record, &r, &in, &arena),
         0);
-    ck_assert_uint_eq(before - lk__reader_left(&in), 4 + len);
-    size_t here[] = {r.one_shot.data.count, r.one_shot.exist.count,
-                     r.one_shot.child.count, r.persistent.count,
-                     r.recursive.count};
+    ck_assert_uint_eq(before - lk__reader_left(&in), FRAME_HEADER + len);
+    size_t in_chunk[LK_WATCH_KINDS] = {
+        r.one_shot.data.count, r.one_shot.exist.count, r.one_shot.child.count,
+        r.persistent.count, r.recursive.count};
     size_t sum = 0;
 
-    for (int i = 0; i < 5; i++) {
-      counts[i] += here[i];
-      sum += here[i];
+    for (int i = 0; i < LK_WATCH_KINDS; i++) {
+      counts[i] += in_chunk[i];
+      sum += in_chunk[i];
     }
     ck_assert_uint_ge(sum, 1);
-    ck_assert(sum == 1 || len <= limit);
+    ck_assert(sum == 1 || len <= send_limit);
     lk__arena_free(&arena);
   }
   return chunks;
 }
 
+/* The recursive watch of /both replaces the child watch of /both at the server.
+   So a later request has the child watch once more. */
 START_TEST(lists_of_persistent_watches_are_split_like_the_others)
 {
+  enum { OF_EACH_KIND = 10 };
+
   for (size_t limit = 36; limit < 600; limit += 7) {
-    size_t counts[5] = {0};
+    size_t counts[LK_WATCH_KINDS] = {0};
+    size_t expected[LK_WATCH_KINDS];
     char path[40];
 
     begin();
-    for (int i = 0; i < 50; i++) {
+    for (int i = 0; i < OF_EACH_KIND * LK_WATCH_KINDS; i++) {
       snprintf(path, sizeof path, "/some/path/%d", i);
-      watch(lk_text(path), (lk_watch_kind)(i % 5));
+      watch(lk_text(path), (lk_watch_kind)(i % LK_WATCH_KINDS));
     }
     watch(lk_text("/both"), LK_WATCH_KIND_RECURSIVE);
     watch(lk_text("/both"), LK_WATCH_KIND_CHILD);
@@ -254,14 +268,17 @@ START_TEST(lists_of_persistent_watches_are_split_like_the_others)
 
     ck_assert_int_eq(count_lists(&out, counts, limit), chunks);
     ck_assert_int_ge(chunks, 2);
-    for (int i = 0; i < 5; i++) /* the list of children has /both once more */
-      ck_assert_uint_eq(counts[i], 10U + (i == 4) + (i == 2) * 2U);
+    for (int i = 0; i < LK_WATCH_KINDS; i++)
+      expected[i] = OF_EACH_KIND;
+    expected[LK_WATCH_KIND_RECURSIVE] += 1;
+    expected[LK_WATCH_KIND_CHILD] += 2;
+    ck_assert_mem_eq(counts, expected, sizeof counts);
     end();
   }
 }
 END_TEST
 
-/* Set many watches. The i-th path is "/i", filled up to `len` bytes. */
+/* Set many watches. The i-th path is "/i-", filled up to `len` bytes. */
 static void watch_many(size_t count, size_t len)
 {
   char *path = malloc(len + 32);
@@ -276,9 +293,11 @@ static void watch_many(size_t count, size_t len)
   free(path);
 }
 
+/* seen[i]: how often the i-th path of watch_many() is in the requests. */
 static unsigned seen[5000];
 
-static void mark(const lk_vec *v, int kind)
+/* Count the paths of the list, and check that their watches have this kind. */
+static void mark_seen(const lk_vec *v, int kind)
 {
   const lk_bytes *paths = v->items;
 
@@ -291,7 +310,8 @@ static void mark(const lk_vec *v, int kind)
   }
 }
 
-/* Encode `count` watches and check every chunk. */
+/* Encode `count` watches, whose paths have `len` bytes, and check each chunk.
+   Returns the number of chunks. */
 static int check_chunks(size_t count, size_t len, size_t send_limit)
 {
   size_t at = 0;
@@ -310,9 +330,9 @@ static int check_chunks(size_t count, size_t len, size_t send_limit)
       ck_assert_uint_le(c.frame_len, send_limit);
     }
     ck_assert_uint_ge(c.paths, 1);
-    mark(&c.r.data, LK_WATCH_KIND_DATA);
-    mark(&c.r.exist, LK_WATCH_KIND_EXIST);
-    mark(&c.r.child, LK_WATCH_KIND_CHILD);
+    mark_seen(&c.r.data, LK_WATCH_KIND_DATA);
+    mark_seen(&c.r.exist, LK_WATCH_KIND_EXIST);
+    mark_seen(&c.r.child, LK_WATCH_KIND_CHILD);
     lk__arena_free(&arena);
   }
   ck_assert_uint_eq(at, lk__buf_len(&out));
@@ -324,9 +344,9 @@ static int check_chunks(size_t count, size_t len, size_t send_limit)
 
 START_TEST(every_path_comes_exactly_once_however_it_is_cut)
 {
-  ck_assert_int_eq(check_chunks(1, 10, 0xfffff), 1);
-  ck_assert_int_eq(check_chunks(3000, 20, 0xfffff), 1);
-  ck_assert_int_gt(check_chunks(5000, 100, 0xfffff), 3);
+  ck_assert_int_eq(check_chunks(1, 10, DEFAULT_SEND_LIMIT), 1);
+  ck_assert_int_eq(check_chunks(3000, 20, DEFAULT_SEND_LIMIT), 1);
+  ck_assert_int_gt(check_chunks(5000, 100, DEFAULT_SEND_LIMIT), 3);
   for (size_t limit = 28; limit < 400; limit += 5)
     check_chunks(40, 30, limit);
   for (size_t limit = 1000; limit < 1100; limit++)
@@ -336,19 +356,22 @@ END_TEST
 
 START_TEST(chunks_are_as_full_as_they_may_be)
 {
-  /* Each path takes 4 + 28 bytes, so that 4096 paths fill 128 KiB. */
-  ck_assert_int_eq(check_chunks(4096, 28, 0xfffff), 1);
-  ck_assert_int_eq(check_chunks(4097, 28, 0xfffff), 2);
-  /* The limit has room for ten paths and the fixed parts. */
-  ck_assert_int_eq(check_chunks(20, 28, 28 + 10 * 32), 2);
-  ck_assert_int_eq(check_chunks(20, 28, 28 + 10 * 32 - 1), 3);
+  enum { PATH = 28, PATH_WITH_LENGTH = 4 + PATH };
+  /* The header, the zxid, the lengths of three lists. */
+  enum { FIXED = 8 + 8 + 3 * 4, TEN_PATHS = FIXED + 10 * PATH_WITH_LENGTH };
+
+  /* 4096 paths fill 128 KiB. */
+  ck_assert_int_eq(check_chunks(4096, PATH, DEFAULT_SEND_LIMIT), 1);
+  ck_assert_int_eq(check_chunks(4097, PATH, DEFAULT_SEND_LIMIT), 2);
+  ck_assert_int_eq(check_chunks(20, PATH, TEN_PATHS), 2);
+  ck_assert_int_eq(check_chunks(20, PATH, TEN_PATHS - 1), 3);
 }
 END_TEST
 
-START_TEST(a_single_long_path_always_goes)
+START_TEST(a_single_path_is_sent_even_beyond_the_limits)
 {
-  ck_assert_int_eq(check_chunks(1, 300000, 0xfffff), 1);
-  ck_assert_int_eq(check_chunks(3, 200000, 0xfffff), 3);
+  ck_assert_int_eq(check_chunks(1, 300000, DEFAULT_SEND_LIMIT), 1);
+  ck_assert_int_eq(check_chunks(3, 200000, DEFAULT_SEND_LIMIT), 3);
   ck_assert_int_eq(check_chunks(3, 1000, 0), 3);
 }
 END_TEST
@@ -365,7 +388,7 @@ START_TEST(each_failing_allocation_is_reported)
     ck_assert(failed == (chunks < 0));
     end();
     if (!failed) {
-      ck_assert_uint_gt(n, 3);
+      ck_assert_uint_gt(n, 3); /* encoding needs a few allocations */
       break;
     }
   }
@@ -374,7 +397,16 @@ END_TEST
 
 /* ---- throttled requests -------------------------------------------------- */
 
-static lk_watch *add(const char *path, lk_watch_kind kind)
+/* The zxid that lk__set_watches_encode() uses for a watch that has none of its
+   own. */
+enum { LAST_ZXID = 99 };
+
+/* For lk__set_watches_acknowledge(), which has the number of the first request
+   that failed. */
+enum { ALL_SUCCEEDED = INT32_MAX };
+
+/* A watch whose request has no reply yet. */
+static lk_watch *pending(const char *path, lk_watch_kind kind)
 {
   lk_call call = {.size = sizeof call, .on_event = on_event};
   lk_watch *w = lk__watch_new(&ws, lk_text(path), kind, &call);
@@ -383,12 +415,12 @@ static lk_watch *add(const char *path, lk_watch_kind kind)
   return w;
 }
 
-static void forget_output(void)
+static void discard_output(void)
 {
   lk__buf_consume(&out, lk__buf_len(&out));
 }
 
-START_TEST(each_watch_keeps_the_zxid_of_its_own_break)
+START_TEST(each_watch_keeps_the_zxid_at_which_its_connection_was_lost)
 {
   size_t at = 0;
 
@@ -397,7 +429,7 @@ START_TEST(each_watch_keeps_the_zxid_of_its_own_break)
   lk__watches_mark_missing(&ws, 5);
   watch(lk_text("/b"), LK_WATCH_KIND_DATA);
   watch(lk_text("/a"), LK_WATCH_KIND_CHILD);
-  ck_assert_int_eq(encode(9, 0xfffff), 2);
+  ck_assert_int_eq(encode(9, DEFAULT_SEND_LIMIT), 2);
   chunk c = read_chunk(&at);
   ck_assert_int_eq(c.r.relative_zxid, 5);
   ck_assert_uint_eq(c.r.data.count, 1);
@@ -415,7 +447,7 @@ END_TEST
 START_TEST(oldest_zxid_of_a_path_is_kept_and_ends_with_its_watches)
 {
   begin();
-  lk_watch *old = add("/a", LK_WATCH_KIND_DATA);
+  lk_watch *old = pending("/a", LK_WATCH_KIND_DATA);
 
   lk__watch_stand(&ws, old, LK_WATCH_KIND_DATA);
   lk__watches_mark_missing(&ws, 5);
@@ -426,14 +458,15 @@ START_TEST(oldest_zxid_of_a_path_is_kept_and_ends_with_its_watches)
   ck_assert_int_eq(old->on->missing[LK_WATCH_KIND_DATA], 3);
   end();
   begin();
-  lk_watch *next = add("/a", LK_WATCH_KIND_DATA);
+  lk_watch *later = pending("/a", LK_WATCH_KIND_DATA);
 
-  old = add("/a", LK_WATCH_KIND_DATA);
+  old = pending("/a", LK_WATCH_KIND_DATA);
   lk__watch_stand(&ws, old, LK_WATCH_KIND_DATA);
   lk__watches_mark_missing(&ws, 5);
   lk__watch_drop(&ws, old);
-  lk__watch_stand(&ws, next, LK_WATCH_KIND_DATA);
-  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 0);
+  lk__watch_stand(&ws, later, LK_WATCH_KIND_DATA);
+  ck_assert_int_eq(
+      lk__set_watches_encode(&ws, LAST_ZXID, DEFAULT_SEND_LIMIT, &out), 0);
   end();
 }
 END_TEST
@@ -450,14 +483,17 @@ START_TEST(requests_from_the_first_throttled_one_on_are_repeated)
     watch(lk_text(path), LK_WATCH_KIND_EXIST);
     lk__watches_mark_missing(&ws, i);
   }
-  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 3);
-  ck_assert(lk__set_watches_acknowledge(&ws, 2));
-  forget_output();
-  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 2);
+  ck_assert_int_eq(
+      lk__set_watches_encode(&ws, LAST_ZXID, DEFAULT_SEND_LIMIT, &out), 3);
+  ck_assert(lk__set_watches_acknowledge(&ws, 2)); /* 2 was throttled */
+  discard_output();
+  ck_assert_int_eq(
+      lk__set_watches_encode(&ws, LAST_ZXID, DEFAULT_SEND_LIMIT, &out), 2);
   ck_assert_int_eq(read_chunk(&at).r.relative_zxid, 2);
   ck_assert_int_eq(read_chunk(&at).r.relative_zxid, 3);
-  ck_assert(!lk__set_watches_acknowledge(&ws, UINT32_MAX));
-  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 0);
+  ck_assert(!lk__set_watches_acknowledge(&ws, ALL_SUCCEEDED));
+  ck_assert_int_eq(
+      lk__set_watches_encode(&ws, LAST_ZXID, DEFAULT_SEND_LIMIT, &out), 0);
   lk__arena_free(&arena);
   end();
 }
@@ -466,7 +502,7 @@ END_TEST
 START_TEST(persistent_watch_covers_nothing_while_it_is_not_registered)
 {
   begin();
-  lk_watch *stays = add("/a", LK_WATCH_KIND_PERSISTENT);
+  lk_watch *stays = pending("/a", LK_WATCH_KIND_PERSISTENT);
 
   lk__watch_stand(&ws, stays, LK_WATCH_KIND_PERSISTENT);
   ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD,
@@ -474,7 +510,8 @@ START_TEST(persistent_watch_covers_nothing_while_it_is_not_registered)
   lk__watches_mark_missing(&ws, 5);
   ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD,
                                 LK_BY_SENT_REQUESTS));
-  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 1);
+  ck_assert_int_eq(
+      lk__set_watches_encode(&ws, LAST_ZXID, DEFAULT_SEND_LIMIT, &out), 1);
   ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD,
                                LK_BY_SENT_REQUESTS));
   ck_assert(lk__set_watches_acknowledge(&ws, 1));
@@ -484,25 +521,26 @@ START_TEST(persistent_watch_covers_nothing_while_it_is_not_registered)
   watch(lk_text("/a"), LK_WATCH_KIND_PERSISTENT); /* registers it */
   ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD,
                                LK_BY_SENT_REQUESTS));
-  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 0);
+  ck_assert_int_eq(
+      lk__set_watches_encode(&ws, LAST_ZXID, DEFAULT_SEND_LIMIT, &out), 0);
   end();
 }
 END_TEST
 
-START_TEST(persistent_watches_come_behind_one_shot_ones_of_any_zxid)
+START_TEST(persistent_watches_are_in_the_last_request_whatever_their_zxid)
 {
-  size_t counts[5] = {0};
+  size_t counts[LK_WATCH_KINDS] = {0};
 
   begin();
-  lk_watch *stays = add("/a", LK_WATCH_KIND_PERSISTENT);
+  lk_watch *stays = pending("/a", LK_WATCH_KIND_PERSISTENT);
 
   lk__watch_stand(&ws, stays, LK_WATCH_KIND_PERSISTENT);
   lk__watches_mark_missing(&ws, 3);
   watch(lk_text("/b"), LK_WATCH_KIND_DATA);
   lk__watches_mark_missing(&ws, 5);
   watch(lk_text("/a"), LK_WATCH_KIND_DATA);
-  ck_assert_int_eq(encode(7, 0xfffff), 2); /* none with zxid 3 */
-  ck_assert_int_eq(count_lists(&out, counts, 0xfffff), 2);
+  ck_assert_int_eq(encode(7, DEFAULT_SEND_LIMIT), 2); /* none with zxid 3 */
+  ck_assert_int_eq(count_lists(&out, counts, DEFAULT_SEND_LIMIT), 2);
   ck_assert_uint_eq(counts[LK_WATCH_KIND_DATA], 2);
   ck_assert_uint_eq(counts[LK_WATCH_KIND_PERSISTENT], 1);
   ck_assert_uint_eq(stays->on->last_request, 2);
@@ -510,28 +548,29 @@ START_TEST(persistent_watches_come_behind_one_shot_ones_of_any_zxid)
 }
 END_TEST
 
-/* If both watches are sent in one request, no event is missed; in two requests
-   it may be. */
-START_TEST(registered_persistent_watch_follows_the_one_that_replaces_it)
+/* A persistent watch covers a one-shot watch if one request has both. Between
+   two requests an event may be missed. */
+START_TEST(persistent_watch_covers_a_one_shot_watch_of_the_same_request)
 {
-  size_t counts[5] = {0};
+  size_t counts[LK_WATCH_KINDS] = {0};
 
   begin();
   watch(lk_text("/a"), LK_WATCH_KIND_DATA);
   lk__watches_mark_missing(&ws, 5);
-  lk_watch *stays = add("/a", LK_WATCH_KIND_PERSISTENT);
+  lk_watch *stays = pending("/a", LK_WATCH_KIND_PERSISTENT);
 
   lk__watch_stand(&ws, stays, LK_WATCH_KIND_PERSISTENT);
-  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 1);
-  ck_assert_int_eq(count_lists(&out, counts, 0xfffff), 1);
+  ck_assert_int_eq(
+      lk__set_watches_encode(&ws, LAST_ZXID, DEFAULT_SEND_LIMIT, &out), 1);
+  ck_assert_int_eq(count_lists(&out, counts, DEFAULT_SEND_LIMIT), 1);
   ck_assert_uint_eq(counts[LK_WATCH_KIND_DATA], 1);
   ck_assert_uint_eq(counts[LK_WATCH_KIND_PERSISTENT], 1);
-  ck_assert(lk__set_watches_acknowledge(&ws, 1)); /* the reply was THROTTLED */
+  ck_assert(lk__set_watches_acknowledge(&ws, 1)); /* 1 was throttled */
   ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_DATA,
                                LK_BY_SENT_REQUESTS));
   ck_assert(!stays->reported_too_early);
-  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0, &out),
-                   2); /* a path in each */
+  /* A limit of 0 puts each path into a request of its own. */
+  ck_assert_int_eq(lk__set_watches_encode(&ws, LAST_ZXID, 0, &out), 2);
   ck_assert(stays->reported_too_early);
   ck_assert(lk__set_watches_acknowledge(&ws, 2));
   ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_DATA,
@@ -542,24 +581,25 @@ END_TEST
 
 START_TEST(child_watches_are_repeated_behind_a_repeated_recursive_watch)
 {
-  size_t counts[5] = {0};
+  size_t counts[LK_WATCH_KINDS] = {0};
 
   begin();
-  lk_watch *tree = add("/a", LK_WATCH_KIND_RECURSIVE);
+  lk_watch *tree = pending("/a", LK_WATCH_KIND_RECURSIVE);
 
   lk__watch_stand(&ws, tree, LK_WATCH_KIND_RECURSIVE);
   lk__watches_mark_missing(&ws, 5);
   watch(lk_text("/a"), LK_WATCH_KIND_CHILD);
-  lk_watch *pending = add("/a", LK_WATCH_KIND_CHILD);
+  lk_watch *child = pending("/a", LK_WATCH_KIND_CHILD);
 
-  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 2);
-  ck_assert_int_eq(tree->on->missing[LK_WATCH_KIND_CHILD], 99);
-  ck_assert(pending->covered);
-  ck_assert_int_eq(count_lists(&out, counts, 0xfffff), 2);
+  ck_assert_int_eq(
+      lk__set_watches_encode(&ws, LAST_ZXID, DEFAULT_SEND_LIMIT, &out), 2);
+  ck_assert_int_eq(tree->on->missing[LK_WATCH_KIND_CHILD], LAST_ZXID);
+  ck_assert(child->covered);
+  ck_assert_int_eq(count_lists(&out, counts, DEFAULT_SEND_LIMIT), 2);
   ck_assert_uint_eq(counts[LK_WATCH_KIND_RECURSIVE], 1);
   ck_assert_uint_eq(counts[LK_WATCH_KIND_CHILD], 2);
   ck_assert_uint_eq(tree->on->last_request, 2);
-  lk__watch_drop(&ws, pending);
+  lk__watch_drop(&ws, child);
   end();
 }
 END_TEST
@@ -569,30 +609,33 @@ START_TEST(one_shot_watch_waits_for_an_add_watch_under_way)
   begin();
   watch(lk_text("/a"), LK_WATCH_KIND_DATA);
   lk__watches_mark_missing(&ws, 5);
-  lk_watch *stays = add("/a", LK_WATCH_KIND_PERSISTENT);
+  lk_watch *stays = pending("/a", LK_WATCH_KIND_PERSISTENT);
 
-  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 0);
-  ck_assert(lk__set_watches_acknowledge(&ws, UINT32_MAX));
-  lk__watch_hold(stays); /* held back, to be sent in a later request */
-  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 1);
+  ck_assert_int_eq(
+      lk__set_watches_encode(&ws, LAST_ZXID, DEFAULT_SEND_LIMIT, &out), 0);
+  ck_assert(lk__set_watches_acknowledge(&ws, ALL_SUCCEEDED));
+  lk__watch_hold(stays); /* the addWatch waits for a connection */
+  ck_assert_int_eq(
+      lk__set_watches_encode(&ws, LAST_ZXID, DEFAULT_SEND_LIMIT, &out), 1);
   lk__watch_drop(&ws, stays);
   end();
 }
 END_TEST
 
 SUITE("set_watches", request_is_equal_to_a_captured_one,
-      without_watches_nothing_is_sent,
-      a_path_stands_once_in_a_list_and_in_each_that_it_is_in,
-      persistent_watches_have_lists_of_their_own,
+      without_standing_watches_nothing_is_sent,
+      a_path_is_once_in_the_list_of_each_kind_of_its_watches,
+      request_for_persistent_watches_is_equal_to_a_captured_one,
       lists_of_persistent_watches_are_split_like_the_others,
       every_path_comes_exactly_once_however_it_is_cut,
-      chunks_are_as_full_as_they_may_be, a_single_long_path_always_goes,
+      chunks_are_as_full_as_they_may_be,
+      a_single_path_is_sent_even_beyond_the_limits,
       each_failing_allocation_is_reported,
-      each_watch_keeps_the_zxid_of_its_own_break,
+      each_watch_keeps_the_zxid_at_which_its_connection_was_lost,
       oldest_zxid_of_a_path_is_kept_and_ends_with_its_watches,
       requests_from_the_first_throttled_one_on_are_repeated,
       persistent_watch_covers_nothing_while_it_is_not_registered,
-      persistent_watches_come_behind_one_shot_ones_of_any_zxid,
-      registered_persistent_watch_follows_the_one_that_replaces_it,
+      persistent_watches_are_in_the_last_request_whatever_their_zxid,
+      persistent_watch_covers_a_one_shot_watch_of_the_same_request,
       child_watches_are_repeated_behind_a_repeated_recursive_watch,
       one_shot_watch_waits_for_an_add_watch_under_way)

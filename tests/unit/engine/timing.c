@@ -27,11 +27,12 @@ static void end(void)
 }
 
 /* The shortest and the longest of a thousand pauses. */
-static void bounds(unsigned rounds, int64_t *least, int64_t *most)
+static void measure_pauses(unsigned failed_rounds, int64_t *least,
+                           int64_t *most)
 {
   *least = INT64_MAX;
   *most = INT64_MIN;
-  p->client->connection.failed_rounds = rounds;
+  p->client->connection.failed_rounds = failed_rounds;
   for (int i = 0; i < 1000; i++) {
     const lk_client *c = p->client;
     int64_t pause =
@@ -47,18 +48,19 @@ static void bounds(unsigned rounds, int64_t *least, int64_t *most)
 
 START_TEST(a_pause_is_random_in_its_upper_half_and_grows_with_the_rounds)
 {
-  static const int64_t caps[] = {100, 200, 400, 800, 800, 800};
+  /* For so many failed rounds; the last is a tenth of the session timeout. */
+  static const int64_t longest[] = {100, 200, 400, 800, 800, 800};
   int64_t least, most;
 
   begin("a", 8000);
   for (unsigned rounds = 0; rounds < 6; rounds++) {
-    bounds(rounds, &least, &most);
-    ck_assert_int_ge(least, caps[rounds] / 2);
-    ck_assert_int_le(least, caps[rounds] / 2 + 5);
-    ck_assert_int_le(most, caps[rounds]);
-    ck_assert_int_ge(most, caps[rounds] - 5);
+    measure_pauses(rounds, &least, &most);
+    ck_assert_int_ge(least, longest[rounds] / 2);
+    ck_assert_int_le(least, longest[rounds] / 2 + 5);
+    ck_assert_int_le(most, longest[rounds]);
+    ck_assert_int_ge(most, longest[rounds] - 5);
   }
-  bounds(UINT32_MAX, &least, &most);
+  measure_pauses(UINT32_MAX, &least, &most);
   ck_assert_int_le(most, 800);
   end();
 }
@@ -69,14 +71,14 @@ START_TEST(pause_has_a_lower_and_an_upper_limit)
   int64_t least, most;
 
   begin("a", 60000);
-  bounds(9, &least, &most);
+  measure_pauses(9, &least, &most);
   ck_assert_int_le(most, 1000);
   ck_assert_int_ge(most, 990);
   end();
   begin("a", 1);
-  bounds(0, &least, &most);
+  measure_pauses(0, &least, &most);
   ck_assert_int_ge(least, 1);
-  bounds(9, &least, &most);
+  measure_pauses(9, &least, &most);
   ck_assert_int_eq(most, 20);
   end();
 }
@@ -153,7 +155,7 @@ static void welcome(int32_t timeout_ms)
   lk__buf_free(&b);
 }
 
-/* The last reply arrived at 0, and the session may end at 30 s. */
+/* The last reply arrived at `start`, and the session may end 30 s later. */
 START_TEST(each_address_has_its_attempt_before_the_session_ends)
 {
   begin("zk", 30000);
@@ -170,8 +172,8 @@ START_TEST(each_address_has_its_attempt_before_the_session_ends)
   ck_assert_int_eq(p->now - start, 20000);
   while (p->want.attempt == 0)
     peer_pass(p, 1);
-  ck_assert_uint_eq(p->want.address_index,
-                    0); /* this attempt gets no reply either */
+  /* The first address gets an attempt, which has no reply either. */
+  ck_assert_uint_eq(p->want.address_index, 0);
   peer_resolved(p, 2);
   while (p->want.address_index == 0)
     peer_pass(p, 1);
@@ -180,7 +182,8 @@ START_TEST(each_address_has_its_attempt_before_the_session_ends)
 }
 END_TEST
 
-START_TEST(an_attempt_keeps_half_of_its_share_however_little_time_is_left)
+/* The usual time of an attempt is 4 s here, a fifth of two thirds of 30 s. */
+START_TEST(an_attempt_has_half_its_usual_time_however_little_time_is_left)
 {
   begin("a,b,c,d,e", 30000);
   p->mute = true;
@@ -192,15 +195,16 @@ START_TEST(an_attempt_keeps_half_of_its_share_however_little_time_is_left)
   p->client->now = p->now;
   lk__connect_timeout_begin(p->client);
   ck_assert_int_eq(p->client->connection.attempt_end_ms - p->now, 2000);
-  p->client->now++; /* no time is left to be shared by the addresses */
+  p->client->now++; /* the session may end now, so the usual time holds */
   lk__connect_timeout_begin(p->client);
   ck_assert_int_eq(p->client->connection.attempt_end_ms - p->client->now, 4000);
   end();
 }
 END_TEST
 
-/* During an attempt at a silent server the driver does not call the client for
-   seconds. */
+/* During an attempt to connect to a silent server the driver does not call the
+   client for seconds. The client's deadline is 1 ms later than the timeout: see
+   a_timeout_rounds_up. */
 START_TEST(a_timeout_begins_when_the_request_is_made)
 {
   const peer_call first = {.name = "first", .timeout_ms = 15000};
@@ -241,9 +245,9 @@ START_TEST(a_timeout_begins_when_the_request_is_made_while_output_is_blocked)
 }
 END_TEST
 
-static int64_t deadline_seen;
+static int64_t second_deadline_in_ms;
 
-static void ask_late(peer *of, const char *name, const char *event)
+static void make_second_request(peer *of, const char *name, const char *event)
 {
   const peer_call second = {.name = "second", .timeout_ms = 2000};
 
@@ -252,7 +256,7 @@ static void ask_late(peer *of, const char *name, const char *event)
     return;
   of->now += 3000; /* other callbacks have taken three seconds */
   ck_assert_int_eq(peer_get(of, &second, "/a"), 0);
-  deadline_seen = lk_client_deadline(of->client) - of->now;
+  second_deadline_in_ms = lk_client_deadline(of->client) - of->now;
 }
 
 START_TEST(a_timeout_in_a_callback_begins_when_the_request_is_made)
@@ -261,10 +265,10 @@ START_TEST(a_timeout_in_a_callback_begins_when_the_request_is_made)
 
   begin("a", 60000);
   connect_and_block_output();
-  p->react = ask_late;
+  p->react = make_second_request;
   ck_assert_int_eq(peer_get(p, &first, "/a"), 0);
   peer_pass(p, 11);
-  ck_assert_int_eq(deadline_seen, 2001);
+  ck_assert_int_eq(second_deadline_in_ms, 2001);
   end();
 }
 END_TEST
@@ -286,7 +290,7 @@ START_TEST(a_timeout_rounds_up)
 }
 END_TEST
 
-START_TEST(the_longest_timeout_is_none)
+START_TEST(the_longest_timeout_never_ends)
 {
   const peer_call call = {.name = "call", .timeout_ms = INT64_MAX};
 
@@ -300,31 +304,31 @@ START_TEST(the_longest_timeout_is_none)
 }
 END_TEST
 
-static bool late;
+static bool hook_has_connected;
 
-/* The driver needs some time before it connects. */
-static void connect_late(lk_client *c, void *arg)
+/* A hook `wake` that connects, after some time. */
+static void connect_in_hook(lk_client *c, void *arg)
 {
   lk_want want;
 
   (void)arg;
-  if (late)
+  if (hook_has_connected)
     return;
-  late = true;
+  hook_has_connected = true;
   p->now += 100;
   lk_client_want(c, &want);
   lk_client_connected(c, want.attempt);
 }
 
-START_TEST(handshake_in_the_hook_begins_when_it_connects)
+START_TEST(handshake_begins_when_the_hook_connects)
 {
   begin("a", 60000);
   void (*wake)(lk_client * c, void *arg) = p->client->hooks.wake;
 
-  late = false;
-  p->client->hooks.wake = connect_late;
+  hook_has_connected = false;
+  p->client->hooks.wake = connect_in_hook;
   lk_client_tick(p->client);
-  ck_assert(late);
+  ck_assert(hook_has_connected);
   ck_assert_int_eq(p->client->connection.handshake_sent_ms, p->now);
   p->client->hooks.wake = wake;
   end();
@@ -347,7 +351,7 @@ START_TEST(timers_that_restart_themselves_do_not_block_the_loop)
   fires = 0;
   lk_timer_start(p->client, &t, p->now);
   lk_client_tick(p->client);
-  ck_assert_uint_eq(fires, 10000);
+  ck_assert_uint_eq(fires, 10000); /* as many as one tick allows */
   ck_assert_int_eq(lk_client_deadline(p->client), p->now);
   lk_timer_stop(p->client, &t);
   end();
@@ -361,10 +365,10 @@ SUITE("timing", a_pause_is_random_in_its_upper_half_and_grows_with_the_rounds,
       a_slow_name_server_does_not_lengthen_an_attempt,
       an_address_that_connects_keeps_its_time_when_it_is_resolved_late,
       each_address_has_its_attempt_before_the_session_ends,
-      an_attempt_keeps_half_of_its_share_however_little_time_is_left,
+      an_attempt_has_half_its_usual_time_however_little_time_is_left,
       a_timeout_begins_when_the_request_is_made,
       a_timeout_begins_when_the_request_is_made_while_output_is_blocked,
       a_timeout_in_a_callback_begins_when_the_request_is_made,
-      a_timeout_rounds_up, the_longest_timeout_is_none,
-      handshake_in_the_hook_begins_when_it_connects,
+      a_timeout_rounds_up, the_longest_timeout_never_ends,
+      handshake_begins_when_the_hook_connects,
       timers_that_restart_themselves_do_not_block_the_loop)

@@ -14,8 +14,8 @@
 #include "proto/engine/tls_config.h"
 
 static const char secret[] = "-----BEGIN PRIVATE KEY-----";
-static char logged[512];
-static size_t blocks; /* blocks of memory that are not freed yet */
+static char logged[512]; /* "LEVEL ERROR TEXT\n" for each message */
+static size_t blocks;    /* blocks of memory that are not freed yet */
 
 static int64_t now = 5000;
 
@@ -48,29 +48,34 @@ static void on_log(void *arg, int level, int err, const char *text)
   snprintf(logged + len, sizeof logged - len, "%d %d %s\n", level, err, text);
 }
 
-/* An allocator whose blocks have their length in front. */
-static void *resize(void *arg, void *p, size_t size)
+/* An allocator whose blocks have their length in front, padded to the size of
+   two. A block must not contain the secret when it is freed. */
+static void *on_resize(void *arg, void *p, size_t size)
 {
   size_t *head = p == NULL ? NULL : (size_t *)p - 2;
 
   (void)arg;
   if (size == 0) {
+    if (head == NULL)
+      return NULL;
     for (size_t i = 0; i + sizeof secret <= head[0]; i++)
       ck_assert_int_ne(memcmp((char *)p + i, secret, sizeof secret - 1), 0);
     free(head);
     blocks--;
     return NULL;
   }
-  blocks += head == NULL;
+  if (head == NULL)
+    blocks++;
   head = realloc(head, 2 * sizeof *head + size);
   ck_assert_ptr_nonnull(head);
   head[0] = size;
   return head + 2;
 }
 
-static const lk_mem mem = {resize, NULL};
+static const lk_mem mem = {on_resize, NULL};
 
-static int make(lk_client **out, const char *hosts, const lk_tls_config *tls)
+static int new_client(lk_client **out, const char *hosts,
+                      const lk_tls_config *tls)
 {
   const lk_client_config config = {.size = sizeof config,
                                    .hosts = hosts,
@@ -87,13 +92,13 @@ START_TEST(connect_string_alone_selects_tls_with_defaults)
   lk_client *c;
   const lk_tls_config *tls;
 
-  ck_assert_int_eq(make(&c, "tls://a", NULL), 0);
+  ck_assert_int_eq(new_client(&c, "tls://a", NULL), 0);
   tls = lk_client_tls(c);
   ck_assert_ptr_nonnull(tls);
   ck_assert_ptr_null(tls->ca_file);
   ck_assert(!tls->any_name && !tls->any_certificate);
   lk_client_free(c);
-  ck_assert_int_eq(make(&c, "a", NULL), 0);
+  ck_assert_int_eq(new_client(&c, "a", NULL), 0);
   ck_assert_ptr_null(lk_client_tls(c));
   lk_client_free(c);
 }
@@ -105,12 +110,12 @@ START_TEST(options_alone_select_tls)
   lk_client *c;
   lk_want want;
 
-  ck_assert_int_eq(make(&c, "a", &tls), 0);
+  ck_assert_int_eq(new_client(&c, "a", &tls), 0);
   ck_assert_ptr_nonnull(lk_client_tls(c));
   lk_client_want(c, &want);
   ck_assert_uint_eq(want.port, 2281);
   lk_client_free(c);
-  ck_assert_int_eq(make(&c, NULL, &tls), 0);
+  ck_assert_int_eq(new_client(&c, NULL, &tls), 0);
   lk_client_want(c, &want);
   ck_assert_uint_eq(want.port, 2281);
   lk_client_free(c);
@@ -130,7 +135,7 @@ START_TEST(options_are_copied_and_wiped)
   lk_client *c;
 
   memcpy(pem, secret, sizeof pem);
-  ck_assert_int_eq(make(&c, "tls://a", &tls), 0);
+  ck_assert_int_eq(new_client(&c, "tls://a", &tls), 0);
   memset(ca, 'x', 1);
   memset(name, 'x', 1);
   memset(pem, 'x', sizeof pem);
@@ -149,13 +154,30 @@ START_TEST(options_are_copied_and_wiped)
 }
 END_TEST
 
+static void expect_refusal(const lk_tls_config *tls, const char *why)
+{
+  lk_client *c;
+
+  ck_assert_int_eq(new_client(&c, "a", tls), LK_ERR_BAD_ARGUMENT);
+  ck_assert_ptr_null(c);
+  ck_assert_msg(strstr(logged, why) != NULL, "%s", logged);
+  ck_assert_uint_eq(blocks, 0);
+}
+
+START_TEST(options_without_size_are_refused)
+{
+  const lk_tls_config tls = {.size = 0};
+
+  expect_refusal(&tls, "lk_tls_config.size is not set");
+}
+END_TEST
+
 START_TEST(options_that_contradict_each_other_are_refused)
 {
   static const struct {
-    lk_tls_config tls;
+    lk_tls_config tls; /* without its size */
     const char *why;
   } bad[] = {
-      {{.size = 0}, "lk_tls_config.size is not set"},
       {{.cert_file = "c", .cert_pem = {"c", 1}}, "both cert_file and cert_pem"},
       {{.cert_file = "c", .key_file = "k", .key_pem = {"k", 1}},
        "both key_file and key_pem"},
@@ -163,46 +185,42 @@ START_TEST(options_that_contradict_each_other_are_refused)
       {{.key_pem = {"k", 1}}, "a key without a certificate"},
       {{.server_name = ""}, "server_name is empty"},
   };
-  lk_client *c;
 
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     lk_tls_config tls = bad[i].tls;
 
-    tls.size = i == 0 ? 0 : sizeof tls;
-    ck_assert_int_eq(make(&c, "a", &tls), LK_ERR_BAD_ARGUMENT);
-    ck_assert_ptr_null(c);
-    ck_assert_msg(strstr(logged, bad[i].why) != NULL, "%s", logged);
-    ck_assert_uint_eq(blocks, 0);
+    tls.size = sizeof tls;
+    expect_refusal(&tls, bad[i].why);
   }
 }
 END_TEST
 
-START_TEST(another_list_of_servers_keeps_tls)
+START_TEST(new_list_of_servers_neither_ends_nor_begins_tls)
 {
   lk_client *c;
   lk_want want;
 
-  ck_assert_int_eq(make(&c, "tls://a", NULL), 0);
+  ck_assert_int_eq(new_client(&c, "tls://a", NULL), 0);
   ck_assert_int_eq(lk_client_set_hosts(c, "b"), 0);
   ck_assert_ptr_nonnull(lk_client_tls(c));
   lk_client_want(c, &want);
   ck_assert_uint_eq(want.port, 2281);
   ck_assert_int_eq(lk_client_set_hosts(c, "tls://c,d"), 0);
   lk_client_free(c);
-  ck_assert_int_eq(make(&c, "a", NULL), 0);
+  ck_assert_int_eq(new_client(&c, "a", NULL), 0);
   ck_assert_int_eq(lk_client_set_hosts(c, "tls://b"), LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(lk_client_set_hosts(c, "b"), 0);
   lk_client_free(c);
 }
 END_TEST
 
-/* Do the driver's part until the client is connected, twice. */
+/* Do the driver's part: connect twice, and lose each connection. */
 static void connect_twice(const lk_tls_config *tls)
 {
   lk_client *c;
   lk_want want;
 
-  ck_assert_int_eq(make(&c, "a:1", tls), 0);
+  ck_assert_int_eq(new_client(&c, "a:1", tls), 0);
   lk_client_tick(c);
   for (int i = 0; i < 2; i++) {
     lk_client_want(c, &want);
@@ -215,7 +233,7 @@ static void connect_twice(const lk_tls_config *tls)
   lk_client_free(c);
 }
 
-static size_t count_of(const char *text)
+static size_t count_in_log(const char *text)
 {
   size_t n = 0;
 
@@ -224,20 +242,20 @@ static size_t count_of(const char *text)
   return n;
 }
 
-START_TEST(opt_outs_are_logged_at_each_connection)
+START_TEST(missing_verification_is_logged_at_each_connection)
 {
   lk_tls_config tls = {.size = sizeof tls};
 
   connect_twice(&tls);
-  ck_assert_uint_eq(count_of("not verified"), 0);
+  ck_assert_uint_eq(count_in_log("not verified"), 0);
   tls.any_name = true;
   connect_twice(&tls);
-  ck_assert_uint_eq(count_of("TLS: the server's name is not verified"), 2);
+  ck_assert_uint_eq(count_in_log("TLS: the server's name is not verified"), 2);
   tls.any_certificate = true;
   connect_twice(&tls);
-  ck_assert_uint_eq(count_of("TLS: the server's certificate is not verified"),
-                    2);
-  ck_assert_uint_eq(count_of("name is not verified"), 0);
+  ck_assert_uint_eq(
+      count_in_log("TLS: the server's certificate is not verified"), 2);
+  ck_assert_uint_eq(count_in_log("name is not verified"), 0);
 }
 END_TEST
 
@@ -245,7 +263,7 @@ END_TEST
 static lk_tls_cause cause_in_log;
 static lk_client *client_in_log;
 
-static void note_cause(void *arg, int level, int err, const char *text)
+static void log_cause(void *arg, int level, int err, const char *text)
 {
   (void)arg;
   (void)level;
@@ -258,7 +276,7 @@ START_TEST(cause_of_a_failed_handshake_is_known_until_the_next_failure)
 {
   const lk_tls_config tls = {.size = sizeof tls};
   const lk_client_config config = {
-      .size = sizeof config, .hosts = "a,b", .log = note_cause, .tls = &tls};
+      .size = sizeof config, .hosts = "a,b", .log = log_cause, .tls = &tls};
   lk_client *c;
   lk_want want;
   const char *why;
@@ -269,6 +287,7 @@ START_TEST(cause_of_a_failed_handshake_is_known_until_the_next_failure)
   ck_assert_int_eq(lk_client_tls_cause(c), LK_TLS_OTHER);
   lk_client_tick(c);
   lk_client_want(c, &want);
+  /* The client ignores a failure of another attempt. */
   lk_client_failed_tls(c, want.attempt + 1, LK_TLS_EXPIRED, "TLS: late");
   ck_assert_int_eq(lk_client_tls_cause(c), LK_TLS_OTHER);
   lk_client_failed_tls(c, want.attempt, LK_TLS_NAME, "TLS: name");
@@ -291,6 +310,8 @@ END_TEST
 
 SUITE("tls_config", connect_string_alone_selects_tls_with_defaults,
       options_alone_select_tls, options_are_copied_and_wiped,
+      options_without_size_are_refused,
       options_that_contradict_each_other_are_refused,
-      another_list_of_servers_keeps_tls, opt_outs_are_logged_at_each_connection,
+      new_list_of_servers_neither_ends_nor_begins_tls,
+      missing_verification_is_logged_at_each_connection,
       cause_of_a_failed_handshake_is_known_until_the_next_failure)

@@ -33,23 +33,38 @@ static void end(void)
   ck_assert_uint_eq(mem.live, 0);
 }
 
-static lk_watch *pending(const char *path, lk_watch_kind kind,
-                         bool until_disconnect)
+/* A new watch whose request has no reply yet. An exists begins with a watch for
+   data; the reply turns it into a watch of the kind EXIST. */
+static lk_watch *new_pending(const char *path, lk_watch_kind kind,
+                             const lk_call *call)
 {
-  lk_call call = {.size = sizeof call,
-                  .on_event = on_event,
-                  .until_disconnect = until_disconnect};
   lk_watch *w = lk__watch_new(
       &ws, lk_text(path),
-      kind == LK_WATCH_KIND_EXIST ? LK_WATCH_KIND_DATA : kind, &call);
+      kind == LK_WATCH_KIND_EXIST ? LK_WATCH_KIND_DATA : kind, call);
 
   ck_assert_ptr_nonnull(w);
   return w;
 }
 
+static lk_watch *pending(const char *path, lk_watch_kind kind)
+{
+  lk_call call = {.size = sizeof call, .on_event = on_event};
+
+  return new_pending(path, kind, &call);
+}
+
+static lk_watch *pending_until_disconnect(const char *path, lk_watch_kind kind)
+{
+  lk_call call = {
+      .size = sizeof call, .on_event = on_event, .until_disconnect = true};
+
+  return new_pending(path, kind, &call);
+}
+
+/* A new watch whose request has succeeded. */
 static lk_watch *standing(const char *path, lk_watch_kind kind)
 {
-  lk_watch *w = pending(path, kind, false);
+  lk_watch *w = pending(path, kind);
 
   lk__watch_stand(&ws, w, kind);
   return w;
@@ -71,7 +86,7 @@ static size_t fire(int32_t type, const char *path)
 
 /* End the remaining watches of `kind` at `path`. Returns whether there were
  * any. */
-static bool left(const char *path, lk_watch_kind kind)
+static bool end_remaining(const char *path, lk_watch_kind kind)
 {
   return fire(kind == LK_WATCH_KIND_CHILD ? LK_EVENT_CHILDREN
                                           : LK_EVENT_CREATED,
@@ -99,14 +114,15 @@ START_TEST(each_event_fires_the_watches_that_the_server_removed)
       begin();
       standing("/a", (lk_watch_kind)kind);
       ck_assert_uint_eq(fire(table[i].type, "/a"), table[i].fires[kind]);
-      ck_assert(left("/a", (lk_watch_kind)kind) != table[i].fires[kind]);
+      ck_assert(end_remaining("/a", (lk_watch_kind)kind) !=
+                table[i].fires[kind]);
       end();
     }
   }
 }
 END_TEST
 
-START_TEST(a_deletion_serves_all_lists_of_a_path_at_once)
+START_TEST(a_deletion_fires_watches_of_all_kinds_of_exactly_its_path)
 {
   begin();
   standing("/a", LK_WATCH_KIND_DATA);
@@ -121,35 +137,38 @@ START_TEST(a_deletion_serves_all_lists_of_a_path_at_once)
 }
 END_TEST
 
-/* How many watches of `kind` at `watched` report an event. No watch may end. */
-static size_t told(lk_watch_kind kind, const char *watched, int32_t type,
-                   const char *path)
+/* Whether a persistent watch of `kind` at `watched` reports an event, once. The
+   watch must not end. */
+static bool reports(lk_watch_kind kind, const char *watched, int32_t type,
+                    const char *path)
 {
   lk_link fired;
-  size_t count = 0;
+  bool reported;
 
   begin();
   lk_watch *w = standing(watched, kind);
 
   lk__list_init(&fired);
   lk__watches_match(&ws, type, lk_text(path), &fired);
-  for (; !lk__list_empty(&fired); count++) {
+  reported = !lk__list_empty(&fired);
+  if (reported) {
     ck_assert_ptr_eq(LK_OWNER(fired.next, lk_watch, event_link), w);
     lk__list_remove(fired.next);
   }
+  ck_assert(lk__list_empty(&fired));
   ck_assert_uint_eq(ws.standing, 1);
   lk__watch_drop(&ws, w);
   ck_assert_uint_eq(ws.added + ws.recursive + ws.adding, 0);
   end();
-  return count;
+  return reported;
 }
 
-START_TEST(persistent_watch_reports_its_node_or_all_below)
+START_TEST(persistent_watch_reports_its_node_and_a_recursive_one_all_below)
 {
   static const struct {
     const char *watched;
     const char *path;
-    bool below;
+    bool at_or_below; /* `path` is `watched` or below it */
   } table[] = {
       {"/a", "/a", true},    {"/a", "/a/b", true},     {"/a", "/a/b/c", true},
       {"/a", "/ab", false},  {"/a", "/", false},       {"/a", "/b/a", false},
@@ -164,12 +183,12 @@ START_TEST(persistent_watch_reports_its_node_or_all_below)
     bool same = strcmp(watched, path) == 0;
 
     for (int32_t type = -1; type < 9; type++) {
-      bool real = type >= 1 && type <= 4;
+      bool exists = type >= LK_EVENT_CREATED && type <= LK_EVENT_CHILDREN;
 
-      ck_assert_uint_eq(told(LK_WATCH_KIND_PERSISTENT, watched, type, path),
-                        real && same);
-      ck_assert_uint_eq(told(LK_WATCH_KIND_RECURSIVE, watched, type, path),
-                        real && type != LK_EVENT_CHILDREN && table[i].below);
+      ck_assert(reports(LK_WATCH_KIND_PERSISTENT, watched, type, path) ==
+                (exists && same));
+      ck_assert(reports(LK_WATCH_KIND_RECURSIVE, watched, type, path) ==
+                (exists && type != LK_EVENT_CHILDREN && table[i].at_or_below));
     }
   }
 }
@@ -185,7 +204,7 @@ START_TEST(persistent_watch_reports_again)
   for (int i = 0; i < 3; i++) {
     lk__list_init(&fired);
     lk__watches_match(&ws, LK_EVENT_CHANGED, lk_text("/a"), &fired);
-    for (int told = 0; told < 2; told++) {
+    for (int watch = 0; watch < 2; watch++) {
       ck_assert(!lk__list_empty(&fired));
       lk__list_remove(fired.next);
     }
@@ -217,14 +236,14 @@ END_TEST
 START_TEST(watch_without_a_reply_gets_no_event)
 {
   begin();
-  lk_watch *w = pending("/a", LK_WATCH_KIND_DATA, false);
+  lk_watch *w = pending("/a", LK_WATCH_KIND_DATA);
 
   ck_assert_uint_eq(fire(LK_EVENT_DELETED, "/a"), 0);
   ck_assert_uint_eq(ws.standing, 0);
   lk__watch_stand(&ws, w, LK_WATCH_KIND_EXIST);
   ck_assert_uint_eq(ws.standing, 1);
   ck_assert_uint_eq(fire(LK_EVENT_CREATED, "/a"), 1);
-  lk__watch_drop(&ws, pending("/a", LK_WATCH_KIND_DATA, false));
+  lk__watch_drop(&ws, pending("/a", LK_WATCH_KIND_DATA));
   end();
 }
 END_TEST
@@ -244,11 +263,11 @@ START_TEST(watch_is_alone_if_no_other_shares_its_server_watch)
   ck_assert(lk__watch_is_alone(child));
   lk__watch_drop(&ws, exist);
   ck_assert(lk__watch_is_alone(data));
-  lk_watch *later = pending("/a", LK_WATCH_KIND_CHILD, false);
+  lk_watch *later = pending("/a", LK_WATCH_KIND_CHILD);
   ck_assert(!lk__watch_is_alone(child));
   ck_assert(lk__watch_is_alone(data));
   lk__watch_drop(&ws, later);
-  later = pending("/a", LK_WATCH_KIND_DATA, false);
+  later = pending("/a", LK_WATCH_KIND_DATA);
   ck_assert(!lk__watch_is_alone(data));
   ck_assert(!lk__watch_is_alone(later));
   lk__watch_drop(&ws, later);
@@ -259,10 +278,10 @@ START_TEST(watch_is_alone_if_no_other_shares_its_server_watch)
 }
 END_TEST
 
-START_TEST(persistent_watch_reports_once_its_request_was_sent)
+START_TEST(persistent_watch_covers_others_once_its_request_was_sent)
 {
   begin();
-  lk_watch *tree = pending("/a", LK_WATCH_KIND_RECURSIVE, false);
+  lk_watch *tree = pending("/a", LK_WATCH_KIND_RECURSIVE);
 
   lk__watch_hold(tree);
   ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_DATA,
@@ -277,7 +296,7 @@ START_TEST(persistent_watch_reports_once_its_request_was_sent)
   lk__watch_stand(&ws, tree, LK_WATCH_KIND_RECURSIVE);
   ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_DATA,
                                LK_BY_SENT_REQUESTS));
-  lk_watch *node = pending("/a", LK_WATCH_KIND_PERSISTENT, false);
+  lk_watch *node = pending("/a", LK_WATCH_KIND_PERSISTENT);
   ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_CHILD,
                                LK_BY_SENT_REQUESTS));
   lk__watch_drop(&ws, node);
@@ -309,11 +328,11 @@ START_TEST(watch_dropped_while_its_request_waits_is_not_counted_as_waiting)
 {
   begin();
   lk_watch *data = standing("/a", LK_WATCH_KIND_DATA);
-  lk_watch *first = pending("/a", LK_WATCH_KIND_RECURSIVE, false);
+  lk_watch *first = pending("/a", LK_WATCH_KIND_RECURSIVE);
 
   lk__watch_hold(first);
   lk__watch_drop(&ws, first);
-  lk_watch *second = pending("/a", LK_WATCH_KIND_RECURSIVE, false);
+  lk_watch *second = pending("/a", LK_WATCH_KIND_RECURSIVE);
 
   ck_assert(lk__watched_covers(&ws, data->on, LK_WATCH_KIND_DATA,
                                LK_BY_SENT_REQUESTS));
@@ -323,37 +342,38 @@ START_TEST(watch_dropped_while_its_request_waits_is_not_counted_as_waiting)
 }
 END_TEST
 
-static size_t take(bool all)
+/* Take watches by this function, and drop them. Returns their number. */
+static size_t take_and_drop(void (*take)(lk_watches *ws, lk_link *out))
 {
   lk_link taken;
   size_t count = 0;
 
   lk__list_init(&taken);
-  if (all)
-    lk__watches_take_all(&ws, &taken);
-  else
-    lk__watches_take_until_disconnect(&ws, &taken);
+  take(&ws, &taken);
   for (; !lk__list_empty(&taken); count++)
     lk__watch_drop(&ws, LK_OWNER(taken.next, lk_watch, event_link));
   return count;
 }
 
-START_TEST(until_break_watches_are_taken_alone_or_with_all)
+START_TEST(watches_until_disconnect_are_taken_alone_or_with_all)
 {
   begin();
   for (int i = 0; i < 30; i++) {
+    lk_watch_kind kind = (lk_watch_kind)(i % 3);
+    bool until_disconnect = i % 5 == 0;
     char path[16];
 
     snprintf(path, sizeof path, "/%d", i / 4);
-    lk_watch *w = pending(path, (lk_watch_kind)(i % 3), i % 5 == 0);
-    lk__watch_stand(&ws, w, (lk_watch_kind)(i % 3));
+    lk_watch *w = until_disconnect ? pending_until_disconnect(path, kind)
+                                   : pending(path, kind);
+    lk__watch_stand(&ws, w, kind);
   }
-  lk_watch *under_way = pending("/0", LK_WATCH_KIND_DATA, true);
+  lk_watch *under_way = pending_until_disconnect("/0", LK_WATCH_KIND_DATA);
 
-  ck_assert_uint_eq(take(false), 6);
-  ck_assert_uint_eq(take(false), 0);
+  ck_assert_uint_eq(take_and_drop(lk__watches_take_until_disconnect), 6);
+  ck_assert_uint_eq(take_and_drop(lk__watches_take_until_disconnect), 0);
   ck_assert_uint_eq(ws.standing, 24);
-  ck_assert_uint_eq(take(true), 24);
+  ck_assert_uint_eq(take_and_drop(lk__watches_take_all), 24);
   lk__watch_drop(&ws, under_way);
   end();
 }
@@ -419,8 +439,8 @@ START_TEST(number_of_watches_is_limited_by_their_handles)
   before = mem.count;
   ck_assert_ptr_null(
       lk__watch_new(&ws, lk_text("/a"), LK_WATCH_KIND_DATA, &call));
-  ck_assert_uint_eq(mem.count,
-                    before + 1); /* one for the watch, none for slots */
+  /* One allocation is for the watch, none for slots. */
+  ck_assert_uint_eq(mem.count, before + 1);
   ws.nslots = nslots;
   ws.free_slot = free_slot;
   ck_assert_uint_eq(fire(LK_EVENT_CHANGED, "/a"), 1);
@@ -428,14 +448,15 @@ START_TEST(number_of_watches_is_limited_by_their_handles)
 }
 END_TEST
 
-/* The serial numbers differ in each of their bits, as they do after up to 2^31
-   watches. */
+/* A handle contains the whole serial number if pointers have 64 bits, and 12
+   bits of it otherwise. */
 START_TEST(handles_differ_in_each_bit_of_the_serial_number)
 {
+  const int bits = sizeof(uintptr_t) > 4 ? 32 : 12;
   lk_watch w = {.serial = 0};
   const lk_watch *first = lk__watch_handle(&w);
 
-  for (int bit = 0; bit < (sizeof(uintptr_t) > 4 ? 32 : 12); bit++) {
+  for (int bit = 0; bit < bits; bit++) {
     w.serial = (uint32_t)1 << bit;
     ck_assert_ptr_ne(lk__watch_handle(&w), first);
   }
@@ -491,15 +512,15 @@ START_TEST(without_memory_there_is_no_watch)
 END_TEST
 
 SUITE("watch_table", each_event_fires_the_watches_that_the_server_removed,
-      a_deletion_serves_all_lists_of_a_path_at_once,
-      persistent_watch_reports_its_node_or_all_below,
+      a_deletion_fires_watches_of_all_kinds_of_exactly_its_path,
+      persistent_watch_reports_its_node_and_a_recursive_one_all_below,
       persistent_watch_reports_again, event_fires_watches_of_exactly_its_path,
       watch_without_a_reply_gets_no_event,
       watch_is_alone_if_no_other_shares_its_server_watch,
-      persistent_watch_reports_once_its_request_was_sent,
+      persistent_watch_covers_others_once_its_request_was_sent,
       fired_one_shot_watch_is_removed,
       watch_dropped_while_its_request_waits_is_not_counted_as_waiting,
-      until_break_watches_are_taken_alone_or_with_all,
+      watches_until_disconnect_are_taken_alone_or_with_all,
       memory_of_removed_watches_is_reused,
       handle_of_a_removed_watch_matches_no_other,
       number_of_watches_is_limited_by_their_handles,
