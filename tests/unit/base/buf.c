@@ -36,7 +36,7 @@ START_TEST(buffer_in_use_allocates_no_more_memory)
   failing_mem f;
   lk_buf b = {.mem = &f.mem};
   char bytes[100] = "";
-  size_t count = 0;
+  size_t count = 0; /* allocations of the first eleven rounds */
 
   failing_mem_init(&f);
   ck_assert(lk__buf_append(&b, bytes, 100));

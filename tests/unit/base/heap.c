@@ -10,12 +10,13 @@ static lk_heap heap;
 static lk_heap_node nodes[COUNT];
 
 /* A small generator of random numbers, so that every run uses the same ones. */
-static unsigned next(unsigned *seed)
+static unsigned next_random(unsigned *seed)
 {
   *seed = *seed * 1103515245 + 12345;
   return *seed >> 16;
 }
 
+/* The earliest time in the heap, found by looking at all nodes. */
 static int64_t earliest(void)
 {
   int64_t at = INT64_MAX;
@@ -33,13 +34,13 @@ START_TEST(the_root_is_always_the_earliest)
   size_t inside = 0;
 
   for (int round = 0; round < 20000; round++) {
-    lk_heap_node *n = &nodes[next(&seed) % COUNT];
+    lk_heap_node *n = &nodes[next_random(&seed) % COUNT];
 
     if (lk__heap_has(n)) {
       lk__heap_remove(&heap, n);
       inside--;
     } else {
-      lk__heap_add(&heap, n, (int64_t)(next(&seed) % 100) - 50);
+      lk__heap_add(&heap, n, (int64_t)(next_random(&seed) % 100) - 50);
       inside++;
     }
     ck_assert_int_eq(inside == 0, heap.root == NULL);
@@ -52,14 +53,14 @@ END_TEST
 START_TEST(removing_the_root_repeatedly_sorts)
 {
   unsigned seed = 2;
-  int64_t last = INT64_MIN;
+  int64_t previous = INT64_MIN;
   size_t count = 0;
 
   for (size_t i = 0; i < COUNT; i++)
-    lk__heap_add(&heap, &nodes[i], next(&seed));
+    lk__heap_add(&heap, &nodes[i], next_random(&seed));
   while (heap.root != NULL) {
-    ck_assert_int_ge(heap.root->at, last);
-    last = heap.root->at;
+    ck_assert_int_ge(heap.root->at, previous);
+    previous = heap.root->at;
     lk__heap_remove(&heap, heap.root);
     count++;
   }

@@ -5,6 +5,7 @@
 #include "support/failing_mem.h"
 #include "support/suite.h"
 
+/* The items are ints. */
 static void push(lk_ring *r, int v)
 {
   ck_assert(lk__ring_reserve(r));
@@ -97,6 +98,7 @@ START_TEST(a_ring_that_cannot_grow_keeps_its_items)
 
   failing_mem_init(&f);
   lk__ring_init(&r, &f.mem, sizeof(int));
+  /* The items then begin in the middle of the array and fill it. */
   for (int i = 0; i < 3; i++) {
     push(&r, 0);
     lk__ring_pop(&r);
@@ -118,7 +120,7 @@ START_TEST(impossible_size_of_a_ring_is_refused)
   lk_ring r;
 
   failing_mem_init(&f);
-  lk__ring_init(&r, &f.mem, SIZE_MAX / 4);
+  lk__ring_init(&r, &f.mem, SIZE_MAX / 4); /* the size of an item */
   ck_assert(!lk__ring_reserve(&r));
   ck_assert_uint_eq(f.count, 0);
 }

@@ -38,24 +38,30 @@ START_TEST(a_list_keeps_its_order)
 }
 END_TEST
 
-/* ---- walks --------------------------------------------------------------- */
+/* ---- iterations ---------------------------------------------------------- */
 
 enum { MEMBERS = 5 };
 
-static lk_safe_list walked;
-static item members[MEMBERS + 1];
+static lk_safe_list list;
+static item members[MEMBERS];
+static item late_member; /* added during an iteration */
 static char visited[64]; /* a digit for each visit, in order */
 
-static void fill(void)
+static void init_item(item *i, int value)
 {
-  lk__safe_list_init(&walked);
+  i->value = value;
+  lk__list_init(&i->link);
+}
+
+static void fill_list(void)
+{
+  lk__safe_list_init(&list);
   visited[0] = '\0';
-  for (int i = 0; i <= MEMBERS; i++) {
-    members[i].value = i;
-    lk__list_init(&members[i].link);
-    if (i < MEMBERS)
-      lk__safe_list_add(&walked, &members[i].link);
+  for (int i = 0; i < MEMBERS; i++) {
+    init_item(&members[i], i);
+    lk__safe_list_add(&list, &members[i].link);
   }
+  init_item(&late_member, MEMBERS);
 }
 
 static void visit(lk_link *l)
@@ -63,69 +69,81 @@ static void visit(lk_link *l)
   size_t len = strlen(visited);
 
   ck_assert_uint_lt(len, sizeof visited - 1);
-  visited[len] = (char)('0' + LK_OWNER(l, item, link)->value);
+  visited[len] = (char)('0' + value_of(l));
   visited[len + 1] = '\0';
 }
 
-static void leave(int i)
+static void remove_member(int i)
 {
-  lk__safe_list_remove(&walked, &members[i].link);
+  lk__safe_list_remove(&list, &members[i].link);
+}
+
+/* A set of members: bit i stands for members[i]. */
+static bool is_in_set(int set, int i)
+{
+  return (set & 1 << i) != 0;
+}
+
+/* While members[during] is visited, the members of the set `removed` are
+   removed, and another member is added. */
+static void iterate_and_remove(int during, int removed)
+{
+  lk_safe_iterator w;
+  char expected[MEMBERS + 1];
+  int len = 0;
+
+  fill_list();
+  lk__safe_iterator_begin(&w, &list);
+  for (lk_link *l; (l = lk__safe_iterator_next(&w)) != NULL;) {
+    visit(l);
+    if (value_of(l) != during)
+      continue;
+    for (int i = 0; i < MEMBERS; i++) {
+      if (is_in_set(removed, i))
+        remove_member(i);
+    }
+    lk__safe_list_add(&list, &late_member.link);
+  }
+  for (int i = 0; i < MEMBERS; i++) {
+    if (i <= during || !is_in_set(removed, i))
+      expected[len++] = (char)('0' + i);
+  }
+  expected[len] = '\0';
+  ck_assert_str_eq(visited, expected);
+  ck_assert_ptr_null(list.innermost);
 }
 
 START_TEST(iteration_visits_members_that_were_there_and_still_are)
 {
-  lk_safe_iterator w;
-
-  for (int at = 0; at < MEMBERS; at++) {
-    for (int gone = 0; gone < (1 << MEMBERS); gone++) {
-      char expected[MEMBERS + 1];
-      int len = 0;
-
-      fill();
-      lk__safe_iterator_begin(&w, &walked);
-      for (lk_link *l; (l = lk__safe_iterator_next(&w)) != NULL;) {
-        visit(l);
-        if (LK_OWNER(l, item, link)->value != at)
-          continue;
-        for (int i = 0; i < MEMBERS; i++) {
-          if ((gone & 1 << i) != 0)
-            leave(i);
-        }
-        lk__safe_list_add(&walked, &members[MEMBERS].link);
-      }
-      for (int i = 0; i < MEMBERS; i++) {
-        if (i <= at || (gone & 1 << i) == 0)
-          expected[len++] = (char)('0' + i);
-      }
-      expected[len] = '\0';
-      ck_assert_str_eq(visited, expected);
-      ck_assert_ptr_null(walked.innermost);
-    }
-  }
+  for (int during = 0; during < MEMBERS; during++)
+    for (int removed = 0; removed < (1 << MEMBERS); removed++)
+      iterate_and_remove(during, removed);
 }
 END_TEST
 
+/* During each visit of the outer iteration, the inner one removes the first
+   other member. */
 START_TEST(nested_iteration_may_remove_the_next_member)
 {
   lk_safe_iterator outer, inner;
 
-  fill();
-  lk__safe_iterator_begin(&outer, &walked);
+  fill_list();
+  lk__safe_iterator_begin(&outer, &list);
   for (lk_link *l; (l = lk__safe_iterator_next(&outer)) != NULL;) {
     visit(l);
-    lk__safe_iterator_begin(&inner, &walked);
+    lk__safe_iterator_begin(&inner, &list);
     for (lk_link *m; (m = lk__safe_iterator_next(&inner)) != NULL;) {
       visit(m);
       if (m == l)
         continue;
-      lk__safe_list_remove(&walked, m);
+      lk__safe_list_remove(&list, m);
       lk__safe_iterator_end(&inner);
       break;
     }
   }
   ck_assert_str_eq(visited, "001203243");
-  ck_assert_ptr_null(walked.innermost);
-  ck_assert_ptr_eq(walked.members.next, &members[4].link);
+  ck_assert_ptr_null(list.innermost);
+  ck_assert_ptr_eq(list.members.next, &members[4].link);
 }
 END_TEST
 
@@ -133,13 +151,13 @@ START_TEST(iteration_of_an_empty_list_ends_at_once)
 {
   lk_safe_iterator w;
 
-  fill();
+  fill_list();
   for (int i = 0; i < MEMBERS; i++)
-    leave(i);
-  lk__safe_iterator_begin(&w, &walked);
-  lk__safe_list_add(&walked, &members[0].link);
+    remove_member(i);
+  lk__safe_iterator_begin(&w, &list);
+  lk__safe_list_add(&list, &members[0].link);
   ck_assert_ptr_null(lk__safe_iterator_next(&w));
-  ck_assert_ptr_null(walked.innermost);
+  ck_assert_ptr_null(list.innermost);
 }
 END_TEST
 

@@ -27,9 +27,9 @@ static bool all_bytes_are(const unsigned char *bytes, size_t len, size_t value)
   return true;
 }
 
-/* Take blocks of many sizes, fill them, and check that none overlaps another.
- */
-static void use(size_t count)
+/* Take `count` blocks of different sizes, fill them, and check that none
+   overlaps another. */
+static void take_blocks(size_t count)
 {
   unsigned char *taken[100];
 
@@ -47,9 +47,9 @@ static void use(size_t count)
 START_TEST(allocations_are_zeroed_aligned_and_disjoint)
 {
   begin();
-  use(100);
+  take_blocks(100);
   lk__arena_reset(&arena, SIZE_MAX);
-  use(100);
+  take_blocks(100);
   lk__arena_free(&arena);
   ck_assert_uint_eq(mem.live, 0);
 }
@@ -60,13 +60,13 @@ START_TEST(after_the_first_reply_nothing_is_allocated)
   size_t count;
 
   begin();
-  use(100);
+  take_blocks(100);
   ck_assert_uint_gt(mem.live, 1);
   lk__arena_reset(&arena, SIZE_MAX);
   ck_assert_uint_eq(mem.live, 1);
   count = mem.count;
   for (size_t i = 0; i < 100; i++) {
-    use(100 - i);
+    take_blocks(100 - i);
     lk__arena_reset(&arena, SIZE_MAX);
   }
   ck_assert_uint_eq(mem.count, count);
@@ -83,11 +83,11 @@ START_TEST(arena_keeps_no_more_than_its_limit)
   ck_assert_ptr_nonnull(lk__arena_take(&arena, 1, 50000));
   lk__arena_reset(&arena, 49999);
   ck_assert_uint_eq(mem.live, 0);
-  use(100);
+  take_blocks(100);
   lk__arena_reset(&arena, 1000);
   ck_assert_uint_eq(mem.live, 0);
   lk__arena_reset(&arena, 0);
-  use(10);
+  take_blocks(10);
   lk__arena_free(&arena);
   ck_assert_uint_eq(mem.live, 0);
 }
@@ -101,7 +101,7 @@ START_TEST(a_product_that_is_too_large_is_refused)
   ck_assert_ptr_null(lk__arena_take(&arena, SIZE_MAX - 16, 1));
   ck_assert_ptr_null(lk__arena_take(&arena, SIZE_MAX / 16 + 2, 16));
   ck_assert_uint_eq(mem.live, 0);
-  use(5);
+  take_blocks(5);
   lk__arena_free(&arena);
 }
 END_TEST
@@ -131,9 +131,10 @@ START_TEST(allocations_stay_valid_without_memory)
   ck_assert_ptr_nonnull(lk__arena_take(&arena, 1, 100000));
   ck_assert_str_eq(first, "first");
   mem.fail_at = mem.count + 1;
-  lk__arena_reset(&arena, SIZE_MAX); /* does not fail without memory */
+  /* There is no memory for the one block to be kept, so nothing is kept. */
+  lk__arena_reset(&arena, SIZE_MAX);
   ck_assert_uint_eq(mem.live, 0);
-  use(10);
+  take_blocks(10);
   lk__arena_free(&arena);
   ck_assert_uint_eq(mem.live, 0);
 }
@@ -142,6 +143,7 @@ END_TEST
 START_TEST(blocks_double)
 {
   begin();
+  /* A million bytes take few allocations. */
   for (size_t i = 0; i < 1000; i++)
     ck_assert_ptr_nonnull(lk__arena_take(&arena, 1, 1000));
   ck_assert_uint_le(mem.count, 10);
@@ -149,7 +151,8 @@ START_TEST(blocks_double)
 }
 END_TEST
 
-static void use_two_blocks_of_3008(void)
+/* Take 3008 bytes; the first block of the arena has no room for all. */
+static void take_3008_bytes(void)
 {
   begin();
   ck_assert_ptr_nonnull(lk__arena_take(&arena, 1, 1008));
@@ -159,10 +162,10 @@ static void use_two_blocks_of_3008(void)
 
 START_TEST(used_memory_is_kept_in_one_block_up_to_the_limit)
 {
-  use_two_blocks_of_3008();
+  take_3008_bytes();
   lk__arena_reset(&arena, 3007);
   ck_assert_uint_eq(mem.live, 0);
-  use_two_blocks_of_3008();
+  take_3008_bytes();
   lk__arena_reset(&arena, 3008);
   ck_assert_uint_eq(mem.live, 1);
   lk__arena_free(&arena);

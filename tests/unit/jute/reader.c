@@ -9,17 +9,18 @@ static lk_reader in;
 static unsigned char *block;
 
 /* Let `in` read a block of exactly these bytes. */
-static void take(const char *bytes, size_t len)
+static void set_input(const char *bytes, size_t len)
 {
   free(block);
   block = exactly(bytes, len);
   lk__reader_init(&in, block, len);
 }
 
-/* The same for a string literal, without the NUL that C adds. */
-#define TAKE(bytes) take(bytes, sizeof(bytes) - 1)
+/* Let `in` read the bytes of a string literal, without the NUL that C adds. */
+#define SET_INPUT(bytes) set_input(bytes, sizeof(bytes) - 1)
 
-static void check_failed(void)
+/* Check that the reader has failed, and now yields zeros. */
+static void expect_failed_reader(void)
 {
   bool null = false;
 
@@ -36,14 +37,14 @@ static void check_failed(void)
 
 START_TEST(numbers_are_big_endian_twos_complement)
 {
-  TAKE("\x01\x02\x03\x04\xff\xff\xff\xff\x80\x00\x00\x00\x7f\xff\xff\xff");
+  SET_INPUT("\x01\x02\x03\x04\xff\xff\xff\xff\x80\x00\x00\x00\x7f\xff\xff\xff");
   ck_assert_int_eq(lk__reader_int(&in), 0x01020304);
   ck_assert_int_eq(lk__reader_int(&in), -1);
   ck_assert_int_eq(lk__reader_int(&in), INT32_MIN);
   ck_assert_int_eq(lk__reader_int(&in), INT32_MAX);
   ck_assert_uint_eq(lk__reader_left(&in), 0);
-  TAKE("\x01\x02\x03\x04\x05\x06\x07\x08\xff\xff\xff\xff\xff\xff\xff\xfe"
-       "\x80\x00\x00\x00\x00\x00\x00\x00\x7f\xff\xff\xff\xff\xff\xff\xff");
+  SET_INPUT("\x01\x02\x03\x04\x05\x06\x07\x08\xff\xff\xff\xff\xff\xff\xff\xfe"
+            "\x80\x00\x00\x00\x00\x00\x00\x00\x7f\xff\xff\xff\xff\xff\xff\xff");
   ck_assert_int_eq(lk__reader_long(&in), 0x0102030405060708);
   ck_assert_int_eq(lk__reader_long(&in), -2);
   ck_assert_int_eq(lk__reader_long(&in), INT64_MIN);
@@ -54,7 +55,7 @@ END_TEST
 
 START_TEST(any_byte_but_zero_is_true)
 {
-  TAKE("\x00\x01\x02\xff");
+  SET_INPUT("\x00\x01\x02\xff");
   ck_assert(!lk__reader_bool(&in));
   ck_assert(lk__reader_bool(&in));
   ck_assert(lk__reader_bool(&in));
@@ -66,18 +67,18 @@ END_TEST
 START_TEST(truncated_number_is_refused)
 {
   for (size_t len = 0; len < 4; len++) {
-    take("\x01\x01\x01", len);
+    set_input("\x01\x01\x01", len);
     ck_assert_int_eq(lk__reader_int(&in), 0);
-    check_failed();
+    expect_failed_reader();
   }
   for (size_t len = 0; len < 8; len++) {
-    take("\x01\x01\x01\x01\x01\x01\x01", len);
+    set_input("\x01\x01\x01\x01\x01\x01\x01", len);
     ck_assert_int_eq(lk__reader_long(&in), 0);
-    check_failed();
+    expect_failed_reader();
   }
-  take("", 0);
+  set_input("", 0);
   ck_assert(!lk__reader_bool(&in));
-  check_failed();
+  expect_failed_reader();
 }
 END_TEST
 
@@ -85,7 +86,8 @@ START_TEST(bytes_are_views_and_null_is_not_empty)
 {
   lk_bytes b;
 
-  TAKE("\x00\x00\x00\x02hi\x00\x00\x00\x00\xff\xff\xff\xff\x00\x00\x00\x00");
+  SET_INPUT(
+      "\x00\x00\x00\x02hi\x00\x00\x00\x00\xff\xff\xff\xff\x00\x00\x00\x00");
   b = lk__reader_bytes(&in);
   ck_assert_ptr_eq(b.at, block + 4);
   ck_assert_uint_eq(b.len, 2);
@@ -108,52 +110,54 @@ START_TEST(a_length_that_does_not_fit_is_refused)
                                     "\x00\x00\x01\x00", "\xff\xff\xff\xfc"};
 
   for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
-    char bytes[7] = "....abc";
+    char bytes[7] = "....abc"; /* a length and three bytes */
 
     memcpy(bytes, lengths[i], 4);
-    take(bytes, sizeof bytes);
+    set_input(bytes, sizeof bytes);
     ck_assert_ptr_null(lk__reader_bytes(&in).at);
-    check_failed();
+    expect_failed_reader();
   }
   for (size_t len = 0; len < 4; len++) {
-    take("\x00\x00\x00", len);
+    set_input("\x00\x00\x00", len);
     ck_assert_ptr_null(lk__reader_bytes(&in).at);
-    check_failed();
+    expect_failed_reader();
   }
 }
 END_TEST
 
-START_TEST(a_count_fits_if_its_least_bytes_do)
+START_TEST(a_count_needs_enough_bytes_for_its_smallest_elements)
 {
+  enum { LEAST = 4, NOTHING = 0 }; /* bytes of the smallest element */
   bool null = true;
 
-  TAKE("\x00\x00\x00\x02________");
-  ck_assert_uint_eq(lk__reader_count(&in, 4, &null), 2);
+  SET_INPUT("\x00\x00\x00\x02________");
+  ck_assert_uint_eq(lk__reader_count(&in, LEAST, &null), 2);
   ck_assert(!null);
   ck_assert_uint_eq(lk__reader_left(&in), 8);
-  TAKE("\x00\x00\x00\x02_______");
-  ck_assert_uint_eq(lk__reader_count(&in, 4, &null), 0);
-  check_failed();
-  TAKE("\x00\x00\x00\x00");
-  ck_assert_uint_eq(lk__reader_count(&in, 4, &null), 0);
+  SET_INPUT("\x00\x00\x00\x02_______");
+  ck_assert_uint_eq(lk__reader_count(&in, LEAST, &null), 0);
+  expect_failed_reader();
+  SET_INPUT("\x00\x00\x00\x00");
+  ck_assert_uint_eq(lk__reader_count(&in, LEAST, &null), 0);
   ck_assert(!null);
-  TAKE("\xff\xff\xff\xff");
-  ck_assert_uint_eq(lk__reader_count(&in, 4, &null), 0);
+  SET_INPUT("\xff\xff\xff\xff");
+  ck_assert_uint_eq(lk__reader_count(&in, LEAST, &null), 0);
   ck_assert(null);
   ck_assert_int_eq(in.err, 0);
-  TAKE("\xff\xff\xff\xfe________");
-  ck_assert_uint_eq(lk__reader_count(&in, 4, &null), 0);
-  check_failed();
-  TAKE("\x40\x00\x00\x01____"); /* this count times 4 overflows to 4 */
-  ck_assert_uint_eq(lk__reader_count(&in, 4, &null), 0);
-  check_failed();
-  TAKE("\x7f\xff\xff\xff____"); /* a count of elements that need no bytes */
-  ck_assert_uint_eq(lk__reader_count(&in, 0, &null), 0);
-  check_failed();
+  SET_INPUT("\xff\xff\xff\xfe________");
+  ck_assert_uint_eq(lk__reader_count(&in, LEAST, &null), 0);
+  expect_failed_reader();
+  SET_INPUT("\x40\x00\x00\x01____"); /* this count times 4 overflows to 4 */
+  ck_assert_uint_eq(lk__reader_count(&in, LEAST, &null), 0);
+  expect_failed_reader();
+  SET_INPUT(
+      "\x7f\xff\xff\xff____"); /* a count of elements that need no bytes */
+  ck_assert_uint_eq(lk__reader_count(&in, NOTHING, &null), 0);
+  expect_failed_reader();
 }
 END_TEST
 
-START_TEST(a_stat_is_its_68_bytes)
+START_TEST(a_stat_has_68_bytes)
 {
   static const char bytes[] =
       "\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x02"
@@ -163,7 +167,7 @@ START_TEST(a_stat_is_its_68_bytes)
       "\xff\xff\xff\xff\xff\xff\xff\xfe";
   lk_stat s;
 
-  TAKE(bytes);
+  SET_INPUT(bytes);
   lk__reader_stat(&in, &s);
   ck_assert_int_eq(in.err, 0);
   ck_assert_uint_eq(lk__reader_left(&in), 0);
@@ -179,18 +183,18 @@ START_TEST(a_stat_is_its_68_bytes)
   ck_assert_int_eq(s.num_children, 10);
   ck_assert_int_eq(s.pzxid, -2);
   for (size_t len = 0; len < 68; len++) {
-    take(bytes, len);
+    set_input(bytes, len);
     lk__reader_stat(&in, &s);
     ck_assert_int_eq(s.czxid, 0);
     ck_assert_int_eq(s.pzxid, 0);
-    check_failed();
+    expect_failed_reader();
   }
 }
 END_TEST
 
 START_TEST(the_first_failure_is_the_one_reported)
 {
-  TAKE("\x00\x00\x00\x01");
+  SET_INPUT("\x00\x00\x00\x01");
   lk__reader_fail(&in, LK_ERR_NO_MEMORY);
   ck_assert_int_eq(lk__reader_int(&in), 0);
   lk__reader_fail(&in, LK_ERR_MARSHALLING);
@@ -203,13 +207,13 @@ START_TEST(empty_input_can_be_read)
   lk__reader_init(&in, NULL, 0);
   ck_assert_uint_eq(lk__reader_left(&in), 0);
   ck_assert_int_eq(lk__reader_int(&in), 0);
-  check_failed();
+  expect_failed_reader();
 }
 END_TEST
 
 SUITE("reader", numbers_are_big_endian_twos_complement,
       any_byte_but_zero_is_true, truncated_number_is_refused,
       bytes_are_views_and_null_is_not_empty,
-      a_length_that_does_not_fit_is_refused, a_count_fits_if_its_least_bytes_do,
-      a_stat_is_its_68_bytes, the_first_failure_is_the_one_reported,
-      empty_input_can_be_read)
+      a_length_that_does_not_fit_is_refused,
+      a_count_needs_enough_bytes_for_its_smallest_elements, a_stat_has_68_bytes,
+      the_first_failure_is_the_one_reported, empty_input_can_be_read)

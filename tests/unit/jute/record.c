@@ -6,7 +6,7 @@
 #include "support/suite.h"
 #include "vectors/vectors.h"
 
-/* A record with a field of every kind. */
+/* A record `all` with a field of every kind. */
 struct pair {
   int32_t left;
   lk_bytes right;
@@ -68,7 +68,8 @@ static lk_reader in;
 static struct all value;
 static unsigned char *block;
 
-static void begin(void)
+/* Also called at the end of a test, to free the arena. */
+static void reset_memory(void)
 {
   lk__arena_free(&arena);
   failing_mem_init(&mem);
@@ -84,7 +85,7 @@ static int decode(const lk_record *rec, void *out, const char *bytes,
   return lk__record_decode(rec, out, &in, &arena);
 }
 
-static lk_bytes name(size_t i)
+static lk_bytes name_of_value(size_t i)
 {
   return ((lk_bytes *)value.names.items)[i];
 }
@@ -93,7 +94,7 @@ START_TEST(every_kind_is_decoded)
 {
   const struct pair *pairs;
 
-  begin();
+  reset_memory();
   ck_assert_int_eq(decode(&all_record, &value, wire, LEN), 0);
   ck_assert_uint_eq(lk__reader_left(&in), 0);
   ck_assert_int_eq(value.number, -2);
@@ -114,11 +115,11 @@ START_TEST(every_kind_is_decoded)
   ck_assert_int_eq(pairs[1].left, 2);
   ck_assert_ptr_nonnull(pairs[1].right.at);
   ck_assert_uint_eq(value.names.count, 3);
-  ck_assert_mem_eq(name(0).at, "xy", 2);
-  ck_assert_ptr_null(name(1).at);
-  ck_assert_ptr_nonnull(name(2).at);
-  ck_assert_uint_eq(name(2).len, 0);
-  begin();
+  ck_assert_mem_eq(name_of_value(0).at, "xy", 2);
+  ck_assert_ptr_null(name_of_value(1).at);
+  ck_assert_ptr_nonnull(name_of_value(2).at);
+  ck_assert_uint_eq(name_of_value(2).len, 0);
+  reset_memory();
 }
 END_TEST
 
@@ -127,26 +128,26 @@ START_TEST(decoded_records_are_encoded_to_the_same_bytes)
   unsigned char bytes[LEN];
   lk_writer out;
 
-  begin();
+  reset_memory();
   ck_assert_int_eq(decode(&all_record, &value, wire, LEN), 0);
   lk__writer_init(&out, bytes, sizeof bytes);
   lk__record_encode(&all_record, &value, &out);
   ck_assert_int_eq(out.err, 0);
   ck_assert_uint_eq(out.len, LEN);
   ck_assert_mem_eq(bytes, wire, LEN);
-  begin();
+  reset_memory();
 }
 END_TEST
 
 START_TEST(every_truncation_is_refused)
 {
   for (size_t len = 0; len < LEN; len++) {
-    begin();
+    reset_memory();
     ck_assert_int_eq(decode(&all_record, &value, wire, len),
                      LK_ERR_MARSHALLING);
     ck_assert_int_eq(in.err, LK_ERR_MARSHALLING);
   }
-  begin();
+  reset_memory();
 }
 END_TEST
 
@@ -154,7 +155,7 @@ START_TEST(bytes_behind_a_record_are_not_read)
 {
   struct pair pair;
 
-  begin();
+  reset_memory();
   ck_assert_int_eq(decode(&pair_record, &pair, "\0\0\0\1\0\0\0\1abc", 11), 0);
   ck_assert_uint_eq(lk__reader_left(&in), 2);
 }
@@ -162,7 +163,8 @@ END_TEST
 
 START_TEST(a_count_larger_than_its_frame_takes_no_memory)
 {
-  static const char *const counts[] = {
+  /* A count and eight bytes, in which at most two empty names fit. */
+  static const char *const inputs[] = {
       "\x00\x00\x00\x03________", "\x7f\xff\xff\xff________",
       "\x40\x00\x00\x01________", "\x20\x00\x00\x01________",
       "\xff\xff\xff\xfe________", "\x80\x00\x00\x00________"};
@@ -170,9 +172,9 @@ START_TEST(a_count_larger_than_its_frame_takes_no_memory)
   const lk_record names = {"names", sizeof(lk_vec), 1, &f};
   lk_vec v;
 
-  for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-    begin();
-    ck_assert_int_eq(decode(&names, &v, counts[i], 12), LK_ERR_MARSHALLING);
+  for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
+    reset_memory();
+    ck_assert_int_eq(decode(&names, &v, inputs[i], 4 + 8), LK_ERR_MARSHALLING);
     ck_assert_uint_eq(mem.count, 0);
     ck_assert_uint_eq(v.count, 0);
   }
@@ -187,7 +189,7 @@ START_TEST(a_vector_may_be_null_or_empty)
   lk_writer out;
   lk_vec v;
 
-  begin();
+  reset_memory();
   ck_assert_int_eq(decode(&names, &v, "\xff\xff\xff\xff", 4), 0);
   ck_assert_ptr_null(v.items);
   ck_assert_uint_eq(v.count, 0);
@@ -211,7 +213,7 @@ START_TEST(every_allocation_may_fail)
   int err;
 
   do {
-    begin();
+    reset_memory();
     mem.fail_at = ++n;
     err = decode(&all_record, &value, wire, LEN);
     ck_assert_int_eq(err, failing_mem_failed(&mem) ? LK_ERR_NO_MEMORY : 0);
@@ -250,6 +252,7 @@ START_TEST(a_vector_too_long_for_jute_is_refused)
 }
 END_TEST
 
+/* `wire` as text. */
 static const char line[] =
     "number=-2 wide=7 id=0x8100000000000000 yes=1 text=\"t\\\"x\\x0a\" "
     "secret[3] stat{c=1 m=2 ver=5 cver=6 aver=7 own=0x8 len=9 kids=10 p=11} "
@@ -260,7 +263,7 @@ START_TEST(a_record_is_printed_as_one_line_without_its_secrets)
 {
   lk_buf out = {.mem = &mem.mem};
 
-  begin();
+  reset_memory();
   ck_assert_int_eq(decode(&all_record, &value, wire, LEN), 0);
   ck_assert(lk__record_print(&all_record, &value, &out));
   ck_assert(lk__buf_append(&out, "", 1));
@@ -273,7 +276,7 @@ START_TEST(a_record_is_printed_as_one_line_without_its_secrets)
   ck_assert_ptr_nonnull(strstr((char *)lk__buf_bytes(&out), " secret=null "));
   ck_assert_ptr_nonnull(strstr((char *)lk__buf_bytes(&out), " names#=-1"));
   lk__buf_free(&out);
-  begin();
+  reset_memory();
 }
 END_TEST
 
@@ -299,23 +302,23 @@ END_TEST
 
 START_TEST(printing_without_memory_is_an_error)
 {
-  failing_mem room;
+  failing_mem out_mem;
   size_t n = 0;
 
-  begin();
+  reset_memory();
   ck_assert_int_eq(decode(&all_record, &value, wire, LEN), 0);
   do {
-    lk_buf out = {.mem = &room.mem};
+    lk_buf out = {.mem = &out_mem.mem};
 
-    failing_mem_init(&room);
-    room.fail_at = ++n;
+    failing_mem_init(&out_mem);
+    out_mem.fail_at = ++n;
     ck_assert_int_eq(lk__record_print(&all_record, &value, &out),
-                     !failing_mem_failed(&room));
+                     !failing_mem_failed(&out_mem));
     lk__buf_free(&out);
-    ck_assert_uint_eq(room.live, 0);
-  } while (failing_mem_failed(&room));
+    ck_assert_uint_eq(out_mem.live, 0);
+  } while (failing_mem_failed(&out_mem));
   ck_assert_uint_gt(n, 1);
-  begin();
+  reset_memory();
 }
 END_TEST
 
@@ -325,7 +328,7 @@ START_TEST(vector_without_memory_has_no_items)
   const lk_record names = {"names", sizeof(lk_vec), 1, &f};
   lk_vec v;
 
-  begin();
+  reset_memory();
   mem.fail_at = 1;
   ck_assert_int_eq(decode(&names, &v, "\x00\x00\x00\x01\x00\x00\x00\x01x", 9),
                    LK_ERR_NO_MEMORY);

@@ -8,11 +8,14 @@
 static const lk_stat stat = {1,         2,         3, 4,  5, -1,
                              INT32_MIN, INT64_MIN, 9, 10, -2};
 
+/* What write_all() writes. */
 static const char expected[] =
-    "\x01\x02\x03\x04\xff\xff\xff\xff\x80\x00\x00\x00"
-    "\x01\x02\x03\x04\x05\x06\x07\x08\x80\x00\x00\x00\x00\x00\x00\x01"
-    "\x00\x01\x00\x00\x00\x02hi\x00\x00\x00\x00\xff\xff\xff\xff"
-    "\x00\x00\x00\x07raw"
+    "\x01\x02\x03\x04\xff\xff\xff\xff\x80\x00\x00\x00"   /* ints */
+    "\x01\x02\x03\x04\x05\x06\x07\x08"                   /* a long */
+    "\x80\x00\x00\x00\x00\x00\x00\x01"                   /* a long */
+    "\x00\x01"                                           /* bools */
+    "\x00\x00\x00\x02hi\x00\x00\x00\x00\xff\xff\xff\xff" /* buffers */
+    "\x00\x00\x00\x07raw" /* a count, bytes without a length, the Stat */
     "\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x02"
     "\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x04"
     "\x00\x00\x00\x05\xff\xff\xff\xff\x80\x00\x00\x00"
@@ -61,7 +64,8 @@ START_TEST(a_full_writer_counts_on_and_writes_nothing_past_its_end)
     write_all(&w);
     ck_assert_int_eq(w.err, 0);
     ck_assert_uint_eq(w.len, LEN);
-    /* A value is written completely or not at all; no other byte is changed. */
+    /* The writer writes each value completely or not at all. The other bytes
+       keep their values, the expected ones. */
     if (cap > 0)
       ck_assert_mem_eq(buf, expected, cap);
     free(buf);
@@ -82,7 +86,7 @@ START_TEST(nothing_is_written_after_a_value_without_room)
 }
 END_TEST
 
-START_TEST(a_patch_stays_inside)
+START_TEST(a_patch_that_does_not_fit_changes_nothing)
 {
   unsigned char *buf = exactly("abcdefgh", 8);
   lk_writer w;
@@ -133,6 +137,7 @@ END_TEST
 
 SUITE("writer", values_are_written_as_jute_specifies,
       a_full_writer_counts_on_and_writes_nothing_past_its_end,
-      nothing_is_written_after_a_value_without_room, a_patch_stays_inside,
+      nothing_is_written_after_a_value_without_room,
+      a_patch_that_does_not_fit_changes_nothing,
       length_beyond_an_int_of_jute_is_refused,
       a_sum_of_lengths_does_not_wrap_around)

@@ -12,11 +12,11 @@
 #include <stdio.h>
 
 static lk_acls *acl;
-static const char *wrong;
+static const char *error_at; /* in the text; NULL: there is no error */
 
 static int parse(const char *text)
 {
-  return lk_acl_parse(&acl, text, NULL, &wrong);
+  return lk_acl_parse(&acl, text, NULL, &error_at);
 }
 
 static void assert_entry(size_t i, const char *scheme, const char *id,
@@ -37,7 +37,7 @@ START_TEST(entries_are_scheme_id_and_perms)
 {
   ck_assert_int_eq(
       parse("world:anyone:cdrwa,digest:bob:HASH=:rw,auth::a,ip:::1:5"), 0);
-  ck_assert_ptr_null(wrong);
+  ck_assert_ptr_null(error_at);
   ck_assert_uint_eq(acl->count, 4);
   assert_entry(0, "world", "anyone", LK_PERM_ALL);
   assert_entry(1, "digest", "bob:HASH=", LK_PERM_READ | LK_PERM_WRITE);
@@ -47,7 +47,7 @@ START_TEST(entries_are_scheme_id_and_perms)
 }
 END_TEST
 
-START_TEST(each_letter_is_one_perm)
+START_TEST(perms_are_letters_or_a_number)
 {
   static const struct {
     const char *text;
@@ -107,7 +107,7 @@ START_TEST(error_of_an_access_list_names_its_place)
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
     ck_assert_int_eq(parse(table[i].text), LK_ERR_BAD_ARGUMENT);
     ck_assert_ptr_null(acl);
-    ck_assert_uint_eq((size_t)(wrong - table[i].text), table[i].at);
+    ck_assert_uint_eq((size_t)(error_at - table[i].text), table[i].at);
   }
   ck_assert_int_eq(lk_acl_parse(&acl, "x", NULL, NULL), LK_ERR_BAD_ARGUMENT);
 }
@@ -121,6 +121,7 @@ START_TEST(access_list_is_written_as_it_is_read)
                       {32, lk_text("a"), lk_text(NULL)},
                       {-1, lk_text("b"), lk_text("x,y")}};
   lk_acls list = {entries, 4};
+  /* Perms that are not a set of letters are written as a number. */
   const char *whole = "world:anyone:cdrwa,auth::0,a::32,b:x,y:-1";
 
   ck_assert_uint_eq(lk_acl_print(text, sizeof text, &list), strlen(whole));
@@ -131,7 +132,7 @@ START_TEST(access_list_is_written_as_it_is_read)
     ck_assert_uint_eq(lk_acl_print(text, size, &list), strlen(whole));
     ck_assert_uint_eq(strlen(text), size - 1);
     ck_assert_mem_eq(text, whole, size - 1);
-    ck_assert_int_eq(text[size], '!');
+    ck_assert_int_eq(text[size], '!'); /* nothing is written behind `size` */
   }
   list.count = 0;
   ck_assert_uint_eq(lk_acl_print(text, sizeof text, &list), 0);
@@ -145,10 +146,10 @@ START_TEST(access_list_without_memory_is_refused)
 
   failing_mem_init(&mem);
   mem.fail_at = 1;
-  ck_assert_int_eq(lk_acl_parse(&acl, "a:b:r", &mem.mem, &wrong),
+  ck_assert_int_eq(lk_acl_parse(&acl, "a:b:r", &mem.mem, &error_at),
                    LK_ERR_NO_MEMORY);
   ck_assert_ptr_null(acl);
-  ck_assert_int_eq(lk_acl_parse(&acl, "a:b:r", &mem.mem, &wrong), 0);
+  ck_assert_int_eq(lk_acl_parse(&acl, "a:b:r", &mem.mem, &error_at), 0);
   lk_acl_free(acl, &mem.mem);
   lk_acl_free(NULL, &mem.mem);
   ck_assert_uint_eq(mem.live, 0);
@@ -166,11 +167,9 @@ static void assert_sha1(const void *bytes, size_t len, const char *hex)
   ck_assert_str_eq(text, hex);
 }
 
-/* The vectors of FIPS 180, and every length around the end of a block of SHA-1.
-   The last hash is that of all hashes before it. */
+/* The vectors of FIPS 180. */
 START_TEST(sha1_matches_the_published_vectors)
 {
-  unsigned char chain[LK_SHA1_LEN * 200];
   char *million = malloc(1000000);
 
   assert_sha1("", 0, "da39a3ee5e6b4b0d3255bfef95601890afd80709");
@@ -180,15 +179,25 @@ START_TEST(sha1_matches_the_published_vectors)
   memset(million, 'a', 1000000);
   assert_sha1(million, 1000000, "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
   free(million);
-  memset(chain, 0x5a, sizeof chain);
+}
+END_TEST
+
+/* These lengths include all around the end of SHA-1's block of 64 bytes. The
+   expected hash is that of the last one of the chain. */
+START_TEST(sha1_of_each_length_up_to_200_is_right)
+{
+  unsigned char bytes[LK_SHA1_LEN * 200];
+
+  memset(bytes, 0x5a, sizeof bytes);
   for (size_t len = 0; len < 200; len++)
-    lk__sha1(chain + LK_SHA1_LEN, len, chain);
-  assert_sha1(chain, sizeof chain, "b88061a41e38de531ee5cbd6f031646c66254f1b");
+    lk__sha1(bytes + LK_SHA1_LEN, len, bytes);
+  assert_sha1(bytes, sizeof bytes, "b88061a41e38de531ee5cbd6f031646c66254f1b");
 }
 END_TEST
 
 START_TEST(digest_is_the_one_that_servers_compute)
 {
+  enum { BASE64_LEN = 28 }; /* of a SHA-1 */
   char out[40];
 
   ck_assert_int_eq(lk_acl_digest(out, sizeof out, "bob:secret"), 0);
@@ -198,11 +207,14 @@ START_TEST(digest_is_the_one_that_servers_compute)
   /* The first colon ends the name, so the password is "b:c". */
   ck_assert_int_eq(lk_acl_digest(out, sizeof out, "a:b:c"), 0);
   ck_assert_mem_eq(out, "a:", 2);
-  ck_assert_uint_eq(strlen(out), 2 + 28);
+  ck_assert_uint_eq(strlen(out), strlen("a:") + BASE64_LEN);
   ck_assert_int_eq(lk_acl_digest(out, sizeof out, "bob"), LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(lk_acl_digest(out, sizeof out, ":x"), LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(lk_acl_digest(out, 3 + 30, "bob:secret"), 0);
-  ck_assert_int_eq(lk_acl_digest(out, 3 + 29, "bob:secret"), LK_ERR_TOO_BIG);
+  const size_t needed = strlen("bob:") + BASE64_LEN + 1;
+
+  ck_assert_int_eq(lk_acl_digest(out, needed, "bob:secret"), 0);
+  ck_assert_int_eq(lk_acl_digest(out, needed - 1, "bob:secret"),
+                   LK_ERR_TOO_BIG);
 }
 END_TEST
 
@@ -218,8 +230,10 @@ START_TEST(list_does_not_point_into_its_text)
 }
 END_TEST
 
-SUITE("acl_text", entries_are_scheme_id_and_perms, each_letter_is_one_perm,
-      an_id_may_have_commas, error_of_an_access_list_names_its_place,
+SUITE("acl_text", entries_are_scheme_id_and_perms,
+      perms_are_letters_or_a_number, an_id_may_have_commas,
+      error_of_an_access_list_names_its_place,
       access_list_is_written_as_it_is_read,
       access_list_without_memory_is_refused, sha1_matches_the_published_vectors,
+      sha1_of_each_length_up_to_200_is_right,
       digest_is_the_one_that_servers_compute, list_does_not_point_into_its_text)

@@ -9,8 +9,11 @@
 
 static lk_member m;
 
-/* Read the next member from a copy of `text` in a block of exactly its size. */
-static int next_of(const char *text)
+enum { NO_MEMBER = 0, MEMBER = 1 }; /* results of lk_config_next() */
+
+/* Read the first member from a copy of `text` in a block of exactly its size.
+   Returns the result of lk_config_next(). */
+static int read_first(const char *text)
 {
   size_t len = strlen(text);
   char *block = malloc(len == 0 ? 1 : len);
@@ -41,25 +44,25 @@ START_TEST(servers_come_one_after_the_other)
 
   ck_assert_int_eq(lk_config_version(text, &version), 0);
   ck_assert_int_eq(version, 0x1000000ff);
-  ck_assert_int_eq(lk_config_next(&text, &m), 1);
+  ck_assert_int_eq(lk_config_next(&text, &m), MEMBER);
   ck_assert_int_eq(m.id, 1);
   ck_assert(is(m.peers, "10.0.0.1:2888:3888") && !m.observer);
   ck_assert(is(m.client_host, "0.0.0.0"));
   ck_assert_uint_eq(m.client_port, 2181);
-  ck_assert_int_eq(lk_config_next(&text, &m), 1);
+  ck_assert_int_eq(lk_config_next(&text, &m), MEMBER);
   ck_assert_int_eq(m.id, 2);
   ck_assert(is(m.peers, "b:2888:3888") && m.observer);
   ck_assert(is(m.client_host, "::1"));
   ck_assert_uint_eq(m.client_port, 2182);
-  ck_assert_int_eq(lk_config_next(&text, &m), 1);
+  ck_assert_int_eq(lk_config_next(&text, &m), MEMBER);
   ck_assert(is(m.peers, "c:1:2|d:3:4") && !m.observer);
   ck_assert_uint_eq(m.client_host.len, 0);
   ck_assert_uint_eq(m.client_port, 2183);
-  ck_assert_int_eq(lk_config_next(&text, &m), 1);
+  ck_assert_int_eq(lk_config_next(&text, &m), MEMBER);
   ck_assert(is(m.peers, "e:1:2"));
   ck_assert_uint_eq(m.client_port, 0);
-  ck_assert_int_eq(lk_config_next(&text, &m), 0);
-  ck_assert_int_eq(lk_config_next(&text, &m), 0);
+  ck_assert_int_eq(lk_config_next(&text, &m), NO_MEMBER);
+  ck_assert_int_eq(lk_config_next(&text, &m), NO_MEMBER);
 }
 END_TEST
 
@@ -86,13 +89,13 @@ START_TEST(unreadable_lines_are_reported_and_skipped)
   lk_bytes text = lk_text("server.x=a\nserver.1=a:1:2");
 
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-    ck_assert_msg(next_of(bad[i]) == LK_ERR_BAD_ARGUMENT, "%s", bad[i]);
+    ck_assert_msg(read_first(bad[i]) == LK_ERR_BAD_ARGUMENT, "%s", bad[i]);
   ck_assert_int_eq(lk_config_next(&text, &m), LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(lk_config_next(&text, &m), 1);
-  ck_assert_int_eq(next_of(""), 0);
-  ck_assert_int_eq(next_of("\n\n"), 0);
-  ck_assert_int_eq(next_of("servers.1=a"), 0);
-  ck_assert_int_eq(next_of("server.9223372036854775807=a:1:2;1"), 1);
+  ck_assert_int_eq(lk_config_next(&text, &m), MEMBER);
+  ck_assert_int_eq(read_first(""), NO_MEMBER);
+  ck_assert_int_eq(read_first("\n\n"), NO_MEMBER);
+  ck_assert_int_eq(read_first("servers.1=a"), NO_MEMBER);
+  ck_assert_int_eq(read_first("server.9223372036854775807=a:1:2;1"), MEMBER);
   ck_assert_int_eq(m.id, INT64_MAX);
 }
 END_TEST

@@ -22,8 +22,10 @@ static void end(void)
   ck_assert_uint_eq(mem.live, 0);
 }
 
+enum { FRAME_HEADER = 4 }; /* the length of the frame behind it */
+
 /* Three frames: one of five bytes, an empty one, one of three hundred. */
-static lk_buf stream(void)
+static lk_buf stream_of_three_frames(void)
 {
   static const size_t lens[] = {5, 0, 300};
   lk_buf b = wire_buf();
@@ -83,11 +85,14 @@ static void feed_in_pieces(const lk_buf *in, size_t a, size_t b)
 
 START_TEST(frames_are_complete_however_they_are_split)
 {
-  lk_buf in = stream();
+  lk_buf in = stream_of_three_frames();
   size_t len = lk__buf_len(&in);
 
   for (size_t a = 0; a <= len; a++) {
-    for (size_t b = a; b <= len; b += a % 10 == 0 ? 1 : 17)
+    /* To save time, only each tenth `a` is tried with all `b`. */
+    const size_t step = a % 10 == 0 ? 1 : 17;
+
+    for (size_t b = a; b <= len; b += step)
       feed_in_pieces(&in, a, b);
   }
   lk__buf_free(&in);
@@ -96,7 +101,7 @@ END_TEST
 
 START_TEST(frames_are_complete_byte_by_byte)
 {
-  lk_buf in = stream(), out = wire_buf();
+  lk_buf in = stream_of_three_frames(), out = wire_buf();
   size_t len = lk__buf_len(&in);
 
   begin(1000);
@@ -112,16 +117,18 @@ END_TEST
 
 START_TEST(complete_frame_is_not_copied)
 {
-  lk_buf in = stream();
+  const size_t first_at = FRAME_HEADER;
+  const size_t third_at = FRAME_HEADER + 5 + FRAME_HEADER + 0 + FRAME_HEADER;
+  lk_buf in = stream_of_three_frames();
   lk_bytes bytes = {lk__buf_bytes(&in), lk__buf_len(&in)}, frame;
 
   begin(1000);
   ck_assert_int_eq(lk__frame_next(&frames, &bytes, &frame), LK_FRAME_WHOLE);
-  ck_assert_ptr_eq(frame.at, lk__buf_bytes(&in) + 4);
+  ck_assert_ptr_eq(frame.at, lk__buf_bytes(&in) + first_at);
   ck_assert_uint_eq(frame.len, 5);
   ck_assert_int_eq(lk__frame_next(&frames, &bytes, &frame), LK_FRAME_WHOLE);
   ck_assert_int_eq(lk__frame_next(&frames, &bytes, &frame), LK_FRAME_WHOLE);
-  ck_assert_ptr_eq(frame.at, lk__buf_bytes(&in) + 17);
+  ck_assert_ptr_eq(frame.at, lk__buf_bytes(&in) + third_at);
   ck_assert_int_eq(lk__frame_next(&frames, &bytes, &frame), LK_FRAME_NONE);
   ck_assert_uint_eq(mem.count, 0);
   lk__buf_free(&in);
@@ -129,19 +136,34 @@ START_TEST(complete_frame_is_not_copied)
 }
 END_TEST
 
-/* The result for the begin of a frame: the length `len` and one byte. */
-static lk_frame_result claim(uint32_t len, size_t pieces)
+enum { START_SIZE = FRAME_HEADER + 1 };
+
+/* The start of a frame: the length `len` and one byte. */
+static void write_start(uint32_t len, unsigned char start[START_SIZE])
 {
-  unsigned char head[] = {(unsigned char)(len >> 24),
-                          (unsigned char)(len >> 16), (unsigned char)(len >> 8),
-                          (unsigned char)len, 'x'};
-  lk_bytes bytes = {head, sizeof head}, frame;
+  for (int i = 0; i < FRAME_HEADER; i++)
+    start[i] = (unsigned char)(len >> (24 - 8 * i));
+  start[FRAME_HEADER] = 'x';
+}
+
+static lk_frame_result feed_start(uint32_t len)
+{
+  unsigned char start[START_SIZE];
+  lk_bytes bytes = {start, sizeof start}, frame;
+
+  write_start(len, start);
+  return lk__frame_next(&frames, &bytes, &frame);
+}
+
+static lk_frame_result feed_start_byte_by_byte(uint32_t len)
+{
+  unsigned char start[START_SIZE];
   lk_frame_result result = LK_FRAME_NONE;
 
-  if (pieces == 1)
-    return lk__frame_next(&frames, &bytes, &frame);
-  for (size_t i = 0; i < sizeof head && result == LK_FRAME_NONE; i++) {
-    bytes = lk_bytes_of(head + i, 1);
+  write_start(len, start);
+  for (size_t i = 0; i < sizeof start && result == LK_FRAME_NONE; i++) {
+    lk_bytes bytes = {start + i, 1}, frame;
+
     result = lk__frame_next(&frames, &bytes, &frame);
   }
   return result;
@@ -157,9 +179,9 @@ START_TEST(hostile_lengths_are_refused_and_take_no_memory)
     lk_frame_result refusal =
         hostile[i] > INT32_MAX ? LK_FRAME_BAD : LK_FRAME_TOO_BIG;
 
-    ck_assert_int_eq(claim(hostile[i], 1), refusal);
+    ck_assert_int_eq(feed_start(hostile[i]), refusal);
     ck_assert_uint_eq(mem.count, 0);
-    ck_assert_int_eq(claim(hostile[i], 5), refusal);
+    ck_assert_int_eq(feed_start_byte_by_byte(hostile[i]), refusal);
     ck_assert_uint_le(mem.bytes, 256);
     end();
   }
@@ -169,57 +191,61 @@ END_TEST
 START_TEST(memory_grows_with_bytes_received_and_not_with_lengths)
 {
   begin(0x7fffffff);
-  ck_assert_int_eq(claim(0x7fffffff, 1), LK_FRAME_NONE);
-  ck_assert_int_eq(claim(0x7fffffff, 1), LK_FRAME_NONE);
+  ck_assert_int_eq(feed_start(0x7fffffff), LK_FRAME_NONE);
+  ck_assert_int_eq(feed_start(0x7fffffff), LK_FRAME_NONE);
   ck_assert_uint_le(mem.bytes, 512);
   lk__frames_reset(&frames);
   end();
 }
 END_TEST
 
-/* Receive a piece of a stream in the room that is offered for it, up to the end
-   of the room. Returns the number of bytes received. */
-static size_t receive_in_place(const unsigned char *at, size_t len,
-                               lk_bytes *out)
+enum { LONG_FRAME = 5000 };
+
+/* Receive a piece of a stream of `len` bytes: as much as the room that is
+   offered for it can take, or else up to 100 bytes in a block of its own. `out`
+   is the long frame when it is complete. Returns the number of bytes received.
+ */
+static size_t receive_piece(const unsigned char *at, size_t len, lk_bytes *out)
 {
   size_t size = 0;
   unsigned char *room = lk__frame_room(&frames, 1, &size);
-  unsigned char *copy = NULL;
+  unsigned char *own_block = NULL;
   lk_bytes bytes;
 
   if (room == NULL) {
     size = len < 100 ? len : 100;
-    copy = room = exactly(at, size);
+    own_block = room = exactly(at, size);
   }
   bytes = lk_bytes_of(room, size < len ? size : len);
   memcpy(room, at, bytes.len);
   len = bytes.len;
   *out = lk_bytes_of(NULL, 0);
   while (lk__frame_next(&frames, &bytes, out) == LK_FRAME_WHOLE &&
-         out->len < 5000)
+         out->len < LONG_FRAME)
     ;
-  free(copy);
+  free(own_block);
   return len;
 }
 
 START_TEST(a_long_frame_is_received_in_place)
 {
-  lk_buf in = stream();
+  lk_buf in = stream_of_three_frames();
   size_t mark = wire_begin(&in);
   lk_bytes frame = {NULL, 0};
   size_t done = 0;
 
-  for (size_t k = 0; k < 5000; k++)
+  for (size_t k = 0; k < LONG_FRAME; k++)
     ck_assert(lk__buf_append(&in, &(unsigned char){(unsigned char)k}, 1));
   wire_end(&in, mark);
   begin(10000);
   while (done < lk__buf_len(&in)) {
-    done += receive_in_place(lk__buf_bytes(&in) + done, lk__buf_len(&in) - done,
-                             &frame);
+    done += receive_piece(lk__buf_bytes(&in) + done, lk__buf_len(&in) - done,
+                          &frame);
     ck_assert_uint_le(mem.bytes, 512 + 4 * done);
   }
-  ck_assert_uint_eq(frame.len, 5000);
-  ck_assert_mem_eq(frame.at, lk__buf_bytes(&in) + mark + 4, 5000);
+  ck_assert_uint_eq(frame.len, LONG_FRAME);
+  ck_assert_mem_eq(frame.at, lk__buf_bytes(&in) + mark + FRAME_HEADER,
+                   LONG_FRAME);
   ck_assert_uint_le(mem.count, 6); /* the buffer grows from 256 to 8192 bytes */
   lk__buf_free(&in);
   end();
@@ -232,16 +258,16 @@ START_TEST(frame_room_is_bounded_by_missing_and_received_bytes)
 
   begin(0x7fffffff);
   ck_assert_ptr_null(lk__frame_room(&frames, 1, &size));
-  ck_assert_int_eq(claim(10, 1), LK_FRAME_NONE); /* 5 of 14 have come */
+  ck_assert_int_eq(feed_start(10), LK_FRAME_NONE); /* 5 bytes of 14 */
   ck_assert_ptr_null(lk__frame_room(&frames, 6, &size));
   ck_assert_ptr_nonnull(lk__frame_room(&frames, 5, &size));
-  ck_assert_uint_eq(size, 5); /* no more than what has come */
+  ck_assert_uint_eq(size, 5); /* as many as the received bytes */
 
   lk_bytes bytes = {"567890", 6}, frame;
 
   ck_assert_int_eq(lk__frame_next(&frames, &bytes, &frame), LK_FRAME_NONE);
   ck_assert_ptr_nonnull(lk__frame_room(&frames, 1, &size));
-  ck_assert_uint_eq(size, 3); /* no more than the missing bytes */
+  ck_assert_uint_eq(size, 3); /* as many as the missing bytes */
   bytes = lk_bytes_of("cde", 3);
   ck_assert_int_eq(lk__frame_next(&frames, &bytes, &frame), LK_FRAME_WHOLE);
   ck_assert_ptr_null(lk__frame_room(&frames, 1, &size));
@@ -251,9 +277,9 @@ START_TEST(frame_room_is_bounded_by_missing_and_received_bytes)
 }
 END_TEST
 
-START_TEST(receive_buffer_without_memory_is_refused)
+START_TEST(frame_room_without_memory_is_refused)
 {
-  unsigned char some[200] = {0, 0, 1, 0};
+  unsigned char some[200] = {0, 0, 1, 0}; /* of a frame of 256 bytes */
   lk_bytes bytes = {some, sizeof some}, frame;
   size_t size;
 
@@ -274,11 +300,11 @@ END_TEST
 START_TEST(frame_of_the_limit_is_accepted)
 {
   begin(1000);
-  ck_assert_int_eq(claim(1000, 1), LK_FRAME_NONE);
+  ck_assert_int_eq(feed_start(1000), LK_FRAME_NONE);
   lk__frames_reset(&frames);
-  ck_assert_int_eq(claim(1000, 5), LK_FRAME_NONE);
+  ck_assert_int_eq(feed_start_byte_by_byte(1000), LK_FRAME_NONE);
   lk__frames_reset(&frames);
-  ck_assert_int_eq(claim(1, 5), LK_FRAME_WHOLE);
+  ck_assert_int_eq(feed_start_byte_by_byte(1), LK_FRAME_WHOLE);
   end();
 }
 END_TEST
@@ -312,7 +338,7 @@ START_TEST(memory_of_a_large_frame_is_freed_with_it)
     feed(big + at, len + 4 - at < 65536 ? len + 4 - at : 65536, &out);
   ck_assert_uint_eq(lk__buf_len(&out), len + 4);
   ck_assert_uint_gt(mem.count, 0);
-  ck_assert_uint_eq(mem.live, 0); /* feed() has called for the next frame */
+  ck_assert_uint_eq(mem.live, 0); /* feed() has asked for the next frame */
   lk__buf_free(&out);
   free(big);
   end();
@@ -321,7 +347,7 @@ END_TEST
 
 START_TEST(each_failing_allocation_is_reported)
 {
-  lk_buf in = stream();
+  lk_buf in = stream_of_three_frames();
   const unsigned char *at = lk__buf_bytes(&in);
   size_t len = lk__buf_len(&in);
 
@@ -341,7 +367,7 @@ START_TEST(each_failing_allocation_is_reported)
 
     end();
     if (!failed) {
-      ck_assert_uint_gt(n, 1);
+      ck_assert_uint_gt(n, 1); /* at least one allocation has failed */
       break;
     }
   }
@@ -355,6 +381,6 @@ SUITE("frame", frames_are_complete_however_they_are_split,
       memory_grows_with_bytes_received_and_not_with_lengths,
       a_long_frame_is_received_in_place,
       frame_room_is_bounded_by_missing_and_received_bytes,
-      receive_buffer_without_memory_is_refused, frame_of_the_limit_is_accepted,
+      frame_room_without_memory_is_refused, frame_of_the_limit_is_accepted,
       reset_discards_received_bytes, memory_of_a_large_frame_is_freed_with_it,
       each_failing_allocation_is_reported)

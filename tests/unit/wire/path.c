@@ -68,8 +68,8 @@ START_TEST(only_a_sequential_path_may_end_with_a_slash)
 }
 END_TEST
 
-/* Whether a path is valid that has `len` characters: a slash, then the letter
-   a, with `what` at the position `at`. */
+/* Whether this path of `len` characters is valid: a slash, the letter a again
+   and again, but `what` at the position `at`. */
 static bool valid_with(size_t len, size_t at, const char *what)
 {
   char path[48];
@@ -87,21 +87,22 @@ START_TEST(error_is_found_at_any_place_of_a_path)
 
   for (size_t len = 2; len < 40; len++) {
     for (size_t at = 1; at < len; at++) {
-      bool ends = at + 2 == len;
+      size_t left = len - at; /* characters from `at` on */
+      bool is_first = at == 1;
 
       for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         ck_assert(!valid_with(len, at, bad[i]));
-      ck_assert_int_eq(valid_with(len, at, "/"), at > 1 && at + 1 < len);
-      ck_assert_int_eq(valid_with(len, at, "."), len > 2);
+      ck_assert_int_eq(valid_with(len, at, "/"), !is_first && left > 1);
+      ck_assert_int_eq(valid_with(len, at, "."), len > strlen("/."));
       ck_assert(valid_with(len, at, " "));
       ck_assert(valid_with(len, at, "~"));
-      if (at + 2 > len)
+      if (left < 2)
         continue;
       ck_assert(!valid_with(len, at, "//"));
-      ck_assert_int_eq(valid_with(len, at, "/."), at > 1 && !ends);
-      ck_assert_int_eq(valid_with(len, at, ".."), len > 3);
-      ck_assert(at + 3 > len || !valid_with(len, at, "/./"));
-      ck_assert(at + 4 > len || !valid_with(len, at, "/../"));
+      ck_assert_int_eq(valid_with(len, at, "/."), !is_first && left > 2);
+      ck_assert_int_eq(valid_with(len, at, ".."), len > strlen("/.."));
+      ck_assert(left < 3 || !valid_with(len, at, "/./"));
+      ck_assert(left < 4 || !valid_with(len, at, "/../"));
     }
   }
 }
@@ -110,8 +111,9 @@ END_TEST
 /* ---- characters --------------------------------------------------------- */
 
 /* Whether the server accepts a character: its rule, written in another way than
-   in the library. */
-static bool server_takes(uint32_t ch)
+   in the library. The latter accepts no character that the server refuses, and
+   refuses none that the server accepts. */
+static bool server_accepts(uint32_t ch)
 {
   if (ch < 0x20 || ch > 0xffef)
     return false;
@@ -120,6 +122,7 @@ static bool server_takes(uint32_t ch)
   return ch < 0xd800 || ch > 0xf8ff;
 }
 
+/* Write the character as UTF-8. Returns the number of bytes. */
 static size_t encode(uint32_t ch, char *out)
 {
   if (ch < 0x80) {
@@ -144,7 +147,7 @@ static size_t encode(uint32_t ch, char *out)
   return 4;
 }
 
-START_TEST(characters_are_judged_as_a_server_judges_them)
+START_TEST(characters_are_accepted_if_a_server_accepts_them)
 {
   for (uint32_t ch = 1; ch < 0x110000; ch++) {
     char path[16] = "/x";
@@ -152,18 +155,18 @@ START_TEST(characters_are_judged_as_a_server_judges_them)
     if (ch == '/')
       continue;
     encode(ch, path + 2);
-    if (valid(path) != server_takes(ch))
+    if (valid(path) != server_accepts(ch))
       ck_abort_msg("U+%04X", (unsigned)ch);
   }
 }
 END_TEST
 
 /* Whether the bytes are the shortest UTF-8 form of the character `ch`. */
-static bool well_formed(const unsigned char *s, size_t len, uint32_t ch)
+static bool is_shortest_form(const unsigned char *s, size_t len, uint32_t ch)
 {
-  char again[4];
+  char shortest[4];
 
-  return encode(ch, again) == len && memcmp(again, s, len) == 0;
+  return encode(ch, shortest) == len && memcmp(shortest, s, len) == 0;
 }
 
 START_TEST(two_bytes_are_accepted_if_they_are_utf8)
@@ -173,7 +176,8 @@ START_TEST(two_bytes_are_accepted_if_they_are_utf8)
       unsigned char s[] = {'/', (unsigned char)a, (unsigned char)b, 0};
       uint32_t ch = (a & 0x1f) << 6 | (b & 0x3f);
 
-      if (valid((char *)s) != (well_formed(s + 1, 2, ch) && server_takes(ch)))
+      if (valid((char *)s) !=
+          (is_shortest_form(s + 1, 2, ch) && server_accepts(ch)))
         ck_abort_msg("%02x %02x", a, b);
     }
   }
@@ -189,7 +193,8 @@ START_TEST(three_bytes_are_accepted_if_they_are_utf8)
                              (unsigned char)c, 0};
         uint32_t ch = (a & 0x0f) << 12 | (b & 0x3f) << 6 | (c & 0x3f);
 
-        if (valid((char *)s) != (well_formed(s + 1, 3, ch) && server_takes(ch)))
+        if (valid((char *)s) !=
+            (is_shortest_form(s + 1, 3, ch) && server_accepts(ch)))
           ck_abort_msg("%02x %02x %02x", a, b, c);
       }
     }
@@ -219,11 +224,11 @@ END_TEST
 static const char *strip(const char *chroot, const char *path)
 {
   static char text[64];
-  lk_bytes own = lk__path_strip(chroot, strlen(chroot), lk_text(path));
+  lk_bytes stripped = lk__path_strip(chroot, strlen(chroot), lk_text(path));
 
-  ck_assert_uint_lt(own.len, sizeof text);
-  memcpy(text, own.at, own.len);
-  text[own.len] = '\0';
+  ck_assert_uint_lt(stripped.len, sizeof text);
+  memcpy(text, stripped.at, stripped.len);
+  text[stripped.len] = '\0';
   return text;
 }
 
@@ -274,7 +279,7 @@ END_TEST
 SUITE("path", valid_paths_are_accepted, invalid_paths_are_refused,
       only_a_sequential_path_may_end_with_a_slash,
       error_is_found_at_any_place_of_a_path,
-      characters_are_judged_as_a_server_judges_them,
+      characters_are_accepted_if_a_server_accepts_them,
       two_bytes_are_accepted_if_they_are_utf8,
       three_bytes_are_accepted_if_they_are_utf8, truncated_character_is_refused,
       the_chroot_is_stripped_at_a_component_only,
