@@ -36,18 +36,19 @@ static void on_wake(lk_client *c, void *arg)
   (void)arg;
 }
 
-static int make_client(void **out, unsigned bad)
+static int make_client(void **out, unsigned mistake)
 {
-  const lk_hooks hooks = {
-      .now = on_now, .random = on_random, .wake = bad == 1 ? NULL : on_wake};
-  const lk_client_config config = {.size = bad == 2 ? 0 : sizeof config,
-                                   .hosts = bad == 3 ? "a:b" : "a:1,b:2",
-                                   .send_limit = bad == 4 ? SIZE_MAX : 0,
-                                   .session_timeout_ms = bad == 5 ? -1 : 0,
+  const lk_hooks hooks = {.now = on_now,
+                          .random = on_random,
+                          .wake = mistake == 1 ? NULL : on_wake};
+  const lk_client_config config = {.size = mistake == 2 ? 0 : sizeof config,
+                                   .hosts = mistake == 3 ? "a:b" : "a:1,b:2",
+                                   .send_limit = mistake == 4 ? SIZE_MAX : 0,
+                                   .session_timeout_ms = mistake == 5 ? -1 : 0,
                                    .mem = &mem.mem};
   lk_client *c = *out;
-  int err =
-      lk_client_new(&c, bad == 6 ? NULL : &config, bad == 7 ? NULL : &hooks);
+  int err = lk_client_new(&c, mistake == 6 ? NULL : &config,
+                          mistake == 7 ? NULL : &hooks);
 
   *out = c;
   return err;
@@ -60,11 +61,11 @@ static void free_client(void *made)
 
 /* Make a client and configure its session lease, which is freed with the
  * client. */
-static int make_lease(void **out, unsigned bad)
+static int make_lease(void **out, unsigned mistake)
 {
-  const lk_lease_config config = {.size = bad == 1 ? 0 : sizeof config,
-                                  .gap_ms = bad == 2 ? -1 : 0};
-  int err = make_client(out, 0);
+  const lk_lease_config config = {.size = mistake == 1 ? 0 : sizeof config,
+                                  .gap_ms = mistake == 2 ? -1 : 0};
+  int err = make_client(out, NO_MISTAKE);
 
   if (err == 0)
     err = lk_lease_configure(*out, &config);
@@ -75,26 +76,31 @@ static int make_lease(void **out, unsigned bad)
   return err;
 }
 
-static lk_lock_config lock_config(unsigned bad)
+static lk_lock_config lock_config(unsigned mistake)
 {
-  return (lk_lock_config){.size = bad == 1 ? 0 : sizeof(lk_lock_config)};
+  return (lk_lock_config){.size = mistake == 1 ? 0 : sizeof(lk_lock_config)};
 }
 
-/* The path for a mistake; the first numbers are mistakes with all kinds of
- * locks. */
-static const char *lock_path(unsigned bad)
+/* For all kinds of locks, the mistake 1 is in lock_config(), and the mistakes 2
+ * to 4 are in the path. */
+static const char *lock_path(unsigned mistake)
 {
-  return bad == 2 ? "a" : bad == 3 ? "/" : bad == 4 ? "/a//b" : "/a";
+  switch (mistake) {
+  case 2: return "a";
+  case 3: return "/";
+  case 4: return "/a//b";
+  default: return "/a";
+  }
 }
 
-static int make_lock(void **out, unsigned bad)
+static int make_lock(void **out, unsigned mistake)
 {
-  lk_lock_config config = lock_config(bad);
+  lk_lock_config config = lock_config(mistake);
   lk_lock *l = *out;
 
-  if (bad == 5)
+  if (mistake == 5)
     config.prefix = "a/b";
-  int err = lk_lock_new(&l, client, lock_path(bad), &config);
+  int err = lk_lock_new(&l, client, lock_path(mistake), &config);
 
   *out = l;
   return err;
@@ -105,14 +111,14 @@ static void free_lock(void *made)
   lk_lock_free(made);
 }
 
-static int make_rwlock(void **out, unsigned bad)
+static int make_rwlock(void **out, unsigned mistake)
 {
-  lk_lock_config config = lock_config(bad);
+  lk_lock_config config = lock_config(mistake);
   lk_rwlock *rw = *out;
 
-  if (bad == 5)
+  if (mistake == 5)
     config.prefix = "p";
-  int err = lk_rwlock_new(&rw, client, lock_path(bad), &config);
+  int err = lk_rwlock_new(&rw, client, lock_path(mistake), &config);
 
   *out = rw;
   return err;
@@ -123,24 +129,25 @@ static void free_rwlock(void *made)
   lk_rwlock_free(made);
 }
 
-static int make_semaphore(void **out, unsigned bad)
+static int make_semaphore(void **out, unsigned mistake)
 {
-  lk_lock_config config = lock_config(bad);
-  const lk_semaphore_config options = {.size = bad == 5 ? 0 : sizeof options,
-                                       .permits = bad == 6 ? -1 : 3,
-                                       .take = bad == 7 ? 4 : 2,
-                                       .limit_path = bad == 8 ? "b" : NULL};
+  lk_lock_config config = lock_config(mistake);
+  const lk_semaphore_config options = {.size =
+                                           mistake == 5 ? 0 : sizeof options,
+                                       .permits = mistake == 6 ? -1 : 3,
+                                       .take = mistake == 7 ? 4 : 2,
+                                       .limit_path = mistake == 8 ? "b" : NULL};
   lk_lock *l = *out;
-  int err = lk_semaphore_new(&l, client, lock_path(bad), &config, &options);
+  int err = lk_semaphore_new(&l, client, lock_path(mistake), &config, &options);
 
   *out = l;
   return err;
 }
 
-/* With all options whose values are copied. */
-static int make_limited(void **out, unsigned bad)
+/* Make a semaphore with all options whose values are copied. */
+static int make_semaphore_with_copies(void **out, unsigned mistake)
 {
-  lk_lock_config config = lock_config(bad);
+  lk_lock_config config = lock_config(mistake);
   const lk_semaphore_config options = {
       .size = sizeof options, .permits = 3, .limit_path = "/limit"};
   lk_lock *l = *out;
@@ -148,37 +155,38 @@ static int make_limited(void **out, unsigned bad)
   config.data = lk_text("who");
   config.acl = &lk_acl_open;
   config.parent_acl = &lk_acl_open;
-  int err = lk_semaphore_new(&l, client, lock_path(bad), &config, &options);
+  int err = lk_semaphore_new(&l, client, lock_path(mistake), &config, &options);
 
   *out = l;
   return err;
 }
 
-static int make_multilock(void **out, unsigned bad)
+static int make_multilock(void **out, unsigned mistake)
 {
-  lk_lock_config config = lock_config(bad);
-  const lk_multilock_config options = {.size = bad == 5 ? 0 : sizeof options};
+  lk_lock_config config = lock_config(mistake);
+  const lk_multilock_config options = {.size =
+                                           mistake == 5 ? 0 : sizeof options};
   const lk_multilock_member members[] = {
-      {lock_path(bad), LK_MULTILOCK_MUTEX},
-      {bad == 6 ? "/a" : "/b", LK_MULTILOCK_READ},
+      {lock_path(mistake), LK_MULTILOCK_MUTEX},
+      {mistake == 6 ? "/a" : "/b", LK_MULTILOCK_READ},
   };
   lk_lock *l = *out;
-  int err = lk_multilock_new(&l, client, members, bad == 7 ? 0 : 2, &config,
+  int err = lk_multilock_new(&l, client, members, mistake == 7 ? 0 : 2, &config,
                              &options);
 
   *out = l;
   return err;
 }
 
-static int make_single(void **out, unsigned bad)
+static int make_single(void **out, unsigned mistake)
 {
-  lk_lock_config config = lock_config(bad);
-  const lk_single_config options = {.size = bad == 5 ? 0 : sizeof options,
-                                    .poll_ms = bad == 6 ? -1 : 0};
+  lk_lock_config config = lock_config(mistake);
+  const lk_single_config options = {.size = mistake == 5 ? 0 : sizeof options,
+                                    .poll_ms = mistake == 6 ? -1 : 0};
   lk_lock *l = *out;
 
-  config.local_queue = bad == 7;
-  int err = lk_single_new(&l, client, lock_path(bad), &config, &options);
+  config.local_queue = mistake == 7;
+  int err = lk_single_new(&l, client, lock_path(mistake), &config, &options);
 
   *out = l;
   return err;
@@ -195,13 +203,15 @@ static void on_children(lk_subscription *s, int err, const lk_bytes *names,
   (void)arg;
 }
 
-static int make_children(void **out, unsigned bad)
+static int make_children(void **out, unsigned mistake)
 {
-  const lk_subscription_config config = {.size = bad == 1 ? 0 : sizeof config,
-                                         .check_ms = bad == 2 ? -2 : 0};
+  const lk_subscription_config config = {.size =
+                                             mistake == 1 ? 0 : sizeof config,
+                                         .check_ms = mistake == 2 ? -2 : 0};
   lk_subscription *s = *out;
-  int err = lk_subscribe_children(&s, client, bad == 3 ? "a" : "/a", &config,
-                                  bad == 4 ? NULL : on_children, NULL);
+  int err =
+      lk_subscribe_children(&s, client, mistake == 3 ? "a" : "/a", &config,
+                            mistake == 4 ? NULL : on_children, NULL);
 
   *out = s;
   return err;
@@ -217,13 +227,14 @@ static void on_data(lk_subscription *s, int err, const lk_bytes *data,
   (void)arg;
 }
 
-static int make_data(void **out, unsigned bad)
+static int make_data(void **out, unsigned mistake)
 {
-  const lk_subscription_config config = {.size = bad == 1 ? 0 : sizeof config,
-                                         .check_ms = bad == 2 ? -2 : 0};
+  const lk_subscription_config config = {.size =
+                                             mistake == 1 ? 0 : sizeof config,
+                                         .check_ms = mistake == 2 ? -2 : 0};
   lk_subscription *s = *out;
-  int err = lk_subscribe_data(&s, client, bad == 3 ? "a" : "/a", &config,
-                              bad == 4 ? NULL : on_data, NULL);
+  int err = lk_subscribe_data(&s, client, mistake == 3 ? "a" : "/a", &config,
+                              mistake == 4 ? NULL : on_data, NULL);
 
   *out = s;
   return err;
@@ -234,12 +245,12 @@ static void free_subscription(void *made)
   lk_subscription_free(made);
 }
 
-static int make_acl(void **out, unsigned bad)
+static int make_acl(void **out, unsigned mistake)
 {
   static const char *const texts[] = {"world:anyone:r,auth::cdrwa", "", "world",
                                       "world:anyone:x", "a::r,,b::r"};
   lk_acls *acls = *out;
-  int err = lk_acl_parse(&acls, texts[bad], &mem.mem, NULL);
+  int err = lk_acl_parse(&acls, texts[mistake], &mem.mem, NULL);
 
   *out = acls;
   return err;
@@ -256,7 +267,7 @@ static const constructor constructors[] = {
     {"lk_lock_new", make_lock, free_lock, 5},
     {"lk_rwlock_new", make_rwlock, free_rwlock, 5},
     {"lk_semaphore_new", make_semaphore, free_lock, 8},
-    {"lk_semaphore_new, limited", make_limited, free_lock, 4},
+    {"lk_semaphore_new, copies", make_semaphore_with_copies, free_lock, 4},
     {"lk_multilock_new", make_multilock, free_lock, 7},
     {"lk_single_new", make_single, free_lock, 7},
     {"lk_subscribe_children", make_children, free_subscription, 4},
@@ -271,7 +282,7 @@ static void begin(void)
   void *made = NULL;
 
   failing_mem_init(&mem);
-  ck_assert_int_eq(make_client(&made, 0), 0);
+  ck_assert_int_eq(make_client(&made, NO_MISTAKE), 0);
   client = made;
   ck_assert_int_eq(lk_lease_configure(client, NULL), 0);
 }

@@ -5,31 +5,33 @@
 #include "support/failing_mem.h"
 #include "support/suite.h"
 
-/** A function that makes an object. With `bad` 0 it passes valid arguments;
-   each number from 1 to `bads` makes one of them invalid. */
+enum { NO_MISTAKE = 0 };
+
+/** A function that makes an object. `mistake`: NO_MISTAKE for valid arguments,
+   or a number from 1 to `mistakes`, each of which makes one of them invalid. */
 typedef struct constructor {
   const char *name;
-  int (*make)(void **out, unsigned bad);
+  int (*make)(void **out, unsigned mistake);
   void (*destroy)(void *made);
-  unsigned bads;
+  unsigned mistakes;
 } constructor;
 
-/** What the tests put where a constructor writes its result. */
-static inline void *constructor_junk(void)
+/** The result before the call, which a failing constructor must overwrite. */
+static inline void *pointer_before_call(void)
 {
-  static char junk;
+  static char byte;
 
-  return &junk;
+  return &byte;
 }
 
 static inline void expect_refusals(const constructor *k)
 {
-  for (unsigned bad = 1; bad <= k->bads; bad++) {
-    void *out = constructor_junk();
-    int err = k->make(&out, bad);
+  for (unsigned mistake = 1; mistake <= k->mistakes; mistake++) {
+    void *out = pointer_before_call();
+    int err = k->make(&out, mistake);
 
-    ck_assert_msg(err != 0, "%s took wrong arguments (%u)", k->name, bad);
-    ck_assert_msg(out == NULL, "%s left a pointer (%u)", k->name, bad);
+    ck_assert_msg(err != 0, "%s took wrong arguments (%u)", k->name, mistake);
+    ck_assert_msg(out == NULL, "%s left a pointer (%u)", k->name, mistake);
   }
 }
 
@@ -39,10 +41,10 @@ static inline void expect_no_leaks(const constructor *k, failing_mem *mem)
 {
   for (size_t n = 1;; n++) {
     size_t live = mem->live;
-    void *out = constructor_junk();
+    void *out = pointer_before_call();
 
     mem->fail_at = mem->count + n;
-    int err = k->make(&out, 0);
+    int err = k->make(&out, NO_MISTAKE);
     bool failed = failing_mem_failed(mem);
 
     mem->fail_at = 0;

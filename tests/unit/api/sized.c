@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MORE = 24 };
+enum { NEWER_OPTIONS = 24 }; /* bytes of the options of a newer header */
 
-static char logged[256];
+static char logged[256]; /* the error of the last call */
 
 void sized_log(void *arg, int level, int err, const char *text)
 {
@@ -21,19 +21,22 @@ void sized_log(void *arg, int level, int err, const char *text)
     snprintf(logged, sizeof logged, "%s", text);
 }
 
-/* Pass a struct that claims to have `size` bytes, in a block of `room` bytes
-   with zeros behind the struct. If `odd` is not 0, the byte there is not zero.
- */
-static int hand_in(const sized_row *row, size_t room, size_t size, size_t odd)
+enum { NONE = 0 };
+
+/* Pass a struct that claims to have `size` bytes, in a block of `block_size`
+   bytes with zeros behind the struct. `nonzero_at`: the byte there is 1, or
+   NONE. */
+static int hand_in(const sized_row *row, size_t block_size, size_t size,
+                   size_t nonzero_at)
 {
-  size_t shared = room < row->what.size ? room : row->what.size;
-  unsigned char *s = calloc(1, room);
+  size_t copied = block_size < row->what.size ? block_size : row->what.size;
+  unsigned char *s = calloc(1, block_size);
 
   ck_assert_ptr_nonnull(s);
-  memcpy(s, row->valid, shared);
+  memcpy(s, row->valid, copied);
   memcpy(s, &size, sizeof size);
-  if (odd != 0)
-    s[odd] = 1;
+  if (nonzero_at != NONE)
+    s[nonzero_at] = 1;
   logged[0] = '\0';
   int err = row->hand_in(s);
 
@@ -41,33 +44,34 @@ static int hand_in(const sized_row *row, size_t room, size_t size, size_t odd)
   return err;
 }
 
-static void accepted(const sized_row *row, size_t size)
+static void expect_accepted(const sized_row *row, size_t size)
 {
-  int err = hand_in(row, size, size, 0);
+  int err = hand_in(row, size, size, NONE);
 
   ck_assert_msg(err == 0, "%s of %zu bytes: %s", row->name, size,
                 lk_error_text(err));
   ck_assert_str_eq(logged, "");
 }
 
-static void forgotten(const sized_row *row, size_t size)
+/* `size`: a value that a program may have left there by mistake. */
+static void expect_missing_size(const sized_row *row, size_t size)
 {
-  size_t room =
+  size_t block_size =
       size < sizeof size || size > row->what.size ? sizeof size : size;
-  int err = hand_in(row, room, size, 0);
+  int err = hand_in(row, block_size, size, NONE);
 
   ck_assert_msg(err == LK_ERR_BAD_ARGUMENT, "%s of %zu bytes: %s", row->name,
                 size, lk_error_text(err));
   ck_assert_str_eq(logged, row->silent_unset ? "" : row->what.unset);
 }
 
-static void too_new(const sized_row *row, size_t odd)
+static void expect_newer_option_refused(const sized_row *row, size_t at)
 {
-  size_t size = row->what.size + MORE;
-  int err = hand_in(row, size, size, odd);
+  size_t size = row->what.size + NEWER_OPTIONS;
+  int err = hand_in(row, size, size, at);
 
   ck_assert_msg(err == LK_ERR_BAD_ARGUMENT, "%s with byte %zu set: %s",
-                row->name, odd, lk_error_text(err));
+                row->name, at, lk_error_text(err));
   ck_assert_str_eq(logged, row->silent_beyond ? "" : row->what.beyond);
 }
 
@@ -77,15 +81,15 @@ void sized_check(const sized_row *row)
 
   /* Sizes that end within a pointer are not tried: no version of the headers
      has them. */
-  accepted(row, row->what.least);
-  for (size_t n = row->what.least; n <= size + MORE; n++) {
+  expect_accepted(row, row->what.least);
+  for (size_t n = row->what.least; n <= size + NEWER_OPTIONS; n++) {
     if (n % sizeof(void *) == 0)
-      accepted(row, n);
+      expect_accepted(row, n);
   }
   for (size_t n = 0; n < row->what.least; n++)
-    forgotten(row, n);
-  forgotten(row, 4097);
-  forgotten(row, SIZE_MAX);
-  for (size_t odd = size; odd < size + MORE; odd++)
-    too_new(row, odd);
+    expect_missing_size(row, n);
+  expect_missing_size(row, 4097); /* more than any struct can have */
+  expect_missing_size(row, SIZE_MAX);
+  for (size_t at = size; at < size + NEWER_OPTIONS; at++)
+    expect_newer_option_refused(row, at);
 }

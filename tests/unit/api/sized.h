@@ -12,12 +12,12 @@
  * of its block, so that AddressSanitizer reports a read behind it.
  */
 typedef struct sized_row {
-  const char *name;  /* of the struct, and of the call */
-  const void *valid; /* accepted; only the first option may be set */
+  const char *name;  /* of the call, and of the struct where needed */
+  const void *valid; /* a valid struct; only the first option may be set */
   lk_sized_struct what;
-  int (*hand_in)(const void *s); /* the result of the call */
-  bool silent_unset;             /* there is no log yet */
-  bool silent_beyond;
+  int (*hand_in)(const void *s); /* pass the struct; the result of the call */
+  bool silent_unset;  /* a missing size is not logged: there is no log yet */
+  bool silent_beyond; /* a newer option is not logged: there is no log yet */
 } sized_row;
 
 /** A row for `variable`, a struct of `type`. */

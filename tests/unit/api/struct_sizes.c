@@ -11,8 +11,9 @@
 #include <latchkey/single.h>
 #include <latchkey/subscribe.h>
 
-/* Structs of older and newer programs, and those whose size was forgotten. The
- * structs of the blocking interface: tests/unit/sync/struct_sizes.c. */
+/* Structs of programs that were compiled with older or newer headers, and
+ * structs without a size. tests/unit/sync/struct_sizes.c tests those of the
+ * blocking interface. */
 
 static lk_client *client;
 
@@ -37,7 +38,9 @@ static void on_wake(lk_client *c, void *arg)
 static const lk_hooks hooks = {
     .now = on_now, .random = on_random, .wake = on_wake};
 
+/* Valid structs, without their sizes: a_client, a_sasl and so on. */
 static const lk_client_config a_client = {.log = sized_log};
+
 static int sasl_start(void **state, const lk_sasl_facts *facts,
                       const char **why)
 {
@@ -71,15 +74,15 @@ static const lk_sasl_mechanism a_mechanism = {.size = sizeof a_mechanism,
 static const lk_sasl_config a_sasl = {.mechanism = &a_mechanism};
 static const lk_call a_call = {0};
 static const lk_reconfiguration a_change = {.joining = "server.4=h:1:2;3"};
-static const lk_parents_config the_parents = {.containers = true};
+static const lk_parents_config some_parents = {.containers = true};
 static const lk_lease_config a_lease = {.assurance = LK_ASSURE_PING};
 static const lk_lock_config a_lock = {0};
-static const lk_semaphore_config permits = {.permits = 2};
-static const lk_multilock_config together = {.keep_order = true};
+static const lk_semaphore_config a_semaphore = {.permits = 2};
+static const lk_multilock_config a_multilock = {.keep_order = true};
 static const lk_single_config a_single = {.poll_ms = 50};
 static const lk_subscription_config a_subscription = {.check_ms = 500};
 
-/* ---- the copy ----------------------------------------------------------- */
+/* ---- lk__sized_struct_copy() --------------------------------------------- */
 
 typedef struct lk_sample {
   size_t size;
@@ -115,14 +118,14 @@ END_TEST
 START_TEST(a_refusal_names_the_struct_and_copies_nothing)
 {
   struct {
-    lk_sample own;
-    int newer;
+    lk_sample known;
+    int newer_option;
   } from = {{0, 1, 2}, 3};
   lk_sample out = {7, 7, 7};
 
   ck_assert_str_eq(lk__sized_struct_copy(&sample, &out, &from),
                    "lk_sample.size is not set");
-  from.own.size = sizeof from;
+  from.known.size = sizeof from;
   ck_assert_str_eq(lk__sized_struct_copy(&sample, &out, &from),
                    "lk_sample has an option that is newer than this library");
   ck_assert_uint_eq(out.size, 7);
@@ -130,7 +133,7 @@ START_TEST(a_refusal_names_the_struct_and_copies_nothing)
 }
 END_TEST
 
-/* ---- copies of a struct -------------------------------------------------- */
+/* ---- functions that copy a struct ---------------------------------------- */
 
 static int new_client(const void *s)
 {
@@ -141,7 +144,7 @@ static int new_client(const void *s)
   return err;
 }
 
-static int new_sasl(const void *s)
+static int new_client_with_sasl(const void *s)
 {
   lk_client_config c = a_client;
 
@@ -150,11 +153,11 @@ static int new_sasl(const void *s)
   return new_client(&c);
 }
 
-static int new_mechanism(const void *s)
+static int new_client_with_mechanism(const void *s)
 {
   lk_sasl_config sasl = {.size = sizeof sasl, .mechanism = s};
 
-  return new_sasl(&sasl);
+  return new_client_with_sasl(&sasl);
 }
 
 /* Uses a new client, since a lease can be configured only once. */
@@ -171,6 +174,7 @@ static int configure_lease(const void *s)
   return err;
 }
 
+/* Free what a constructor has made. Returns `err`, its result. */
 static int free_lock(int err, lk_lock *l)
 {
   ck_assert((err == 0) == (l != NULL));
@@ -198,11 +202,11 @@ static int new_rwlock(const void *s)
 
 static int new_semaphore_lock(const void *s)
 {
-  lk_semaphore_config own = permits;
+  lk_semaphore_config options = a_semaphore;
   lk_lock *l;
 
-  own.size = sizeof own;
-  int err = lk_semaphore_new(&l, client, "/x", s, &own);
+  options.size = sizeof options;
+  int err = lk_semaphore_new(&l, client, "/x", s, &options);
 
   return free_lock(err, l);
 }
@@ -311,24 +315,24 @@ static int do_multi_read(const void *call)
   return lk_multi_read(client, &read, 1, call, NULL, NULL);
 }
 
-static int do_create_deep(const void *call)
+static int do_create_with_parents(const void *call)
 {
   return lk_create_with_parents(client, "/x", lk_text(""), NULL, 0, NULL, call,
                                 NULL, NULL);
 }
 
-static int do_parents(const void *s)
+static int do_parents_config(const void *s)
 {
   return lk_create_with_parents(client, "/x", lk_text(""), NULL, 0, s, NULL,
                                 NULL, NULL);
 }
 
-static int do_delete_deep(const void *call)
+static int do_delete_recursive(const void *call)
 {
   return lk_delete_recursive(client, "/x", call, NULL, NULL, NULL);
 }
 
-static int do_set_settled(const void *call)
+static int do_set_reliable(const void *call)
 {
   return lk_set_reliable(client, "/x", lk_text(""), -1, false, call, NULL,
                          NULL);
@@ -352,9 +356,10 @@ static const sized_row rows[] = {
     SIZED_ROW(lk_client_config, a_client, .name = "lk_client_new",
               .hand_in = new_client, .silent_unset = true),
     SIZED_ROW(lk_sasl_config, a_sasl, .name = "lk_client_new, sasl",
-              .hand_in = new_sasl),
+              .hand_in = new_client_with_sasl),
     SIZED_ROW(lk_sasl_mechanism, a_mechanism,
-              .name = "lk_client_new, mechanism", .hand_in = new_mechanism),
+              .name = "lk_client_new, mechanism",
+              .hand_in = new_client_with_mechanism),
     SIZED_ROW(lk_lease_config, a_lease, .name = "lk_lease_configure",
               .hand_in = configure_lease),
     SIZED_ROW(lk_lock_config, a_lock, .name = "lk_lock_new",
@@ -367,16 +372,17 @@ static const sized_row rows[] = {
               .hand_in = new_multilock_lock),
     SIZED_ROW(lk_lock_config, a_lock, .name = "lk_single_new, config",
               .hand_in = new_single_lock),
-    SIZED_ROW(lk_semaphore_config, permits, .name = "lk_semaphore_new",
+    SIZED_ROW(lk_semaphore_config, a_semaphore, .name = "lk_semaphore_new",
               .hand_in = new_semaphore),
-    SIZED_ROW(lk_multilock_config, together, .name = "lk_multilock_new",
+    SIZED_ROW(lk_multilock_config, a_multilock, .name = "lk_multilock_new",
               .hand_in = new_multilock),
     SIZED_ROW(lk_single_config, a_single, .name = "lk_single_new",
               .hand_in = new_single),
     SIZED_ROW(lk_subscription_config, a_subscription,
               .name = "lk_subscribe_data", .hand_in = subscribe),
-    SIZED_ROW(lk_parents_config, the_parents,
-              .name = "lk_create_with_parents, parents", .hand_in = do_parents),
+    SIZED_ROW(lk_parents_config, some_parents,
+              .name = "lk_create_with_parents, parents",
+              .hand_in = do_parents_config),
     SIZED_ROW(lk_reconfiguration, a_change, .name = "lk_reconfig",
               .hand_in = do_reconfig),
     SIZED_ROW(lk_call, a_call, .name = "lk_get", .hand_in = do_get),
@@ -389,11 +395,11 @@ static const sized_row rows[] = {
     SIZED_ROW(lk_call, a_call, .name = "lk_multi_read",
               .hand_in = do_multi_read),
     SIZED_ROW(lk_call, a_call, .name = "lk_create_with_parents",
-              .hand_in = do_create_deep),
+              .hand_in = do_create_with_parents),
     SIZED_ROW(lk_call, a_call, .name = "lk_delete_recursive",
-              .hand_in = do_delete_deep),
+              .hand_in = do_delete_recursive),
     SIZED_ROW(lk_call, a_call, .name = "lk_set_reliable",
-              .hand_in = do_set_settled),
+              .hand_in = do_set_reliable),
 };
 
 START_TEST(structs_may_be_older_or_newer_but_need_a_size)

@@ -18,8 +18,8 @@
 
 static model_server server;
 static test_client p;
-static int ended;
-static int end_err;
+static int ended;   /* how many times the call has ended */
+static int end_err; /* with which error; NOT_YET: it has not ended */
 
 static void end_with(int err)
 {
@@ -27,14 +27,17 @@ static void end_with(int err)
   end_err = err;
 }
 
-static void begin(bool down)
+/* Why no replies come. */
+typedef enum fault { SERVER_IS_SILENT, NO_CONNECTION } fault;
+
+static void begin(fault f)
 {
   model_init(&server);
   model_create(&server, "/x");
   test_client_init(&p, &server, NULL);
-  if (!down)
-    model_turn(&server);
-  server.down = down;
+  if (f == SERVER_IS_SILENT)
+    model_turn(&server); /* the client connects */
+  server.down = f == NO_CONNECTION;
   p.link->frozen = true;
   p.link->log[0] = '\0';
   ended = 0;
@@ -47,14 +50,13 @@ static void end(void)
   model_done(&server);
 }
 
-/* ---- what takes a limit ------------------------------------------------- */
+/* ---- calls with a time limit --------------------------------------------- */
 
-/* A limit, which goes to the options of a request or the arguments of an
- * acquire. */
+/* The options of a request, or the arguments of an acquire. */
 typedef struct limit {
   int64_t timeout_ms;
   int64_t deadline_ms;
-  bool until;
+  bool until; /* an acquire has the deadline; otherwise it has the timeout */
 } limit;
 
 static lk_call call_of(const limit *m)
@@ -142,7 +144,7 @@ static int start_multi(const limit *m)
   return lk_multi(p.link->client, &op, 1, &call, on_multi, NULL);
 }
 
-static int start_create_deep(const limit *m)
+static int start_create_with_parents(const limit *m)
 {
   lk_call call = call_of(m);
 
@@ -150,7 +152,7 @@ static int start_create_deep(const limit *m)
                                 NULL, &call, on_create, NULL);
 }
 
-static int start_delete_deep(const limit *m)
+static int start_delete_recursive(const limit *m)
 {
   lk_call call = call_of(m);
 
@@ -158,7 +160,7 @@ static int start_delete_deep(const limit *m)
                              NULL);
 }
 
-static int start_create_settled(const limit *m)
+static int start_create_reliable(const limit *m)
 {
   lk_call call = call_of(m);
 
@@ -166,7 +168,7 @@ static int start_create_settled(const limit *m)
                             &call, on_create, NULL);
 }
 
-static int start_set_settled(const limit *m)
+static int start_set_reliable(const limit *m)
 {
   lk_call call = call_of(m);
 
@@ -174,7 +176,7 @@ static int start_set_settled(const limit *m)
                          on_stat, NULL);
 }
 
-static int start_delete_settled(const limit *m)
+static int start_delete_reliable(const limit *m)
 {
   lk_call call = call_of(m);
 
@@ -206,7 +208,7 @@ static int start_mutex(const limit *m)
   return acquire(m);
 }
 
-static int start_local(const limit *m)
+static int start_local_queue(const limit *m)
 {
   const lk_lock_config local = {.size = sizeof local, .local_queue = true};
 
@@ -214,7 +216,7 @@ static int start_local(const limit *m)
   return acquire(m);
 }
 
-static int start_side(const limit *m)
+static int start_read_side(const limit *m)
 {
   ck_assert_int_eq(lk_rwlock_new(&rw, p.link->client, "/lock", NULL), 0);
   lock = lk_rwlock_read_side(rw);
@@ -267,34 +269,34 @@ static const row requests[] = {
     {"get, repeat", start_repeat},
     {"create", start_create},
     {"multi", start_multi},
-    {"create_deep", start_create_deep},
-    {"delete_deep", start_delete_deep},
-    {"create_settled", start_create_settled},
-    {"set_settled", start_set_settled},
-    {"delete_settled", start_delete_settled},
+    {"create_with_parents", start_create_with_parents},
+    {"delete_recursive", start_delete_recursive},
+    {"create_reliable", start_create_reliable},
+    {"set_reliable", start_set_reliable},
+    {"delete_reliable", start_delete_reliable},
 };
 
 static const row locks[] = {
-    {"mutex", start_mutex},         {"mutex, local_queue", start_local},
-    {"read side", start_side},      {"semaphore", start_semaphore},
+    {"mutex", start_mutex},         {"mutex, local_queue", start_local_queue},
+    {"read side", start_read_side}, {"semaphore", start_semaphore},
     {"multilock", start_multilock}, {"single", start_single},
 };
 
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])
 
-/* ---- what becomes of a limit -------------------------------------------- */
+/* ---- when a call ends ---------------------------------------------------- */
 
-static char where[160];
+static char which_call[160]; /* the call and its limit, for messages */
 
 static void expect(bool fine, const char *what)
 {
-  ck_assert_msg(fine, "%s: %s; ended %d times, with %s", where, what, ended,
-                end_err == NOT_YET ? "nothing" : lk_error_text(end_err));
+  ck_assert_msg(fine, "%s: %s; ended %d times, with %s", which_call, what,
+                ended, end_err == NOT_YET ? "nothing" : lk_error_text(end_err));
 }
 
 /* The limit has already passed: the call is accepted, nothing is sent, and the
    call ends in the next turn. */
-static void passed(void)
+static void expect_end_in_next_turn(void)
 {
   expect(ended == 0, "must not end before it returned");
   model_turn(&server);
@@ -302,8 +304,8 @@ static void passed(void)
   expect(lk__buf_len(&p.link->in) == 0, "must send nothing");
 }
 
-/* The limit passes when the clock has advanced by `ms`. */
-static void passes(int64_t ms)
+/* The call ends when the clock has advanced by `ms`. */
+static void expect_end_after(int64_t ms)
 {
   model_turn(&server);
   model_run(&server, ms - 1);
@@ -312,7 +314,7 @@ static void passes(int64_t ms)
   expect(ended == 1 && end_err == LK_ERR_DEADLINE, "must end in time");
 }
 
-static void never(void)
+static void expect_no_end_without_reply(void)
 {
   model_turn(&server);
   model_run(&server, 100);
@@ -323,48 +325,53 @@ static void never(void)
   expect(ended == 1 && end_err != LK_ERR_DEADLINE, "must end with an answer");
 }
 
-enum { NEVER = -1, PASSED = 0 }; /* otherwise the ms until the call ends */
+/* Values of `end_ms`; all others are the milliseconds until the call ends. */
+enum {
+  NEVER = -1, /* it has no limit */
+  PASSED = 0  /* its limit had passed before */
+};
 
-static void check(const row *r, const limit *m, bool down, int64_t end_ms)
+static void check_call(const row *r, const limit *m, fault f, int64_t end_ms)
 {
-  snprintf(where, sizeof where, "%s, timeout %lld, deadline %lld%s%s", r->name,
-           (long long)m->timeout_ms, (long long)m->deadline_ms,
-           m->until ? ", until" : "", down ? ", no connection" : "");
+  snprintf(which_call, sizeof which_call, "%s, timeout %lld, deadline %lld%s%s",
+           r->name, (long long)m->timeout_ms, (long long)m->deadline_ms,
+           m->until ? ", until" : "",
+           f == NO_CONNECTION ? ", no connection" : "");
+  begin(f);
   int err = r->start(m);
 
-  ck_assert_msg(err == 0, "%s: refused: %s", where, lk_error_text(err));
+  ck_assert_msg(err == 0, "%s: refused: %s", which_call, lk_error_text(err));
   if (end_ms == NEVER)
-    never();
+    expect_no_end_without_reply();
   else if (end_ms == PASSED)
-    passed();
+    expect_end_in_next_turn();
   else
-    passes(end_ms);
+    expect_end_after(end_ms);
   free_lock();
+  end();
 }
 
 static void check_all(const row *rows, size_t count, const limit *m,
                       int64_t end_ms)
 {
-  for (size_t i = 0; i < 2 * count; i++) {
-    bool down = i >= count;
-
-    begin(down);
-    check(&rows[i % count], m, down, end_ms);
-    end();
+  for (size_t i = 0; i < count; i++) {
+    check_call(&rows[i], m, SERVER_IS_SILENT, end_ms);
+    check_call(&rows[i], m, NO_CONNECTION, end_ms);
   }
 }
 
 /* The time of a new model server. */
 static int64_t now(void)
 {
-  begin(false);
+  begin(SERVER_IS_SILENT);
   int64_t ms = lk_client_clock(p.link->client);
 
   end();
   return ms;
 }
 
-START_TEST(timeout_of_a_request)
+/* A timeout ends 1 ms late, since the clock is rounded down to milliseconds. */
+START_TEST(request_ends_at_its_timeout)
 {
   static const struct {
     int64_t timeout_ms, end_ms;
@@ -385,7 +392,7 @@ START_TEST(timeout_of_a_request)
 }
 END_TEST
 
-START_TEST(timeout_of_an_acquire)
+START_TEST(acquire_ends_at_its_timeout)
 {
   /* With 0 the lock is tried once, which needs a reply, too. */
   static const struct {
@@ -407,7 +414,7 @@ START_TEST(timeout_of_an_acquire)
 }
 END_TEST
 
-START_TEST(deadline_of_a_request)
+START_TEST(request_ends_at_its_deadline)
 {
   const struct {
     int64_t deadline_ms, end_ms;
@@ -426,7 +433,7 @@ START_TEST(deadline_of_a_request)
 }
 END_TEST
 
-START_TEST(deadline_of_an_acquire)
+START_TEST(acquire_ends_at_its_deadline)
 {
   const struct {
     int64_t deadline_ms, end_ms;
@@ -455,8 +462,8 @@ START_TEST(the_earlier_of_timeout_and_deadline_counts)
 }
 END_TEST
 
-/* A wait once did not end if the remaining time was exactly 0. */
-START_TEST(a_countdown_ends_at_every_moment)
+/* A call once did not end if the remaining time was exactly 0. */
+START_TEST(calls_end_for_each_remaining_time_around_zero)
 {
   for (int64_t left = -2; left <= 2; left++) {
     limit m = {.deadline_ms = now() + left};
@@ -482,16 +489,16 @@ END_TEST
 
 /* ---- releases ----------------------------------------------------------- */
 
-/* How a release is called, and whether the server does not reply or is down. */
 typedef struct release_case {
-  bool until;
-  int64_t deadline_ms;
-  bool away;
+  bool until;          /* lk_lock_release_until() is called */
+  int64_t deadline_ms; /* its argument */
+  fault fault;
 } release_case;
 
-static void hold(const row *r)
+/* Make a client that holds a lock. */
+static void begin_with_lock_held(const row *r)
 {
-  begin(false);
+  begin(SERVER_IS_SILENT);
   p.link->frozen = false;
   ck_assert_int_eq(r->start(&(limit){.timeout_ms = LK_NO_LIMIT}), 0);
   model_turn(&server);
@@ -500,16 +507,16 @@ static void hold(const row *r)
   end_err = NOT_YET;
 }
 
-static void lose_server(bool away)
+static void begin_fault(fault f)
 {
-  server.down = away;
+  server.down = f == NO_CONNECTION;
   p.link->frozen = true;
-  if (away)
+  if (f == NO_CONNECTION)
     model_drop(p.link);
   p.link->log[0] = '\0';
 }
 
-static void find_server(void)
+static void end_fault(void)
 {
   server.down = false;
   p.link->frozen = false;
@@ -522,7 +529,7 @@ static void release(const release_case *c)
                 ? lk_lock_release_until(lock, c->deadline_ms, on_lock, NULL)
                 : lk_lock_release(lock, on_lock, NULL);
 
-  ck_assert_msg(err == 0, "%s: refused: %s", where, lk_error_text(err));
+  ck_assert_msg(err == 0, "%s: refused: %s", which_call, lk_error_text(err));
   ck_assert_int_eq(lk_lock_get_state(lock), LK_LOCK_IDLE);
   expect(ended == 0, "must not end before it returned");
 }
@@ -533,7 +540,7 @@ static void assert_released(void)
 {
   ended = 0;
   ck_assert_int_eq(acquire(&(limit){.timeout_ms = LK_NO_LIMIT}), 0);
-  find_server();
+  end_fault();
   expect(ended == 1 && end_err == 0, "must be acquired anew");
   ck_assert_uint_eq(lk_lease_pending_cleanups(p.link->client), 0);
   free_lock();
@@ -547,23 +554,24 @@ static void assert_released(void)
 
 static void check_release(const row *r, const release_case *c, int64_t end_ms)
 {
-  snprintf(where, sizeof where, "%s, release, deadline %lld%s%s", r->name,
-           (long long)c->deadline_ms, c->until ? ", until" : "",
-           c->away ? ", no connection" : "");
-  hold(r);
-  lose_server(c->away);
+  snprintf(which_call, sizeof which_call, "%s, release, deadline %lld%s%s",
+           r->name, (long long)c->deadline_ms, c->until ? ", until" : "",
+           c->fault == NO_CONNECTION ? ", no connection" : "");
+  begin_with_lock_held(r);
+  begin_fault(c->fault);
   release(c);
   model_turn(&server);
   if (end_ms == NEVER) {
     model_run(&server, T / 2);
     expect(ended == 0, "must not end without an answer");
-    find_server();
+    end_fault();
     expect(ended == 1 && end_err == 0, "must end with an answer");
   } else {
     if (end_ms != PASSED)
-      passes(end_ms);
+      expect_end_after(end_ms);
     expect(ended == 1 && end_err == LK_ERR_DEADLINE, "must end in time");
-    expect(c->away || lk__buf_len(&p.link->in) > 0, "must be sent");
+    expect(c->fault == NO_CONNECTION || lk__buf_len(&p.link->in) > 0,
+           "must be sent");
   }
   assert_released();
   end();
@@ -571,19 +579,24 @@ static void check_release(const row *r, const release_case *c, int64_t end_ms)
 
 static void check_releases(release_case c, int64_t end_ms)
 {
-  for (size_t i = 0; i < 2 * COUNT(locks); i++) {
-    c.away = i >= COUNT(locks);
-    check_release(&locks[i % COUNT(locks)], &c, end_ms);
+  for (size_t i = 0; i < COUNT(locks); i++) {
+    c.fault = SERVER_IS_SILENT;
+    check_release(&locks[i], &c, end_ms);
+    c.fault = NO_CONNECTION;
+    check_release(&locks[i], &c, end_ms);
   }
 }
 
+/* A close waits 1500 ms, and a timeout ends 1 ms late. */
+enum { RELEASE_END_MS = 1501, AFTER_RELEASE_END_MS = 1600 };
+
 START_TEST(a_release_waits_no_longer_than_a_close)
 {
-  check_releases((release_case){.until = false}, 1501);
+  check_releases((release_case){.until = false}, RELEASE_END_MS);
 }
 END_TEST
 
-START_TEST(deadline_of_a_release)
+START_TEST(release_ends_at_its_deadline)
 {
   const struct {
     int64_t deadline_ms, end_ms;
@@ -598,20 +611,20 @@ START_TEST(deadline_of_a_release)
 }
 END_TEST
 
-/* Check that the release ends once, with the error of `by` and not with that of
-   the deadline. */
-static void check_release_ended_by(const row *r, void (*by)(void), int err)
+/* Check that the function `end_it` ends the release with `err`, and that the
+   release then does not end again at its deadline. */
+static void check_release_ended_by(const row *r, void (*end_it)(void), int err)
 {
-  snprintf(where, sizeof where, "%s, release", r->name);
-  hold(r);
-  lose_server(false);
+  snprintf(which_call, sizeof which_call, "%s, release", r->name);
+  begin_with_lock_held(r);
+  begin_fault(SERVER_IS_SILENT);
   release(&(release_case){.until = false});
   model_turn(&server);
-  by();
+  end_it();
   expect(ended == 1 && end_err == err, "must end with the other error");
   if (lock != NULL)
     free_lock();
-  model_run(&server, 1600);
+  model_run(&server, AFTER_RELEASE_END_MS);
   expect(ended == 1, "must end once");
   end();
 }
@@ -621,7 +634,7 @@ static void free_client(void)
   lk_client_free(p.link->client);
 }
 
-static void answer(void)
+static void receive_reply(void)
 {
   p.link->frozen = false;
   model_turn(&server);
@@ -629,14 +642,14 @@ static void answer(void)
 
 static void time_out_and_free_client(void)
 {
-  model_run(&server, 1501);
+  model_run(&server, RELEASE_END_MS);
   lk_client_free(p.link->client);
 }
 
 START_TEST(a_release_ends_once)
 {
   for (size_t i = 0; i < COUNT(locks); i++) {
-    check_release_ended_by(&locks[i], answer, 0);
+    check_release_ended_by(&locks[i], receive_reply, 0);
     check_release_ended_by(&locks[i], free_lock, LK_ERR_CLOSED);
     check_release_ended_by(&locks[i], free_client, LK_ERR_CLOSED);
     check_release_ended_by(&locks[i], time_out_and_free_client,
@@ -645,12 +658,14 @@ START_TEST(a_release_ends_once)
 }
 END_TEST
 
+/* The limits of the release and of the close end in the same turn, so either
+   error is right. */
 static void close_client_at_once(void)
 {
   (void)lk_client_close(p.link->client, NULL, NULL);
-  model_run(&server, 1600);
+  model_run(&server, AFTER_RELEASE_END_MS);
   if (end_err == LK_ERR_DEADLINE)
-    end_err = LK_ERR_CLOSED; /* deadline and close are due in the same turn */
+    end_err = LK_ERR_CLOSED;
 }
 
 START_TEST(a_release_ends_once_where_its_client_is_closed)
@@ -662,16 +677,16 @@ END_TEST
 
 START_TEST(the_limit_of_a_release_that_has_ended_ends_no_other)
 {
-  hold(&locks[0]);
+  begin_with_lock_held(&locks[0]);
   release(&(release_case){.until = false});
   model_turn(&server);
   expect(ended == 1 && end_err == 0, "must end with its answer");
   ck_assert_int_eq(acquire(&(limit){.timeout_ms = LK_NO_LIMIT}), 0);
   model_turn(&server);
-  lose_server(false);
+  begin_fault(SERVER_IS_SILENT);
   ended = 0;
   release(&(release_case){.until = true, .deadline_ms = LK_NO_LIMIT});
-  model_run(&server, 1600);
+  model_run(&server, AFTER_RELEASE_END_MS);
   expect(ended == 0, "must not end without an answer");
   free_lock();
   end();
@@ -680,10 +695,10 @@ END_TEST
 
 START_TEST(reentrant_release_sends_nothing)
 {
-  hold(&locks[0]);
+  begin_with_lock_held(&locks[0]);
   ck_assert_int_eq(acquire(&(limit){.timeout_ms = 0}), 0);
   model_turn(&server);
-  lose_server(false);
+  begin_fault(SERVER_IS_SILENT);
   ended = 0;
   ck_assert_int_eq(lk_lock_release_until(lock, -2, on_lock, NULL), 0);
   model_turn(&server);
@@ -693,13 +708,13 @@ START_TEST(reentrant_release_sends_nothing)
 }
 END_TEST
 
-/* ---- calls that are late ------------------------------------------------ */
+/* ---- late calls: those whose limit has passed before --------------------- */
 
 static const limit late = {.timeout_ms = -2};
 
 START_TEST(a_late_acquire_can_be_cancelled)
 {
-  begin(false);
+  begin(SERVER_IS_SILENT);
   ck_assert_int_eq(start_mutex(&late), 0);
   ck_assert_int_eq(lk_lock_get_state(lock), LK_LOCK_ACQUIRING);
   ck_assert_int_eq(acquire(&late), LK_ERR_STATE);
@@ -719,7 +734,7 @@ END_TEST
 
 START_TEST(a_late_acquire_ends_with_its_handle)
 {
-  begin(false);
+  begin(SERVER_IS_SILENT);
   ck_assert_int_eq(start_mutex(&late), 0);
   free_lock();
   ck_assert_int_eq(ended, 1);
@@ -732,7 +747,7 @@ END_TEST
 
 START_TEST(late_calls_end_with_their_client)
 {
-  begin(false);
+  begin(SERVER_IS_SILENT);
   ck_assert_int_eq(start_get(&late), 0);
   ck_assert_int_eq(start_mutex(&late), 0);
   lk_client_free(p.link->client);
@@ -746,7 +761,7 @@ END_TEST
 
 START_TEST(reentrant_acquire_succeeds_after_its_deadline)
 {
-  begin(false);
+  begin(SERVER_IS_SILENT);
   p.link->frozen = false;
   ck_assert_int_eq(start_mutex(&(limit){.timeout_ms = LK_NO_LIMIT}), 0);
   model_turn(&server);
@@ -761,6 +776,7 @@ START_TEST(reentrant_acquire_succeeds_after_its_deadline)
 }
 END_TEST
 
+/* Make another late call, until three have ended. */
 static void get_again(lk_client *c, int err, const lk_bytes *data,
                       const lk_stat *stat, void *arg)
 {
@@ -771,11 +787,11 @@ static void get_again(lk_client *c, int err, const lk_bytes *data,
     ck_assert_int_eq(lk_get(c, "/x", &call, get_again, NULL), 0);
 }
 
-START_TEST(a_late_call_in_a_callback_waits_for_its_turn)
+START_TEST(a_late_call_in_a_callback_ends_in_the_next_tick)
 {
   lk_call call = call_of(&late);
 
-  begin(false);
+  begin(SERVER_IS_SILENT);
   ck_assert_int_eq(lk_get(p.link->client, "/x", &call, get_again, NULL), 0);
   for (int turn = 1; turn <= 3; turn++) {
     lk_client_tick(p.link->client);
@@ -792,7 +808,7 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
   (void)w;
   (void)event;
   (void)arg;
-  ck_abort_msg("a watch that was never set is told of something");
+  ck_abort_msg("a watch that was never set gets an event");
 }
 
 START_TEST(a_late_call_sets_no_watch)
@@ -800,7 +816,7 @@ START_TEST(a_late_call_sets_no_watch)
   lk_call call = call_of(&late);
   lk_watch *w = NULL;
 
-  begin(false);
+  begin(SERVER_IS_SILENT);
   p.link->frozen = false;
   call.on_event = on_event;
   call.watch = &w;
@@ -832,7 +848,7 @@ START_TEST(late_call_changes_no_other_watch)
 {
   lk_call call = call_of(&late);
 
-  begin(false);
+  begin(SERVER_IS_SILENT);
   p.link->frozen = false;
   call.on_event = on_event;
   ck_assert_int_eq(lk_add_watch(p.link->client, "/x", LK_WATCH_PERSISTENT,
@@ -847,16 +863,16 @@ START_TEST(late_call_changes_no_other_watch)
 }
 END_TEST
 
-SUITE("timeouts", timeout_of_a_request, timeout_of_an_acquire,
-      deadline_of_a_request, deadline_of_an_acquire,
+SUITE("timeouts", request_ends_at_its_timeout, acquire_ends_at_its_timeout,
+      request_ends_at_its_deadline, acquire_ends_at_its_deadline,
       the_earlier_of_timeout_and_deadline_counts,
-      a_countdown_ends_at_every_moment, deadlines_do_not_overflow,
+      calls_end_for_each_remaining_time_around_zero, deadlines_do_not_overflow,
       a_late_acquire_can_be_cancelled, a_late_acquire_ends_with_its_handle,
       late_calls_end_with_their_client,
       reentrant_acquire_succeeds_after_its_deadline,
-      a_late_call_in_a_callback_waits_for_its_turn, a_late_call_sets_no_watch,
-      late_call_changes_no_other_watch, a_release_waits_no_longer_than_a_close,
-      deadline_of_a_release, a_release_ends_once,
-      a_release_ends_once_where_its_client_is_closed,
+      a_late_call_in_a_callback_ends_in_the_next_tick,
+      a_late_call_sets_no_watch, late_call_changes_no_other_watch,
+      a_release_waits_no_longer_than_a_close, release_ends_at_its_deadline,
+      a_release_ends_once, a_release_ends_once_where_its_client_is_closed,
       the_limit_of_a_release_that_has_ended_ends_no_other,
       reentrant_release_sends_nothing)

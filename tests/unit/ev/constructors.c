@@ -37,7 +37,6 @@ static const lk_mem shared_mem = {resize, NULL};
 /* What is wrong with the arguments of a constructor of the blocking interface.
    Numbers that are not listed here stand at the arguments that they change. */
 enum {
-  NO_MISTAKE = 0,
   NO_CLIENT = 1,
   RELATIVE_PATH = 2,
   ROOT_PATH = 3,
@@ -320,7 +319,7 @@ static void expect_null_without_memory(const constructor *k)
   unsigned made = 0;
 
   for (size_t n = 1; n <= MOST_ALLOCATIONS; n++) {
-    void *out = constructor_junk();
+    void *out = pointer_before_call();
 
     fail_after(n);
     int err = k->make(&out, NO_MISTAKE);
@@ -341,7 +340,7 @@ static void expect_null_without_memory(const constructor *k)
 START_TEST(failed_blocking_constructors_return_null)
 {
   const constructor result = {"lk_sync_get", make_result, NULL, 2};
-  void *made = NULL, *out = constructor_junk();
+  void *made = NULL, *out = pointer_before_call();
 
   failing_mem_init(&mem);
   ck_assert_int_eq(make_sync(&made, NO_MISTAKE), 0);
