@@ -113,7 +113,7 @@ int lk_lock_acquire(lk_lock *l, int64_t timeout_ms, lk_lock_cb done, void *arg)
   if (err != 0)
     return err;
   int64_t now = lk_client_clock(l->lease->client);
-  bool once = timeout_ms == 0;
+  bool once = timeout_ms == 0; /* such an acquire does not wait for others */
   int64_t deadline_ms = once ? INT64_MAX : lk__timeout_after(now, timeout_ms);
 
   return lock_acquire(l, now, deadline_ms, once, done, arg);

@@ -149,6 +149,7 @@ void lk__multilock_begin_transaction(lk_multilock_acquisition *m)
     return;
   }
   m->in_transaction = true;
+  /* All contenders must be marked before the first one begins. */
   for (size_t i = m->first_new; i < m->joint.acquisition.count; i++)
     lk__contender_mark_created_jointly(m->joint.acquisition.parts[i]);
   lk__joint_ref(&m->joint); /* the reference of the transaction */

@@ -16,8 +16,8 @@ void lk__contender_resume(lk_contender *ct)
 {
   const lk_contender_rules *rules = lk__contender_rules(ct);
 
-  if (rules->connected != NULL)
-    rules->connected(ct);
+  if (rules->resume != NULL)
+    rules->resume(ct);
 }
 
 static void contender_suspend(lk_contender *ct)
@@ -136,6 +136,7 @@ static void user_no_new_session(lk_lease_user *u)
 {
   lk_contender *ct = contender_of_user(u);
 
+  /* The expiry has paused each contender that was not granted. */
   if (ct->state == LK_CONTENDER_PAUSED)
     lk__contender_fail(ct, LK_ERR_SESSION_EXPIRED);
 }

@@ -121,7 +121,7 @@ void lk__contender_begin(lk_contender *ct)
     lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
 }
 
-static void contender_continue(lk_contender *ct)
+static void contender_resume(lk_contender *ct)
 {
   lk__lease_stop_timer(ct->lease, &ct->pause.timer);
   ct->round.checked = false;
@@ -149,4 +149,4 @@ const lk_contender_rules lk__rules_paused = {
     .next = {LK_ON(START, CREATING), LK_ON(LIST_FIRST, LISTING_FIRST),
              LK_ON(OWN_IN_DOUBT, RECOVERING), LK_ON(OWN_EXISTS, LISTING),
              LK_ON(LIST_NEEDED, STAY), LK_ON_ANY_IN_QUEUE},
-    .connected = contender_continue};
+    .resume = contender_resume};

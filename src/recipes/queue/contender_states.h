@@ -94,7 +94,7 @@ typedef struct lk_contender_rules {
       then fails. NULL: nothing to do. */
   int (*enter)(lk_contender *ct, lk_contender_state from);
   /** There is a connection, or a pause has ended. NULL: nothing to do. */
-  void (*connected)(lk_contender *ct);
+  void (*resume)(lk_contender *ct);
   /** A list of the queue completed with `err`. NULL: it is ignored. */
   void (*listed)(lk_contender *ct, int err, const lk_bytes *names,
                  size_t count);

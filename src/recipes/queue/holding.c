@@ -26,6 +26,11 @@ void lk__contender_own_checked(lk_contender *ct, lk_check_result result)
   lk__contender_review_lease(ct);
 }
 
+static void holder_make_watch_due(lk_contender *ct)
+{
+  ct->holding.watch_due_ms = lk_client_input_ms(lk__contender_client(ct));
+}
+
 /* ---- the grant ---------------------------------------------------------- */
 
 static void on_announcement_written(lk_client *c, int err, const lk_stat *stat,
@@ -80,7 +85,7 @@ static int contender_enter_held(lk_contender *ct, lk_contender_state from)
   if (ct->wait.had_predecessors && ct->config->announcement.at != NULL)
     (void)holder_announce(ct);
   if (ct->config->revocable) {
-    ct->holding.watch_due_ms = lk_client_input_ms(lease->client);
+    holder_make_watch_due(ct);
     lk__contender_supervise_own(ct);
   }
   return 0;
@@ -104,9 +109,19 @@ void lk__holder_suspend(lk_contender *ct)
                       .deadline_ms = lk__contender_deadline(ct)};
 
   ct->holding.proven = false;
-  ct->holding.watch_due_ms = lk_client_input_ms(lk__contender_client(ct));
+  holder_make_watch_due(ct);
   lk__contender_notify(ct, &notice);
   lk__contender_review_lease(ct);
+}
+
+/* Send a request that can prove the own node. If no heartbeat is sent, one is
+ * under way, which may not check the own node. */
+static void holder_prove_own(lk_contender *ct)
+{
+  bool heartbeat_sent = lk__heartbeat_now(ct->lease);
+
+  if (!heartbeat_sent && lk__lease_is_online(ct->lease))
+    lk__contender_supervise_own(ct);
 }
 
 static void holder_set_unsure(lk_contender *ct)
@@ -115,12 +130,9 @@ static void holder_set_unsure(lk_contender *ct)
                       .deadline_ms = lk__contender_deadline(ct)};
 
   ct->holding.proven = false;
-  ct->holding.watch_due_ms = lk_client_input_ms(lk__contender_client(ct));
+  holder_make_watch_due(ct);
   lk__contender_step(ct, LK_CONTENDER_ON_LEASE_ENDING);
-  if (!lk__heartbeat_now(ct->lease) && lk__lease_is_online(ct->lease))
-    /* No new heartbeat was sent, and one under way may not check the own node.
-     */
-    lk__contender_supervise_own(ct);
+  holder_prove_own(ct);
   lk__contender_notify(ct, &notice);
 }
 
@@ -219,12 +231,9 @@ static void holder_own_deleted(lk_contender *ct)
 
 static void holder_verify(lk_contender *ct)
 {
-  lk_session_lease *lease = ct->lease;
-
   ct->holding.proven = false;
-  ct->holding.watch_due_ms = lk_client_input_ms(lease->client);
-  if (!lk__heartbeat_now(lease) && lk__lease_is_online(lease))
-    lk__contender_supervise_own(ct);
+  holder_make_watch_due(ct);
+  holder_prove_own(ct);
 }
 
 const lk_contender_rules lk__rules_held = {.next = {LK_ON(LEASE_ENDING, UNSURE),

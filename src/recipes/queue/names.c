@@ -93,14 +93,14 @@ static bool name_parse_known(const lk_name_format *format, lk_bytes name,
   size_t len = name.len;
   size_t digits = 0;
   int64_t number = 0;
-  int64_t unit = 1;
+  int64_t place_value = 1;
 
   for (; len > 0 && is_digit((unsigned char)at[len - 1]); len--) {
     digits++;
     if (digits > MAX_DIGITS)
       return false;
-    number += (at[len - 1] - '0') * unit;
-    unit *= 10;
+    number += (at[len - 1] - '0') * place_value;
+    place_value *= 10;
   }
   if (digits == 0)
     return false;

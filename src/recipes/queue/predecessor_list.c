@@ -69,8 +69,10 @@ void lk__predecessors_remove(lk_predecessors *p, size_t i)
   p->kept--;
   for (; i < p->kept; i++)
     p->path[i] = p->path[i + 1];
+  bool all_are_kept = p->kept == p->count;
+
   /* The removed one may have been the first in the queue. */
-  if (p->count <= LK_MAX_PREDECESSOR_READS && p->kept > 0)
+  if (all_are_kept && p->kept > 0)
     p->head_path = p->path[p->kept - 1];
 }
 

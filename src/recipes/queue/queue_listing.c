@@ -176,7 +176,7 @@ static void on_list_reply(lk_client *c, int err, const lk_bytes *names,
   (void)stat;
   if (lk__contender_take_reply(ct)) {
     if (err != 0 && ct->wait.watches_directory)
-      ct->wait.watch = NULL;
+      ct->wait.watch = NULL; /* a list that fails sets no watch */
     if (!lk__contender_fail_if_too_big(ct, err) &&
         lk__contender_rules(ct)->listed != NULL)
       lk__contender_rules(ct)->listed(ct, err, names, count);
@@ -234,8 +234,9 @@ const lk_contender_rules lk__rules_listing_first = {
     .enter = lk__contender_enter_listing_first,
     .listed = contender_judge_first_list};
 
-/* Whether the list may show that no predecessor is left, and so be followed by
- * a grant. */
+/* Whether the next list may show that no predecessor is left, and so be
+ * followed by a grant. The count of predecessors is that of the last list, less
+ * those deleted since. */
 static bool contender_list_may_grant(const lk_contender *ct)
 {
   return ct->role->is_permit || ct->predecessors.count <= 1;

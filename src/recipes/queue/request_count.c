@@ -14,7 +14,8 @@ int lk__contender_count_request(lk_contender *ct, int err)
 
 bool lk__contender_take_reply(lk_contender *ct)
 {
-  return ++ct->requests.replied > ct->requests.ignored;
+  ct->requests.replied++;
+  return ct->requests.replied > ct->requests.ignored;
 }
 
 void lk__contender_ignore_replies(lk_contender *ct)

@@ -11,7 +11,7 @@
 #include "recipes/queue/contender.h"
 
 /** Start the timer of a pause of `ms`. At its end, the contender continues by
-    lk_contender_rules.connected of its state. */
+    lk_contender_rules.resume of its state. */
 void lk__contender_start_pause(lk_contender *ct, int64_t ms);
 /** The length of the next pause before a retry: twice that of the last one, up
     to a limit, plus a random part. */

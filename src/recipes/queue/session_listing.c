@@ -17,20 +17,25 @@
  * Otherwise `at` of the result is NULL. */
 static lk_bytes child_name_in_dir(const lk_contender *ct, lk_bytes path)
 {
+  const lk_bytes none = {0};
   size_t dir_len = strlen(ct->own.dir);
   const char *at = path.at;
 
   if (path.len <= dir_len || memcmp(at, ct->own.dir, dir_len) != 0 ||
-      at[dir_len] != '/' ||
-      memchr(at + dir_len + 1, '/', path.len - dir_len - 1) != NULL)
-    return lk_bytes_of(NULL, 0);
-  return lk_bytes_of(at + dir_len + 1, path.len - dir_len - 1);
+      at[dir_len] != '/')
+    return none;
+  const char *name = at + dir_len + 1;
+  size_t name_len = path.len - dir_len - 1;
+  bool is_deeper = memchr(name, '/', name_len) != NULL;
+
+  return is_deeper ? none : lk_bytes_of(name, name_len);
 }
 
 /* Pass the names of the nodes in the directory on as a list of the queue. */
 static void contender_take_ephemerals(lk_contender *ct, const lk_bytes *paths,
                                       size_t count)
 {
+  /* One more, so that the array is not empty. */
   lk_bytes *names = lk__mem_new(&ct->lease->mem, (count + 1) * sizeof *names);
   size_t found = 0;
 

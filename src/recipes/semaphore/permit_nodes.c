@@ -38,6 +38,7 @@ void lk__permit_nodes_find_position(lk_queue_position *out, const lk_role *role,
 {
   int64_t number;
 
+  /* All children of the directory count, whatever their names are. */
   memset(out, 0, sizeof *out);
   for (size_t i = 0; i < count; i++) {
     out->found = out->found || lk__names_are_equal(names[i], own);

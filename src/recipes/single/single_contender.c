@@ -65,13 +65,14 @@ static bool single_node_is_ours(const lk_contender *ct, const lk_stat *stat)
 
 static int64_t single_node_random_delay_ms(const lk_contender *ct)
 {
-  uint32_t largest_ms = (uint32_t)single_node_config(ct)->spread_ms;
+  uint32_t largest_ms = (uint32_t)single_node_config(ct)->max_delay_ms;
   uint32_t random;
 
   lk_client_random(lk__contender_client(ct), &random, sizeof random);
   return largest_ms == 0 ? 0 : random % (largest_ms + 1);
 }
 
+/* There are no positions to report, so the notice is sent once. */
 static void single_node_notify_waiting(lk_contender *ct)
 {
   lk_notice notice = {.type = LK_NOTICE_WAITING, .node = ct->own.path};
@@ -108,7 +109,7 @@ static void single_node_wait(lk_contender *ct)
  * one for each waiter. */
 static void single_node_deleted(lk_contender *ct)
 {
-  if (single_node_config(ct)->spread_ms > 0) {
+  if (single_node_config(ct)->max_delay_ms > 0) {
     lk__contender_start_pause(ct, single_node_random_delay_ms(ct));
     lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
   } else {

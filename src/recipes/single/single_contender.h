@@ -11,9 +11,9 @@
 
 /** What lk_contender_config.machine_config points to. */
 typedef struct lk_single_node_config {
-  int32_t poll_ms;   /**< a waiter reads the node again after this time;
-                          0: it watches the node instead */
-  int32_t spread_ms; /**< the largest random delay before a read; 0: none */
+  int32_t poll_ms;      /**< a waiter reads the node again after this time;
+                             0: it watches the node instead */
+  int32_t max_delay_ms; /**< the largest random delay before a read; 0: none */
 } lk_single_node_config;
 
 /** The contender for a node whose name is fixed, with LK_IDENTITY_NONE. */

@@ -49,7 +49,7 @@ static single_plan *single_plan_new(const lk_mem *mem, const char *path,
     return NULL;
   memcpy(p->dir, path, dir_len);
   p->node.poll_ms = o->poll_ms;
-  p->node.spread_ms = largest_delay_ms(o);
+  p->node.max_delay_ms = largest_delay_ms(o);
   return p;
 }
 
