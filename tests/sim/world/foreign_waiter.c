@@ -52,7 +52,7 @@ static void continue_with(sim_actor *a, step next, int64_t in_us)
   sim_actor_act_in(a, in_us);
 }
 
-/* The callback of the request continues. */
+/* The callback of the request will call continue_with(). */
 static void wait_for_reply(sim_actor *a)
 {
   a->foreign_state->step = STEP_WAIT_FOR_REPLY;

@@ -226,8 +226,9 @@ sim_entry *sim_history_add_node(sim_history *history, const sim_node *node)
       (dir_len == strlen(SIM_REQUEST_DIR) &&
        strncmp(node->path, SIM_REQUEST_DIR, dir_len) == 0);
 
-  if ((lock_index == SIM_NO_LOCK && !is_request_node_or_limit) ||
-      strlen(node->path) >= SIM_ENTRY_PATH)
+  bool is_too_long = strlen(node->path) >= SIM_ENTRY_PATH; /* not of an actor */
+
+  if ((lock_index == SIM_NO_LOCK && !is_request_node_or_limit) || is_too_long)
     return NULL;
   sim_entry *e = sim_allocate(sizeof *e);
 
@@ -290,15 +291,18 @@ void sim_history_delete_node(sim_history *history, const sim_node *node,
 static bool permission_is_missing(const sim_tree *committed, const char *lock)
 {
   const sim_node *dir = sim_tree_find(committed, lock);
-  bool denied = false;
 
   if (dir == NULL)
     return false;
-  for (const sim_node *n = dir; n != NULL; n = n->parent)
-    denied = denied || n->perms != LK_PERM_ALL;
-  for (const sim_node *n = dir->children; n != NULL; n = n->next)
-    denied = denied || n->perms != LK_PERM_ALL;
-  return denied;
+  for (const sim_node *n = dir; n != NULL; n = n->parent) {
+    if (n->perms != LK_PERM_ALL)
+      return true;
+  }
+  for (const sim_node *n = dir->children; n != NULL; n = n->next) {
+    if (n->perms != LK_PERM_ALL)
+      return true;
+  }
+  return false;
 }
 
 static void note_access(sim_history *history, const sim_tree *committed)
@@ -314,7 +318,10 @@ static void note_access(sim_history *history, const sim_tree *committed)
 static void add_version_if_written(sim_history *history, const sim_node *n,
                                    int64_t zxid)
 {
-  if (n->stat.mzxid == zxid && (n->stat.czxid != zxid || n->stat.version > 0))
+  bool has_first_version = n->stat.czxid == zxid && n->stat.version == 0;
+
+  /* sim_history_add_node() has added the first version */
+  if (n->stat.mzxid == zxid && !has_first_version)
     add_version(history, sim_history_find(history, n->path), n, zxid);
 }
 
@@ -324,9 +331,10 @@ static void add_versions(sim_history *history, const sim_tree *committed,
   const sim_node *dir = sim_tree_find(committed, SIM_REQUEST_DIR);
   const sim_node *limit = sim_tree_find(committed, SIM_LIMIT);
 
-  for (const sim_node *n = dir == NULL ? NULL : dir->children; n != NULL;
-       n = n->next)
-    add_version_if_written(history, n, zxid);
+  if (dir != NULL) {
+    for (const sim_node *n = dir->children; n != NULL; n = n->next)
+      add_version_if_written(history, n, zxid);
+  }
   if (limit != NULL)
     add_version_if_written(history, limit, zxid);
 }

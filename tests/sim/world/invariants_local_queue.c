@@ -26,7 +26,9 @@ static void check_order(sim_checker *checker, const sim_handle *h)
   const sim_life *l = sim_life_of(checker, h->process);
 
   for (const sim_handle *o = l->handles; o != NULL; o = o->next) {
-    if (share_node(o, h) && is_waiting(o) && o->timeout_ms != 0 &&
+    bool only_tries = o->timeout_ms == 0; /* it does not queue */
+
+    if (share_node(o, h) && is_waiting(o) && !only_tries &&
         o->acquire_called_us < h->acquire_called_us)
       sim_violated(checker,
                    "%s is granted before %s, which called acquire before it",
@@ -49,8 +51,8 @@ static void check_handoffs(sim_checker *checker, const sim_handle *h)
   }
 }
 
-/* The node behind which the handle waits, if it is held and no owner of the
- * process holds; else NULL. */
+/* The node behind which the handle waits, if the node is held and no owner in
+ * the process holds or has to release a lost lock; else NULL. */
 static const sim_entry *idle_node(const sim_checker *checker, const sim_life *l,
                                   const sim_handle *h)
 {

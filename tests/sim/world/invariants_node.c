@@ -104,17 +104,20 @@ void sim_xid_continues(sim_checker *checker, const sim_fact *f)
   if (f->type == SIM_COMMITTED) {
     const sim_commit *c = f->commit;
 
-    if (c->xid > 0 &&
+    bool is_of_client = c->xid > 0;
+
+    if (is_of_client &&
         !note_committed(sim_history_session(&checker->history, c->session),
                         c->xid))
       sim_violated(checker, "xid %d is committed again", c->xid);
     return;
   }
-  if (f->xid > 0 && f->xid <= f->life->xid)
+  if (f->xid <= 0) /* a special xid, such as that of a ping */
+    return;
+  if (f->xid <= f->life->xid)
     sim_violated(checker, "%s sends xid %d after %d", f->life->process->name,
                  f->xid, f->life->xid);
-  if (f->xid > 0)
-    f->life->xid = f->xid;
+  f->life->xid = f->xid;
 }
 
 /* ---- nodes deleted by others -------------------------------------------- */
@@ -165,7 +168,7 @@ static void check_overdue_own_deleted(sim_checker *checker, sim_contender *a)
     sim_violated(checker, "no contender notices that %s is deleted", e->name);
 }
 
-static bool was_deleted_by(const sim_nodes *n, int64_t zxid)
+static bool any_was_deleted_by(const sim_nodes *n, int64_t zxid)
 {
   for (size_t i = 0; i < n->count; i++) {
     if (n->at[i]->deleted_zxid != 0 && n->at[i]->deleted_zxid <= zxid)
@@ -180,8 +183,9 @@ static void check_holders_notified(sim_checker *checker, const sim_life *l,
                                    int64_t zxid)
 {
   for (const sim_handle *h = l->handles; h != NULL; h = h->next) {
-    if (sim_holds(h) && was_deleted_by(&h->held, zxid) && h->node_is_watched &&
-        !was_data_set(&h->held) && l->undisturbed_since_us < h->granted_us)
+    if (sim_holds(h) && any_was_deleted_by(&h->held, zxid) &&
+        h->node_is_watched && !was_data_set(&h->held) &&
+        l->undisturbed_since_us < h->granted_us)
       sim_violated(checker,
                    "%s is not notified at once that its node is deleted",
                    h->name);
@@ -190,8 +194,8 @@ static void check_holders_notified(sim_checker *checker, const sim_life *l,
 
 /* The first heartbeat sets the watch. It was certainly sent if a later request
  * of the connection was sent three quarters of T after the grant. */
-static void note_watch(const sim_checker *checker, sim_handle *h,
-                       const sim_life *l, const lk_reply *reply)
+static void note_whether_watched(const sim_checker *checker, sim_handle *h,
+                                 const sim_life *l, const lk_reply *reply)
 {
   int32_t t = checker->world->longest_ms;
 
@@ -210,7 +214,7 @@ static void check_reply(sim_checker *checker, const sim_fact *f)
 {
   check_holders_notified(checker, f->life, f->reply->zxid);
   for (sim_handle *h = f->life->handles; h != NULL; h = h->next)
-    note_watch(checker, h, f->life, f->reply);
+    note_whether_watched(checker, h, f->life, f->reply);
 }
 
 /* The deletion of an own node is reported once, to its owner alone. */
@@ -227,11 +231,15 @@ void sim_own_deleted(sim_checker *checker, const sim_fact *f)
   }
   if (f->lock_event->type == LK_LOCK_EVENT_LOST)
     check_loss(checker, f->handle, f->lock_event);
+  bool lost_by_deletion = f->lock_event->type == LK_LOCK_EVENT_PLACE_LOST &&
+                          f->lock_event->err == LK_ERR_NO_NODE;
+
   /* in a local queue the loss is reported to the first waiter, which may be a
    * new handle */
-  if (f->lock_event->type == LK_LOCK_EVENT_PLACE_LOST && !f->handle->local &&
-      f->lock_event->err == LK_ERR_NO_NODE &&
-      ++f->handle->places_lost > f->handle->nodes_taken)
+  if (!lost_by_deletion || f->handle->local)
+    return;
+  f->handle->places_lost++;
+  if (f->handle->places_lost > f->handle->nodes_taken)
     sim_violated(checker, "%s is notified that it lost its node, which exists",
                  f->handle->name);
 }
@@ -255,8 +263,9 @@ static void check_expired_holders(sim_checker *checker)
   for (size_t i = 0; i < checker->world->nprocesses; i++) {
     sim_life *l = &checker->lives[i];
 
-    for (const sim_handle *h = l->handles; l->must_report_loss && h != NULL;
-         h = h->next) {
+    if (!l->must_report_loss)
+      continue;
+    for (const sim_handle *h = l->handles; h != NULL; h = h->next) {
       if (sim_holds(h) && h->held.count > 0 && l->process->client != NULL &&
           h->held.at[0]->session != lk_client_session(l->process->client).id)
         sim_violated(checker, "%s was not notified that its session has ended",
@@ -276,8 +285,8 @@ static void check_name_is_new(sim_checker *checker, const sim_entry *e)
   }
 }
 
-/* The end of a session is reported once, and its nodes have no names any
- * more. */
+/* The end of a session is reported once. No other session uses the names of its
+ * nodes again. */
 void sim_expiry(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_NODE_CREATED)
@@ -339,10 +348,15 @@ static void check_overdue_deletes(sim_checker *checker,
 /* An acquire that timed out leaves nothing. */
 void sim_timeout_clean(sim_checker *checker, const sim_fact *f)
 {
-  if (f->type == SIM_PERIODIC)
+  if (f->type == SIM_PERIODIC) {
     check_overdue_deletes(checker, has_failed);
-  else if ((f->err == LK_ERR_BUSY && f->handle->timeout_ms != 0) ||
-           (f->err == LK_ERR_DEADLINE && f->handle->timeout_ms <= 0))
+    return;
+  }
+  bool tried_once = f->handle->timeout_ms == 0;
+  bool had_deadline = f->handle->timeout_ms > 0;
+
+  if ((f->err == LK_ERR_BUSY && !tried_once) ||
+      (f->err == LK_ERR_DEADLINE && !had_deadline))
     sim_violated(checker, "%s waited for %" PRId64 " ms and gets %s",
                  f->handle->name, f->handle->timeout_ms, lk_error_name(f->err));
 }
@@ -447,6 +461,11 @@ static void check_released_nodes(sim_checker *checker, const sim_handle *h)
   }
 }
 
+static bool creates_node(lk_contender_state s)
+{
+  return s == LK_CONTENDER_CREATING || s == LK_CONTENDER_CREATING_PARENTS;
+}
+
 /* A release is never lost and precedes later requests. */
 void sim_release_async(sim_checker *checker, const sim_fact *f)
 {
@@ -455,13 +474,11 @@ void sim_release_async(sim_checker *checker, const sim_fact *f)
   else if (f->type == SIM_SENT)
     check_deletes_sent_first(checker, f->life, f);
   else if (f->type == SIM_CONTENDER_STEP &&
-           (f->contender->ct->state == LK_CONTENDER_CREATING ||
-            f->contender->ct->state == LK_CONTENDER_CREATING_PARENTS))
+           creates_node(f->contender->ct->state))
     note_released_before(checker, f->contender);
   else if (f->type == SIM_CONTENDER_STEP &&
            f->event == LK_CONTENDER_ON_PREDECESSORS &&
-           (f->state_before == LK_CONTENDER_CREATING ||
-            f->state_before == LK_CONTENDER_CREATING_PARENTS))
+           creates_node(f->state_before))
     check_not_behind_released(checker, f->contender);
   else if (f->type == SIM_RELEASE_ENDED && f->err == 0)
     check_released_nodes(checker, f->handle);

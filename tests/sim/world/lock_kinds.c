@@ -15,21 +15,24 @@ static const char *path_of(const sim_handle *h, size_t place)
   return h->process->world->locks[h->places[place].lock_index];
 }
 
+enum { ONLY_PLACE = 0 }; /* of a lock with one node */
+
 static int make_mutex(sim_handle *h, const lk_lock_config *config)
 {
-  return lk_lock_new(&h->lock, h->process->client, path_of(h, 0), config);
+  return lk_lock_new(&h->lock, h->process->client, path_of(h, ONLY_PLACE),
+                     config);
 }
 
 /* `h` is the handle of the write side. */
 static int make_rwlock(sim_handle *h, const lk_lock_config *config)
 {
-  int err =
-      lk_rwlock_new(&h->rwlock, h->process->client, path_of(h, 0), config);
+  int err = lk_rwlock_new(&h->rwlock, h->process->client,
+                          path_of(h, ONLY_PLACE), config);
 
   if (err != 0)
     return err;
   h->other->rwlock = h->rwlock;
-  h->other->places[0].shares = true;
+  h->other->places[ONLY_PLACE].shares = true;
   h->lock = lk_rwlock_write_side(h->rwlock);
   h->other->lock = lk_rwlock_read_side(h->rwlock);
   return 0;

@@ -176,6 +176,8 @@ static void request_permits(sim_lock_request *x, const sim_world *w, sim_rng *r)
 {
   int32_t largest = w->has_limit_node ? SIM_MOST_PERMITS : w->permits;
 
+  /* a place in the queue, and one among the holders of permits, which do not
+   * exclude each other */
   x->nplaces = 2;
   x->places[0] = (sim_place){.lock_index = (unsigned)w->semaphore_index};
   x->places[1] = (sim_place){.lock_index = (unsigned)w->semaphore_index + 1,

@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+enum { RETRANSMIT_MAX_MS = 300 };
+
 /* ---- setup and end ------------------------------------------------------ */
 
 sim_network *sim_network_new(sim_world *w)
@@ -59,7 +61,7 @@ static void retry_later(sim_network *n, sim_job *job)
 {
   if (!lk__heap_has(&job->node))
     sim_schedule_in(&n->world->agenda, job,
-                    sim_between(&n->rng, 0, 300 * SIM_MS));
+                    sim_between(&n->rng, 0, RETRANSMIT_MAX_MS * SIM_MS));
 }
 
 void sim_network_changed(sim_network *n)

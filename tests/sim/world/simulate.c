@@ -83,8 +83,8 @@ static void exit_with_usage_error(const char *what)
 
 static uint64_t parse_number(const char *text)
 {
-  char *end;
   enum { ANY_BASE = 0 }; /* decimal, octal or hexadecimal */
+  char *end;
   uint64_t n = strtoull(text, &end, ANY_BASE);
 
   if (end == text || *end != '\0')
