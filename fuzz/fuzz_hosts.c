@@ -73,7 +73,7 @@ static void check_rotation(lk_hosts *h)
   do
     must(lk__hosts_current(h) == &h->items[tried]);
   while (!lk__hosts_next(h) && ++tried > 0);
-  must(tried == h->count - 1 && h->at == 0);
+  must(tried == h->count - 1 && h->in_turn == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

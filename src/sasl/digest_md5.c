@@ -14,9 +14,9 @@ typedef struct digest {
   const lk_mem *mem;
   Gsasl *library;
   Gsasl_session *session;
-  char *token;   /* the last token that libgsasl returned, or NULL */
-  bool answered; /* the client has sent its response, so the next token of the
-                    server must prove that it knows the password, too */
+  char *token;        /* the last token that libgsasl returned, or NULL */
+  bool response_sent; /* by the client, so the next token of the server must
+                         prove that the server knows the password, too */
 } digest;
 
 /* Wipe the password in libgsasl's memory, since gsasl_finish() does not. */
@@ -117,7 +117,7 @@ static int digest_fail(const digest *d, int result, const char **why)
 
   if (err == LK_ERR_NO_MEMORY)
     return err;
-  if (!d->answered)
+  if (!d->response_sent)
     return LK_ERR_PROTOCOL;
   *why = "its rspauth is wrong";
   return LK_ERR_AUTH_FAILED;
@@ -141,7 +141,7 @@ static int digest_step(void *state, lk_bytes challenge, lk_bytes *response,
     return digest_fail(d, result, why);
   if (len > 0)
     *response = lk_bytes_of(d->token, len);
-  d->answered = len > 0;
+  d->response_sent = len > 0;
   return result == GSASL_OK ? LK_SASL_DONE : LK_SASL_CONTINUE;
 }
 

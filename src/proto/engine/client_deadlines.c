@@ -7,11 +7,12 @@
 #include "proto/engine/connect_timeout.h"
 #include "proto/engine/timers.h"
 
-/* The parts of the client say what is due; only this file ends connections and
- * the client for them, so that a part does not depend on the session.
- * Conditions of rare work are tested here before a function is called: this
- * runs for each input, and the calls cost a single read 4 % more instructions.
- */
+/* The parts of the client say what is due. Only this file ends connections and
+ * the client for them, so that no part depends on the session.
+ *
+ * This runs for each input. The conditions of rare work are tested here, before
+ * a function of the part is called: the calls would cost a single read 4 % more
+ * instructions. */
 
 enum { TEXT_SIZE = 96 };
 

@@ -25,7 +25,7 @@ void lk_client_want(lk_client *c, lk_want *out)
   *out = (lk_want){.attempt = has_attempt(c) ? c->connection.attempt : 0,
                    .host = h->name,
                    .port = h->port,
-                   .address_index = c->hosts.address};
+                   .address_index = c->hosts.address_index};
 }
 
 static bool is_present_attempt(const lk_client *c, uint64_t attempt)
@@ -78,7 +78,7 @@ void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count)
 {
   if (begin_input_also_in_wake(c, attempt) &&
       c->connection.phase == LK_PHASE_CONNECTING && count > 0) {
-    c->hosts.addresses = count;
+    c->hosts.address_count = count;
     lk__connect_timeout_shorten(c);
   }
   lk__client_leave(c);
@@ -169,7 +169,7 @@ static void receive_frames(lk_client *c, uint64_t attempt, lk_bytes bytes)
 {
   /* After a frame that was put together from pieces, lk__frame_next() is called
    * once more even without bytes, to free its memory. */
-  while ((bytes.len > 0 || c->input.frames.handed) &&
+  while ((bytes.len > 0 || c->input.frames.partial_was_returned) &&
          is_receiving(c, attempt)) {
     lk_bytes frame;
 

@@ -54,9 +54,9 @@ static void evidence_raise(lk_evidence_record *r, lk_evidence_level level,
 
 /* Each connection negotiates the session timeout anew. A shorter one is used
  * from then on. A longer one is never used, since the leader may go back to an
- * earlier timeout: a new leader starts with the timeout with which the session
- * was created, and a late report of the previous server sets the timeout that
- * this server knows. */
+ * earlier one. A new leader starts with the timeout with which the session was
+ * created. A late report of the previous server sets the timeout of the
+ * previous connection. */
 static void evidence_adopt_timeout(lk_evidence_record *r, int32_t timeout_ms)
 {
   if (r->timeout_ms == 0 || timeout_ms < r->timeout_ms)

@@ -69,36 +69,38 @@ void lk__hosts_shuffle(lk_hosts *h,
 
 bool lk__hosts_next(lk_hosts *h)
 {
-  if (++h->address < h->addresses)
+  if (++h->address_index < h->address_count)
     return false;
-  h->address = 0;
-  h->addresses = 0;
-  h->at = (h->at + 1) % h->count;
-  if (++h->tried < h->count)
+  h->address_index = 0;
+  h->address_count = 0;
+  h->in_turn = (h->in_turn + 1) % h->count;
+  if (++h->tried_count < h->count)
     return false;
-  h->tried = 0;
+  h->tried_count = 0;
   return true;
 }
 
 void lk__hosts_use(lk_hosts *h)
 {
-  h->used = h->at;
-  h->unsupported = h->items[h->at].unsupported;
+  h->in_use = h->in_turn;
+  h->unsupported = h->items[h->in_turn].unsupported;
 }
 
-void lk__hosts_mark_unsupported(lk_hosts *h, unsigned which, int64_t until_ms)
+void lk__hosts_mark_unsupported(lk_hosts *h, unsigned opcode_index,
+                                int64_t until_ms)
 {
-  h->unsupported.opcodes |= UINT64_C(1) << which;
+  h->unsupported.opcodes |= UINT64_C(1) << opcode_index;
   h->unsupported.until_ms = until_ms;
-  bool is_listed = h->used < h->count;
+  bool is_listed = h->in_use < h->count;
 
   if (is_listed)
-    h->items[h->used].unsupported = h->unsupported;
+    h->items[h->in_use].unsupported = h->unsupported;
 }
 
-bool lk__hosts_lack_support(const lk_hosts *h, unsigned which, int64_t now)
+bool lk__hosts_lack_support(const lk_hosts *h, unsigned opcode_index,
+                            int64_t now)
 {
-  uint64_t opcode_bit = UINT64_C(1) << which;
+  uint64_t opcode_bit = UINT64_C(1) << opcode_index;
 
   return (h->unsupported.opcodes & opcode_bit) != 0 &&
          now < h->unsupported.until_ms;
@@ -106,7 +108,7 @@ bool lk__hosts_lack_support(const lk_hosts *h, unsigned which, int64_t now)
 
 void lk__hosts_end_round(lk_hosts *h)
 {
-  h->tried = 0;
+  h->tried_count = 0;
 }
 
 int64_t lk__hosts_pause_ms(int32_t timeout_ms, unsigned failures,
@@ -131,7 +133,7 @@ int64_t lk__hosts_pause_ms(int32_t timeout_ms, unsigned failures,
 
 size_t lk__hosts_count_endpoints(const lk_hosts *h)
 {
-  size_t further_addresses = h->addresses > 1 ? h->addresses - 1 : 0;
+  size_t further_addresses = h->address_count > 1 ? h->address_count - 1 : 0;
 
   return h->count + further_addresses;
 }

@@ -27,12 +27,12 @@ typedef struct lk_hosts {
   char *chroot; /**< "" if there is none; has the same address for the life of
                      the client */
   size_t chroot_len;
-  size_t at;          /**< index of the server in turn */
-  uint32_t address;   /**< index of the address of that server to be tried */
-  uint32_t addresses; /**< number of its addresses; 0: not yet resolved */
-  size_t tried;       /**< servers tried without success in this round */
-  size_t used; /**< index of the server in use, with the present connection
-                    or attempt; `count`: it is no longer in the list */
+  size_t in_turn;         /**< index of the server in turn */
+  uint32_t address_index; /**< of the address of that server to be tried */
+  uint32_t address_count; /**< of that server; 0: not yet resolved */
+  size_t tried_count; /**< servers tried without success in this round */
+  size_t in_use; /**< index of the server with the present connection or
+                      attempt; `count`: it is no longer in the list */
   lk_unsupported unsupported; /**< by the server in use */
 } lk_hosts;
 
@@ -64,7 +64,7 @@ bool lk__hosts_replace(lk_hosts *h, lk_hosts *fresh,
 
 static inline const lk_host *lk__hosts_current(const lk_hosts *h)
 {
-  return &h->items[h->at];
+  return &h->items[h->in_turn];
 }
 
 /** Go on to the next address of the server in turn, or else to the next server.
@@ -75,12 +75,14 @@ bool lk__hosts_next(lk_hosts *h);
     in use even if another server is in turn later or the list is replaced. */
 void lk__hosts_use(lk_hosts *h);
 
-/** Note that the server in use does not support the opcode with the index
-    `which` (< 64) until `until_ms`. The note holds for all servers at its name
-    and port. */
-void lk__hosts_mark_unsupported(lk_hosts *h, unsigned which, int64_t until_ms);
+/** Note that the server in use does not support the opcode with this index
+    (< 64) until `until_ms`. The note holds for all servers at its name and
+    port. */
+void lk__hosts_mark_unsupported(lk_hosts *h, unsigned opcode_index,
+                                int64_t until_ms);
 /** Whether there is such a note for the server in use. */
-bool lk__hosts_lack_support(const lk_hosts *h, unsigned which, int64_t now);
+bool lk__hosts_lack_support(const lk_hosts *h, unsigned opcode_index,
+                            int64_t now);
 
 /** The server in turn works: a new round begins with the server behind it. */
 void lk__hosts_end_round(lk_hosts *h);

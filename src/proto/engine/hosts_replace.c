@@ -60,9 +60,9 @@ static bool order_servers(lk_hosts *fresh, const lk_hosts *h, uint32_t random)
 
   switch (lk__choose_relocation(&change, random)) {
   case LK_RELOCATION_NONE:
-    fresh->at = find_server(fresh, lk__hosts_current(h));
-    fresh->address = h->address;
-    fresh->addresses = h->addresses;
+    fresh->in_turn = find_server(fresh, lk__hosts_current(h));
+    fresh->address_index = h->address_index;
+    fresh->address_count = h->address_count;
     return false;
   case LK_RELOCATION_TO_ADDED: move_to_front(fresh, h, ADDED_SERVERS); break;
   case LK_RELOCATION_TO_KEPT: move_to_front(fresh, h, KEPT_SERVERS); break;
@@ -71,7 +71,7 @@ static bool order_servers(lk_hosts *fresh, const lk_hosts *h, uint32_t random)
 }
 
 /* Copy what is known about kept servers, and which server is in use. */
-static void keep_server_facts(lk_hosts *fresh, const lk_hosts *h)
+static void copy_server_facts(lk_hosts *fresh, const lk_hosts *h)
 {
   for (size_t i = 0; i < h->count; i++) {
     size_t index = find_server(fresh, &h->items[i]);
@@ -79,8 +79,9 @@ static void keep_server_facts(lk_hosts *fresh, const lk_hosts *h)
     if (index < fresh->count)
       fresh->items[index].unsupported = h->items[i].unsupported;
   }
-  fresh->used = h->used < h->count ? find_server(fresh, &h->items[h->used])
-                                   : fresh->count;
+  fresh->in_use = h->in_use < h->count
+                      ? find_server(fresh, &h->items[h->in_use])
+                      : fresh->count;
   fresh->unsupported = h->unsupported;
 }
 
@@ -95,7 +96,7 @@ bool lk__hosts_replace(lk_hosts *h, lk_hosts *fresh,
   random(arg, &r, sizeof r);
   bool another_in_turn = order_servers(fresh, h, r);
 
-  keep_server_facts(fresh, h);
+  copy_server_facts(fresh, h);
   /* lk_client_chroot() returns this pointer, so the chroot keeps its
    * address. */
   fresh->chroot = h->chroot;

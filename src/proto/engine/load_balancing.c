@@ -3,10 +3,12 @@
 
 #include "proto/engine/load_balancing.h"
 
-/* Decide with this probability; `random` is uniform over its 2^32 values. */
-static bool decide(double probability, uint32_t random)
+/* Draw true with this probability. `random` is uniform over its 2^32 values. */
+static bool draw(double probability, uint32_t random)
 {
-  return (double)random / 4294967296.0 < probability;
+  const double values = 4294967296.0; /* 2^32 */
+
+  return (double)random / values < probability;
 }
 
 /* The list has more servers than before. A kept server keeps before/after of
@@ -14,8 +16,8 @@ static bool decide(double probability, uint32_t random)
 static lk_relocation balance_grown_list(double before, double after,
                                         bool listed, uint32_t random)
 {
-  return listed && decide(before / after, random) ? LK_RELOCATION_NONE
-                                                  : LK_RELOCATION_TO_ADDED;
+  return listed && draw(before / after, random) ? LK_RELOCATION_NONE
+                                                : LK_RELOCATION_TO_ADDED;
 }
 
 /* The list has no more servers than before. Only the clients of the removed
@@ -27,8 +29,7 @@ static lk_relocation balance_shrunk_list(double before, double after,
 {
   double to_kept = kept * (before - after) / (after * (before - kept));
 
-  return decide(to_kept, random) ? LK_RELOCATION_TO_KEPT
-                                 : LK_RELOCATION_TO_ADDED;
+  return draw(to_kept, random) ? LK_RELOCATION_TO_KEPT : LK_RELOCATION_TO_ADDED;
 }
 
 lk_relocation lk__choose_relocation(const lk_list_change *change,

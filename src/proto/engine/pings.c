@@ -26,9 +26,8 @@ static int64_t ping_due(const lk_client *c)
 
   if (c->pings.sent_ms.count == 0)
     return c->output.all_sent_ms + third;
-  memcpy(&newest_ping_ms,
-         lk__ring_at(&c->pings.sent_ms, c->pings.sent_ms.count - 1),
-         sizeof newest_ping_ms);
+  newest_ping_ms = *(const int64_t *)lk__ring_at(&c->pings.sent_ms,
+                                                 c->pings.sent_ms.count - 1);
   bool newest_was_sent_in_full = c->pings.end <= c->output.sent;
   bool bytes_arrive = c->connection.received_ms > newest_ping_ms;
 
@@ -57,7 +56,7 @@ static int send_ping(lk_client *c)
   c->pings.end = c->output.sent + lk__buf_len(&c->output.bytes);
   if (c->pings.sent_ms.count > 0)
     c->pings.second_ping_ms = c->now;
-  memcpy(lk__ring_push(&c->pings.sent_ms), &c->now, sizeof c->now);
+  *(int64_t *)lk__ring_push(&c->pings.sent_ms) = c->now;
   lk__client_wake(c);
   return 0;
 }

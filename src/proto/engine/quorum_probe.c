@@ -11,7 +11,7 @@ enum { FIRST_PAUSE_MS = 200, LONGEST_PAUSE_MS = 60000 };
  * addresses of other servers. */
 static size_t probed_server(const lk_client *c)
 {
-  return (c->hosts.at + 1 + c->probe.asked) % c->hosts.count;
+  return (c->hosts.in_turn + 1 + c->probe.asked) % c->hosts.count;
 }
 
 /* Pause before the next round. The pause has jitter, so that many clients do
@@ -81,8 +81,8 @@ lk_want lk__probe_want(const lk_client *c)
 
 void lk__probe_select(lk_client *c)
 {
-  c->hosts.at = probed_server(c);
-  c->hosts.address = 0;
-  c->hosts.addresses = 0;
+  c->hosts.in_turn = probed_server(c);
+  c->hosts.address_index = 0;
+  c->hosts.address_count = 0;
   c->move.quorum_only = true;
 }

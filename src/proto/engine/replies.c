@@ -247,8 +247,7 @@ static void take_ping(lk_client *c, const struct lk_reply_header *header)
                       "unexpected reply: no request is outstanding");
     return;
   }
-  memcpy(&reply.sent_ms, lk__ring_at(&c->pings.sent_ms, 0),
-         sizeof reply.sent_ms);
+  reply.sent_ms = *(const int64_t *)lk__ring_at(&c->pings.sent_ms, 0);
   lk__ring_pop(&c->pings.sent_ms);
   if (header->err == LK_ERR_AUTH_REQUIRED)
     lk__session_refused(c, header->err, NULL);
@@ -332,7 +331,7 @@ void lk__reply_take(lk_client *c, lk_bytes frame)
     lk__session_break(c, LK_ERR_PROTOCOL, "malformed reply header");
     return;
   }
-  if (!lk__error_is_of_server(header.err)) {
+  if (!lk__reply_error_is_valid(header.err)) {
     lk__session_break(c, LK_ERR_PROTOCOL, "invalid error code in reply");
     return;
   }

@@ -142,9 +142,9 @@ static int fetch_password(lk_client *c)
 {
   lk_sasl *s = c->sasl;
 
-  if (s->kept != NULL) {
-    memcpy(s->secret, s->kept, s->kept_len);
-    return (int)s->kept_len;
+  if (s->stored != NULL) {
+    memcpy(s->secret, s->stored, s->stored_len);
+    return (int)s->stored_len;
   }
   if (s->password == NULL)
     return 0;
@@ -157,7 +157,7 @@ static int fetch_password(lk_client *c)
 static lk_sasl_facts mechanism_facts(lk_client *c, int password_len)
 {
   lk_sasl *s = c->sasl;
-  bool has_password = s->kept != NULL || s->password != NULL;
+  bool has_password = s->stored != NULL || s->password != NULL;
 
   return (lk_sasl_facts){
       .size = sizeof(lk_sasl_facts),
@@ -166,7 +166,7 @@ static lk_sasl_facts mechanism_facts(lk_client *c, int password_len)
           lk_bytes_of(has_password ? s->secret : NULL, (size_t)password_len),
       .service = s->service,
       .host = s->host,
-      .server = c->hosts.items[c->hosts.at].name,
+      .server = c->hosts.items[c->hosts.in_turn].name,
       .mem = &c->mem,
       .client = c,
       .arg = s->mechanism_arg};
@@ -285,7 +285,7 @@ void lk__sasl_take(lk_client *c, lk_bytes frame)
   lk__reader_init(&in, frame.at, frame.len);
   if (lk__record_decode(&lk__reply_header_record, &header, &in, NULL) != 0)
     lk__session_break(c, LK_ERR_PROTOCOL, "malformed reply header");
-  else if (header.xid != c->sasl->xid || !lk__error_is_of_server(header.err))
+  else if (header.xid != c->sasl->xid || !lk__reply_error_is_valid(header.err))
     lk__session_break(c, LK_ERR_PROTOCOL,
                       "unexpected reply: not to the SASL token");
   else if (header.err != 0)

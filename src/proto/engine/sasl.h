@@ -26,9 +26,9 @@ typedef struct lk_sasl {
   /** The program's function that gets the password; NULL: none. */
   int (*password)(char *out, size_t size, void *arg);
   void *password_arg;
-  char *kept;      /**< the password that was read from a file or descriptor, in
-                        LK_SASL_PASSWORD_MAX bytes; NULL: none */
-  size_t kept_len; /**< bytes of that password */
+  char *stored;      /**< the password that was read from a file or descriptor,
+                          in LK_SASL_PASSWORD_MAX bytes; NULL: none */
+  size_t stored_len; /**< bytes of that password */
 
   /* The exchange, which ends with its connection: */
   lk_handshake welcome; /**< the reply to the connect request */

@@ -90,22 +90,22 @@ static const char *password_error_text(int err)
   }
 }
 
-/* Read the password into s->kept, if it is in a file or comes from a
+/* Read the password into s->stored, if it is in a file or comes from a
  * descriptor. */
-static int read_kept_password(lk_client *c, const lk_sasl_config *config)
+static int store_password(lk_client *c, const lk_sasl_config *config)
 {
   lk_sasl *s = c->sasl;
 
   if (config->password_file == NULL && config->password_fd == 0)
     return 0;
-  s->kept = lk__mem_new(&c->mem, LK_SASL_PASSWORD_MAX);
-  if (s->kept == NULL)
+  s->stored = lk__mem_new(&c->mem, LK_SASL_PASSWORD_MAX);
+  if (s->stored == NULL)
     return LK_ERR_NO_MEMORY;
-  int result = lk__password_read(s->kept, LK_SASL_PASSWORD_MAX,
+  int result = lk__password_read(s->stored, LK_SASL_PASSWORD_MAX,
                                  config->password_file, config->password_fd);
 
   if (result >= 0) {
-    s->kept_len = (size_t)result;
+    s->stored_len = (size_t)result;
     return 0;
   }
   int error = errno; /* the log may change errno */
@@ -157,7 +157,7 @@ int lk__sasl_new(lk_client *c, const lk_sasl_config *config)
   c->sasl = new_sasl(&c->mem, &own, &mechanism);
   if (c->sasl == NULL)
     return LK_ERR_NO_MEMORY;
-  err = read_kept_password(c, &own);
+  err = store_password(c, &own);
   if (err != 0) {
     int error = errno; /* the caller reads it after LK_ERR_SYSTEM */
 
@@ -173,9 +173,9 @@ void lk__sasl_free(lk_client *c)
 
   if (s == NULL)
     return;
-  if (s->kept != NULL)
-    lk__mem_wipe(s->kept, LK_SASL_PASSWORD_MAX);
-  lk__mem_free(&c->mem, s->kept);
+  if (s->stored != NULL)
+    lk__mem_wipe(s->stored, LK_SASL_PASSWORD_MAX);
+  lk__mem_free(&c->mem, s->stored);
   lk__mem_wipe(s->secret, sizeof s->secret);
   lk__mem_free(&c->mem, s);
   c->sasl = NULL;

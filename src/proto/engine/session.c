@@ -135,8 +135,8 @@ static int64_t reported_until(const lk_client *c)
 void lk__session_break(lk_client *c, int err, const char *why)
 {
   bool was_live = c->connection.phase == LK_PHASE_LIVE;
-  bool move_wanted =
-      c->move.wanted; /* lk__session_drop_connection() clears it */
+  /* lk__session_drop_connection() clears this. */
+  bool move_wanted = c->move.wanted;
   lk_link ended;
 
   lk__session_note_error(c, err == LK_ERR_TLS ? LK_LOG_WARNING : LK_LOG_INFO,
@@ -147,7 +147,9 @@ void lk__session_break(lk_client *c, int err, const char *why)
   if (was_live)
     lk__watches_mark_missing(&c->watches, reported_until(c));
   lk__session_drop_connection(c);
-  c->close.lost = lk__close_outcome(c, LK_ERR_IN_DOUBT) == LK_ERR_IN_DOUBT;
+  int close_outcome = lk__close_outcome(c, LK_ERR_IN_DOUBT);
+
+  c->close.lost = close_outcome == LK_ERR_IN_DOUBT;
   c->close.sent = false;
   if (move_wanted)
     lk__session_connect(c);

@@ -62,19 +62,19 @@ static bool queue_repair(lk_client *c, const watch_repair *repair)
   lk_bytes path = lk_bytes_of(repair->on->path, repair->on->map.len);
   struct lk_set_watches_request r = {.relative_zxid = repair->zxid};
   lk_vec *lists[] = {&r.data, &r.exist, &r.child};
-  watch_repair *kept = lk__mem_new(&c->mem, sizeof *kept);
+  watch_repair *copy = lk__mem_new(&c->mem, sizeof *copy);
   lk_call_spec spec = {.op = LK_OPCODE_SET_WATCHES,
                        .rec = &lk__set_watches_request_record,
                        .value = &r,
-                       .arg = kept};
+                       .arg = copy};
 
-  if (kept == NULL)
+  if (copy == NULL)
     return false;
-  *kept = *repair;
+  *copy = *repair;
   for (int i = 0; i < LK_ONE_SHOT_KINDS; i++)
     *lists[i] = lk__vec_of(&path, repair->kinds[i] ? 1 : 0);
   if (lk__request_queue(c, &spec) != 0) {
-    lk__mem_free(&c->mem, kept);
+    lk__mem_free(&c->mem, copy);
     return false;
   }
   lk__watched_ref(repair->on);

@@ -6,13 +6,16 @@
 
 enum {
   FIRST_SLOTS = 16,
-  /* Bits of the slot in a handle: 32 of 64 bits; or 20 of 32 bits, which is
-     enough for a million watches. The rest is the serial number. */
+  /* The bits of a handle that have the slot: 32 of 64 bits; or 20 of 32 bits,
+     which is enough for a million watches. The others have the serial number.
+   */
   SLOT_BITS = sizeof(uintptr_t) > 4 ? 32 : 20
 };
 
 #define MAX_SLOTS ((uint32_t)(((uintptr_t)1 << SLOT_BITS) - 1))
 
+/* Add free slots to a table that has none. false: there is no memory, or the
+ * table would be too large. */
 static bool add_slots(lk_watches *ws)
 {
   uint32_t more = ws->nslots == 0 ? FIRST_SLOTS : ws->nslots;
@@ -25,8 +28,10 @@ static bool add_slots(lk_watches *ws)
   if (slots == NULL)
     return false;
   ws->slots = slots;
-  for (uint32_t i = 0; i < more; i++, ws->nslots++)
-    slots[ws->nslots] = (lk_watch_slot){NULL, ws->nslots + 1};
+  /* The next free slot is the one behind; behind the last one there is none. */
+  for (uint32_t i = ws->nslots; i < ws->nslots + more; i++)
+    slots[i] = (lk_watch_slot){.watch = NULL, .next = i + 1};
+  ws->nslots += more;
   return true;
 }
 
@@ -43,13 +48,13 @@ bool lk__watch_take_handle(lk_watches *ws, lk_watch *w)
 
 void lk__watch_free_handle(lk_watches *ws, const lk_watch *w)
 {
-  ws->slots[w->slot] = (lk_watch_slot){NULL, ws->free_slot};
+  ws->slots[w->slot] = (lk_watch_slot){.watch = NULL, .next = ws->free_slot};
   ws->free_slot = w->slot;
 }
 
 lk_watch *lk__watch_handle(const lk_watch *w)
 {
-  uintptr_t place = (uintptr_t)w->slot + 1; /* so that no handle is NULL */
+  uintptr_t place = (uintptr_t)w->slot + 1; /* not 0: no handle is NULL */
 
   return (lk_watch *)((uintptr_t)w->serial << SLOT_BITS | place);
 }

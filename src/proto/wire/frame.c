@@ -78,13 +78,13 @@ static lk_frame_result continue_partial(lk_frames *f, lk_bytes *bytes,
   if (lk__buf_len(&f->partial) < whole)
     return LK_FRAME_NONE;
   *out = lk_bytes_of(lk__buf_bytes(&f->partial) + PREFIX, (size_t)len);
-  f->handed = true;
+  f->partial_was_returned = true;
   return LK_FRAME_WHOLE;
 }
 
 lk_frame_result lk__frame_next(lk_frames *f, lk_bytes *bytes, lk_bytes *out)
 {
-  if (f->handed)
+  if (f->partial_was_returned)
     lk__frames_reset(f);
   if (lk__buf_len(&f->partial) > 0 || bytes->len < PREFIX)
     return bytes->len == 0 ? LK_FRAME_NONE : continue_partial(f, bytes, out);
@@ -103,7 +103,7 @@ unsigned char *lk__frame_room(lk_frames *f, size_t least, size_t *len)
 {
   size_t held = lk__buf_len(&f->partial);
 
-  if (f->handed || held < PREFIX)
+  if (f->partial_was_returned || held < PREFIX)
     return NULL;
   size_t missing =
       PREFIX + (size_t)frame_len(lk__buf_bytes(&f->partial)) - held;
@@ -119,5 +119,5 @@ void lk__frames_reset(lk_frames *f)
 {
   lk__buf_consume(&f->partial, lk__buf_len(&f->partial));
   lk__buf_trim(&f->partial, MAX_KEPT);
-  f->handed = false;
+  f->partial_was_returned = false;
 }

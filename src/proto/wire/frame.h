@@ -12,8 +12,8 @@
 typedef struct lk_frames {
   lk_buf partial; /**< the beginning of a frame, with its length field */
   size_t limit;   /**< bytes of the largest frame, without its length field */
-  bool handed;    /**< `partial` is the frame that lk__frame_next() returned
-                       last; the next call drops it */
+  bool partial_was_returned; /**< lk__frame_next() has returned `partial`, and
+                                  drops it in the next call */
 } lk_frames;
 
 typedef enum lk_frame_result {

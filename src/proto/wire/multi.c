@@ -204,10 +204,10 @@ static void decode_result(lk_reader *in, const lk_operation *operation,
   out->type = operation->type;
   switch (operation->type) {
   case LK_OPCODE_ERROR:
-    /* The error is 0 in the results before that of the operation that failed,
-     * and lk__error_is_of_server(0) is true. */
+    /* The error is 0 in the results before that of the operation that failed.
+     */
     out->err = operation->body.code.err;
-    valid = operation->err == out->err && lk__error_is_of_server(out->err);
+    valid = operation->err == out->err && lk__reply_error_is_valid(out->err);
     break;
   case LK_OPCODE_CREATE:
     out->path = copy_result_path(in, operation->body.path.path, chroot, arena);
@@ -282,7 +282,7 @@ static void decode_read_result(lk_reader *in, const lk_operation *operation,
   case LK_OPCODE_ERROR:
     out->err = operation->body.code.err;
     valid = operation->err == out->err && out->err != 0 &&
-            lk__error_is_of_server(out->err);
+            lk__reply_error_is_valid(out->err);
     break;
   case LK_OPCODE_GET_DATA:
     out->data = operation->body.data.data;

@@ -35,9 +35,9 @@ extern const size_t lk__nopcodes;
 /** The properties of opcode `op`; NULL: it is unknown. */
 const lk_opcode_info *lk__opcode_info(int32_t op);
 
-/** Whether `err` is 0 or an error of a server. The other numbers are errors of
-    the client, and a reply with one is refused. */
-static inline bool lk__error_is_of_server(int32_t err)
+/** Whether a reply may have this error: 0 or an error of a server. The other
+    numbers are errors of the client, and a reply with one is refused. */
+static inline bool lk__reply_error_is_valid(int32_t err)
 {
   return err <= 0 && err > -1000;
 }

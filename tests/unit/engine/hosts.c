@@ -267,20 +267,20 @@ END_TEST
 START_TEST(every_address_of_a_name_has_a_turn)
 {
   parse("a,b");
-  hosts.addresses = 3;
+  hosts.address_count = 3;
   for (uint32_t address = 0; address < 3; address++) {
     ck_assert_str_eq(lk__hosts_current(&hosts)->name, "a");
-    ck_assert_uint_eq(hosts.address, address);
+    ck_assert_uint_eq(hosts.address_index, address);
     ck_assert(!lk__hosts_next(&hosts));
   }
   ck_assert_str_eq(lk__hosts_current(&hosts)->name, "b");
-  ck_assert_uint_eq(hosts.address, 0);
-  ck_assert_uint_eq(hosts.addresses, 0);
+  ck_assert_uint_eq(hosts.address_index, 0);
+  ck_assert_uint_eq(hosts.address_count, 0);
   ck_assert(lk__hosts_next(&hosts));
   /* The name now has fewer addresses than before. */
-  hosts.addresses = 3;
+  hosts.address_count = 3;
   ck_assert(!lk__hosts_next(&hosts));
-  hosts.addresses = 1;
+  hosts.address_count = 1;
   ck_assert(!lk__hosts_next(&hosts));
   ck_assert_str_eq(lk__hosts_current(&hosts)->name, "b");
   lk__hosts_free(&hosts);
@@ -340,11 +340,11 @@ START_TEST(unsupported_requests_are_kept_for_each_server_for_a_time)
   ck_assert(lk__hosts_lack_support(&hosts, LAST_REQUEST, 1999));
   ck_assert(!lk__hosts_lack_support(&hosts, REQUEST_5, 2000));
   ck_assert(!lk__hosts_lack_support(&hosts, REQUEST_4, start_ms));
-  hosts.at = 1; /* b has its turn, and a is still in use */
+  hosts.in_turn = 1; /* b has its turn, and a is still in use */
   ck_assert(lk__hosts_lack_support(&hosts, REQUEST_5, start_ms));
   lk__hosts_use(&hosts);
   ck_assert(!lk__hosts_lack_support(&hosts, REQUEST_5, start_ms));
-  hosts.at = 0;
+  hosts.in_turn = 0;
   lk__hosts_use(&hosts);
   ck_assert(lk__hosts_lack_support(&hosts, REQUEST_5, start_ms));
   lk__hosts_free(&hosts);
@@ -356,10 +356,10 @@ END_TEST
 START_TEST(unsupported_requests_are_kept_for_all_addresses_of_a_name)
 {
   parse("a");
-  hosts.addresses = 2;
+  hosts.address_count = 2;
   lk__hosts_use(&hosts);
   lk__hosts_mark_unsupported(&hosts, REQUEST_5, 1000);
-  hosts.address = 1;
+  hosts.address_index = 1;
   lk__hosts_use(&hosts);
   ck_assert(lk__hosts_lack_support(&hosts, REQUEST_5, start_ms));
   lk__hosts_free(&hosts);

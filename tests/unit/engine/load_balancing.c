@@ -106,7 +106,7 @@ static size_t change_list(const char *before, const char *after, size_t at[128])
   for (size_t i = 0; i < CLIENTS; i++) {
     lk_hosts h = parsed(before), fresh = parsed(after);
 
-    h.at = i % h.count;
+    h.in_turn = i % h.count;
     char old_server = lk__hosts_current(&h)->name[0];
     bool moves = lk__hosts_replace(&h, &fresh, draw, NULL);
     char new_server = lk__hosts_current(&h)->name[0];
@@ -153,20 +153,20 @@ START_TEST(kept_server_keeps_its_address_and_a_new_one_starts_with_the_first)
 {
   lk_hosts h = parsed("a,b"), fresh = parsed("b,a");
 
-  h.at = 1;      /* b */
-  h.address = 2; /* the last of three */
-  h.addresses = 3;
-  h.tried = 1;
+  h.in_turn = 1;       /* b */
+  h.address_index = 2; /* the last of three */
+  h.address_count = 3;
+  h.tried_count = 1;
   ck_assert(!lk__hosts_replace(&h, &fresh, draw, NULL));
   ck_assert_str_eq(lk__hosts_current(&h)->name, "b");
-  ck_assert_uint_eq(h.address, 2);
-  ck_assert_uint_eq(h.addresses, 3);
-  ck_assert_uint_eq(h.tried, 0);
+  ck_assert_uint_eq(h.address_index, 2);
+  ck_assert_uint_eq(h.address_count, 3);
+  ck_assert_uint_eq(h.tried_count, 0);
   fresh = parsed("c");
   ck_assert(lk__hosts_replace(&h, &fresh, draw, NULL));
   ck_assert_str_eq(lk__hosts_current(&h)->name, "c");
-  ck_assert_uint_eq(h.address, 0);
-  ck_assert_uint_eq(h.addresses, 0);
+  ck_assert_uint_eq(h.address_index, 0);
+  ck_assert_uint_eq(h.address_count, 0);
   lk__hosts_free(&h);
 }
 END_TEST

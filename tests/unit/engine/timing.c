@@ -91,11 +91,11 @@ START_TEST(all_servers_together_have_two_thirds_of_the_timeout)
   end();
   begin("a,b,c,d", 6000);
   ck_assert_int_eq(lk__connect_timeout_usual_ms(p->client), 1000);
-  p->client->hosts.addresses = 1;
+  p->client->hosts.address_count = 1;
   ck_assert_int_eq(lk__connect_timeout_usual_ms(p->client), 1000);
-  p->client->hosts.addresses = 5; /* addresses of the present host */
+  p->client->hosts.address_count = 5; /* addresses of the present host */
   ck_assert_int_eq(lk__connect_timeout_usual_ms(p->client), 500);
-  p->client->hosts.addresses = UINT32_MAX;
+  p->client->hosts.address_count = UINT32_MAX;
   ck_assert_int_eq(lk__connect_timeout_usual_ms(p->client), 250);
   end();
   begin("a", INT32_MAX);
