@@ -14,7 +14,7 @@
 #include "unit/fake/names.h"
 #include "unit/fake/sockets.h"
 
-/* A loop, its driver, and fake clients that want what a test says. */
+/* A loop with a driver, and fake clients that want what a test says. */
 
 static struct ev_loop *loop;
 static lk_ev *ev;
@@ -55,6 +55,11 @@ static inline lk_client *new_client(void)
   return c;
 }
 
+static inline void want_no_connection(lk_client *c)
+{
+  engine_want_connection(c, 0, "", 0, 0);
+}
+
 /* Run the loop once without waiting. */
 static inline void turn(void)
 {
@@ -67,7 +72,8 @@ static inline void turn(void)
       ev_run(loop, EVRUN_ONCE); \
   } while (0)
 
-/* Run the loop until the client has logged something, which must be `text`. */
+/* Run the loop until the log of the client is as long as `text`. It must then
+   be `text`, and is emptied. */
 static inline void expect(lk_client *c, const char *text)
 {
   RUN_UNTIL(strlen(c->log) >= strlen(text));

@@ -8,18 +8,19 @@
 
 /* ---- freeing in callbacks ------------------------------------------------ */
 
-static const char *fatal; /* the begin of the log line at which die() frees */
-static bool whole;        /* the driver, too */
+/* The start of the log line at which free_at_line() frees the client. */
+static const char *free_line;
+static bool frees_driver; /* free_at_line() frees the driver, too */
 
-static void die(lk_client *c, const char *line)
+static void free_at_line(lk_client *c, const char *line)
 {
   const lk_client_config config = {.size = sizeof config};
   lk_client *more;
 
-  if (strncmp(line, fatal, strlen(fatal)) != 0)
+  if (strncmp(line, free_line, strlen(free_line)) != 0)
     return;
   lk_client_free(c);
-  if (!whole)
+  if (!frees_driver)
     return;
   lk_ev_free(ev);
   lk_ev_free(ev); /* allowed: the memory stays until this callback returns */
@@ -28,40 +29,46 @@ static void die(lk_client *c, const char *line)
   ev = NULL;
 }
 
-/* Do what makes the client log the line `fatal`. */
-static void live_until(lk_client *c, size_t live)
+static bool free_line_is(const char *line)
+{
+  return strcmp(free_line, line) == 0;
+}
+
+/* Make the client log the line `free_line`, and run the loop until only `live`
+   blocks of memory are left. */
+static void run_until_freed(lk_client *c, size_t live)
 {
   uint16_t port;
   int listener = sockets_listen("127.0.0.1", &port);
   int peer = -1;
 
-  c->on_line = die;
+  c->on_line = free_at_line;
   engine_want_connection(c, 1, "twice.test", port, 0);
-  if (strcmp(fatal, "failed") == 0)
+  if (free_line_is("failed"))
     engine_want_connection(c, 2, "127.0.0.1", sockets_dead_port(), 0);
-  if (strcmp(fatal, "failed 3 RESOLVE") == 0)
+  if (free_line_is("failed 3 RESOLVE"))
     engine_want_connection(c, 3, "none.test", port, 0);
-  if (strcmp(fatal, "tick") == 0)
+  if (free_line_is("tick"))
     engine_want_tick(c, c->hooks.now(c->hooks.arg) + 3);
-  if (strcmp(fatal, "received") == 0 || strcmp(fatal, "failed 1 0") == 0 ||
-      strcmp(fatal, "failed 1 CONNECTION_LOSS") == 0) {
+  if (free_line_is("received") || free_line_is("failed 1 0") ||
+      free_line_is("failed 1 CONNECTION_LOSS")) {
     RUN_UNTIL(strstr(c->log, "connected") != NULL);
     peer = sockets_accept(listener);
     sockets_write(peer, "x", 1);
   }
-  if (strcmp(fatal, "failed 1 0") == 0)
+  if (free_line_is("failed 1 0"))
     close(peer);
-  if (strcmp(fatal, "failed 1 CONNECTION_LOSS") == 0)
+  if (free_line_is("failed 1 CONNECTION_LOSS"))
     sockets_reset(peer);
   RUN_UNTIL(mem.live == live);
-  if (strcmp(fatal, "received") == 0) {
+  if (free_line_is("received")) {
     ck_assert(sockets_wait_for_end(peer));
     close(peer);
   }
   close(listener);
 }
 
-static const char *const fatals[] = {
+static const char *const free_lines[] = {
     "resolved",
     "connected",
     "received",
@@ -75,13 +82,13 @@ static const char *const fatals[] = {
 START_TEST(a_client_may_be_freed_in_any_callback)
 {
   start();
-  whole = false;
+  frees_driver = false;
 
   size_t live = mem.live;
 
-  for (size_t i = 0; i < sizeof fatals / sizeof *fatals; i++) {
-    fatal = fatals[i];
-    live_until(new_client(), live);
+  for (size_t i = 0; i < sizeof free_lines / sizeof *free_lines; i++) {
+    free_line = free_lines[i];
+    run_until_freed(new_client(), live);
   }
   stop();
 }
@@ -89,17 +96,17 @@ END_TEST
 
 START_TEST(the_driver_may_be_freed_in_any_callback)
 {
-  whole = true;
-  for (size_t i = 0; i < sizeof fatals / sizeof *fatals; i++) {
+  frees_driver = true;
+  for (size_t i = 0; i < sizeof free_lines / sizeof *free_lines; i++) {
     int peer;
 
     start();
-    fatal = "";
+    free_line = "";
     lk_client *c = new_connected(&peer);
 
-    fatal = fatals[i];
+    free_line = free_lines[i];
     ck_assert_ptr_nonnull(c);
-    live_until(new_client(), 0);
+    run_until_freed(new_client(), 0);
     ck_assert_ptr_null(ev);
     ck_assert(sockets_wait_for_end(peer));
     close(peer);
@@ -142,7 +149,7 @@ START_TEST(remaining_clients_are_freed_with_the_driver)
 }
 END_TEST
 
-/* ---- what cannot be had -------------------------------------------------- */
+/* ---- refusals ------------------------------------------------------------ */
 
 START_TEST(refused_client_config_leaks_nothing)
 {
@@ -185,7 +192,7 @@ START_TEST(client_without_memory_is_refused_or_fails_its_attempt)
 {
   const lk_client_config config = {.size = sizeof config};
   size_t n = 0;
-  bool over = false;
+  bool all_succeeded = false;
   unsigned refused = 0, failed = 0;
   lk_client *c;
   uint16_t port;
@@ -193,7 +200,7 @@ START_TEST(client_without_memory_is_refused_or_fails_its_attempt)
 
   start();
   mem.for_good = true;
-  while (!over) {
+  while (!all_succeeded) {
     mem.count = 0;
     mem.fail_at = ++n;
     if (lk_ev_client_new(&c, ev, &config) != 0) {
@@ -203,10 +210,12 @@ START_TEST(client_without_memory_is_refused_or_fails_its_attempt)
     engine_want_connection(c, 1, "twice.test", port, 0);
     RUN_UNTIL(strstr(c->log, "connected 1\n") != NULL ||
               strncmp(c->log, "failed 1 ", 9) == 0);
-    failed += c->log[0] == 'f';
-    over = !failing_mem_failed(&mem);
+    if (c->log[0] == 'f')
+      failed++;
+    all_succeeded = !failing_mem_failed(&mem);
     lk_client_free(c);
   }
+  /* The allocations of a client, and those of an attempt. */
   ck_assert_uint_eq(refused, 2);
   ck_assert_uint_ge(failed, 3);
   mem.fail_at = 0;
@@ -215,14 +224,14 @@ START_TEST(client_without_memory_is_refused_or_fails_its_attempt)
 }
 END_TEST
 
-static void expect_system_error(bool *refusal)
+static void expect_system_error(bool *fault)
 {
-  *refusal = true;
+  *fault = true;
   failing_mem_init(&mem);
   ck_assert_int_eq(lk_ev_new(&ev, loop, &mem.mem), LK_ERR_SYSTEM);
   ck_assert_ptr_null(ev);
   ck_assert_uint_eq(mem.live, 0);
-  *refusal = false;
+  *fault = false;
 }
 
 START_TEST(failing_system_calls_are_reported)
@@ -244,8 +253,9 @@ static void expect_child_ok(pid_t child)
   ck_assert_int_eq(status, 0);
 }
 
-/* Called in a child: all calls are refused, and nothing is sent to a server. */
-static void use_up(lk_client *c)
+/* Called in a child process: all calls are refused, and nothing is sent to a
+   server. Ends the process. */
+static void try_all_calls_and_exit(lk_client *c)
 {
   const lk_client_config config = {.size = sizeof config};
   lk_client *more;
@@ -272,7 +282,8 @@ static void count_wake(lk_ev *e, void *arg)
   woken++;
 }
 
-static void fork_quietly(void)
+/* A child has no effect on the connection of its parent. */
+static void expect_quiet_fork(void)
 {
   char room[6];
   int peer;
@@ -289,7 +300,7 @@ static void fork_quietly(void)
   turn();
   child = fork();
   if (child == 0)
-    use_up(c);
+    try_all_calls_and_exit(c);
   expect_child_ok(child);
   ck_assert(sockets_quiet(peer));
   expect(c, "tick\n");
@@ -306,14 +317,14 @@ static void fork_quietly(void)
 
 START_TEST(forked_child_sends_nothing)
 {
-  fork_quietly();
+  expect_quiet_fork();
 }
 END_TEST
 
 START_TEST(forked_child_sends_nothing_on_an_old_kernel)
 {
   calls.no_wipe_on_fork = true;
-  fork_quietly();
+  expect_quiet_fork();
   calls.no_wipe_on_fork = false;
 }
 END_TEST
@@ -356,7 +367,7 @@ START_TEST(a_child_may_run_the_loop_for_itself)
     if (ev_run(loop, EVRUN_NOWAIT))
       _exit(9); /* the driver still keeps the loop running */
     lk_client_free(other);
-    use_up(c);
+    try_all_calls_and_exit(c);
   }
   expect_child_ok(child);
   RUN_UNTIL(c->received == 1);
@@ -422,9 +433,10 @@ START_TEST(child_forked_in_a_callback_receives_nothing_more)
     turn();
     if (c[0]->received_calls + c[1]->received_calls != 1)
       _exit(1);
-    use_up(c[0]);
+    try_all_calls_and_exit(c[0]);
   }
   expect_child_ok(forked);
+  /* 16 for each client, as in busy_client_does_not_delay_the_others. */
   ck_assert_uint_eq(c[0]->received_calls + c[1]->received_calls, 32);
   ck_assert(sockets_quiet(peer[0]));
   calls.recv_is_endless = false;
@@ -450,7 +462,7 @@ START_TEST(child_forked_in_a_callback_resolves_nothing_more)
     if (c[0]->log[0] != '\0' && c[1]->log[0] != '\0')
       _exit(9);
     lk_client_free(c[1]);
-    use_up(c[0]);
+    try_all_calls_and_exit(c[0]);
   }
   expect_child_ok(forked);
   RUN_UNTIL(c[0]->log[0] != '\0' && c[1]->log[0] != '\0');

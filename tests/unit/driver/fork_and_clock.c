@@ -64,20 +64,22 @@ START_TEST(child_is_detected_on_an_old_kernel)
 }
 END_TEST
 
-static bool same(const unsigned char *a, const unsigned char *b)
+enum { PIECE = 16 }; /* bytes that are compared */
+
+static bool is_same_piece(const unsigned char *a, const unsigned char *b)
 {
-  return memcmp(a, b, 16) == 0;
+  return memcmp(a, b, PIECE) == 0;
 }
 
 static void expect_no_repetition(lk_fork_check *o)
 {
-  unsigned char got[200][16];
+  unsigned char drawn[200][PIECE];
 
   for (size_t i = 0; i < 200; i++)
-    lk__fork_check_random(o, got[i], 16);
+    lk__fork_check_random(o, drawn[i], PIECE);
   for (size_t i = 0; i < 200; i++)
     for (size_t k = 0; k < i; k++)
-      ck_assert(!same(got[i], got[k]));
+      ck_assert(!is_same_piece(drawn[i], drawn[k]));
 }
 
 START_TEST(random_bytes_are_used_once)
@@ -89,8 +91,8 @@ START_TEST(random_bytes_are_used_once)
   expect_no_repetition(o);
   memset(many, 0, sizeof many);
   lk__fork_check_random(o, many, sizeof many);
-  for (size_t i = 0; i + 32 <= sizeof many; i += 16)
-    ck_assert(!same(many + i, many + i + 16));
+  for (size_t i = 0; i + 2 * PIECE <= sizeof many; i += PIECE)
+    ck_assert(!is_same_piece(many + i, many + i + PIECE));
   lk__fork_check_free(o);
   lk__fork_check_free(NULL);
 }

@@ -10,21 +10,21 @@
 /* The driver asks servers whether they have a quorum, while another connection
    of the client is established. */
 
-static int listener;
+static int listener; /* for probes */
 static uint16_t port;
-static int own; /* the peer of that connection */
+static int other_peer; /* the server's end of the other connection */
 
 static lk_client *begin(void)
 {
   listener = sockets_listen("127.0.0.1", &port);
   start();
-  return new_connected(&own);
+  return new_connected(&other_peer);
 }
 
 static void end(void)
 {
   stop();
-  close(own);
+  close(other_peer);
   close(listener);
 }
 
@@ -115,14 +115,14 @@ START_TEST(failed_probe_connection_is_reported_at_once)
   engine_want_probe(c, 5, "127.0.0.1", port);
   calls.send_error = EPIPE;
   expect(c, "probed 5 \n");
-  ck_assert(sockets_quiet(own));
+  ck_assert(sockets_quiet(other_peer));
   end();
 }
 END_TEST
 
-/* Probe a name once. Returns whether the probe has connected to our listener,
+/* Probe a name once. Returns whether the probe has connected to the listener,
    which does not reply. */
-static bool leads_here(lk_client *c, uint64_t n, const char *host)
+static bool reaches_listener(lk_client *c, uint64_t n, const char *host)
 {
   c->log[0] = '\0';
   engine_want_probe(c, n, host, port);
@@ -135,16 +135,18 @@ static bool leads_here(lk_client *c, uint64_t n, const char *host)
   return true;
 }
 
+/* The name has two addresses, and the listener has one of them. */
 START_TEST(probe_resolves_again_and_uses_any_address)
 {
   lk_client *c = begin();
-  unsigned here = 0;
+  unsigned reached = 0;
 
   for (uint64_t n = 1; n <= 60; n++)
-    here += leads_here(c, n, "two.test");
+    if (reaches_listener(c, n, "two.test"))
+      reached++;
   ck_assert_uint_eq(fake_names_lookups(), 60);
-  ck_assert_uint_gt(here, 0);
-  ck_assert_uint_lt(here, 60);
+  ck_assert_uint_gt(reached, 0);
+  ck_assert_uint_lt(reached, 60);
   end();
 }
 END_TEST
@@ -164,7 +166,7 @@ START_TEST(probe_that_is_not_wanted_any_more_is_closed)
   engine_want_probe(c, 0, "", 0);
   turn();
   ck_assert(engine_log_was(c, ""));
-  ck_assert(sockets_quiet(own));
+  ck_assert(sockets_quiet(other_peer));
   close(first);
   close(second);
   end();
@@ -177,7 +179,7 @@ START_TEST(client_is_served_during_a_probe)
   int peer = accept_probe(c, 1);
 
   engine_write(c, "x", 1);
-  sockets_write(own, "y", 1);
+  sockets_write(other_peer, "y", 1);
   expect(c, "received 1\n");
   close(peer);
   expect(c, "probed 1 \n");
@@ -192,7 +194,7 @@ static void on_enough(struct ev_loop *l, ev_timer *w, int revents)
   ev_break(l, EVBREAK_ALL);
 }
 
-START_TEST(loop_sleeps_until_the_probe_is_answered)
+START_TEST(loop_sleeps_until_the_probe_has_a_reply)
 {
   lk_client *c = begin();
   int peer = accept_probe(c, 1);
@@ -209,7 +211,7 @@ START_TEST(loop_sleeps_until_the_probe_is_answered)
 }
 END_TEST
 
-static void ask_next(lk_client *c, const char *line)
+static void want_next_probe(lk_client *c, const char *line)
 {
   (void)line;
   if (c->probe.attempt == 0 && c->want_calls < 1000)
@@ -221,7 +223,7 @@ START_TEST(next_probe_may_be_wanted_in_the_callback)
   lk_client *c = begin();
   int peer = accept_probe(c, 1);
 
-  c->on_line = ask_next;
+  c->on_line = want_next_probe;
   close(peer);
   while (sockets_quiet(listener))
     turn();
@@ -229,33 +231,36 @@ START_TEST(next_probe_may_be_wanted_in_the_callback)
 }
 END_TEST
 
-static void free_it(lk_client *c, const char *line)
+static void free_when_probed(lk_client *c, const char *line)
 {
   if (strncmp(line, "probed", 6) == 0)
     lk_client_free(c);
 }
 
+/* Free another client when its probe of this server completes. */
+static void probe_and_free(const char *host, uint16_t probed_port)
+{
+  size_t live = mem.live;
+  int peer;
+  lk_client *c = new_connected(&peer);
+
+  c->on_line = free_when_probed;
+  engine_want_probe(c, 1, host, probed_port);
+  while (mem.live != live) {
+    if (!sockets_quiet(listener))
+      close(sockets_accept(listener));
+    turn();
+  }
+  ck_assert(sockets_wait_for_end(peer));
+  close(peer);
+}
+
 START_TEST(client_may_be_freed_when_a_probe_completes)
 {
   begin();
-  size_t live = mem.live;
-
-  for (int i = 0; i < 3; i++) {
-    int peer;
-    lk_client *c = new_connected(&peer);
-
-    c->on_line = free_it;
-    engine_want_probe(c, 1, i == 1 ? "none.test" : "127.0.0.1",
-                      i == 0 ? sockets_dead_port() : port);
-    if (i == 2) {
-      while (sockets_quiet(listener))
-        turn();
-      close(sockets_accept(listener));
-    }
-    RUN_UNTIL(mem.live == live);
-    ck_assert(sockets_wait_for_end(peer));
-    close(peer);
-  }
+  probe_and_free("127.0.0.1", sockets_dead_port());
+  probe_and_free("none.test", port);
+  probe_and_free("127.0.0.1", port);
   end();
 }
 END_TEST
@@ -275,19 +280,20 @@ END_TEST
 START_TEST(probe_without_memory_fails)
 {
   lk_client *c = begin();
-  bool over = false;
+  bool all_succeeded = false;
   unsigned failed = 0;
 
-  for (size_t n = 1; !over; n++) {
+  for (size_t n = 1; !all_succeeded; n++) {
     mem.count = 0;
     mem.fail_at = n;
-    bool here = leads_here(c, n, "twice.test");
+    bool reached = reaches_listener(c, n, "twice.test");
 
-    over = !failing_mem_failed(&mem);
-    ck_assert(here || !over);
-    failed += !here;
+    all_succeeded = !failing_mem_failed(&mem);
+    ck_assert(reached || !all_succeeded);
+    if (!reached)
+      failed++;
   }
-  ck_assert_uint_ge(failed, 3);
+  ck_assert_uint_ge(failed, 3); /* a probe needs a few allocations */
   mem.fail_at = 0;
   end();
 }
@@ -322,7 +328,7 @@ SUITE("probe_connection", probe_reports_the_reply_when_the_server_closes,
       failed_probe_connection_is_reported_at_once,
       probe_resolves_again_and_uses_any_address,
       probe_that_is_not_wanted_any_more_is_closed,
-      client_is_served_during_a_probe, loop_sleeps_until_the_probe_is_answered,
+      client_is_served_during_a_probe, loop_sleeps_until_the_probe_has_a_reply,
       next_probe_may_be_wanted_in_the_callback,
       client_may_be_freed_when_a_probe_completes,
       client_may_be_freed_during_a_probe, probe_without_memory_fails,

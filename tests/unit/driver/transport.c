@@ -19,27 +19,27 @@ static int ends[2];                /* the client's end and the peer's end */
 static const lk_flow *opening;     /* what each step of connecting returns */
 static lk_flow sending, receiving; /* what the next call of send() or recv()
                                       returns; later calls return DONE */
-static unsigned opened, sends, received_calls,
+static unsigned handshake_steps, sends, received_calls,
     closes; /* how many calls were made */
 
-static lk_flow hard_handshake(lk_transport *t)
+static lk_flow fake_handshake(lk_transport *t)
 {
   snprintf(t->why, sizeof t->why, "no luck");
   t->err = LK_ERR_CONNECT;
-  opened++;
+  handshake_steps++;
   return *opening++;
 }
 
-static lk_flow hard_open(lk_transport *t, const lk_endpoint *to)
+static lk_flow fake_open(lk_transport *t, const lk_endpoint *to)
 {
   ck_assert_int_eq(to->address->sa_family, AF_INET);
   ck_assert_str_eq(to->host, "127.0.0.1");
   ck_assert_ptr_null(to->tls);
   t->fd = dup(ends[0]);
-  return hard_handshake(t);
+  return fake_handshake(t);
 }
 
-static lk_flow take(lk_flow *next)
+static lk_flow take_flow(lk_flow *next)
 {
   lk_flow now = *next;
 
@@ -47,10 +47,10 @@ static lk_flow take(lk_flow *next)
   return now;
 }
 
-static lk_flow hard_send(lk_transport *t, const void *bytes, size_t len,
+static lk_flow fake_send(lk_transport *t, const void *bytes, size_t len,
                          size_t *done)
 {
-  lk_flow flow = take(&sending);
+  lk_flow flow = take_flow(&sending);
 
   sends++;
   t->err = LK_ERR_CONNECTION_LOSS;
@@ -62,32 +62,32 @@ static lk_flow hard_send(lk_transport *t, const void *bytes, size_t len,
   return LK_FLOW_DONE;
 }
 
-/* How many times recv() can still fill its room with bytes that the transport
-   already has. The descriptor does not announce them. */
-static unsigned plenty;
+/* How many times recv() can still fill its buffer with bytes that the transport
+   already has. The descriptor is not readable because of them. */
+static unsigned full_receives_left;
 
-static bool hard_has_more(const lk_transport *t)
+static bool fake_has_more(const lk_transport *t)
 {
   (void)t;
-  return plenty > 0;
+  return full_receives_left > 0;
 }
 
-/* Bytes buffered by the transport no longer make the descriptor readable. */
+/* Bytes that recv() has read from the descriptor and has not returned yet. */
 static char held[16];
 static ssize_t held_len;
 
-static lk_flow hard_recv(lk_transport *t, void *room, size_t size, size_t *got)
+static lk_flow fake_recv(lk_transport *t, void *room, size_t size, size_t *got)
 {
-  lk_flow flow = take(&receiving);
+  lk_flow flow = take_flow(&receiving);
   ssize_t n = held_len;
 
   received_calls++;
   t->err = LK_ERR_CONNECTION_LOSS;
   *got = 0;
-  if (plenty > 0) {
-    plenty--;
-    (void)recv(t->fd, room, 1,
-               MSG_DONTWAIT); /* the byte that woke the driver */
+  if (full_receives_left > 0) {
+    full_receives_left--;
+    /* Discard the byte that has woken the driver. */
+    (void)recv(t->fd, room, 1, MSG_DONTWAIT);
     memset(room, 'p', size);
     *got = size;
     return LK_FLOW_DONE;
@@ -107,7 +107,7 @@ static lk_flow hard_recv(lk_transport *t, void *room, size_t size, size_t *got)
   return n == 0 ? LK_FLOW_END : LK_FLOW_DONE;
 }
 
-static void hard_close(lk_transport *t)
+static void fake_close(lk_transport *t)
 {
   if (t->fd < 0)
     return;
@@ -116,7 +116,7 @@ static void hard_close(lk_transport *t)
   closes++;
 }
 
-static bool hard; /* clients use the fake transport instead of TCP */
+static bool use_fake; /* clients use the fake transport instead of TCP */
 
 const lk_transport_type *__real_lk_transport_tcp(void);
 const lk_transport_type *__wrap_lk_transport_tcp(void);
@@ -124,15 +124,15 @@ const lk_transport_type *__wrap_lk_transport_tcp(void)
 {
   static const lk_transport_type type = {
       .size = sizeof(lk_transport),
-      .open = hard_open,
-      .handshake = hard_handshake,
-      .send = hard_send,
-      .recv = hard_recv,
-      .has_more = hard_has_more,
-      .close = hard_close,
+      .open = fake_open,
+      .handshake = fake_handshake,
+      .send = fake_send,
+      .recv = fake_recv,
+      .has_more = fake_has_more,
+      .close = fake_close,
   };
 
-  return hard ? &type : __real_lk_transport_tcp();
+  return use_fake ? &type : __real_lk_transport_tcp();
 }
 
 static lk_client *begin(const lk_flow *flows)
@@ -143,10 +143,10 @@ static lk_client *begin(const lk_flow *flows)
   opening = flows;
   sending = LK_FLOW_DONE;
   receiving = LK_FLOW_DONE;
-  opened = 0;
+  handshake_steps = 0;
   closes = 0;
-  plenty = 0;
-  hard = true;
+  full_receives_left = 0;
+  use_fake = true;
   start();
   c = new_client();
   engine_want_connection(c, 1, "127.0.0.1", 1, 0);
@@ -156,13 +156,13 @@ static lk_client *begin(const lk_flow *flows)
 static void finish(void)
 {
   stop();
-  hard = false;
+  use_fake = false;
   ck_assert_uint_eq(closes, 1);
   close(ends[0]);
   close(ends[1]);
 }
 
-static const lk_flow at_once[] = {LK_FLOW_DONE};
+static const lk_flow connected_at_once[] = {LK_FLOW_DONE};
 
 START_TEST(handshake_waits_for_the_event_it_needs)
 {
@@ -173,14 +173,14 @@ START_TEST(handshake_waits_for_the_event_it_needs)
 
   for (int i = 0; i < 5; i++)
     turn();
-  ck_assert_uint_eq(opened, 2); /* the peer is silent */
+  ck_assert_uint_eq(handshake_steps, 2); /* the peer is silent */
   sockets_write(ends[1], "x", 1);
   turn();
-  ck_assert_uint_eq(opened, 3);
+  ck_assert_uint_eq(handshake_steps, 3);
   sockets_read(ends[0], &byte, 1);
   for (int i = 0; i < 5; i++)
     turn();
-  ck_assert_uint_eq(opened, 3);
+  ck_assert_uint_eq(handshake_steps, 3);
   ck_assert(engine_log_was(c, ""));
   sockets_write(ends[1], "x", 1);
   expect(c, "connected 1\n");
@@ -205,7 +205,7 @@ END_TEST
 START_TEST(sending_may_wait_until_the_descriptor_is_readable)
 {
   char byte;
-  lk_client *c = begin(at_once);
+  lk_client *c = begin(connected_at_once);
 
   expect(c, "connected 1\n");
   sends = 0;
@@ -226,7 +226,7 @@ END_TEST
 
 START_TEST(receiving_may_wait_until_the_descriptor_is_writable)
 {
-  lk_client *c = begin(at_once);
+  lk_client *c = begin(connected_at_once);
 
   expect(c, "connected 1\n");
   received_calls = 0;
@@ -264,7 +264,7 @@ START_TEST(receiving_that_waits_for_writability_does_not_spin)
   enum { LEN = 1024 * 1024 };
   char *bytes = calloc(1, LEN);
   ssize_t n = 1;
-  lk_client *c = begin(at_once);
+  lk_client *c = begin(connected_at_once);
 
   expect(c, "connected 1\n");
   ck_assert_ptr_nonnull(bytes);
@@ -293,7 +293,7 @@ END_TEST
    descriptor is writable, and no data follows. */
 START_TEST(receiving_that_waited_for_writability_waits_for_bytes_again)
 {
-  lk_client *c = begin(at_once);
+  lk_client *c = begin(connected_at_once);
 
   expect(c, "connected 1\n");
   received_calls = 0;
@@ -315,14 +315,14 @@ END_TEST
 
 START_TEST(bytes_held_by_the_transport_are_received_before_waiting)
 {
-  lk_client *c = begin(at_once);
+  lk_client *c = begin(connected_at_once);
 
   expect(c, "connected 1\n");
-  plenty = 40;
+  full_receives_left = 40;
   sockets_write(ends[1], "x", 1);
   for (int i = 0; i < 10; i++)
     turn();
-  ck_assert_uint_eq(plenty, 0);
+  ck_assert_uint_eq(full_receives_left, 0);
   ck_assert_uint_eq(c->received_calls, 40);
   finish();
 }
@@ -330,7 +330,7 @@ END_TEST
 
 START_TEST(receive_without_bytes_is_not_the_end)
 {
-  lk_client *c = begin(at_once);
+  lk_client *c = begin(connected_at_once);
 
   expect(c, "connected 1\n");
   receiving = LK_FLOW_READ;
