@@ -28,7 +28,7 @@ START_TEST(auth_file_allows_comments_and_colons_in_passwords)
 }
 END_TEST
 
-/* Reads a file of identities with this content, and removes it. */
+/* Writes a file of identities with this content, reads and removes it. */
 static bool read_identities(cli_auth_file *i, const char *text,
                             cli_text *complaint)
 {

@@ -39,15 +39,16 @@ void *__wrap_realloc(void *at, size_t size)
 
 START_TEST(days_of_a_certificate_are_whole_and_negative_once_it_has_expired)
 {
+  const int64_t now_s = 1700000000;
   static const struct {
     int64_t left_s, days;
   } rows[] = {{0, 0},   {86399, 0},   {86400, 1},  {30 * 86400, 30},
               {-1, -1}, {-86400, -1}, {-86401, -2}};
 
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    const lk_tls_certificate c = {.not_after_s = 1700000000 + rows[i].left_s};
+    const lk_tls_certificate c = {.not_after_s = now_s + rows[i].left_s};
 
-    ck_assert_int_eq(cli_tls_days_left(&c, 1700000000), rows[i].days);
+    ck_assert_int_eq(cli_tls_days_left(&c, now_s), rows[i].days);
   }
 }
 END_TEST
@@ -86,19 +87,20 @@ END_TEST
 
 /* ---- replies to four-letter words ---------------------------------------- */
 
-static void expect_word(const char *answer, cli_four_letter_state kind,
-                        const char *version, const char *mode)
+/* `version`, `mode`: what the reply contains, or NULL. */
+static void expect_reply(const char *reply, cli_four_letter_state kind,
+                         const char *version, const char *mode)
 {
-  size_t len = strlen(answer);
+  size_t len = strlen(reply);
   char *exact = malloc(
       len +
       1); /* a block of the exact size, so that ASan reports a read behind it */
   cli_four_letter_reply w;
 
-  memcpy(exact, answer, len);
+  memcpy(exact, reply, len);
   exact = realloc(exact, len > 0 ? len : 1);
   cli_four_letter_reply_read(&w, lk_bytes_of(exact, len));
-  ck_assert_msg(w.state == kind, "%s: %d", answer, (int)w.state);
+  ck_assert_msg(w.state == kind, "%s: %d", reply, (int)w.state);
   ck_assert_int_eq(w.version.at != NULL, version != NULL);
   ck_assert_int_eq(w.mode.at != NULL, mode != NULL);
   if (version != NULL)
@@ -110,37 +112,39 @@ static void expect_word(const char *answer, cli_four_letter_state kind,
   free(exact);
 }
 
-START_TEST(reply_to_srvr_is_parsed)
+START_TEST(replies_to_four_letter_words_are_parsed)
 {
-  expect_word("Zookeeper version: 3.8.0-${mvngit.commit.id}, built on 2024-12-2"
-              "9 17:54 UTC\nLatency min/avg/max: 0/0.0/0\nMode: follower\nNode"
-              " count: 5\n",
-              CLI_FOUR_LETTER_SERVING, "3.8.0", "follower");
-  expect_word("Zookeeper version: 3.8.0-x\nREAD-ONLY mode; serving only read-on"
-              "ly clients\nMode: read-only\n",
-              CLI_FOUR_LETTER_READ_ONLY, "3.8.0", "read-only");
-  expect_word("This ZooKeeper instance is not currently serving requests\n",
-              CLI_FOUR_LETTER_NO_QUORUM, NULL, NULL);
-  expect_word("null", CLI_FOUR_LETTER_NO_QUORUM, NULL, NULL);
-  expect_word("rw", CLI_FOUR_LETTER_SERVING, NULL, NULL);
-  expect_word("ro", CLI_FOUR_LETTER_READ_ONLY, NULL, NULL);
-  expect_word("imok", CLI_FOUR_LETTER_UNKNOWN, NULL, NULL);
-  expect_word("srvr is not executed because it is not in the whitelist.\n",
-              CLI_FOUR_LETTER_UNKNOWN, NULL, NULL);
+  expect_reply(
+      "Zookeeper version: 3.8.0-${mvngit.commit.id}, built on 2024-12-2"
+      "9 17:54 UTC\nLatency min/avg/max: 0/0.0/0\nMode: follower\nNode"
+      " count: 5\n",
+      CLI_FOUR_LETTER_SERVING, "3.8.0", "follower");
+  expect_reply(
+      "Zookeeper version: 3.8.0-x\nREAD-ONLY mode; serving only read-on"
+      "ly clients\nMode: read-only\n",
+      CLI_FOUR_LETTER_READ_ONLY, "3.8.0", "read-only");
+  expect_reply("This ZooKeeper instance is not currently serving requests\n",
+               CLI_FOUR_LETTER_NO_QUORUM, NULL, NULL);
+  expect_reply("null", CLI_FOUR_LETTER_NO_QUORUM, NULL, NULL);
+  expect_reply("rw", CLI_FOUR_LETTER_SERVING, NULL, NULL);
+  expect_reply("ro", CLI_FOUR_LETTER_READ_ONLY, NULL, NULL);
+  expect_reply("imok", CLI_FOUR_LETTER_UNKNOWN, NULL, NULL);
+  expect_reply("srvr is not executed because it is not in the whitelist.\n",
+               CLI_FOUR_LETTER_UNKNOWN, NULL, NULL);
 }
 END_TEST
 
 START_TEST(malformed_replies_to_four_letter_words_are_refused)
 {
-  expect_word("", CLI_FOUR_LETTER_NOT_ZOOKEEPER, NULL, NULL);
-  expect_word("rwx", CLI_FOUR_LETTER_NOT_ZOOKEEPER, NULL, NULL);
-  expect_word("imo", CLI_FOUR_LETTER_NOT_ZOOKEEPER, NULL, NULL);
-  expect_word("HTTP/1.1 400 Bad Request\r\n", CLI_FOUR_LETTER_NOT_ZOOKEEPER,
-              NULL, NULL);
-  expect_word("Zookeeper version: ", CLI_FOUR_LETTER_UNKNOWN, "", NULL);
-  expect_word("Zookeeper version: 3.9.1", CLI_FOUR_LETTER_UNKNOWN, "3.9.1",
-              NULL);
-  expect_word("Zookeeper version: -\nMode: ", CLI_FOUR_LETTER_SERVING, "", "");
+  expect_reply("", CLI_FOUR_LETTER_NOT_ZOOKEEPER, NULL, NULL);
+  expect_reply("rwx", CLI_FOUR_LETTER_NOT_ZOOKEEPER, NULL, NULL);
+  expect_reply("imo", CLI_FOUR_LETTER_NOT_ZOOKEEPER, NULL, NULL);
+  expect_reply("HTTP/1.1 400 Bad Request\r\n", CLI_FOUR_LETTER_NOT_ZOOKEEPER,
+               NULL, NULL);
+  expect_reply("Zookeeper version: ", CLI_FOUR_LETTER_UNKNOWN, "", NULL);
+  expect_reply("Zookeeper version: 3.9.1", CLI_FOUR_LETTER_UNKNOWN, "3.9.1",
+               NULL);
+  expect_reply("Zookeeper version: -\nMode: ", CLI_FOUR_LETTER_SERVING, "", "");
 }
 END_TEST
 
@@ -168,7 +172,7 @@ START_TEST(list_of_servers_without_memory_is_an_error)
 }
 END_TEST
 
-START_TEST(versions_are_numbers)
+START_TEST(only_versions_that_are_numbers_are_compared)
 {
   ck_assert(cli_version_is_before(lk_text("3.4.14"), 3, 5));
   ck_assert(cli_version_is_before(lk_text("2.9"), 3, 5));
@@ -221,8 +225,9 @@ END_TEST
 SUITE("doctor",
       days_of_a_certificate_are_whole_and_negative_once_it_has_expired,
       certificate_is_reported_a_month_before_it_expires,
-      reply_to_srvr_is_parsed,
+      replies_to_four_letter_words_are_parsed,
       malformed_replies_to_four_letter_words_are_refused,
-      list_of_servers_without_memory_is_an_error, versions_are_numbers,
+      list_of_servers_without_memory_is_an_error,
+      only_versions_that_are_numbers_are_compared,
       step_of_the_wall_clock_is_reported_and_a_slew_is_not,
       longest_pause_of_the_process_is_reported)

@@ -13,22 +13,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- the calls, which are recorded, and fail or crash -------------------- */
+/* ---- the system calls, which are recorded, and fail or crash ------------- */
 
 static struct {
-  char said[400];
+  char names[400]; /* of the recorded calls, with blanks between them */
   int count;
   int fail_at;  /* number of the call that fails with `error`; 0: none */
   int crash_at; /* number of the call before which the process ends; 0: none */
   int error;
-  bool short_write;
-  bool rival; /* another process creates FILE just before this one does */
+  bool short_write; /* write() leaves out the last byte */
+  bool rival;       /* another process creates FILE just before this one does */
 } calls;
 
 static char folder[64];
 static char file[80];
 
-static void put(const char *text)
+static void write_file(const char *text)
 {
   FILE *f = fopen(file, "w");
 
@@ -45,11 +45,11 @@ static bool call(const char *name)
     return false;
   calls.count++;
   if (calls.rival && strcmp(name, "linkat") == 0)
-    put("9\n");
+    write_file("9\n");
   if (calls.count == calls.crash_at)
     _exit(0);
-  strcat(calls.said, *calls.said == '\0' ? "" : " ");
-  strcat(calls.said, name);
+  strcat(calls.names, *calls.names == '\0' ? "" : " ");
+  strcat(calls.names, name);
   errno = calls.error;
   return calls.count == calls.fail_at;
 }
@@ -101,8 +101,8 @@ ssize_t __wrap_write(int fd, const void *at, size_t len)
 
 /* ---- a folder with FILE -------------------------------------------------- */
 
-static uint64_t seen;
-static char complaint[400];
+static uint64_t largest;    /* the largest token so far, from FILE */
+static char complaint[400]; /* of the last pass() */
 
 /* Starts a process that removes the folder when the test's process and its
  * children have ended in any way. It reads a pipe that they keep open. */
@@ -164,14 +164,15 @@ static void expect_content(const char *text)
   ck_assert_str_eq(got, text);
 }
 
+/* Passes a token, as `latchkey fence` does. Returns the exit code. */
 static int pass_at(const char *path, uint64_t token)
 {
   cli_text text = {0};
   int code;
 
-  calls.said[0] = '\0';
+  calls.names[0] = '\0';
   calls.count = 0;
-  code = cli_fence_check_token(path, token, &seen, &text);
+  code = cli_fence_check_token(path, token, &largest, &text);
   snprintf(complaint, sizeof complaint, "%s", cli_text_end(&text));
   cli_text_free(&text);
   return code;
@@ -212,7 +213,7 @@ START_TEST(smaller_token_than_the_largest_is_refused)
   ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
   ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
   ck_assert_int_eq(pass(4), CLI_EXIT_NO);
-  ck_assert_uint_eq(seen, 5);
+  ck_assert_uint_eq(largest, 5);
   expect_content("5\n");
   ck_assert_int_eq(pass(UINT64_MAX), CLI_EXIT_DONE);
   ck_assert_int_eq(pass(UINT64_MAX - 1), CLI_EXIT_NO);
@@ -226,21 +227,23 @@ START_TEST(token_is_on_the_disk_before_it_is_accepted)
 {
   begin();
   ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
-  ck_assert_str_eq(calls.said, "mkostemp fchmod write fsync-file linkat unlink "
-                               "fsync-folder");
+  ck_assert_str_eq(calls.names,
+                   "mkostemp fchmod write fsync-file linkat unlink "
+                   "fsync-folder");
   ck_assert_int_eq(pass(6), CLI_EXIT_DONE);
-  ck_assert_str_eq(calls.said, "unlinkat fchown fchmod write fsync-file "
-                               "renameat fsync-folder");
+  ck_assert_str_eq(calls.names, "unlinkat fchown fchmod write fsync-file "
+                                "renameat fsync-folder");
   ck_assert_int_eq(pass(6), CLI_EXIT_DONE);
-  ck_assert_str_eq(calls.said, "fsync-folder");
+  ck_assert_str_eq(calls.names, "fsync-folder");
   ck_assert_int_eq(pass(5), CLI_EXIT_NO);
-  ck_assert_str_eq(calls.said, "");
+  ck_assert_str_eq(calls.names, "");
   end();
 }
 END_TEST
 
-/* Another process passes `token` and ends before call number `at`. */
-static void crash(uint64_t token, int at)
+/* Another process passes `token` and ends before call number `at`. The numbers
+ * are those of token_is_on_the_disk_before_it_is_accepted. */
+static void pass_and_crash(uint64_t token, int at)
 {
   pid_t pid = fork();
   int status;
@@ -254,19 +257,26 @@ static void crash(uint64_t token, int at)
   ck_assert_int_eq(status, 0);
 }
 
+/* The calls that replace FILE: number 6 is renameat, and 7 the last one. */
+enum { FCHOWN = 2, AFTER_RENAMEAT = 7, LAST_CALL = 7 };
+
+/* The calls that create FILE: number 5 is linkat. */
+enum { LINKAT = 5 };
+
 START_TEST(crash_at_any_call_leaves_the_old_token_or_the_new_one)
 {
-  for (int at = 1; at <= 7; at++) {
+  for (int at = 1; at <= LAST_CALL; at++) {
+    bool replaced = at >= AFTER_RENAMEAT;
+
     begin();
     ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
-    crash(7, at);
-    expect_content(at == 7 ? "7\n" : "5\n");
+    pass_and_crash(7, at);
+    expect_content(replaced ? "7\n" : "5\n");
     ck_assert_int_eq(pass(4), CLI_EXIT_NO);
-    ck_assert_int_eq(pass(6), at == 7 ? CLI_EXIT_NO : CLI_EXIT_DONE);
+    ck_assert_int_eq(pass(6), replaced ? CLI_EXIT_NO : CLI_EXIT_DONE);
     ck_assert_int_eq(pass(8), CLI_EXIT_DONE);
-    ck_assert_int_eq(
-        count_files(),
-        1); /* the temporary file of the crashed process is removed */
+    /* The temporary file of the crashed process is removed. */
+    ck_assert_int_eq(count_files(), 1);
     end();
   }
 }
@@ -274,11 +284,13 @@ END_TEST
 
 START_TEST(crash_while_file_is_made_leaves_none_or_a_whole_one)
 {
-  for (int at = 1; at <= 7; at++) {
+  for (int at = 1; at <= LAST_CALL; at++) {
+    bool created = at > LINKAT;
+
     begin();
-    crash(7, at);
-    ck_assert_int_eq(access(file, F_OK), at <= 5 ? -1 : 0);
-    ck_assert_int_eq(pass(6), at <= 5 ? CLI_EXIT_DONE : CLI_EXIT_NO);
+    pass_and_crash(7, at);
+    ck_assert_int_eq(access(file, F_OK), created ? 0 : -1);
+    ck_assert_int_eq(pass(6), created ? CLI_EXIT_NO : CLI_EXIT_DONE);
     ck_assert_int_eq(pass(8), CLI_EXIT_DONE);
     end();
   }
@@ -287,16 +299,16 @@ END_TEST
 
 START_TEST(call_that_fails_is_a_failure_and_leaves_nothing_behind)
 {
-  for (int at = 2; at <= 7; at++) {
+  for (int at = FCHOWN; at <= LAST_CALL; at++) {
     begin();
     ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
     calls.fail_at = at;
     calls.error = ENOSPC;
-    /* fchown is tried twice */
-    ck_assert_int_eq(pass(7), at == 2 ? CLI_EXIT_DONE : CLI_EXIT_FAILED);
-    if (at > 2) {
+    /* fchown is tried twice, and fails only the first time. */
+    ck_assert_int_eq(pass(7), at == FCHOWN ? CLI_EXIT_DONE : CLI_EXIT_FAILED);
+    if (at > FCHOWN) {
       ck_assert_ptr_nonnull(strstr(complaint, ": No space left on device"));
-      expect_content(at == 7 ? "7\n" : "5\n");
+      expect_content(at >= AFTER_RENAMEAT ? "7\n" : "5\n");
     }
     ck_assert_int_eq(count_files(), 1);
     calls.fail_at = 0;
@@ -308,7 +320,7 @@ END_TEST
 
 START_TEST(failure_while_file_is_made_leaves_nothing_behind)
 {
-  for (int at = 1; at <= 5; at++) {
+  for (int at = 1; at <= LINKAT; at++) {
     begin();
     calls.fail_at = at;
     calls.error = EIO;
@@ -319,11 +331,12 @@ START_TEST(failure_while_file_is_made_leaves_nothing_behind)
 }
 END_TEST
 
-START_TEST(folder_that_cannot_be_synced_is_a_failure_unless_that_is_unknown)
+/* EINVAL: the file system does not know fsync() of a folder. */
+START_TEST(failed_sync_of_the_folder_is_a_failure_unless_it_is_not_supported)
 {
   begin();
   ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
-  calls.fail_at = 1;
+  calls.fail_at = 1; /* a token that is equal only syncs the folder */
   calls.error = EIO;
   ck_assert_int_eq(pass(5), CLI_EXIT_FAILED);
   calls.error = EINVAL;
@@ -358,13 +371,13 @@ START_TEST(file_without_a_token_is_refused_and_kept)
 
   begin();
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-    put(bad[i]);
+    write_file(bad[i]);
     ck_assert_msg(pass(UINT64_MAX) == CLI_EXIT_FAILED, "%s", bad[i]);
     ck_assert_ptr_nonnull(
         strstr(complaint, "it does not hold one decimal number"));
     expect_content(bad[i]);
   }
-  put("0\n");
+  write_file("0\n");
   ck_assert_int_eq(pass(1), CLI_EXIT_DONE);
   end();
 }
@@ -416,7 +429,7 @@ START_TEST(link_that_leads_to_itself_is_refused)
 }
 END_TEST
 
-static mode_t mode_now(void)
+static mode_t mode_of_file(void)
 {
   struct stat st;
 
@@ -431,14 +444,14 @@ START_TEST(mode_and_owner_are_kept)
 
   begin();
   ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
-  ck_assert_uint_eq(mode_now(), 0640);
+  ck_assert_uint_eq(mode_of_file(), 0640);
   ck_assert_int_eq(chmod(file, 0664), 0);
-  bool root = getuid() == 0;
+  bool root = getuid() == 0; /* only root can change the owner */
 
   if (root)
     ck_assert_int_eq(chown(file, 1234, 4321), 0);
   ck_assert_int_eq(pass(6), CLI_EXIT_DONE);
-  ck_assert_uint_eq(mode_now(), 0664);
+  ck_assert_uint_eq(mode_of_file(), 0664);
   ck_assert_int_eq(stat(file, &st), 0);
   ck_assert_uint_eq(st.st_uid, root ? 1234 : getuid());
   ck_assert_uint_eq(st.st_gid, root ? 4321 : getgid());
@@ -463,12 +476,12 @@ static int open_and_lock(const char *path)
  * must lock the new file as well. */
 START_TEST(replaced_file_is_locked_anew)
 {
-  char next[90];
+  char old_file[90];
   int status;
 
   begin();
-  snprintf(next, sizeof next, "%s/next", folder);
-  put("3\n");
+  snprintf(old_file, sizeof old_file, "%s/old", folder);
+  write_file("3\n");
   int fd = open_and_lock(file);
   pid_t pid = fork();
 
@@ -478,10 +491,10 @@ START_TEST(replaced_file_is_locked_anew)
   }
   usleep(100000);
   ck_assert_int_eq(waitpid(pid, &status, WNOHANG), 0);
-  ck_assert_int_eq(link(file, next), 0); /* so that the new file does not get
-                                            the inode number of the old one */
+  /* The link keeps the inode number of the old file in use. */
+  ck_assert_int_eq(link(file, old_file), 0);
   ck_assert_int_eq(unlink(file), 0);
-  put("9\n");
+  write_file("9\n");
   close(fd);
   ck_assert_int_eq(waitpid(pid, &status, 0), pid);
   ck_assert_int_eq(WEXITSTATUS(status), CLI_EXIT_NO);
@@ -496,7 +509,7 @@ START_TEST(file_that_another_process_made_first_counts)
   begin();
   calls.rival = true;
   ck_assert_int_eq(pass(5), CLI_EXIT_NO);
-  ck_assert_uint_eq(seen, 9);
+  ck_assert_uint_eq(largest, 9);
   ck_assert_int_eq(count_files(), 1);
   end();
 }
@@ -509,7 +522,7 @@ SUITE("fence", token_is_digits_up_to_64_bits,
       crash_while_file_is_made_leaves_none_or_a_whole_one,
       call_that_fails_is_a_failure_and_leaves_nothing_behind,
       failure_while_file_is_made_leaves_nothing_behind,
-      folder_that_cannot_be_synced_is_a_failure_unless_that_is_unknown,
+      failed_sync_of_the_folder_is_a_failure_unless_it_is_not_supported,
       token_that_is_written_in_part_is_not_accepted,
       file_without_a_token_is_refused_and_kept, only_regular_files_hold_tokens,
       symbolic_link_is_followed_and_stays, link_that_leads_to_itself_is_refused,

@@ -4,22 +4,29 @@
 #include "cli/run/kill_schedule.h"
 #include "support/suite.h"
 
-static cli_kill_schedule schedule_of(cli_on_lost policy)
-{
-  return (cli_kill_schedule){
-      .policy = policy, .margin_ms = 5, .lease_deadline = 100};
-}
+enum { MARGIN_MS = 5, LEASE_DEADLINE = 100 };
+
+/* The time of the next action if there is none. */
+#define NEVER INT64_MAX
 
 /* Checks the action that is due at `now`, and the time of the next one. */
 static void expect_action(cli_kill_schedule *l, int64_t now, cli_action act,
-                          int64_t next)
+                          int64_t next_at)
 {
   int64_t at;
 
   if (act != CLI_ACTION_NONE)
     ck_assert_int_eq(cli_kill_schedule_next(l, now, &at), act);
   ck_assert_int_eq(cli_kill_schedule_next(l, now, &at), CLI_ACTION_NONE);
-  ck_assert_int_eq(at, next);
+  ck_assert_int_eq(at, next_at);
+}
+
+/* A schedule for a margin of 5 ms before the lease deadline at 100. */
+static cli_kill_schedule schedule_of(cli_on_lost policy)
+{
+  return (cli_kill_schedule){.policy = policy,
+                             .margin_ms = MARGIN_MS,
+                             .lease_deadline = LEASE_DEADLINE};
 }
 
 START_TEST(term_comes_the_margin_before_the_deadline_and_kill_at_it)
@@ -30,8 +37,8 @@ START_TEST(term_comes_the_margin_before_the_deadline_and_kill_at_it)
   expect_action(&l, 94, CLI_ACTION_NONE, 95);
   expect_action(&l, 95, CLI_ACTION_TERM, 100);
   expect_action(&l, 99, CLI_ACTION_NONE, 100);
-  expect_action(&l, 100, CLI_ACTION_KILL, INT64_MAX);
-  expect_action(&l, 200, CLI_ACTION_NONE, INT64_MAX);
+  expect_action(&l, 100, CLI_ACTION_KILL, NEVER);
+  expect_action(&l, 200, CLI_ACTION_NONE, NEVER);
 }
 END_TEST
 
@@ -44,7 +51,7 @@ START_TEST(deadline_renewed_before_the_margin_moves_all_signals)
   expect_action(&l, 145, CLI_ACTION_TERM, 150);
   l.lease_deadline = 300; /* a later deadline does not undo TERM */
   expect_action(&l, 150, CLI_ACTION_NONE, 300);
-  expect_action(&l, 300, CLI_ACTION_KILL, INT64_MAX);
+  expect_action(&l, 300, CLI_ACTION_KILL, NEVER);
 }
 END_TEST
 
@@ -56,7 +63,7 @@ START_TEST(a_lock_that_is_lost_means_term_at_once_and_kill_after_the_margin)
   expect_action(&l, 20, CLI_ACTION_TERM, 25);
   l.lease_deadline = 500; /* a later deadline after a loss has no effect */
   expect_action(&l, 24, CLI_ACTION_NONE, 25);
-  expect_action(&l, 25, CLI_ACTION_KILL, INT64_MAX);
+  expect_action(&l, 25, CLI_ACTION_KILL, NEVER);
 }
 END_TEST
 
@@ -67,13 +74,13 @@ START_TEST(loss_after_term_never_delays_kill)
   expect_action(&l, 95, CLI_ACTION_TERM, 100);
   cli_kill_schedule_lock_lost(&l, 98);
   expect_action(&l, 98, CLI_ACTION_NONE, 100);
-  expect_action(&l, 100, CLI_ACTION_KILL, INT64_MAX);
+  expect_action(&l, 100, CLI_ACTION_KILL, NEVER);
   l = schedule_of(CLI_ON_LOST_TERM);
   expect_action(&l, 95, CLI_ACTION_TERM, 100);
   l.lease_deadline = 1000;
   cli_kill_schedule_lock_lost(&l, 200);
   expect_action(&l, 200, CLI_ACTION_NONE, 205);
-  expect_action(&l, 205, CLI_ACTION_KILL, INT64_MAX);
+  expect_action(&l, 205, CLI_ACTION_KILL, NEVER);
 }
 END_TEST
 
@@ -85,7 +92,7 @@ START_TEST(processes_left_by_a_command_get_the_margin_at_most)
   l.lease_deadline = 1000;
   cli_kill_schedule_command_ended(&l);
   expect_action(&l, 99, CLI_ACTION_NONE, 100);
-  expect_action(&l, 100, CLI_ACTION_KILL, INT64_MAX);
+  expect_action(&l, 100, CLI_ACTION_KILL, NEVER);
   l = schedule_of(CLI_ON_LOST_TERM);
   expect_action(&l, 97, CLI_ACTION_TERM, 100);
   cli_kill_schedule_command_ended(&l);
@@ -96,14 +103,16 @@ START_TEST(processes_left_by_a_command_get_the_margin_at_most)
 }
 END_TEST
 
-START_TEST(command_that_slept_past_the_deadline_still_gets_time_to_stop)
+/* The process that calls the schedule was suspended until after the deadline.
+ */
+START_TEST(after_the_deadline_the_command_still_gets_the_margin_to_stop)
 {
   cli_kill_schedule l = schedule_of(CLI_ON_LOST_TERM);
 
   expect_action(&l, 1000, CLI_ACTION_TERM, 1005);
   cli_kill_schedule_lock_lost(&l, 1003);
   expect_action(&l, 1003, CLI_ACTION_NONE, 1005);
-  expect_action(&l, 1005, CLI_ACTION_KILL, INT64_MAX);
+  expect_action(&l, 1005, CLI_ACTION_KILL, NEVER);
   l = schedule_of(CLI_ON_LOST_TERM);
   expect_action(&l, 100, CLI_ACTION_TERM,
                 105); /* the deadline has passed already */
@@ -115,10 +124,10 @@ START_TEST(kill_comes_the_margin_before_the_deadline_or_with_the_loss)
   cli_kill_schedule l = schedule_of(CLI_ON_LOST_KILL);
 
   expect_action(&l, 94, CLI_ACTION_NONE, 95);
-  expect_action(&l, 95, CLI_ACTION_KILL, INT64_MAX);
+  expect_action(&l, 95, CLI_ACTION_KILL, NEVER);
   l = schedule_of(CLI_ON_LOST_KILL);
   cli_kill_schedule_lock_lost(&l, 7);
-  expect_action(&l, 7, CLI_ACTION_KILL, INT64_MAX);
+  expect_action(&l, 7, CLI_ACTION_KILL, NEVER);
 }
 END_TEST
 
@@ -128,13 +137,13 @@ START_TEST(stopped_command_waits_for_a_new_lease_and_is_killed_when_lost)
 
   expect_action(&l, 95, CLI_ACTION_STOP, 100);
   l.all_stopped = true;
-  expect_action(&l, 500, CLI_ACTION_NONE, INT64_MAX);
+  expect_action(&l, 500, CLI_ACTION_NONE, NEVER);
   l.lease_deadline = 600;
   expect_action(&l, 510, CLI_ACTION_CONT, 595);
   expect_action(&l, 595, CLI_ACTION_STOP, 600);
   l.all_stopped = true;
   cli_kill_schedule_lock_lost(&l, 700);
-  expect_action(&l, 700, CLI_ACTION_KILL, INT64_MAX);
+  expect_action(&l, 700, CLI_ACTION_KILL, NEVER);
 }
 END_TEST
 
@@ -145,17 +154,17 @@ START_TEST(command_that_cannot_be_stopped_in_time_is_killed)
   l.margin_ms = 30;
   expect_action(&l, 70, CLI_ACTION_STOP, 97);
   expect_action(&l, 96, CLI_ACTION_NONE, 97);
-  expect_action(&l, 97, CLI_ACTION_KILL, INT64_MAX);
+  expect_action(&l, 97, CLI_ACTION_KILL, NEVER);
 }
 END_TEST
 
-START_TEST(kill_leaves_a_tenth_of_the_margin_to_die)
+START_TEST(kill_comes_a_tenth_of_a_long_margin_before_the_deadline)
 {
   cli_kill_schedule l = schedule_of(CLI_ON_LOST_TERM);
 
   l.margin_ms = 50;
   expect_action(&l, 50, CLI_ACTION_TERM, 95);
-  expect_action(&l, 95, CLI_ACTION_KILL, INT64_MAX);
+  expect_action(&l, 95, CLI_ACTION_KILL, NEVER);
 }
 END_TEST
 
@@ -181,50 +190,50 @@ START_TEST(after_the_longest_hold_term_and_kill_come_however_long_the_lease)
   expect_action(&l, 50, CLI_ACTION_TERM, 55);
   l.lease_deadline = 2000;
   expect_action(&l, 54, CLI_ACTION_NONE, 55);
-  expect_action(&l, 55, CLI_ACTION_KILL, INT64_MAX);
-  /* the lease deadline still applies */
+  expect_action(&l, 55, CLI_ACTION_KILL, NEVER);
+  /* If the lease deadline comes first, it applies. */
   l = schedule_of(CLI_ON_LOST_TERM);
   l.max_hold_ends_at = 98;
   expect_action(&l, 0, CLI_ACTION_NONE, 95);
   l.lease_deadline = 101;
   expect_action(&l, 95, CLI_ACTION_NONE, 96);
   expect_action(&l, 98, CLI_ACTION_TERM, 101);
-  expect_action(&l, 101, CLI_ACTION_KILL, INT64_MAX);
+  expect_action(&l, 101, CLI_ACTION_KILL, NEVER);
   l = schedule_of(CLI_ON_LOST_TERM);
   l.max_hold_ends_at = 50;
   expect_action(&l, 50, CLI_ACTION_TERM, 55);
   cli_kill_schedule_lock_lost(&l, 53);
   expect_action(&l, 53, CLI_ACTION_NONE, 55);
-  expect_action(&l, 55, CLI_ACTION_KILL, INT64_MAX);
+  expect_action(&l, 55, CLI_ACTION_KILL, NEVER);
 }
 END_TEST
 
-START_TEST(after_the_longest_hold_kill_and_stop_kill)
+START_TEST(after_the_longest_hold_the_policies_kill_and_stop_send_kill)
 {
   cli_kill_schedule l = schedule_of(CLI_ON_LOST_KILL);
 
   l.max_hold_ends_at = 50;
   expect_action(&l, 49, CLI_ACTION_NONE, 50);
-  expect_action(&l, 50, CLI_ACTION_KILL, INT64_MAX);
+  expect_action(&l, 50, CLI_ACTION_KILL, NEVER);
   l = schedule_of(CLI_ON_LOST_STOP);
   l.max_hold_ends_at = 50;
-  expect_action(&l, 50, CLI_ACTION_KILL, INT64_MAX);
+  expect_action(&l, 50, CLI_ACTION_KILL, NEVER);
   l = schedule_of(CLI_ON_LOST_STOP);
   l.max_hold_ends_at = 200;
   expect_action(&l, 95, CLI_ACTION_STOP, 100);
   l.all_stopped = true;
   expect_action(&l, 95, CLI_ACTION_NONE, 200);
-  expect_action(&l, 200, CLI_ACTION_KILL, INT64_MAX);
+  expect_action(&l, 200, CLI_ACTION_KILL, NEVER);
 }
 END_TEST
 
-START_TEST(ignore_does_nothing)
+START_TEST(the_policy_ignore_does_nothing)
 {
   cli_kill_schedule l = schedule_of(CLI_ON_LOST_IGNORE);
 
-  expect_action(&l, 1000, CLI_ACTION_NONE, INT64_MAX);
+  expect_action(&l, 1000, CLI_ACTION_NONE, NEVER);
   cli_kill_schedule_lock_lost(&l, 1000);
-  expect_action(&l, 2000, CLI_ACTION_NONE, INT64_MAX);
+  expect_action(&l, 2000, CLI_ACTION_NONE, NEVER);
 }
 END_TEST
 
@@ -233,11 +242,12 @@ SUITE("kill_schedule", term_comes_the_margin_before_the_deadline_and_kill_at_it,
       a_lock_that_is_lost_means_term_at_once_and_kill_after_the_margin,
       loss_after_term_never_delays_kill,
       processes_left_by_a_command_get_the_margin_at_most,
-      command_that_slept_past_the_deadline_still_gets_time_to_stop,
+      after_the_deadline_the_command_still_gets_the_margin_to_stop,
       kill_comes_the_margin_before_the_deadline_or_with_the_loss,
       stopped_command_waits_for_a_new_lease_and_is_killed_when_lost,
       command_that_cannot_be_stopped_in_time_is_killed,
-      kill_leaves_a_tenth_of_the_margin_to_die,
+      kill_comes_a_tenth_of_a_long_margin_before_the_deadline,
       earlier_deadline_and_shorter_margin_count_at_once,
       after_the_longest_hold_term_and_kill_come_however_long_the_lease,
-      after_the_longest_hold_kill_and_stop_kill, ignore_does_nothing)
+      after_the_longest_hold_the_policies_kill_and_stop_send_kill,
+      the_policy_ignore_does_nothing)

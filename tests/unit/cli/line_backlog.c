@@ -18,6 +18,9 @@
 
 enum { MOST_SECONDS = 20 };
 
+/* How long cli_nonblocking_fd_close() waits for the thread, in ms. */
+enum { NO_WAIT = 0 };
+
 static char block[4096];
 
 /* Writes until nothing more is accepted; returns the number of bytes. */
@@ -34,7 +37,8 @@ static size_t fill(const cli_nonblocking_fd *s)
   return len;
 }
 
-static void expect_end(int fd, size_t len)
+/* Reads `len` bytes, behind which the pipe must end. */
+static void expect_bytes_and_end(int fd, size_t len)
 {
   char bytes[4096];
   ssize_t n;
@@ -54,9 +58,9 @@ static void fill_and_read(const int *ends)
   size_t len = fill(&s);
 
   ck_assert_int_eq(fcntl(ends[1], F_GETFL) & O_NONBLOCK, 0);
-  cli_nonblocking_fd_close(&s, 0);
+  cli_nonblocking_fd_close(&s, NO_WAIT);
   close(ends[1]);
-  expect_end(ends[0], len);
+  expect_bytes_and_end(ends[0], len);
   close(ends[0]);
 }
 
@@ -88,7 +92,7 @@ START_TEST(regular_file_keeps_its_offset)
   ck_assert_int_eq(write(fd, "before ", 7), 7);
   ck_assert_int_eq(cli_nonblocking_fd_open(&s, fd), 0);
   ck_assert_int_eq(cli_nonblocking_fd_write(&s, "behind", 6), 6);
-  cli_nonblocking_fd_close(&s, 0);
+  cli_nonblocking_fd_close(&s, NO_WAIT);
   ck_assert_int_eq(pread(fd, text, sizeof text - 1, 0), 13);
   ck_assert_str_eq(text, "before behind");
   fclose(f);
@@ -100,13 +104,13 @@ START_TEST(descriptor_that_is_not_open_is_refused)
   cli_nonblocking_fd s;
 
   ck_assert_int_eq(cli_nonblocking_fd_open(&s, 900), EBADF);
-  cli_nonblocking_fd_close(&s, 0);
+  cli_nonblocking_fd_close(&s, NO_WAIT);
 }
 END_TEST
 
-/* Runs `act` as another user, who may not open a pipe of root again. So a
- * thread has to copy. */
-static void as_another_user(void (*act)(const int *ends))
+/* Runs `act` as another user, with a pipe of root, if this process is root's.
+ * The other user may not open the pipe again, so a thread has to copy. */
+static void run_as_another_user(void (*act)(const int *ends))
 {
   int status;
   pid_t pid;
@@ -141,15 +145,14 @@ static void fill_beyond_the_thread(const int *ends)
     len += fill(&s);
     poll(&room, 1, 50);
   }
-  cli_nonblocking_fd_close(
-      &s, 0); /* the thread cannot write, so it is not waited for */
+  cli_nonblocking_fd_close(&s, NO_WAIT); /* the thread cannot write */
   close(ends[1]);
-  expect_end(ends[0], len);
+  expect_bytes_and_end(ends[0], len);
 }
 
 START_TEST(thread_copies_if_the_descriptor_cannot_be_opened_again)
 {
-  as_another_user(fill_beyond_the_thread);
+  run_as_another_user(fill_beyond_the_thread);
 }
 END_TEST
 
@@ -159,12 +162,13 @@ static int count_open(void)
   int count = 0;
 
   for (int fd = 0; fd < 100; fd++)
-    count += fcntl(fd, F_GETFD) >= 0 ? 1 : 0;
+    if (fcntl(fd, F_GETFD) >= 0)
+      count++;
   return count;
 }
 
-/* Closes. It must take much less than the time that a thread gets which cannot
- * write. */
+/* Closes the descriptor. That must take much less time than the close may wait
+ * for the thread. */
 static void close_and_expect_no_wait(cli_nonblocking_fd *s)
 {
   struct timespec before, after;
@@ -185,12 +189,12 @@ static void copy_a_line(const int *ends)
   close_and_expect_no_wait(&s);
   ck_assert_int_eq(count_open(), before);
   close(ends[1]);
-  expect_end(ends[0], 5);
+  expect_bytes_and_end(ends[0], 5);
 }
 
 START_TEST(end_of_the_thread_is_waited_for_and_no_descriptor_is_left)
 {
-  as_another_user(copy_a_line);
+  run_as_another_user(copy_a_line);
 }
 END_TEST
 
@@ -207,7 +211,7 @@ static void copy_to_nobody(const int *ends)
 
 START_TEST(thread_ends_when_the_reader_is_gone)
 {
-  as_another_user(copy_to_nobody);
+  run_as_another_user(copy_to_nobody);
 }
 END_TEST
 
@@ -226,21 +230,21 @@ static void open_with_four_descriptors(const int *ends)
   ck_assert_int_eq(s.fd, ends[1]);
   ck_assert_int_lt(s.thread_end, 0);
   ck_assert_int_eq(cli_nonblocking_fd_write(&s, "line\n", 5), 5);
-  cli_nonblocking_fd_close(&s, 0);
+  cli_nonblocking_fd_close(&s, NO_WAIT);
   ck_assert_int_eq(count_open(), before);
   close(ends[1]);
-  expect_end(ends[0], 5);
+  expect_bytes_and_end(ends[0], 5);
 }
 
 START_TEST(without_a_descriptor_for_the_thread_writes_are_direct)
 {
-  as_another_user(open_with_four_descriptors);
+  run_as_another_user(open_with_four_descriptors);
 }
 END_TEST
 
 /* ---- lines --------------------------------------------------------------- */
 
-static void say_dropped(cli_text *out, size_t lines)
+static void write_dropped(cli_text *out, size_t lines)
 {
   cli_text_printf(out, "dropped %zu\n", lines);
 }
@@ -254,7 +258,7 @@ START_TEST(line_without_memory_is_counted_and_later_ones_are_written)
 
   ck_assert_int_eq(pipe(ends), 0);
   ck_assert_int_eq(lk__loop_new(&loop, &lk__mem_libc), 0);
-  cli_line_backlog_init(&o, ends[1], loop, say_dropped);
+  cli_line_backlog_init(&o, ends[1], loop, write_dropped);
   o.queue.failed = true; /* as after an allocation that failed */
   cli_line_backlog_put(&o, lk_text("lost\n"));
   cli_line_backlog_put(&o, lk_text("line\n"));

@@ -17,7 +17,7 @@
 enum { MOST_SECONDS = 20, LONG_MS = 1000 * 1000 };
 
 static lk_loop *loop;
-static bool done;
+static bool done; /* ends lk__loop_run() */
 
 static void open_loop(void)
 {
@@ -148,19 +148,20 @@ END_TEST
 typedef struct counted_hook {
   lk_loop_hook base;
   int calls;
-  int most; /* the run ends at this call */
+  int last_call; /* the run ends at this call, counted from 1 */
 } counted_hook;
 
 static void on_counted_hook(lk_loop_hook *h)
 {
   counted_hook *c = LK_OWNER(h, counted_hook, base);
 
-  done = ++c->calls == c->most;
+  c->calls++;
+  done = c->calls == c->last_call;
 }
 
 START_TEST(run_that_a_hook_ends_does_not_wait)
 {
-  counted_hook hook = {.base.before_wait = on_counted_hook, .most = 1};
+  counted_hook hook = {.base.before_wait = on_counted_hook, .last_call = 1};
 
   open_loop();
   lk__loop_hold(loop);
@@ -174,7 +175,7 @@ END_TEST
 
 START_TEST(hook_is_called_before_each_wait)
 {
-  counted_hook hook = {.base.before_wait = on_counted_hook, .most = 3};
+  counted_hook hook = {.base.before_wait = on_counted_hook, .last_call = 3};
   counted_io io = {.base.on_events = on_counted_io};
 
   open_loop();
@@ -242,9 +243,7 @@ START_TEST(without_a_descriptor_for_interrupts_the_signals_are_not_blocked)
   ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
   ck_assert_int_eq(sigprocmask(SIG_BLOCK, NULL, &blocked), 0);
   ck_assert_int_eq(sigismember(&blocked, SIGTERM), 0);
-  lk__loop_run(
-      loop,
-      &done); /* the run returns at once, since nothing keeps it running */
+  lk__loop_run(loop, &done); /* nothing keeps it running */
   cli_interrupt_close(&interrupt);
   close_loop();
 }

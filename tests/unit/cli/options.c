@@ -13,8 +13,10 @@ static const cli_option_lists run_lists = {
     cli_options_run, cli_options_layout, cli_options_session,
     cli_options_common, cli_options_version};
 
-/* Parses the words behind the name of the program. Returns the index of the
- * first operand, counted from 1, or -1. */
+enum { REFUSED = -1 };
+
+/* Parses the words behind the name of the program. Returns the number of the
+ * first operand, counted from 1, or REFUSED. */
 static int parse(cli_options *o, char *complaint, char **words)
 {
   static char name[] = "run";
@@ -32,7 +34,7 @@ static int parse(cli_options *o, char *complaint, char **words)
   if (wrong)
     strcpy(complaint, cli_text_end(&text));
   cli_text_free(&text);
-  return wrong ? -1 : first;
+  return wrong ? REFUSED : first;
 }
 
 #define WORDS(...)    \
@@ -40,6 +42,7 @@ static int parse(cli_options *o, char *complaint, char **words)
   {                   \
     __VA_ARGS__, NULL \
   }
+/* A word that may be changed, as those of argv. */
 #define W(text) ((char[]){text})
 
 START_TEST(option_n_overrides_w_in_any_order)
@@ -56,7 +59,7 @@ START_TEST(option_n_overrides_w_in_any_order)
   ck_assert_int_eq(parse(&o, wrong, WORDS(W("-w"), W("3"), W("/l"))), 3);
   ck_assert_int_eq(o.wait_ms, 3000);
   ck_assert_int_eq(parse(&o, wrong, WORDS(W("-n"), W("-w"), W("x"), W("/l"))),
-                   -1);
+                   REFUSED);
 }
 END_TEST
 
@@ -74,7 +77,7 @@ START_TEST(options_end_at_the_first_operand)
 }
 END_TEST
 
-START_TEST(options_are_taken_wherever_they_stand)
+START_TEST(options_among_the_operands_are_taken_up_to_two_dashes)
 {
   char *argv[] = {W("run"), W("/l"), W("-v"), W("data"), W("-E"),
                   W("7"),   W("--"), W("-n"), NULL};
@@ -155,11 +158,11 @@ START_TEST(every_action_of_on_lost_has_a_word)
     ck_assert_int_eq(o.on_lost, rows[i].policy);
   }
   ck_assert_int_eq(parse(&o, wrong, WORDS(W("--on-lost"), W("kil"), W("/l"))),
-                   -1);
+                   REFUSED);
 }
 END_TEST
 
-START_TEST(letters_of_options_are_letters)
+START_TEST(short_names_of_options_are_letters)
 {
   static const cli_option *const lists[] = {
       cli_options_common, cli_options_version, cli_options_session,
@@ -180,24 +183,26 @@ START_TEST(a_wrong_option_is_named)
   char wrong[200];
   cli_options o;
 
-  ck_assert_int_eq(parse(&o, wrong, WORDS(W("-S"), W("/l"))), -1);
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("-S"), W("/l"))), REFUSED);
   ck_assert_str_eq(wrong, "unknown option -S");
-  ck_assert_int_eq(parse(&o, wrong, WORDS(W("-nu"), W("/l"))), -1);
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("-nu"), W("/l"))), REFUSED);
   ck_assert_str_eq(wrong, "unknown option -u");
-  ck_assert_int_eq(parse(&o, wrong, WORDS(W("-\x7f"), W("/l"))), -1);
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("-\x7f"), W("/l"))), REFUSED);
   ck_assert_str_eq(wrong, "unknown option -\\x7f");
-  ck_assert_int_eq(parse(&o, wrong, WORDS(W("--permutes=2"), W("/l"))), -1);
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("--permutes=2"), W("/l"))),
+                   REFUSED);
   ck_assert_str_eq(wrong, "unknown option --permutes=2");
-  ck_assert_int_eq(parse(&o, wrong, WORDS(W("--nb=2"), W("/l"))), -1);
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("--nb=2"), W("/l"))), REFUSED);
   ck_assert_str_eq(wrong, "--nb takes no argument");
-  ck_assert_int_eq(parse(&o, wrong, WORDS(W("-w"))), -1);
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("-w"))), REFUSED);
   ck_assert_str_eq(wrong, "--wait needs an argument: SECS");
-  ck_assert_int_eq(parse(&o, wrong, WORDS(W("--id"))), -1);
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("--id"))), REFUSED);
   ck_assert_str_eq(wrong, "--id needs an argument: TEXT");
-  ck_assert_int_eq(parse(&o, wrong, WORDS(W("-E"), W("256"))), -1);
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("-E"), W("256"))), REFUSED);
   ck_assert_str_eq(wrong, "--conflict-exit-code: \"256\" is not an exit code "
                           "from 0 to 255");
-  ck_assert_int_eq(parse(&o, wrong, WORDS(W("--events-fd"), W("987"))), -1);
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("--events-fd"), W("987"))),
+                   REFUSED);
   ck_assert_ptr_nonnull(strstr(wrong, "is not an open descriptor"));
 }
 END_TEST
@@ -211,15 +216,16 @@ START_TEST(help_has_every_option_once)
   size_t lines = 0;
 
   for (size_t i = 0; i < text.len; i++)
-    lines += s[i] == '\n' ? 1 : 0;
-  ck_assert_uint_eq(lines, 36);
+    if (s[i] == '\n')
+      lines++;
+  ck_assert_uint_eq(lines, 36); /* the options of run_lists */
   ck_assert_ptr_nonnull(strstr(s, "  -w, --wait SECS "));
   ck_assert_ptr_null(strstr(s, "--timeout SECS"));
   cli_text_free(&text);
 }
 END_TEST
 
-START_TEST(tls_is_selected_by_its_options_and_before_the_servers)
+START_TEST(tls_is_selected_by_its_options_or_before_the_servers)
 {
   static const char *const options[] = {
       "--tls",   "--cacert=x",   "--cert=x",   "--key=x",
@@ -245,7 +251,7 @@ START_TEST(tls_is_selected_by_its_options_and_before_the_servers)
 }
 END_TEST
 
-START_TEST(a_layout_is_a_word_and_perhaps_a_prefix)
+START_TEST(only_a_native_layout_may_have_a_prefix)
 {
   static const struct {
     const char *word;
@@ -276,16 +282,18 @@ START_TEST(a_layout_is_a_word_and_perhaps_a_prefix)
   }
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     snprintf(word, sizeof word, "%s", bad[i]);
-    ck_assert_int_eq(parse(&o, wrong, WORDS(W("--layout"), word, W("/l"))), -1);
+    ck_assert_int_eq(parse(&o, wrong, WORDS(W("--layout"), word, W("/l"))),
+                     REFUSED);
   }
 }
 END_TEST
 
 SUITE("options", option_n_overrides_w_in_any_order,
-      options_end_at_the_first_operand, options_are_taken_wherever_they_stand,
+      options_end_at_the_first_operand,
+      options_among_the_operands_are_taken_up_to_two_dashes,
       first_complaint_is_kept_and_later_options_are_taken,
       every_name_of_an_option_is_the_same_option,
-      every_action_of_on_lost_has_a_word, letters_of_options_are_letters,
+      every_action_of_on_lost_has_a_word, short_names_of_options_are_letters,
       a_wrong_option_is_named, help_has_every_option_once,
-      tls_is_selected_by_its_options_and_before_the_servers,
-      a_layout_is_a_word_and_perhaps_a_prefix)
+      tls_is_selected_by_its_options_or_before_the_servers,
+      only_a_native_layout_may_have_a_prefix)

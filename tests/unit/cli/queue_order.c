@@ -6,18 +6,21 @@
 
 static char names[] = "abcdefgh";
 
-static cli_contender contender(int64_t number, bool shared)
+static cli_contender writer(int64_t number)
+{
+  return (cli_contender){.name = names + number, .number = number};
+}
+
+static cli_contender reader(int64_t number)
 {
   return (cli_contender){
-      .name = names + number, .number = number, .shared = shared};
+      .name = names + number, .number = number, .shared = true};
 }
 
 START_TEST(one_writer_holds_and_readers_before_it_hold_together)
 {
-  cli_contender w[] = {contender(3, false), contender(1, false),
-                       contender(2, true)};
-  cli_contender r[] = {contender(4, true), contender(1, true),
-                       contender(3, false), contender(2, true)};
+  cli_contender w[] = {writer(3), writer(1), reader(2)};
+  cli_contender r[] = {reader(4), reader(1), writer(3), reader(2)};
 
   ck_assert_uint_eq(cli_queue_mark_lock_holders(w, 3), 3);
   ck_assert_int_eq(w[0].number, 1);
@@ -30,8 +33,7 @@ END_TEST
 
 START_TEST(a_writer_that_also_reads_holds_twice)
 {
-  cli_contender c[] = {contender(1, true), contender(1, false),
-                       contender(2, true)};
+  cli_contender c[] = {reader(1), writer(1), reader(2)};
 
   cli_queue_mark_lock_holders(c, 3);
   ck_assert(!c[0].shared && c[0].holds);
@@ -42,8 +44,7 @@ END_TEST
 
 START_TEST(contender_that_has_left_is_not_counted)
 {
-  cli_contender c[] = {contender(1, false), contender(2, false),
-                       contender(3, false)};
+  cli_contender c[] = {writer(1), writer(2), writer(3)};
 
   c[0].gone = true;
   ck_assert_uint_eq(cli_queue_mark_lock_holders(c, 3), 2);
@@ -53,51 +54,53 @@ START_TEST(contender_that_has_left_is_not_counted)
 }
 END_TEST
 
-/* A queue node or a permit node of a session, created by transaction `zxid`. */
-static cli_contender of_semaphore(bool permit, int64_t session, int64_t zxid)
+/* The nodes of a semaphore have a session, and were created by a transaction
+   `zxid`. */
+static cli_contender queue_node(int64_t session, int64_t zxid)
 {
   return (cli_contender){.name = names,
                          .number = zxid,
-                         .permit = permit,
                          .stat = {.czxid = zxid, .ephemeral_owner = session}};
 }
 
-enum { QUEUE_NODE, PERMIT };
+static cli_contender permit(int64_t session, int64_t zxid)
+{
+  cli_contender c = queue_node(session, zxid);
+
+  c.permit = true;
+  return c;
+}
 
 /* Checks how many contenders of a semaphore hold, and how many are shown. */
 static void expect_permits(cli_contender *c, size_t count, size_t holders,
                            size_t shown)
 {
-  size_t n = 0;
+  size_t marked = 0;
 
   ck_assert_uint_eq(cli_queue_mark_permit_holders(c, count), shown);
   for (size_t i = 0; i < shown; i++) {
-    ck_assert(!c[i].holds || c[i].permit);
-    n += c[i].holds;
+    if (!c[i].holds)
+      continue;
+    ck_assert(c[i].permit);
+    marked++;
   }
-  ck_assert_uint_eq(n, holders);
+  ck_assert_uint_eq(marked, holders);
 }
 
-START_TEST(permit_that_is_younger_than_the_first_place_holds)
+START_TEST(permit_created_after_the_first_queue_node_holds)
 {
-  /* session 1 was a predecessor of session 2 when that queued */
-  cli_contender c[] = {of_semaphore(QUEUE_NODE, 2, 11),
-                       of_semaphore(QUEUE_NODE, 3, 12),
-                       of_semaphore(PERMIT, 1, 14)};
+  /* Session 1 has left the queue. It was a predecessor of session 2. */
+  cli_contender c[] = {queue_node(2, 11), queue_node(3, 12), permit(1, 14)};
 
   expect_permits(c, 3, 1, 3);
 }
 END_TEST
 
-START_TEST(permits_of_the_first_place_wait)
+START_TEST(permits_of_the_first_in_the_queue_wait_if_others_have_permits)
 {
-  cli_contender one[] = {of_semaphore(QUEUE_NODE, 2, 11),
-                         of_semaphore(PERMIT, 1, 14),
-                         of_semaphore(PERMIT, 2, 15)};
-  cli_contender two[] = {
-      of_semaphore(QUEUE_NODE, 2, 11), of_semaphore(QUEUE_NODE, 3, 12),
-      of_semaphore(PERMIT, 2, 16), of_semaphore(PERMIT, 1, 14),
-      of_semaphore(PERMIT, 2, 15)};
+  cli_contender one[] = {queue_node(2, 11), permit(1, 14), permit(2, 15)};
+  cli_contender two[] = {queue_node(2, 11), queue_node(3, 12), permit(2, 16),
+                         permit(1, 14), permit(2, 15)};
 
   expect_permits(one, 3, 1, 2);
   expect_permits(two, 5, 1, 3);
@@ -108,9 +111,7 @@ END_TEST
 /* The first in the queue holds its permits, and is about to leave the queue. */
 START_TEST(permits_hold_when_no_other_contender_has_any)
 {
-  cli_contender c[] = {of_semaphore(QUEUE_NODE, 1, 11),
-                       of_semaphore(PERMIT, 1, 12),
-                       of_semaphore(PERMIT, 1, 13)};
+  cli_contender c[] = {queue_node(1, 11), permit(1, 12), permit(1, 13)};
 
   expect_permits(c, 3, 2, 3);
   c[0].gone = true;
@@ -120,23 +121,20 @@ END_TEST
 
 START_TEST(session_of_many_threads_waits_with_its_youngest_permit)
 {
-  cli_contender older[] = {
-      of_semaphore(PERMIT, 1, 10), of_semaphore(QUEUE_NODE, 1, 11),
-      of_semaphore(PERMIT, 1, 14), of_semaphore(PERMIT, 1, 15)};
-  cli_contender places[] = {
-      of_semaphore(QUEUE_NODE, 1, 11), of_semaphore(QUEUE_NODE, 1, 12),
-      of_semaphore(PERMIT, 1, 14), of_semaphore(PERMIT, 1, 15)};
+  cli_contender with_older_permit[] = {permit(1, 10), queue_node(1, 11),
+                                       permit(1, 14), permit(1, 15)};
+  cli_contender two_queue_nodes[] = {queue_node(1, 11), queue_node(1, 12),
+                                     permit(1, 14), permit(1, 15)};
 
-  expect_permits(older, 4, 2, 3);
-  expect_permits(places, 4, 1, 3);
+  expect_permits(with_older_permit, 4, 2, 3);
+  expect_permits(two_queue_nodes, 4, 1, 3);
 }
 END_TEST
 
-START_TEST(permits_hold_when_the_first_place_may_not_be_read)
+START_TEST(permits_hold_when_the_first_queue_node_may_not_be_read)
 {
-  cli_contender c[] = {
-      of_semaphore(QUEUE_NODE, 0, 1), of_semaphore(QUEUE_NODE, 3, 12),
-      of_semaphore(PERMIT, 3, 14), of_semaphore(PERMIT, 1, 13)};
+  cli_contender c[] = {queue_node(0, 1), queue_node(3, 12), permit(3, 14),
+                       permit(1, 13)};
 
   c[0].hidden = true;
   c[0].stat = (lk_stat){0};
@@ -147,8 +145,8 @@ END_TEST
 SUITE("queue_order", one_writer_holds_and_readers_before_it_hold_together,
       a_writer_that_also_reads_holds_twice,
       contender_that_has_left_is_not_counted,
-      permit_that_is_younger_than_the_first_place_holds,
-      permits_of_the_first_place_wait,
+      permit_created_after_the_first_queue_node_holds,
+      permits_of_the_first_in_the_queue_wait_if_others_have_permits,
       permits_hold_when_no_other_contender_has_any,
       session_of_many_threads_waits_with_its_youngest_permit,
-      permits_hold_when_the_first_place_may_not_be_read)
+      permits_hold_when_the_first_queue_node_may_not_be_read)

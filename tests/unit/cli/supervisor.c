@@ -36,34 +36,35 @@ typedef struct command_run {
       received_acts; /* actions that were reported and not all checked yet */
 } command_run;
 
-/* Makes a pipe with high descriptor numbers, so that it does not collide with
- * those that the command is given. */
+enum { FIRST_FD = 20 }; /* above the descriptors that a command is given */
+
+/* Makes a pipe with descriptor numbers from FIRST_FD on. */
 static void make_pipe(int *ends)
 {
   int low[2];
 
   ck_assert_int_eq(pipe(low), 0);
   for (int i = 0; i < 2; i++) {
-    ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, 20);
-    ck_assert_int_ge(ends[i], 20);
+    ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, FIRST_FD);
+    ck_assert_int_ge(ends[i], FIRST_FD);
     close(low[i]);
   }
 }
 
-/* Replaces `fd` by the descriptor `given`; returns a copy of the old one. */
-static int replace_fd(int fd, int given)
+/* Makes `fd` a copy of `source`. Returns a copy of the old `fd`. */
+static int replace_fd(int fd, int source)
 {
-  int own = fcntl(fd, F_DUPFD_CLOEXEC, 20);
+  int old = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FD);
 
   fflush(NULL);
-  ck_assert_int_eq(dup2(given, fd), fd);
-  return own;
+  ck_assert_int_eq(dup2(source, fd), fd);
+  return old;
 }
 
-static void restore_fd(int fd, int own)
+static void restore_fd(int fd, int old)
 {
-  ck_assert_int_eq(dup2(own, fd), fd);
-  close(own);
+  ck_assert_int_eq(dup2(old, fd), fd);
+  close(old);
 }
 
 enum { MOST_SECONDS = 20 };
@@ -83,7 +84,7 @@ static void prepare_run(command_run *s, char *text, cli_on_lost policy)
   s->words[2] = text;
   s->words[3] = NULL;
   make_pipe(s->out);
-  int own = replace_fd(STDOUT_FILENO, s->out[1]);
+  int old_stdout = replace_fd(STDOUT_FILENO, s->out[1]);
 
   ck_assert_int_eq(cli_signals_open(&job.signals), 0);
   ck_assert_int_eq(
@@ -91,7 +92,7 @@ static void prepare_run(command_run *s, char *text, cli_on_lost policy)
                           (cli_process_title){title, strlen(title)}),
       0);
   close(s->out[1]);
-  restore_fd(STDOUT_FILENO, own);
+  restore_fd(STDOUT_FILENO, old_stdout);
 }
 
 static void start_command(command_run *s, int64_t lease_ms)
@@ -128,7 +129,13 @@ static void order_loss(command_run *s)
   cli_supervisor_send_order(&s->supervisor, &o);
 }
 
-/* Waits for the next reports, which must be `what`. */
+static unsigned lowest_bit(unsigned bits)
+{
+  return bits & (~bits + 1);
+}
+
+/* Waits for the next report, which must be `what`, one CLI_REPORT_ constant. If
+ * several arrive together, they are in the order of these constants. */
 static cli_supervisor_report next_report(command_run *s, unsigned what)
 {
   struct pollfd ready = {s->supervisor.fd, POLLIN, 0};
@@ -137,27 +144,25 @@ static cli_supervisor_report next_report(command_run *s, unsigned what)
     ck_assert_int_eq(poll(&ready, 1, -1), 1);
     ck_assert_int_eq(cli_supervisor_receive(&s->supervisor, &s->received), 1);
   }
-  unsigned first = s->received.what & (~s->received.what + 1);
-
-  ck_assert_uint_eq(first, what);
-  s->received.what &= ~first;
+  ck_assert_uint_eq(lowest_bit(s->received.what), what);
+  s->received.what &= ~what;
   return s->received;
 }
 
-/* Checks the next action that --on-lost has caused. */
-static void expect_act(command_run *s, cli_action act)
-{
-  unsigned did = s->received_acts;
+#define NO_MORE_LINES NULL
 
-  if (did == 0)
-    did = next_report(s, CLI_REPORT_ACTED).acts;
-  ck_assert_uint_ne(did & 1u << act, 0);
-  s->received_acts = did & ~(1u << act);
+/* Checks the next action that --on-lost has caused. */
+static void expect_action(command_run *s, cli_action act)
+{
+  if (s->received_acts == 0)
+    s->received_acts = next_report(s, CLI_REPORT_ACTED).acts;
+  ck_assert_uint_ne(s->received_acts & 1u << act, 0);
+  s->received_acts &= ~(1u << act);
 }
 
-/* Checks the next line that the command writes; `wanted` NULL: all writers must
+/* Checks the next line that the command writes; NO_MORE_LINES: all writers must
  * have ended. */
-static void expect_line(const command_run *s, const char *wanted)
+static void expect_line(const command_run *s, const char *expected)
 {
   char text[64];
   size_t len = 0;
@@ -167,10 +172,10 @@ static void expect_line(const command_run *s, const char *wanted)
          len < sizeof text - 1)
     len++;
   text[len] = '\0';
-  if (wanted == NULL)
+  if (expected == NO_MORE_LINES)
     ck_assert_int_eq(n, 0);
   else
-    ck_assert_str_eq(text, wanted);
+    ck_assert_str_eq(text, expected);
 }
 
 static void begin_run(command_run *s, char *text, cli_on_lost policy)
@@ -233,12 +238,12 @@ START_TEST(a_lease_that_has_run_out_starts_nothing)
   start_command(&s, 0);
   ck_assert_int_eq(next_report(&s, CLI_REPORT_NOT_STARTED).error, ETIMEDOUT);
   cli_supervisor_close(&s.supervisor);
-  expect_line(&s, NULL);
+  expect_line(&s, NO_MORE_LINES);
   end_run(&s);
 }
 END_TEST
 
-START_TEST(supervisor_without_orders_exits)
+START_TEST(supervisor_whose_latchkey_ends_before_the_start_runs_nothing)
 {
   static char text[] = "echo wrong";
   command_run s;
@@ -246,7 +251,7 @@ START_TEST(supervisor_without_orders_exits)
   prepare_run(&s, text, CLI_ON_LOST_TERM);
   close(s.supervisor.fd);
   s.supervisor.fd = -1;
-  expect_line(&s, NULL);
+  expect_line(&s, NO_MORE_LINES);
   end_run(&s);
 }
 END_TEST
@@ -310,8 +315,9 @@ START_TEST(a_supervisor_without_descriptors_for_its_signals_and_its_clock_ends)
 }
 END_TEST
 
-/* ---- its end ------------------------------------------------------------- */
+/* ---- the end of the supervisor ------------------------------------------- */
 
+/* Processes that ignore TERM, in the group of COMMAND and outside. */
 static char family[] =
     "trap '' TERM INT; sleep 600 & setsid sh -c 'echo in; sleep 600' & "
     "wait; sleep 600";
@@ -324,7 +330,7 @@ START_TEST(end_of_latchkey_kills_all_descendants)
   expect_line(&s, "in");
   close(s.supervisor.fd); /* as if latchkey had died: no exit order was sent */
   s.supervisor.fd = -1;
-  expect_line(&s, NULL); /* all writers have ended */
+  expect_line(&s, NO_MORE_LINES);
   end_run(&s);
 }
 END_TEST
@@ -346,8 +352,8 @@ START_TEST(exit_order_leaves_descendants_running)
 }
 END_TEST
 
-/* The supervisor has sent reports that nobody has read. */
-START_TEST(exit_order_behind_unread_deadlines_is_executed)
+/* The supervisor has sent reports, which the test does not read. */
+START_TEST(exit_order_is_executed_while_reports_are_unread)
 {
   static char text[] = "exec 4<&0; (read word; echo still here) <&4 & exit 0";
   struct pollfd ready = {-1, POLLIN, 0};
@@ -367,7 +373,7 @@ START_TEST(exit_order_behind_unread_deadlines_is_executed)
 END_TEST
 
 /* At first the socket has no room for the order. */
-START_TEST(exit_order_behind_a_full_socket_is_executed)
+START_TEST(exit_order_for_a_full_socket_is_executed)
 {
   static char text[] = "exec 4<&0; (read word; echo still here) <&4 & exit 0";
   cli_order o = cli_order_signal(SIGWINCH);
@@ -378,6 +384,7 @@ START_TEST(exit_order_behind_a_full_socket_is_executed)
   replace_fd(STDIN_FILENO, in[0]);
   begin_run(&s, text, CLI_ON_LOST_TERM);
   next_report(&s, CLI_REPORT_ENDED); /* the exit order ends a running command */
+  /* While the supervisor is stopped, orders fill the socket. */
   kill(s.supervisor.pid, SIGSTOP);
   while (cli_supervisor_socket_send(s.supervisor.fd, &o, sizeof o))
     ;
@@ -388,7 +395,7 @@ START_TEST(exit_order_behind_a_full_socket_is_executed)
 }
 END_TEST
 
-/* Until then, a late signal to the command cannot reach another process. */
+/* A late signal to the command then cannot reach another process. */
 START_TEST(process_id_of_the_command_is_not_reused_before_the_supervisor_ends)
 {
   static char text[] = "exit 7";
@@ -421,7 +428,7 @@ START_TEST(signals_reach_the_group_and_only_the_group)
   ck_assert_mem_ne(first, second, 3);
   order_signal(&s, SIGKILL);
   ck_assert_int_eq(WTERMSIG(next_report(&s, CLI_REPORT_ENDED).status), SIGKILL);
-  expect_line(&s, NULL);
+  expect_line(&s, NO_MORE_LINES);
   end_run(&s);
 }
 END_TEST
@@ -460,11 +467,11 @@ START_TEST(term_and_kill_end_all_without_an_order)
   begin_run(&s, family, CLI_ON_LOST_TERM);
   expect_line(&s, "in");
   order_lease(&s, 150, 100);
-  expect_act(&s, CLI_ACTION_TERM);
-  expect_act(&s, CLI_ACTION_KILL);
+  expect_action(&s, CLI_ACTION_TERM);
+  expect_action(&s, CLI_ACTION_KILL);
   ck_assert_int_eq(WTERMSIG(next_report(&s, CLI_REPORT_ENDED).status), SIGKILL);
   next_report(&s, CLI_REPORT_NONE_LEFT);
-  expect_line(&s, NULL);
+  expect_line(&s, NO_MORE_LINES);
   end_run(&s);
 }
 END_TEST
@@ -504,7 +511,7 @@ START_TEST(a_lost_lock_ends_the_command_at_once)
   begin_run(&s, text, CLI_ON_LOST_TERM);
   expect_line(&s, "up");
   order_loss(&s);
-  expect_act(&s, CLI_ACTION_TERM);
+  expect_action(&s, CLI_ACTION_TERM);
   expect_line(&s, "asked");
   ck_assert_int_eq(WEXITSTATUS(next_report(&s, CLI_REPORT_ENDED).status), 3);
   next_report(&s, CLI_REPORT_NONE_LEFT);
@@ -577,11 +584,11 @@ START_TEST(stopped_command_continues_with_a_new_lease)
   begin_run(&s, text, CLI_ON_LOST_STOP);
   expect_line(&s, "up");
   order_lease(&s, 10000, 10000);
-  expect_act(&s, CLI_ACTION_STOP);
+  expect_action(&s, CLI_ACTION_STOP);
   ck_assert_int_eq(next_report(&s, CLI_REPORT_STOPPED).signal, SIGSTOP);
   ck_assert_int_eq(write(in[1], "go\n", 3), 3);
   order_lease(&s, 1000000, 100);
-  expect_act(&s, CLI_ACTION_CONT);
+  expect_action(&s, CLI_ACTION_CONT);
   expect_line(&s, "on");
   next_report(&s, CLI_REPORT_ENDED);
   end_run(&s);
@@ -661,7 +668,6 @@ START_TEST(waiting_messages_are_merged_and_none_is_lost)
 }
 END_TEST
 
-/* More stops than the socket holds, while the reports are not read. */
 static int unread_bytes(int fd)
 {
   int bytes;
@@ -716,11 +722,12 @@ static void await_idle_supervisor(const command_run *s, pid_t command)
   }
 }
 
+/* COMMAND is stopped until the socket has no room for a report of that. */
 START_TEST(unread_messages_do_not_block_the_supervisor)
 {
   static char text[] = "echo up; while :; do sleep 600; done";
-  int reported = 0;
-  int unreported = 0;
+  int reported = 0;   /* stops */
+  int unreported = 0; /* stops in a row */
   int pid;
   command_run s;
 
@@ -731,12 +738,16 @@ START_TEST(unread_messages_do_not_block_the_supervisor)
   while (unreported < 3) {
     bool arrived = stop_is_reported(&s, pid);
 
-    reported += arrived;
-    unreported = arrived ? 0 : unreported + 1;
+    if (arrived) {
+      reported++;
+      unreported = 0;
+    } else {
+      unreported++;
+    }
   }
   ck_assert_int_gt(reported, 10);
   order_lease(&s, 150, 100);
-  expect_line(&s, NULL);
+  expect_line(&s, NO_MORE_LINES);
   await_idle_supervisor(&s, pid);
   cli_supervisor_report all = {0};
 
@@ -758,14 +769,15 @@ START_TEST(order_behind_a_flood_of_signals_is_executed)
 {
   static char text[] = "trap '' USR1 USR2 WINCH; echo up; "
                        "while :; do sleep 600; done";
-  int waited = 0;
+  int waited = 0; /* how many orders the socket had no room for at once */
   command_run s;
 
   begin_run(&s, text, CLI_ON_LOST_KILL);
   expect_line(&s, "up");
   for (int i = 0; i < 20000; i++) {
     order_signal(&s, i % 2 == 0 ? SIGUSR1 : SIGWINCH);
-    waited += s.supervisor.waiting.what != 0 ? 1 : 0;
+    if (s.supervisor.waiting.what != 0)
+      waited++;
   }
   order_loss(&s);
   ck_assert_int_gt(waited, 0);
@@ -775,14 +787,15 @@ START_TEST(order_behind_a_flood_of_signals_is_executed)
     ck_assert_int_eq(poll(&ready, 1, 10000), 1);
     cli_supervisor_flush(&s.supervisor);
   }
-  expect_act(&s, CLI_ACTION_KILL);
-  expect_line(&s, NULL);
+  expect_action(&s, CLI_ACTION_KILL);
+  expect_line(&s, NO_MORE_LINES);
   end_run(&s);
 }
 END_TEST
 
 /* ---- the tree ------------------------------------------------------------ */
 
+/* A tree of 40 levels. */
 static char deep[] = "t='if [ $1 = 0 ]; then echo in; exec sleep 600; fi; "
                      "setsid sh -c \"$t\" x $(($1 - 1)) & wait'; export t; "
                      "sh -c \"$t\" x 40";
@@ -798,8 +811,8 @@ START_TEST(deep_tree_of_processes_is_killed_at_once)
   int64_t before = cli_boottime_ms();
 
   order_loss(&s);
-  expect_act(&s, CLI_ACTION_KILL);
-  expect_line(&s, NULL);
+  expect_action(&s, CLI_ACTION_KILL);
+  expect_line(&s, NO_MORE_LINES);
   ck_assert_int_lt(cli_boottime_ms() - before, 1000);
   end_run(&s);
 }
@@ -829,7 +842,7 @@ static void stop_and_continue_writers(void)
   pid = next_report(&s, CLI_REPORT_STARTED).child;
   expect_line(&s, "on");
   order_lease(&s, 10000, 10000);
-  expect_act(&s, CLI_ACTION_STOP);
+  expect_action(&s, CLI_ACTION_STOP);
   fcntl(s.out[0], F_SETFL, O_NONBLOCK);
   while (writes(&s, 300))
     ck_assert_int_ge(read(s.out[0], text, sizeof text), 1);
@@ -879,7 +892,8 @@ START_TEST(stop_needs_no_pidfds)
 END_TEST
 #endif
 
-/* Reads until nothing is written for a while; false: it never stops. */
+/* Reads until nothing is written for a while. Returns false if that does not
+ * happen. */
 static bool falls_silent(const command_run *s)
 {
   char text[4096];
@@ -904,13 +918,12 @@ START_TEST(sigcont_to_latchkey_continues_nothing_that_was_stopped)
   pid = next_report(&s, CLI_REPORT_STARTED).child;
   expect_line(&s, "on");
   order_lease(&s, 10000, 10000);
-  expect_act(&s, CLI_ACTION_STOP);
+  expect_action(&s, CLI_ACTION_STOP);
   ck_assert(falls_silent(&s));
   order_signal(&s, SIGCONT);
   ck_assert(!writes(&s, 300));
-  kill(
-      pid,
-      SIGCONT); /* directly, not through the supervisor, which stops it again */
+  /* A SIGCONT that does not come from the supervisor is undone by it. */
+  kill(pid, SIGCONT);
   ck_assert(falls_silent(&s));
   order_signal(&s, SIGKILL);
   end_run(&s);
@@ -974,13 +987,14 @@ END_TEST
 
 SUITE("supervisor", command_gets_its_environment_and_its_status_is_reported,
       command_that_cannot_be_executed_is_reported_with_its_errno,
-      a_lease_that_has_run_out_starts_nothing, supervisor_without_orders_exits,
+      a_lease_that_has_run_out_starts_nothing,
+      supervisor_whose_latchkey_ends_before_the_start_runs_nothing,
       a_supervisor_that_waits_uses_no_processor_time,
       a_supervisor_without_descriptors_for_its_signals_and_its_clock_ends,
       end_of_latchkey_kills_all_descendants,
       exit_order_leaves_descendants_running,
-      exit_order_behind_unread_deadlines_is_executed,
-      exit_order_behind_a_full_socket_is_executed,
+      exit_order_is_executed_while_reports_are_unread,
+      exit_order_for_a_full_socket_is_executed,
       process_id_of_the_command_is_not_reused_before_the_supervisor_ends,
       signals_reach_the_group_and_only_the_group,
       term_and_kill_end_all_without_an_order,
