@@ -15,19 +15,26 @@
  * the descriptor is writable before it receives, and several times before it is
  * connected.
  */
-static int ends[2];                /* the client's end and the peer's end */
-static const lk_flow *opening;     /* what each step of connecting returns */
-static lk_flow sending, receiving; /* what the next call of send() or recv()
-                                      returns; later calls return DONE */
-static unsigned handshake_steps, sends, received_calls,
-    closes; /* how many calls were made */
+enum { CLIENT, PEER };
+
+static int ends[2]; /* of the connection: CLIENT and PEER */
+
+/* What each step of the handshake returns. */
+static const lk_flow *handshake_flows;
+
+/* What the next call of send() and of recv() returns. Later calls return DONE.
+ */
+static lk_flow next_send_flow, next_recv_flow;
+
+/* Numbers of calls of the transport. */
+static unsigned handshake_steps, sends, recv_calls, closes;
 
 static lk_flow fake_handshake(lk_transport *t)
 {
   snprintf(t->why, sizeof t->why, "no luck");
   t->err = LK_ERR_CONNECT;
   handshake_steps++;
-  return *opening++;
+  return *handshake_flows++;
 }
 
 static lk_flow fake_open(lk_transport *t, const lk_endpoint *to)
@@ -35,7 +42,7 @@ static lk_flow fake_open(lk_transport *t, const lk_endpoint *to)
   ck_assert_int_eq(to->address->sa_family, AF_INET);
   ck_assert_str_eq(to->host, "127.0.0.1");
   ck_assert_ptr_null(to->tls);
-  t->fd = dup(ends[0]);
+  t->fd = dup(ends[CLIENT]);
   return fake_handshake(t);
 }
 
@@ -50,7 +57,7 @@ static lk_flow take_flow(lk_flow *next)
 static lk_flow fake_send(lk_transport *t, const void *bytes, size_t len,
                          size_t *done)
 {
-  lk_flow flow = take_flow(&sending);
+  lk_flow flow = take_flow(&next_send_flow);
 
   sends++;
   t->err = LK_ERR_CONNECTION_LOSS;
@@ -78,10 +85,10 @@ static ssize_t held_len;
 
 static lk_flow fake_recv(lk_transport *t, void *room, size_t size, size_t *got)
 {
-  lk_flow flow = take_flow(&receiving);
+  lk_flow flow = take_flow(&next_recv_flow);
   ssize_t n = held_len;
 
-  received_calls++;
+  recv_calls++;
   t->err = LK_ERR_CONNECTION_LOSS;
   *got = 0;
   if (full_receives_left > 0) {
@@ -140,9 +147,9 @@ static lk_client *begin(const lk_flow *flows)
   lk_client *c;
 
   ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-  opening = flows;
-  sending = LK_FLOW_DONE;
-  receiving = LK_FLOW_DONE;
+  handshake_flows = flows;
+  next_send_flow = LK_FLOW_DONE;
+  next_recv_flow = LK_FLOW_DONE;
   handshake_steps = 0;
   closes = 0;
   full_receives_left = 0;
@@ -158,8 +165,8 @@ static void finish(void)
   stop();
   use_fake = false;
   ck_assert_uint_eq(closes, 1);
-  close(ends[0]);
-  close(ends[1]);
+  close(ends[CLIENT]);
+  close(ends[PEER]);
 }
 
 static const lk_flow connected_at_once[] = {LK_FLOW_DONE};
@@ -174,15 +181,15 @@ START_TEST(handshake_waits_for_the_event_it_needs)
   for (int i = 0; i < 5; i++)
     turn();
   ck_assert_uint_eq(handshake_steps, 2); /* the peer is silent */
-  sockets_write(ends[1], "x", 1);
+  sockets_write(ends[PEER], "x", 1);
   turn();
   ck_assert_uint_eq(handshake_steps, 3);
-  sockets_read(ends[0], &byte, 1);
+  sockets_read(ends[CLIENT], &byte, 1);
   for (int i = 0; i < 5; i++)
     turn();
   ck_assert_uint_eq(handshake_steps, 3);
   ck_assert(engine_log_was(c, ""));
-  sockets_write(ends[1], "x", 1);
+  sockets_write(ends[PEER], "x", 1);
   expect(c, "connected 1\n");
   expect(c, "received 1\n");
   finish();
@@ -209,17 +216,17 @@ START_TEST(sending_may_wait_until_the_descriptor_is_readable)
 
   expect(c, "connected 1\n");
   sends = 0;
-  sending = LK_FLOW_READ;
+  next_send_flow = LK_FLOW_READ;
   for (int i = 0; i < 5; i++) {
     engine_write(c, "y", 1);
     turn();
   }
   ck_assert_uint_eq(sends, 1);
-  sockets_write(ends[1], "x", 1);
+  sockets_write(ends[PEER], "x", 1);
   expect(c, "received 1\n");
   turn();
   ck_assert_uint_eq(sends, 2);
-  sockets_read(ends[1], &byte, 1);
+  sockets_read(ends[PEER], &byte, 1);
   finish();
 }
 END_TEST
@@ -229,13 +236,13 @@ START_TEST(receiving_may_wait_until_the_descriptor_is_writable)
   lk_client *c = begin(connected_at_once);
 
   expect(c, "connected 1\n");
-  received_calls = 0;
-  receiving = LK_FLOW_WRITE;
-  sockets_write(ends[1], "x", 1);
+  recv_calls = 0;
+  next_recv_flow = LK_FLOW_WRITE;
+  sockets_write(ends[PEER], "x", 1);
   expect(c, "received 1\n");
   for (int i = 0; i < 5; i++)
     turn(); /* the descriptor is writable, which the driver no longer watches */
-  ck_assert_uint_eq(received_calls, 2);
+  ck_assert_uint_eq(recv_calls, 2);
   finish();
 }
 END_TEST
@@ -268,22 +275,22 @@ START_TEST(receiving_that_waits_for_writability_does_not_spin)
 
   expect(c, "connected 1\n");
   ck_assert_ptr_nonnull(bytes);
-  ck_assert_int_eq(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+  ck_assert_int_eq(fcntl(ends[CLIENT], F_SETFL, O_NONBLOCK), 0);
   while (n > 0)
-    n = write(ends[0], bytes, LEN);
-  received_calls = 0;
-  receiving = LK_FLOW_WRITE;
-  sockets_write(ends[1], "x", 1);
+    n = write(ends[CLIENT], bytes, LEN);
+  recv_calls = 0;
+  next_recv_flow = LK_FLOW_WRITE;
+  sockets_write(ends[PEER], "x", 1);
   for (int i = 0; i < 5; i++)
     turn();
-  sockets_write(ends[1], "y", 1);
+  sockets_write(ends[PEER], "y", 1);
   expect_sleep();
-  ck_assert_uint_eq(received_calls, 1);
+  ck_assert_uint_eq(recv_calls, 1);
   for (int i = 0; i < 100 && !engine_log_was(c, "received 1\n"); i++) {
-    ck_assert_int_gt(read(ends[1], bytes, LEN), 0);
+    ck_assert_int_gt(read(ends[PEER], bytes, LEN), 0);
     turn();
   }
-  ck_assert_uint_gt(received_calls, 1);
+  ck_assert_uint_gt(recv_calls, 1);
   free(bytes);
   finish();
 }
@@ -296,18 +303,18 @@ START_TEST(receiving_that_waited_for_writability_waits_for_bytes_again)
   lk_client *c = begin(connected_at_once);
 
   expect(c, "connected 1\n");
-  received_calls = 0;
-  receiving = LK_FLOW_WRITE;
-  sockets_write(ends[1], "x", 1);
-  for (int i = 0; i < 5 && received_calls < 1; i++)
+  recv_calls = 0;
+  next_recv_flow = LK_FLOW_WRITE;
+  sockets_write(ends[PEER], "x", 1);
+  for (int i = 0; i < 5 && recv_calls < 1; i++)
     turn();
   held_len = 0;
   for (int i = 0; i < 5; i++)
     turn();
-  ck_assert_uint_eq(received_calls, 2);
+  ck_assert_uint_eq(recv_calls, 2);
   expect_sleep();
   ck_assert(engine_log_was(c, ""));
-  sockets_write(ends[1], "y", 1);
+  sockets_write(ends[PEER], "y", 1);
   expect(c, "received 1\n");
   finish();
 }
@@ -319,7 +326,7 @@ START_TEST(bytes_held_by_the_transport_are_received_before_waiting)
 
   expect(c, "connected 1\n");
   full_receives_left = 40;
-  sockets_write(ends[1], "x", 1);
+  sockets_write(ends[PEER], "x", 1);
   for (int i = 0; i < 10; i++)
     turn();
   ck_assert_uint_eq(full_receives_left, 0);
@@ -333,15 +340,15 @@ START_TEST(receive_without_bytes_is_not_the_end)
   lk_client *c = begin(connected_at_once);
 
   expect(c, "connected 1\n");
-  receiving = LK_FLOW_READ;
-  sockets_write(ends[1], "x", 1);
+  next_recv_flow = LK_FLOW_READ;
+  sockets_write(ends[PEER], "x", 1);
   for (int i = 0; i < 5; i++)
     turn();
   ck_assert(engine_log_was(c, ""));
-  sockets_write(ends[1], "y", 1);
+  sockets_write(ends[PEER], "y", 1);
   expect(c, "received 1\n");
   expect(c, "received 1\n");
-  shutdown(ends[1], SHUT_WR);
+  shutdown(ends[PEER], SHUT_WR);
   expect(c, "failed 1 0: -\n");
   finish();
 }

@@ -9,20 +9,21 @@
 #include <gsasl.h>
 #include <stdio.h>
 
-/* DIGEST-MD5 against the server's side of libgsasl, with ZooKeeper's settings.
-   tests/live/client/access.py tests it with ZooKeeper itself. */
+/* DIGEST-MD5 of the client, with libgsasl as the server, which has ZooKeeper's
+   settings. tests/live/client/access.py tests it with ZooKeeper itself. */
 
 static failing_mem mem;
 static Gsasl *library;
 static Gsasl_session *server;
-static const char *known; /* the password that the server has */
+static const char *servers_password;
 static const lk_sasl_mechanism *md5;
 
 static int on_property(Gsasl *g, Gsasl_session *s, Gsasl_property property)
 {
   (void)g;
   switch ((int)property) {
-  case GSASL_PASSWORD: return gsasl_property_set(s, GSASL_PASSWORD, known);
+  case GSASL_PASSWORD:
+    return gsasl_property_set(s, GSASL_PASSWORD, servers_password);
   case GSASL_SERVICE: return gsasl_property_set(s, GSASL_SERVICE, "zookeeper");
   case GSASL_HOSTNAME:
     return gsasl_property_set(s, GSASL_HOSTNAME, "zk-sasl-md5");
@@ -69,8 +70,10 @@ static void *start(const char *user, const char *password)
   return state;
 }
 
-/* Make one step and copy its response. `challenge` NULL: the first step, before
-   any challenge of the server. */
+enum { TOKEN_SIZE = 1000 }; /* room for a token as text */
+
+/* Make one step of the client and copy servers_token response. `challenge`
+   NULL: the first step, before any challenge of the server. */
 static int step(void *state, const char *challenge, char *response,
                 const char **why)
 {
@@ -79,114 +82,121 @@ static int step(void *state, const char *challenge, char *response,
 
   response[0] = '\0';
   if (out.at != NULL)
-    snprintf(response, 1000, "%.*s", (int)out.len, (const char *)out.at);
+    snprintf(response, TOKEN_SIZE, "%.*s", (int)out.len, (const char *)out.at);
   return result;
 }
 
-/* Pass a token to the server. Returns its result, GSASL_..., and writes the
-   server's token to `out`. */
-static int serve(const char *token, char *out)
+/* Pass a token to the server. Returns servers_token result, GSASL_..., and
+   writes the server's token to `out`. */
+static int step_of_server(const char *token, char *out)
 {
-  char *said = NULL;
+  char *answer = NULL;
   size_t len = 0;
-  int result = gsasl_step(server, token, strlen(token), &said, &len);
+  int result = gsasl_step(server, token, strlen(token), &answer, &len);
 
-  snprintf(out, 1000, "%.*s", (int)len, said == NULL ? "" : said);
-  gsasl_free(said);
+  snprintf(out, TOKEN_SIZE, "%.*s", (int)len, answer == NULL ? "" : answer);
+  gsasl_free(answer);
   return result;
 }
 
-static bool has(const char *text, const char *part)
+static bool contains(const char *text, const char *part)
 {
   return strstr(text, part) != NULL;
 }
 
 START_TEST(client_and_server_prove_that_they_know_the_password)
 {
-  char mine[1000], its[1000];
+  char clients_token[TOKEN_SIZE], servers_token[TOKEN_SIZE];
   const char *why = NULL;
 
-  known = "s\xc3\xa4"
-          "cret, \"quoted\"";
+  servers_password = "s\xc3\xa4"
+                     "cret, \"quoted\"";
   begin();
-  void *state = start("bob", known);
+  void *state = start("bob", servers_password);
 
-  ck_assert_int_eq(step(state, NULL, mine, &why), LK_SASL_CONTINUE);
-  ck_assert_str_eq(mine, "");
-  ck_assert_int_eq(serve("", its), GSASL_NEEDS_MORE);
-  ck_assert_int_eq(step(state, its, mine, &why), LK_SASL_CONTINUE);
-  ck_assert(has(mine, "username=\"bob\""));
-  ck_assert(has(mine, "realm=\"zk-sasl-md5\""));
-  ck_assert(has(mine, "digest-uri=\"zookeeper/zk-sasl-md5\""));
-  ck_assert(has(mine, "qop=auth"));
-  ck_assert(!has(mine, "cret"));
-  ck_assert_int_eq(serve(mine, its), GSASL_OK);
-  ck_assert(has(its, "rspauth="));
-  ck_assert_int_eq(step(state, its, mine, &why), LK_SASL_DONE);
-  ck_assert_str_eq(mine, "");
+  ck_assert_int_eq(step(state, NULL, clients_token, &why), LK_SASL_CONTINUE);
+  ck_assert_str_eq(clients_token, "");
+  ck_assert_int_eq(step_of_server("", servers_token), GSASL_NEEDS_MORE);
+  ck_assert_int_eq(step(state, servers_token, clients_token, &why),
+                   LK_SASL_CONTINUE);
+  ck_assert(contains(clients_token, "username=\"bob\""));
+  ck_assert(contains(clients_token, "realm=\"zk-sasl-md5\""));
+  ck_assert(contains(clients_token, "digest-uri=\"zookeeper/zk-sasl-md5\""));
+  ck_assert(contains(clients_token, "qop=auth"));
+  ck_assert(!contains(clients_token, "cret"));
+  ck_assert_int_eq(step_of_server(clients_token, servers_token), GSASL_OK);
+  ck_assert(contains(servers_token, "rspauth="));
+  ck_assert_int_eq(step(state, servers_token, clients_token, &why),
+                   LK_SASL_DONE);
+  ck_assert_str_eq(clients_token, "");
   md5->end(state);
   finish();
 }
 END_TEST
 
-/* Run an exchange up to the server's last token, which is written to `its`. */
-static void *go_to_proof(const char *password, char *its, int verdict)
+/* Run an exchange up to the server's last token, which is written to
+   `servers_token`. `expected`: the server's result of its last step. */
+static void *run_until_proof(const char *password, char *servers_token,
+                             int expected)
 {
-  char mine[1000];
+  char clients_token[TOKEN_SIZE];
   const char *why = NULL;
 
-  known = "secret";
+  servers_password = "secret";
   begin();
   void *state = start("bob", password);
 
-  ck_assert_int_eq(step(state, NULL, mine, &why), LK_SASL_CONTINUE);
-  serve("", its);
-  ck_assert_int_eq(step(state, its, mine, &why), LK_SASL_CONTINUE);
-  ck_assert_int_eq(serve(mine, its), verdict);
+  ck_assert_int_eq(step(state, NULL, clients_token, &why), LK_SASL_CONTINUE);
+  step_of_server("", servers_token);
+  ck_assert_int_eq(step(state, servers_token, clients_token, &why),
+                   LK_SASL_CONTINUE);
+  ck_assert_int_eq(step_of_server(clients_token, servers_token), expected);
   return state;
 }
 
-START_TEST(a_wrong_password_convinces_no_server)
+START_TEST(server_refuses_a_wrong_password)
 {
-  char its[1000];
-  void *state = go_to_proof("wrong", its, GSASL_AUTHENTICATION_ERROR);
+  char servers_token[TOKEN_SIZE];
+  void *state =
+      run_until_proof("wrong", servers_token, GSASL_AUTHENTICATION_ERROR);
 
   md5->end(state);
   finish();
 }
 END_TEST
 
-static void refuse_proof(const char *proof)
+static void expect_proof_refused(const char *proof)
 {
-  char its[1000], mine[1000];
+  char servers_token[TOKEN_SIZE], clients_token[TOKEN_SIZE];
   const char *why = NULL;
-  void *state = go_to_proof("secret", its, GSASL_OK);
+  void *state = run_until_proof("secret", servers_token, GSASL_OK);
 
-  ck_assert_int_eq(step(state, proof, mine, &why), LK_ERR_AUTH_FAILED);
+  ck_assert_int_eq(step(state, proof, clients_token, &why), LK_ERR_AUTH_FAILED);
   ck_assert_str_eq(why, "its rspauth is wrong");
   md5->end(state);
   finish();
 }
 
-START_TEST(a_server_without_the_password_is_not_authentic)
+START_TEST(server_without_the_right_proof_is_refused)
 {
-  refuse_proof("rspauth=91e8b37ae9430b2685b5427e67c20103");
-  refuse_proof("rspauth=");
-  refuse_proof("");
-  refuse_proof("nothing of the kind");
+  expect_proof_refused("rspauth=91e8b37ae9430b2685b5427e67c20103");
+  expect_proof_refused("rspauth=");
+  expect_proof_refused("");
+  expect_proof_refused("nothing of the kind");
 }
 END_TEST
 
-static void refuse_challenge(const char *challenge)
+static void expect_challenge_refused(const char *challenge)
 {
-  char mine[1000];
+  char clients_token[TOKEN_SIZE];
   const char *why = NULL;
 
   begin();
   void *state = start("bob", "secret");
 
-  ck_assert_int_eq(step(state, NULL, mine, &why), LK_SASL_CONTINUE);
-  ck_assert_int_eq(step(state, challenge, mine, &why), LK_ERR_PROTOCOL);
+  ck_assert_int_eq(step(state, NULL, clients_token, &why), LK_SASL_CONTINUE);
+  ck_assert_int_eq(step(state, challenge, clients_token, &why),
+                   LK_ERR_PROTOCOL);
   ck_assert_ptr_nonnull(why);
   md5->end(state);
   finish();
@@ -194,10 +204,10 @@ static void refuse_challenge(const char *challenge)
 
 START_TEST(invalid_challenge_gets_no_response)
 {
-  refuse_challenge("gibberish");
-  refuse_challenge("realm=\"zk-sasl-md5\",charset=utf-8");
-  refuse_challenge("nonce=\"x\",algorithm=other");
-  refuse_challenge("rspauth=91e8b37ae9430b2685b5427e67c20103");
+  expect_challenge_refused("gibberish");
+  expect_challenge_refused("realm=\"zk-sasl-md5\",charset=utf-8");
+  expect_challenge_refused("nonce=\"x\",algorithm=other");
+  expect_challenge_refused("rspauth=91e8b37ae9430b2685b5427e67c20103");
 }
 END_TEST
 
@@ -207,7 +217,7 @@ START_TEST(an_empty_challenge_is_not_read)
 {
   char *block = malloc(1);
   lk_bytes out = {NULL, 0};
-  char mine[1000];
+  char clients_token[TOKEN_SIZE];
   const char *why = NULL;
 
   ck_assert_ptr_nonnull(block);
@@ -215,7 +225,7 @@ START_TEST(an_empty_challenge_is_not_read)
   begin();
   void *state = start("bob", "secret");
 
-  ck_assert_int_eq(step(state, NULL, mine, &why), LK_SASL_CONTINUE);
+  ck_assert_int_eq(step(state, NULL, clients_token, &why), LK_SASL_CONTINUE);
   ck_assert_int_eq(md5->step(state, lk_bytes_of(block, 0), &out, &why),
                    LK_ERR_PROTOCOL);
   md5->end(state);
@@ -250,7 +260,7 @@ START_TEST(exchange_does_not_start_without_user_or_password)
 END_TEST
 
 SUITE("digest_md5", client_and_server_prove_that_they_know_the_password,
-      a_wrong_password_convinces_no_server,
-      a_server_without_the_password_is_not_authentic,
+      server_refuses_a_wrong_password,
+      server_without_the_right_proof_is_refused,
       invalid_challenge_gets_no_response, an_empty_challenge_is_not_read,
       exchange_does_not_start_without_user_or_password)
