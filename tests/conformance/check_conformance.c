@@ -61,8 +61,10 @@ START_TEST(exceptions_name_a_scenario_and_a_kind)
 
     for (size_t i = 0; i < COUNT(scenarios); i++) {
       for (const scenario *s = scenarios[i]; *s != NULL; s++) {
-        for (size_t k = 0; k < kind_count; k++)
-          found += find_exception(**s, &kinds[k]) == &exceptions[e];
+        for (size_t k = 0; k < kind_count; k++) {
+          if (find_exception(**s, &kinds[k]) == &exceptions[e])
+            found++;
+        }
       }
     }
     ck_assert_msg(found == 1, "%s, %s: %u cells", exceptions[e].scenario,
@@ -77,6 +79,7 @@ END_TEST
    So all cells run in one process, unless CK_FORK says otherwise. If a cell
    ends the process, the functions here name that cell, in Check's format. */
 
+/* Called in a signal handler, so only write() is used. */
 static void name_cell(void)
 {
   const char *const words[] = {"tests/conformance/check_conformance.c:1:E:",
@@ -110,11 +113,14 @@ static void stay_in_one_process(SRunner *runner)
     signal(SIGSEGV, on_signal);
 }
 
+enum { NO_TIMEOUT = 0 };
+
+/* The test case of a kind. */
 static TCase *cells_of(size_t k)
 {
   TCase *tcase = tcase_create(kinds[k].name);
 
-  tcase_set_timeout(tcase, 0); /* tests/run limits the time instead */
+  tcase_set_timeout(tcase, NO_TIMEOUT); /* tests/run limits the time */
   for (size_t i = 0; i < COUNT(scenarios); i++) {
     for (const scenario *s = scenarios[i]; *s != NULL; s++) {
       if (find_exception(**s, &kinds[k]) == NULL)

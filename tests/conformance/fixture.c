@@ -5,14 +5,15 @@
 
 fixture fx;
 
-/* locker_on_event() logs the last ten characters of a node's name, which are
-   the sequence number. A single node has none, so another text is logged. */
+/* locker_on_event() logs the last ten characters of the predecessor's node,
+   which are its sequence number. The node of a single-node lock has no number,
+   so another text is logged for all kinds. */
 static void on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
 {
   lk_lock_event copy = *e;
 
   if (e->type == LK_LOCK_EVENT_WAITING)
-    copy.node = "its holder"; /* has ten characters */
+    copy.node = "its holder"; /* ten characters */
   locker_on_event(lock, &copy, arg);
 }
 
@@ -25,37 +26,43 @@ lk_lock_config fixture_config(lk_lock_config options)
   return options;
 }
 
-bool fixture_try_init(locker *l, test_client *p, const lk_lock_config *options)
+bool fixture_try_make(locker *l, test_client *p, const lk_lock_config *options)
 {
   lk_lock_config c = *options;
 
   locker_clear(l, p);
   c.on_event = on_event;
   c.arg = l;
-  int err = fx.kind->make(l, p == &fx.theirs, &c);
+  bool is_rival = p == &fx.theirs;
+  int err = fx.kind->make(l, is_rival, &c);
 
   ck_assert(err == 0 || err == LK_ERR_NO_MEMORY);
   return err == 0;
 }
 
-void fixture_begin_empty(const kind *k, size_t dirs)
+void fixture_begin_empty(const kind *k)
 {
   fx.kind = k;
   model_init(&fx.server);
-  for (size_t i = 0; i < dirs && k->dirs[i] != NULL; i++)
+}
+
+void fixture_begin_server(const kind *k)
+{
+  fixture_begin_empty(k);
+  for (size_t i = 0; k->dirs[i] != NULL; i++)
     model_create(&fx.server, k->dirs[i]);
-  if (dirs > 1 && k->limit != NULL)
+  if (k->limit != NULL)
     model_set(&fx.server, k->dirs[1], k->limit);
 }
 
 void fixture_begin_with(const kind *k, lk_lock_config options)
 {
-  fixture_begin_empty(k, SIZE_MAX);
+  fixture_begin_server(k);
   options = fixture_config(options);
   test_client_init(&fx.ours, &fx.server, NULL);
   test_client_init(&fx.theirs, &fx.server, NULL);
-  ck_assert(fixture_try_init(&fx.own, &fx.ours, &options));
-  ck_assert(fixture_try_init(&fx.rival, &fx.theirs, &options));
+  ck_assert(fixture_try_make(&fx.own, &fx.ours, &options));
+  ck_assert(fixture_try_make(&fx.rival, &fx.theirs, &options));
   model_turn(&fx.server);
   fixture_clear_logs();
 }
@@ -110,10 +117,12 @@ const char *fixture_node_of(const test_client *p, size_t i)
 
     for (size_t n = 0; n < model_children(&fx.server, dir); n++) {
       path = model_child(&fx.server, dir, n);
-      if (model_node(&fx.server, path)->stat.ephemeral_owner ==
-              p->link->last_session &&
-          i-- == 0)
+      if (model_node(&fx.server, path)->stat.ephemeral_owner !=
+          p->link->last_session)
+        continue;
+      if (i == 0)
         return path;
+      i--;
     }
   }
   return NULL;
@@ -121,7 +130,7 @@ const char *fixture_node_of(const test_client *p, size_t i)
 
 void fixture_acquire(locker *l)
 {
-  ck_assert_int_eq(locker_acquire(l, -1), 0);
+  ck_assert_int_eq(locker_acquire(l, FOREVER), 0);
   model_turn(&fx.server);
 }
 
@@ -169,7 +178,7 @@ void fixture_break_connection(test_client *p)
 void fixture_reconnect(void)
 {
   fx.server.down = false;
-  model_run(&fx.server, T / 4);
+  model_run(&fx.server, T / 4); /* longer than the reconnect takes */
 }
 
 void fixture_expire(test_client *p)

@@ -20,21 +20,27 @@ typedef struct fixture {
 
 extern fixture fx;
 
+/** Timeouts of locker_acquire() in ms. */
+enum { FOREVER = -1, TRY = 0 };
+
 /** Set up the cell: create the directories of the kind, connect both clients,
     and empty their logs. */
 void fixture_begin(const kind *k);
 /** The same with options for both locks. */
 void fixture_begin_with(const kind *k, lk_lock_config options);
-/** Set up only the model server, with the first `dirs` directories. */
-void fixture_begin_empty(const kind *k, size_t dirs);
-/** Free all, and check that neither nodes nor watches nor memory are left. */
+/** Set up only the model server, with the directories of the kind. */
+void fixture_begin_server(const kind *k);
+/** The same without directories. */
+void fixture_begin_empty(const kind *k);
+/** Free all, and check that no contender node, watch or memory is left. */
 void fixture_end(void);
-/** The same after a client was freed: its session expires first. */
+/** End both sessions, and then call fixture_end(): for scenarios in which
+    clients leave their nodes to the end of their sessions. */
 void fixture_end_sessions(void);
 
-/** Make a lock of the tested kind. false: no memory. */
-bool fixture_try_init(locker *l, test_client *p, const lk_lock_config *options);
-/** Add the layout of the kind to these options. */
+/** Make a lock of the tested kind for a client. false: no memory. */
+bool fixture_try_make(locker *l, test_client *p, const lk_lock_config *options);
+/** These options and those of the kind. */
 lk_lock_config fixture_config(lk_lock_config options);
 
 /** The number of contender nodes of both clients. */
@@ -43,9 +49,11 @@ size_t fixture_count_nodes(void);
     next call. */
 const char *fixture_node_of(const test_client *p, size_t i);
 
+/** Request a lock, and run the clients and the server. */
 void fixture_acquire(locker *l);
 /** Acquire a lock, which must be granted at once. */
 void fixture_hold(locker *l);
+/** Release a lock, and expect success. */
 void fixture_release(locker *l);
 /** Have the rival hold its lock and `own` wait, and empty the logs. */
 void fixture_wait_behind_rival(void);
@@ -58,8 +66,8 @@ void fixture_reconnect(void);
 /** End the session of a client while it has no connection. */
 void fixture_expire(test_client *p);
 
-/** Define a scenario: a looped test of Check that runs once for each kind. The
-    body has the kind as `k`. */
+/** Define a scenario: a looped test of Check that runs once for each kind. Its
+    index `_i` selects the kind, which the body has as `k`. */
 #define SCENARIO(name)                    \
   static void name##_with(const kind *k); \
   START_TEST(name)                        \

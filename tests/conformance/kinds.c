@@ -16,27 +16,31 @@ static int make_mutex(locker *l, bool is_rival, const lk_lock_config *c)
   return lk_lock_new(&l->lock, l->p->link->client, "/c/x", c);
 }
 
-static int make_side(locker *l, bool reads, const lk_lock_config *c)
+/* Makes the side `side_of`() of a read-write lock. */
+static int make_side(locker *l, lk_lock *(*side_of)(const lk_rwlock *),
+                     const lk_lock_config *c)
 {
   int err = lk_rwlock_new(&l->rw, l->p->link->client, "/c/x", c);
 
   if (err == 0)
-    l->lock = reads ? lk_rwlock_read_side(l->rw) : lk_rwlock_write_side(l->rw);
+    l->lock = side_of(l->rw);
   return err;
 }
 
 /* The rival takes the write side, since readers do not exclude each other. */
 static int make_read_side(locker *l, bool is_rival, const lk_lock_config *c)
 {
-  return make_side(l, !is_rival, c);
+  return make_side(l, is_rival ? lk_rwlock_write_side : lk_rwlock_read_side, c);
 }
 
+/* The rival takes the read side. */
 static int make_write_side(locker *l, bool is_rival, const lk_lock_config *c)
 {
-  return make_side(l, is_rival, c);
+  return make_side(l, is_rival ? lk_rwlock_read_side : lk_rwlock_write_side, c);
 }
 
-static int make_permits(locker *l, const lk_lock_config *c, int32_t permits)
+/* Makes a semaphore of which each holder takes all permits. */
+static int make_semaphore(locker *l, const lk_lock_config *c, int32_t permits)
 {
   const lk_semaphore_config options = {
       .size = sizeof options, .permits = permits, .take = permits};
@@ -47,13 +51,13 @@ static int make_permits(locker *l, const lk_lock_config *c, int32_t permits)
 static int make_one_permit(locker *l, bool is_rival, const lk_lock_config *c)
 {
   (void)is_rival;
-  return make_permits(l, c, 1);
+  return make_semaphore(l, c, 1);
 }
 
 static int make_two_permits(locker *l, bool is_rival, const lk_lock_config *c)
 {
   (void)is_rival;
-  return make_permits(l, c, 2);
+  return make_semaphore(l, c, 2);
 }
 
 /* The rival's lock is the second of the three members. The own client then
@@ -66,11 +70,13 @@ static int make_multilock(locker *l, bool is_rival, const lk_lock_config *c)
 
   if (is_rival)
     return lk_lock_new(&l->lock, l->p->link->client, "/c/y", c);
-  return lk_multilock_new(&l->lock, l->p->link->client, members, 3, c, NULL);
+  return lk_multilock_new(&l->lock, l->p->link->client, members, COUNT(members),
+                          c, NULL);
 }
 
 static int make_single(locker *l, bool is_rival, const lk_lock_config *c)
 {
+  /* -1: waiters try at once when the holder's node is deleted. */
   const lk_single_config options = {.size = sizeof options, .spread_ms = -1};
 
   (void)is_rival;
@@ -89,7 +95,7 @@ static const char *const parent[] = {"/c", NULL};
 
 #define MUTEX(constructor)                                                   \
   .make = constructor, .dirs = one_dir, .queues = one_dir + 1,               \
-  .held_nodes = 1, .waiting_nodes = 1, .position = 1, .counts = true,        \
+  .held_nodes = 1, .waiting_nodes = 1, .position = 1, .reentrant = true,     \
   .queued = true, .acquire = "create2 getChildren2",                         \
   .wait = "create2 getChildren2 | getData getData", .grant = "",             \
   .give_up = "removeWatches delete", .try = "create2 getChildren2 | delete", \
@@ -173,7 +179,7 @@ const kind kinds[] = {
      .dirs = multilock_dirs,
      .queues = multilock_dirs + 1,
      .held_nodes = 3, .waiting_nodes = 2, .position = 1,
-     .containers = true, .counts = true, .queued = true,
+     .containers = true, .reentrant = true, .queued = true,
      .acquire = THREE_LOCKS,
      .cold = THREE_LOCKS " | createContainer createContainer createContainer"
              " createContainer createContainer createContainer " THREE_LOCKS,
@@ -187,7 +193,7 @@ const kind kinds[] = {
      .dirs = parent,
      .queues = parent,
      .held_nodes = 1,
-     .counts = true,
+     .reentrant = true,
      .acquire = "create2 getData",
      .cold = "create2 getData | create create2 getData",
      .wait = "create2 getData",

@@ -6,14 +6,15 @@
 /* Calls for a handle that holds or waits, and the end of handles and clients.
  */
 
-/* ---- again --------------------------------------------------------------- */
+/* ---- acquired again
+ * --------------------------------------------------------------- */
 
 SCENARIO(lock_is_released_as_often_as_it_was_acquired)
 {
   fixture_begin(k);
   fixture_hold(&fx.own);
-  if (!k->counts) {
-    ck_assert_int_eq(locker_acquire(&fx.own, -1), LK_ERR_DEADLOCK);
+  if (!k->reentrant) {
+    ck_assert_int_eq(locker_acquire(&fx.own, FOREVER), LK_ERR_DEADLOCK);
     ck_assert_uint_eq(lk_lock_count(fx.own.lock), 1);
     fixture_end();
     return;
@@ -21,9 +22,10 @@ SCENARIO(lock_is_released_as_often_as_it_was_acquired)
   uint64_t token = lk_lock_token(fx.own.lock);
 
   fixture_clear_logs();
-  ck_assert_int_eq(locker_acquire(&fx.own, -1), 0);
+  ck_assert_int_eq(locker_acquire(&fx.own, FOREVER), 0);
   ck_assert_int_eq(fx.own.acquired, NOT_YET);
-  ck_assert_int_eq(lk_lock_acquire(fx.own.lock, -1, NULL, NULL), LK_ERR_STATE);
+  ck_assert_int_eq(lk_lock_acquire(fx.own.lock, FOREVER, NULL, NULL),
+                   LK_ERR_STATE);
   model_turn(&fx.server);
   ck_assert_int_eq(fx.own.acquired, 0);
   ck_assert_uint_eq(lk_lock_count(fx.own.lock), 2);
@@ -45,13 +47,13 @@ SCENARIO(released_lock_is_acquired_again_at_once)
 
   fixture_clear_logs();
   locker_release(&fx.own);
-  ck_assert_int_eq(locker_acquire(&fx.own, -1), 0);
+  ck_assert_int_eq(locker_acquire(&fx.own, FOREVER), 0);
   model_turn(&fx.server);
   ck_assert_int_eq(fx.own.released, 0);
   ck_assert_int_eq(fx.own.acquired, 0);
   ck_assert_uint_eq(fixture_count_nodes(), k->held_nodes);
   snprintf(requests, sizeof requests, "%s %s", k->release, k->acquire);
-  ck_assert_str_eq(fx.ours.link->log, requests); /* in the same write */
+  ck_assert_str_eq(fx.ours.link->log, requests); /* in one write: no " | " */
   fixture_end();
 }
 
@@ -76,8 +78,8 @@ SCENARIO(reset_lock_is_as_new)
   ck_assert_int_eq(fx.own.released, LK_ERR_CLOSED);
   model_turn(&fx.server);
   fixture_hold(&fx.own);
-  if (k->counts) {
-    ck_assert_int_eq(locker_acquire(&fx.own, -1), 0);
+  if (k->reentrant) {
+    ck_assert_int_eq(locker_acquire(&fx.own, FOREVER), 0);
     lk_lock_reset(fx.own.lock);
     ck_assert_int_eq(fx.own.acquired, LK_ERR_CLOSED);
   }
@@ -86,11 +88,11 @@ SCENARIO(reset_lock_is_as_new)
 
 /* ---- ends ---------------------------------------------------------------- */
 
-static void make_anew(void)
+static void make_own_lock_again(void)
 {
   const lk_lock_config c = fixture_config((lk_lock_config){0});
 
-  ck_assert(fixture_try_init(&fx.own, &fx.ours, &c));
+  ck_assert(fixture_try_make(&fx.own, &fx.ours, &c));
 }
 
 SCENARIO(freed_lock_is_released_and_its_calls_end)
@@ -100,15 +102,15 @@ SCENARIO(freed_lock_is_released_and_its_calls_end)
   fixture_acquire(&fx.own);
   locker_free(&fx.own);
   ck_assert_int_eq(fx.own.acquired, LK_ERR_CLOSED);
-  make_anew();
+  make_own_lock_again();
   fixture_release(&fx.rival);
   ck_assert_uint_eq(fixture_count_nodes(), 0);
-  if (k->counts) {
+  if (k->reentrant) {
     fixture_hold(&fx.own);
-    ck_assert_int_eq(locker_acquire(&fx.own, -1), 0);
+    ck_assert_int_eq(locker_acquire(&fx.own, FOREVER), 0);
     locker_free(&fx.own);
     ck_assert_int_eq(fx.own.acquired, LK_ERR_CLOSED);
-    make_anew();
+    make_own_lock_again();
   }
   fixture_hold(&fx.own);
   fixture_acquire(&fx.rival);
@@ -130,14 +132,17 @@ static void close_client(lk_client *c)
   ck_assert_int_eq(lk_client_close(c, NULL, NULL), 0);
 }
 
-static void end_with(const kind *k, void (*end)(lk_client *c))
+/* Ends both clients by `end`: the own one while it waits, the rival while it
+   holds. */
+static void end_clients(const kind *k, void (*end)(lk_client *c))
 {
   fixture_begin(k);
   fixture_wait_behind_rival();
   end(fx.ours.link->client);
   ck_assert_int_eq(fx.own.acquired, LK_ERR_CLOSED);
   ck_assert_int_eq(lk_lock_get_state(fx.own.lock), LK_LOCK_IDLE);
-  ck_assert_int_eq(lk_lock_acquire(fx.own.lock, -1, NULL, NULL), LK_ERR_CLOSED);
+  ck_assert_int_eq(lk_lock_acquire(fx.own.lock, FOREVER, NULL, NULL),
+                   LK_ERR_CLOSED);
   end(fx.theirs.link->client);
   ck_assert(locker_check_events(&fx.rival, "lost CLOSED\n"));
   ck_assert_int_eq(lk_lock_get_state(fx.rival.lock), LK_LOCK_LOST);
@@ -150,32 +155,33 @@ static void end_with(const kind *k, void (*end)(lk_client *c))
 
 SCENARIO(freed_client_ends_waits_and_loses_locks)
 {
-  end_with(k, free_client);
+  end_clients(k, free_client);
 }
 
 SCENARIO(freed_client_ends_calls_of_its_holder)
 {
-  for (int releases = 0; releases <= k->counts; releases++) {
-    fixture_begin(k);
-    fixture_hold(&fx.own);
-    if (releases == 0)
-      locker_release(&fx.own);
-    else
-      ck_assert_int_eq(locker_acquire(&fx.own, -1), 0);
-    lk_client_free(fx.ours.link->client);
-    if (releases == 0)
-      ck_assert_int_eq(fx.own.released, LK_ERR_CLOSED);
-    else
-      ck_assert_int_eq(fx.own.acquired, LK_ERR_LOST);
-    fixture_end_sessions();
-  }
+  fixture_begin(k);
+  fixture_hold(&fx.own);
+  locker_release(&fx.own);
+  lk_client_free(fx.ours.link->client);
+  ck_assert_int_eq(fx.own.released, LK_ERR_CLOSED);
+  fixture_end_sessions();
+  if (!k->reentrant)
+    return;
+  fixture_begin(k);
+  fixture_hold(&fx.own);
+  ck_assert_int_eq(locker_acquire(&fx.own, FOREVER), 0);
+  lk_client_free(fx.ours.link->client);
+  ck_assert_int_eq(fx.own.acquired, LK_ERR_LOST);
+  fixture_end_sessions();
 }
 
 SCENARIO(closed_client_ends_waits_and_loses_locks)
 {
-  end_with(k, close_client);
+  end_clients(k, close_client);
 }
 
+/* Has the server refuse a request since the client is not authenticated. */
 static void refuse_credentials(test_client *p)
 {
   p->link->answer_at = p->link->requests + 1;
@@ -190,7 +196,7 @@ SCENARIO(refused_credentials_end_waits_and_lose_locks)
   fixture_wait_behind_rival();
   refuse_credentials(&fx.ours);
   ck_assert_int_eq(fx.own.acquired, LK_ERR_AUTH_FAILED);
-  ck_assert_int_eq(lk_lock_acquire(fx.own.lock, -1, NULL, NULL),
+  ck_assert_int_eq(lk_lock_acquire(fx.own.lock, FOREVER, NULL, NULL),
                    LK_ERR_AUTH_FAILED);
   refuse_credentials(&fx.theirs);
   ck_assert(locker_check_events(&fx.rival, "lost AUTH_FAILED\n"));
@@ -235,11 +241,12 @@ SCENARIO(verify_ends_with_the_hold)
 
 SCENARIO(revoked_holder_is_notified_once)
 {
+  /* Any of the holder's nodes may be used. */
   for (size_t i = 0; i < k->held_nodes; i++) {
     fixture_begin_with(k, (lk_lock_config){.revocable = true});
     fixture_hold(&fx.own);
-    model_run(&fx.server, T / 10);
-    model_set(&fx.server, fixture_node_of(&fx.ours, i), "let go");
+    model_run(&fx.server, T / 10); /* until the node is watched */
+    model_set(&fx.server, fixture_node_of(&fx.ours, i), "other data");
     model_turn(&fx.server);
     ck_assert(locker_check_events(&fx.own, ""));
     for (int n = 0; n < 2; n++) {

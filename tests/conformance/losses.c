@@ -6,13 +6,14 @@
 /* Sessions that expire, nodes that others delete or change, permissions. */
 
 /* Expect that the own lock is lost, and that the rival, which waited, holds. */
-static void expect_lost(const char *told)
+static void expect_lost(const char *events)
 {
-  ck_assert(locker_check_events(&fx.own, told));
+  ck_assert(locker_check_events(&fx.own, events));
   ck_assert_int_eq(lk_lock_get_state(fx.own.lock), LK_LOCK_LOST);
   ck_assert_uint_eq(lk_lock_token(fx.own.lock), 0);
   ck_assert(!lk_lock_ok(fx.own.lock));
-  ck_assert_int_eq(lk_lock_acquire(fx.own.lock, -1, NULL, NULL), LK_ERR_STATE);
+  ck_assert_int_eq(lk_lock_acquire(fx.own.lock, FOREVER, NULL, NULL),
+                   LK_ERR_STATE);
   ck_assert_int_eq(fx.rival.acquired, 0);
   model_run(&fx.server, 2 * T);
   ck_assert(locker_check_events(&fx.own, "")); /* the loss is reported once */
@@ -20,7 +21,7 @@ static void expect_lost(const char *told)
   ck_assert_int_eq(lk_lock_release(fx.own.lock, NULL, NULL), LK_ERR_NOT_HELD);
 }
 
-/* Acquire the own lock again, for which the rival releases its lock. */
+/* Acquires the own lock again, which the rival holds and then releases. */
 static void acquire_again(void)
 {
   fixture_acquire(&fx.own);
@@ -86,8 +87,8 @@ SCENARIO(holder_whose_node_is_deleted_loses_the_lock_once)
       model_run(&fx.server, T / 2);
     model_delete(&fx.server, fixture_node_of(&fx.ours, i));
     model_turn(&fx.server);
-    ck_assert_ptr_null(
-        fixture_node_of(&fx.ours, 0)); /* the others go with it */
+    /* The client has deleted its other nodes. */
+    ck_assert_ptr_null(fixture_node_of(&fx.ours, 0));
     expect_lost("lost NO_NODE\n");
     acquire_again();
     fixture_end();
@@ -105,7 +106,8 @@ SCENARIO(waiter_whose_node_is_deleted_queues_again)
     model_delete(&fx.server, fixture_node_of(&fx.ours, i));
     model_run(&fx.server, T / 4);
     ck_assert_int_eq(fx.own.acquired, NOT_YET);
-    if (k->places == 0 || i < k->places) /* permits are created again */
+    /* A client whose permit node is deleted creates it again in its place. */
+    if (k->places == 0 || i < k->places)
       ck_assert(locker_check_events(
           &fx.own, "place lost NO_NODE\nwaiting 1 its holder\n"));
     ck_assert_uint_eq(fixture_count_nodes(), nodes);
@@ -140,7 +142,8 @@ SCENARIO(change_of_a_nodes_data_is_no_release)
 /* ---- permissions --------------------------------------------------------- */
 
 /* Expect that an acquire fails if clients lack a permission of `dir`. */
-static void acquire_without(const kind *k, const char *dir, int32_t permission)
+static void acquire_without_permission(const kind *k, const char *dir,
+                                       int32_t permission)
 {
   fixture_begin(k);
   model_deny(&fx.server, dir, permission);
@@ -155,20 +158,21 @@ static void acquire_without(const kind *k, const char *dir, int32_t permission)
 SCENARIO(acquire_without_create_permission_fails_and_leaves_nothing)
 {
   for (size_t i = 0; k->queues[i] != NULL; i++)
-    acquire_without(k, k->queues[i], LK_PERM_CREATE);
+    acquire_without_permission(k, k->queues[i], LK_PERM_CREATE);
 }
 
 SCENARIO(acquire_without_read_permission_fails_and_leaves_nothing)
 {
   for (size_t i = 0; k->queues[i] != NULL; i++)
-    acquire_without(k, k->queues[i], LK_PERM_READ);
+    acquire_without_permission(k, k->queues[i], LK_PERM_READ);
 }
 
-/* The failure is reported when the node is to be deleted: in some kinds after
-   the grant, and then the release succeeds, in others by the release. */
+/* The failure is reported when a node is to be deleted. Some kinds delete a
+   node after the grant; then the release succeeds. With the others it fails. */
 SCENARIO(node_without_delete_permission_is_left_and_that_is_reported)
 {
   for (size_t i = 0; k->queues[i] != NULL; i++) {
+    enum { NO_PERMISSION = 0 };
     char prefix[64];
 
     fixture_begin(k);
@@ -183,7 +187,7 @@ SCENARIO(node_without_delete_permission_is_left_and_that_is_reported)
     ck_assert_int_eq(strncmp(fx.ours.left_behind, prefix, strlen(prefix)), 0);
     ck_assert_uint_eq(lk_lease_pending_cleanups(fx.ours.link->client), 0);
     ck_assert_int_eq(lk_lock_get_state(fx.own.lock), LK_LOCK_IDLE);
-    model_deny(&fx.server, k->queues[i], 0);
+    model_deny(&fx.server, k->queues[i], NO_PERMISSION);
     fixture_end_sessions();
   }
 }

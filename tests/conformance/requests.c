@@ -5,6 +5,7 @@
 
 /* Which requests an acquire sends, and in how many writes. */
 
+/* Expects exactly these requests since the log was last empty. */
 static void expect_log(const test_client *p, const char *requests)
 {
   ck_assert_str_eq(p->link->log, requests);
@@ -14,8 +15,8 @@ static void expect_log(const test_client *p, const char *requests)
 SCENARIO(free_lock_is_acquired_with_these_requests)
 {
   fixture_begin(k);
-  ck_assert_int_eq(locker_acquire(&fx.own, -1), 0);
-  ck_assert_int_eq(fx.own.acquired, NOT_YET);
+  ck_assert_int_eq(locker_acquire(&fx.own, FOREVER), 0);
+  ck_assert_int_eq(fx.own.acquired, NOT_YET); /* it is only queued */
   model_turn(&fx.server);
   ck_assert_int_eq(fx.own.acquired, 0);
   expect_log(&fx.ours, k->acquire);
@@ -30,13 +31,13 @@ SCENARIO(free_lock_is_acquired_with_these_requests)
 
 SCENARIO(missing_directories_are_created_with_these_requests)
 {
-  fixture_begin_empty(k, 0);
+  fixture_begin_empty(k);
   test_client_init(&fx.ours, &fx.server, NULL);
   test_client_init(&fx.theirs, &fx.server, NULL);
   const lk_lock_config c = fixture_config((lk_lock_config){0});
 
-  ck_assert(fixture_try_init(&fx.own, &fx.ours, &c));
-  ck_assert(fixture_try_init(&fx.rival, &fx.theirs, &c));
+  ck_assert(fixture_try_make(&fx.own, &fx.ours, &c));
+  ck_assert(fixture_try_make(&fx.rival, &fx.theirs, &c));
   model_turn(&fx.server);
   fixture_clear_logs();
   fixture_hold(&fx.own);

@@ -15,17 +15,17 @@ END = "<!-- end of the table -->\n"
 
 # The programs that list their cells with --cells. In the table M stands for a
 # test with the model server, R for one with a real server.
-UNIT = [os.path.join(os.environ.get("abs_top_builddir", "."),
+MODEL = [os.path.join(os.environ.get("abs_top_builddir", "."),
                      "tests/conformance/check_conformance"), "--cells"]
-LIVE = [sys.executable, str(TOP / "tests/live/locks/conformance.py"), "--cells"]
-LISTS = {"M": UNIT, "R": LIVE}
+REAL = [sys.executable, str(TOP / "tests/live/locks/conformance.py"), "--cells"]
+COMMANDS = {"M": MODEL, "R": REAL}
 
 
 def read_cells():
     """Returns {scenario: {kind: {letter: reason}}} and the kinds. The reason says
     why the cell is not tested; it is '' if the cell is tested."""
     table, kinds = {}, {}
-    for letter, command in LISTS.items():
+    for letter, command in COMMANDS.items():
         listed = subprocess.run(command, check=True, text=True,
                                 stdout=subprocess.PIPE).stdout
         for line in listed.splitlines():
@@ -35,7 +35,8 @@ def read_cells():
     return table, list(kinds)
 
 
-def show(cell):
+def letters_of(cell):
+    """The letters of the tests that run this cell, or '-'."""
     return "".join(letter for letter, reason in cell.items()
                    if not reason) or "-"
 
@@ -46,7 +47,7 @@ def render(table, kinds):
     reasons = []
     for scenario, row in table.items():
         lines.append("| `%s` | %s |" % (scenario, " | ".join(
-            show(row.get(kind, {})) for kind in kinds)))
+            letters_of(row.get(kind, {})) for kind in kinds)))
         for kind, cell in row.items():
             reasons += ["- `%s`, %s, %s: %s" % (scenario, kind, letter, reason)
                         for letter, reason in cell.items() if reason]
@@ -54,15 +55,15 @@ def render(table, kinds):
 
 
 def main():
-    if not os.path.exists(UNIT[0]):
-        print("skipped: there is no", UNIT[0])
+    if not os.path.exists(MODEL[0]):
+        print("skipped: there is no", MODEL[0])
         sys.exit(77)
     text = README.read_text()
-    before, rest = text.split(BEGIN)
-    found, after = rest.split(END)
+    before_table, rest = text.split(BEGIN)
+    found, after_table = rest.split(END)
     wanted = render(*read_cells())
     if sys.argv[1:] == ["--write"]:
-        README.write_text(before + BEGIN + wanted + END + after)
+        README.write_text(before_table + BEGIN + wanted + END + after_table)
     elif found != wanted:
         print("tests/README.md shows another table; in the build folder, run\n"
               "    python3 %s --write" % os.path.relpath(__file__))

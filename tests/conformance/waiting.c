@@ -26,7 +26,8 @@ static void expect_nothing_left(size_t nodes)
 
 /* ---- grants -------------------------------------------------------------- */
 
-static uint64_t newest_own_node(void)
+/* The largest czxid of the own client's nodes. */
+static uint64_t newest_own_czxid(void)
 {
   int64_t newest = 0;
   const char *path;
@@ -48,12 +49,13 @@ SCENARIO(holder_knows_its_node_its_token_and_its_deadline)
   ck_assert_ptr_null(lk_lock_node(fx.own.lock));
   ck_assert_int_eq(lk_lock_deadline(fx.own.lock), INT64_MIN);
   ck_assert(!lk_lock_ok(fx.own.lock));
-  ck_assert_int_eq(locker_acquire(&fx.own, -1), 0);
+  ck_assert_int_eq(locker_acquire(&fx.own, FOREVER), 0);
   ck_assert_int_eq(lk_lock_get_state(fx.own.lock), LK_LOCK_ACQUIRING);
   model_turn(&fx.server);
   ck_assert_int_eq(lk_lock_get_state(fx.own.lock), LK_LOCK_HELD);
   ck_assert_ptr_nonnull(model_node(&fx.server, lk_lock_node(fx.own.lock)));
-  ck_assert_uint_eq(lk_lock_token(fx.own.lock), newest_own_node());
+  ck_assert_uint_eq(lk_lock_token(fx.own.lock), newest_own_czxid());
+  /* The session timeout less 1 percent and 10 ms for differing clocks. */
   ck_assert_int_eq(lk_lock_deadline(fx.own.lock),
                    fx.server.now + T - T / 100 - 10);
   ck_assert_uint_eq(lk_lock_count(fx.own.lock), 1);
@@ -97,7 +99,7 @@ SCENARIO(waiters_are_granted_in_the_order_of_their_requests)
   fixture_hold(&fx.rival);
   for (int i = 0; i < CROWD; i++) {
     ck_assert(
-        fixture_try_init(&crowd[i], i % 2 == 0 ? &fx.ours : &fx.theirs, &c));
+        fixture_try_make(&crowd[i], i % 2 == 0 ? &fx.ours : &fx.theirs, &c));
     fixture_acquire(&crowd[i]);
     ck_assert_int_eq(crowd[i].acquired, NOT_YET);
   }
@@ -120,7 +122,7 @@ SCENARIO(try_of_a_held_lock_is_busy_and_leaves_nothing)
   fixture_begin(k);
   size_t nodes = hold_by_rival();
 
-  ck_assert_int_eq(locker_acquire(&fx.own, 0), 0);
+  ck_assert_int_eq(locker_acquire(&fx.own, TRY), 0);
   model_turn(&fx.server);
   ck_assert_int_eq(fx.own.acquired, LK_ERR_BUSY);
   ck_assert_str_eq(fx.ours.link->log, k->try);
@@ -128,7 +130,7 @@ SCENARIO(try_of_a_held_lock_is_busy_and_leaves_nothing)
   expect_nothing_left(nodes);
   ck_assert(lk_lock_ok(fx.rival.lock));
   fixture_release(&fx.rival);
-  ck_assert_int_eq(locker_acquire(&fx.own, 0), 0);
+  ck_assert_int_eq(locker_acquire(&fx.own, TRY), 0);
   model_turn(&fx.server);
   ck_assert_int_eq(fx.own.acquired, 0);
   fixture_end();
@@ -198,8 +200,8 @@ SCENARIO(cancel_ends_the_acquire_before_it_returns)
   model_turn(&fx.server);
   expect_nothing_left(nodes);
   fixture_release(&fx.rival);
-  /* also before anything was sent, and where it would be granted */
-  ck_assert_int_eq(locker_acquire(&fx.own, -1), 0);
+  /* An acquire of the free lock is cancelled before its request is sent. */
+  ck_assert_int_eq(locker_acquire(&fx.own, FOREVER), 0);
   lk_lock_cancel(fx.own.lock);
   ck_assert_int_eq(fx.own.acquired, LK_ERR_CANCELLED);
   model_turn(&fx.server);
@@ -208,36 +210,37 @@ SCENARIO(cancel_ends_the_acquire_before_it_returns)
   fixture_end();
 }
 
-/* Cancel an acquire after `bytes` of the replies have arrived; with `cut`, the
-   connection breaks, too. false: the replies have fewer bytes. */
-static bool cancels_after(const kind *k, size_t bytes, bool cut)
+/* Cancels an acquire after `bytes` of the replies have arrived. With `breaks`,
+   the connection breaks, too. false: the replies have fewer bytes. */
+static bool cancel_after_bytes(const kind *k, size_t bytes, bool breaks)
 {
   fixture_begin(k);
   hold_by_rival();
   fx.ours.link->allow = bytes;
   fixture_acquire(&fx.own);
-  bool more = fx.ours.link->allow == 0;
+  bool has_more_bytes = fx.ours.link->allow == 0;
 
   lk_lock_cancel(fx.own.lock);
   ck_assert_int_eq(fx.own.acquired, LK_ERR_CANCELLED);
-  if (cut)
+  if (breaks)
     model_drop(fx.ours.link);
   fx.ours.link->allow = SIZE_MAX;
   fixture_release(&fx.rival);
   model_run(&fx.server, T / 4);
   expect_nothing_left(0);
   fixture_end();
-  return more;
+  return has_more_bytes;
 }
 
 SCENARIO(cancel_between_any_two_replies_leaves_nothing)
 {
-  for (int cut = 0; cut < 2; cut++) {
+  for (int i = 0; i < 2; i++) {
+    const bool breaks = i == 1;
     size_t bytes = 0;
 
-    while (cancels_after(k, bytes, cut == 1))
-      bytes += 19;
-    ck_assert_uint_gt(bytes, 60);
+    while (cancel_after_bytes(k, bytes, breaks))
+      bytes += 19;                /* less than the length of a reply */
+    ck_assert_uint_gt(bytes, 60); /* there was more than one reply */
   }
 }
 
