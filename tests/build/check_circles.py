@@ -21,13 +21,14 @@ import sys
 
 TOP = pathlib.Path(os.environ.get("srcdir", "."))
 SRC = TOP / "src"
-QUIET = re.compile(r"/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"", re.S)
+COMMENTS_AND_STRINGS = re.compile(r"/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"", re.S)
 INCLUDE = re.compile(r'^ *# *include "([^"]+)"', re.M)
 # The definition of a function begins in the first column and ends with a line
 # that consists of "}".
 DEFINITION = re.compile(r"^(?!static\b)[a-z][\w *]*?\b(\w+)\([^;{}]*\)\n\{$",
                         re.M)
-WORD = re.compile(r"\b(?:lk|cli)_\w+")
+# Each function that is not static begins with one of these.
+NAME = re.compile(r"\b(?:lk|cli)_\w+")
 
 KNOWN = [
     # A watch and its handle end together.
@@ -55,8 +56,9 @@ def unit_of(path):
 
 
 def read_units():
-    """{unit: text}, {unit: units included}, {function: units defining it}"""
-    texts, included, homes = {}, {}, {}
+    """Returns {unit: text of its .c file}, {unit: units included} and
+    {function: units that define it}."""
+    texts, included, definers = {}, {}, {}
     for path in sorted(SRC.rglob("*.[ch]")):
         unit = unit_of(path)
         text = path.read_text(encoding="utf-8")
@@ -64,42 +66,44 @@ def read_units():
         for name in INCLUDE.findall(text):
             if (SRC / name).is_file():
                 names.add(unit_of(SRC / name))
-        plain = QUIET.sub(" ", text)
+        plain = COMMENTS_AND_STRINGS.sub(" ", text)
         texts.setdefault(unit, "")
         if path.suffix == ".c":
             texts[unit] = plain
             for function in DEFINITION.findall(plain):
-                homes.setdefault(function, set()).add(unit)
-    return texts, included, homes
+                definers.setdefault(function, set()).add(unit)
+    return texts, included, definers
 
 
-def find_calls(unit, text, homes):
-    """{unit it depends on: a function that shows it}"""
+def find_calls(unit, text, definers):
+    """Returns {unit whose function is mentioned: that function}."""
     calls = {}
-    for word in sorted(set(WORD.findall(text))):
-        owners = homes.get(word, set())
-        if len(owners) == 1 and unit not in owners:
-            calls[next(iter(owners))] = word
+    for word in sorted(set(NAME.findall(text))):
+        definers_of_word = definers.get(word, set())
+        if len(definers_of_word) == 1 and unit not in definers_of_word:
+            calls[next(iter(definers_of_word))] = word
     return calls
 
 
 def read_graphs():
     """Two graphs {unit: {unit it depends on: a name that shows it}}: of calls,
     and of calls and headers."""
-    texts, included, homes = read_units()
+    texts, included, definers = read_units()
     calls, graph = {}, {}
     for unit, text in texts.items():
-        calls[unit] = find_calls(unit, text, homes)
+        calls[unit] = find_calls(unit, text, definers)
         graph[unit] = {other: "its header" for other in included[unit]}
         graph[unit].update(calls[unit])
         graph[unit].pop(unit, None)
-    if len(graph) < 100 or len(homes) < 500:
-        sys.exit(f"only {len(graph)} units and {len(homes)} functions found")
+    # The expressions above have found the sources.
+    if len(graph) < 100 or len(definers) < 500:
+        sys.exit(f"only {len(graph)} units and {len(definers)} functions found")
     return calls, graph
 
 
 def find_circles(graph):
-    """Tarjan's strongly connected components of more than one unit."""
+    """Returns the strongly connected components of more than one unit, by
+    Tarjan's algorithm."""
     index, low, stack, circles = {}, {}, [], []
 
     def visit(unit):
@@ -112,10 +116,10 @@ def find_circles(graph):
             elif other in stack:
                 low[unit] = min(low[unit], index[other])
         if low[unit] == index[unit]:
-            at = stack.index(unit)
-            if len(stack) - at > 1:
-                circles.append(sorted(stack[at:]))
-            del stack[at:]
+            start = stack.index(unit)
+            if len(stack) - start > 1:
+                circles.append(sorted(stack[start:]))
+            del stack[start:]
 
     for unit in graph:
         if unit not in index:
@@ -135,7 +139,7 @@ def main():
     sys.setrecursionlimit(10000)
     calls, graph = read_graphs()
     failed = False
-    mended = list(KNOWN)
+    not_found = list(KNOWN)
     for circle in find_circles(calls):
         failed = True
         print_circle(circle, calls, "calls")
@@ -143,11 +147,11 @@ def main():
         entries = [k for k in KNOWN if set(circle) <= set(k.split())]
         if entries:
             print(f"known circle of {len(circle)} files: {circle[0]} ...")
-            mended = [k for k in mended if k not in entries]
+            not_found = [k for k in not_found if k not in entries]
             continue
         failed = True
         print_circle(circle, graph, "calls and headers")
-    for known in mended:
+    for known in not_found:
         print(f"no circle any more, remove it from KNOWN: {known.split()[0]} ...")
     return 1 if failed else 0
 

@@ -15,14 +15,14 @@ import sys
 TOP = pathlib.Path(os.environ.get("srcdir", "."))
 LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 MACRO = r"(?:PRI[dux](?:32|64)|CLI_ADVICE_IDENTITY|NOT_ZOOKEEPER)"
-STRINGS = re.compile(r"(?:%s|%s)(?:\s*(?:%s|%s))*" %
+ADJACENT_LITERALS = re.compile(r"(?:%s|%s)(?:\s*(?:%s|%s))*" %
                      (LITERAL, MACRO, LITERAL, MACRO))
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
-HELP = re.compile(r"/\* clang-format off \*/\s*const cli_(?:option|command).*?"
+HELP_TABLE = re.compile(r"/\* clang-format off \*/\s*const cli_(?:option|command).*?"
                   r"/\* clang-format on \*/", re.S)
 CONVERSION = re.compile(r"%[-0-9.*]*(?:[hlzj]*[dioux]|PRI|s|c|g|f|\.[0-9]f)")
-WORDS = re.compile(r"[A-Za-z]{2,}[:,;]? \(?[a-z]{2,}")
-ERROR = re.compile(r'X\(\w+, -[0-9]+,\s*("(?:[^"\\]|\\.)*")\)')
+TWO_WORDS = re.compile(r"[A-Za-z]{2,}[:,;]? \(?[a-z]{2,}")
+ERROR_TEXT = re.compile(r'X\(\w+, -[0-9]+,\s*("(?:[^"\\]|\\.)*")\)')
 # Texts that are no messages: the sources compare them with texts of servers or
 # of the library, or never print them.
 NO_MESSAGES = {
@@ -31,10 +31,10 @@ NO_MESSAGES = {
     "is not executed because it is not in the whitelist",
     "a result is written in one piece",
     "not currently serving requests", "the node"}
-MACROS = {}
+MACROS = {}  # {name: text}, filled by messages_in_sources()
 
 
-def text_of(run):
+def message_text(run):
     """The text of adjacent string literals, with "..." for each conversion."""
     out = ""
     for part in re.findall(LITERAL + "|" + MACRO, run):
@@ -49,10 +49,11 @@ def text_of(run):
 
 
 def messages_in_sources():
+    """Returns {message: a file that has it}."""
     found = {}
     for path in sorted((TOP / "src/cli").rglob("*.[ch]")):
         source = path.read_text(encoding="utf-8")
-        source = HELP.sub("", source)
+        source = HELP_TABLE.sub("", source)
         for name, text in re.findall(
                 r"#define (CLI_ADVICE_IDENTITY|NOT_ZOOKEEPER)[ \\\n]+((?:\s*"
                 + LITERAL + r"(?:\s*\\\n)?)+)", source):
@@ -60,17 +61,17 @@ def messages_in_sources():
                 p[1:-1] for p in re.findall(LITERAL, text))
     for path in sorted((TOP / "src/cli").rglob("*.c")):
         source = path.read_text(encoding="utf-8")
-        if path.name == "command_table.c":  # help
+        if path.name == "command_table.c":  # only texts of the help
             continue
-        source = COMMENT.sub("", HELP.sub("", source))
-        for run in STRINGS.finditer(source):
-            if '"' not in run[0]:
+        source = COMMENT.sub("", HELP_TABLE.sub("", source))
+        for run in ADJACENT_LITERALS.finditer(source):
+            if '"' not in run[0]:  # a macro alone
                 continue
-            text = text_of(run[0])
-            if WORDS.search(text) and text not in NO_MESSAGES:
+            text = message_text(run[0])
+            if TWO_WORDS.search(text) and text not in NO_MESSAGES:
                 found[text] = str(path.relative_to(TOP))
     header = TOP / "include/latchkey/error.h"
-    for text in ERROR.findall(header.read_text(encoding="utf-8")):
+    for text in ERROR_TEXT.findall(header.read_text(encoding="utf-8")):
         found[text[1:-1]] = "include/latchkey/error.h"
     return found
 

@@ -33,7 +33,6 @@ SWAPPED = {'<': ('comparison', '<='), '<=': ('comparison', '<'),
            '>': ('comparison', '>='), '>=': ('comparison', '>'),
            '==': ('negated', '!='), '!=': ('negated', '=='),
            '&&': ('connective', '||'), '||': ('connective', '&&')}
-JUMPS = ('return', 'break', 'continue', 'goto')
 HEADERS = ('if', 'while', 'for', 'switch')
 
 
@@ -43,7 +42,7 @@ def tokens_of(text):
 
 
 class Parser:
-    """Walks over the tokens once; `blocks` says which braces hold statements."""
+    """Finds the edits of one source text."""
 
     def __init__(self, text):
         self.text = text
@@ -52,39 +51,41 @@ class Parser:
         self.edits = []
 
     def match_brackets(self):
-        """Of each bracket the index of its partner."""
+        """Returns {index of a bracket: index of the matching bracket}."""
         pairs = {}
-        open_ones = []
+        unmatched = []
         for i, t in enumerate(self.tokens):
             if t.text in ('(', '[', '{'):
-                open_ones.append(i)
-            elif t.text in (')', ']', '}') and open_ones:
-                pairs[i] = open_ones.pop()
+                unmatched.append(i)
+            elif t.text in (')', ']', '}') and unmatched:
+                pairs[i] = unmatched.pop()
                 pairs[pairs[i]] = i
         return pairs
 
-    def at(self, i):
+    def text_at(self, i):
+        """The text of token `i`; '' outside of the file."""
         return self.tokens[i].text if 0 <= i < len(self.tokens) else ''
 
-    def add(self, kind, first, last, new):
-        """The tokens from `first` to `last` become `new`."""
+    def add_edit(self, kind, first, last, new):
+        """Adds an edit by which the tokens `first` to `last` become `new`."""
         self.edits.append(Edit(kind, self.tokens[first].start,
                                self.tokens[last].end, new))
 
     def parse(self):
         self.find_operators_and_constants()
         for i in range(len(self.tokens)):
-            if self.at(i) == '{' and self.is_body(i):
+            if self.text_at(i) == '{' and self.begins_function(i):
                 self.parse_statements(i + 1, self.pairs[i])
         return sorted(set(self.edits))
 
-    def is_body(self, i):
-        """Of a function: `name(...) {` outside of all others."""
-        if self.at(i - 1) != ')' or any(
-                self.at(j) == '{' and self.pairs.get(j, -1) > i
+    def begins_function(self, i):
+        """Whether the brace at `i` begins the body of a function: it stands in
+        no other braces, behind `name(...)`."""
+        if self.text_at(i - 1) != ')' or any(
+                self.text_at(j) == '{' and self.pairs.get(j, -1) > i
                 for j in range(i)):
             return False
-        return bool(re.match(r'[A-Za-z_]', self.at(self.pairs[i - 1] - 1)))
+        return bool(re.match(r'[A-Za-z_]', self.text_at(self.pairs[i - 1] - 1)))
 
     # ---- operators and constants ----
 
@@ -92,19 +93,20 @@ class Parser:
         for i, t in enumerate(self.tokens):
             if t.text in SWAPPED:
                 kind, new = SWAPPED[t.text]
-                self.add(kind, i, i, new)
+                self.add_edit(kind, i, i, new)
             elif INTEGER.match(t.text):
                 self.add_constants(i)
 
     def add_constants(self, i):
-        digits, suffix = INTEGER.match(self.at(i)).groups()
+        digits, suffix = INTEGER.match(self.text_at(i)).groups()
         value = int(digits, 0) if digits[:2] in ('0x', '0X') else int(digits)
-        # An array that is larger than it has to be is no bug.
-        is_length = self.at(i - 1) == '[' and self.at(i + 1) == ']'
-        if value == 0 or not is_length:
-            self.add('constant', i, i, f'{value + 1}{suffix}')
+        # A larger array is no bug.
+        is_array_length = (self.text_at(i - 1) == '[' and
+                           self.text_at(i + 1) == ']')
+        if value == 0 or not is_array_length:
+            self.add_edit('constant', i, i, f'{value + 1}{suffix}')
         if value > 0:
-            self.add('constant', i, i, f'{value - 1}{suffix}')
+            self.add_edit('constant', i, i, f'{value - 1}{suffix}')
 
     # ---- statements ----
 
@@ -113,65 +115,70 @@ class Parser:
             i = self.parse_statement(i, end)
 
     def parse_statement(self, i, end):
-        """The index behind it."""
-        word = self.at(i)
+        """Parses a statement or its head at `i`. Returns the index behind it."""
+        word = self.text_at(i)
         if word == '{':
             self.parse_statements(i + 1, self.pairs[i])
             return self.pairs[i] + 1
-        if word in HEADERS and self.at(i + 1) == '(':
+        if word in HEADERS and self.text_at(i + 1) == '(':
             self.add_conditions(word, i + 2, self.pairs[i + 1] - 1)
             return self.pairs[i + 1] + 1
         if word in ('else', 'do', ';'):
             return i + 1
         if word in ('case', 'default'):
-            while self.at(i) != ':':
+            while self.text_at(i) != ':':
                 i += 1
             return i + 1
         return self.parse_expression(i, end)
 
     def parse_expression(self, i, end):
         last = i
-        while last < end and self.at(last) != ';':
-            if self.at(last) == '{' and self.is_block(last):
-                return last  # of a macro that loops, as HASH_ITER
-            last = self.pairs.get(last, last) if self.at(last) in '([{' \
+        while last < end and self.text_at(last) != ';':
+            if self.text_at(last) == '{' and self.is_block(last):
+                return last  # the body of a macro that loops, as HASH_ITER
+            last = self.pairs.get(last, last) if self.text_at(last) in '([{' \
                 else last
             last += 1
         if last < end and last > i:
-            ends_function = (self.at(i) == 'return' and
-                             self.at(last + 1) == '}' and last + 1 == end and
-                             self.is_outermost(end))
+            ends_function = (self.text_at(i) == 'return' and
+                             self.text_at(last + 1) == '}' and
+                             last + 1 == end and
+                             self.closes_function(end))
             if not ends_function:
-                self.add('dropped', i, last, ';')
+                self.add_edit('dropped', i, last, ';')
         return last + 1
 
     def is_block(self, i):
-        """Not an initializer or a compound literal."""
-        return self.at(i - 1) == ')' and re.match(
+        """Whether the brace at `i` begins a block of statements, not an
+        initializer or a compound literal."""
+        return self.text_at(i - 1) == ')' and re.match(
             r'(?!return|sizeof)[A-Za-z_]',
-            self.at(self.pairs[i - 1] - 1)) is not None
+            self.text_at(self.pairs[i - 1] - 1)) is not None
 
-    def is_outermost(self, end):
-        return not any(self.at(j) == '{' and self.pairs.get(j, -1) > end
+    def closes_function(self, end):
+        """Whether the brace at `end` is in no other braces."""
+        return not any(self.text_at(j) == '{' and self.pairs.get(j, -1) > end
                        for j in range(self.pairs[end]))
 
     def add_conditions(self, word, first, last):
+        """Adds the edits of the condition in the parentheses behind `word`."""
         if word == 'switch':
             return
         if word == 'for':
-            parts = [i for i in range(first, last + 1) if self.at(i) == ';']
-            if len(parts) != 2:
+            semicolons = [i for i in range(first, last + 1)
+                          if self.text_at(i) == ';']
+            if len(semicolons) != 2:
                 return
-            first, last = parts[0] + 1, parts[1] - 1
-        if last < first:
+            first, last = semicolons[0] + 1, semicolons[1] - 1
+        if last < first:  # an empty condition
             return
-        old = self.text[self.tokens[first].start:self.tokens[last].end]
-        if INTEGER.match(old) or old in ('true', 'false'):
+        condition = self.text[self.tokens[first].start:self.tokens[last].end]
+        if INTEGER.match(condition) or condition in ('true', 'false'):
             return
-        self.add('negated', first, last, f'!({old})')
+        self.add_edit('negated', first, last, f'!({condition})')
         if word == 'if':
-            self.add('always', first, last, f'({old}) || 1')
-            self.add('never', first, last, f'({old}) && 0')
+            self.add_edit('always', first, last, f'({condition}) || 1')
+            self.add_edit('never', first, last, f'({condition}) && 0')
 
 
 def edits_of(text):

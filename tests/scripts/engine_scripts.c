@@ -8,6 +8,8 @@
 #include "support/suite.h"
 #include "support/wire.h"
 
+#define NO_FAULTS NULL
+
 static void play_and_compare(const transcript *t, play_mode *mode,
                              const char *how)
 {
@@ -23,7 +25,7 @@ START_TEST(client_follows_the_transcripts)
 {
   ck_assert_uint_gt(transcripts_count, 5);
   for (size_t i = 0; i < transcripts_count; i++)
-    play_and_compare(&transcripts[i], NULL, "");
+    play_and_compare(&transcripts[i], NO_FAULTS, "");
 }
 END_TEST
 
@@ -39,7 +41,7 @@ END_TEST
 /* Play with a fault. The outputs then differ from the transcript and are not
    compared, but the peer checks that every request completes once and all
    memory is freed. */
-static void play_roughly(const transcript *t, play_mode *mode)
+static void play_with_fault(const transcript *t, play_mode *mode)
 {
   lk_buf out = wire_buf();
 
@@ -50,11 +52,11 @@ static void play_roughly(const transcript *t, play_mode *mode)
 START_TEST(each_allocation_may_fail_in_any_transcript)
 {
   for (size_t i = 0; i < transcripts_count; i++) {
-    play_mode mode = {.failed = true};
+    play_mode mode = {.failed = true}; /* lets the loop begin */
 
     for (size_t n = 1; mode.failed; n++) {
       mode = (play_mode){.fail_at = n};
-      play_roughly(&transcripts[i], &mode);
+      play_with_fault(&transcripts[i], &mode);
     }
   }
 }
@@ -63,24 +65,26 @@ END_TEST
 START_TEST(all_allocations_may_fail_from_any_time_on)
 {
   for (size_t i = 0; i < transcripts_count; i++) {
-    play_mode mode = {.failed = true};
+    play_mode mode = {.failed = true}; /* lets the loop begin */
 
     for (size_t n = 1; mode.failed; n++) {
       mode = (play_mode){.fail_at = n, .for_good = true};
-      play_roughly(&transcripts[i], &mode);
+      play_with_fault(&transcripts[i], &mode);
     }
   }
 }
 END_TEST
 
+enum { BYTES_MAX = 5000 }; /* limits the time for long transcripts */
+
 START_TEST(server_may_disconnect_after_any_byte)
 {
   for (size_t i = 0; i < transcripts_count; i++) {
-    play_mode mode = {.failed = true};
+    play_mode mode = {.failed = true}; /* lets the loop begin */
 
-    for (size_t at = 0; mode.failed && at < 5000; at++) {
+    for (size_t at = 0; mode.failed && at < BYTES_MAX; at++) {
       mode = (play_mode){.cut = true, .at = at};
-      play_roughly(&transcripts[i], &mode);
+      play_with_fault(&transcripts[i], &mode);
     }
   }
 }

@@ -15,22 +15,23 @@
 
 static void do_on(player *y, words *w)
 {
-  if (y->count == MAX_PLANS)
+  if (y->nplans == PLANS_MAX)
     abort();
-  plan *at = &y->plans[y->count++];
+  plan *new_plan = &y->plans[y->nplans++];
 
-  snprintf(at->when, sizeof at->when, "%s", words_text(w, "when?"));
-  at->line[0] = '\0';
-  for (size_t len = 0; words_left(w); len = strlen(at->line)) {
-    const word *next = words_take(w, "what?");
+  snprintf(new_plan->when, sizeof new_plan->when, "%s",
+           words_text(w, "a callback"));
+  new_plan->line[0] = '\0';
+  for (size_t len = 0; words_left(w); len = strlen(new_plan->line)) {
+    const word *next = words_take(w, "an input");
 
-    snprintf(at->line + len, sizeof at->line - len,
+    snprintf(new_plan->line + len, sizeof new_plan->line - len,
              next->quoted ? "\"%s\" " : "%s ", next->text);
   }
 }
 
-/* Take an option of the fake SASL mechanism. Returns whether there was one. */
-static bool take_sasl(player *y, words *w)
+/* Takes an option of the fake SASL mechanism. false: the next word is none. */
+static bool take_sasl_option(player *y, words *w)
 {
   const char *v;
 
@@ -52,13 +53,13 @@ static bool take_sasl(player *y, words *w)
 static void do_new(player *y, words *w)
 {
   lk_client_config config = {.size = sizeof config};
-  lk_session resume = {0, {0}};
+  lk_session resume = {.id = 0};
   lk_sasl_config sasl;
   const char *v;
   char name[16];
 
   while (words_left(w)) {
-    if (take_sasl(y, w))
+    if (take_sasl_option(y, w))
       continue;
     if ((v = words_value(w, "hosts")) != NULL)
       config.hosts = v;
@@ -74,6 +75,7 @@ static void do_new(player *y, words *w)
       config.outstanding_limit = (size_t)atol(v);
     else if ((v = words_value(w, "resume")) != NULL) {
       resume.id = strtoll(v, NULL, 0);
+      /* as wire_welcome() makes passwords */
       memset(resume.password, (int)(resume.id & 0xff), sizeof resume.password);
       config.resume = &resume;
     } else if (words_are(w, "one-session"))
@@ -114,7 +116,8 @@ static void do_free(player *y, words *w)
   peer_free(&y->p);
 }
 
-/* Set the client's last xid by hand: the next request gets the xid after it. */
+/* Sets the last xid inside the client: the next request gets the one after it.
+ */
 static void do_xid(player *y, words *w)
 {
   y->p.client->session.last_xid = (int32_t)words_number(w, "an xid");
@@ -128,13 +131,13 @@ static void do_fork(player *y, words *w)
 
 static void do_deadline(player *y, words *w)
 {
-  int64_t at = lk_client_deadline(y->p.client);
+  int64_t deadline_ms = lk_client_deadline(y->p.client);
 
   (void)w;
-  if (at == INT64_MAX)
+  if (deadline_ms == INT64_MAX)
     peer_log_line(&y->p, "deadline never");
   else
-    peer_log_line(&y->p, "deadline in %" PRId64, at - y->p.now);
+    peer_log_line(&y->p, "deadline in %" PRId64, deadline_ms - y->p.now);
 }
 
 static void do_facts(player *y, words *w)
@@ -154,6 +157,8 @@ static void do_facts(player *y, words *w)
 }
 
 /* ---- the transport ------------------------------------------------------- */
+
+enum { CLOSED_BY_SERVER = 0 }; /* in place of the error of a connection */
 
 static void do_resolved(player *y, words *w)
 {
@@ -176,7 +181,7 @@ static void do_failed(player *y, words *w)
 static void do_closed(player *y, words *w)
 {
   (void)w;
-  peer_failed(&y->p, 0, NULL);
+  peer_failed(&y->p, CLOSED_BY_SERVER, NULL);
 }
 
 static void do_eager(player *y, words *w)
@@ -200,7 +205,7 @@ static void do_probed(player *y, words *w)
   peer_probed(&y->p, words_left(w) ? words_text(w, "an answer") : "");
 }
 
-/* Let time pass without calling the client. */
+/* Lets time pass while the driver does not run. */
 static void do_stall(player *y, words *w)
 {
   y->p.now += words_number(w, "ms");
@@ -214,22 +219,23 @@ static void do_time(player *y, words *w)
 
 /* ---- the server ---------------------------------------------------------- */
 
-/* Hand bytes to the client, or those of them that come before the cut. */
-static void hand_over(player *y, lk_buf *b)
+/* Gives the bytes in `b` to the client, and frees `b`. If the server closes in
+   the middle of them (play_mode.cut), the client gets those before. */
+static void give_to_client(player *y, lk_buf *b)
 {
   size_t len = lk__buf_len(b);
-  bool cut = y->mode.cut && y->mode.at - y->received <= len;
+  bool closes = y->mode.cut && y->mode.at - y->received <= len;
 
-  if (cut)
+  if (closes)
     len = y->mode.at - y->received;
   y->received += len;
   peer_receive(&y->p, lk__buf_bytes(b), len);
   lk__buf_free(b);
-  if (!cut)
+  if (!closes)
     return;
   y->mode.cut = false;
   y->mode.failed = true;
-  peer_failed(&y->p, 0, NULL);
+  peer_failed(&y->p, CLOSED_BY_SERVER, NULL);
 }
 
 static void do_welcome(player *y, words *w)
@@ -242,7 +248,7 @@ static void do_welcome(player *y, words *w)
     wire_welcome_read_only(&b, session, timeout_ms);
   else
     wire_welcome(&b, session, timeout_ms);
-  hand_over(y, &b);
+  give_to_client(y, &b);
 }
 
 static void do_reply(player *y, words *w)
@@ -255,15 +261,19 @@ static void do_reply(player *y, words *w)
   wire_header(&b, xid, zxid, words_error(w));
   words_encode(w, &b);
   wire_end(&b, mark);
-  hand_over(y, &b);
+  give_to_client(y, &b);
 }
+
+enum { NO_ZXID = 0 };
 
 static void do_pong(player *y, words *w)
 {
   lk_buf b = wire_buf();
 
-  wire_reply(&b, LK_XID_PING, 0, words_left(w) ? words_error(w) : 0);
-  hand_over(y, &b);
+  int err = words_left(w) ? words_error(w) : 0;
+
+  wire_reply(&b, LK_XID_PING, NO_ZXID, err);
+  give_to_client(y, &b);
 }
 
 static void do_event(player *y, words *w)
@@ -272,7 +282,7 @@ static void do_event(player *y, words *w)
   int32_t type = (int32_t)words_number(w, "a type");
 
   wire_event(&b, type, words_text(w, "a path"));
-  hand_over(y, &b);
+  give_to_client(y, &b);
 }
 
 static void do_frame(player *y, words *w)
@@ -282,7 +292,7 @@ static void do_frame(player *y, words *w)
 
   words_encode(w, &b);
   wire_end(&b, mark);
-  hand_over(y, &b);
+  give_to_client(y, &b);
 }
 
 static void do_bytes(player *y, words *w)
@@ -290,7 +300,7 @@ static void do_bytes(player *y, words *w)
   lk_buf b = wire_buf();
 
   words_encode(w, &b);
-  hand_over(y, &b);
+  give_to_client(y, &b);
 }
 
 /* ---- calls --------------------------------------------------------------- */
@@ -316,7 +326,7 @@ void input_take_options(peer_call *call, words *w)
     else if (words_are(w, "until-break"))
       call->until_disconnect = true;
     else
-      words_take(w, "an option"), abort();
+      abort(); /* an unknown option */
   }
 }
 
@@ -366,7 +376,7 @@ static void do_sync(player *y, words *w)
   input_read(y, w, peer_sync);
 }
 
-static void make(player *y, words *w, bool with_stat)
+static void run_create(player *y, words *w, bool with_stat)
 {
   peer_call opts = input_take_name(w);
   const char *path = words_text(w, "a path");
@@ -379,12 +389,12 @@ static void make(player *y, words *w, bool with_stat)
 
 static void do_create(player *y, words *w)
 {
-  make(y, w, false);
+  run_create(y, w, false);
 }
 
 static void do_create2(player *y, words *w)
 {
-  make(y, w, true);
+  run_create(y, w, true);
 }
 
 static void do_delete(player *y, words *w)
@@ -436,8 +446,9 @@ static lk_op take_op(words *w)
   }
   int32_t version = (int32_t)words_number(w, "a version");
 
-  return strcmp(type, "check") == 0 ? lk_op_check(path, version)
-                                    : lk_op_delete(path, version);
+  if (strcmp(type, "check") == 0)
+    return lk_op_check(path, version);
+  return lk_op_delete(path, version);
 }
 
 static void do_multi(player *y, words *w)
@@ -497,65 +508,67 @@ static void do_stop(player *y, words *w)
 
 /* ---- the table ---------------------------------------------------------- */
 
+/* input.needs_no_client */
+enum { CLIENT = false, ALWAYS = true };
+
 static const input inputs[] = {
     /* the client */
-    {"new", do_new, true},       /* what lk_client_config has, as key=value */
-    {"random", do_random, true}, /* N: the value of every random byte */
-    {"on", do_on, true}, /* NAME[:EVENT], of a request or "state", and what to
-                            do in that callback */
-    {"hosts", do_hosts, false}, /* the servers from now on */
-    {"free", do_free, false},
-    {"fork", do_fork, false},
-    {"xid", do_xid, false},
-    {"deadline", do_deadline, false},
-    {"facts", do_facts, false},
+    {"new", do_new, ALWAYS},       /* what lk_client_config has, as key=value */
+    {"random", do_random, ALWAYS}, /* N: the value of every random byte */
+    {"on", do_on, ALWAYS}, /* NAME[:EVENT] INPUT…: of a request or "state" */
+    {"hosts", do_hosts, CLIENT}, /* the servers from now on */
+    {"free", do_free, CLIENT},
+    {"fork", do_fork, CLIENT},
+    {"xid", do_xid, CLIENT},
+    {"deadline", do_deadline, CLIENT},
+    {"facts", do_facts, CLIENT},
     /* the transport */
-    {"resolved", do_resolved, false},
-    {"connected", do_connected, false},
-    {"failed", do_failed, false}, /* ERROR [WHY] */
-    {"closed", do_closed, false},
-    {"probed", do_probed, false}, /* [ANSWER] */
-    {"eager", do_eager, false},   /* the hook `wake` connects from now on */
-    {"room", do_room, false},     /* bytes that it takes, or "all" */
-    {"mute", do_mute, true},      /* [off]: do not show sent requests */
-    {"stall", do_stall, false},
-    {"time", do_time, false},
+    {"resolved", do_resolved, CLIENT},
+    {"connected", do_connected, CLIENT},
+    {"failed", do_failed, CLIENT}, /* ERROR [WHY] */
+    {"closed", do_closed, CLIENT},
+    {"probed", do_probed, CLIENT}, /* [ANSWER] */
+    {"eager", do_eager, CLIENT},   /* the hook `wake` connects from now on */
+    {"room", do_room, CLIENT},     /* bytes that it takes, or "all" */
+    {"mute", do_mute, ALWAYS},     /* [off]: do not show sent requests */
+    {"stall", do_stall, CLIENT},
+    {"time", do_time, CLIENT},
     /* the server */
-    {"welcome", do_welcome, false}, /* SESSION MS [read-only] */
-    {"reply", do_reply, false},     /* XID ZXID ERROR BODY, see words.h */
-    {"pong", do_pong, false},       /* [ERROR] */
-    {"event", do_event, false},     /* TYPE PATH */
-    {"frame", do_frame, false},     /* a body with a length before it */
-    {"bytes", do_bytes, false},
+    {"welcome", do_welcome, CLIENT}, /* SESSION MS [read-only] */
+    {"reply", do_reply, CLIENT},     /* XID ZXID ERROR BODY, see words.h */
+    {"pong", do_pong, CLIENT},       /* [ERROR] */
+    {"event", do_event, CLIENT},     /* TYPE PATH */
+    {"frame", do_frame, CLIENT},     /* a body with a length before it */
+    {"bytes", do_bytes, CLIENT},
     /* calls: NAME PATH ARGUMENT... [watch=NAME] [timeout=MS] [repeat]
        [until-break] */
-    {"get", do_get, false},
-    {"exists", do_exists, false},
-    {"children", do_children, false},
-    {"sync", do_sync, false},
-    {"create", do_create, false},
-    {"create2", do_create2, false},
-    {"delete", do_delete, false},
-    {"set", do_set, false},
-    {"multi", do_multi, false},
-    {"count", input_count, false},
-    {"ephemerals", input_ephemerals, false},
-    {"get-acl", input_get_acl, false},
-    {"set-acl", input_set_acl, false}, /* … VERSION PERMS:SCHEME:ID… */
-    {"create-ttl", input_create_ttl, false}, /* … DATA MS [sequential] */
-    {"multi-read", input_multi_read, false}, /* get|list PATH … */
-    {"who-am-i", input_who_am_i, false},
-    {"config", input_config, false},
-    {"reconfig", input_reconfig, false},   /* [joining=] [leaving=] [members=]
-                                              [version=] */
-    {"add-watch", input_add_watch, false}, /* … [tree] */
-    {"auth", do_auth, false},
-    {"close", do_close, false},
-    {"cancel", do_cancel, false}, /* WATCH [server] */
-    {"listen", do_listen, false}, /* NAME [answers] */
-    {"unlisten", do_unlisten, false},
-    {"timer", do_timer, false}, /* NAME MS */
-    {"stop", do_stop, false},
+    {"get", do_get, CLIENT},
+    {"exists", do_exists, CLIENT},
+    {"children", do_children, CLIENT},
+    {"sync", do_sync, CLIENT},
+    {"create", do_create, CLIENT},
+    {"create2", do_create2, CLIENT},
+    {"delete", do_delete, CLIENT},
+    {"set", do_set, CLIENT},
+    {"multi", do_multi, CLIENT},
+    {"count", input_count, CLIENT},
+    {"ephemerals", input_ephemerals, CLIENT},
+    {"get-acl", input_get_acl, CLIENT},
+    {"set-acl", input_set_acl, CLIENT}, /* … VERSION PERMS:SCHEME:ID… */
+    {"create-ttl", input_create_ttl, CLIENT}, /* … DATA MS [sequential] */
+    {"multi-read", input_multi_read, CLIENT}, /* get|list PATH … */
+    {"who-am-i", input_who_am_i, CLIENT},
+    {"config", input_config, CLIENT},
+    {"reconfig", input_reconfig, CLIENT},   /* [joining=] [leaving=]
+                                            [members=] [version=] */
+    {"add-watch", input_add_watch, CLIENT}, /* … [tree] */
+    {"auth", do_auth, CLIENT},
+    {"close", do_close, CLIENT},
+    {"cancel", do_cancel, CLIENT}, /* WATCH [server] */
+    {"listen", do_listen, CLIENT}, /* NAME [answers] */
+    {"unlisten", do_unlisten, CLIENT},
+    {"timer", do_timer, CLIENT}, /* NAME MS */
+    {"stop", do_stop, CLIENT},
 };
 
 const input *input_find(const char *name)

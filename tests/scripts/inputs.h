@@ -7,7 +7,7 @@
 
 /** The inputs of a transcript, for play.c only. */
 
-enum { MAX_PLANS = 16 };
+enum { PLANS_MAX = 16 };
 
 /** An input that is run once, in a callback. */
 typedef struct plan {
@@ -19,25 +19,27 @@ typedef struct plan {
 typedef struct player {
   peer p;
   play_mode mode;
-  bool asleep;     /**< the client is not called after this line */
+  bool asleep;     /**< the driver does not run after this line */
   size_t received; /**< how many bytes the client has received */
-  plan plans[MAX_PLANS];
-  size_t count;
+  plan plans[PLANS_MAX];
+  size_t nplans;
   fake_mechanism sasl;
 } player;
 
 typedef struct input {
   const char *name;
   void (*run)(player *y, words *w);
-  bool early; /**< allowed when there is no client */
+  bool needs_no_client; /**< also run when there is no client */
 } input;
 
 /** The input of that name; aborts if there is none. */
 const input *input_find(const char *name);
 
-/* These take the first or the last words of a call. */
+/** Take the name of a call, which is its first word. */
 peer_call input_take_name(words *w);
+/** Take the options of a call, which are its last words. */
 void input_take_options(peer_call *call, words *w);
+/** Take the flags of a create. */
 int input_take_flags(words *w);
 /** Take NAME, PATH and options, and call `call`. */
 void input_read(player *y, words *w,

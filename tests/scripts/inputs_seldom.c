@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* Calls that are rarer than those of inputs.c. */
+/* Inputs for calls that few transcripts use. */
 
 #include "scripts/inputs.h"
 
@@ -23,7 +23,7 @@ void input_get_acl(player *y, words *w)
   input_read(y, w, peer_get_acl);
 }
 
-/* PERMS:SCHEME:ID */
+/* Takes an access list entry, PERMS:SCHEME:ID. false: there is none. */
 static bool take_entry(words *w, lk_acl *out)
 {
   char *scheme, *id;
@@ -39,15 +39,17 @@ static bool take_entry(words *w, lk_acl *out)
   return true;
 }
 
+enum { ENTRIES_MAX = 4, READS_MAX = 8 };
+
 void input_set_acl(player *y, words *w)
 {
   peer_call opts = input_take_name(w);
   const char *path = words_text(w, "a path");
   int32_t version = (int32_t)words_number(w, "a version");
-  lk_acl entries[4];
+  lk_acl entries[ENTRIES_MAX];
   lk_acls acl = {entries, 0};
 
-  while (acl.count < 4 && take_entry(w, &entries[acl.count]))
+  while (acl.count < ENTRIES_MAX && take_entry(w, &entries[acl.count]))
     acl.count++;
   peer_set_acl(&y->p, &opts, path, acl.count == 0 ? NULL : &acl, version);
 }
@@ -67,17 +69,18 @@ void input_create_ttl(player *y, words *w)
 void input_multi_read(player *y, words *w)
 {
   peer_call opts = input_take_name(w);
-  lk_read reads[8];
+  lk_read reads[READS_MAX];
   size_t count = 0;
 
-  for (; count < 8; count++) {
-    bool list = words_are(w, "list");
+  for (; count < READS_MAX; count++) {
+    bool reads_children = words_are(w, "list");
 
-    if (!list && !words_are(w, "get"))
+    if (!reads_children && !words_are(w, "get"))
       break;
     const char *path = words_text(w, "a path");
 
-    reads[count] = list ? lk_read_get_children(path) : lk_read_get(path);
+    reads[count] =
+        reads_children ? lk_read_get_children(path) : lk_read_get(path);
   }
   input_take_options(&opts, w);
   peer_multi_read(&y->p, &opts, reads, count);

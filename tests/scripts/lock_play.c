@@ -9,46 +9,46 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MAX = 8 };
+enum { ITEMS_MAX = 8, NAME_SIZE = 16 };
 
 typedef struct lock_player {
   model_server server;
   lock_play_mode *mode; /* NULL: no faults */
   lk_buf *out;
-  test_client clients[MAX];
-  char party_names[MAX][16];
+  test_client clients[ITEMS_MAX];
+  char client_names[ITEMS_MAX][NAME_SIZE];
   size_t nclients;
-  locker lockers[MAX];
-  char locker_names[MAX][16];
+  locker lockers[ITEMS_MAX];
+  char locker_names[ITEMS_MAX][NAME_SIZE];
   size_t nlockers;
 } lock_player;
 
 /* ---- names of clients and locks ------------------------------------------ */
 
-static void give_up(const char *what, const char *name)
+static void abort_with(const char *what, const char *name)
 {
   fprintf(stderr, "lock_play: %s: %s\n", what, name);
   abort();
 }
 
-static test_client *party_of(lock_player *s, words *w)
+static test_client *client_named(lock_player *s, words *w)
 {
   const char *name = words_text(w, "a client");
 
   for (size_t i = 0; i < s->nclients; i++) {
-    if (strcmp(s->party_names[i], name) == 0)
+    if (strcmp(s->client_names[i], name) == 0)
       return &s->clients[i];
   }
-  give_up("no such client", name);
+  abort_with("no such client", name);
   return NULL;
 }
 
-static model_link *link_of(lock_player *s, words *w)
+static model_link *link_of_client(lock_player *s, words *w)
 {
-  return party_of(s, w)->link;
+  return client_named(s, w)->link;
 }
 
-static locker *locker_of(lock_player *s, words *w)
+static locker *lock_named(lock_player *s, words *w)
 {
   const char *name = words_text(w, "a lock");
 
@@ -56,56 +56,58 @@ static locker *locker_of(lock_player *s, words *w)
     if (strcmp(s->locker_names[i], name) == 0)
       return &s->lockers[i];
   }
-  give_up("no such lock", name);
+  abort_with("no such lock", name);
   return NULL;
 }
 
 /* ---- output -------------------------------------------------------------- */
 
 /* The server is the player's first member. */
-static lock_player *lock_player_of(model_server *s)
+static lock_player *player_of_server(model_server *s)
 {
   return (lock_player *)(void *)s;
 }
 
 static void on_write(model_server *server, model_link *l, const char *names)
 {
-  lock_player *s = lock_player_of(server);
+  lock_player *s = player_of_server(server);
 
   for (size_t i = 0; i < s->nclients; i++) {
     if (s->clients[i].link == l)
-      wire_say(s->out, "%s: %s\n", s->party_names[i], names);
+      wire_say(s->out, "%s: %s\n", s->client_names[i], names);
   }
   l->log[0] = '\0';
 }
 
-static const char *error_of(int err)
+/* The result of the call that has completed; 0 for an event. */
+static int result_of(const locker *l, const char *what)
 {
-  return err == 0 ? "" : lk_error_name(err);
+  if (strcmp(what, "acquired") == 0)
+    return l->acquired;
+  if (strcmp(what, "released") == 0)
+    return l->released;
+  return strcmp(what, "verified") == 0 ? l->verified : 0;
 }
 
-static void on_told(locker *l, const char *what)
+/* Called at the end of each callback of a lock; see locker.react. */
+static void print_event(locker *l, const char *what)
 {
   lock_player *s = l->arg;
   const char *name = s->locker_names[l - s->lockers];
-  const int *err = strcmp(what, "acquired") == 0   ? &l->acquired
-                   : strcmp(what, "released") == 0 ? &l->released
-                   : strcmp(what, "verified") == 0 ? &l->verified
-                                                   : NULL;
+  int err = result_of(l, what);
 
   l->events[0] = '\0';
-  if (err == NULL)
-    wire_say(s->out, "%s: %s\n", name, what);
-  else if (*err == 0)
+  if (err == 0)
     wire_say(s->out, "%s: %s\n", name, what);
   else
-    wire_say(s->out, "%s: not %s: %s\n", name, what, error_of(*err));
+    wire_say(s->out, "%s: not %s: %s\n", name, what, lk_error_name(err));
 }
 
-static void refused(lock_player *s, int err)
+/* Prints the error with which a call has returned, if it is one. */
+static void print_refusal(lock_player *s, int err)
 {
   if (err != 0)
-    wire_say(s->out, "refused %s\n", error_of(err));
+    wire_say(s->out, "refused %s\n", lk_error_name(err));
 }
 
 /* ---- inputs ------------------------------------------------------------ */
@@ -115,9 +117,10 @@ static void do_client(lock_player *s, words *w)
   lk_lease_config c = {.size = sizeof c};
   test_client *p = &s->clients[s->nclients];
 
-  if (s->nclients == MAX)
-    give_up("too many", "clients");
-  snprintf(s->party_names[s->nclients++], 16, "%s", words_text(w, "a name"));
+  if (s->nclients == ITEMS_MAX)
+    abort_with("too many", "clients");
+  snprintf(s->client_names[s->nclients++], NAME_SIZE, "%s",
+           words_text(w, "a name"));
   if (words_are(w, "sync"))
     c.assurance = LK_ASSURE_SYNC;
   else if (words_are(w, "ping"))
@@ -135,55 +138,59 @@ static void do_lock(lock_player *s, words *w)
   lk_lock_config c = {.size = sizeof c};
   locker *l = &s->lockers[s->nlockers];
 
-  if (s->nlockers == MAX)
-    give_up("too many", "locks");
-  snprintf(s->locker_names[s->nlockers++], 16, "%s", words_text(w, "a name"));
-  test_client *p = party_of(s, w);
+  if (s->nlockers == ITEMS_MAX)
+    abort_with("too many", "locks");
+  snprintf(s->locker_names[s->nlockers++], NAME_SIZE, "%s",
+           words_text(w, "a name"));
+  test_client *p = client_named(s, w);
 
   c.unsure_when_suspended = words_are(w, "unsure-when-suspended");
   c.fail_on_expiry = words_are(w, "fail-on-expiry");
   if (p->link != NULL)
     (void)locker_try_init(l, p, &c);
-  l->react = on_told;
+  l->react = print_event;
   l->arg = s;
 }
 
+enum { FOREVER = -1 };
+
 static void do_acquire(lock_player *s, words *w)
 {
-  locker *l = locker_of(s, w);
-  int64_t timeout_ms = words_left(w) ? words_number(w, "a timeout") : -1;
+  locker *l = lock_named(s, w);
+  int64_t timeout_ms = words_left(w) ? words_number(w, "a timeout") : FOREVER;
 
   if (l->lock != NULL)
-    refused(s, locker_acquire(l, timeout_ms));
+    print_refusal(s, locker_acquire(l, timeout_ms));
 }
 
 static void do_release(lock_player *s, words *w)
 {
-  locker *l = locker_of(s, w);
+  locker *l = lock_named(s, w);
 
   if (l->lock != NULL)
-    refused(s, lk_lock_release(l->lock, NULL, NULL));
+    print_refusal(s, lk_lock_release(l->lock, NULL, NULL));
 }
 
+/* Like do_release(), but prints when the release has completed. */
 static void do_release_wait(lock_player *s, words *w)
 {
-  locker *l = locker_of(s, w);
+  locker *l = lock_named(s, w);
 
   if (l->lock != NULL)
-    refused(s, locker_try_release(l));
+    print_refusal(s, locker_try_release(l));
 }
 
 static void do_verify(lock_player *s, words *w)
 {
-  locker *l = locker_of(s, w);
+  locker *l = lock_named(s, w);
 
   if (l->lock != NULL)
-    refused(s, locker_verify(l));
+    print_refusal(s, locker_verify(l));
 }
 
 static void do_cancel(lock_player *s, words *w)
 {
-  locker *l = locker_of(s, w);
+  locker *l = lock_named(s, w);
 
   if (l->lock != NULL)
     lk_lock_cancel(l->lock);
@@ -191,7 +198,7 @@ static void do_cancel(lock_player *s, words *w)
 
 static void do_free(lock_player *s, words *w)
 {
-  locker_free(locker_of(s, w));
+  locker_free(lock_named(s, w));
 }
 
 static void do_run(lock_player *s, words *w)
@@ -201,7 +208,7 @@ static void do_run(lock_player *s, words *w)
 
 static void do_drop(lock_player *s, words *w)
 {
-  model_link *l = link_of(s, w);
+  model_link *l = link_of_client(s, w);
 
   if (l != NULL && l->up)
     model_drop(l);
@@ -221,7 +228,7 @@ static void do_up(lock_player *s, words *w)
 
 static void do_expire(lock_player *s, words *w)
 {
-  const model_link *l = link_of(s, w);
+  const model_link *l = link_of_client(s, w);
 
   if (l != NULL)
     model_expire(&s->server, l->last_session);
@@ -229,7 +236,7 @@ static void do_expire(lock_player *s, words *w)
 
 static void do_freeze(lock_player *s, words *w)
 {
-  model_link *l = link_of(s, w);
+  model_link *l = link_of_client(s, w);
 
   if (l != NULL)
     l->frozen = true;
@@ -237,7 +244,7 @@ static void do_freeze(lock_player *s, words *w)
 
 static void do_thaw(lock_player *s, words *w)
 {
-  model_link *l = link_of(s, w);
+  model_link *l = link_of_client(s, w);
 
   if (l != NULL)
     l->frozen = false;
@@ -247,12 +254,12 @@ static void do_thaw(lock_player *s, words *w)
    before or after the server executes it */
 static void do_cut(lock_player *s, words *w)
 {
-  model_link *l = link_of(s, w);
+  model_link *l = link_of_client(s, w);
   int64_t n = words_number(w, "which request");
   bool after = words_are(w, "after");
 
   if (!after && !words_are(w, "before"))
-    give_up("before or", "after");
+    abort_with("before or", "after");
   if (l == NULL)
     return;
   l->cut_at = l->requests + (unsigned)n;
@@ -263,7 +270,7 @@ static void do_cut(lock_player *s, words *w)
    executing it */
 static void do_answer(lock_player *s, words *w)
 {
-  model_link *l = link_of(s, w);
+  model_link *l = link_of_client(s, w);
   int64_t n = words_number(w, "which request");
   int err = words_error(w);
 
@@ -283,11 +290,11 @@ static void do_delete(lock_player *s, words *w)
   model_delete(&s->server, words_text(w, "a path"));
 }
 
-/* The path of a lock's node; NULL: the lock has none, or the node is deleted.
- */
-static const char *node_of(lock_player *s, words *w)
+/* Takes the name of a lock. Returns the path of its node; NULL: it has none, or
+   the node is deleted. */
+static const char *take_lock_node(lock_player *s, words *w)
 {
-  const locker *l = locker_of(s, w);
+  const locker *l = lock_named(s, w);
   const char *node = l->lock == NULL ? NULL : lk_lock_node(l->lock);
 
   return node != NULL && model_node(&s->server, node) != NULL ? node : NULL;
@@ -295,7 +302,7 @@ static const char *node_of(lock_player *s, words *w)
 
 static void do_delete_node(lock_player *s, words *w)
 {
-  const char *node = node_of(s, w);
+  const char *node = take_lock_node(s, w);
 
   if (node != NULL)
     model_delete(&s->server, node);
@@ -303,34 +310,36 @@ static void do_delete_node(lock_player *s, words *w)
 
 static void do_set_node(lock_player *s, words *w)
 {
-  const char *node = node_of(s, w);
+  const char *node = take_lock_node(s, w);
 
   if (node != NULL)
     model_set(&s->server, node, words_text(w, "data"));
 }
 
-static int32_t perms_of(words *w)
+enum { NO_PERMISSION = 0 };
+
+static int32_t take_perms(words *w)
 {
   if (words_are(w, "read"))
     return LK_PERM_READ;
   if (words_are(w, "create"))
     return LK_PERM_CREATE;
-  return words_are(w, "delete") ? LK_PERM_DELETE : 0;
+  return words_are(w, "delete") ? LK_PERM_DELETE : NO_PERMISSION;
 }
 
 static void do_deny(lock_player *s, words *w)
 {
   const char *path = words_text(w, "a path");
 
-  model_deny(&s->server, path, perms_of(w));
+  model_deny(&s->server, path, take_perms(w));
 }
 
 static void do_deny_node(lock_player *s, words *w)
 {
-  const char *node = node_of(s, w);
+  const char *node = take_lock_node(s, w);
 
   if (node != NULL)
-    model_deny(&s->server, node, perms_of(w));
+    model_deny(&s->server, node, take_perms(w));
 }
 
 static void do_counter(lock_player *s, words *w)
@@ -344,17 +353,17 @@ static const struct {
   const char *name;
   void (*run)(lock_player *s, words *w);
 } inputs[] = {
-    {"client", do_client},   /* NAME [sync|ping] */
-    {"lock", do_lock},       /* NAME CLIENT [unsure-when-suspended]
-                                [fail-on-expiry] */
-    {"acquire", do_acquire}, /* LOCK [TIMEOUT_MS] */
-    {"release", do_release}, /* LOCK */
-    {"release-wait", do_release_wait},
-    {"verify", do_verify},
-    {"cancel", do_cancel},
-    {"free", do_free},
-    {"run", do_run},   /* MS */
-    {"drop", do_drop}, /* CLIENT */
+    {"client", do_client},             /* NAME [sync|ping] */
+    {"lock", do_lock},                 /* NAME CLIENT [unsure-when-suspended]
+                                          [fail-on-expiry] */
+    {"acquire", do_acquire},           /* LOCK [TIMEOUT_MS] */
+    {"release", do_release},           /* LOCK */
+    {"release-wait", do_release_wait}, /* LOCK */
+    {"verify", do_verify},             /* LOCK */
+    {"cancel", do_cancel},             /* LOCK */
+    {"free", do_free},                 /* LOCK */
+    {"run", do_run},                   /* MS */
+    {"drop", do_drop},                 /* CLIENT */
     {"down", do_down},
     {"up", do_up},
     {"expire", do_expire},
@@ -386,11 +395,11 @@ static void run_input(lock_player *s, const char *line, size_t len)
       return;
     }
   }
-  give_up("no such input", name);
+  abort_with("no such input", name);
 }
 
-/* Run clients and server. With mode->cut, break each connection once, when the
-   given number of bytes has arrived. */
+/* Runs clients and server. With mode->cut, each connection breaks once, when
+   mode->at bytes have arrived. */
 static void settle(lock_player *s)
 {
   model_turn(&s->server);
@@ -398,7 +407,7 @@ static void settle(lock_player *s)
     model_link *l = s->clients[i].link;
 
     if (l == NULL || l->allow > 0)
-      continue;
+      continue; /* further bytes may arrive */
     s->mode->happened = true;
     l->allow = SIZE_MAX;
     if (l->up)
@@ -428,7 +437,7 @@ static void clean_up(lock_player *s)
   }
   model_run(&s->server, T);
   if (model_ephemeral(&s->server) != NULL)
-    give_up("a node is left", model_ephemeral(&s->server));
+    abort_with("a node is left", model_ephemeral(&s->server));
   for (size_t i = 0; i < s->nclients; i++)
     test_client_free(&s->clients[i]);
   model_done(&s->server);
@@ -446,17 +455,18 @@ void lock_play(const char *text, lock_play_mode *mode, lk_buf *out)
   s->out = out;
   while (*text != '\0') {
     size_t len = strcspn(text, "\n");
-    bool input = strncmp(text, "> ", 2) == 0;
+    bool is_input = strncmp(text, "> ", 2) == 0;
 
-    if (input || *text == '#' || len == 0)
+    if (is_input || *text == '#' || len == 0)
       wire_say(out, "%.*s\n", (int)len, text);
-    if (input) {
+    if (is_input) {
       run_input(s, text + 2, len - 2);
       settle(s);
     }
-    text += len + (text[len] == '\n');
+    text += len;
+    if (*text == '\n')
+      text++;
   }
-  s->out = out;
   s->server.wrote = NULL;
   clean_up(s);
   free(s);

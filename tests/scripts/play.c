@@ -9,34 +9,39 @@
 
 static void run_line(player *y, const char *line, size_t len);
 
-/* ---- the client --------------------------------------------------------- */
+/* ---- planned inputs ---------------------------------------------------------
+ */
 
-static void react(peer *p, const char *name, const char *event)
+/* Runs the inputs that were planned for this callback. */
+static void run_plans(peer *p, const char *name, const char *event)
 {
   player *y = p->arg;
-  char both[96];
+  char name_and_event[96];
 
-  snprintf(both, sizeof both, "%s:%s", name, event);
-  for (size_t i = 0; i < y->count; i++) {
-    plan *at = &y->plans[i];
+  snprintf(name_and_event, sizeof name_and_event, "%s:%s", name, event);
+  for (size_t i = 0; i < y->nplans; i++) {
+    plan *next = &y->plans[i];
 
-    if (at->when[0] == '\0')
-      continue; /* done */
-    if (strcmp(at->when, both) != 0 && strcmp(at->when, name) != 0)
+    if (next->when[0] == '\0')
+      continue; /* it was run before */
+    if (strcmp(next->when, name_and_event) != 0 &&
+        strcmp(next->when, name) != 0)
       continue;
-    at->when[0] = '\0';
-    run_line(y, at->line, strlen(at->line));
+    next->when[0] = '\0';
+    run_line(y, next->line, strlen(next->line));
     if (p->client == NULL)
       return;
   }
 }
 
-static size_t undone(const player *y)
+static size_t count_plans_not_run(const player *y)
 {
   size_t count = 0;
 
-  for (size_t i = 0; i < y->count; i++)
-    count += y->plans[i].when[0] != '\0';
+  for (size_t i = 0; i < y->nplans; i++) {
+    if (y->plans[i].when[0] != '\0')
+      count++;
+  }
   return count;
 }
 
@@ -44,20 +49,22 @@ static size_t undone(const player *y)
 
 static void run_line(player *y, const char *line, size_t len)
 {
-  words *w = malloc(sizeof *w); /* not static: an input can run another line in
-                                   a callback */
+  /* On the heap, since `words` is large. It cannot be static, since an input
+   * can run another line in a callback. */
+  words *w = malloc(sizeof *w);
 
   if (w == NULL)
     abort();
   words_cut(w, line, len);
   const input *in = input_find(words_text(w, "an input"));
 
-  if (y->p.client != NULL || in->early)
+  if (y->p.client != NULL || in->needs_no_client)
     in->run(y, w);
   free(w);
 }
 
-static void flush(player *y, lk_buf *out)
+/* Moves what the peer has logged to the output. */
+static void move_log(player *y, lk_buf *out)
 {
   lk_buf *log = &y->p.log;
 
@@ -66,20 +73,22 @@ static void flush(player *y, lk_buf *out)
   lk__buf_consume(log, lk__buf_len(log));
 }
 
+enum { INPUT_MARK_LEN = 2 }; /* of "> " */
+
 static void play_line(player *y, const char *line, size_t len, lk_buf *out)
 {
-  bool takes = len > 2 && line[0] == '>';
+  bool is_input = len > INPUT_MARK_LEN && line[0] == '>';
 
-  if (!takes && len > 0 && line[0] != '#')
+  if (!is_input && len > 0 && line[0] != '#')
     return; /* an expected output */
   wire_say(out, "%.*s\n", (int)len, line);
-  if (!takes)
+  if (!is_input)
     return;
   y->asleep = false;
-  run_line(y, line + 2, len - 2);
+  run_line(y, line + INPUT_MARK_LEN, len - INPUT_MARK_LEN);
   if (y->p.client != NULL && !y->asleep)
     peer_settle(&y->p);
-  flush(y, out);
+  move_log(y, out);
 }
 
 void play(const char *text, play_mode *mode, lk_buf *out)
@@ -95,16 +104,18 @@ void play(const char *text, play_mode *mode, lk_buf *out)
   y->p.mem.for_good = y->mode.for_good;
   y->p.step = y->mode.step;
   y->p.log = wire_buf();
-  y->p.react = react;
+  y->p.react = run_plans;
   y->p.arg = y;
   while (*text != '\0') {
     size_t len = strcspn(text, "\n");
 
     play_line(y, text, len, out);
-    text += len + (text[len] == '\n');
+    text += len;
+    if (*text == '\n')
+      text++;
   }
   if (mode != NULL)
-    mode->undone = undone(y);
+    mode->undone = count_plans_not_run(y);
   if (mode != NULL)
     mode->failed = y->mode.failed || failing_mem_failed(&y->p.mem);
   peer_done(&y->p);

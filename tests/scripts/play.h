@@ -13,14 +13,14 @@
  * takes the output.
  */
 typedef struct play_mode {
-  size_t step;    /**< the most bytes that move at once; 0: no limit */
+  size_t step;    /**< how many bytes move at once at most; 0: no limit */
   size_t fail_at; /**< the number of the allocation that fails; 0: none */
   bool for_good;  /**< all allocations after `fail_at` fail, too */
   bool cut;       /**< the server closes when it has sent `at` bytes */
   size_t at;
   bool failed; /**< output: an allocation has failed, or the server closed */
-  size_t
-      undone; /**< output: inputs for callbacks ("on") that were not called */
+  /** output: number of inputs for callbacks ("on") that were not called */
+  size_t undone;
 } play_mode;
 
 /** Play `text`, and append the inputs with the actual outputs to `out`. With

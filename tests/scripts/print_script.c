@@ -2,9 +2,10 @@
 #include "config.h"
 
 /*
- * print_script FILE...: play scripts, and print their inputs with the actual
- * outputs. Somebody reads these before they become the new transcript. Scripts
- * in a folder called lock are played with locks, others with a client.
+ * print_script FILE...: plays transcripts, and prints their inputs with the
+ * actual outputs. Its user reads the outputs before they become the new
+ * transcript. Files in a folder called lock are played with locks, others with
+ * a client.
  */
 
 #include "scripts/lock_play.h"
@@ -19,7 +20,7 @@
 static void print_script(const char *path)
 {
   lk_buf out = wire_buf();
-  char *text = transcripts_slurp(path);
+  char *text = transcripts_read_file(path);
 
   if (strstr(path, "lock/") != NULL)
     lock_play(text, NULL, &out);

@@ -10,12 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MAX_FILES = 200 };
+enum { FILES_MAX = 200 };
 
-transcript transcripts[MAX_FILES];
+transcript transcripts[FILES_MAX];
 size_t transcripts_count;
 
-char *transcripts_slurp(const char *path)
+char *transcripts_read_file(const char *path)
 {
   lk_buf b = wire_buf();
   FILE *in = fopen(path, "rb");
@@ -31,10 +31,10 @@ char *transcripts_slurp(const char *path)
       abort();
   fclose(in);
   wire_say(&b, "%c", '\0');
-  return (char *)lk__buf_bytes(&b); /* malloc() gave it, so free() works */
+  return (char *)lk__buf_bytes(&b); /* wire_buf() uses malloc() */
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
   return strcmp(((const transcript *)a)->name, ((const transcript *)b)->name);
 }
@@ -53,16 +53,19 @@ void transcripts_load(const char *name)
     perror(folder);
     exit(EXIT_FAILURE);
   }
-  for (struct dirent *e;
-       (e = readdir(d)) != NULL && transcripts_count < MAX_FILES;) {
+  struct dirent *e;
+
+  while ((e = readdir(d)) != NULL) {
     if (strstr(e->d_name, ".txt") == NULL)
       continue;
+    if (transcripts_count == FILES_MAX)
+      abort();
     snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-    transcripts[transcripts_count].name = strdup(e->d_name);
-    transcripts[transcripts_count++].text = transcripts_slurp(path);
+    transcripts[transcripts_count++] = (transcript){
+        .name = strdup(e->d_name), .text = transcripts_read_file(path)};
   }
   closedir(d);
-  qsort(transcripts, transcripts_count, sizeof transcripts[0], by_name);
+  qsort(transcripts, transcripts_count, sizeof transcripts[0], compare_names);
 }
 
 void transcripts_unload(void)
@@ -73,20 +76,21 @@ void transcripts_unload(void)
   }
 }
 
-void transcripts_compare(const transcript *t, const char *got, const char *how)
+void transcripts_compare(const transcript *t, const char *played,
+                         const char *how)
 {
-  const char *want = t->text;
-  size_t line = 1, at = 0, start = 0;
+  const char *expected = t->text;
+  size_t line = 1, line_start = 0;
 
-  if (strcmp(got, want) == 0)
+  if (strcmp(played, expected) == 0)
     return;
-  for (; got[at] == want[at]; at++) {
-    if (got[at] == '\n') {
+  for (size_t i = 0; played[i] == expected[i]; i++) {
+    if (played[i] == '\n') {
       line++;
-      start = at + 1;
+      line_start = i + 1;
     }
   }
   ck_abort_msg("%s:%zu%s\nexpected: %.*s\nit did:   %.*s", t->name, line, how,
-               (int)strcspn(want + start, "\n"), want + start,
-               (int)strcspn(got + start, "\n"), got + start);
+               (int)strcspn(expected + line_start, "\n"), expected + line_start,
+               (int)strcspn(played + line_start, "\n"), played + line_start);
 }

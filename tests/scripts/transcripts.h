@@ -17,10 +17,12 @@ extern size_t transcripts_count;
     the transcripts that were read before. */
 void transcripts_load(const char *folder);
 void transcripts_unload(void);
-/** Read a file as text; the caller calls free(). */
-char *transcripts_slurp(const char *path);
-/** Fail if `got` is not the text of the transcript. The message has the first
-    line that differs, and `how` the transcript was played. */
-void transcripts_compare(const transcript *t, const char *got, const char *how);
+/** Read a file as text, which the caller frees. Ends the program if the file
+    cannot be read. */
+char *transcripts_read_file(const char *path);
+/** Fail if `played` is not the text of the transcript. The message has the name
+    of the transcript, `how` it was played, and the first line that differs. */
+void transcripts_compare(const transcript *t, const char *played,
+                         const char *how);
 
 #endif

@@ -7,15 +7,20 @@
 
 #include <stdio.h>
 
-enum { REPLY_HEADER = 16, REQUEST_HEADER = 8 };
+enum {
+  LENGTH_FIELD = 4,
+  REPLY_HEADER = 16,
+  REQUEST_HEADER = 8,
+  FRAMES = 266 /* in vectors.txt */
+};
 
 static failing_mem mem;
 
-/* Called for every frame, without the length in front. */
+/* Called for every frame. `bytes`: without the length field. */
 typedef void (*frame_fn)(const vector *v, const unsigned char *bytes,
                          size_t len);
 
-static void for_each(frame_fn look)
+static void for_each_frame(frame_fn check_frame)
 {
   vectors all = vectors_load(NULL);
   size_t count = 0;
@@ -26,15 +31,16 @@ static void for_each(frame_fn look)
     if (!relay_is_frame(v))
       continue;
     failing_mem_init(&mem);
-    look(v, v->bytes + 4, v->len - 4);
+    check_frame(v, v->bytes + LENGTH_FIELD, v->len - LENGTH_FIELD);
     count++;
   }
-  ck_assert_uint_eq(count, 266);
+  ck_assert_uint_eq(count, FRAMES); /* none is left out */
   vectors_free(&all);
 }
 
 /* Relay the bytes and discard the result. Returns the error. */
-static int try(const vector *v, const unsigned char *bytes, size_t len)
+static int relay_and_discard(const vector *v, const unsigned char *bytes,
+                             size_t len)
 {
   relay r = {.frame = v, .mem = &mem.mem};
   int err = relay_run(&r, bytes, len);
@@ -44,20 +50,23 @@ static int try(const vector *v, const unsigned char *bytes, size_t len)
   return err;
 }
 
-/* Whether fewer bytes may be encoded than were captured: a reply to SASL may
-   have an error and a body, which is ignored. */
-static bool may_go_on(const vector *v)
+/* A reply to a SASL request may have a body behind an error. The decoder
+   ignores the body, so fewer bytes are encoded than were captured. */
+static bool body_may_be_ignored(const vector *v)
 {
   return strcmp(v->kind, "sasl") == 0;
 }
 
-static void both_ways(const vector *v, const unsigned char *bytes, size_t len)
+static void check_round_trip(const vector *v, const unsigned char *bytes,
+                             size_t len)
 {
   relay r = {.frame = v, .mem = &mem.mem};
 
+  /* The length field; its upper half is 0 in all frames. */
   ck_assert_uint_eq((size_t)v->bytes[2] << 8 | v->bytes[3], len);
   ck_assert_msg(relay_run(&r, bytes, len) == 0, "%s", v->name);
-  ck_assert_msg(r.out.len == len || (may_go_on(v) && r.out.len == REPLY_HEADER),
+  ck_assert_msg(r.out.len == len ||
+                    (body_may_be_ignored(v) && r.out.len == REPLY_HEADER),
                 "%s: %zu bytes of %zu", v->name, r.out.len, len);
   ck_assert_msg(memcmp(r.encoded, bytes, r.out.len) == 0, "%s", v->name);
   relay_clear(&r);
@@ -65,59 +74,62 @@ static void both_ways(const vector *v, const unsigned char *bytes, size_t len)
 
 START_TEST(every_frame_is_decoded_and_encoded_to_the_same_bytes)
 {
-  for_each(both_ways);
+  for_each_frame(check_round_trip);
 }
 END_TEST
 
-static void cut_everywhere(const vector *v, const unsigned char *bytes,
-                           size_t len)
+static void check_every_cut(const vector *v, const unsigned char *bytes,
+                            size_t len)
 {
   relay r = {.frame = v, .mem = &mem.mem};
 
   ck_assert_int_eq(relay_run(&r, bytes, len), 0);
   relay_clear(&r);
-  ck_assert_uint_ge(r.needed, 8);
+  ck_assert_uint_ge(r.needed, REQUEST_HEADER); /* at least a header */
   for (size_t cut = 0; cut < r.needed; cut++) {
     unsigned char *block = exactly(bytes, cut);
 
-    ck_assert_msg(try(v, block, cut) == LK_ERR_MARSHALLING, "%s: %zu of %zu",
-                  v->name, cut, len);
+    ck_assert_msg(relay_and_discard(v, block, cut) == LK_ERR_MARSHALLING,
+                  "%s: %zu of %zu", v->name, cut, len);
     free(block);
   }
 }
 
 START_TEST(every_cut_of_a_frame_is_refused)
 {
-  for_each(cut_everywhere);
+  for_each_frame(check_every_cut);
 }
 END_TEST
 
-static size_t failures;
+static size_t failures; /* of allocations, for all frames */
 
-static void starve(const vector *v, const unsigned char *bytes, size_t len)
+static void check_every_allocation(const vector *v, const unsigned char *bytes,
+                                   size_t len)
 {
-  size_t n = 0;
+  size_t n = 1;
   int err;
 
   do {
     failing_mem_init(&mem);
-    mem.fail_at = ++n;
-    err = try(v, bytes, len);
+    mem.fail_at = n++;
+    err = relay_and_discard(v, bytes, len);
     ck_assert_int_eq(err, failing_mem_failed(&mem) ? LK_ERR_NO_MEMORY : 0);
-    failures += failing_mem_failed(&mem);
+    if (failing_mem_failed(&mem))
+      failures++;
   } while (failing_mem_failed(&mem));
 }
 
 START_TEST(every_allocation_for_a_frame_may_fail)
 {
-  for_each(starve);
+  for_each_frame(check_every_allocation);
   ck_assert_uint_gt(failures, 30);
 }
 END_TEST
 
-/* Put each of these lengths at each place behind the header. The header stays,
-   since it says what follows. */
-static void poison(const vector *v, const unsigned char *bytes, size_t len)
+/* Puts each of these lengths at each place behind the header. The header stays,
+   since it tells which record follows. */
+static void check_every_length(const vector *v, const unsigned char *bytes,
+                               size_t len)
 {
   static const unsigned char lengths[][4] = {
       {0x7f, 0xff, 0xff, 0xff}, {0x00, 0x7f, 0xff, 0xff},
@@ -132,7 +144,7 @@ static void poison(const vector *v, const unsigned char *bytes, size_t len)
 
       memcpy(block + at, lengths[k], 4);
       failing_mem_init(&mem);
-      int err = try(v, block, len);
+      int err = relay_and_discard(v, block, len);
 
       ck_assert(err == 0 || err == LK_ERR_MARSHALLING);
       /* A decoded element takes up to ten times its bytes, and an arena up to
@@ -143,13 +155,13 @@ static void poison(const vector *v, const unsigned char *bytes, size_t len)
   }
 }
 
-START_TEST(a_hostile_length_takes_no_more_memory_than_its_frame_is_worth)
+START_TEST(hostile_length_takes_memory_in_proportion_to_its_frame)
 {
-  for_each(poison);
+  for_each_frame(check_every_length);
 }
 END_TEST
 
-START_TEST(what_is_read_in_each_frame_is_what_was_meant)
+START_TEST(decoded_frames_match_the_recorded_trace)
 {
   const char *srcdir = getenv("srcdir");
   vectors all = vectors_load(NULL);
@@ -177,5 +189,5 @@ END_TEST
 
 SUITE("frames", every_frame_is_decoded_and_encoded_to_the_same_bytes,
       every_cut_of_a_frame_is_refused, every_allocation_for_a_frame_may_fail,
-      a_hostile_length_takes_no_more_memory_than_its_frame_is_worth,
-      what_is_read_in_each_frame_is_what_was_meant)
+      hostile_length_takes_memory_in_proportion_to_its_frame,
+      decoded_frames_match_the_recorded_trace)

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { LENGTH_FIELD = 4 };
+
 static void must(bool is_so, const relay *r, const char *what)
 {
   if (is_so)
@@ -29,8 +31,8 @@ static void print(relay *r, const lk_record *rec, const void *value)
   must(lk__record_print(rec, value, &r->text), r, "out of memory");
 }
 
-static void tell(const relay *r, size_t which, const char *name,
-                 const unsigned char *at)
+static void report_record(const relay *r, size_t which, const char *name,
+                          const unsigned char *at)
 {
   if (r->seen != NULL)
     r->seen(r->arg, r->frame, which, name,
@@ -46,7 +48,9 @@ static size_t index_of(const lk_record *rec)
   return i;
 }
 
-static bool pass(relay *r, const lk_record *rec, void *value)
+/* Decodes a record into `value` and encodes it again. false: it cannot be
+   decoded. */
+static bool relay_record(relay *r, const lk_record *rec, void *value)
 {
   const unsigned char *at = r->in.at;
 
@@ -54,49 +58,50 @@ static bool pass(relay *r, const lk_record *rec, void *value)
     return false;
   lk__record_encode(rec, value, &r->out);
   if (rec->nfields > 0)
-    tell(r, index_of(rec), rec->name, at);
+    report_record(r, index_of(rec), rec->name, at);
   return true;
 }
 
-static void pass_and_print(relay *r, const lk_record *rec)
+static void relay_and_print(relay *r, const lk_record *rec)
 {
-  max_align_t value[16];
+  max_align_t value[16]; /* large enough for each record */
 
   must(rec->size <= sizeof value, r, "a larger struct than foreseen");
-  if (pass(r, rec, value))
+  if (relay_record(r, rec, value))
     print(r, rec, value);
 }
 
-static void pass_parts(relay *r)
+static void relay_operations(relay *r)
 {
   const unsigned char *at = r->in.at;
   bool result = r->frame->from_server;
-  lk_operation part;
+  lk_operation operation;
   char text[32];
 
-  while (lk__operation_decode(&r->in, result, &r->arena, &part)) {
-    lk__operation_encode(&part, result, &r->out);
-    snprintf(text, sizeof text, " [%d err=%d", (int)part.type, (int)part.err);
+  while (lk__operation_decode(&r->in, result, &r->arena, &operation)) {
+    lk__operation_encode(&operation, result, &r->out);
+    snprintf(text, sizeof text, " [%d err=%d", (int)operation.type,
+             (int)operation.err);
     say(r, text);
-    print(r, lk__operation_record(part.type, result), &part.body);
+    print(r, lk__operation_record(operation.type, result), &operation.body);
     say(r, "]");
   }
   if (r->in.err != 0)
     return;
   lk__operation_encode_end(&r->out);
-  tell(r, lk__nrecords + result, result ? "results" : "parts", at);
+  report_record(r, lk__nrecords + result, result ? "results" : "parts", at);
 }
 
-static void pass_body(relay *r, int32_t op)
+static void relay_body(relay *r, int32_t op)
 {
   const lk_opcode_info *info = lk__opcode_info(op);
 
   if (info == NULL)
     must(strcmp(r->frame->kind, "op999") == 0, r, "unknown opcode");
   else if (info->has_operations)
-    pass_parts(r);
+    relay_operations(r);
   else
-    pass_and_print(r, r->frame->from_server ? info->reply : info->request);
+    relay_and_print(r, r->frame->from_server ? info->reply : info->request);
 }
 
 static int32_t opcode_named(const char *name)
@@ -108,13 +113,13 @@ static int32_t opcode_named(const char *name)
   return 0;
 }
 
-static void pass_request(relay *r)
+static void relay_request(relay *r)
 {
   struct lk_request_header head;
   const lk_opcode_info *info;
   char text[64];
 
-  if (!pass(r, &lk__request_header_record, &head))
+  if (!relay_record(r, &lk__request_header_record, &head))
     return;
   info = lk__opcode_info(head.type);
   snprintf(text, sizeof text, " xid=%d %s(%d)", (int)head.xid,
@@ -122,29 +127,29 @@ static void pass_request(relay *r)
   say(r, text);
   must(info == NULL || strcmp(info->name, r->frame->kind) == 0, r,
        "another opcode than its kind");
-  pass_body(r, head.type);
+  relay_body(r, head.type);
 }
 
-static void pass_reply(relay *r)
+static void relay_reply(relay *r)
 {
   struct lk_reply_header head;
   bool event = strcmp(r->frame->kind, "event") == 0;
 
-  if (!pass(r, &lk__reply_header_record, &head))
+  if (!relay_record(r, &lk__reply_header_record, &head))
     return;
   print(r, &lk__reply_header_record, &head);
   must(event == (head.xid == LK_XID_EVENT), r, "another xid than its kind");
   if (event)
-    pass_and_print(r, &lk__watcher_event_record);
+    relay_and_print(r, &lk__watcher_event_record);
   else if (head.err == 0)
-    pass_body(r, opcode_named(r->frame->kind));
+    relay_body(r, opcode_named(r->frame->kind));
 }
 
 /* The byte readOnly at the end may be missing. */
-static void pass_connect(relay *r)
+static void relay_connect(relay *r)
 {
-  pass_and_print(r, r->frame->from_server ? &lk__connect_reply_record
-                                          : &lk__connect_request_record);
+  relay_and_print(r, r->frame->from_server ? &lk__connect_reply_record
+                                           : &lk__connect_request_record);
   r->needed = r->out.len;
   if (r->in.err != 0 || lk__reader_left(&r->in) == 0)
     return;
@@ -162,11 +167,11 @@ int relay_run(relay *r, const unsigned char *bytes, size_t len)
   r->text.mem = &lk__mem_libc;
   r->needed = 0;
   if (strcmp(r->frame->kind, "connect") == 0)
-    pass_connect(r);
+    relay_connect(r);
   else if (r->frame->from_server)
-    pass_reply(r);
+    relay_reply(r);
   else
-    pass_request(r);
+    relay_request(r);
   if (r->needed == 0)
     r->needed = r->out.len;
   must(r->out.err == 0, r, "cannot be encoded");
@@ -181,7 +186,8 @@ void relay_clear(relay *r)
 
 bool relay_is_frame(const vector *v)
 {
-  return v->bytes != NULL && v->len >= 4 && strcmp(v->kind, "raw") != 0;
+  return v->bytes != NULL && v->len >= LENGTH_FIELD &&
+         strcmp(v->kind, "raw") != 0;
 }
 
 void relay_line(const vector *v, lk_buf *out)
@@ -190,7 +196,7 @@ void relay_line(const vector *v, lk_buf *out)
   char text[128];
 
   if (relay_is_frame(v)) {
-    int err = relay_run(&r, v->bytes + 4, v->len - 4);
+    int err = relay_run(&r, v->bytes + LENGTH_FIELD, v->len - LENGTH_FIELD);
 
     must(err == 0, &r, "cannot be read");
   } else {

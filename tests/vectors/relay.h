@@ -23,13 +23,14 @@ typedef struct relay {
   lk_writer out;
   unsigned char encoded[1024];
   lk_buf text;   /**< what was decoded, as words with a space before each */
-  size_t needed; /**< how many bytes a shorter frame must have to be decoded */
+  size_t needed; /**< without the last of so many bytes, the frame cannot be
+                      decoded */
 } relay;
 
-/** Whether the vector has bytes, with a length in front. */
+/** Whether the vector has bytes that begin with a length field. */
 bool relay_is_frame(const vector *v);
-/** Relay `len` bytes in place of those behind the length of `frame`. Returns 0
-    or an error. */
+/** Decode and encode `len` bytes, which replace those of `frame` behind its
+    length field. Returns 0 or an error. */
 int relay_run(relay *r, const unsigned char *bytes, size_t len);
 /** Append the content of the frame as a line of text. */
 void relay_line(const vector *v, lk_buf *out);

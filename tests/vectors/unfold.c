@@ -14,15 +14,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void save(void *arg, const vector *frame, size_t which, const char *name,
-                 lk_bytes bytes)
+enum { LENGTH_FIELD = 4 };
+
+/* Called by relay_run() for each record. The file begins with the number of the
+   record, as fuzz_records expects it. */
+static void save_record(void *arg, const vector *frame, size_t which,
+                        const char *name, lk_bytes bytes)
 {
   const char *dir = arg;
   char path[4096];
   FILE *out;
 
   if (strstr(name, "_header") != NULL && strcmp(frame->name, "ping") != 0)
-    return; /* they are all alike */
+    return; /* one example of the headers is enough */
   snprintf(path, sizeof path, "%s/%s-%s", dir, frame->name, name);
   out = fopen(path, "wb");
   if (out == NULL || fputc((int)which, out) == EOF ||
@@ -32,15 +36,16 @@ static void save(void *arg, const vector *frame, size_t which, const char *name,
   }
 }
 
-static void save_all(const vectors *all, char *dir)
+static void save_records(const vectors *all, char *dir)
 {
   for (size_t i = 0; i < all->count; i++) {
     const vector *v = &all->frames[i];
-    relay r = {.frame = v, .mem = &lk__mem_libc, .seen = save, .arg = dir};
+    relay r = {
+        .frame = v, .mem = &lk__mem_libc, .seen = save_record, .arg = dir};
 
     if (!relay_is_frame(v))
       continue;
-    relay_run(&r, v->bytes + 4, v->len - 4);
+    relay_run(&r, v->bytes + LENGTH_FIELD, v->len - LENGTH_FIELD);
     relay_clear(&r);
   }
 }
@@ -107,7 +112,7 @@ int main(int argc, char **argv)
   vectors all = vectors_load(NULL);
 
   if (argc == 3 && strcmp(argv[1], "corpus") == 0)
-    save_all(&all, argv[2]);
+    save_records(&all, argv[2]);
   else if (argc == 3 && strcmp(argv[1], "streams") == 0)
     save_streams(&all, argv[2]);
   else if (argc == 2 && strcmp(argv[1], "trace") == 0)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void fail(const char *what)
+static void abort_with(const char *what)
 {
   fprintf(stderr, "vectors: %s\n", what);
   abort();
@@ -18,45 +18,45 @@ unsigned char *exactly(const void *bytes, size_t len)
   unsigned char *copy = malloc(len);
 
   if (copy == NULL && len > 0)
-    fail("out of memory");
+    abort_with("out of memory");
   if (len > 0)
     memcpy(copy, bytes, len);
   return copy;
 }
 
-static unsigned digit(char c)
+static unsigned hex_digit(char c)
 {
   const char *digits = "0123456789abcdef";
   const char *at = strchr(digits, c);
 
   if (c == '\0' || at == NULL)
-    fail("not a hex digit");
+    abort_with("not a hex hex_digit");
   return (unsigned)(at - digits);
 }
 
-/* Decode hex into a block of exactly its size. */
+/* Decodes hex into a block of exactly its size. "-" gives no block. */
 static void read_hex(const char *hex, size_t len, vector *out)
 {
   if (len == 1 && hex[0] == '-')
     return;
   if (len % 2 != 0)
-    fail("half a byte");
+    abort_with("half a byte");
   out->len = len / 2;
   out->bytes = malloc(out->len);
   if (out->bytes == NULL)
-    fail("out of memory");
+    abort_with("out of memory");
   for (size_t i = 0; i < out->len; i++)
     out->bytes[i] =
-        (unsigned char)(digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]));
+        (unsigned char)(hex_digit(hex[2 * i]) << 4 | hex_digit(hex[2 * i + 1]));
 }
 
-/* The next word of a line, copied into `out`. */
-static const char *word(const char *line, char *out, size_t size)
+/* Copies the next word of a line into `out`. Returns the place behind it. */
+static const char *take_word(const char *line, char *out, size_t size)
 {
   size_t len = strcspn(line, " \n");
 
   if (len == 0 || len >= size)
-    fail("a word is missing or too long");
+    abort_with("a word is missing or too long");
   memcpy(out, line, len);
   out[len] = '\0';
   return line + len + strspn(line + len, " ");
@@ -68,12 +68,12 @@ static vector read_line(const char *line)
   char direction[2];
   size_t len;
 
-  line = word(line, v.name, sizeof v.name);
-  line = word(line, direction, sizeof direction);
+  line = take_word(line, v.name, sizeof v.name);
+  line = take_word(line, direction, sizeof direction);
   v.from_server = direction[0] == 'S';
   len = strcspn(line, " \n");
   read_hex(line, len, &v);
-  word(line + len + 1, v.kind, sizeof v.kind);
+  take_word(line + len + 1, v.kind, sizeof v.kind);
   return v;
 }
 
@@ -97,22 +97,22 @@ vectors vectors_load(const char *path)
   FILE *in = open_file(path);
 
   if (in == NULL)
-    fail("cannot be opened");
+    abort_with("cannot be opened");
   while (fgets(line, sizeof line, in) != NULL) {
     vector *more;
 
     if (line[0] == '#')
       continue;
     if (strchr(line, '\n') == NULL)
-      fail("a line is too long");
+      abort_with("a line is too long");
     more = realloc(all.frames, (all.count + 1) * sizeof *more);
     if (more == NULL)
-      fail("out of memory");
+      abort_with("out of memory");
     all.frames = more;
     all.frames[all.count++] = read_line(line);
   }
   if (ferror(in) != 0 || all.count == 0)
-    fail("cannot be read");
+    abort_with("cannot be read");
   fclose(in);
   return all;
 }
