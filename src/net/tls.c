@@ -33,11 +33,11 @@ typedef struct lk_tls {
   /* The following belong to the present connection. */
   SSL *ssl; /* NULL: TCP is not connected yet */
   bool tcp_connected;
-  bool has_more;         /* recv() is to be called again without waiting */
-  bool ssl_failed;       /* after this OpenSSL must not be called for `ssl` */
-  lk_flow recv_flow;     /* END or FAILED: the next recv() returns this; DONE:
-                            the next recv() reads */
-  size_t waiting_record; /* the length of the data in a record that OpenSSL
+  bool has_more;     /* recv() is to be called again without waiting */
+  bool ssl_failed;   /* after this OpenSSL must not be called for `ssl` */
+  lk_flow recv_flow; /* END or FAILED: the next recv() returns this; DONE:
+                        the next recv() reads */
+  size_t waiting_record_len; /* the length of the data in a record that OpenSSL
                             could not send yet; 0: none */
   lk_tls_step_info info;
   char
@@ -170,7 +170,7 @@ static lk_flow tls_open(lk_transport *t, const lk_endpoint *to)
   s->has_more = false;
   s->ssl_failed = false;
   s->recv_flow = LK_FLOW_DONE;
-  s->waiting_record = 0;
+  s->waiting_record_len = 0;
   s->info = (lk_tls_step_info){.name = s->name};
   t->cause = LK_TLS_OTHER;
   lk__tls_bio_reset(&s->bio, t);
@@ -257,16 +257,16 @@ static lk_flow tls_handshake(lk_transport *t)
 static lk_flow tls_send_record(lk_tls *s, const unsigned char *at, size_t len,
                                size_t *done)
 {
-  size_t most = s->waiting_record > 0 ? s->waiting_record
-                                      : (size_t)SSL3_RT_MAX_PLAIN_LENGTH;
+  size_t max_len = s->waiting_record_len > 0 ? s->waiting_record_len
+                                             : (size_t)SSL3_RT_MAX_PLAIN_LENGTH;
 
   ERR_clear_error();
-  s->waiting_record = len < most ? len : most;
-  int result = SSL_write_ex(s->ssl, at, s->waiting_record, done);
+  s->waiting_record_len = len < max_len ? len : max_len;
+  int result = SSL_write_ex(s->ssl, at, s->waiting_record_len, done);
 
   if (result != 1)
     return tls_flow_of(s, result);
-  s->waiting_record = 0;
+  s->waiting_record_len = 0;
   return LK_FLOW_DONE;
 }
 
@@ -284,7 +284,7 @@ static lk_flow tls_send(lk_transport *t, const void *bytes, size_t len,
   while (flow == LK_FLOW_DONE && *done < len) {
     size_t sent = 0;
 
-    if (*done >= MAX_BYTES_PER_SEND)
+    if (*done >= MAX_BYTES_PER_SEND) /* first, the loop serves others */
       return LK_FLOW_WRITE;
     flow = tls_send_record(s, at + *done, len - *done, &sent);
     *done += sent;

@@ -81,12 +81,13 @@ void lk__blocking_call_destroy(lk_blocking_call *e)
 int lk__blocking_call_do(lk_blocking_call *e, lk_sync_client *c,
                          void (*begin)(lk_blocking_call *e))
 {
+  const lk_sync_call *no_options = NULL;
   int cancel_state;
   int err = lk__sync_enter(c, &cancel_state);
 
   if (err != 0)
     return err;
-  err = lk__blocking_call_init(e, c, NULL);
+  err = lk__blocking_call_init(e, c, no_options);
   if (err == 0) {
     err = lk__blocking_call_wait(e, begin);
     lk__blocking_call_destroy(e);

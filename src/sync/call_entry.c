@@ -41,7 +41,9 @@ int lk__sync_enter_object(lk_sync_client *c, size_t *object_calls,
 
 int lk__sync_enter(lk_sync_client *c, int *cancel_state)
 {
-  return lk__sync_enter_object(c, NULL, cancel_state);
+  size_t *const no_object = NULL;
+
+  return lk__sync_enter_object(c, no_object, cancel_state);
 }
 
 void lk__sync_leave_object(lk_sync_client *c, size_t *object_calls,
@@ -59,7 +61,9 @@ void lk__sync_leave_object(lk_sync_client *c, size_t *object_calls,
 
 void lk__sync_leave(lk_sync_client *c, int cancel_state)
 {
-  lk__sync_leave_object(c, NULL, cancel_state);
+  size_t *const no_object = NULL;
+
+  lk__sync_leave_object(c, no_object, cancel_state);
 }
 
 void lk__sync_await_calls(lk_sync_client *c, const size_t *object_calls)

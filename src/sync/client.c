@@ -233,13 +233,15 @@ static void on_closed(lk_client *client, int err, void *arg)
 static void begin_close(lk_blocking_call *e)
 {
   lk_sync_client *c = e->client;
-  int err = LK_ERR_CLOSED;
 
-  if (!c->closing) {
-    c->closing = true;
-    lk__lock_owners_close(c);
-    err = lk_client_close(c->client, on_closed, e);
+  if (c->closing) {
+    lk__blocking_call_complete(e, LK_ERR_CLOSED);
+    return;
   }
+  c->closing = true;
+  lk__lock_owners_close(c);
+  int err = lk_client_close(c->client, on_closed, e);
+
   if (err != 0)
     lk__blocking_call_complete(e, err);
 }

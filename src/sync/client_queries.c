@@ -47,7 +47,7 @@ int lk_sync_client_run_on_thread(lk_sync_client *c,
 /** Argument and result of lk_sync_client_set_hosts(). */
 typedef struct hosts_change {
   const char *hosts;
-  int err;
+  int err; /**< the result of lk_client_set_hosts() */
 } hosts_change;
 
 static void set_hosts(lk_client *client, void *arg)

@@ -18,16 +18,16 @@ struct lk_sync_lock {
   lk_sync_client *client;
   size_t calls_inside; /**< calls of this lock that have entered and not left;
                             under the client's mutex */
-  bool freeing; /**< lk_sync_lock_free() has begun; for the thread of the handle
-                 */
+  bool freeing; /**< it is being freed; for the thread of the handle */
   lk_kind kind;
   char *path;
 
   /* Options of one kind of locks; zeros in the other kinds. */
   lk_semaphore_config semaphore;
-  char *limit_path;             /**< the copy that `semaphore` refers to, or NULL */
-  lk_semaphore_history history; /**< of all threads, if `semaphore` names no
-                                     other; for the thread of the handle */
+  char *limit_path; /**< the copy that `semaphore` refers to, or NULL */
+  /** Of all threads, if the caller has named no other. For the thread of the
+      handle. */
+  lk_semaphore_history history;
   lk_single_config single;
   lk_multilock_config multilock;
   lk_multilock_member *members; /**< of a multi-lock */

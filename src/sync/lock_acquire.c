@@ -9,9 +9,9 @@ enum { NO_WAITING = 0 };
 
 /* ---- acquire ------------------------------------------------------------- */
 
-/* An acquire has failed or a release has completed: free the lk_lock and
-   complete the call. If the call was interrupted, its result is the reason for
-   that. */
+/* An acquire has failed or a release has completed: free the lk_lock, if it was
+   made, and complete the call. If the call was interrupted, its result is the
+   reason for that. */
 static void free_recipe_and_complete(lk_lock_owner *owner, int err)
 {
   lk__lock_owner_remove(owner);
@@ -34,6 +34,7 @@ static void on_acquired(lk_lock *l, int err, void *arg)
   lk__blocking_call_complete(&owner->call, 0);
 }
 
+/* lk_lock_cancel() calls on_acquired(), which completes the call. */
 static void interrupt_acquire(lk_blocking_call *e, int err)
 {
   lk_lock_owner *owner = lk__lock_owner_of(e);
@@ -70,6 +71,17 @@ static void begin_acquire(lk_blocking_call *e)
   lk__blocking_call_start_timer(e);
 }
 
+/* The thread has a lock owner already. */
+static int acquire_again(lk_lock_owner *owner, lk_kind kind)
+{
+  if (lk__lock_owner_is_lost(owner))
+    return LK_ERR_LOST;
+  if (kind == LK_KIND_SEMAPHORE) /* a thread can hold one permit only */
+    return LK_ERR_DEADLOCK;
+  owner->count++;
+  return 0;
+}
+
 /* `timeout_ms` limits how long the lock is waited for once the call has begun
    on the thread of the handle: NO_WAITING or LK_NO_LIMIT. The deadline of
    `call` applies as well. */
@@ -78,14 +90,8 @@ static int acquire_for_this_thread(lk_sync_lock *l, const lk_sync_call *call,
 {
   lk_lock_owner *owner = lk__lock_owner_find(l);
 
-  if (owner != NULL && lk__lock_owner_is_lost(owner))
-    return LK_ERR_LOST;
-  if (owner != NULL && l->kind == LK_KIND_SEMAPHORE)
-    return LK_ERR_DEADLOCK;
-  if (owner != NULL) {
-    owner->count++;
-    return 0;
-  }
+  if (owner != NULL)
+    return acquire_again(owner, l->kind);
   owner = lk__lock_owner_new(l);
   if (owner == NULL)
     return LK_ERR_NO_MEMORY;
@@ -173,7 +179,7 @@ static void begin_release(lk_blocking_call *e)
   lk_lock_owner *owner = lk__lock_owner_of(e);
   int refusal = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
-  lk__lock_owner_set_lost(owner);
+  lk__lock_owner_set_lost(owner); /* from now on the thread holds nothing */
   int err = owner->recipe == NULL
                 ? LK_ERR_CLOSED
                 : lk_lock_release_until(owner->recipe, LK_NO_LIMIT, on_released,
@@ -209,7 +215,6 @@ int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
   if (err != 0)
     return err;
   lk_lock_owner *owner = lk__lock_owner_find(l);
-
   bool has_node_to_delete =
       owner != NULL && owner->count == 1 && !lk__lock_owner_is_lost(owner);
 

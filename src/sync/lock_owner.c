@@ -26,10 +26,10 @@ void lk__lock_owner_end_wait(lk_lock_owner *owner, int err)
    the wait goes on, until a later deadline is stored or the lock is lost. */
 void lk__lock_owner_check_wait(lk_lock_owner *owner)
 {
-  bool closed = owner->client->closing || atomic_load(&owner->lock) == NULL;
-
   if (!owner->waiting)
     return;
+  bool closed = owner->client->closing || atomic_load(&owner->lock) == NULL;
+
   if (lk__lock_owner_is_lost(owner))
     lk__lock_owner_end_wait(owner, closed ? LK_ERR_CLOSED : LK_ERR_LOST);
   else if (holds_for_certain(owner))

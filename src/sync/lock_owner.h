@@ -44,8 +44,8 @@ typedef struct lk_lock_owner {
   bool doubt;        /**< the lock is unsure or lost; false before the grant */
   int interrupt_err; /**< why `call` was interrupted, or 0 */
 
-  int fd; /**< of lk_sync_lock_fd(); -1: not asked for; under the client's mutex
-           */
+  /** Of lk_sync_lock_fd(); -1: not opened yet. Under the client's mutex. */
+  int fd;
 } lk_lock_owner;
 
 /** The lock owner whose call is `e`. */
@@ -54,7 +54,7 @@ static inline lk_lock_owner *lk__lock_owner_of(lk_blocking_call *e)
   return LK_OWNER(e, lk_lock_owner, call);
 }
 
-/** Whether the thread does not hold the lock: not yet, or not any more. */
+/** Whether the thread does not hold the lock any more, or not yet. */
 static inline bool lk__lock_owner_is_lost(const lk_lock_owner *owner)
 {
   return atomic_load(&owner->lease_deadline_ms) == INT64_MIN;

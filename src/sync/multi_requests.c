@@ -11,7 +11,7 @@ static void on_multi(lk_client *client, int err, const lk_op_result *results,
                      size_t count, void *arg)
 {
   lk_sync_request *r = arg;
-  bool has_results = err == 0 || count > 0; /* failed ones may have some, too */
+  bool has_results = err == 0 || count > 0; /* an error may come with some */
 
   if (has_results && lk__sync_request_is_awaited(r)) {
     lk_sync_result *result =

@@ -42,7 +42,7 @@ typedef struct lk_sync_request {
   /* Where the caller wants the result. NULL: that result is not wanted. */
   lk_sync_result **result_out;
   lk_stat *stat_out;
-  int32_t *number_out;
+  int32_t *number_out; /**< the number of descendants */
   size_t *deleted_out; /**< the number of deleted nodes; updated while the caller
                             waits */
   /** Bytes for `result`, which are allocated before the request is sent, so that

@@ -262,8 +262,7 @@ size_t lk__result_multi_room(const lk_op *ops, size_t count)
 {
   size_t room = 0;
 
-  /* No memory can hold so many results. With fewer, `room` does not overflow.
-   */
+  /* No memory holds so many results. With fewer, `room` does not overflow. */
   if (count > SIZE_MAX / 1024)
     return SIZE_MAX;
   for (size_t i = 0; i < count; i++)

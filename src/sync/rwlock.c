@@ -46,7 +46,7 @@ int lk_sync_rwlock_new(lk_sync_rwlock **out, lk_sync_client *c,
     return LK_ERR_NO_MEMORY;
   }
   rw->read = read;
-  /* Its options are those of the read side, which were checked. */
+  /* The write side has the options of the read side, which were checked. */
   err = lk__sync_lock_make(&rw->write, c, LK_KIND_WRITE, path, config);
   if (err != 0) {
     rwlock_destroy(rw);
@@ -89,7 +89,7 @@ int lk_sync_rwlock_downgrade(lk_sync_rwlock *rw, const lk_sync_call *call)
   if (owner == NULL)
     return LK_ERR_NOT_HELD;
   if (lk__lock_owner_is_lost(owner))
-    return lk_sync_lock_release(rw->write); /* LK_ERR_LOST */
+    return lk_sync_lock_release(rw->write); /* returns LK_ERR_LOST */
   err = lk_sync_lock_acquire(rw->read, call);
   if (err != 0)
     return err;

@@ -65,6 +65,20 @@ static void start_with(const lk_sync_lock_config *config)
   ck_assert_int_eq(lk_sync_lock_new(&lock, client, "/locks/a", config), 0);
 }
 
+static void freeze_server(void)
+{
+  const bool frozen = true;
+
+  loopback_freeze(&zk, frozen);
+}
+
+static void thaw_server(void)
+{
+  const bool frozen = false;
+
+  loopback_freeze(&zk, frozen);
+}
+
 static void stop(void)
 {
   lk_sync_lock_free(lock);
@@ -238,18 +252,18 @@ static void start_unsure(void)
   start_with(&config);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
   ck_assert_int_eq(lk_sync_lock_wait_certain(lock, &soon), 0);
-  loopback_freeze(&zk, true);
+  freeze_server();
   loopback_drop(&zk);
   while (lk_sync_lock_ok(lock))
     usleep(200);
   ck_assert_int_eq(lk_sync_lock_get_state(lock), LK_LOCK_UNSURE);
 }
 
-static int thaw(void *arg)
+static int thaw_when_inside(void *arg)
 {
   (void)arg;
   waiters_inside(client, 1);
-  loopback_freeze(&zk, false);
+  thaw_server();
   return 0;
 }
 
@@ -279,7 +293,7 @@ START_TEST(wait_ends_when_the_lock_is_proven_again)
 
   start_unsure();
   ck_assert_int_eq(lk_sync_lock_wait_certain(lock, &brief), LK_ERR_DEADLINE);
-  waiter_start(&w, thaw, NULL);
+  waiter_start(&w, thaw_when_inside, NULL);
   ck_assert_int_eq(lk_sync_lock_wait_certain(lock, &soon), 0);
   ck_assert(lk_sync_lock_ok(lock));
   ck_assert_int_eq(waiter_end(&w), 0);
@@ -298,7 +312,7 @@ START_TEST(wait_ends_when_the_lock_is_lost)
   loopback_lock(&zk);
   model_delete(&zk.server, model_child(&zk.server, "/locks/a", 0));
   loopback_unlock(&zk);
-  waiter_start(&w, thaw, NULL);
+  waiter_start(&w, thaw_when_inside, NULL);
   ck_assert_int_eq(lk_sync_lock_wait_certain(lock, &soon), LK_ERR_LOST);
   ck_assert_int_eq(lk_sync_lock_get_state(lock), LK_LOCK_LOST);
   ck_assert_int_eq(waiter_end(&w), 0);
@@ -445,9 +459,9 @@ START_TEST(verify_asks_the_server_and_ends_at_its_deadline)
 
   ck_assert_int_eq(lk_sync_lock_verify(lock, &soon), 0);
   ck_assert_uint_eq(loopback_requests(&zk, "getData"), reads + 1);
-  loopback_freeze(&zk, true);
+  freeze_server();
   ck_assert_int_eq(lk_sync_lock_verify(lock, &brief), LK_ERR_DEADLINE);
-  loopback_freeze(&zk, false);
+  thaw_server();
   stop();
 }
 END_TEST
@@ -637,12 +651,12 @@ START_TEST(release_that_waits_has_the_deadline_of_its_call_alone)
 
   start_with(NULL);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
-  loopback_freeze(&zk, true);
+  freeze_server();
   int64_t begun_ms = lk_sync_client_clock(client);
 
   ck_assert_int_eq(lk_sync_lock_release_wait(lock, &call), LK_ERR_DEADLINE);
   ck_assert_int_ge(lk_sync_client_clock(client) - begun_ms, 1800);
-  loopback_freeze(&zk, false);
+  thaw_server();
   stop();
 }
 END_TEST
@@ -668,12 +682,12 @@ START_TEST(lock_that_is_being_released_is_not_lost_by_closing)
 
   start_with(&config);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
-  loopback_freeze(&zk, true);
+  freeze_server();
   waiter_start(&w, end_when_inside, (void *)(uintptr_t)&end);
   ck_assert_int_ne(lk_sync_lock_release_wait(lock, &soon), 0);
   (void)waiter_end(&w);
   ck_assert_uint_eq(losses, 0);
-  loopback_freeze(&zk, false);
+  thaw_server();
   stop();
 }
 END_TEST

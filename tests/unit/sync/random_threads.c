@@ -169,6 +169,21 @@ static void make_lock(actor *a)
   lk_sync_lock_free(l);
 }
 
+static void freeze_server(void)
+{
+  const bool frozen = true;
+
+  loopback_freeze(&zk, frozen);
+}
+
+static void thaw_server(void)
+{
+  const bool frozen = false;
+
+  loopback_freeze(&zk, frozen);
+}
+
+/* Disturbs the other threads. */
 static void harm(actor *a)
 {
   int cancel_state;
@@ -177,9 +192,9 @@ static void harm(actor *a)
   switch (draw(a, 6)) {
   case 0: loopback_drop(&zk); break;
   case 1:
-    loopback_freeze(&zk, true);
+    freeze_server();
     usleep(draw(a, 3000));
-    loopback_freeze(&zk, false);
+    thaw_server();
     break;
   case 2:
     loopback_lock(&zk);
