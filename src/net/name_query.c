@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { INITIAL_CAPACITY = 4 };
+
 lk_name_query *lk__name_query_new(const lk_mem *mem, lk_link *ended,
                                   const char *host)
 {
@@ -52,7 +54,7 @@ void lk__name_query_add_address(lk_name_query *q,
   if (query_has_address(q, &a))
     return;
   if (q->count == q->capacity) {
-    size_t capacity = q->capacity == 0 ? 4 : 2 * q->capacity;
+    size_t capacity = q->capacity == 0 ? INITIAL_CAPACITY : 2 * q->capacity;
     lk_address *list = lk__mem_resize(q->mem, q->list, capacity * sizeof *list);
 
     if (list == NULL) {

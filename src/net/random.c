@@ -41,6 +41,7 @@ static void random_mix(lk_random_pool *p)
 {
   unsigned long long sum = 0;
 
+  /* Each byte is mixed twice, so that the first ones depend on the last. */
   for (size_t i = 0; i < 2 * sizeof p->bytes; i++) {
     unsigned char *at = &p->bytes[i % sizeof p->bytes];
 

@@ -263,9 +263,11 @@ static void set_options(loading *l)
   SSL_CTX *context = l->context;
   int verify = l->config->any_certificate ? SSL_VERIFY_NONE : SSL_VERIFY_PEER;
 
-  /* Most servers close without an alert: IGNORE_UNEXPECTED_EOF. */
+  /* IGNORE_UNEXPECTED_EOF, since most servers close without an alert. */
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                    SSL_OP_IGNORE_UNEXPECTED_EOF);
+  /* Records are sent one by one, and the rest of the client's output may have
+     moved in memory when it is sent. */
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE |
                                 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                 SSL_MODE_RELEASE_BUFFERS);

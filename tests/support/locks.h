@@ -8,9 +8,11 @@
 #include <latchkey/rwlock.h>
 
 /**
+ * @file
  * Clients and locks on one model server, for tests of the recipes. A locker
  * records the events and completions of its lock.
  */
+
 enum {
   T = 4000,       /* the session timeout in ms */
   NOT_YET = 12345 /* stands for the result of a call that has not completed */

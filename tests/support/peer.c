@@ -192,7 +192,7 @@ static bool follow_want(peer *p)
   p->want = want;
   snprintf(p->host, sizeof p->host, "%s", want.host);
   p->open = false;
-  p->hello = true;
+  p->next_is_connect_request = true;
   if (p->sasl != NULL)
     p->sasl->proved = false;
   lk__buf_consume(&p->wire, lk__buf_len(&p->wire));
@@ -251,7 +251,7 @@ static void note_marked_write(peer *p, const char *shown)
   peer_thing *t = peer_thing_find(p, name);
 
   if (t != NULL)
-    t->left = true;
+    t->was_sent = true;
 }
 
 /* Tokens of SASL are sent before requests, and not after them. */
@@ -262,7 +262,7 @@ static void check_sasl(peer *p, const char *shown)
       p->state == LK_STATE_CONNECTED || p->state == LK_STATE_READ_ONLY;
   bool proved = p->sasl != NULL ? p->sasl->proved : is_connected;
 
-  if (p->hello || !p->proves)
+  if (p->next_is_connect_request || !p->proves)
     return;
   if (is_token)
     peer_must(p, !proved, "a token behind the end of the SASL exchange");
@@ -274,7 +274,7 @@ static void see_frame(peer *p, lk_bytes frame)
 {
   lk_buf text = wire_buf();
 
-  wire_print(frame, p->hello, &text);
+  wire_print(frame, p->next_is_connect_request, &text);
   wire_say(&text, "%c", '\0');
   const char *shown = (const char *)lk__buf_bytes(&text);
 
@@ -284,10 +284,10 @@ static void see_frame(peer *p, lk_bytes frame)
                 strstr(shown, "UNKNOWN") == NULL,
             "a request that cannot be read was sent");
   check_sasl(p, shown);
-  if (!p->hello)
+  if (!p->next_is_connect_request)
     check_xid(p, frame);
   note_marked_write(p, shown);
-  p->hello = false;
+  p->next_is_connect_request = false;
   if (!p->mute)
     peer_log_line(p, "send %s", shown);
   lk__buf_free(&text);

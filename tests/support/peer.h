@@ -28,24 +28,30 @@ typedef struct peer_thing {
   struct peer_thing *next;
   peer *p;
   char name[24];
-  bool accepted; /**< the request was accepted */
-  int ended;     /**< how many times the request or watch has ended */
-  bool exists;   /**< the request is an exists, which can set a watch on a node
-                      that does not exist */
-  bool standing; /**< the request that sets the watch has succeeded */
-  bool telling;  /**< the last callback of the watch is running */
-  bool stays;    /**< the watch is persistent or recursive */
-  bool tree;     /**< the watch is recursive */
-  bool attached; /**< the listener is attached */
-  bool answers;  /**< the listener logs replies, too */
-  bool marked;   /**< the data of the write is its name, so that the peer can
-                      recognise the write in the output */
-  bool left;     /**< the marked write was sent completely */
-  char path[64]; /**< the path of the watch; "" if it is longer */
-  lk_watch *watch;            /**< NULL: not set, or ended */
+
+  /* Of a request. */
+  bool accepted;
+  int ended;      /**< how many times the request, or the watch, has ended */
+  bool is_exists; /**< an exists can set a watch on a node that does not exist */
+  bool marked;    /**< the data of the write is its name, so that the peer can
+                       recognise the write in the output */
+  bool was_sent;  /**< the marked write was sent completely */
   struct peer_thing *watcher; /**< the watch that the request sets, or NULL */
-  lk_timer timer;
+
+  /* Of a watch. */
+  bool watch_is_set;     /**< the request that sets the watch has succeeded */
+  bool in_last_callback; /**< the last callback of the watch is running */
+  bool is_persistent;    /**< the watch is persistent or recursive */
+  bool is_recursive;
+  char path[64];   /**< the path of the watch; "" if it is longer */
+  lk_watch *watch; /**< NULL: not set, or ended */
+
+  /* Of a listener. */
+  bool attached;
+  bool logs_replies;
   lk_listener listener;
+
+  lk_timer timer;
 } peer_thing;
 
 struct peer {
@@ -80,7 +86,7 @@ struct peer {
   size_t step;       /**< the most bytes that move at once; 0: no limit */
   bool mute;         /**< do not log sent requests */
   lk_buf wire;       /**< the sent bytes of an incomplete frame */
-  bool hello;        /**< the connect request has not been sent yet */
+  bool next_is_connect_request; /**< it has not been sent yet */
 
   lk_buf log;        /**< the log, which its reader empties */
   int64_t log_now;   /**< the time of the last line */
@@ -160,7 +166,8 @@ int peer_close(peer *p, const char *name);
 void peer_free(peer *p);
 /** Cancel a watch, if it exists. */
 void peer_cancel(peer *p, const char *name, bool on_server);
-void peer_listen(peer *p, const char *name, bool answers);
+/** Attach a listener. `logs_replies`: it logs the replies, too. */
+void peer_listen(peer *p, const char *name, bool logs_replies);
 void peer_unlisten(peer *p, const char *name);
 void peer_timer(peer *p, const char *name, int64_t in_ms);
 void peer_stop(peer *p, const char *name);

@@ -19,16 +19,16 @@ void peer_end(lk_client *c, peer_thing *t, int err)
   peer_must(p, t->accepted, "ended before it was accepted");
   t->ended++;
   peer_must(p, t->ended == 1, "a request ended twice");
-  peer_must(p, !t->marked || !t->left || err != LK_ERR_NOT_SENT,
+  peer_must(p, !t->marked || !t->was_sent || err != LK_ERR_NOT_SENT,
             "it left, and was not sent");
-  peer_must(p, !t->marked || t->left || err != LK_ERR_IN_DOUBT,
+  peer_must(p, !t->marked || t->was_sent || err != LK_ERR_IN_DOUBT,
             "it never left, and is unknown");
   if (w == NULL || w->ended > 0)
     return;
-  bool watch_is_set = err == 0 || (t->exists && err == LK_ERR_NO_NODE);
+  bool watch_is_set = err == 0 || (t->is_exists && err == LK_ERR_NO_NODE);
 
   if (watch_is_set) {
-    w->standing = true;
+    w->watch_is_set = true;
   } else {
     w->ended++;
     w->watch = NULL;
@@ -263,7 +263,7 @@ int peer_exists(peer *p, const peer_call *call, const char *path)
   peer_making m;
 
   peer_begin(&m, p, call, path);
-  m.t->exists = true;
+  m.t->is_exists = true;
   return peer_finish(&m, lk_exists(p->client, path, m.opts, peer_on_stat, m.t));
 }
 

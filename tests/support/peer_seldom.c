@@ -189,8 +189,8 @@ int peer_add_watch(peer *p, const peer_call *call, const char *path,
 
   peer_begin(&m, p, call, path);
   if (m.t->watcher != NULL) {
-    m.t->watcher->stays = true;
-    m.t->watcher->tree = mode == LK_WATCH_RECURSIVE;
+    m.t->watcher->is_persistent = true;
+    m.t->watcher->is_recursive = mode == LK_WATCH_RECURSIVE;
   }
   return peer_finish(
       &m, lk_add_watch(p->client, path, mode, m.opts, peer_on_done, m.t));

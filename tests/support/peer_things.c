@@ -37,7 +37,7 @@ void peer_things_freed(peer *p)
 {
   for (peer_thing *t = p->things; t != NULL; t = t->next) {
     peer_must(p, !t->accepted || t->ended == 1, "a request never ended");
-    peer_must(p, !t->standing || t->ended == 1, "a watch never ended");
+    peer_must(p, !t->watch_is_set || t->ended == 1, "a watch never ended");
     t->attached = false;
   }
   p->base.attached = false;
@@ -106,7 +106,7 @@ static bool may_report_path(const peer_thing *t, const char *path)
 
   if (is_unknown || strcmp(t->path, path) == 0)
     return true;
-  return t->tree && strncmp(t->path, path, len) == 0 &&
+  return t->is_recursive && strncmp(t->path, path, len) == 0 &&
          (is_root || path[len] == '/');
 }
 
@@ -115,11 +115,11 @@ void peer_on_event(lk_client *c, lk_watch *w, const lk_event *event, void *arg)
   peer_thing *t = arg;
   peer *p = t->p;
   const char *name = event_name(event->type);
-  bool is_last_event = !t->stays || event->type == LK_EVENT_ENDED;
+  bool is_last_event = !t->is_persistent || event->type == LK_EVENT_ENDED;
   char room[16];
 
   peer_must(p, p->client == c, "an event once freed");
-  peer_must(p, t->standing && t->watch == w, "an event for no watch");
+  peer_must(p, t->watch_is_set && t->watch == w, "an event for no watch");
   peer_must(p, t->ended == 0, "a watch was told twice");
   if (is_last_event)
     t->ended++;
@@ -127,9 +127,9 @@ void peer_on_event(lk_client *c, lk_watch *w, const lk_event *event, void *arg)
 
   peer_must(p, name != NULL && has_ended == (event->err != 0),
             "an event that is none");
-  peer_must(p, t->stays || event->type != LK_EVENT_REREGISTERED,
+  peer_must(p, t->is_persistent || event->type != LK_EVENT_REREGISTERED,
             "a watch that does not stay is back");
-  peer_must(p, !t->tree || event->type != LK_EVENT_CHILDREN,
+  peer_must(p, !t->is_recursive || event->type != LK_EVENT_CHILDREN,
             "children told to a watch of a tree");
   peer_must(p, strlen(event->path.at) == event->path.len,
             "an event's path does not end");
@@ -138,12 +138,12 @@ void peer_on_event(lk_client *c, lk_watch *w, const lk_event *event, void *arg)
                 event->err == 0 ? "" : " ",
                 event->err == 0 ? ""
                                 : peer_error(event->err, room, sizeof room));
-  t->telling = is_last_event;
+  t->in_last_callback = is_last_event;
   peer_react(p, t->name, name);
   /* The path must stay until the callback ends, even if it freed the client. */
   peer_must(p, strlen(event->path.at) == event->path.len,
             "an event's path went before its callback ended");
-  t->telling = false;
+  t->in_last_callback = false;
   if (is_last_event)
     t->watch = NULL;
 }
@@ -165,9 +165,9 @@ void peer_cancel(peer *p, const char *name, bool on_server)
   if (p->client == NULL || t == NULL || t->watch == NULL)
     return;
   lk_watch_cancel(p->client, t->watch, on_server);
-  if (t->telling)
+  if (t->in_last_callback)
     return; /* this is its last callback, which has counted the end */
-  t->standing = false;
+  t->watch_is_set = false;
   t->watch = NULL;
   t->ended++;
 }
@@ -272,7 +272,7 @@ static void on_reply(lk_client *c, const lk_reply *a, void *arg)
             "an answer from the future");
   peer_must(p, a->connection == lk_client_connection(c) && a->connection > 0,
             "an answer of another connection");
-  if (!t->answers)
+  if (!t->logs_replies)
     return;
   peer_log_line(p, "%s: %s, %s, zxid %" PRId64 ", sent at %" PRId64, t->name,
                 evidence_name(a->evidence),
@@ -295,13 +295,13 @@ void peer_listen_base(peer *p)
   attach(&p->base);
 }
 
-void peer_listen(peer *p, const char *name, bool answers)
+void peer_listen(peer *p, const char *name, bool logs_replies)
 {
   if (p->client == NULL)
     return;
   peer_thing *t = peer_thing_add(p, name);
 
-  t->answers = answers;
+  t->logs_replies = logs_replies;
   attach(t);
 }
 

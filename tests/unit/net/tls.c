@@ -66,7 +66,7 @@ static void setup_server(const tls_wish *wish, const tls_identity *issuer)
   setup_server_with_trust(wish, issuer, NULL);
 }
 
-static void setup(void)
+static void setup_client(void)
 {
   const tls_wish wish = {.ca = true};
 
@@ -96,9 +96,9 @@ static void teardown(void)
   ca_pem = cert_pem = key_pem = NULL;
 }
 
-static void begin(void)
+static void setup_client_and_server(void)
 {
-  setup();
+  setup_client();
   setup_server(&for_server, &ca);
 }
 
@@ -183,7 +183,7 @@ static void hang_up(void)
 
 START_TEST(server_with_name_or_address_is_trusted)
 {
-  begin();
+  setup_client_and_server();
   expect_connected("zk.test");
   hang_up();
   expect_connected("zk.test.");
@@ -197,7 +197,7 @@ END_TEST
 
 START_TEST(name_is_sent_and_address_is_not)
 {
-  begin();
+  setup_client_and_server();
   expect_connected("zk.test");
   ck_assert_str_eq(SSL_get_servername(server.ssl, TLSEXT_NAMETYPE_host_name),
                    "zk.test");
@@ -210,7 +210,7 @@ END_TEST
 
 START_TEST(certificate_of_another_name_is_refused)
 {
-  begin();
+  setup_client_and_server();
   expect_refusal("other.test", LK_TLS_NAME,
                  "is for zk.test, 127.0.0.1, not for other.test");
   hang_up();
@@ -225,7 +225,7 @@ START_TEST(common_name_is_not_used)
 {
   const tls_wish nameless = {.serial = 1};
 
-  setup();
+  setup_client();
   setup_server(&nameless, &ca);
   expect_refusal("server", LK_TLS_NAME, "no subjectAltName");
   teardown();
@@ -241,7 +241,7 @@ START_TEST(names_of_certificate_are_shown_without_control_characters)
                                 ", DNS:d, "
                                 "DNS:eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee"};
 
-  setup();
+  setup_client();
   setup_server(&strange, &ca);
   expect_refusal("zk.test", LK_TLS_NAME, "a?[31mb, ccc");
   ck_assert_ptr_null(strchr(t->why, '\x1b'));
@@ -252,7 +252,7 @@ END_TEST
 
 START_TEST(expected_server_name_can_be_configured)
 {
-  begin();
+  setup_client_and_server();
   config.server_name = "zk.test";
   expect_connected("10.1.2.3");
   ck_assert_str_eq(SSL_get_servername(server.ssl, TLSEXT_NAMETYPE_host_name),
@@ -269,7 +269,7 @@ START_TEST(unknown_ca_is_refused)
   const tls_wish wish = {.ca = true};
   tls_identity other;
 
-  setup();
+  setup_client();
   other = tls_issue(NULL, "another CA", &wish);
   setup_server(&for_server, &other);
   expect_refusal("zk.test", LK_TLS_ISSUER, "issuer certificate");
@@ -280,7 +280,7 @@ END_TEST
 
 START_TEST(certificate_signed_by_itself_is_refused)
 {
-  setup();
+  setup_client();
   setup_server(&for_server, signed_by_itself);
   expect_refusal("zk.test", LK_TLS_ISSUER, "self");
   teardown();
@@ -289,7 +289,7 @@ END_TEST
 
 START_TEST(without_ca_the_cas_of_the_system_are_used)
 {
-  setup();
+  setup_client();
   setup_server(&for_server, &ca);
   config.ca_pem = lk_text(NULL);
   expect_refusal("zk.test", LK_TLS_ISSUER, "issuer certificate");
@@ -302,7 +302,7 @@ START_TEST(expired_certificate_is_refused)
   const tls_wish old = {
       .names = "DNS:zk.test", .from_days = -9, .days = 8 /* until yesterday */};
 
-  setup();
+  setup_client();
   setup_server(&old, &ca);
   expect_refusal("zk.test", LK_TLS_EXPIRED, "expired");
   teardown();
@@ -313,7 +313,7 @@ START_TEST(certificate_that_is_not_valid_yet_is_refused)
 {
   const tls_wish young = {.names = "DNS:zk.test", .from_days = 1};
 
-  setup();
+  setup_client();
   setup_server(&young, &ca);
   expect_refusal("zk.test", LK_TLS_NOT_YET_VALID, "not yet valid");
   teardown();
@@ -325,7 +325,7 @@ START_TEST(revoked_certificate_is_refused)
   const long serials[] = {3, 7};
   char *crl;
 
-  begin();
+  setup_client_and_server();
   crl = crl_of(&ca, serials, 2);
   config.crl_pem = lk_text(crl);
   expect_refusal("zk.test", LK_TLS_REVOKED, "revoked");
@@ -345,7 +345,7 @@ START_TEST(missing_or_outdated_revocation_list_refuses)
   tls_identity other;
   char *crl;
 
-  begin();
+  setup_client_and_server();
   crl = outdated_crl_of(&ca);
   config.crl_pem = lk_text(crl);
   expect_refusal("zk.test", LK_TLS_CRL, "CRL has expired");
@@ -367,7 +367,7 @@ START_TEST(list_signed_by_another_ca_of_that_name_refuses)
   tls_identity other;
   char *crl;
 
-  begin();
+  setup_client_and_server();
   other = tls_issue(NULL, "latchkey test CA", &wish);
   crl = crl_of(&other, NULL, 0);
   config.crl_pem = lk_text(crl);
@@ -383,7 +383,7 @@ START_TEST(another_ca_of_that_name_is_refused)
   const tls_wish wish = {.ca = true};
   tls_identity other;
 
-  setup();
+  setup_client();
   other = tls_issue(NULL, "latchkey test CA", &wish);
   setup_server(&for_server, &other);
   expect_refusal("zk.test", LK_TLS_ISSUER, "no trusted CA has issued it");
@@ -397,7 +397,7 @@ START_TEST(each_opt_out_disables_its_check)
   const tls_wish old = {
       .names = "DNS:old", .from_days = -9, .days = 8 /* until yesterday */};
 
-  begin();
+  setup_client_and_server();
   config.any_name = true;
   expect_connected("other.test");
   hang_up();
@@ -457,7 +457,7 @@ START_TEST(client_certificate_is_presented)
 {
   char name[64] = "";
 
-  setup();
+  setup_client();
   want_certificate(&ca, no_password);
   expect_connected("zk.test");
   X509_NAME_get_text_by_NID(
@@ -471,7 +471,7 @@ END_TEST
 START_TEST(missing_client_certificate_is_reported)
 {
   for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
-    setup();
+    setup_client();
     want_certificate(no_certificate, no_password);
     SSL_CTX_set_max_proto_version(server.context, version);
     expect_refusal_by_server(LK_TLS_WANTS_CERTIFICATE,
@@ -486,7 +486,7 @@ START_TEST(refused_client_certificate_is_reported)
   const tls_wish wish = {.ca = true};
 
   for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
-    setup();
+    setup_client();
     tls_identity other = tls_issue(NULL, "another CA", &wish);
 
     want_certificate(&other, no_password);
@@ -520,7 +520,7 @@ START_TEST(encrypted_key_needs_its_password)
 {
   char secret[] = "correct horse", wrong[] = "battery staple";
 
-  setup();
+  setup_client();
   want_certificate(&ca, secret);
   expect_refusal("zk.test", LK_TLS_FILES, "key_pem: has no key");
   config.password = give_no_password;
@@ -540,7 +540,7 @@ START_TEST(key_of_another_certificate_is_refused)
   const tls_wish wish = {.serial = 10};
   tls_identity bob;
 
-  setup();
+  setup_client();
   want_certificate(&ca, no_password);
   bob = tls_issue(&ca, "bob", &wish);
   free(key_pem);
@@ -586,7 +586,7 @@ START_TEST(files_are_read_at_each_attempt)
   tls_identity other;
   char *other_pem;
 
-  begin();
+  setup_client_and_server();
   ck_assert_ptr_nonnull(mkdtemp(folder));
   other = tls_issue(NULL, "another CA", &wish);
   other_pem = tls_pem_of_certificate(&other);
@@ -612,7 +612,7 @@ END_TEST
 
 START_TEST(certificate_key_and_password_come_from_files)
 {
-  setup();
+  setup_client();
   ck_assert_ptr_nonnull(mkdtemp(folder));
   want_certificate(&ca, "correct horse");
   config.cert_pem = config.key_pem = lk_text(NULL);
@@ -635,7 +635,7 @@ START_TEST(key_may_stand_beside_the_certificate)
 {
   char both[8192];
 
-  setup();
+  setup_client();
   want_certificate(&ca, no_password);
   snprintf(both, sizeof both, "%s%s", key_pem, cert_pem);
   config.cert_pem = lk_text(both);
@@ -649,7 +649,7 @@ START_TEST(check_reports_errors_in_the_files)
 {
   char text[200] = "x", short_text[5];
 
-  begin();
+  setup_client_and_server();
   ck_assert_int_eq(lk_tls_check(&config, text, sizeof text), 0);
   ck_assert_str_eq(text, "");
   config.ca_file = "/nowhere/ca.pem";
@@ -687,7 +687,7 @@ START_TEST(check_names_a_file_with_a_long_path)
 
   while (strlen(path) < 250)
     strcat(path, "/long-name");
-  setup();
+  setup_client();
   config.ca_file = path;
   ck_assert_int_eq(lk_tls_check(&config, text, sizeof text), LK_ERR_TLS);
   snprintf(wanted, sizeof wanted,
@@ -704,7 +704,7 @@ START_TEST(connection_is_described_with_both_certificates)
   lk_tls_connection c;
   int64_t now_s = time(NULL);
 
-  setup();
+  setup_client();
   want_certificate(&ca, no_password);
   expect_connected("zk.test");
   ck_assert_int_eq(lk_tls_inspect(t, &c, sizeof c), 0);
@@ -745,7 +745,7 @@ START_TEST(certificate_that_was_refused_is_described)
   lk_tls_connection c;
 
   for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
-    setup();
+    setup_client();
     setup_server(&old, &ca);
     SSL_CTX_set_max_proto_version(server.context, version);
     ck_assert_int_eq(lk_tls_inspect(t, &c, sizeof c), LK_ERR_STATE);
@@ -788,7 +788,7 @@ START_TEST(session_is_resumed_while_nothing_has_changed)
   for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
     char *crl;
 
-    begin();
+    setup_client_and_server();
     SSL_CTX_set_max_proto_version(server.context, version);
     ck_assert(!resumes_session("zk.test"));
     ck_assert(resumes_session("zk.test"));
@@ -830,7 +830,7 @@ static SSL_TICKET_RETURN renew_ticket(SSL *ssl, SSL_SESSION *session,
 START_TEST(session_is_resumed_again_after_its_ticket_was_renewed)
 {
   for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
-    begin();
+    setup_client_and_server();
     SSL_CTX_set_max_proto_version(server.context, version);
     ck_assert_int_eq(SSL_CTX_set_session_ticket_cb(server.context, keep_ticket,
                                                    renew_ticket, NULL),
@@ -849,7 +849,7 @@ START_TEST(revocation_ends_a_session)
   const long serials[] = {7};
   char *crl;
 
-  begin();
+  setup_client_and_server();
   ck_assert(!resumes_session("zk.test"));
   crl = crl_of(&ca, serials, 1);
   config.crl_pem = lk_text(crl);
@@ -873,7 +873,7 @@ START_TEST(output_beyond_the_socket_buffer_is_sent_in_steps)
   size_t sent = 0;
   bool waited = false;
 
-  begin();
+  setup_client_and_server();
   expect_connected("zk.test");
   ck_assert_ptr_nonnull(bytes);
   for (size_t i = 0; i < LEN; i++)
@@ -907,7 +907,7 @@ START_TEST(bytes_buffered_by_openssl_are_reported)
   char sent[60], room[7];
   size_t got, total = 0;
 
-  begin();
+  setup_client_and_server();
   expect_connected("zk.test");
   for (size_t i = 0; i < sizeof sent; i++)
     sent[i] = pattern(i);
@@ -969,7 +969,7 @@ static void connect_and_rest(void)
   char room[2];
   size_t got = 0;
 
-  begin();
+  setup_client_and_server();
   expect_connected("zk.test");
   set_tcp_option(TCP_NODELAY, 1);
   tls_server_send(&server, "x", 1);
@@ -1060,7 +1060,7 @@ START_TEST(data_right_behind_the_handshake_leave_the_descriptor_readable)
   char room[8];
   size_t got;
 
-  begin();
+  setup_client_and_server();
   SSL_CTX_set_max_proto_version(server.context, TLS1_2_VERSION);
   const lk_endpoint to = {.address = &server.at.any,
                           .address_len = lk__address_len(&server.at),
@@ -1080,7 +1080,7 @@ START_TEST(end_without_an_alert_is_an_ordinary_end)
   char room[16];
   size_t got;
 
-  begin();
+  setup_client_and_server();
   expect_connected("zk.test");
   ck_assert_int_eq(type->recv(t, room, sizeof room, &got), LK_FLOW_READ);
   tls_server_hang_up(&server);
@@ -1102,7 +1102,7 @@ START_TEST(sending_to_a_closed_connection_raises_no_signal)
   size_t done;
   lk_flow flow = LK_FLOW_DONE;
 
-  begin();
+  setup_client_and_server();
   expect_connected("zk.test");
   tls_server_hang_up(&server);
   for (int i = 0; i < STEPS && flow == LK_FLOW_DONE; i++) {
@@ -1127,7 +1127,7 @@ START_TEST(damaged_record_fails)
   size_t got;
   lk_flow flow = LK_FLOW_READ;
 
-  begin();
+  setup_client_and_server();
   expect_connected("zk.test");
   ck_assert_int_eq(
       send(server.fd, damaged_record, DAMAGED_RECORD_LEN, MSG_NOSIGNAL),
@@ -1180,7 +1180,7 @@ static void expect_of_plain_port(const char *answer, lk_tls_cause cause,
 
 START_TEST(port_without_tls_is_reported)
 {
-  begin();
+  setup_client_and_server();
   expect_of_plain_port(NULL, LK_TLS_NOT_TLS, "instead of answering");
   expect_of_plain_port("HTTP/1.1 400 Bad Request\r\n\r\n", LK_TLS_NOT_TLS,
                        "does not speak TLS");
@@ -1193,7 +1193,7 @@ END_TEST
 
 START_TEST(refused_tcp_connection_is_no_tls_error)
 {
-  begin();
+  setup_client_and_server();
   close(server.listener);
   ck_assert_int_eq(connect_to("zk.test"), LK_FLOW_FAILED);
   ck_assert_int_eq(t->err, LK_ERR_CONNECT);
@@ -1205,7 +1205,7 @@ END_TEST
 
 START_TEST(old_tls_versions_are_refused)
 {
-  begin();
+  setup_client_and_server();
   SSL_CTX_set_min_proto_version(server.context, TLS1_VERSION);
   SSL_CTX_set_max_proto_version(server.context, TLS1_1_VERSION);
   ck_assert_int_eq(connect_to("zk.test"), LK_FLOW_FAILED);

@@ -19,11 +19,11 @@ static const lk_client_config a_client = {.log = sized_log};
 static const lk_lease_config a_lease = {.assurance = LK_ASSURE_PING};
 static const lk_sync_call a_call = {.timeout_ms = 1};
 static const lk_sync_lock_config a_lock = {0};
-static const lk_semaphore_config permits = {.permits = 2};
-static const lk_multilock_config together = {.keep_order = true};
+static const lk_semaphore_config a_semaphore = {.permits = 2};
+static const lk_multilock_config a_multilock = {.keep_order = true};
 static const lk_single_config a_single = {.poll_ms = 50};
 static const lk_subscription_config a_subscription = {.check_ms = 500};
-static const lk_parents_config the_parents = {.containers = true};
+static const lk_parents_config some_parents = {.containers = true};
 
 /* ---- clients ------------------------------------------------------------ */
 
@@ -212,15 +212,15 @@ static const sized_row rows[] = {
               .hand_in = new_mutex),
     SIZED_ROW(lk_sync_lock_config, a_lock, .name = "lk_sync_rwlock_new",
               .hand_in = new_rwlock),
-    SIZED_ROW(lk_semaphore_config, permits, .name = "lk_sync_semaphore_new",
+    SIZED_ROW(lk_semaphore_config, a_semaphore, .name = "lk_sync_semaphore_new",
               .hand_in = new_semaphore),
-    SIZED_ROW(lk_multilock_config, together, .name = "lk_sync_multilock_new",
+    SIZED_ROW(lk_multilock_config, a_multilock, .name = "lk_sync_multilock_new",
               .hand_in = new_multilock),
     SIZED_ROW(lk_single_config, a_single, .name = "lk_sync_single_new",
               .hand_in = new_single),
     SIZED_ROW(lk_subscription_config, a_subscription,
               .name = "lk_sync_subscribe_data", .hand_in = subscribe),
-    SIZED_ROW(lk_parents_config, the_parents,
+    SIZED_ROW(lk_parents_config, some_parents,
               .name = "lk_sync_create_with_parents, parents",
               .hand_in = do_parents),
     SIZED_ROW(lk_sync_call, a_call, .name = "lk_sync_get", .hand_in = do_get),
