@@ -15,7 +15,7 @@ static void on_connection_events(lk_loop_io *io, int events)
 
   if (lk__driver_shared_in_child(n->shared))
     return;
-  n->refs++;
+  n->refs++; /* a callback of the client may free the client */
   if ((events & LK_LOOP_ERROR) != 0) {
     lk__connection_fail(
         n, n->stage == LK_STAGE_OPEN ? LK_ERR_CONNECTION_LOSS : LK_ERR_CONNECT,
@@ -70,11 +70,11 @@ static void on_probe_done(void *arg, const char *reply, size_t len)
 static void connection_update_probe(lk_connection *n)
 {
   lk_want want; /* `attempt` is 0 if the client wants no probe */
-  uint64_t present =
+  uint64_t probed_attempt =
       n->probe == NULL ? 0 : lk__probe_connection_attempt(n->probe);
 
   lk_client_want_probe(n->client, &want);
-  if (want.attempt == present)
+  if (want.attempt == probed_attempt)
     return;
   connection_end_probe(n);
   if (want.attempt == 0)
@@ -186,9 +186,9 @@ void lk__connection_update(lk_connection *n)
   bool deadline_is_due = lk_client_deadline(n->client) <= x->now_ms;
   bool has_ticked = n->ticked_in_round == x->round;
 
-  n->refs++;
-  /* Once a round, so that a client whose deadline is always due does not keep
-     the loop from its other work. */
+  n->refs++; /* a callback of the client may free the client */
+  /* The client is ticked once a round, so that a client whose deadline is
+     always due does not keep the loop from its other work. */
   if (deadline_is_due && !has_ticked)
     connection_tick(n);
   if (connection_has_client(n))
@@ -205,7 +205,7 @@ void lk__connection_update(lk_connection *n)
 
 void lk__connection_on_deadline(lk_connection *n)
 {
-  n->refs++;
+  n->refs++; /* a callback of the client may free the client */
   if (lk_client_deadline(n->client) <= n->shared->now_ms)
     connection_tick(n);
   else

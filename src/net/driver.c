@@ -127,7 +127,7 @@ static void driver_before_wait(lk_loop_hook *h)
     driver_abandon(d);
     return;
   }
-  x->refs++;
+  x->refs++; /* a callback of a client may free the driver */
   x->round++;
   x->updating = true;
   if (!lk__list_empty(&x->updates))
@@ -150,7 +150,7 @@ static void on_alarm(lk_loop_io *io, int events)
   (void)events;
   if (lk__driver_shared_in_child(x))
     return;
-  x->refs++;
+  x->refs++; /* a callback of a client may free the driver */
   lk__clock_clear_alarm(&d->clock);
   x->now_ms = lk__clock_now(&d->clock);
   while (x->deadlines.root != NULL && x->deadlines.root->at <= x->now_ms &&
@@ -188,7 +188,7 @@ static void driver_start_watchers(lk_driver *d)
 /* ---- life ---------------------------------------------------------------- */
 
 /* No reference is left: free all that lk__driver_init() has made. */
-static void driver_free_shared(lk_driver_shared *x)
+static void driver_free_all(lk_driver_shared *x)
 {
   lk_driver *d = driver_of(x);
 
@@ -233,7 +233,7 @@ int lk__driver_init(lk_driver *d, lk_loop *loop, const lk_mem *mem)
   x->mem = *mem;
   x->loop = loop;
   x->refs = 1;
-  x->free = driver_free_shared;
+  x->free = driver_free_all;
   lk__list_init(&x->updates);
   lk__list_init(&d->connections);
   x->receive_buffer = lk__mem_new(mem, LK_RECEIVE_BUFFER_SIZE);
