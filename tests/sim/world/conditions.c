@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Times between faults are in thousandths of the session timeout T. */
+
 /* clang-format off */
 #define F(name) [SIM_FAULT_##name]
 

@@ -184,8 +184,10 @@ static int expected_release_err(const sim_handle *h, bool with_callback)
 /* Called before lk_lock_release(), which may invoke callbacks. */
 static void note_release(sim_handle *h, bool with_callback)
 {
+  bool is_last = h->count == 1; /* the release deletes the nodes */
+
   if (with_callback)
-    h->releasing_nodes = h->count == 1 ? h->held : (sim_nodes){.count = 0};
+    h->releasing_nodes = is_last ? h->held : (sim_nodes){.count = 0};
   if (h->lost) {
     h->lost = false;
     h->held.count = 0;
@@ -205,8 +207,10 @@ int sim_handle_release(sim_handle *h, bool with_callback)
 
   TRACE(h, "releases, count %zu", h->count);
   h->in_release = true;
+  bool awaits_callback = with_callback && expected == 0;
+
   if (expected == 0 || expected == LK_ERR_LOST)
-    note_release(h, with_callback && expected == 0);
+    note_release(h, awaits_callback);
   f.err = lk_lock_release(h->lock, with_callback ? on_released : NULL, h);
   h->in_release = false;
   if (h->lock != NULL)
@@ -225,17 +229,26 @@ static sim_handle *handle_of_side(sim_handle *h, const lk_lock *l)
 
 static void on_event(lk_lock *l, const lk_lock_event *e, void *arg)
 {
-  static const char *const names[] = {"WAITING",     "PLACE_LOST", "SUSPENDED",
-                                      "UNSURE",      "HELD",       "LOST",
-                                      "MIXED_QUEUE", "UNWATCHED",  "REVOKED"};
+  static const char *const names[] = {[LK_LOCK_EVENT_WAITING] = "WAITING",
+                                      [LK_LOCK_EVENT_PLACE_LOST] = "PLACE_LOST",
+                                      [LK_LOCK_EVENT_SUSPENDED] = "SUSPENDED",
+                                      [LK_LOCK_EVENT_UNSURE] = "UNSURE",
+                                      [LK_LOCK_EVENT_RENEWED] = "HELD",
+                                      [LK_LOCK_EVENT_LOST] = "LOST",
+                                      [LK_LOCK_EVENT_MIXED_QUEUE] =
+                                          "MIXED_QUEUE",
+                                      [LK_LOCK_EVENT_UNWATCHED] = "UNWATCHED",
+                                      [LK_LOCK_EVENT_REVOKED] = "REVOKED"};
   sim_handle *h = handle_of_side(arg, l);
 
   TRACE(h, "event %s%s%s", names[e->type], e->err == 0 ? "" : ", ",
         e->err == 0 ? "" : lk_error_name(e->err));
   if (l != h->lock || h->freeing)
     report_stray_callback(h, "an event for a handle that is freed");
-  if (e->type == LK_LOCK_EVENT_UNSURE || e->type == LK_LOCK_EVENT_RENEWED)
-    h->unsure = e->type == LK_LOCK_EVENT_UNSURE;
+  if (e->type == LK_LOCK_EVENT_UNSURE)
+    h->unsure = true;
+  else if (e->type == LK_LOCK_EVENT_RENEWED)
+    h->unsure = false;
   sim_report_fact(
       checker_of(h),
       &(sim_fact){.type = SIM_LOCK_EVENT, .handle = h, .lock_event = e});

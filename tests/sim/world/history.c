@@ -53,8 +53,9 @@ void sim_history_free(sim_history *history)
 
 /* ---- names -------------------------------------------------------------- */
 
-/* The names of contender nodes. The recipes have such a list, too; this one is
- * separate, so that the checker does not depend on the code that it checks. */
+/* A pattern of the names of contender nodes. The recipes have a list of such
+ * patterns, too. This one is separate, so that the checker does not depend on
+ * the code that it checks. */
 typedef struct name_pattern {
   const char *text;
   bool is_reader;

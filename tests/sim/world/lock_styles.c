@@ -7,11 +7,17 @@
 
 #include <string.h>
 
+/* Lengths of the id at the start of a node name. */
+enum {
+  CURATOR_ID = 3 + SIM_UUID + 1, /* "_c_", a UUID and "-" */
+  KAZOO_ID = 32                  /* the digits of a UUID */
+};
+
 /* clang-format off */
 const sim_lock_style sim_lock_styles[] = {
-  {.name = "usual", .weight = 8, .id_len = 40, .semaphores = true,
+  {.name = "usual", .weight = 8, .id_len = CURATOR_ID, .semaphores = true,
    .text = "Curator's layout, with a node for each owner"},
-  {.name = "kazoo", .weight = 1, .layout = LK_LAYOUT_KAZOO, .id_len = 32,
+  {.name = "kazoo", .weight = 1, .layout = LK_LAYOUT_KAZOO, .id_len = KAZOO_ID,
    .semaphores = true,
    .text = "kazoo's layout"},
   {.name = "native", .weight = 2, .layout = LK_LAYOUT_NATIVE,
@@ -21,9 +27,9 @@ const sim_lock_style sim_lock_styles[] = {
   {.name = "native-uuid", .weight = 1, .layout = LK_LAYOUT_NATIVE_UUID,
    .id_len = SIM_UUID + 1,
    .text = "native names behind a UUID"},
-  {.name = "local", .weight = 2, .id_len = 40, .local = true,
+  {.name = "local", .weight = 2, .id_len = CURATOR_ID, .local = true,
    .text = "local queues: mutexes of one process share a node"},
-  {.name = "brief", .weight = 1, .id_len = 40, .short_queue = true,
+  {.name = "brief", .weight = 1, .id_len = CURATOR_ID, .short_queue = true,
    .semaphores = true,
    .text = "the number of predecessors is limited"},
 };

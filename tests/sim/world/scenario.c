@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+/* Times between faults are in thousandths of the session timeout T. With
+ * `churn` actors hold for a short time, with `hold` mostly longer than T. */
+
 /* clang-format off */
 #define F(name) [SIM_FAULT_##name]
 
