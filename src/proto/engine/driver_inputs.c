@@ -9,7 +9,7 @@
 #include "proto/engine/replies.h"
 
 /* Bytes of memory of the output that are kept once all is sent. */
-enum { KEEP_OUTPUT = 1024 * 1024 };
+enum { MAX_KEPT_WHEN_SENT = 1024 * 1024 };
 
 /* Whether the client has a connection or an attempt at one. */
 static bool has_attempt(const lk_client *c)
@@ -230,7 +230,7 @@ void lk_client_sent(lk_client *c, uint64_t attempt, size_t len)
   if (lk__buf_len(&c->output.bytes) > 0)
     return;
   c->output.all_sent_ms = c->now;
-  lk__buf_trim(&c->output.bytes, KEEP_OUTPUT);
+  lk__buf_trim(&c->output.bytes, MAX_KEPT_WHEN_SENT);
 }
 
 void lk_client_want_probe(lk_client *c, lk_want *out)

@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* The functions broken_...() and count_...() return a text about an invariant
+ * that does not hold, or NULL. */
+
 enum { LENGTH_FIELD = 4 }; /* bytes */
 
 /* ---- the connection ----------------------------------------------------- */
@@ -176,8 +179,8 @@ static const char *broken_rings(const lk_client *c, lk_moment moment,
                                 size_t *watches)
 {
   const lk_ring *rings[] = {&c->requests.sent, &c->requests.waiting,
-                            &c->requests.late, &c->requests.ending[0],
-                            &c->requests.ending[1]};
+                            &c->requests.late, &c->requests.ending_sent,
+                            &c->requests.ending_waiting};
   const char *broken = NULL;
   size_t open = 0;
 
@@ -185,10 +188,10 @@ static const char *broken_rings(const lk_client *c, lk_moment moment,
     broken = count_open(c, rings[i], &open, watches);
   if (broken != NULL)
     return broken;
-  if (open != c->requests.open && moment != LK_MOMENT_ANSWER)
+  if (open != c->requests.open && moment != LK_MOMENT_REPLY)
     return "an accepted request is in no ring, or in two";
   if (moment == LK_MOMENT_REST &&
-      c->requests.ending[0].count + c->requests.ending[1].count > 0)
+      c->requests.ending_sent.count + c->requests.ending_waiting.count > 0)
     return "a request is set aside and not completed";
   return NULL;
 }
@@ -201,19 +204,19 @@ typedef struct tally {
   size_t missing; /* pairs of path and kind whose watches are not registered */
 } tally;
 
-/* Whether the counts of watches under way on a path are those of its list. */
-static bool counts_fit(const lk_watched *on)
+/* Whether the counts of pending watches on a path are those of its list. */
+static bool pending_counts_fit(const lk_watched *on)
 {
-  uint32_t under_way[LK_WATCH_KINDS] = {0}, held[LK_WATCH_KINDS] = {0};
+  uint32_t pending[LK_WATCH_KINDS] = {0}, held[LK_WATCH_KINDS] = {0};
 
   for (lk_link *l = on->pending.next; l != &on->pending; l = l->next) {
     const lk_watch *w = LK_OWNER(l, lk_watch, link);
 
-    under_way[w->kind]++;
+    pending[w->kind]++;
     if (w->held)
       held[w->kind]++;
   }
-  return memcmp(under_way, on->pending_count, sizeof under_way) == 0 &&
+  return memcmp(pending, on->pending_count, sizeof pending) == 0 &&
          memcmp(held, on->held_count, sizeof held) == 0;
 }
 
@@ -251,7 +254,7 @@ static const char *count_watched(const lk_watched *on, tally *t)
     watches++;
     t->pending++;
   }
-  if (!counts_fit(on))
+  if (!pending_counts_fit(on))
     return "watches under way are counted wrong";
   return on->refs < watches ? "a path has more watches than references" : NULL;
 }
@@ -326,8 +329,8 @@ const char *lk__invariants_broken(const lk_client *c, lk_moment moment)
 void lk__invariants_check(lk_client *c, lk_moment moment)
 {
   size_t members = c->requests.sent.count + c->requests.waiting.count +
-                   c->requests.late.count + c->requests.ending[0].count +
-                   c->requests.ending[1].count + c->watches.standing +
+                   c->requests.late.count + c->requests.ending_sent.count +
+                   c->requests.ending_waiting.count + c->watches.standing +
                    c->watches.adding;
 
   /* A check takes time proportional to `members`. With one check in members /

@@ -15,30 +15,30 @@ typedef struct lk_notification {
                                     began, or NULL */
 } lk_notification;
 
-static void begin_notification(lk_client *c, lk_notification *t)
+static void begin_notification(lk_client *c, lk_notification *n)
 {
-  *t = (lk_notification){c->listeners.first, c->listeners.last,
+  *n = (lk_notification){c->listeners.first, c->listeners.last,
                          c->listeners.notifying};
-  c->listeners.notifying = t;
+  c->listeners.notifying = n;
 }
 
-static lk_listener *next_listener(lk_notification *t)
+static lk_listener *next_listener(lk_notification *n)
 {
-  lk_listener *l = t->next;
+  lk_listener *l = n->next;
 
   if (l != NULL)
-    t->next = l == t->last ? NULL : l->next;
+    n->next = l == n->last ? NULL : l->next;
   return l;
 }
 
 /* Do not notify `l` any more: it is being detached. */
 static void skip_listener(lk_client *c, const lk_listener *l)
 {
-  for (lk_notification *t = c->listeners.notifying; t != NULL; t = t->outer) {
-    if (t->next == l)
-      t->next = l == t->last ? NULL : l->next;
-    else if (t->last == l)
-      t->last = l->prev;
+  for (lk_notification *n = c->listeners.notifying; n != NULL; n = n->outer) {
+    if (n->next == l)
+      n->next = l == n->last ? NULL : l->next;
+    else if (n->last == l)
+      n->last = l->prev;
   }
 }
 
@@ -78,46 +78,46 @@ static bool is_without_session(lk_state state)
 
 void lk__client_enter_state(lk_client *c, lk_state state, int err)
 {
-  lk_notification t;
+  lk_notification n;
 
   c->session.state = state;
   if (is_without_session(state))
     lk__evidence_end(&c->evidence);
-  begin_notification(c, &t);
-  for (lk_listener *l; (l = next_listener(&t)) != NULL;) {
+  begin_notification(c, &n);
+  for (lk_listener *l; (l = next_listener(&n)) != NULL;) {
     if (l->state != NULL)
       l->state(c, state, err, l->arg);
   }
-  c->listeners.notifying = t.outer;
+  c->listeners.notifying = n.outer;
 }
 
 void lk__client_notify_reply(lk_client *c, const lk_reply *reply)
 {
-  lk_notification t;
+  lk_notification n;
 
   if (!c->close.begun)
     lk__evidence_add(&c->evidence, reply, c->session.timeout_ms);
   if (c->listeners.first == NULL)
     return; /* a client without locks usually has no listeners */
-  begin_notification(c, &t);
-  for (lk_listener *l; (l = next_listener(&t)) != NULL;) {
+  begin_notification(c, &n);
+  for (lk_listener *l; (l = next_listener(&n)) != NULL;) {
     if (l->reply != NULL)
       l->reply(c, reply, l->arg);
   }
-  c->listeners.notifying = t.outer;
+  c->listeners.notifying = n.outer;
 }
 
 void lk__client_notify_closing(lk_client *c)
 {
-  lk_notification t;
+  lk_notification n;
 
   /* c->close.begun is set, so lk__client_notify_reply() adds no more evidence.
    */
   lk__evidence_end(&c->evidence);
-  begin_notification(c, &t);
-  for (lk_listener *l; (l = next_listener(&t)) != NULL;) {
+  begin_notification(c, &n);
+  for (lk_listener *l; (l = next_listener(&n)) != NULL;) {
     if (l->closing != NULL)
       l->closing(c, l->arg);
   }
-  c->listeners.notifying = t.outer;
+  c->listeners.notifying = n.outer;
 }

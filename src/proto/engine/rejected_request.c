@@ -28,11 +28,12 @@ int64_t lk__rejected_deadline(const lk_client *c)
 {
   if (c->rejected.op == 0)
     return LK_NEVER;
-  /* lk__requests_answered(c, end - 1) means that all requests before the
+  /* lk__requests_have_replies(c, end - 1) means that all requests before the
    * rejected one have their replies. The rejected request itself, whose last
    * byte is at `end`, may still be in the ring and must not count. */
-  return lk__requests_answered(c, c->rejected.end - 1) ? c->now
-                                                       : c->rejected.until_ms;
+  bool earlier_have_replies = lk__requests_have_replies(c, c->rejected.end - 1);
+
+  return earlier_have_replies ? c->now : c->rejected.until_ms;
 }
 
 void lk__rejected_text(const lk_client *c, char *out, size_t size)

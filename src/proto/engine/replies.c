@@ -30,7 +30,7 @@ static void notify_evidence(lk_client *c, const lk_reply *reply)
 {
   if (reply->sent_ms > c->session.proven_ms)
     c->session.proven_ms = reply->sent_ms;
-  lk__session_answered(c);
+  lk__session_note_reply(c);
   lk__client_notify_reply(c, reply);
 }
 

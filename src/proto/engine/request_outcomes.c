@@ -63,12 +63,12 @@ static bool repeat_request(lk_client *c, const lk_request *r)
   return true;
 }
 
-/* Move the requests that are repeated from ending[0] to `waiting`, before any
- * new request is made. The others stay in ending[0], in their order: each
+/* Move the requests that are repeated from ending_sent to `waiting`, before any
+ * new request is made. The others stay in ending_sent, in their order: each
  * request is taken from the front, and the others are added at the end. */
 static void repeat_requests(lk_client *c)
 {
-  lk_ring *ring = &c->requests.ending[0];
+  lk_ring *ring = &c->requests.ending_sent;
 
   for (size_t n = ring->count; n > 0; n--) {
     lk_request r;
@@ -103,7 +103,7 @@ static void drop_deadlines(lk_client *c, const lk_ring *ring)
 
 void lk__requests_detach_sent(lk_client *c)
 {
-  swap_rings(&c->requests.sent, &c->requests.ending[0]);
+  swap_rings(&c->requests.sent, &c->requests.ending_sent);
   repeat_requests(c);
 }
 
@@ -111,10 +111,10 @@ void lk__requests_detach_all(lk_client *c)
 {
   mark_unsent_writes(c, &c->requests.sent);
   mark_unsent_writes(c, &c->requests.waiting);
-  swap_rings(&c->requests.sent, &c->requests.ending[0]);
-  swap_rings(&c->requests.waiting, &c->requests.ending[1]);
-  drop_deadlines(c, &c->requests.ending[0]);
-  drop_deadlines(c, &c->requests.ending[1]);
+  swap_rings(&c->requests.sent, &c->requests.ending_sent);
+  swap_rings(&c->requests.waiting, &c->requests.ending_waiting);
+  drop_deadlines(c, &c->requests.ending_sent);
+  drop_deadlines(c, &c->requests.ending_waiting);
   lk__buf_consume(&c->requests.held, lk__buf_len(&c->requests.held));
   c->requests.waiting_completed = 0;
 }
@@ -165,8 +165,9 @@ static void complete_late(lk_client *c)
 /* Take the next request that was set aside. false: there is none. */
 static bool take_ending(lk_client *c, lk_request *out)
 {
-  lk_ring *ring = c->requests.ending[0].count > 0 ? &c->requests.ending[0]
-                                                  : &c->requests.ending[1];
+  lk_ring *ring = c->requests.ending_sent.count > 0
+                      ? &c->requests.ending_sent
+                      : &c->requests.ending_waiting;
 
   if (ring->count == 0)
     return false;

@@ -9,7 +9,7 @@
 #include "proto/wire/path.h"
 
 /* Bytes of memory of `held` that are kept once no request waits. */
-enum { KEEP_HELD = 64 * 1024 };
+enum { MAX_HELD_KEPT = 64 * 1024 };
 
 /* The place of the xid in a frame: behind the length field. */
 enum { XID_OFFSET = 4 };
@@ -21,8 +21,8 @@ void lk__requests_init(lk_engine_requests *q, const lk_mem *mem)
   lk__ring_init(&q->sent, mem, sizeof(lk_request));
   lk__ring_init(&q->waiting, mem, sizeof(lk_request));
   lk__ring_init(&q->late, mem, sizeof(lk_request));
-  lk__ring_init(&q->ending[0], mem, sizeof(lk_request));
-  lk__ring_init(&q->ending[1], mem, sizeof(lk_request));
+  lk__ring_init(&q->ending_sent, mem, sizeof(lk_request));
+  lk__ring_init(&q->ending_waiting, mem, sizeof(lk_request));
 }
 
 void lk__requests_free(lk_engine_requests *q)
@@ -32,8 +32,8 @@ void lk__requests_free(lk_engine_requests *q)
   lk__ring_free(&q->sent);
   lk__ring_free(&q->waiting);
   lk__ring_free(&q->late);
-  lk__ring_free(&q->ending[0]);
-  lk__ring_free(&q->ending[1]);
+  lk__ring_free(&q->ending_sent);
+  lk__ring_free(&q->ending_waiting);
 }
 
 int lk__client_refusal(const lk_client *c)
@@ -123,7 +123,8 @@ static int64_t deadline_of(const lk_client *c, const lk_call *call, bool *late)
   return at;
 }
 
-static int add_watch(lk_client *c, lk_request *r, const lk_call_spec *spec)
+/* Create the watch that the options ask for, and give the caller its handle. */
+static int create_watch(lk_client *c, lk_request *r, const lk_call_spec *spec)
 {
   const lk_call *call = spec->call;
 
@@ -152,7 +153,7 @@ static int add_call_options(lk_client *c, lk_request *r,
       goto fail;
     memcpy(r->copy, frame, r->len);
   }
-  if (add_watch(c, r, spec) == 0)
+  if (create_watch(c, r, spec) == 0)
     return 0;
 
 fail:
@@ -202,7 +203,7 @@ static int queue_late(lk_client *c, const lk_call_spec *spec)
                     .operations = spec->operations,
                     .done = spec->done,
                     .arg = spec->arg};
-  int err = add_watch(c, r, spec);
+  int err = create_watch(c, r, spec);
 
   if (err != 0) {
     lk__ring_unpush(&c->requests.late);
@@ -262,7 +263,7 @@ int lk__request_queue(lk_client *c, const lk_call_spec *spec)
   return 0;
 }
 
-bool lk__requests_answered(const lk_client *c, uint64_t until)
+bool lk__requests_have_replies(const lk_client *c, uint64_t until)
 {
   const lk_request *first =
       c->requests.sent.count == 0 ? NULL : lk__ring_at(&c->requests.sent, 0);
@@ -324,11 +325,11 @@ static bool set_aside_unsupported(lk_client *c, int outcome)
   lk_request *r = lk__ring_at(&c->requests.waiting, 0);
   size_t len = r->len;
 
-  if (!lk__ring_reserve(&c->requests.ending[0]))
+  if (!lk__ring_reserve(&c->requests.ending_sent))
     return false;
   r->outcome = outcome;
   lk__deadline_drop(&c->deadlines, &c->mem, r);
-  memcpy(lk__ring_push(&c->requests.ending[0]), r, sizeof *r);
+  memcpy(lk__ring_push(&c->requests.ending_sent), r, sizeof *r);
   lk__ring_pop(&c->requests.waiting);
   lk__buf_consume(&c->requests.held, len);
   return true;
@@ -384,7 +385,7 @@ static bool reserve_release(lk_client *c)
   }
   return lk__buf_reserve(&c->output.bytes, lk__buf_len(&c->requests.held)) &&
          reserve_places(&c->requests.sent, c->requests.waiting.count) &&
-         reserve_places(&c->requests.ending[0], unsupported);
+         reserve_places(&c->requests.ending_sent, unsupported);
 }
 
 bool lk__requests_release(lk_client *c)
@@ -395,6 +396,6 @@ bool lk__requests_release(lk_client *c)
     if (!release_or_remove(c))
       return false;
   }
-  lk__buf_trim(&c->requests.held, KEEP_HELD);
+  lk__buf_trim(&c->requests.held, MAX_HELD_KEPT);
   return true;
 }

@@ -45,8 +45,10 @@ typedef struct lk_engine_requests {
   lk_ring waiting; /**< of lk_request: wait for the next connection */
   lk_ring late; /**< of lk_request: were made after their own deadline, and are
                      not sent */
-  lk_ring ending[2]; /**< of lk_request: were set aside and complete without a
-                          reply, those of ending[0] first */
+  lk_ring ending_sent; /**< of lk_request: were set aside from `sent`, or are not
+                            supported by a new server; complete next */
+  lk_ring ending_waiting; /**< of lk_request: were set aside from `waiting`;
+                               complete behind those of `ending_sent` */
   size_t waiting_completed; /**< requests in `waiting` that have completed */
   size_t open;              /**< requests that have not completed */
   lk_buf held;              /**< the frames of the requests in `waiting` */
@@ -102,7 +104,7 @@ int lk__request_queue(lk_client *c, const lk_call_spec *spec);
     its frame as the last one in `held`. */
 void lk__request_place_held(lk_client *c, lk_request *r);
 /** Whether every sent request whose `end` is at most `until` has its reply. */
-bool lk__requests_answered(const lk_client *c, uint64_t until);
+bool lk__requests_have_replies(const lk_client *c, uint64_t until);
 
 /** Send the waiting requests on a new connection. Requests that its server does
     not support are set aside, to be completed by lk__requests_finish().

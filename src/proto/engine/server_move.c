@@ -36,7 +36,7 @@ static int64_t stop_sending_at(const lk_client *c)
  * that it does not send any more. */
 static int64_t leave_at(const lk_client *c)
 {
-  return lk__requests_answered(c, c->output.limit)
+  return lk__requests_have_replies(c, c->output.limit)
              ? c->now
              : c->move.since_ms + c->session.timeout_ms / 3;
 }

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 /* Bytes of memory of the output that are kept between connections. */
-enum { KEEP_OUTPUT = 64 * 1024 };
+enum { MAX_KEPT_AFTER_BREAK = 64 * 1024 };
 
 void lk__session_enter_phase(lk_client *c, lk_phase phase)
 {
@@ -37,7 +37,7 @@ void lk__session_connect(lk_client *c)
 void lk__session_drop_connection(lk_client *c)
 {
   lk__buf_consume(&c->output.bytes, lk__buf_len(&c->output.bytes));
-  lk__buf_trim(&c->output.bytes, KEEP_OUTPUT);
+  lk__buf_trim(&c->output.bytes, MAX_KEPT_AFTER_BREAK);
   lk__frames_reset(&c->input.frames);
   c->connection.number = 0;
   c->move.wanted = false;

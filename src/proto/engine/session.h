@@ -98,7 +98,7 @@ void lk__session_break(lk_client *c, int err, const char *why);
 void lk__session_set_hosts(lk_client *c, lk_hosts *fresh);
 /** A request or ping has its reply. If the connection has lasted, it counts as
     working: the next pause is short, and a new round of servers begins. */
-void lk__session_answered(lk_client *c);
+void lk__session_note_reply(lk_client *c);
 
 /** The session has expired: begin a new one, unless that is not wanted. */
 void lk__session_expire(lk_client *c, const char *why);

@@ -70,7 +70,7 @@ static void enter_live(lk_client *c, const lk_handshake *h)
 /* A faulty server may close each connection after the handshake or after the
  * first requests. So a connection counts as working only after a third of the
  * session timeout, at a reply; an idle client has sent a ping by then. */
-void lk__session_answered(lk_client *c)
+void lk__session_note_reply(lk_client *c)
 {
   if (c->now - c->connection.live_ms < c->session.timeout_ms / 3)
     return;
@@ -85,6 +85,13 @@ static lk_evidence handshake_evidence(const lk_handshake *h, bool resumed)
   return resumed ? LK_EVIDENCE_RESUMED : LK_EVIDENCE_NEW_SESSION;
 }
 
+static const char *session_kind(const lk_handshake *h, bool resumed)
+{
+  if (h->read_only)
+    return "read-only";
+  return resumed ? "resumed" : "new";
+}
+
 /* Report the new connection before any request completes, so that each callback
  * finds the client in its new state. */
 static void notify_live(lk_client *c, const lk_handshake *h, bool resumed)
@@ -94,12 +101,10 @@ static void notify_live(lk_client *c, const lk_handshake *h, bool resumed)
                     .received_ms = c->now,
                     .connection = c->connection.number};
 
+  /* The listeners that are notified of the reply find the new state, too. */
   c->session.state = h->read_only ? LK_STATE_READ_ONLY : LK_STATE_CONNECTED;
   lk__client_logf(c, LK_LOG_INFO, 0, "%s: %s session 0x%" PRIx64 ", %d ms",
-                  c->connection.server,
-                  h->read_only ? "read-only"
-                  : resumed    ? "resumed"
-                               : "new",
+                  c->connection.server, session_kind(h, resumed),
                   (uint64_t)h->session.id, (int)c->session.timeout_ms);
   lk__client_notify_reply(c, &reply);
   lk__client_enter_state(c, c->session.state, 0);
@@ -119,6 +124,7 @@ static bool prepare_connection(lk_client *c, const lk_handshake *h,
   enter_live(c, h);
   if (send_auth_and_watches(c))
     return true;
+  /* lk__session_break() must not treat the connection as one that was live. */
   lk__session_enter_phase(c, LK_PHASE_HANDSHAKE);
   /* A new session was never reported, so it must not be reported as expired. */
   if (!resumed)

@@ -86,7 +86,8 @@ static void mark_children_replaced(lk_watched *on, int64_t zxid)
   for (lk_link *l = list->next; l != list; l = l->next) {
     lk_watch *w = LK_OWNER(l, lk_watch, link);
 
-    w->covered = w->covered || w->kind == LK_WATCH_KIND_CHILD;
+    if (w->kind == LK_WATCH_KIND_CHILD)
+      w->covered = true;
   }
 }
 

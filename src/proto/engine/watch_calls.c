@@ -120,7 +120,7 @@ void lk__watch_repair_completed(lk_client *c, void *repair_of_request, int err)
 static void mark_removed(lk_watched *on)
 {
   for (int i = 0; i < LK_ONE_SHOT_KINDS; i++)
-    on->covered[i] = true;
+    on->covered[i] = true; /* so that repair_uncovered() registers them */
   lk__watched_mark_all_bare(on);
 }
 
@@ -147,7 +147,7 @@ static void remove_on_server(lk_client *c, const lk_watch *w)
                        .path = w->on->path};
 
   if (c->connection.phase == LK_PHASE_LIVE && lk__request_refusal(c) == 0 &&
-      lk__request_support_error(c, spec.op) == 0 && lk__watch_is_alone(w)) {
+      lk__request_support_error(c, spec.op) == 0 && lk__watch_is_removable(w)) {
     if (lk__request_queue(c, &spec) == 0 && lk__watch_stays(w->kind))
       mark_removed(w->on);
   }

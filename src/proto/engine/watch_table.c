@@ -349,7 +349,7 @@ static bool removal_concerns(lk_watch_kind a, lk_watch_kind b)
   return (a == LK_WATCH_KIND_CHILD) == (b == LK_WATCH_KIND_CHILD);
 }
 
-bool lk__watch_is_alone(const lk_watch *w)
+bool lk__watch_is_removable(const lk_watch *w)
 {
   for (int i = 0; i < LK_WATCH_KINDS; i++) {
     if (removal_concerns(w->kind, (lk_watch_kind)i) &&

@@ -180,8 +180,9 @@ void lk__watched_mark_covered_bare(lk_watched *on);
     sent. */
 void lk__watched_mark_all_bare(lk_watched *on);
 
-/** Whether no other watch of the client needs the server's watch of `w`. */
-bool lk__watch_is_alone(const lk_watch *w);
+/** Whether the server's watch of `w` may be removed: no other watch of the
+    client needs it. */
+bool lk__watch_is_removable(const lk_watch *w);
 
 /* The following functions add watches to `out`, a list of watches that get an
    event. */

@@ -255,21 +255,22 @@ START_TEST(watch_is_alone_if_no_other_shares_its_server_watch)
   lk_watch *child = standing("/a", LK_WATCH_KIND_CHILD);
   lk_watch *elsewhere = standing("/b", LK_WATCH_KIND_DATA);
 
-  ck_assert(lk__watch_is_alone(data));
-  ck_assert(lk__watch_is_alone(child));
+  ck_assert(lk__watch_is_removable(data));
+  ck_assert(lk__watch_is_removable(child));
   lk_watch *exist = standing("/a", LK_WATCH_KIND_EXIST);
-  ck_assert(!lk__watch_is_alone(data)); /* both share a watch at the server */
-  ck_assert(!lk__watch_is_alone(exist));
-  ck_assert(lk__watch_is_alone(child));
+  /* `data` and `exist` share a watch on the server. */
+  ck_assert(!lk__watch_is_removable(data));
+  ck_assert(!lk__watch_is_removable(exist));
+  ck_assert(lk__watch_is_removable(child));
   lk__watch_drop(&ws, exist);
-  ck_assert(lk__watch_is_alone(data));
+  ck_assert(lk__watch_is_removable(data));
   lk_watch *later = pending("/a", LK_WATCH_KIND_CHILD);
-  ck_assert(!lk__watch_is_alone(child));
-  ck_assert(lk__watch_is_alone(data));
+  ck_assert(!lk__watch_is_removable(child));
+  ck_assert(lk__watch_is_removable(data));
   lk__watch_drop(&ws, later);
   later = pending("/a", LK_WATCH_KIND_DATA);
-  ck_assert(!lk__watch_is_alone(data));
-  ck_assert(!lk__watch_is_alone(later));
+  ck_assert(!lk__watch_is_removable(data));
+  ck_assert(!lk__watch_is_removable(later));
   lk__watch_drop(&ws, later);
   lk__watch_drop(&ws, data);
   lk__watch_drop(&ws, child);
