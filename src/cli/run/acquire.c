@@ -16,43 +16,52 @@ enum { LABEL_WAIT_MS = 2000 };
 
 /* ---- the holder's label -------------------------------------------------- */
 
-/* A request for the holder's label, which completes the report of the position
-   in the queue. The reply is ignored if a newer request was sent meanwhile. */
+/* A report of the position in the queue. It is written when the request for the
+   holder's label has completed. */
 typedef struct waiting_report {
   cli_runner *runner;
-  uint64_t number; /* of the request; see cli_runner.label_requests */
+  uint64_t request; /* number of the request; see cli_runner.label_requests */
   size_t position;
 } waiting_report;
 
-static void on_holder_label(lk_client *c, int err, const lk_bytes *data,
-                            const lk_stat *stat, void *arg)
+/* Writes the report, unless a newer request was sent meanwhile, and frees it.
+ */
+static void finish_waiting_report(waiting_report *report, lk_bytes label)
 {
-  waiting_report *report = arg;
   cli_runner *r = report->runner;
-  bool shown = err == 0 && data->at != NULL && !cli_is_revoke_message(data);
-  lk_bytes label = shown ? *data : lk_text(NULL);
+  bool is_newest = report->request == r->label_requests;
 
-  (void)c;
-  (void)stat;
-  if (report->number == r->label_requests && r->phase == CLI_PHASE_QUEUEING)
+  if (is_newest && r->phase == CLI_PHASE_QUEUEING)
     cli_events_waiting(&r->events, lk_lock_node(r->lock), report->position,
                        label);
   free(report);
 }
 
-static void request_holder_label(cli_runner *r, const lk_lock_event *event)
+static void on_holder_label(lk_client *c, int err, const lk_bytes *data,
+                            const lk_stat *stat, void *arg)
 {
-  waiting_report *report =
-      cli_events_wants_waiting(&r->events) ? malloc(sizeof *report) : NULL;
+  bool has_label = err == 0 && data->at != NULL && !cli_is_revoke_message(data);
+
+  (void)c;
+  (void)stat;
+  finish_waiting_report(arg, has_label ? *data : lk_text(NULL));
+}
+
+static void report_waiting(cli_runner *r, const lk_lock_event *event)
+{
+  if (!cli_events_wants_waiting(&r->events))
+    return;
+  waiting_report *report = malloc(sizeof *report);
   lk_call call = {.size = sizeof call};
 
-  call.deadline_ms = lk_client_clock(r->session.client) + LABEL_WAIT_MS;
   if (report == NULL)
     return;
-  *report = (waiting_report){r, ++r->label_requests, event->position};
+  call.deadline_ms = lk_client_clock(r->session.client) + LABEL_WAIT_MS;
+  *report = (waiting_report){
+      .runner = r, .request = ++r->label_requests, .position = event->position};
   if (event->node == NULL || lk_get(r->session.client, event->node, &call,
                                     on_holder_label, report) != 0)
-    on_holder_label(r->session.client, LK_ERR_NO_NODE, NULL, NULL, report);
+    finish_waiting_report(report, lk_text(NULL));
 }
 
 /* ---- lock events --------------------------------------------------------- */
@@ -64,7 +73,7 @@ static void on_lock_event(lk_lock *l, const lk_lock_event *event, void *arg)
   (void)l;
   switch (event->type) {
   case LK_LOCK_EVENT_WAITING:
-    request_holder_label(r, event);
+    report_waiting(r, event);
     /* Without a node to wait for, the first contender waits for permits. */
     if (event->position == 1 && event->node == NULL)
       cli_permit_mismatch_check_later(r);
@@ -102,21 +111,25 @@ static const char *acquire_reason(int err)
   }
 }
 
-/* LK_ERR_NO_NODE: the chroot is missing, since the lock creates all other
-   parent nodes itself. */
+static bool is_busy(int err)
+{
+  return err == LK_ERR_BUSY || err == LK_ERR_DEADLINE;
+}
+
 static void say_not_acquired(const cli_runner *r, int err, cli_text *out)
 {
-  bool busy = err == LK_ERR_BUSY || err == LK_ERR_DEADLINE;
+  bool has_chroot = *lk_client_chroot(r->session.client) != '\0';
 
   cli_text_add_printable(out, lk_text(r->path));
   cli_text_puts(out, ": ");
-  if (err == LK_ERR_NO_NODE && *lk_client_chroot(r->session.client) != '\0') {
+  /* The lock creates all missing parent nodes but the chroot. */
+  if (err == LK_ERR_NO_NODE && has_chroot) {
     cli_session_say_no_chroot(&r->session, out);
     return;
   }
   err = cli_session_error(&r->session, err);
   cli_text_puts(out, acquire_reason(err));
-  if (!busy)
+  if (!is_busy(err))
     cli_text_printf(out, "%s%s", cli_error_advice(err),
                     cli_error_doctor_advice(err));
   else if (r->options->wait_ms == 0)
@@ -136,14 +149,17 @@ static void on_lock_acquired(lk_lock *l, int err, void *arg)
     cli_hold_begin(r);
     return;
   }
-  bool busy = err == LK_ERR_BUSY || err == LK_ERR_DEADLINE;
-
   say_not_acquired(r, err, &text);
   const char *line = cli_text_end(&text);
 
-  cli_run_fail(r, busy ? r->options->conflict_code : CLI_EXIT_FAILED,
-               line == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : line,
-               busy && r->options->quiet);
+  if (line == NULL)
+    line = lk_error_text(LK_ERR_NO_MEMORY);
+  if (!is_busy(err))
+    cli_run_fail(r, CLI_EXIT_FAILED, line);
+  else if (r->options->quiet)
+    cli_run_fail_silently(r, r->options->conflict_code, line);
+  else
+    cli_run_fail(r, r->options->conflict_code, line);
   cli_text_free(&text);
 }
 
@@ -162,11 +178,11 @@ static bool compute_kill_margin(cli_runner *r)
   return fits;
 }
 
-/* For the time before COMMAND is started: ends the run, and returns false, if
-   --kill-after is too long for the session timeout. */
-static bool check_kill_margin(cli_runner *r)
+/* Called before COMMAND is started. If --kill-after is too long for the session
+   timeout, ends the run and returns false. */
+static bool compute_kill_margin_or_fail(cli_runner *r)
 {
-  int64_t timeout = lk_client_timeout_ms(r->session.client);
+  int64_t timeout_ms = lk_client_timeout_ms(r->session.client);
   char line[160];
 
   if (compute_kill_margin(r))
@@ -174,8 +190,8 @@ static bool check_kill_margin(cli_runner *r)
   snprintf(line, sizeof line,
            "--kill-after must be less than half the session timeout, which is "
            "%d.%03d s; -T requests another",
-           (int)(timeout / 1000), (int)(timeout % 1000));
-  cli_run_fail(r, CLI_EXIT_FAILED, line, false);
+           (int)(timeout_ms / 1000), (int)(timeout_ms % 1000));
+  cli_run_fail(r, CLI_EXIT_FAILED, line);
   return false;
 }
 
@@ -183,13 +199,13 @@ static bool check_kill_margin(cli_runner *r)
    on even if --kill-after is too long now. */
 static void adapt_kill_margin(cli_runner *r)
 {
-  int64_t timeout = lk_client_timeout_ms(r->session.client);
+  int64_t timeout_ms = lk_client_timeout_ms(r->session.client);
 
   if (!compute_kill_margin(r))
     cli_events_notice(&r->events,
                       "warning: the session timeout is %d.%03d s now: TERM is "
                       "sent only %d.%03d s before KILL",
-                      (int)(timeout / 1000), (int)(timeout % 1000),
+                      (int)(timeout_ms / 1000), (int)(timeout_ms % 1000),
                       (int)(r->margin_ms / 1000), (int)(r->margin_ms % 1000));
   cli_hold_lease_moved(r);
 }
@@ -201,35 +217,35 @@ static void on_reply_timeout(lk_loop_timer *t)
   if (r->phase == CLI_PHASE_QUEUEING)
     cli_run_fail(r, CLI_EXIT_FAILED,
                  "connected, but the servers did not reply in time; try again, "
-                 "or wait with -w; latchkey doctor tells more",
-                 false);
+                 "or wait with -w; latchkey doctor tells more");
 }
 
 void cli_acquire_on_session(cli_session *s, void *arg)
 {
   cli_runner *r = arg;
   int64_t wait_ms = r->options->wait_ms;
+  bool acl_is_open = r->acl.list.entries == lk_acl_open.entries;
 
-  /* --acl open, which is the default */
-  if (r->acl.list.entries == lk_acl_open.entries)
+  if (acl_is_open)
     cli_events_detail(&r->events,
                       "if this run creates the queue, every client may read, "
                       "create and delete in it; --acl creator with "
                       "--auth-file or --cert restricts that");
-  if (!check_kill_margin(r))
+  if (!compute_kill_margin_or_fail(r))
     return;
   r->phase = CLI_PHASE_QUEUEING;
   if (wait_ms == 0) {
     r->timer.on_timer = on_reply_timeout;
     lk__loop_set_timer(s->loop, &r->timer, r->options->connect_timeout_ms);
   }
+  /* A limited -w began with the connection; `wait_ends_at` is its end. */
   int err =
       wait_ms > 0
           ? lk_lock_acquire_until(r->lock, r->wait_ends_at, on_lock_acquired, r)
           : lk_lock_acquire(r->lock, wait_ms, on_lock_acquired, r);
 
   if (err != 0)
-    cli_run_fail(r, CLI_EXIT_FAILED, lk_error_text(err), false);
+    cli_run_fail(r, CLI_EXIT_FAILED, lk_error_text(err));
 }
 
 void cli_acquire_on_no_session(cli_session *s, int err, void *arg)
@@ -244,7 +260,7 @@ void cli_acquire_on_no_session(cli_session *s, int err, void *arg)
   const char *line = cli_text_end(&text);
 
   cli_run_fail(r, CLI_EXIT_FAILED,
-               line == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : line, false);
+               line == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : line);
   cli_text_free(&text);
 }
 
@@ -267,6 +283,17 @@ static void report_connection_lost(cli_runner *r)
   cli_text_free(&text);
 }
 
+static void handle_reconnect(cli_runner *r)
+{
+  if (r->suspended)
+    cli_events_notice(&r->events, "reconnected");
+  r->suspended = false;
+  if (r->phase == CLI_PHASE_RUNNING)
+    adapt_kill_margin(r);
+  else
+    compute_kill_margin_or_fail(r);
+}
+
 static void on_run_session_state(lk_client *c, lk_state state, int err,
                                  void *arg)
 {
@@ -276,14 +303,8 @@ static void on_run_session_state(lk_client *c, lk_state state, int err,
   (void)err;
   if (r->phase != CLI_PHASE_QUEUEING && r->phase != CLI_PHASE_RUNNING)
     return;
-  if (state == LK_STATE_CONNECTED && r->suspended)
-    cli_events_notice(&r->events, "reconnected");
   if (state == LK_STATE_CONNECTED)
-    r->suspended = false;
-  if (state == LK_STATE_CONNECTED && r->phase == CLI_PHASE_RUNNING)
-    adapt_kill_margin(r);
-  else if (state == LK_STATE_CONNECTED && !check_kill_margin(r))
-    return;
+    handle_reconnect(r);
   if (state != LK_STATE_SUSPENDED)
     return;
   r->suspended = true;
@@ -305,18 +326,25 @@ static void add_own_label(const cli_runner *r, cli_text *out)
   cli_text_time(out, cli_wall_ms());
 }
 
+/* Configures the session lease for the requested session timeout;
+   compute_kill_margin() adapts it to the granted one. */
+static int configure_lease(cli_runner *r)
+{
+  bool ignored_fits;
+  int64_t margin_ms = cli_kill_schedule_margin_ms(
+      r->options->kill_after_ms, r->options->session_timeout_ms, &ignored_fits);
+  lk_lease_config lease = {.size = sizeof lease,
+                           .assurance = r->options->assurance,
+                           .margin_ms = margin_ms < 1 ? 1 : (int32_t)margin_ms};
+
+  return lk_lease_configure(r->session.client, &lease);
+}
+
 static int create_run_lock(cli_runner *r)
 {
-  bool fits; /* not used: the server has not granted a timeout yet */
-  int64_t margin = cli_kill_schedule_margin_ms(
-      r->options->kill_after_ms, r->options->session_timeout_ms, &fits);
-  lk_lease_config lease = {.size = sizeof lease};
   lk_lock_config lock = {.size = sizeof lock};
   cli_text label = {0};
-
-  lease.assurance = r->options->assurance;
-  lease.margin_ms = margin < 1 ? 1 : (int32_t)margin;
-  int err = lk_lease_configure(r->session.client, &lease);
+  int err = configure_lease(r);
 
   if (err != 0)
     return err;

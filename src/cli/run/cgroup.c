@@ -33,49 +33,67 @@ static bool copy_field(const char *line, int n, char *out, size_t size)
   return true;
 }
 
-/* Finds the first mount of cgroup version 2. A line of mountinfo is: 30 23 0:26
-   ROOT MOUNTPOINT OPTIONS … - cgroup2 … */
+/* Fields of a line of mountinfo: 30 23 0:26 ROOT MOUNTPOINT OPTIONS … - TYPE …
+ */
+enum { FIELD_ROOT = 3, FIELD_MOUNT_POINT = 4 };
+
+/* Finds the first mount of cgroup version 2. */
 static bool find_mount(const char *mounts, char *root, char *point)
 {
   while (mounts != NULL && *mounts != '\0') {
     const char *end = strchr(mounts, '\n');
     const char *type = strstr(mounts, " - cgroup2 ");
+    bool type_is_in_line = type != NULL && (end == NULL || type < end);
 
-    if (type != NULL && (end == NULL || type < end) &&
-        copy_field(mounts, 3, root, CLI_CGROUP_PATH) &&
-        copy_field(mounts, 4, point, CLI_CGROUP_PATH))
+    if (type_is_in_line &&
+        copy_field(mounts, FIELD_ROOT, root, CLI_CGROUP_PATH_SIZE) &&
+        copy_field(mounts, FIELD_MOUNT_POINT, point, CLI_CGROUP_PATH_SIZE))
       return true;
     mounts = end == NULL ? NULL : end + 1;
   }
   return false;
 }
 
+/* Returns the path behind "0::" at the start of a line of /proc/self/cgroup:
+   the group of version 2. Returns NULL if there is no such line. */
+static const char *find_own_group(const char *groups)
+{
+  if (strncmp(groups, "0::", strlen("0::")) == 0)
+    return groups + strlen("0::");
+  const char *line = strstr(groups, "\n0::");
+
+  return line == NULL ? NULL : line + strlen("\n0::");
+}
+
 bool cli_cgroup_locate(const char *mounts, const char *groups, char *out,
                        size_t size)
 {
-  char root[CLI_CGROUP_PATH];
-  char point[CLI_CGROUP_PATH];
-  char own[CLI_CGROUP_PATH];
-  const char *line =
-      strncmp(groups, "0::", 3) == 0 ? groups : strstr(groups, "\n0::");
+  char root[CLI_CGROUP_PATH_SIZE];
+  char point[CLI_CGROUP_PATH_SIZE];
+  char own[CLI_CGROUP_PATH_SIZE];
+  const char *line = find_own_group(groups);
 
   if (line == NULL || !find_mount(mounts, root, point))
     return false;
-  line += strlen(*line == '\n' ? "\n0::" : "0::");
+  bool mount_point_is_escaped = strchr(point, '\\') != NULL;
+
   if (!copy_field(line, 0, own, sizeof own) || own[0] != '/' ||
-      strstr(own, "/..") != NULL || strchr(point, '\\') != NULL)
+      strstr(own, "/..") != NULL || mount_point_is_escaped)
     return false;
   /* The mount may show only the part of the hierarchy below `root`. The own
      group must be in that part. */
-  size_t len = strcmp(root, "/") == 0 ? 0 : strlen(root);
+  size_t root_len = strcmp(root, "/") == 0 ? 0 : strlen(root);
+  const char *below_root = own + root_len;
 
-  if (strncmp(own, root, len) != 0 || (own[len] != '/' && own[len] != '\0'))
+  if (strncmp(own, root, root_len) != 0 ||
+      (*below_root != '/' && *below_root != '\0'))
     return false;
-  const char *rest = strcmp(own + len, "/") == 0 ? "" : own + len;
+  const char *rest = strcmp(below_root, "/") == 0 ? "" : below_root;
 
   return snprintf(out, size, "%s%s", point, rest) < (int)size;
 }
 
+/* Returns false if the file is empty, or too long for `out` with a NUL. */
 static bool read_whole_file(int dir, const char *name, char *out, size_t size)
 {
   int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
@@ -91,11 +109,11 @@ static bool read_whole_file(int dir, const char *name, char *out, size_t size)
   return len > 0 && len < size - 1;
 }
 
-void cli_cgroup_find(cli_cgroup *g)
+void cli_cgroup_choose_path(cli_cgroup *g)
 {
   char mounts[32768];
   char groups[4096];
-  char base[CLI_CGROUP_PATH - 32];
+  char base[CLI_CGROUP_PATH_SIZE - sizeof "/latchkey-0123456789abcdef"];
   uint64_t random;
 
   g->path[0] = '\0';
@@ -196,9 +214,9 @@ bool cli_cgroup_freeze(const cli_cgroup *g, bool frozen)
          (strstr(events, "frozen 1") != NULL) == frozen;
 }
 
-/* Moves the processes of the group `dir` to the group `above`. One read may not
-   return all of them; cli_cgroup_remove() tries several times. */
-static void move_processes(int dir, int above)
+/* Moves the processes of the group `dir` to the group `parent`. One read may
+   not return all of them; cli_cgroup_remove() tries several times. */
+static void move_processes(int dir, int parent)
 {
   int from = openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC);
   char numbers[4096];
@@ -209,59 +227,58 @@ static void move_processes(int dir, int above)
   if (len <= 0)
     return;
   numbers[len] = '\0';
-  for (char *s = numbers; *s != '\0';) {
-    char *end = s + strcspn(s, "\n");
-    bool last = *end == '\0';
+  char *rest = numbers;
 
-    *end = '\0';
-    write_cgroup_file(above, "cgroup.procs", s);
-    s = last ? end : end + 1;
-  }
+  for (char *s; (s = strsep(&rest, "\n")) != NULL;)
+    if (*s != '\0')
+      write_cgroup_file(parent, "cgroup.procs", s);
 }
 
 /* Removes the groups below the group `dir`, deepest first: a group that has
    others below it cannot be removed. COMMAND may have created some, for example
    by running latchkey. The processes of all these groups and of `dir` are moved
-   to the group `above`. */
-static void remove_cgroups_below(int dir, int above)
+   to the group `parent`. */
+static void remove_cgroups_below(int dir, int parent)
 {
-  int own = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR *list = own < 0 ? NULL : fdopendir(own);
+  /* `dir` is opened with O_PATH and cannot be listed. */
+  int readable = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *list = readable < 0 ? NULL : fdopendir(readable);
   struct dirent *entry;
 
-  if (list == NULL && own >= 0)
-    close(own);
+  if (list == NULL && readable >= 0)
+    close(readable);
   while (list != NULL && (entry = readdir(list)) != NULL) {
     if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
       continue;
     int sub = openat(dir, entry->d_name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-    if (sub >= 0)
-      remove_cgroups_below(sub, above);
-    if (sub >= 0)
+    if (sub >= 0) {
+      remove_cgroups_below(sub, parent);
       close(sub);
+    }
     unlinkat(dir, entry->d_name, AT_REMOVEDIR);
   }
   if (list != NULL)
     closedir(list);
-  move_processes(dir, above);
+  move_processes(dir, parent);
 }
 
-/* Processes can fork while they are moved, so it is tried several times. */
-enum { MOST_TRIES = 4 };
+/* Processes can fork while they are moved, so the removal is tried several
+   times. */
+enum { MAX_TRIES = 4 };
 
 void cli_cgroup_remove(cli_cgroup *g)
 {
   if (g->path[0] == '\0')
     return;
-  int above =
+  int parent =
       g->fd < 0 ? -1 : openat(g->fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-  for (int i = 0; i < MOST_TRIES && rmdir(g->path) != 0 && errno == EBUSY; i++)
-    if (above >= 0)
-      remove_cgroups_below(g->fd, above);
-  if (above >= 0)
-    close(above);
+  for (int i = 0; i < MAX_TRIES && rmdir(g->path) != 0 && errno == EBUSY; i++)
+    if (parent >= 0)
+      remove_cgroups_below(g->fd, parent);
+  if (parent >= 0)
+    close(parent);
   if (g->fd >= 0)
     close(g->fd);
   g->fd = -1;

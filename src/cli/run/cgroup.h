@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum { CLI_CGROUP_PATH = 1024 };
+/** Room for the path of a group, with a NUL. */
+enum { CLI_CGROUP_PATH_SIZE = 1024 };
 
 /**
  * A control group (version 2) for COMMAND, below latchkey's own. The kernel
@@ -13,18 +14,18 @@ enum { CLI_CGROUP_PATH = 1024 };
  * functions below do nothing, and cli_cgroup_fork() calls fork().
  */
 typedef struct cli_cgroup {
-  char path[CLI_CGROUP_PATH]; /**< "": no group */
-  int fd;                     /**< descriptor of its directory, or -1 */
+  char path[CLI_CGROUP_PATH_SIZE]; /**< "": no group */
+  int fd;                          /**< of the group's directory; -1: not open */
 } cli_cgroup;
 
 /** Chooses the path of the group without creating it. */
-void cli_cgroup_find(cli_cgroup *g);
+void cli_cgroup_choose_path(cli_cgroup *g);
 /** Creates the group, if possible. */
 void cli_cgroup_make(cli_cgroup *g);
 /** Opens the group that another process has created at `path`. */
 void cli_cgroup_open(cli_cgroup *g);
-/** Forks a child that is in the group, if there is a group. Returns as fork().
- */
+/** Forks a child that is in the group, if there is a group. Returns what fork()
+    returns. */
 pid_t cli_cgroup_fork(const cli_cgroup *g);
 void cli_cgroup_kill(const cli_cgroup *g);
 /** Freezes or thaws the group. Returns whether all its processes are frozen or

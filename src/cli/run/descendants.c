@@ -30,8 +30,8 @@ void cli_descendants_adopt(void)
 
 typedef struct reap_counts {
   pid_t command; /* this child is not reaped */
-  size_t reaped;
-  size_t left; /* number of children that run */
+  size_t reaped; /* number of children that were reaped */
+  size_t left;   /* number of children that run */
 } reap_counts;
 
 static bool is_dead_child(pid_t child)
@@ -45,15 +45,18 @@ static bool is_dead_child(pid_t child)
 static void reap_child(pid_t child, void *arg)
 {
   reap_counts *c = arg;
-  pid_t got = 0;
 
-  /* -1: dead, but not reaped */
-  if (child == c->command)
-    got = is_dead_child(child) ? -1 : 0;
-  else
-    got = waitpid(child, NULL, WNOHANG);
-  c->reaped += got > 0 ? 1 : 0;
-  c->left += got == 0 ? 1 : 0;
+  if (child == c->command) {
+    if (!is_dead_child(child))
+      c->left++;
+    return;
+  }
+  pid_t got = waitpid(child, NULL, WNOHANG);
+
+  if (got > 0)
+    c->reaped++;
+  else if (got == 0)
+    c->left++;
 }
 
 cli_descendants_left cli_descendants_reap(pid_t command)
@@ -84,26 +87,26 @@ typedef struct descendant {
 typedef struct descendants {
   descendant *at;
   size_t count;
-  size_t size;  /* number of entries that `at` has room for */
-  pid_t parent; /* of the entries that are added next */
-  bool parent_waits;
-  bool complete; /* all descendants are in the list; stop_descendants() also
-                    clears it if one of them still runs */
+  size_t cap;        /* number of entries that `at` has room for */
+  pid_t parent;      /* of the entries that are added next */
+  bool parent_waits; /* of the entries that are added next */
+  bool complete;     /* all descendants are in the list */
 } descendants;
 
 static void add_descendant(pid_t child, void *arg)
 {
   descendants *d = arg;
 
-  if (d->count == d->size) {
-    size_t size = d->size == 0 ? 64 : 2 * d->size;
-    void *more = realloc(d->at, size * sizeof *d->at);
+  if (d->count == d->cap) {
+    size_t cap = d->cap == 0 ? 64 : 2 * d->cap;
+    void *at = realloc(d->at, cap * sizeof *d->at);
 
-    d->complete = d->complete && more != NULL;
-    if (more == NULL)
+    if (at == NULL) {
+      d->complete = false;
       return;
-    d->at = more;
-    d->size = size;
+    }
+    d->at = at;
+    d->cap = cap;
   }
   d->at[d->count++] = (descendant){child, d->parent, d->parent_waits};
 }
@@ -115,46 +118,62 @@ static void add_children(descendants *d, pid_t parent)
     d->complete = false;
 }
 
+static bool has_same_parent(const descendant *d)
+{
+  pid_t parent = 0;
+
+  return cli_proc_state(d->pid, &parent) != '\0' && parent == d->parent;
+}
+
 /* Signals a descendant if its parent is still the same. A grandchild may be
    dead and reaped by its parent, and its process id may have been reused. The
    pidfd keeps referring to the process whose parent was checked. */
 static void signal_descendant(const descendant *d, int number)
 {
-  pid_t parent = 0;
-
 #ifdef SYS_pidfd_open
   int fd = (int)syscall(SYS_pidfd_open, d->pid, 0);
 
   if (fd >= 0) {
-    if (cli_proc_state(d->pid, &parent) != '\0' && parent == d->parent)
+    if (has_same_parent(d))
       syscall(SYS_pidfd_send_signal, fd, number, NULL, 0);
     close(fd);
     return;
   }
 #endif
-  if (cli_proc_state(d->pid, &parent) != '\0' && parent == d->parent)
+  if (has_same_parent(d))
     kill(d->pid, number);
 }
 
-static bool is_stopped(char state)
+/* The letters of proc_pid_stat(5). */
+enum {
+  STATE_STOPPED = 'T',
+  STATE_TRACED = 't',
+  STATE_ZOMBIE = 'Z',
+  STATE_DEAD = 'X',
+  STATE_UNINTERRUPTIBLE = 'D'
+};
+
+static bool does_not_run(char state)
 {
-  return state == 'T' || state == 't' || state == 'Z' || state == 'X';
+  return state == STATE_STOPPED || state == STATE_TRACED ||
+         state == STATE_ZOMBIE || state == STATE_DEAD;
 }
 
-/* Continues a stopped descendant whose parent is in state 'D'. The parent may
-   be in vfork(): it cannot stop before this child calls exec(). */
+/* Continues a stopped descendant whose parent is uninterruptible. The parent
+   may be in vfork(): it cannot stop before this child calls exec(). */
 static void continue_for_parent(const descendant *d, char state)
 {
-  if (state == 'T')
+  if (state == STATE_STOPPED)
     signal_descendant(d, SIGCONT);
 }
 
-/* Sends SIGSTOP to each descendant that runs. Returns true if none did: the
+/* Sends SIGSTOP to each descendant that runs. Returns true if none ran: the
    caller repeats the call until then, since a process that runs can have
    created children meanwhile. */
 static bool stop_descendants(void)
 {
   descendants d = {.complete = true};
+  bool any_ran = false;
 
   add_children(&d, getpid());
   for (size_t i = 0; i < d.count; i++) {
@@ -165,15 +184,15 @@ static bool stop_descendants(void)
       continue_for_parent(&d.at[i], state);
       continue;
     }
-    if (!is_stopped(state)) {
+    if (!does_not_run(state)) {
       signal_descendant(&d.at[i], SIGSTOP);
-      d.complete = false;
+      any_ran = true;
     }
-    d.parent_waits = state == 'D';
+    d.parent_waits = state == STATE_UNINTERRUPTIBLE;
     add_children(&d, one.pid);
   }
   free(d.at);
-  return d.complete;
+  return d.complete && !any_ran;
 }
 
 bool cli_descendants_stop(const cli_cgroup *cgroup)
@@ -201,9 +220,9 @@ void cli_descendants_continue(const cli_cgroup *cgroup)
 
 /* ---- kill ---------------------------------------------------------------- */
 
-/* Pauses between two rounds of KILL: each is twice as long as the one before.
- */
-enum { SHORT_PAUSE_MS = 1, LONG_PAUSE_MS = 100 };
+/* Pauses between two rounds of KILL: each is twice as long as the one before,
+   until one is not shorter than MAX_PAUSE_MS. */
+enum { FIRST_PAUSE_MS = 1, MAX_PAUSE_MS = 100 };
 
 /* Time limit if children cannot be listed. */
 enum { MAX_UNLISTED_MS = 1000 };
@@ -214,10 +233,11 @@ static void kill_child(pid_t child, void *arg)
   kill(child, SIGKILL);
 }
 
-/* Waits for the death of a child, at most `most_ms`. SIGCHLD is blocked. */
-static void await_child_death(int64_t most_ms)
+/* Waits for the death of a child, at most `max_wait_ms`, which is less than a
+   second. SIGCHLD is blocked. */
+static void await_child_death(int64_t max_wait_ms)
 {
-  struct timespec t = {0, most_ms * 1000000};
+  struct timespec t = {.tv_sec = 0, .tv_nsec = max_wait_ms * 1000000};
   sigset_t deaths;
 
   sigemptyset(&deaths);
@@ -225,8 +245,8 @@ static void await_child_death(int64_t most_ms)
   sigtimedwait(&deaths, NULL, &t);
 }
 
-/* Reaps all dead children, `command` included. For use where children cannot be
-   listed. Returns false if no child is left. */
+/* Reaps all dead children, `command` included; `out` gets its status. For use
+   where children cannot be listed. Returns false if no child is left. */
 static bool reap_any_child(pid_t command, cli_reaped *out)
 {
   for (;;) {
@@ -252,14 +272,16 @@ static void kill_children(const cli_cgroup *cgroup, pid_t group)
 }
 
 void cli_descendants_kill(const cli_cgroup *cgroup, pid_t command,
-                          bool own_group, cli_reaped *out)
+                          bool leads_group, cli_reaped *out)
 {
-  int64_t pause_ms = SHORT_PAUSE_MS;
-  int64_t unlisted_ms = 0;
+  const pid_t no_group = 0;
+  int64_t pause_ms = FIRST_PAUSE_MS;
+  int64_t unlisted_ms = 0; /* sum of the pauses in which none were listed */
 
   *out = (cli_reaped){.known = false};
   while (unlisted_ms < MAX_UNLISTED_MS) {
-    kill_children(cgroup, own_group && !out->known ? command : 0);
+    /* A reaped command's number may be that of another group now. */
+    kill_children(cgroup, leads_group && !out->known ? command : no_group);
     cli_descendants_left left = cli_descendants_reap(command);
 
     if (left == CLI_LEFT_UNKNOWN && reap_any_child(command, out))
@@ -269,7 +291,7 @@ void cli_descendants_kill(const cli_cgroup *cgroup, pid_t command,
     /* Children of a dead child are now children of this process, and are killed
        in the next round. */
     await_child_death(pause_ms);
-    if (pause_ms < LONG_PAUSE_MS)
+    if (pause_ms < MAX_PAUSE_MS)
       pause_ms *= 2;
   }
 }

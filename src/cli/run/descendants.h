@@ -22,7 +22,7 @@
 bool cli_descendants_none(void);
 
 /** Makes orphaned descendants children of this process, whatever their process
-    group or session. */
+    group or session are. */
 void cli_descendants_adopt(void);
 
 typedef enum cli_descendants_left {
@@ -52,9 +52,9 @@ typedef struct cli_reaped {
 } cli_reaped;
 
 /**
- * Kills the cgroup and all descendants, and waits until they are gone. With
- * `own_group`, `command` leads a process group, which is killed as well;
- * `command` 0: it was not started, or was reaped.
+ * Kills the cgroup and all descendants, and waits until they are gone. `command`
+ * is COMMAND; 0: it was not started, or was reaped. With `leads_group`,
+ * `command` leads a process group, which is killed as well.
  *
  * If children can be listed, `command` stays a zombie. If not, `command` is
  * reaped, and `out` gets its status. Descendants outside the process group are
@@ -62,6 +62,6 @@ typedef struct cli_reaped {
  * second.
  */
 void cli_descendants_kill(const cli_cgroup *cgroup, pid_t command,
-                          bool own_group, cli_reaped *out);
+                          bool leads_group, cli_reaped *out);
 
 #endif

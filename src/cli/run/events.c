@@ -35,7 +35,7 @@ static void say_dropped_json(cli_text *out, size_t lines)
   cli_json_text(&j, "event", lk_text("dropped"));
   cli_json_number(&j, "lines", (int64_t)lines);
   cli_json_close(&j, '}');
-  cli_text_add(out, "\n", 1);
+  cli_text_puts(out, "\n");
 }
 
 void cli_events_open(cli_events *e, const cli_options *o, int fd,
@@ -69,16 +69,14 @@ static void write_people_line(cli_events *e, const char *format, va_list args)
 
 static void write_people_line(cli_events *e, const char *format, va_list args)
 {
-  char line[4096] = "latchkey: ";
-  size_t len = strlen(line);
-  int more = vsnprintf(line + len, sizeof line - len - 1, format, args);
+  char text[4085]; /* a longer text is cut */
+  char line[sizeof text + sizeof "latchkey: \n"];
 
-  if (more > 0)
-    len += (size_t)more;
-  if (len > sizeof line - 2)
-    len = sizeof line - 2;
-  line[len++] = '\n';
-  cli_line_backlog_put(&e->people, lk_bytes_of(line, len));
+  if (vsnprintf(text, sizeof text, format, args) < 0)
+    text[0] = '\0';
+  int len = snprintf(line, sizeof line, "latchkey: %s\n", text);
+
+  cli_line_backlog_put(&e->people, lk_bytes_of(line, (size_t)len));
 }
 
 void cli_events_say(cli_events *e, const char *format, ...)
@@ -123,7 +121,7 @@ static cli_json begin_json_event(const cli_events *e, cli_text *line,
 static void end_json_event(cli_events *e, cli_json *j)
 {
   cli_json_close(j, '}');
-  cli_text_add(j->out, "\n", 1);
+  cli_text_puts(j->out, "\n");
   if (!j->out->failed)
     cli_line_backlog_put(e->json, lk_bytes_of(j->out->at, j->out->len));
   cli_text_free(j->out);
@@ -161,7 +159,7 @@ static void write_waiting_line(cli_events *e, size_t position, lk_bytes holder)
 {
   cli_text printable = {0};
 
-  if (!e->progress || e->json_only)
+  if (!e->progress)
     return;
   cli_text_add_printable(&printable, holder);
   const char *label = cli_text_end(&printable);
@@ -207,26 +205,30 @@ void cli_events_lock(cli_events *e, const char *event, const lk_lock *l,
     return;
   cli_text line = {0};
   cli_json j = begin_json_event(e, &line, event);
-  int64_t deadline = l == NULL ? INT64_MIN : lk_lock_deadline(l);
+  const int64_t no_deadline = INT64_MIN; /* as lk_lock_deadline() returns it */
+  int64_t deadline = l == NULL ? no_deadline : lk_lock_deadline(l);
 
   cli_json_text(&j, "node", lk_bytes_of(e->node.at, e->node.len));
   cli_json_uint64(&j, "token", e->token);
   cli_json_hex(&j, "session", (uint64_t)e->session);
-  if (deadline != INT64_MIN) {
-    int64_t left = deadline - lk_client_clock(c);
+  if (deadline != no_deadline) {
+    int64_t left_ms = deadline - lk_client_clock(c);
 
-    cli_json_number(&j, "lease_ms", left < 0 ? 0 : left);
+    cli_json_number(&j, "lease_ms", left_ms < 0 ? 0 : left_ms);
   }
   if (reason != NULL)
     cli_json_text(&j, "reason", lk_text(reason));
   end_json_event(e, &j);
 }
 
-void cli_events_failed(cli_events *e, int code, const char *reason,
-                       bool silently)
+void cli_events_failed(cli_events *e, int code, const char *reason)
 {
-  if (!silently)
-    cli_events_say(e, "%s", reason);
+  cli_events_say(e, "%s", reason);
+  cli_events_failed_silently(e, code, reason);
+}
+
+void cli_events_failed_silently(cli_events *e, int code, const char *reason)
+{
   if (e->json == NULL)
     return;
   cli_text line = {0};

@@ -63,14 +63,15 @@ void cli_events_acquired(cli_events *e, const cli_lock_kind *kind,
                          const lk_client *c);
 
 /** Writes the event "unsure", "held", "revoked", "lost" or "released". `l`
-   gives the remaining lease, and is NULL if the lock is no longer held.
-   `reason` is NULL except for "lost". */
+    gives the remaining lease, and is NULL if the lock is no longer held.
+    `reason` is NULL except for "lost". */
 void cli_events_lock(cli_events *e, const char *event, const lk_lock *l,
                      const lk_client *c, const char *reason);
 
 /** Reports that the lock was not acquired or COMMAND could not be run. `code`
-    is the exit code. `silently`: only the JSON event is written, no line. */
-void cli_events_failed(cli_events *e, int code, const char *reason,
-                       bool silently);
+    is the exit code. Writes a line and a JSON event. */
+void cli_events_failed(cli_events *e, int code, const char *reason);
+/** Writes only the JSON event of cli_events_failed(), no line. */
+void cli_events_failed_silently(cli_events *e, int code, const char *reason);
 
 #endif

@@ -20,18 +20,20 @@ static int64_t lease_deadline_on_boottime(const cli_runner *r)
 {
   int64_t now = cli_boottime_ms();
   int64_t deadline = lk_lock_deadline(r->lock);
+  bool has_deadline = deadline != INT64_MIN;
 
-  if (deadline == INT64_MIN)
+  if (!has_deadline)
     return now;
   return now + (deadline - lk_client_clock(r->session.client));
 }
 
-/* Watches the socket for writing while an order waits for room. */
+/* Watches the socket for writing, too, while an order waits for room. */
 static void watch_supervisor(cli_runner *r)
 {
+  bool is_watched = r->supervisor_io.events != 0;
   bool order_waits = r->supervisor.waiting.what != 0;
 
-  if (r->supervisor_io.events != 0)
+  if (is_watched)
     lk__loop_set_io(r->session.loop, &r->supervisor_io,
                     order_waits ? LK_LOOP_READ | LK_LOOP_WRITE : LK_LOOP_READ);
 }
@@ -47,14 +49,16 @@ static void send_supervisor_order(cli_runner *r, const cli_order *order)
    deadline is always sent. */
 static bool is_lease_order_needed(const cli_runner *r, const cli_order *order)
 {
+  int64_t unsent_ms = r->margin_ms / 50;
+
   return order->lease < r->last_order.lease ||
-         order->lease > r->last_order.lease + r->margin_ms / 50 ||
+         order->lease > r->last_order.lease + unsent_ms ||
          order->margin_ms != r->last_order.margin_ms;
 }
 
 void cli_hold_lease_moved(cli_runner *r)
 {
-  if (r->phase != CLI_PHASE_RUNNING || r->lost || r->ended)
+  if (r->phase != CLI_PHASE_RUNNING || r->lock_lost || r->command_ended)
     return;
   cli_order order = {.what = CLI_ORDER_LEASE,
                      .lease = lease_deadline_on_boottime(r),
@@ -72,7 +76,7 @@ void cli_hold_lease_moved(cli_runner *r)
    called before. */
 static void end_hold(cli_runner *r)
 {
-  if (r->phase >= CLI_PHASE_KEEPING)
+  if (r->phase != CLI_PHASE_RUNNING)
     return;
   /* Descendants that outlive COMMAND are not killed. */
   lk__loop_stop_io(r->session.loop, &r->supervisor_io);
@@ -82,11 +86,16 @@ static void end_hold(cli_runner *r)
 
 /* ---- start -------------------------------------------------------------- */
 
+static void add_nul(cli_text *out)
+{
+  cli_text_add(out, "", 1);
+}
+
 static void add_environment_variable(cli_text *out, const char *name,
                                      const char *value)
 {
   cli_text_printf(out, "%s=%s", name, value);
-  cli_text_add(out, "", 1);
+  add_nul(out);
 }
 
 static void add_environment(const cli_runner *r, cli_text *out)
@@ -99,7 +108,7 @@ static void add_environment(const cli_runner *r, cli_text *out)
   add_environment_variable(out, "LATCHKEY_FENCING_TOKEN", text);
   cli_text_puts(out, "LATCHKEY_FENCING_TOKENS=");
   cli_lock_kind_tokens(&r->kind, r->options, r->path, out);
-  cli_text_add(out, "", 1);
+  add_nul(out);
   snprintf(text, sizeof text, "0x%" PRIx64,
            (uint64_t)lk_client_session(r->session.client).id);
   add_environment_variable(out, "LATCHKEY_SESSION", text);
@@ -116,20 +125,24 @@ static const char *start_error_text(int error)
              : strerror(error);
 }
 
+static const char *start_error_advice(int error)
+{
+  if (error == ENOENT)
+    return "; check the name and PATH";
+  return error == EACCES ? "; it must be an executable file" : "";
+}
+
 static void report_not_started(cli_runner *r, int code, int error)
 {
   char line[1024];
 
-  if (r->ended)
+  if (r->command_ended)
     return;
   snprintf(line, sizeof line, "cannot run %s: %s%s", r->job.argv[0],
-           start_error_text(error),
-           error == ENOENT   ? "; check the name and PATH"
-           : error == EACCES ? "; it must be an executable file"
-                             : "");
-  r->ended = true;
+           start_error_text(error), start_error_advice(error));
+  r->command_ended = true;
   r->code = code;
-  cli_events_failed(&r->events, r->code, line, false);
+  cli_events_failed(&r->events, r->code, line);
   end_hold(r);
 }
 
@@ -160,7 +173,7 @@ void cli_hold_begin(cli_runner *r)
     return;
   }
   /* lk_lock_verify() also starts to watch the own node and to renew the lease.
-     Its result is not needed. */
+     Its result is not needed, so there is no callback. */
   lk_lock_verify(r->lock, NULL, NULL);
 }
 
@@ -170,7 +183,7 @@ static void report_lock_lost(cli_runner *r, const lk_lock_event *event)
 {
   cli_order order = {.what = CLI_ORDER_LOST};
 
-  r->lost = true;
+  r->lock_lost = true;
   cli_events_lock(&r->events, "lost", NULL, r->session.client,
                   lk_error_text(event->err));
   cli_events_say(
@@ -184,7 +197,7 @@ void cli_hold_event(cli_runner *r, const lk_lock_event *event)
 {
   if (r->phase == CLI_PHASE_KEEPING && event->type == LK_LOCK_EVENT_LOST)
     cli_min_hold_lock_lost(r);
-  if (r->phase != CLI_PHASE_RUNNING || r->ended)
+  if (r->phase != CLI_PHASE_RUNNING || r->command_ended)
     return;
   switch (event->type) {
   case LK_LOCK_EVENT_UNSURE:
@@ -225,19 +238,20 @@ void cli_hold_event(cli_runner *r, const lk_lock_event *event)
 static const char *action_reason(const cli_runner *r)
 {
   int64_t max_hold_ms = r->options->max_hold_ms;
+  bool max_hold_is_over =
+      max_hold_ms > 0 && cli_boottime_ms() >= r->held_at + max_hold_ms;
 
-  if (r->lost)
+  if (r->lock_lost)
     return "the lock is lost";
-  return max_hold_ms > 0 && cli_boottime_ms() >= r->held_at + max_hold_ms
-             ? "--max-hold is over"
-             : "the lease is running out";
+  return max_hold_is_over ? "--max-hold is over" : "the lease is running out";
 }
 
-static void report_action(cli_runner *r, cli_action what, const char *did)
+static void report_action(cli_runner *r, cli_action action, const char *did)
 {
-  r->acted = true;
-  r->killing = r->killing || what == CLI_ACTION_TERM || what == CLI_ACTION_KILL;
-  if (what == CLI_ACTION_CONT)
+  r->on_lost_acted = true;
+  if (action == CLI_ACTION_TERM || action == CLI_ACTION_KILL)
+    r->killing = true;
+  if (action == CLI_ACTION_CONT)
     cli_events_say(&r->events, "%s: the lease is renewed: continued COMMAND",
                    r->path);
   else
@@ -245,10 +259,10 @@ static void report_action(cli_runner *r, cli_action what, const char *did)
 }
 
 /* Reports the actions in the order in which they can have happened. */
-static void report_actions(cli_runner *r, unsigned acts)
+static void report_actions(cli_runner *r, unsigned action_bits)
 {
   static const struct {
-    cli_action act;
+    cli_action action;
     const char *did;
   } ordered[] = {{CLI_ACTION_STOP, "stopped COMMAND"},
                  {CLI_ACTION_CONT, "continued COMMAND"},
@@ -256,8 +270,8 @@ static void report_actions(cli_runner *r, unsigned acts)
                  {CLI_ACTION_KILL, "sent KILL"}};
 
   for (size_t i = 0; i < sizeof ordered / sizeof ordered[0]; i++)
-    if ((acts >> ordered[i].act & 1) != 0)
-      report_action(r, ordered[i].act, ordered[i].did);
+    if ((action_bits & 1u << ordered[i].action) != 0)
+      report_action(r, ordered[i].action, ordered[i].did);
 }
 
 static int command_exit_code(int status)
@@ -269,16 +283,16 @@ static int command_exit_code(int status)
 
 static void release_after_command(cli_runner *r)
 {
-  if (r->lost || r->acted)
+  if (r->lock_lost || r->on_lost_acted)
     r->code = CLI_EXIT_LOST;
   end_hold(r);
 }
 
 static void report_command_ended(cli_runner *r, int status)
 {
-  if (r->ended)
+  if (r->command_ended)
     return;
-  r->ended = true;
+  r->command_ended = true;
   r->code = command_exit_code(status);
   if (WIFSIGNALED(status) && cli_signal_ends_loops(WTERMSIG(status)))
     r->died_of = WTERMSIG(status);
@@ -297,29 +311,35 @@ static void follow_command_stop(const cli_runner *r, int signal)
     cli_signals_stop_self();
 }
 
+static bool is_releasing_or_closed(const cli_runner *r)
+{
+  return r->phase == CLI_PHASE_RELEASING || r->phase == CLI_PHASE_CLOSING ||
+         r->phase == CLI_PHASE_OVER;
+}
+
 static void handle_supervisor_exit(cli_runner *r)
 {
   lk__loop_stop_io(r->session.loop, &r->supervisor_io);
-  if (r->phase >= CLI_PHASE_RELEASING)
+  if (is_releasing_or_closed(r))
     return;
   if (r->phase == CLI_PHASE_RUNNING) {
     cli_job_kill_orphans(&r->job, r->owns_all_children);
-    r->ended = true;
+    r->command_ended = true;
     r->code = CLI_EXIT_FAILED;
     cli_events_failed(&r->events, r->code,
-                      "the supervisor process was killed, and COMMAND with it",
-                      false);
+                      "the supervisor process was killed, and COMMAND with it");
     release_after_command(r);
     return;
   }
   cli_run_fail(r, CLI_EXIT_FAILED,
-               "the supervisor process was killed; try again", false);
+               "the supervisor process was killed; try again");
 }
 
 static void report_not_executed(cli_runner *r, int error)
 {
-  report_not_started(
-      r, error == ENOENT ? CLI_EXIT_NOT_FOUND : CLI_EXIT_NOT_RUNNABLE, error);
+  int code = error == ENOENT ? CLI_EXIT_NOT_FOUND : CLI_EXIT_NOT_RUNNABLE;
+
+  report_not_started(r, code, error);
 }
 
 static void take_supervisor_report(cli_runner *r,
@@ -345,17 +365,17 @@ static void take_supervisor_report(cli_runner *r,
 void cli_hold_supervisor_ready(cli_runner *r)
 {
   cli_supervisor_report report;
-  int got = 1;
+  cli_received received = CLI_RECEIVED_REPORT;
 
   cli_supervisor_flush(&r->supervisor);
   watch_supervisor(r);
   /* Handling a report can close the socket. */
-  while (got > 0 && r->supervisor.fd >= 0) {
-    got = cli_supervisor_receive(&r->supervisor, &report);
-    if (got > 0)
+  while (received == CLI_RECEIVED_REPORT && r->supervisor.fd >= 0) {
+    received = cli_supervisor_receive(&r->supervisor, &report);
+    if (received == CLI_RECEIVED_REPORT)
       take_supervisor_report(r, &report);
   }
-  if (got < 0)
+  if (received == CLI_RECEIVED_END)
     handle_supervisor_exit(r);
 }
 

@@ -9,8 +9,8 @@
 
 #include "cli/run/inherited_fds.h"
 
-/* Without /proc, the descriptors below this number are closed. */
-enum { MOST_FDS = 1024 };
+/* Without /proc, only the descriptors below this number are closed. */
+enum { MAX_FDS = 1024 };
 
 static bool is_kept_fd(int fd, const int *keep, size_t count)
 {
@@ -20,12 +20,14 @@ static bool is_kept_fd(int fd, const int *keep, size_t count)
   return fd <= STDERR_FILENO;
 }
 
-/* The descriptor `null` itself is closed with the other descriptors. */
+/* cli_inherited_fds_close() closes the descriptor `null` with the others. */
 static void replace_standard_fds(void)
 {
   int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-  for (int fd = 0; fd <= STDERR_FILENO && null >= 0; fd++)
+  if (null < 0)
+    return;
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
     dup2(null, fd);
 }
 
@@ -36,7 +38,7 @@ void cli_inherited_fds_close(const int *keep, size_t count)
   struct dirent *entry;
 
   if (dir == NULL) {
-    for (int fd = STDERR_FILENO + 1; fd < MOST_FDS; fd++)
+    for (int fd = STDERR_FILENO + 1; fd < MAX_FDS; fd++)
       if (!is_kept_fd(fd, keep, count))
         close(fd);
     return;

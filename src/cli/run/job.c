@@ -10,20 +10,24 @@
 
 /* ---- start --------------------------------------------------------------- */
 
+/* The indices of the descriptors of pipe2(). */
+enum { READ_END, WRITE_END };
+
 /* Runs in the child, between fork() and exec(). */
 static _Noreturn void execute_command(const cli_job *job, pid_t parent,
-                                      int report)
+                                      int exec_result)
 {
-  setpgid(0, job->foreground ? job->group : 0);
-  /* The kernel sends no signal if the parent has died before this call. So
-     getppid() is compared after it. */
+  const pid_t new_group = 0;
+
+  setpgid(0, job->foreground ? job->group : new_group);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() == parent) {
-    cli_signals_restore(&job->signals);
-    execvp(job->argv[0], job->argv);
-  }
+  /* The kernel sends no signal if the parent died before the previous call. */
+  if (getppid() != parent)
+    _exit(127);
+  cli_signals_restore(&job->signals);
+  execvp(job->argv[0], job->argv);
   int error = errno;
-  ssize_t n = write(report, &error, sizeof error);
+  ssize_t n = write(exec_result, &error, sizeof error);
 
   (void)n;
   _exit(127);
@@ -40,19 +44,19 @@ int cli_job_start(cli_job *job)
   pid_t pid = cli_cgroup_fork(&job->cgroup);
 
   if (pid == 0)
-    execute_command(job, self, ends[1]);
+    execute_command(job, self, ends[WRITE_END]);
   int error = errno;
 
-  close(ends[1]);
+  close(ends[WRITE_END]);
   if (pid < 0) {
-    close(ends[0]);
+    close(ends[READ_END]);
     return error;
   }
-  /* The child does the same. Whichever runs first, the process group exists
-     before the parent sends a signal to it. */
+  /* The child does the same. So the process group exists before the parent
+     sends a signal to it, whether the parent or the child runs first. */
   setpgid(pid, job->foreground ? job->group : pid);
   job->pid = pid;
-  job->exec_result = ends[0];
+  job->exec_result = ends[READ_END];
   return 0;
 }
 
@@ -102,18 +106,24 @@ void cli_job_continue(const cli_job *job)
 
 void cli_job_kill(cli_job *job, cli_reaped *out)
 {
-  cli_descendants_kill(&job->cgroup, job->reaped ? 0 : job->pid,
-                       !job->foreground, out);
-  job->reaped = job->reaped || out->known;
+  pid_t command = job->reaped ? 0 : job->pid;
+  bool leads_group = !job->foreground;
+
+  cli_descendants_kill(&job->cgroup, command, leads_group, out);
+  if (out->known)
+    job->reaped = true;
 }
 
 void cli_job_kill_orphans(cli_job *job, bool owns_all_children)
 {
-  cli_reaped reaped;
+  const pid_t no_command = 0; /* the supervisor's death has killed it */
+  const bool leads_group = false;
+  cli_reaped ignored_status;
 
   cli_cgroup_open(&job->cgroup);
   if (owns_all_children) {
-    cli_descendants_kill(&job->cgroup, 0, false, &reaped);
+    cli_descendants_kill(&job->cgroup, no_command, leads_group,
+                         &ignored_status);
   } else {
     cli_cgroup_kill(&job->cgroup);
     if (!job->foreground)

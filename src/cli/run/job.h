@@ -19,8 +19,8 @@ typedef struct cli_job {
   cli_cgroup cgroup;
   pid_t pid;       /**< process id of COMMAND; 0: not started, or in latchkey:
                       its start was not reported yet */
-  int exec_result; /**< a pipe for cli_job_read_exec_result(); -1: it was read,
-                      or COMMAND was not started */
+  int exec_result; /**< reading end of the pipe for cli_job_read_exec_result();
+                      -1: it was read, or COMMAND was not started */
   bool reaped;     /**< COMMAND was reaped: `pid` may be another process now */
 } cli_job;
 
@@ -47,8 +47,8 @@ void cli_job_continue(const cli_job *job);
     the status of COMMAND; see cli_descendants_kill(). */
 void cli_job_kill(cli_job *job, cli_reaped *out);
 /** Called by latchkey after the supervisor was killed, and COMMAND with it.
-   Kills the descendants that are left. `owns_all_children`: latchkey has
-   adopted them, and has no other child. */
+    Kills the descendants that are left. `owns_all_children`: latchkey has
+    adopted them, and has no other child. */
 void cli_job_kill_orphans(cli_job *job, bool owns_all_children);
 
 #endif

@@ -3,15 +3,16 @@
 
 #include "cli/run/kill_schedule.h"
 
-/* The default margin is a sixth of the session timeout. */
+/* The default margin is the session timeout divided by this. */
 enum { MARGIN_PART = 6 };
 
 int64_t cli_kill_schedule_margin_ms(int64_t kill_after_ms,
                                     int64_t session_timeout_ms, bool *fits)
 {
+  bool given = kill_after_ms > 0;
+
   *fits = 2 * kill_after_ms < session_timeout_ms;
-  return *fits && kill_after_ms > 0 ? kill_after_ms
-                                    : session_timeout_ms / MARGIN_PART;
+  return given && *fits ? kill_after_ms : session_timeout_ms / MARGIN_PART;
 }
 
 static int64_t earlier_time(int64_t a, int64_t b)
@@ -19,8 +20,8 @@ static int64_t earlier_time(int64_t a, int64_t b)
   return a < b ? a : b;
 }
 
-/* KILL is sent a tenth of the margin before the lease deadline, as processes
-   take time to die. */
+/* KILL is sent before the lease deadline, as processes take time to die:
+   earlier by the margin divided by this. */
 enum { KILL_PART = 10 };
 
 static int64_t kill_deadline(const cli_kill_schedule *schedule)
@@ -34,11 +35,11 @@ static bool is_max_hold_over(const cli_kill_schedule *schedule, int64_t now)
 }
 
 /* Returns `at`, or the end of --max-hold if that is earlier. */
-static int64_t or_end_of_max_hold(const cli_kill_schedule *schedule, int64_t at)
+static int64_t not_after_max_hold(const cli_kill_schedule *schedule, int64_t at)
 {
-  return schedule->max_hold_ends_at == 0
-             ? at
-             : earlier_time(at, schedule->max_hold_ends_at);
+  bool limited = schedule->max_hold_ends_at != 0;
+
+  return limited ? earlier_time(at, schedule->max_hold_ends_at) : at;
 }
 
 /* Returns the time of the KILL that follows a TERM. */
@@ -46,9 +47,9 @@ static int64_t kill_after_term_at(const cli_kill_schedule *schedule)
 {
   if (schedule->kill_at_is_fixed)
     return schedule->kill_at;
-  return schedule->max_hold_is_over
-             ? earlier_time(schedule->kill_at, kill_deadline(schedule))
-             : kill_deadline(schedule);
+  if (schedule->max_hold_is_over)
+    return earlier_time(schedule->kill_at, kill_deadline(schedule));
+  return kill_deadline(schedule);
 }
 
 void cli_kill_schedule_lock_lost(cli_kill_schedule *schedule, int64_t now)
@@ -72,11 +73,12 @@ void cli_kill_schedule_command_ended(cli_kill_schedule *schedule)
   schedule->kill_at_is_fixed = true;
 }
 
+/* Returns `action`, which belongs to the new stage. */
 static cli_action enter_stage(cli_kill_schedule *schedule, cli_kill_stage stage,
-                              cli_action act)
+                              cli_action action)
 {
   schedule->stage = stage;
-  return act;
+  return action;
 }
 
 /* If the lease deadline has already passed (the machine was suspended), the
@@ -100,10 +102,11 @@ static cli_action no_action_before(int64_t at, int64_t *next)
 static cli_action next_while_running(cli_kill_schedule *schedule, int64_t now,
                                      int64_t *next)
 {
-  int64_t act_at = schedule->lease_deadline - schedule->margin_ms;
+  int64_t margin_begins_at = schedule->lease_deadline - schedule->margin_ms;
+  int64_t act_at = not_after_max_hold(schedule, margin_begins_at);
 
-  if (!schedule->lost && now < or_end_of_max_hold(schedule, act_at))
-    return no_action_before(or_end_of_max_hold(schedule, act_at), next);
+  if (!schedule->lost && now < act_at)
+    return no_action_before(act_at, next);
   switch (schedule->policy) {
   case CLI_ON_LOST_TERM: return send_term(schedule, now);
   case CLI_ON_LOST_KILL:
@@ -121,17 +124,17 @@ static cli_action next_while_running(cli_kill_schedule *schedule, int64_t now,
 static cli_action next_while_stopped(cli_kill_schedule *schedule, int64_t now,
                                      int64_t *next)
 {
+  int64_t margin_begins_at = schedule->lease_deadline - schedule->margin_ms;
+  /* While all processes are stopped, only --max-hold ends the stage. */
+  int64_t kill_at = schedule->all_stopped ? INT64_MAX : kill_deadline(schedule);
+
   if (schedule->lost || is_max_hold_over(schedule, now))
     return enter_stage(schedule, CLI_STAGE_KILLED, CLI_ACTION_KILL);
-  if (now < schedule->lease_deadline - schedule->margin_ms)
+  if (now < margin_begins_at)
     return enter_stage(schedule, CLI_STAGE_RUNNING, CLI_ACTION_CONT);
   if (!schedule->all_stopped && now >= kill_deadline(schedule))
     return enter_stage(schedule, CLI_STAGE_KILLED, CLI_ACTION_KILL);
-  return no_action_before(
-      or_end_of_max_hold(schedule, schedule->all_stopped
-                                       ? INT64_MAX
-                                       : kill_deadline(schedule)),
-      next);
+  return no_action_before(not_after_max_hold(schedule, kill_at), next);
 }
 
 cli_action cli_kill_schedule_next(cli_kill_schedule *schedule, int64_t now,

@@ -45,10 +45,12 @@ static lk_multilock_side multilock_side_of(cli_side side)
 /* Parses an argument of -l: "x:PATH", "s:PATH" or "PATH". */
 static lk_multilock_member parse_member(const char *word)
 {
+  const char *after_prefix = word + strlen("x:");
+
   if (strncmp(word, "x:", 2) == 0)
-    return (lk_multilock_member){word + 2, LK_MULTILOCK_WRITE};
+    return (lk_multilock_member){after_prefix, LK_MULTILOCK_WRITE};
   if (strncmp(word, "s:", 2) == 0)
-    return (lk_multilock_member){word + 2, LK_MULTILOCK_READ};
+    return (lk_multilock_member){after_prefix, LK_MULTILOCK_READ};
   return (lk_multilock_member){word, LK_MULTILOCK_MUTEX};
 }
 
@@ -61,14 +63,15 @@ static int create_multilock(cli_lock_kind *kind, const cli_options *o,
                             lk_client *client, const char *path,
                             const lk_lock_config *config)
 {
-  lk_multilock_member members[CLI_MAX_EXTRA_LOCKS + 1];
+  lk_multilock_member members[1 + CLI_MAX_EXTRA_LOCKS]; /* LOCK comes first */
+  const lk_multilock_config *defaults = NULL;
 
   members[0] = (lk_multilock_member){path, multilock_side_of(o->side)};
   for (size_t i = 0; i < o->extra_count; i++)
-    members[i + 1] = parse_member(o->extra_locks[i]);
-  kind->several = true;
-  return lk_multilock_new(&kind->lock, client, members, o->extra_count + 1,
-                          config, NULL);
+    members[1 + i] = parse_member(o->extra_locks[i]);
+  kind->is_multilock = true;
+  return lk_multilock_new(&kind->lock, client, members, 1 + o->extra_count,
+                          config, defaults);
 }
 
 static int create_semaphore(cli_lock_kind *kind, const cli_options *o,
@@ -117,26 +120,28 @@ void cli_lock_kind_free(cli_lock_kind *kind)
 
 uint64_t cli_lock_kind_token(const cli_lock_kind *kind, const char *path)
 {
-  return kind->several ? lk_multilock_token(kind->lock, path)
-                       : lk_lock_token(kind->lock);
+  return kind->is_multilock ? lk_multilock_token(kind->lock, path)
+                            : lk_lock_token(kind->lock);
 }
 
 const char *cli_lock_kind_node(const cli_lock_kind *kind, const char *path)
 {
-  return kind->several ? lk_multilock_node(kind->lock, path)
-                       : lk_lock_node(kind->lock);
+  return kind->is_multilock ? lk_multilock_node(kind->lock, path)
+                            : lk_lock_node(kind->lock);
 }
 
 /* Whether the lock of -l number `at` has the path of LOCK (`path`) or of an
    earlier -l. */
-static bool is_named_before(const cli_options *o, const char *path, size_t at)
+static bool is_repeated(const cli_options *o, const char *path, size_t at)
 {
   const char *wanted = cli_lock_kind_path(o, at);
-  bool same = strcmp(path, wanted) == 0;
 
-  for (size_t i = 0; i < at && !same; i++)
-    same = strcmp(cli_lock_kind_path(o, i), wanted) == 0;
-  return same;
+  if (strcmp(path, wanted) == 0)
+    return true;
+  for (size_t i = 0; i < at; i++)
+    if (strcmp(cli_lock_kind_path(o, i), wanted) == 0)
+      return true;
+  return false;
 }
 
 void cli_lock_kind_tokens(const cli_lock_kind *kind, const cli_options *o,
@@ -144,10 +149,10 @@ void cli_lock_kind_tokens(const cli_lock_kind *kind, const cli_options *o,
 {
   cli_text_printf(out, "%" PRIu64 " %s", cli_lock_kind_token(kind, path), path);
   for (size_t i = 0; i < o->extra_count; i++) {
-    const char *other = cli_lock_kind_path(o, i);
+    const char *extra = cli_lock_kind_path(o, i);
 
-    if (!is_named_before(o, path, i))
-      cli_text_printf(out, "\n%" PRIu64 " %s", cli_lock_kind_token(kind, other),
-                      other);
+    if (!is_repeated(o, path, i))
+      cli_text_printf(out, "\n%" PRIu64 " %s", cli_lock_kind_token(kind, extra),
+                      extra);
   }
 }

@@ -12,7 +12,7 @@
 typedef struct cli_lock_kind {
   lk_lock *lock;
   lk_rwlock *rw; /**< the read-write lock that `lock` is a side of, or NULL */
-  bool several;  /**< `lock` is a multi-lock */
+  bool is_multilock; /**< `lock` is a multi-lock */
 } cli_lock_kind;
 
 /** Returns a complaint if the options for the lock do not fit together, else

@@ -24,7 +24,10 @@ static void on_min_hold_over(lk_loop_timer *t)
    or if the lock was lost: then the run was not completed. */
 static bool is_min_hold_wanted(const cli_runner *r)
 {
-  return r->job.pid != 0 && r->code != CLI_EXIT_LOST && !r->lost;
+  bool command_ran = r->job.pid != 0;
+  bool on_lost_acted = r->code == CLI_EXIT_LOST;
+
+  return command_ran && !on_lost_acted && !r->lock_lost;
 }
 
 /* Returns how long the lock must still be kept; 0 or less: no longer. */
@@ -37,17 +40,17 @@ static int64_t min_hold_left_ms(const cli_runner *r)
 
 void cli_min_hold_release_later(cli_runner *r)
 {
-  int64_t left = min_hold_left_ms(r);
+  int64_t left_ms = min_hold_left_ms(r);
 
-  if (left <= 0) {
+  if (left_ms <= 0) {
     cli_run_release(r);
     return;
   }
   r->phase = CLI_PHASE_KEEPING;
   cli_events_detail(&r->events, "%s: held for another %.1f s (--min-hold)",
-                    r->path, (double)left / 1000);
+                    r->path, (double)left_ms / 1000);
   r->timer.on_timer = on_min_hold_over;
-  lk__loop_set_timer(r->session.loop, &r->timer, left);
+  lk__loop_set_timer(r->session.loop, &r->timer, left_ms);
 }
 
 void cli_min_hold_signal(cli_runner *r, int number)

@@ -22,7 +22,7 @@ static void on_permit_names(lk_client *c, int err, const lk_bytes *names,
 {
   cli_runner *r = arg;
   int32_t take = r->options->take > 0 ? r->options->take : 1;
-  int64_t most_expected = (int64_t)r->options->permits + take;
+  int64_t max_expected = (int64_t)r->options->permits + take;
 
   (void)c;
   (void)names;
@@ -31,7 +31,7 @@ static void on_permit_names(lk_client *c, int err, const lk_bytes *names,
   bool unchanged = stat->pzxid == r->permits_pzxid;
 
   r->permits_pzxid = stat->pzxid;
-  if ((int64_t)count <= most_expected)
+  if ((int64_t)count <= max_expected)
     return;
   if (!unchanged) {
     cli_permit_mismatch_check_later(r);
@@ -44,25 +44,30 @@ static void on_permit_names(lk_client *c, int err, const lk_bytes *names,
                     r->path, count - (size_t)take, (int)r->options->permits);
 }
 
-static void check_permit_mismatch(lk_loop_timer *t)
+static void on_permit_check_timer(lk_loop_timer *t)
 {
   cli_runner *r = LK_OWNER(t, cli_runner, timer);
   lk_call call = {.size = sizeof call, .repeat = true};
-  cli_text path = {0};
+  cli_text text = {0};
 
-  cli_text_printf(&path, "%s/leases", r->path);
-  const char *at = cli_text_end(&path);
+  cli_text_printf(&text, "%s/leases", r->path);
+  const char *path = cli_text_end(&text);
 
-  if (at != NULL && r->phase == CLI_PHASE_QUEUEING)
-    (void)lk_get_children(r->session.client, at, &call, on_permit_names, r);
-  cli_text_free(&path);
+  if (path != NULL && r->phase == CLI_PHASE_QUEUEING)
+    (void)lk_get_children(r->session.client, path, &call, on_permit_names, r);
+  cli_text_free(&text);
 }
 
 void cli_permit_mismatch_check_later(cli_runner *r)
 {
-  if (r->options->permits == 0 || r->options->layout != LK_LAYOUT_CURATOR ||
-      r->options->wait_ms == 0 || r->permit_checks++ >= MAX_CHECKS)
+  bool is_curator_semaphore =
+      r->options->permits > 0 && r->options->layout == LK_LAYOUT_CURATOR;
+
+  /* With -n the timer limits the wait for a reply. */
+  if (!is_curator_semaphore || r->options->wait_ms == 0 ||
+      r->permit_checks >= MAX_CHECKS)
     return;
-  r->timer.on_timer = check_permit_mismatch;
+  r->permit_checks++;
+  r->timer.on_timer = on_permit_check_timer;
   lk__loop_set_timer(r->session.loop, &r->timer, CHECK_INTERVAL_MS);
 }

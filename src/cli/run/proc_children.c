@@ -43,12 +43,12 @@ char cli_proc_state(pid_t pid, pid_t *parent)
   stat[len] = '\0';
   /* As in "4711 (name) S 1 ...". The name can contain any bytes, so the last
      ")" is sought. */
-  const char *s = strrchr(stat, ')');
+  const char *name_end = strrchr(stat, ')');
 
-  if (s == NULL || strlen(s) < 5)
+  if (name_end == NULL || strlen(name_end) < strlen(") S 1"))
     return '\0';
-  *parent = (pid_t)strtol(s + 3, NULL, 10);
-  return s[2];
+  *parent = (pid_t)strtol(name_end + strlen(") S"), NULL, 10);
+  return name_end[strlen(") ")];
 }
 
 /* Reads process ids, each followed by a blank, from `fd`. */
@@ -77,7 +77,7 @@ static bool read_tasks(pid_t parent, DIR *tasks,
                        void (*each)(pid_t child, void *arg), void *arg)
 {
   struct dirent *entry;
-  bool all = true;
+  bool complete = true;
 
   while ((entry = readdir(tasks)) != NULL) {
     char name[80];
@@ -91,11 +91,11 @@ static bool read_tasks(pid_t parent, DIR *tasks,
     /* If the thread has ended, another thread has its children now, and its
        list may have been read before. */
     if (fd < 0 || !read_child_numbers(fd, each, arg))
-      all = false;
+      complete = false;
     if (fd >= 0)
       close(fd);
   }
-  return all;
+  return complete;
 }
 
 static bool search_all_of_proc(pid_t parent,
@@ -132,8 +132,8 @@ bool cli_proc_children_each(pid_t parent, void (*each)(pid_t child, void *arg),
 
   if (tasks == NULL)
     return false;
-  bool all = read_tasks(parent, tasks, each, arg);
+  bool complete = read_tasks(parent, tasks, each, arg);
 
   closedir(tasks);
-  return all;
+  return complete;
 }

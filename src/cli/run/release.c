@@ -13,8 +13,9 @@ static void on_run_closed(lk_client *c, int err, void *arg)
 {
   cli_runner *r = arg;
 
-  (void)c;
-  if (err != 0 && err != LK_ERR_SESSION_EXPIRED && lk_client_session(c).id != 0)
+  bool had_session = lk_client_session(c).id != 0;
+
+  if (had_session && err != 0 && err != LK_ERR_SESSION_EXPIRED)
     cli_events_detail(
         &r->events,
         "the session could not be closed (%s); it ends after its timeout",
@@ -36,8 +37,8 @@ static void close_session(cli_runner *r)
 }
 
 /* Closes the session after a failed acquisition. If the time of -w is over,
-   waits at most CLI_SESSION_CLOSE_MS for the reply. Without a reply, too, the
-   delete of the own node has been sent. */
+   waits at most CLI_SESSION_CLOSE_MS for the reply. The delete of the own node
+   has been sent before. */
 static void close_session_in_time(cli_runner *r)
 {
   close_session(r);
@@ -47,16 +48,28 @@ static void close_session_in_time(cli_runner *r)
   lk__loop_set_timer(r->session.loop, &r->timer, CLI_SESSION_CLOSE_MS);
 }
 
-void cli_run_fail(cli_runner *r, int code, const char *reason, bool silently)
+/* Ends the run before COMMAND was started. */
+static void give_up_run(cli_runner *r, int code)
 {
   r->code = code;
-  cli_events_failed(&r->events, code, reason, silently);
   r->phase = CLI_PHASE_CLOSING;
   /* The acquisition ends with LK_ERR_CANCELLED, which on_lock_acquired()
      ignores in this phase. */
   if (r->lock != NULL)
     lk_lock_cancel(r->lock);
   close_session_in_time(r);
+}
+
+void cli_run_fail(cli_runner *r, int code, const char *reason)
+{
+  cli_events_failed(&r->events, code, reason);
+  give_up_run(r, code);
+}
+
+void cli_run_fail_silently(cli_runner *r, int code, const char *reason)
+{
+  cli_events_failed_silently(&r->events, code, reason);
+  give_up_run(r, code);
 }
 
 /* The client cannot know when the lock is free: without a quorum no session
@@ -74,8 +87,9 @@ static void warn_not_released(cli_runner *r)
    keep the session and its node for longer. */
 static bool is_session_given_up(const lk_client *c)
 {
-  return lk_client_state(c) == LK_STATE_EXPIRED &&
-         lk_client_abandoned_session_end(c) != INT64_MIN;
+  bool was_abandoned = lk_client_abandoned_session_end(c) != INT64_MIN;
+
+  return lk_client_state(c) == LK_STATE_EXPIRED && was_abandoned;
 }
 
 static void on_lock_released(lk_lock *l, int err, void *arg)

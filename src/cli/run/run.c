@@ -24,32 +24,39 @@ static const char *find_command(const cli_options *o, char ***rest,
 {
   const char *word = **rest;
 
+  if (o->command != NULL && word != NULL)
+    return "-c STRING is the whole command: nothing may follow LOCK";
   if (o->command != NULL)
-    return word == NULL ? NULL
-                        : "-c STRING is the whole command: nothing may follow "
-                          "LOCK";
+    return NULL;
   if (word == NULL)
     return "COMMAND is missing";
   *is_string = strcmp(word, "-c") == 0 || strcmp(word, "--command") == 0;
   if (*is_string) {
-    ++*rest;
-    return **rest != NULL && (*rest)[1] == NULL
-               ? NULL
-               : "-c after LOCK takes one STRING, and nothing may follow it";
+    char **string = ++*rest;
+    bool is_last_word = string[0] != NULL && string[1] == NULL;
+
+    if (!is_last_word)
+      return "-c after LOCK takes one STRING, and nothing may follow it";
+    return NULL;
   }
-  if (strcmp(word, "--") == 0)
-    return *++*rest == NULL ? "COMMAND is missing" : NULL;
-  return *word != '-' ? NULL
-                      : "options must stand before LOCK (put -- before a "
-                        "COMMAND that begins with -)";
+  if (strcmp(word, "--") == 0) {
+    char **command = ++*rest;
+
+    return command[0] == NULL ? "COMMAND is missing" : NULL;
+  }
+  if (*word == '-')
+    return "options must stand before LOCK (put -- before a COMMAND that "
+           "begins with -)";
+  return NULL;
 }
 
 /* Returns the words of the command `$SHELL -c text`, to be freed; NULL: out of
    memory. */
 static char **make_shell_words(const char *text)
 {
+  enum { WORDS = 3 };
   const char *name = getenv("SHELL");
-  char **words = calloc(4, sizeof *words);
+  char **words = calloc(WORDS + 1, sizeof *words); /* ends with NULL */
 
   if (words == NULL)
     return NULL;
@@ -74,7 +81,9 @@ static void on_supervisor(lk_loop_io *io, int events)
   cli_hold_supervisor_ready(LK_OWNER(io, cli_runner, supervisor_io));
 }
 
-/* Handles stopped and ended children. As PID 1 latchkey also reaps orphans. */
+/* Handles stopped and ended children. Reaps orphans, which latchkey has adopted
+   or gets as process 1. The supervisor stays a zombie: cli_supervisor_close()
+   reaps it. */
 static void handle_sigchld(cli_runner *r)
 {
   siginfo_t info = {.si_pid = 0};
@@ -101,7 +110,28 @@ static void handle_signal_while_waiting(cli_runner *r, int number)
     r->died_of = number;
   snprintf(line, sizeof line, "ended by SIG%s while waiting",
            cli_signal_name(number));
-  cli_run_fail(r, CLI_EXIT_SIGNAL + number, line, r->options->quiet);
+  if (r->options->quiet)
+    cli_run_fail_silently(r, CLI_EXIT_SIGNAL + number, line);
+  else
+    cli_run_fail(r, CLI_EXIT_SIGNAL + number, line);
+}
+
+static void handle_signal(cli_runner *r, cli_signal signal)
+{
+  switch (r->phase) {
+  case CLI_PHASE_CONNECTING:
+  case CLI_PHASE_QUEUEING: handle_signal_while_waiting(r, signal.number); break;
+  case CLI_PHASE_RUNNING: cli_hold_signal(r, signal); break;
+  case CLI_PHASE_KEEPING: cli_min_hold_signal(r, signal.number); break;
+  case CLI_PHASE_RELEASING:
+  case CLI_PHASE_CLOSING:
+  case CLI_PHASE_OVER:
+    /* Without a connection the deletion of the own node may take long. */
+    if (cli_signal_ends_wait(signal.number) &&
+        lk_client_state(r->session.client) != LK_STATE_CONNECTED)
+      cli_run_stop_releasing(r);
+    break;
+  }
 }
 
 static void on_run_signal(lk_loop_io *io, int events)
@@ -113,16 +143,8 @@ static void on_run_signal(lk_loop_io *io, int events)
   while (cli_signals_next(&r->job.signals, &signal)) {
     if (signal.number == SIGCHLD)
       handle_sigchld(r);
-    else if (r->phase == CLI_PHASE_RUNNING)
-      cli_hold_signal(r, signal);
-    else if (r->phase < CLI_PHASE_RUNNING)
-      handle_signal_while_waiting(r, signal.number);
-    else if (r->phase == CLI_PHASE_KEEPING)
-      cli_min_hold_signal(r, signal.number);
-    /* Without a connection the deletion of the own node may take long. */
-    else if (cli_signal_ends_wait(signal.number) &&
-             lk_client_state(r->session.client) != LK_STATE_CONNECTED)
-      cli_run_stop_releasing(r);
+    else
+      handle_signal(r, signal);
   }
 }
 
@@ -180,7 +202,7 @@ static bool start_supervisor(cli_runner *r, cli_process_title title,
   r->owns_all_children = cli_descendants_none();
   if (r->owns_all_children)
     cli_descendants_adopt();
-  cli_cgroup_find(&r->job.cgroup);
+  cli_cgroup_choose_path(&r->job.cgroup);
   if (error == 0)
     error = cli_supervisor_fork(&r->supervisor, &r->job, r->options->on_lost,
                                 title);
@@ -231,8 +253,8 @@ static void fail_early(const cli_options *o, const char *path,
   if (has_events_fd || !o->json)
     cli_fail(CLI_EXIT_FAILED, "%s", reason);
   if (has_events_fd || o->json) {
-    signal(SIGPIPE,
-           SIG_IGN); /* the exit code stays 125 if the reader is gone */
+    /* The exit code stays 125 if the reader is gone. */
+    signal(SIGPIPE, SIG_IGN);
     cli_failed_json(&line, path, CLI_EXIT_FAILED, reason);
     cli_write_all(has_events_fd ? o->events_fd : STDERR_FILENO, &line);
   }
@@ -340,7 +362,8 @@ int cli_run(const cli_options *o, char **operands, cli_process_title title)
   else
     run_until_over(&r, title);
   free_shell_words(words);
-  /* On ^C a shell ends its loop only if latchkey dies of the signal, too. */
+  /* On ^C a shell ends its loop only if latchkey dies of the signal, too. The
+     exit code is another one if the lock was lost. */
   if (r.died_of != 0 && r.code == CLI_EXIT_SIGNAL + r.died_of)
     cli_signals_die_of(r.died_of);
   return r.code;

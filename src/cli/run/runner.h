@@ -34,7 +34,7 @@ typedef struct cli_runner {
   cli_phase phase;
   int code;    /**< exit code of latchkey */
   int died_of; /**< the signal, INT or QUIT, that ended COMMAND or the wait; 0:
-                  neither did */
+                  neither signal did */
   bool over;   /**< the phase is CLI_PHASE_OVER; ends the loop */
 
   cli_job job;
@@ -67,11 +67,12 @@ typedef struct cli_runner {
   int64_t held_at;      /**< start of the hold, on cli_boottime_ms() */
   cli_order last_order; /**< the last order with a lease deadline */
   bool suspended;       /**< the connection is lost */
-  bool lost;            /**< the lock was lost while COMMAND ran */
-  bool acted;   /**< --on-lost has stopped, continued or killed COMMAND */
+  bool lock_lost;       /**< while COMMAND ran */
+  bool on_lost_acted; /**< --on-lost has stopped, continued or killed COMMAND */
   bool killing; /**< --on-lost sent TERM or KILL: the run ends when no
                    descendant of COMMAND is left */
-  bool ended;   /**< COMMAND has ended; `code` is its exit code */
+  bool command_ended; /**< COMMAND has ended or was not started; `code` is the
+                         exit code */
 } cli_runner;
 
 /* ---- acquire.c ---- */
@@ -105,8 +106,10 @@ void cli_hold_lease_moved(cli_runner *r);
 /* ---- release.c ---- */
 
 /** Ends the run with exit code `code` before COMMAND was started. `reason` goes
-    to the JSON events and, unless `silently`, to standard error. */
-void cli_run_fail(cli_runner *r, int code, const char *reason, bool silently);
+    to the JSON events and to standard error. */
+void cli_run_fail(cli_runner *r, int code, const char *reason);
+/** Ends the run as cli_run_fail() does, without a line on standard error. */
+void cli_run_fail_silently(cli_runner *r, int code, const char *reason);
 /** Releases the lock, closes the session and ends the run with exit code
     r->code. */
 void cli_run_release(cli_runner *r);

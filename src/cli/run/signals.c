@@ -44,7 +44,9 @@ int cli_signals_open(cli_signals *s)
       sigaddset(&wanted, passed_signals[i].number);
   if (sigprocmask(SIG_BLOCK, &wanted, &s->mask_before) != 0)
     return errno;
-  s->fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+  const int new_signalfd = -1;
+
+  s->fd = signalfd(new_signalfd, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
   return s->fd < 0 ? errno : 0;
 }
 
@@ -108,7 +110,7 @@ void cli_signals_die_of(int number)
   struct sigaction action = {.sa_handler = SIG_DFL};
   sigset_t set;
 
-  if (getpid() == 1)
+  if (getpid() == 1) /* the kernel would discard the signal */
     return;
   /* Prevents a core dump. A limit by RLIMIT_CORE would not do if core_pattern
      is a program. */
@@ -117,6 +119,6 @@ void cli_signals_die_of(int number)
   sigaction(number, &action, NULL);
   sigemptyset(&set);
   sigaddset(&set, number);
-  raise(number);
-  sigprocmask(SIG_UNBLOCK, &set, NULL);
+  raise(number); /* the signal is blocked, so it stays pending */
+  sigprocmask(SIG_UNBLOCK, &set, NULL); /* the process dies here */
 }

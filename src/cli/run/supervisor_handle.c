@@ -40,21 +40,25 @@ static void set_process_title(cli_process_title title)
     title.at[i] = name[i];
 }
 
+/* Runs in the child after fork(). */
 static _Noreturn void run_supervisor(const cli_job *job, cli_on_lost on_lost,
                                      cli_process_title title, int fd)
 {
-  cli_job own = *job;
+  cli_job job_copy = *job;
   sigset_t all;
 
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, NULL);
-  setpgid(0, 0);
-  own.argv = copy_arguments(job->argv);
-  if (own.argv == NULL)
+  setpgid(0, 0); /* leads a process group of its own */
+  job_copy.argv = copy_arguments(job->argv);
+  if (job_copy.argv == NULL)
     _exit(1);
   set_process_title(title);
-  cli_supervisor_main(&own, on_lost, fd);
+  cli_supervisor_main(&job_copy, on_lost, fd);
 }
+
+/* The indices of the sockets of socketpair(). */
+enum { LATCHKEY_END, SUPERVISOR_END };
 
 int cli_supervisor_fork(cli_supervisor *supervisor, const cli_job *job,
                         cli_on_lost on_lost, cli_process_title title)
@@ -66,18 +70,18 @@ int cli_supervisor_fork(cli_supervisor *supervisor, const cli_job *job,
     return errno;
   supervisor->pid = fork();
   if (supervisor->pid == 0) {
-    close(ends[0]);
-    run_supervisor(job, on_lost, title, ends[1]);
+    close(ends[LATCHKEY_END]);
+    run_supervisor(job, on_lost, title, ends[SUPERVISOR_END]);
   }
   int error = errno;
 
-  close(ends[1]);
+  close(ends[SUPERVISOR_END]);
   if (supervisor->pid < 0) {
     supervisor->pid = 0;
-    close(ends[0]);
+    close(ends[LATCHKEY_END]);
     return error;
   }
-  supervisor->fd = ends[0];
+  supervisor->fd = ends[LATCHKEY_END];
   return 0;
 }
 
@@ -90,13 +94,14 @@ static void continue_supervisor(const cli_supervisor *supervisor)
 int cli_supervisor_start_command(const cli_supervisor *supervisor,
                                  const cli_order *order, lk_bytes environment)
 {
-  cli_order copy = *order;
+  cli_order order_copy = *order;
   /* An iovec has no const pointer; sendmsg() does not write through it. */
   union {
-    const void *from;
-    void *at;
+    const void *constant;
+    void *writable;
   } text = {environment.at};
-  struct iovec parts[2] = {{&copy, sizeof copy}, {text.at, environment.len}};
+  struct iovec parts[2] = {{&order_copy, sizeof order_copy},
+                           {text.writable, environment.len}};
   struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
 
   if (supervisor->fd < 0)
@@ -125,8 +130,8 @@ void cli_supervisor_flush(cli_supervisor *supervisor)
     supervisor->waiting = (cli_order){0};
 }
 
-static int receive_report(const cli_supervisor *supervisor,
-                          cli_supervisor_report *out)
+static cli_received receive_report(const cli_supervisor *supervisor,
+                                   cli_supervisor_report *out)
 {
   ssize_t n;
 
@@ -134,8 +139,10 @@ static int receive_report(const cli_supervisor *supervisor,
     n = recv(supervisor->fd, out, sizeof *out, MSG_DONTWAIT);
   while (n < 0 && errno == EINTR);
   if (n == (ssize_t)sizeof *out)
-    return 1;
-  return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? 0 : -1;
+    return CLI_RECEIVED_REPORT;
+  if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+    return CLI_RECEIVED_NOTHING;
+  return CLI_RECEIVED_END;
 }
 
 /* Whether the supervisor has died. It stays a zombie (WNOWAIT), so that its
@@ -153,16 +160,16 @@ static bool is_supervisor_dead(const cli_supervisor *supervisor)
 /* The death of the supervisor does not always close the socket: a child that
    was stopped before exec() keeps the socket open. So the process is checked,
    too. */
-int cli_supervisor_receive(const cli_supervisor *supervisor,
-                           cli_supervisor_report *out)
+cli_received cli_supervisor_receive(const cli_supervisor *supervisor,
+                                    cli_supervisor_report *out)
 {
-  int got = receive_report(supervisor, out);
+  cli_received received = receive_report(supervisor, out);
 
-  if (got != 0 || !is_supervisor_dead(supervisor))
-    return got;
+  if (received != CLI_RECEIVED_NOTHING || !is_supervisor_dead(supervisor))
+    return received;
   /* It can have sent a report between the two checks. */
-  got = receive_report(supervisor, out);
-  return got == 0 ? -1 : got;
+  received = receive_report(supervisor, out);
+  return received == CLI_RECEIVED_NOTHING ? CLI_RECEIVED_END : received;
 }
 
 void cli_supervisor_continue(const cli_supervisor *supervisor)
@@ -185,17 +192,19 @@ static void drain_until_exit(cli_supervisor *supervisor)
 {
   cli_order exit_order = {.what = CLI_ORDER_EXIT};
   cli_supervisor_report unread;
-  int got = 0;
+  cli_received received = CLI_RECEIVED_NOTHING;
 
   cli_supervisor_send_order(supervisor, &exit_order);
-  while (got >= 0) {
-    short events = supervisor->waiting.what != 0 ? POLLIN | POLLOUT : POLLIN;
-    struct pollfd ready = {supervisor->fd, events, 0};
+  while (received != CLI_RECEIVED_END) {
+    bool order_waits = supervisor->waiting.what != 0;
+    struct pollfd ready = {supervisor->fd,
+                           order_waits ? POLLIN | POLLOUT : POLLIN, 0};
+    bool timed_out = poll(&ready, 1, CONTINUE_AFTER_MS) == 0;
 
-    if (poll(&ready, 1, CONTINUE_AFTER_MS) == 0)
+    if (timed_out)
       continue_supervisor(supervisor);
     cli_supervisor_flush(supervisor);
-    got = cli_supervisor_receive(supervisor, &unread);
+    received = cli_supervisor_receive(supervisor, &unread);
   }
   close(supervisor->fd);
   supervisor->fd = -1;

@@ -38,8 +38,8 @@ typedef struct cli_process_title {
 /** Forks the supervisor, which has a copy of `job`. Returns 0 or an errno. */
 int cli_supervisor_fork(cli_supervisor *supervisor, const cli_job *job,
                         cli_on_lost on_lost, cli_process_title title);
-/** Sends the first order, CLI_ORDER_START. `environment` holds variables to
-   add, NAME=VALUE, each ended by a NUL. Returns 0 or an errno. */
+/** Sends the first order, CLI_ORDER_START. `environment` contains variables to
+    add, NAME=VALUE, each ended by a NUL. Returns 0 or an errno. */
 int cli_supervisor_start_command(const cli_supervisor *supervisor,
                                  const cli_order *order, lk_bytes environment);
 /** Sends an order, or merges it into the one that waits for room. */
@@ -47,10 +47,15 @@ void cli_supervisor_send_order(cli_supervisor *supervisor,
                                const cli_order *order);
 /** Sends the waiting order if the socket has room. */
 void cli_supervisor_flush(cli_supervisor *supervisor);
-/** Receives a report. Returns 1 with a report in `out`, 0 if there is none now,
-   -1 if the supervisor has ended. */
-int cli_supervisor_receive(const cli_supervisor *supervisor,
-                           cli_supervisor_report *out);
+typedef enum cli_received {
+  CLI_RECEIVED_END = -1,    /**< the supervisor has ended */
+  CLI_RECEIVED_NOTHING = 0, /**< there is no report now */
+  CLI_RECEIVED_REPORT = 1
+} cli_received;
+
+/** Receives a report, which `out` gets. */
+cli_received cli_supervisor_receive(const cli_supervisor *supervisor,
+                                    cli_supervisor_report *out);
 /** Called after SIGCHLD. Continues the supervisor if another process has
    stopped it. */
 void cli_supervisor_continue(const cli_supervisor *supervisor);

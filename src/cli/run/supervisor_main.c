@@ -23,11 +23,11 @@ enum { MAX_ORDER_BYTES = 256 * 1024 };
 typedef struct supervisor {
   cli_job job;
   cli_kill_schedule schedule;
-  int fd;     /* the socket to latchkey */
-  int sigchld_fd; /* a signalfd for SIGCHLD */
-  int timer_fd;   /* a timerfd on the clock of cli_boottime_ms() */
-  bool ended; /* COMMAND has ended; it stays a zombie, so that its process id
-                 and group id are not reused */
+  int fd;             /* the socket to latchkey */
+  int sigchld_fd;     /* a signalfd for SIGCHLD */
+  int timer_fd;       /* a timerfd on the clock of cli_boottime_ms() */
+  bool command_ended; /* COMMAND stays a zombie then, so that its process id and
+                         group id are not reused */
   bool none_left_reported;
   cli_supervisor_report waiting; /* the report for which the socket had no room;
                                     `what` is 0 if there is none */
@@ -52,16 +52,24 @@ static void send_not_started(supervisor *s, int error)
                                          .error = error});
 }
 
-/* `kill_job`: latchkey has ended without CLI_ORDER_EXIT, so nothing renews the
-   lease. */
-static _Noreturn void exit_supervisor(supervisor *s, bool kill_job)
+/* Exits after CLI_ORDER_EXIT, or before COMMAND was started. */
+static _Noreturn void exit_supervisor(supervisor *s)
 {
-  cli_reaped reaped;
-
-  if (kill_job && s->job.pid != 0)
-    cli_job_kill(&s->job, &reaped);
-  else if (s->schedule.stage == CLI_STAGE_STOPPED)
+  if (s->schedule.stage == CLI_STAGE_STOPPED)
     cli_job_continue(&s->job);
+  cli_cgroup_remove(&s->job.cgroup);
+  _exit(0);
+}
+
+/* Called when latchkey has ended without CLI_ORDER_EXIT: nothing renews the
+   lease. */
+static _Noreturn void kill_job_and_exit(supervisor *s)
+{
+  cli_reaped ignored_status;
+
+  if (s->job.pid == 0)
+    exit_supervisor(s);
+  cli_job_kill(&s->job, &ignored_status);
   cli_cgroup_remove(&s->job.cgroup);
   _exit(0);
 }
@@ -77,11 +85,11 @@ static void close_inherited_fds(const supervisor *s)
 }
 
 /* Sets the variables of an order: "NAME=VALUE", each followed by a NUL. */
-static void set_environment(char *at, size_t len)
+static void set_environment(char *variables, size_t len)
 {
-  char *end = at + len;
+  char *end = variables + len;
 
-  for (char *s = at; s < end; s += strlen(s) + 1)
+  for (char *s = variables; s < end; s += strlen(s) + 1)
     putenv(s);
 }
 
@@ -116,11 +124,11 @@ static void wait_for_start(supervisor *s)
   do
     n = recv(s->fd, bytes, MAX_ORDER_BYTES, 0);
   while (n < 0 && errno == EINTR);
-  if (n < (ssize_t)sizeof order)
-    exit_supervisor(s, false);
+  if (n < (ssize_t)sizeof order) /* latchkey has ended */
+    exit_supervisor(s);
   memcpy(&order, bytes, sizeof order);
-  if ((order.what & CLI_ORDER_START) == 0)
-    exit_supervisor(s, false);
+  if ((order.what & CLI_ORDER_START) == 0) /* it is CLI_ORDER_EXIT */
+    exit_supervisor(s);
   set_environment(bytes + sizeof order, (size_t)n - sizeof order);
   start_command(s, &order);
 }
@@ -136,9 +144,12 @@ static void pass_signals_on(supervisor *s, uint64_t signals)
 {
   if (s->none_left_reported)
     return;
-  for (int n = 1; signals >> n != 0; n++)
-    if ((signals >> n & 1) != 0 && !continues_stopped_command(s, n))
-      cli_job_signal(&s->job, n);
+  for (int number = 1; signals >> number != 0; number++) {
+    bool is_set = (signals >> number & 1) != 0;
+
+    if (is_set && !continues_stopped_command(s, number))
+      cli_job_signal(&s->job, number);
+  }
 }
 
 static void receive_order(supervisor *s)
@@ -149,7 +160,7 @@ static void receive_order(supervisor *s)
   if (n < 0 && (errno == EAGAIN || errno == EINTR))
     return;
   if (n < (ssize_t)sizeof order)
-    exit_supervisor(s, true);
+    kill_job_and_exit(s);
   if ((order.what & CLI_ORDER_LEASE) != 0) {
     s->schedule.lease_deadline = order.lease;
     s->schedule.margin_ms = order.margin_ms;
@@ -159,7 +170,7 @@ static void receive_order(supervisor *s)
   if ((order.what & CLI_ORDER_SIGNAL) != 0)
     pass_signals_on(s, order.signals);
   if ((order.what & CLI_ORDER_EXIT) != 0)
-    exit_supervisor(s, false);
+    exit_supervisor(s);
 }
 
 static void report_exec_result(supervisor *s)
@@ -176,18 +187,21 @@ static void report_exec_result(supervisor *s)
 
 static void report_command_end(supervisor *s, int status)
 {
-  s->ended = true;
+  s->command_ended = true;
   cli_kill_schedule_command_ended(&s->schedule);
   send_report(
       s, (cli_supervisor_report){.what = CLI_REPORT_ENDED, .status = status});
 }
 
-/* Converts the result of waitid() to a status of waitpid(). */
+/* Converts the result of waitid() to a status of waitpid(): the exit code is in
+   the second byte, or the signal in the first one. */
 static int to_wait_status(const siginfo_t *info)
 {
+  enum { CORE_DUMPED = 0x80 };
+
   if (info->si_code == CLD_EXITED)
     return (info->si_status & 0xff) << 8;
-  return info->si_status | (info->si_code == CLD_DUMPED ? 0x80 : 0);
+  return info->si_status | (info->si_code == CLD_DUMPED ? CORE_DUMPED : 0);
 }
 
 /* Stops descendants again that another process has continued by SIGCONT. */
@@ -213,7 +227,7 @@ static void check_command_state(supervisor *s)
     info.si_pid = 0;
   }
   info.si_pid = 0;
-  if (!s->ended &&
+  if (!s->command_ended &&
       waitid(P_PID, child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
       info.si_pid != 0)
     report_command_end(s, to_wait_status(&info));
@@ -225,16 +239,19 @@ static bool reap_dead_children(supervisor *s)
 {
   pid_t pid;
 
-  if (!s->ended)
+  if (!s->command_ended)
     return true;
   while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
-    s->job.reaped = s->job.reaped || pid == s->job.pid;
-  return pid == 0;
+    if (pid == s->job.pid)
+      s->job.reaped = true;
+  bool children_run = pid == 0;
+
+  return children_run;
 }
 
 static void report_none_left(supervisor *s)
 {
-  if (s->ended && !s->none_left_reported) {
+  if (s->command_ended && !s->none_left_reported) {
     s->none_left_reported = true;
     send_report(s, (cli_supervisor_report){.what = CLI_REPORT_NONE_LEFT});
   }
@@ -263,23 +280,25 @@ static void kill_and_report(supervisor *s)
   cli_job_kill(&s->job, &reaped);
   if (!reaped.known)
     check_command_state(s);
-  else if (!s->ended)
+  else if (!s->command_ended)
     report_command_end(s, reaped.status);
   report_none_left(s);
 }
 
-static void act_on_command(supervisor *s, cli_action what)
+static void act_on_command(supervisor *s, cli_action action)
 {
-  switch (what) {
+  cli_supervisor_report report = {.what = CLI_REPORT_ACTED,
+                                  .acts = 1u << action};
+
+  switch (action) {
   case CLI_ACTION_NONE: return;
   case CLI_ACTION_TERM: cli_job_terminate(&s->job); break;
   case CLI_ACTION_STOP: s->schedule.all_stopped = cli_job_stop(&s->job); break;
   case CLI_ACTION_CONT: cli_job_continue(&s->job); break;
-  case CLI_ACTION_KILL: break;
+  case CLI_ACTION_KILL: break; /* below, since it takes time */
   }
-  send_report(
-      s, (cli_supervisor_report){.what = CLI_REPORT_ACTED, .acts = 1u << what});
-  if (what == CLI_ACTION_KILL)
+  send_report(s, report);
+  if (action == CLI_ACTION_KILL)
     kill_and_report(s);
 }
 
@@ -304,12 +323,13 @@ static int64_t next_stop_check(const supervisor *s, int64_t now)
 /* Sets the timer to `at`, on the clock of cli_boottime_ms(). */
 static void set_boottime_timer(const supervisor *s, int64_t at)
 {
-  struct itimerspec when = {{0, 0}, {0, 0}};
+  struct itimerspec when = {{0, 0}, {0, 0}}; /* switches the timer off */
 
-  if (at != INT64_MAX) {
+  if (at > 0 && at != INT64_MAX) {
     when.it_value.tv_sec = (time_t)(at / 1000);
-    /* 0 would switch the timer off */
-    when.it_value.tv_nsec = at > 0 ? at % 1000 * 1000000 : 1;
+    when.it_value.tv_nsec = at % 1000 * 1000000;
+  } else if (at <= 0) {
+    when.it_value.tv_nsec = 1; /* long past: the timer fires at once */
   }
   timerfd_settime(s->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
@@ -318,43 +338,47 @@ static void set_boottime_timer(const supervisor *s, int64_t at)
    the next one. */
 static void follow_schedule(supervisor *s)
 {
-  int64_t next = INT64_MAX;
-  cli_action what = CLI_ACTION_NONE;
+  int64_t next_at = INT64_MAX;
+  cli_action action = CLI_ACTION_NONE;
   int64_t now = cli_boottime_ms();
 
   if (s->job.pid != 0 && !s->none_left_reported) {
     stop_command_again(s);
     do {
-      what = cli_kill_schedule_next(&s->schedule, now, &next);
-      act_on_command(s, what);
+      action = cli_kill_schedule_next(&s->schedule, now, &next_at);
+      act_on_command(s, action);
       now = cli_boottime_ms();
-    } while (what != CLI_ACTION_NONE);
+    } while (action != CLI_ACTION_NONE);
     int64_t check_at = next_stop_check(s, now);
 
-    next = check_at < next ? check_at : next;
+    next_at = check_at < next_at ? check_at : next_at;
   }
-  set_boottime_timer(s, next);
+  set_boottime_timer(s, next_at);
 }
 
 static void run_supervisor_loop(supervisor *s)
 {
+  enum { LATCHKEY, SIGCHLD_FD, EXEC_RESULT, TIMER, POLL_COUNT };
+  const int no_timeout = -1;
+
   for (;;) {
-    short events = s->waiting.what != 0 ? POLLIN | POLLOUT : POLLIN;
-    struct pollfd fds[4] = {{s->fd, events, 0},
-                            {s->sigchld_fd, POLLIN, 0},
-                            {s->job.exec_result, POLLIN, 0},
-                            {s->timer_fd, POLLIN, 0}};
+    bool report_waits = s->waiting.what != 0;
+    struct pollfd fds[POLL_COUNT] = {
+        [LATCHKEY] = {s->fd, report_waits ? POLLIN | POLLOUT : POLLIN, 0},
+        [SIGCHLD_FD] = {s->sigchld_fd, POLLIN, 0},
+        [EXEC_RESULT] = {s->job.exec_result, POLLIN, 0},
+        [TIMER] = {s->timer_fd, POLLIN, 0}};
 
     follow_schedule(s);
-    if (poll(fds, 4, -1) < 0)
+    if (poll(fds, POLL_COUNT, no_timeout) < 0)
       continue;
     flush_report(s);
     /* The result of exec() is reported before the end of COMMAND. */
-    if (fds[2].revents != 0)
+    if (fds[EXEC_RESULT].revents != 0)
       report_exec_result(s);
-    else if (fds[1].revents != 0)
+    else if (fds[SIGCHLD_FD].revents != 0)
       handle_child_deaths(s);
-    if ((fds[0].revents & ~POLLOUT) != 0)
+    if ((fds[LATCHKEY].revents & ~POLLOUT) != 0)
       receive_order(s);
   }
 }

@@ -14,8 +14,10 @@ bool cli_supervisor_socket_send(int fd, const void *message, size_t size)
   do
     n = send(fd, message, size, MSG_NOSIGNAL | MSG_DONTWAIT);
   while (n < 0 && errno == EINTR);
-  return n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK &&
-                    errno != ENOBUFS && errno != ENOMEM);
+  bool no_room = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK ||
+                           errno == ENOBUFS || errno == ENOMEM);
+
+  return !no_room;
 }
 
 static uint64_t signal_bit(int number)
@@ -52,9 +54,12 @@ void cli_order_merge(cli_order *into, const cli_order *more)
 void cli_supervisor_report_merge(cli_supervisor_report *into,
                                  const cli_supervisor_report *more)
 {
+  const unsigned stop_bit = 1u << CLI_ACTION_STOP;
+  const unsigned cont_bit = 1u << CLI_ACTION_CONT;
+
   into->what |= more->what;
-  if ((more->acts & 1u << CLI_ACTION_STOP) != 0)
-    into->acts &= ~(1u << CLI_ACTION_CONT);
+  if ((more->acts & stop_bit) != 0)
+    into->acts &= ~cont_bit;
   into->acts |= more->acts;
   if ((more->what & CLI_REPORT_STARTED) != 0)
     into->child = more->child;
