@@ -208,12 +208,13 @@ static cli_connection_result wait_for_tls(port_checker *checker,
   return CLI_CONNECTION_LATE;
 }
 
-/* Values of an error beside errnos. */
+/* Takes the place of an errno: the failure was sent to the parent. */
 enum { ERROR_WAS_SENT = 0 };
 
-/* Sends a failure of TLS; returns the errno of another failure. */
-static int send_failure_of_tls_only(port_checker *checker,
-                                    const struct addrinfo *a)
+/* If TLS has failed, sends the failure. Returns the errno of another failure,
+   which is not sent yet, or ERROR_WAS_SENT. */
+static int handle_connect_failure(port_checker *checker,
+                                  const struct addrinfo *a)
 {
   const lk_transport *t = checker->connection.transport;
 
@@ -224,7 +225,7 @@ static int send_failure_of_tls_only(port_checker *checker,
 }
 
 /* Connects to one address. On failure returns false, and `*error` gets an
-   errno, or ERROR_WAS_SENT if TLS has failed. */
+   errno, or ERROR_WAS_SENT if TLS has failed or takes too long. */
 static bool connect_address(port_checker *checker, const struct addrinfo *a,
                             int64_t until, int *error)
 {
@@ -248,7 +249,7 @@ static bool connect_address(port_checker *checker, const struct addrinfo *a,
   else if (outcome == CLI_CONNECTION_LATE)
     *error = ETIMEDOUT;
   if (outcome == CLI_CONNECTION_FAILED)
-    *error = send_failure_of_tls_only(checker, a);
+    *error = handle_connect_failure(checker, a);
   if (outcome != CLI_CONNECTION_READY)
     cli_blocking_connection_close(connection);
   return outcome == CLI_CONNECTION_READY;

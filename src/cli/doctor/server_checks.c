@@ -112,7 +112,7 @@ static void copy_last_error(cli_server_check *s)
 
 static void finish_server_check(cli_server_check *s)
 {
-  cli_server_checks *all = s->all;
+  cli_server_checks *checks = s->checks;
 
   if (s->finished)
     return;
@@ -122,10 +122,10 @@ static void finish_server_check(cli_server_check *s)
     copy_last_error(s);
   lk_client_free(s->client);
   s->client = NULL;
-  for (size_t i = 0; i < all->count; i++)
-    if (!all->items[i].finished)
+  for (size_t i = 0; i < checks->count; i++)
+    if (!checks->items[i].finished)
       return;
-  all->done = true;
+  checks->done = true;
 }
 
 static void on_check_closed(lk_client *c, int err, void *arg)
@@ -156,7 +156,7 @@ static void on_check_log(void *arg, int level, int err, const char *text)
 
 static int begin_check_session(cli_server_check *s)
 {
-  const cli_options *o = s->all->options;
+  const cli_options *o = s->checks->options;
   lk_client_config config = {.size = sizeof config};
   lk_tls_config tls = cli_tls_config(&o->tls);
 
@@ -166,7 +166,7 @@ static int begin_check_session(cli_server_check *s)
   config.log = o->verbose ? on_check_log : NULL;
   s->listener.state = on_check_state;
   s->listener.arg = s;
-  int err = lk__driver_client_new(&s->client, &s->all->driver, &config);
+  int err = lk__driver_client_new(&s->client, &s->checks->driver, &config);
 
   if (err == 0)
     lk_client_attach(s->client, &s->listener);
@@ -196,8 +196,8 @@ static void on_port_checked(cli_port_check *check, void *arg)
   int err = may_give_session(s) ? begin_check_session(s) : 0;
 
   if (err != 0) {
-    s->all->err = err;
-    s->all->done = true;
+    s->checks->err = err;
+    s->checks->done = true;
   }
   if (s->client == NULL)
     finish_server_check(s);
@@ -243,7 +243,7 @@ static int begin_all_checks(cli_server_checks *s)
   for (size_t i = 0; i < s->count; i++) {
     cli_server_check *one = &s->items[i];
 
-    one->all = s;
+    one->checks = s;
     one->port_check.on_end = on_port_checked;
     one->port_check.arg = one;
     if (cli_port_check_begin(&one->port_check, one->host, one->port,

@@ -14,7 +14,7 @@ typedef struct cli_server_checks cli_server_checks;
 /** One server of the connect string: first the check of its port, then a
     session, which is closed at once. */
 typedef struct cli_server_check {
-  cli_server_checks *all;
+  cli_server_checks *checks; /**< of which this check is an item */
   char *name;       /**< "host:port" */
   const char *host; /**< points into the memory of `name` */
   uint16_t port;

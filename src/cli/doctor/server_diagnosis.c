@@ -146,7 +146,7 @@ static void report_server(const cli_server_check *s, cli_doctor_report *report)
       result->has_connection && result->stage != CLI_PORT_TLS_FAILED;
 
   if (tls_works)
-    cli_tls_report_server(s->name, result, s->all->options->tls.insecure,
+    cli_tls_report_server(s->name, result, s->checks->options->tls.insecure,
                           report);
   diagnosis found = diagnose_server(s, &said);
   cli_json *facts = cli_doctor_report_begin(report, found.verdict, found.layer);

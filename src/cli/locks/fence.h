@@ -8,8 +8,9 @@
  * @file
  * `latchkey fence FILE TOKEN`: keeps the largest fencing token in a file.
  *
- * FILE contains one decimal number and a newline. It is replaced by rename(), so
- * a crash leaves the old number or the new one. The file lock is on FILE itself.
+ * FILE contains one decimal number and a newline. It is replaced by rename(),
+ * so a crash leaves the old number or the new one. The file lock is on FILE
+ * itself.
  * If FILE was replaced before it was locked, the new FILE is locked instead. A
  * larger token is synced to the disk before it is accepted.
  */

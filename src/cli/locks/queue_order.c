@@ -124,6 +124,7 @@ static void unmark_waiting_permits(cli_contender *all, size_t count)
   const cli_contender *first = first_in_queue(all, count);
   size_t permits = count_permits(all, count);
 
+  /* By this rule a single permit is held. */
   if (first == NULL || first->hidden || permits < 2)
     return;
   /* Nothing shows which permits of a session belong to which of its threads.

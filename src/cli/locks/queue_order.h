@@ -26,11 +26,11 @@ typedef struct cli_contender {
     first contender, and all readers before the first writer. Returns the number
     of existing contenders. */
 size_t cli_queue_mark_lock_holders(cli_contender *all, size_t count);
-/** Sorts the contenders and permits of a semaphore by number, deleted ones last.
-    Marks the permits as holders. The first contender in the queue creates its
-    permits before it knows whether they are free. Until it holds them, they are
-    moved to the end and not counted. Returns the number of existing contenders
-    and held permits. */
+/** Sorts the contenders and permits of a semaphore by number, deleted ones
+    last. Marks the permits as holders. The first contender in the queue creates
+    its permits before it knows whether they are free. Until it holds them, they
+    are moved to the end and not counted. Returns the number of existing
+    contenders and held permits. */
 size_t cli_queue_mark_permit_holders(cli_contender *all, size_t count);
 
 #endif

@@ -5,9 +5,9 @@
 #include "cli/session/command.h"
 
 /** Keeps the session of `command`, and with it the ephemeral node `path`, until
-    INT, TERM or HUP. Then closes the session. Returns CLI_EXIT_DONE; CLI_EXIT_NO
-    if another client deleted the node; CLI_EXIT_FAILED if the session ended. The
-    reason is printed. */
+    INT, TERM or HUP. Then closes the session. Returns CLI_EXIT_DONE;
+    CLI_EXIT_NO if another client deleted the node; CLI_EXIT_FAILED if the
+    session ended. The reason is printed. */
 int cli_ephemeral_keep(cli_command *command, const char *path);
 
 #endif

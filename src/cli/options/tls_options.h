@@ -60,7 +60,8 @@ void cli_tls_add_servers(const cli_tls_options *t, const char *hosts,
 /** Appends the given TLS options, for a suggested command line. */
 void cli_tls_add_options(const cli_tls_options *t, cli_text *out);
 
-/** Calls lk_hosts_each(); the default port is that of TLS if TLS is selected. */
+/** Calls lk_hosts_each(). The default port is that of TLS if TLS is selected.
+ */
 int cli_tls_hosts_each(const cli_tls_options *t, const char *hosts,
                        void (*each)(const char *host, uint16_t port, void *arg),
                        void *arg);

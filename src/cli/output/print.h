@@ -16,8 +16,8 @@ void cli_notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /** Prints a line "latchkey: warning: …" on standard error. */
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/** Prints a line "latchkey: …" on standard error for an error that ends latchkey
-    with exit code `code`. Returns `code`. */
+/** Prints a line "latchkey: …" on standard error, for an error that ends
+    latchkey with exit code `code`. Returns `code`. */
 int cli_fail(int code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

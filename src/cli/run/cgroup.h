@@ -15,7 +15,7 @@ enum { CLI_CGROUP_PATH_SIZE = 1024 };
  */
 typedef struct cli_cgroup {
   char path[CLI_CGROUP_PATH_SIZE]; /**< "": no group */
-  int fd;                          /**< of the group's directory; -1: not open */
+  int fd; /**< descriptor of the group's directory; -1: not open */
 } cli_cgroup;
 
 /** Chooses the path of the group without creating it. */

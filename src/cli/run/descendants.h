@@ -52,9 +52,9 @@ typedef struct cli_reaped {
 } cli_reaped;
 
 /**
- * Kills the cgroup and all descendants, and waits until they are gone. `command`
- * is COMMAND; 0: it was not started, or was reaped. With `leads_group`,
- * `command` leads a process group, which is killed as well.
+ * Kills the cgroup and all descendants, and waits until they are gone.
+ * `command` is COMMAND; 0: it was not started, or was reaped. With
+ * `leads_group`, `command` leads a process group, which is killed as well.
  *
  * If children can be listed, `command` stays a zombie. If not, `command` is
  * reaped, and `out` gets its status. Descendants outside the process group are

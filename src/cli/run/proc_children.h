@@ -19,7 +19,8 @@ bool cli_proc_children_each(pid_t parent, void (*each)(pid_t child, void *arg),
                             void *arg);
 
 /** Returns the letter for the state of a process in /proc/PID/stat; `parent`
-    gets its parent. Returns '\0' if there is no such process or it is hidden. */
+    gets its parent. Returns '\0' if there is no such process or it is hidden.
+ */
 char cli_proc_state(pid_t pid, pid_t *parent);
 
 #endif

@@ -351,10 +351,10 @@ int cli_run(const cli_options *o, char **operands, cli_process_title title)
 
   r.supervisor.fd = -1;
   r.job.cgroup.fd = -1;
-  r.session.up = cli_acquire_on_session;
-  r.session.down = cli_acquire_on_no_session;
-  r.session.log = on_run_log;
-  r.session.no_session_yet = on_run_without_session;
+  r.session.on_session = cli_acquire_on_session;
+  r.session.on_no_session = cli_acquire_on_no_session;
+  r.session.on_log = on_run_log;
+  r.session.on_no_session_yet = on_run_without_session;
   r.session.arg = &r;
   r.job.argv = string == NULL ? rest : words;
   if (r.job.argv == NULL)

@@ -6,7 +6,7 @@
 #include "cli/run/supervisor_handle.h"
 
 /** Runs the verb `run`. `operands` are LOCK, COMMAND and its arguments; they
-   end with NULL. `title` is the memory of argv. Returns the exit code. */
+    end with NULL. `title` is the memory of argv. Returns the exit code. */
 int cli_run(const cli_options *o, char **operands, cli_process_title title);
 
 #endif

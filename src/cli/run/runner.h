@@ -53,7 +53,7 @@ typedef struct cli_runner {
   lk_listener listener; /**< for new lease deadlines and session states */
   /** In CLI_PHASE_QUEUEING: the time limit for a reply with -n, or the next
       check by permit_mismatch.c. In CLI_PHASE_KEEPING: the end of --min-hold.
-     In CLI_PHASE_RELEASING and CLI_PHASE_CLOSING: the time limit of the phase.
+      In CLI_PHASE_RELEASING and CLI_PHASE_CLOSING: the time limit of the phase.
    */
   lk_loop_timer timer;
   int64_t wait_ends_at;    /**< end of -w, on lk_client_clock(); LK_NO_LIMIT: no
@@ -80,14 +80,15 @@ typedef struct cli_runner {
 /** Creates the lock and starts to connect. On false, `complaint` gets one
     line. */
 bool cli_acquire_prepare(cli_runner *r, cli_text *complaint);
-/** The callbacks `up` and `down` of cli_session. */
+/** The callbacks `on_session` and `on_no_session` of cli_session. */
 void cli_acquire_on_session(cli_session *s, void *arg);
 void cli_acquire_on_no_session(cli_session *s, int err, void *arg);
 
 /* ---- permit_mismatch.c ---- */
 
 /** Schedules a check whether other clients use another number of permits than
-    -p. Called when the own contender is the first one and waits for permits. */
+    -p. Called when the own contender is first in the queue and waits for
+    permits. */
 void cli_permit_mismatch_check_later(cli_runner *r);
 
 /* ---- hold.c ---- */

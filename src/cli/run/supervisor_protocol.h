@@ -34,12 +34,12 @@ typedef struct cli_order {
   unsigned what;       /**< CLI_ORDER_..., or-ed */
   uint64_t signals;    /**< bit N: signal N */
   int64_t lease;       /**< the lease deadline, on cli_boottime_ms() */
-  int64_t margin_ms; /**< --kill-after: time from TERM to the lease deadline */
+  int64_t margin_ms;   /**< --kill-after: from TERM to the lease deadline */
   int64_t max_hold_ms; /**< 0: no limit */
 } cli_order;
 
 /** The contents of a report, in the order in which they happen. In brackets:
-   the members of cli_supervisor_report that belong to them. */
+    the members of cli_supervisor_report that belong to them. */
 enum {
   CLI_REPORT_STARTED = 1,      /**< COMMAND runs (`child`) */
   CLI_REPORT_NOT_EXECUTED = 2, /**< COMMAND cannot be executed (`error`) */

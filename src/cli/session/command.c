@@ -27,8 +27,8 @@ bool cli_command_begin(cli_command *command, const cli_options *o,
   command->options = o;
   command->verb = verb;
   command->path = path;
-  command->session.log = on_command_log;
-  command->session.no_session_yet = on_command_without_session;
+  command->session.on_log = on_command_log;
+  command->session.on_no_session_yet = on_command_without_session;
   if (cli_session_open(&command->session, o, complaint))
     return true;
   cli_command_free(command);

@@ -33,10 +33,10 @@ static void decide_first_session(cli_session *s, int err)
   s->decided = true;
   s->err = err;
   stop_connect_timers(s);
-  if (err == 0 && s->up != NULL)
-    s->up(s, s->arg);
-  if (err != 0 && s->down != NULL)
-    s->down(s, err, s->arg);
+  if (err == 0 && s->on_session != NULL)
+    s->on_session(s, s->arg);
+  if (err != 0 && s->on_no_session != NULL)
+    s->on_no_session(s, err, s->arg);
 }
 
 static void set_connect_timer(cli_session *s, int64_t after_ms)
@@ -82,9 +82,9 @@ static void on_session_log(void *arg, int level, int err, const char *text)
       s->client == NULL ? LK_TLS_OTHER : lk_client_tls_cause(s->client);
 
   if (!s->decided)
-    cli_connection_failures_record(&s->attempts, err, cause, text);
-  if (level <= LK_LOG_INFO && s->log != NULL && s->options->verbose)
-    s->log(s, text, s->arg);
+    cli_connection_failures_record(&s->failures, err, cause, text);
+  if (level <= LK_LOG_INFO && s->on_log != NULL && s->options->verbose)
+    s->on_log(s, text, s->arg);
 }
 
 /* Invoked each REPORT_MS. Reports the connection attempts once: as soon as one
@@ -96,7 +96,7 @@ static void on_report_timer(lk_loop_timer *t)
 
   s->waited_ms += REPORT_MS;
   bool too_early =
-      s->waited_ms < SILENT_MS && !cli_connection_failures_any(&s->attempts);
+      s->waited_ms < SILENT_MS && !cli_connection_failures_any(&s->failures);
   bool too_late = s->waited_ms >= s->patience_ms;
   bool has_read_only_session = lk_client_state(s->client) == LK_STATE_READ_ONLY;
 
@@ -105,14 +105,14 @@ static void on_report_timer(lk_loop_timer *t)
     return;
   }
   cli_text_puts(&text, "no session yet: ");
-  cli_connection_failures_list(&s->attempts, lk_client_server(s->client),
+  cli_connection_failures_list(&s->failures, lk_client_server(s->client),
                                (double)s->waited_ms / 1000, &text);
   cli_text_printf(&text, "; trying for another %g s",
                   (double)(s->patience_ms - s->waited_ms) / 1000);
   const char *line = cli_text_end(&text);
 
   if (line != NULL)
-    s->no_session_yet(s, line, s->arg);
+    s->on_no_session_yet(s, line, s->arg);
   cli_text_free(&text);
 }
 
@@ -194,7 +194,7 @@ static void start_connect_timers(cli_session *s)
   s->connect_timer.on_timer = on_connect_timeout;
   lk__loop_set_timer(s->loop, &s->connect_timer, s->patience_ms);
   s->report_timer.on_timer = on_report_timer;
-  if (s->no_session_yet != NULL && !s->options->verbose &&
+  if (s->on_no_session_yet != NULL && !s->options->verbose &&
       s->patience_ms > REPORT_MS)
     lk__loop_set_timer(s->loop, &s->report_timer, REPORT_MS);
 }
@@ -210,7 +210,7 @@ bool cli_session_open(cli_session *s, const cli_options *o, cli_text *complaint)
                     strerror(errno));
     return false;
   }
-  cli_connection_failures_init(&s->attempts, &o->tls, o->hosts);
+  cli_connection_failures_init(&s->failures, &o->tls, o->hosts);
   if (!cli_session_read_auth_file(s, o, complaint))
     return false;
   int err = create_session_client(s);
@@ -265,7 +265,7 @@ void cli_session_close(cli_session *s)
 
 void cli_session_free(cli_session *s)
 {
-  cli_connection_failures_free(&s->attempts);
+  cli_connection_failures_free(&s->failures);
   s->decided = true; /* keeps callbacks of lk_client_free() from reporting */
   lk_client_free(s->client);
   cli_auth_file_free(&s->auth_file);

@@ -13,17 +13,17 @@ typedef struct cli_session cli_session;
     The caller zeroes it and sets the members up to `arg`. */
 struct cli_session {
   /** Invoked when the first session is established. May be NULL. */
-  void (*up)(cli_session *s, void *arg);
+  void (*on_session)(cli_session *s, void *arg);
   /** Invoked when no session can be established; see
-      cli_session_say_no_session(). At most once, never after `up`, and never
-      before cli_session_open() has returned. May be NULL. */
-  void (*down)(cli_session *s, int err, void *arg);
-  /** Invoked with each line of the library's log; only with -v. */
-  void (*log)(cli_session *s, const char *text, void *arg);
+      cli_session_say_no_session(). At most once, never after `on_session`, and
+      never before cli_session_open() has returned. May be NULL. */
+  void (*on_no_session)(cli_session *s, int err, void *arg);
+  /** Invoked with each line of the library's log; only with -v. May be NULL. */
+  void (*on_log)(cli_session *s, const char *text, void *arg);
   /** Invoked at most once, when a second or more has passed without a session;
       `text` says how the connection attempts have failed, or that the first
       server has not replied. Not with -v. May be NULL. */
-  void (*no_session_yet)(cli_session *s, const char *text, void *arg);
+  void (*on_no_session_yet)(cli_session *s, const char *text, void *arg);
   void *arg;
   /* The verbs use these two. */
   lk_loop *loop;
@@ -34,14 +34,14 @@ struct cli_session {
   lk_listener listener;
   cli_auth_file auth_file; /**< contents of --auth-file */
   lk_loop_timer connect_timer; /**< time limit for the first session */
-  lk_loop_timer report_timer;  /**< runs until `no_session_yet` was invoked */
+  lk_loop_timer report_timer; /**< runs until `on_no_session_yet` was invoked */
   int64_t patience_ms; /**< --connect-timeout, or -w if that is shorter */
   int64_t waited_ms;   /**< time without a session, in steps of a second */
   int64_t deadline_ms; /**< end of -w, on lk_client_clock(); LK_NO_LIMIT: no -w,
                           or -w 0 */
   lk_loop_timer close_timer; /**< time limit for closing the session */
   bool closed; /**< the session is closed, or the wait for that ended */
-  cli_connection_failures attempts; /**< recorded until `decided` */
+  cli_connection_failures failures; /**< recorded until `decided` */
   bool decided; /**< the first session is established or has failed */
   int err;      /**< why there is no session; 0: it is established */
 };

@@ -52,14 +52,14 @@ void cli_session_say_failure(const cli_session *s, cli_text *out)
   if (s->err == LK_ERR_AUTH_FAILED)
     say_auth_failure(s, out);
   else
-    cli_connection_failures_say(&s->attempts, lk_client_server(s->client),
+    cli_connection_failures_say(&s->failures, lk_client_server(s->client),
                                 (double)s->patience_ms / 1000, out);
 }
 
 const char *cli_session_advice(const cli_session *s)
 {
   if (s->err != LK_ERR_AUTH_FAILED)
-    return cli_connection_failures_advice(&s->attempts);
+    return cli_connection_failures_advice(&s->failures);
   return cli_error_advice(cli_session_error(s, s->err)) + strlen("; ");
 }
 
