@@ -5,7 +5,8 @@
 
 bool lk__error_is_loss_behind_server(const lk_client *c, int err)
 {
-  /* If the client itself has lost its connection, there is no reply. */
+  /* If the client itself has lost its connection, the request has completed
+   * without a reply. */
   return (err == LK_ERR_CONNECTION_LOSS || err == LK_ERR_IN_DOUBT) &&
          lk_client_reply(c) != NULL;
 }

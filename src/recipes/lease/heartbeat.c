@@ -9,8 +9,9 @@
  * the last reply and renews the lease. A client that holds locks sends checks
  * of all held nodes (LK_ASSURE_QUORUM), or a sync (LK_ASSURE_SYNC). A client
  * that only waits sends a sync, since thousands of waiters must not each cost a
- * transaction. If one of its nodes is the next to hold, it sends a check of
- * that node instead. With LK_ASSURE_PING the client's own pings suffice.
+ * transaction. With LK_ASSURE_QUORUM, if one of its nodes is the next to hold,
+ * it sends a check of that node instead. With LK_ASSURE_PING the client's own
+ * pings suffice.
  */
 
 /* A multi is sent when it has so many checks, or so many bytes of paths.
@@ -18,6 +19,7 @@
 enum { MULTI_CHECKS = 64, MULTI_PATH_BYTES = 128 * 1024 };
 
 enum { PAUSE_IF_THROTTLED_MS = 100 };
+enum { ANY_VERSION = -1 };
 
 static void heartbeat_request_completed(lk_session_lease *lease);
 
@@ -110,7 +112,7 @@ static void send_checks_of_held(lk_session_lease *lease)
     u->heartbeat = lease->heartbeat.number;
     u->multi = multi;
     u->operation = count;
-    ops[count++] = lk_op_check(node, -1);
+    ops[count++] = lk_op_check(node, ANY_VERSION);
     path_bytes += strlen(node);
     if (count < MULTI_CHECKS && path_bytes < MULTI_PATH_BYTES && !unreadable)
       continue;
@@ -180,8 +182,8 @@ static void on_waiting_check(lk_client *c, int err, const lk_op_result *results,
 /* The result is ignored: the watch on the node reports its deletion. */
 static void send_check_of_waiter(lk_session_lease *lease, lk_lease_user *u)
 {
-  bool unreadable;
-  lk_op check = lk_op_check(u->kind->node(u, &unreadable), -1);
+  bool unreadable; /* does not matter for a single check */
+  lk_op check = lk_op_check(u->kind->node(u, &unreadable), ANY_VERSION);
 
   if (lk_multi(lease->client, &check, 1, NULL, on_waiting_check, lease) != 0)
     return;
@@ -189,7 +191,7 @@ static void send_check_of_waiter(lk_session_lease *lease, lk_lease_user *u)
   lk__lease_ref(lease);
 }
 
-static void heartbeat_of_waiters(lk_session_lease *lease)
+static void send_heartbeat_of_waiters(lk_session_lease *lease)
 {
   lk_lease_user *next =
       lease->config.assurance == LK_ASSURE_QUORUM ? next_to_hold(lease) : NULL;
@@ -200,7 +202,7 @@ static void heartbeat_of_waiters(lk_session_lease *lease)
     send_sync(lease);
 }
 
-static void heartbeat_of_holders(lk_session_lease *lease)
+static void send_heartbeat_of_holders(lk_session_lease *lease)
 {
   for (lk_lease_user *u = NULL; (u = lk__lease_next_user(lease, u)) != NULL;) {
     if (lk__lease_user_holds(u))
@@ -213,7 +215,7 @@ static void heartbeat_of_holders(lk_session_lease *lease)
   }
 }
 
-/* ---- when -------------------------------------------------------------- */
+/* ---- when a heartbeat is due ------------------------------------------- */
 
 static void send_heartbeat(lk_session_lease *lease)
 {
@@ -222,9 +224,9 @@ static void send_heartbeat(lk_session_lease *lease)
   lease->heartbeat.incomplete = false;
   lease->heartbeat.throttled = false;
   if (lk__lease_count_held(lease) == 0)
-    heartbeat_of_waiters(lease);
+    send_heartbeat_of_waiters(lease);
   else
-    heartbeat_of_holders(lease);
+    send_heartbeat_of_holders(lease);
 }
 
 static void heartbeat_start_timer(lk_session_lease *lease, int64_t at_ms)
@@ -233,11 +235,11 @@ static void heartbeat_start_timer(lk_session_lease *lease, int64_t at_ms)
   lease->heartbeat.timer_runs = true;
 }
 
-/* When the heartbeat is due that renews a lease until `deadline_ms`: a quarter
- * of the session timeout from now. It is due earlier if the holder would become
- * unsure within half of the timeout, so that the reply has a quarter of the
- * timeout to arrive. It is due a sixteenth of the timeout from now at the
- * earliest. */
+/* When the heartbeat is due that renews a lease which ends at `deadline_ms`: a
+ * quarter of the session timeout from now. It is due earlier if the holder
+ * would become unsure within half of the timeout, so that the reply has a
+ * quarter of the timeout to arrive. It is due a sixteenth of the timeout from
+ * now at the earliest. */
 static int64_t heartbeat_due_for(const lk_session_lease *lease,
                                  int64_t deadline_ms)
 {

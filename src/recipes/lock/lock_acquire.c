@@ -90,7 +90,9 @@ static int lock_acquire_refusal(const lk_lock *l)
   if (l->lost || l->acquire.pending ||
       (l->acquisition != NULL && !lk__lock_holds(l)))
     return LK_ERR_STATE;
-  return l->partner != NULL && !lk__lock_holds(l) ? l->side_refusal(l) : 0;
+  bool is_side_to_acquire = l->partner != NULL && !lk__lock_holds(l);
+
+  return is_side_to_acquire ? l->side_refusal(l) : 0;
 }
 
 /* `once`: complete with LK_ERR_BUSY instead of waiting. If the deadline has

@@ -24,6 +24,8 @@ enum {
   MAX_LISTS_OF_NODE = 10 /* then the deletion fails */
 };
 
+enum { ANY_VERSION = -1 };
+
 typedef struct tree_deletion {
   lk_client *client;
   lk_progress_cb may_continue; /* or NULL */
@@ -93,7 +95,8 @@ static int tree_node_request_delete(lk_tree_node *n)
 {
   tree_deletion *t = node_deletion(n);
   lk_call call = lk__call_until(t->deadline_ms);
-  int err = lk_delete(t->client, n->path, -1, &call, tree_node_on_deleted, n);
+  int err = lk_delete(t->client, n->path, ANY_VERSION, &call,
+                      tree_node_on_deleted, n);
 
   tree_node_count_request(n, err);
   if (err == 0)

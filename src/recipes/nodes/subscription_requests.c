@@ -16,9 +16,9 @@ enum { PAUSE_MS = 100, MAX_PAUSE_DOUBLINGS = 8 };
 
 /* ---- timer ------------------------------------------------------------- */
 
-void lk__subscription_start_timer(lk_subscription *s, int64_t ms)
+void lk__subscription_start_timer(lk_subscription *s, int64_t in_ms)
 {
-  lk_timer_start(s->client, &s->timer, lk_client_clock(s->client) + ms);
+  lk_timer_start(s->client, &s->timer, lk_client_clock(s->client) + in_ms);
 }
 
 static int64_t subscription_random_below(const lk_subscription *s,

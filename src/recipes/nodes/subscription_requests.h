@@ -9,8 +9,8 @@
  * The requests of a subscription, its watch, and its pauses.
  */
 
-/** Start the timer, which fires in `ms` from now. */
-void lk__subscription_start_timer(lk_subscription *s, int64_t ms);
+/** Start the timer, which fires `in_ms` from now. */
+void lk__subscription_start_timer(lk_subscription *s, int64_t in_ms);
 /** Send a read of the node, with a watch. Returns 0, or why the request was
     refused. */
 int lk__subscription_request_node(lk_subscription *s);

@@ -41,7 +41,7 @@ static void on_announcement_written(lk_client *c, int err, const lk_stat *stat,
   (void)c;
   (void)stat;
   if (lk__contender_take_reply(ct)) {
-    lk__heartbeat_put_off(ct->lease);
+    lk__heartbeat_put_off(ct->lease); /* the reply has proved the lease */
     lk__contender_own_checked(ct, lk__check_result_of(err));
   }
   lk__contender_unref(ct);
@@ -71,6 +71,8 @@ static int contender_enter_held(lk_contender *ct, lk_contender_state from)
   ct->wait.watch = NULL;
   ct->holding.proven = true;
   ct->holding.awaits_lease = false;
+  /* The own node is watched when the first heartbeat is due, and after a
+   * quarter of the session timeout at the latest. */
   ct->holding.watch_due_ms =
       lk_client_input_ms(lease->client) + lk__lease_timeout_ms(lease) / 4;
   ct->holding.read_due_ms =

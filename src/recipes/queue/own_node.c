@@ -59,6 +59,7 @@ void lk__own_node_init(lk_own_node *own, char *memory,
   memcpy(own->dir, dir, dir_len + 1);
   memcpy(own->path, dir, dir_len);
   own->path[dir_len] = '/';
+  /* The unique part, between the slash and `name`, is written later. */
   memcpy(own->path + own->base_len - strlen(name), name, strlen(name) + 1);
   if (identity == LK_IDENTITY_DATA)
     own_node_set_data(own, data);
@@ -91,9 +92,7 @@ void lk__own_node_set_number(lk_own_node *own, int64_t number)
 
 static bool name_equals_own_base(const lk_own_node *own, lk_bytes name)
 {
-  lk_bytes base = lk__own_node_base(own);
-
-  return name.len == base.len && memcmp(name.at, base.at, base.len) == 0;
+  return lk__names_are_equal(name, lk__own_node_base(own));
 }
 
 lk_bytes lk__own_node_find(const lk_own_node *own, const lk_bytes *names,

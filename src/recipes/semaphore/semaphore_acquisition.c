@@ -86,13 +86,21 @@ static void semaphore_try_grant(lk_semaphore_acquisition *s)
   lk__joint_notify_revoked(&s->joint);
 }
 
-/* Whether the last contender has found no more permit nodes than the limit. */
-static bool has_counted(const lk_semaphore_acquisition *s)
+/* The last contender, which counts the permit nodes; NULL: it does not exist
+ * yet. */
+static lk_contender *counting_contender(const lk_semaphore_acquisition *s)
 {
   const lk_acquisition *a = &s->joint.acquisition;
 
-  return a->count == s->plan->take &&
-         lk__contender_holds(a->parts[a->count - 1]);
+  return a->count == s->plan->take ? a->parts[a->count - 1] : NULL;
+}
+
+/* Whether the last contender has found no more permit nodes than the limit. */
+static bool has_counted(const lk_semaphore_acquisition *s)
+{
+  const lk_contender *ct = counting_contender(s);
+
+  return ct != NULL && lk__contender_holds(ct);
 }
 
 /* The limit was read. If it differs from the one before, counts that used the
@@ -114,9 +122,8 @@ static void semaphore_set_limit(lk_semaphore_acquisition *s, int32_t limit)
     lk__permit_nodes_drop(s);
     if (s->is_first)
       lk__permit_nodes_create(s);
-  } else if (s->joint.acquisition.count == s->plan->take) {
-    lk__contender_limit_changed(
-        s->joint.acquisition.parts[s->joint.acquisition.count - 1]);
+  } else if (counting_contender(s) != NULL) {
+    lk__contender_limit_changed(counting_contender(s));
   }
 }
 
@@ -136,10 +143,9 @@ static void semaphore_notify_first(lk_semaphore_acquisition *s)
 /* Whether the last contender has found more permit nodes than the limit. */
 static bool count_was_too_high(const lk_semaphore_acquisition *s)
 {
-  const lk_acquisition *a = &s->joint.acquisition;
+  const lk_contender *ct = counting_contender(s);
 
-  return a->count == s->plan->take &&
-         a->parts[a->count - 1]->wait.reported_position > 0;
+  return ct != NULL && ct->wait.reported_position > 0;
 }
 
 static void queue_node_granted(void *arg)
