@@ -117,8 +117,10 @@ void lk__joint_end(lk_joint_acquisition *joint, int err)
     return;
   if (callbacks != NULL)
     report = lk__joint_was_granted(joint) ? callbacks->lost : callbacks->ended;
+  const bool report_gone = false;
+
   joint->callbacks = NULL;
-  joint_stop_contenders(joint, false);
+  joint_stop_contenders(joint, report_gone);
   if (report != NULL)
     report(joint->callbacks_arg, err);
   lk__joint_unref(joint);
@@ -142,7 +144,8 @@ void lk__joint_notify(lk_joint_acquisition *joint, const lk_notice *notice)
     joint->callbacks->notice(joint->callbacks_arg, notice);
 }
 
-void lk__joint_notify_whole(lk_joint_acquisition *joint, lk_notice_type type)
+void lk__joint_notify_with_deadline(lk_joint_acquisition *joint,
+                                    lk_notice_type type)
 {
   lk_notice notice = {.type = type,
                       .deadline_ms =
@@ -170,7 +173,7 @@ void lk__joint_member_unsure(lk_joint_acquisition *joint)
   if (!lk__joint_was_granted(joint) || joint->owner_knows_unsure)
     return;
   joint->owner_knows_unsure = true;
-  lk__joint_notify_whole(joint, LK_NOTICE_UNSURE);
+  lk__joint_notify_with_deadline(joint, LK_NOTICE_UNSURE);
 }
 
 void lk__joint_member_proven(lk_joint_acquisition *joint)
@@ -180,7 +183,7 @@ void lk__joint_member_proven(lk_joint_acquisition *joint)
   } else if (joint->owner_knows_unsure &&
              !lk__acquisition_is_unsure(&joint->acquisition)) {
     joint->owner_knows_unsure = false;
-    lk__joint_notify_whole(joint, LK_NOTICE_LEASE_PROVEN);
+    lk__joint_notify_with_deadline(joint, LK_NOTICE_LEASE_PROVEN);
   }
 }
 

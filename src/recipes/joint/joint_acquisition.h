@@ -88,7 +88,8 @@ bool lk__joint_begins_again_after_loss(lk_joint_acquisition *joint, int err);
 /** Notify the owner, if it has callbacks. */
 void lk__joint_notify(lk_joint_acquisition *joint, const lk_notice *notice);
 /** Notify the owner with the lease deadline of the acquisition. */
-void lk__joint_notify_whole(lk_joint_acquisition *joint, lk_notice_type type);
+void lk__joint_notify_with_deadline(lk_joint_acquisition *joint,
+                                    lk_notice_type type);
 /** Notify the owner once if the revocation of a contender was requested. No
     effect before the grant. */
 void lk__joint_notify_revoked(lk_joint_acquisition *joint);

@@ -44,8 +44,8 @@ typedef struct lk_client_life {
   lk_timer after_expiry; /**< finds out whether a new session has followed */
   size_t acquisition_listeners; /**< number of listeners that were attached by
                                      lk__lease_attach_listener() */
-  lk_link close_hooks;   /**< list of lk_close_hook */
-  bool closed;           /**< CLOSED was reported */
+  lk_link close_hooks;          /**< list of lk_close_hook */
+  bool closed;                  /**< CLOSED was reported */
   bool detached; /**< CLOSED was reported to all listeners: the client must not
                     be used any more */
 } lk_client_life;

@@ -60,11 +60,11 @@ static void local_request_begin(lk_acquisition *a)
     return;
   }
   lk__local_request_enqueue(r);
-  q->refs++;
+  q->refs++; /* a callback may free the last handle */
   if (q->node == NULL)
     lk__local_node_begin_if_needed(q);
   else
-    lk__local_queue_start_timer(q);
+    lk__local_queue_start_timer(q); /* to report the position of the request */
   lk__local_queue_unref(q);
 }
 

@@ -90,7 +90,7 @@ static void member_suspended(lk_multilock_acquisition *m)
   if (!lk__joint_was_granted(&m->joint) || m->suspended)
     return;
   m->suspended = true;
-  lk__joint_notify_whole(&m->joint, LK_NOTICE_SUSPENDED);
+  lk__joint_notify_with_deadline(&m->joint, LK_NOTICE_SUSPENDED);
 }
 
 /* A contender has to wait, so the nodes of later members are deleted. Otherwise

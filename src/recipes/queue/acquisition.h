@@ -46,8 +46,8 @@ typedef struct lk_acquisition_callbacks {
   /** The acquisition was granted and is no longer held. */
   void (*lost)(void *arg, int err);
   void (*notice)(void *arg, const lk_notice *notice);
-  /** After stop() with `report_gone`: the own node is deleted. If `err` is not 0,
-      the own node could not be deleted and stays until the session ends. */
+  /** After stop() with `report_gone`: the own node is deleted. If `err` is not
+      0, the own node could not be deleted and stays until the session ends. */
   void (*gone)(void *arg, int err);
 } lk_acquisition_callbacks;
 

@@ -103,14 +103,15 @@ static inline bool lk__identity_is_unnumbered(lk_node_identity identity)
 
 enum {
   LK_UUID_LEN = 36,
-  LK_UNIQUE_PART_MAX_LEN = 40,    /**< the longest unique part: "_c_" UUID "-" */
-  LK_NUMBER_MAX_LEN = 11 /**< "-" and ten digits */
+  LK_UNIQUE_PART_MAX_LEN = 40, /**< the longest unique part: "_c_" UUID "-" */
+  LK_NUMBER_MAX_LEN = 11       /**< "-" and ten digits */
 };
 
 /** Write the unique part of a name, or of the data: a version 4 UUID made of
     `random`, in the form that `identity` asks for. */
-void lk__name_write_unique_part(lk_node_identity identity, char out[LK_UNIQUE_PART_MAX_LEN + 1],
-                     const unsigned char random[16]);
+void lk__name_write_unique_part(lk_node_identity identity,
+                                char out[LK_UNIQUE_PART_MAX_LEN + 1],
+                                const unsigned char random[16]);
 
 /** The length of the unique part in a name. */
 size_t lk__name_unique_part_len(lk_node_identity identity);

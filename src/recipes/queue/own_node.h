@@ -37,7 +37,7 @@ typedef struct lk_own_node {
   bool unreadable; /**< the access list forbids reads, so no watch is set */
   unsigned times_missing; /**< how often the node was found missing */
   char unique_part[LK_UNIQUE_PART_MAX_LEN + 1]; /**< see lk_node_identity */
-  char *dir;                           /**< "" for the root */
+  char *dir;                                    /**< "" for the root */
   char *path;      /**< with room for the number that a server appends */
   size_t base_len; /**< length of `path` without that number */
   char *data;      /**< for LK_IDENTITY_DATA: the data, which end with the UUID;

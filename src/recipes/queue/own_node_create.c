@@ -77,6 +77,7 @@ static int contender_send_create(lk_contender *ct)
 
   if (lk__identity_is_unnumbered(ct->own.identity))
     flags = LK_EPHEMERAL;
+  /* The server appends the number. */
   ct->own.path[ct->own.base_len] = '\0';
   int err = lk__contender_count_request(
       ct,

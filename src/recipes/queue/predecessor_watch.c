@@ -147,6 +147,7 @@ static void contender_judge_predecessors(lk_contender *ct)
   bool direct_deleted = ct->wait.predecessor_deleted || ct->round.deleted[0];
 
   ct->round.deleted[0] = direct_deleted;
+  /* From the end, since a removal moves the paths behind it. */
   for (size_t i = ct->predecessors.kept; i-- > 0;) {
     if (ct->round.deleted[i])
       lk__predecessors_remove(&ct->predecessors, i);

@@ -175,7 +175,7 @@ static void permit_lost(void *arg, int err)
 static void permit_suspended(const lk_joint_member *member)
 {
   if (lk__joint_was_granted(member->joint) && member->index == 0)
-    lk__joint_notify_whole(member->joint, LK_NOTICE_SUSPENDED);
+    lk__joint_notify_with_deadline(member->joint, LK_NOTICE_SUSPENDED);
 }
 
 static void permit_on_notice(void *arg, const lk_notice *notice)
