@@ -53,9 +53,9 @@ START_TEST(days_of_a_certificate_are_whole_and_negative_once_it_has_expired)
 }
 END_TEST
 
-/* Checks the verdict of `latchkey doctor` on its own certificate, which expires
- * in `days` days. */
-static void expect_own(int64_t from_days, int64_t days, const char *verdict)
+/* Checks the verdict on the client's own certificate, which is valid from
+ * `from_days` to `days` days from now. */
+static void expect_verdict(int64_t from_days, int64_t days, const char *verdict)
 {
   int64_t now_s = time(NULL);
   cli_doctor_report f = {.as_json = true};
@@ -75,11 +75,11 @@ START_TEST(certificate_is_reported_a_month_before_it_expires)
   cli_doctor_report none = {.as_json = true};
   const lk_tls_certificate no_certificate = {.subject = ""};
 
-  expect_own(-9, 30, "\"verdict\":\"ok\"");
-  expect_own(-9, 29, "\"verdict\":\"note\"");
-  expect_own(-9, 0, "\"verdict\":\"note\"");
-  expect_own(-9, -1, "\"verdict\":\"broken\"");
-  expect_own(1, 90, "\"verdict\":\"broken\"");
+  expect_verdict(-9, 30, "\"verdict\":\"ok\"");
+  expect_verdict(-9, 29, "\"verdict\":\"note\"");
+  expect_verdict(-9, 0, "\"verdict\":\"note\"");
+  expect_verdict(-9, -1, "\"verdict\":\"broken\"");
+  expect_verdict(1, 90, "\"verdict\":\"broken\"");
   cli_tls_report_own_certificate(&no_certificate, &none);
   ck_assert_uint_eq(none.text.len, 0);
 }
@@ -191,17 +191,22 @@ END_TEST
 
 /* ---- the clock ----------------------------------------------------------- */
 
+static cli_clock_reading reading(int64_t boot_ms, int64_t wall_ms)
+{
+  return (cli_clock_reading){boot_ms, wall_ms};
+}
+
 START_TEST(step_of_the_wall_clock_is_reported_and_a_slew_is_not)
 {
   cli_clock_check c;
 
-  cli_clock_check_begin(&c, (cli_clock_reading){1000, 500000});
-  cli_clock_check_sample(&c, (cli_clock_reading){1050, 500150});
-  cli_clock_check_sample(&c, (cli_clock_reading){1100, 500240});
+  cli_clock_check_begin(&c, reading(1000, 500000));
+  cli_clock_check_sample(&c, reading(1050, 500150));
+  cli_clock_check_sample(&c, reading(1100, 500240));
   ck_assert_int_eq(cli_clock_check_step_ms(&c), 0);
-  cli_clock_check_sample(&c, (cli_clock_reading){1150, 3600000 + 500150});
+  cli_clock_check_sample(&c, reading(1150, 3600000 + 500150));
   ck_assert_int_eq(cli_clock_check_step_ms(&c), 3600000);
-  cli_clock_check_sample(&c, (cli_clock_reading){1200, 300200});
+  cli_clock_check_sample(&c, reading(1200, 300200));
   ck_assert_int_eq(cli_clock_check_step_ms(&c), -200000);
   ck_assert_int_eq(cli_clock_check_paused_ms(&c), 0);
   ck_assert_int_eq(cli_clock_check_took_ms(&c), 200);
@@ -212,11 +217,11 @@ START_TEST(longest_pause_of_the_process_is_reported)
 {
   cli_clock_check c;
 
-  cli_clock_check_begin(&c, (cli_clock_reading){0, 0});
-  cli_clock_check_sample(&c, (cli_clock_reading){499, 499});
+  cli_clock_check_begin(&c, reading(0, 0));
+  cli_clock_check_sample(&c, reading(499, 499));
   ck_assert_int_eq(cli_clock_check_paused_ms(&c), 0);
-  cli_clock_check_sample(&c, (cli_clock_reading){2499, 2499});
-  cli_clock_check_sample(&c, (cli_clock_reading){3099, 3099});
+  cli_clock_check_sample(&c, reading(2499, 2499));
+  cli_clock_check_sample(&c, reading(3099, 3099));
   ck_assert_int_eq(cli_clock_check_paused_ms(&c), 2000);
   ck_assert_int_eq(cli_clock_check_step_ms(&c), 0);
 }

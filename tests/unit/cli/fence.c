@@ -22,7 +22,7 @@ static struct {
   int crash_at; /* number of the call before which the process ends; 0: none */
   int error;
   bool short_write; /* write() leaves out the last byte */
-  bool rival;       /* another process creates FILE just before this one does */
+  bool rival;       /* another process creates FILE, just before linkat() */
 } calls;
 
 static char folder[64];
@@ -241,8 +241,8 @@ START_TEST(token_is_on_the_disk_before_it_is_accepted)
 }
 END_TEST
 
-/* Another process passes `token` and ends before call number `at`. The numbers
- * are those of token_is_on_the_disk_before_it_is_accepted. */
+/* Another process passes `token` and ends before call number `at`. The test
+ * above shows the order of the calls. */
 static void pass_and_crash(uint64_t token, int at)
 {
   pid_t pid = fork();
@@ -257,16 +257,18 @@ static void pass_and_crash(uint64_t token, int at)
   ck_assert_int_eq(status, 0);
 }
 
-/* The calls that replace FILE: number 6 is renameat, and 7 the last one. */
-enum { FCHOWN = 2, AFTER_RENAMEAT = 7, LAST_CALL = 7 };
+/* Numbers of calls when FILE is replaced. */
+enum { FCHOWN = 2, RENAMEAT = 6 };
 
-/* The calls that create FILE: number 5 is linkat. */
+/* Number of a call when FILE is created. */
 enum { LINKAT = 5 };
+
+enum { LAST_CALL = 7 }; /* in both cases */
 
 START_TEST(crash_at_any_call_leaves_the_old_token_or_the_new_one)
 {
   for (int at = 1; at <= LAST_CALL; at++) {
-    bool replaced = at >= AFTER_RENAMEAT;
+    bool replaced = at > RENAMEAT;
 
     begin();
     ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
@@ -308,7 +310,7 @@ START_TEST(call_that_fails_is_a_failure_and_leaves_nothing_behind)
     ck_assert_int_eq(pass(7), at == FCHOWN ? CLI_EXIT_DONE : CLI_EXIT_FAILED);
     if (at > FCHOWN) {
       ck_assert_ptr_nonnull(strstr(complaint, ": No space left on device"));
-      expect_content(at >= AFTER_RENAMEAT ? "7\n" : "5\n");
+      expect_content(at > RENAMEAT ? "7\n" : "5\n");
     }
     ck_assert_int_eq(count_files(), 1);
     calls.fail_at = 0;

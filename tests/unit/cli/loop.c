@@ -16,6 +16,8 @@
 
 enum { MOST_SECONDS = 20, LONG_MS = 1000 * 1000 };
 
+enum { STOP = -1 }; /* for lk__loop_set_timer() */
+
 static lk_loop *loop;
 static bool done; /* ends lk__loop_run() */
 
@@ -61,7 +63,7 @@ START_TEST(timer_calls_once_at_the_last_time_that_was_set)
   lk__loop_set_timer(loop, &moved.base, LONG_MS);
   lk__loop_set_timer(loop, &moved.base, 0);
   lk__loop_set_timer(loop, &stopped.base, 0);
-  lk__loop_set_timer(loop, &stopped.base, -1);
+  lk__loop_set_timer(loop, &stopped.base, STOP);
   lk__loop_set_timer(loop, &last.base, 50);
   lk__loop_run(loop, &done);
   ck_assert_int_eq(moved.calls, 1);
@@ -92,15 +94,15 @@ START_TEST(end_of_the_peer_counts_as_the_event_that_is_watched)
 {
   counted_io reads = {.base.on_events = on_counted_io};
   counted_io writes = {.base.on_events = on_counted_io};
-  int ends[2], others[2];
+  int read_pipe[2], write_pipe[2];
 
   open_loop();
   lk__loop_hold(loop);
-  ck_assert_int_eq(pipe(ends), 0);
-  ck_assert_int_eq(pipe(others), 0);
-  close(ends[1]);
-  close(others[0]);
-  reads.base.fd = ends[0];
+  ck_assert_int_eq(pipe(read_pipe), 0);
+  ck_assert_int_eq(pipe(write_pipe), 0);
+  close(read_pipe[1]);
+  close(write_pipe[0]);
+  reads.base.fd = read_pipe[0];
   lk__loop_set_io(loop, &reads.base, LK_LOOP_READ);
   lk__loop_run(loop, &done);
   ck_assert_int_eq(reads.events, LK_LOOP_READ);
@@ -108,13 +110,13 @@ START_TEST(end_of_the_peer_counts_as_the_event_that_is_watched)
 
   /* The writing end of a pipe that has no reader. */
   done = false;
-  writes.base.fd = others[1];
+  writes.base.fd = write_pipe[1];
   lk__loop_set_io(loop, &writes.base, LK_LOOP_READ);
   lk__loop_run(loop, &done);
   ck_assert_int_eq(writes.events, LK_LOOP_READ);
   lk__loop_stop_io(loop, &writes.base);
-  close(ends[0]);
-  close(others[1]);
+  close(read_pipe[0]);
+  close(write_pipe[1]);
   close_loop();
 }
 END_TEST
@@ -136,7 +138,7 @@ START_TEST(nothing_but_hold_keeps_the_loop_running)
   ck_assert_int_eq(io.calls, 0);
   ck_assert_int_eq(timer.calls, 0);
   lk__loop_stop_io(loop, &io.base);
-  lk__loop_set_timer(loop, &timer.base, -1);
+  lk__loop_set_timer(loop, &timer.base, STOP);
   close(ends[0]);
   close(ends[1]);
   close_loop();

@@ -26,6 +26,9 @@
 
 static char sh[] = "sh", minus_c[] = "-c";
 
+/* The results of cli_supervisor_receive(). */
+enum { RECEIVED = 1, NOTHING_YET = 0, SUPERVISOR_ENDED = -1 };
+
 typedef struct command_run {
   cli_supervisor supervisor;
   char *words[4];
@@ -95,15 +98,20 @@ static void prepare_run(command_run *s, char *text, cli_on_lost policy)
   restore_fd(STDOUT_FILENO, old_stdout);
 }
 
+enum { MARGIN_MS = 10000, LONG_LEASE_MS = 100 * MARGIN_MS };
+
 static void start_command(command_run *s, int64_t lease_ms)
 {
   cli_order o = {.what = CLI_ORDER_START,
                  .lease = cli_boottime_ms() + lease_ms,
-                 .margin_ms = 10000};
+                 .margin_ms = MARGIN_MS};
 
-  ck_assert_int_eq(cli_supervisor_start_command(
-                       &s->supervisor, &o, lk_bytes_of("WORD=from us", 13)),
-                   0);
+  static const char environment[] = "WORD=from us";
+
+  ck_assert_int_eq(
+      cli_supervisor_start_command(
+          &s->supervisor, &o, lk_bytes_of(environment, sizeof environment)),
+      0);
 }
 
 static void order_signal(command_run *s, int number)
@@ -142,7 +150,8 @@ static cli_supervisor_report next_report(command_run *s, unsigned what)
 
   if (s->received.what == 0) {
     ck_assert_int_eq(poll(&ready, 1, -1), 1);
-    ck_assert_int_eq(cli_supervisor_receive(&s->supervisor, &s->received), 1);
+    ck_assert_int_eq(cli_supervisor_receive(&s->supervisor, &s->received),
+                     RECEIVED);
   }
   ck_assert_uint_eq(lowest_bit(s->received.what), what);
   s->received.what &= ~what;
@@ -181,7 +190,7 @@ static void expect_line(const command_run *s, const char *expected)
 static void begin_run(command_run *s, char *text, cli_on_lost policy)
 {
   prepare_run(s, text, policy);
-  start_command(s, 1000000);
+  start_command(s, LONG_LEASE_MS);
   ck_assert_int_gt(next_report(s, CLI_REPORT_STARTED).child, 0);
 }
 
@@ -223,7 +232,7 @@ START_TEST(command_that_cannot_be_executed_is_reported_with_its_errno)
   ck_assert_int_eq(cli_supervisor_fork(&s.supervisor, &job, CLI_ON_LOST_TERM,
                                        (cli_process_title){NULL, 0}),
                    0);
-  start_command(&s, 1000000);
+  start_command(&s, LONG_LEASE_MS);
   ck_assert_int_eq(next_report(&s, CLI_REPORT_NOT_EXECUTED).error, ENOENT);
   end_run(&s);
 }
@@ -310,7 +319,7 @@ START_TEST(a_supervisor_without_descriptors_for_its_signals_and_its_clock_ends)
                    0);
   ready.fd = g.fd;
   ck_assert_int_eq(poll(&ready, 1, 10000), 1);
-  ck_assert_int_eq(cli_supervisor_receive(&g, &got), -1);
+  ck_assert_int_eq(cli_supervisor_receive(&g, &got), SUPERVISOR_ENDED);
   cli_supervisor_close(&g);
 }
 END_TEST
@@ -403,7 +412,7 @@ START_TEST(process_id_of_the_command_is_not_reused_before_the_supervisor_ends)
   command_run s;
 
   prepare_run(&s, text, CLI_ON_LOST_TERM);
-  start_command(&s, 1000000);
+  start_command(&s, LONG_LEASE_MS);
   pid = next_report(&s, CLI_REPORT_STARTED).child;
   next_report(&s, CLI_REPORT_ENDED);
   next_report(&s, CLI_REPORT_NONE_LEFT);
@@ -447,12 +456,12 @@ START_TEST(end_of_the_supervisor_is_reported)
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
     g.fd = ends[0];
     ck_assert_int_eq(cli_supervisor_receive(&g, &received),
-                     0); /* and errno is EAGAIN */
+                     NOTHING_YET); /* errno is EAGAIN */
     if (unread)
       ck_assert_int_eq(write(g.fd, "x", 1), 1);
     close(ends[1]);
     errno = EAGAIN;
-    ck_assert_int_eq(cli_supervisor_receive(&g, &received), -1);
+    ck_assert_int_eq(cli_supervisor_receive(&g, &received), SUPERVISOR_ENDED);
     close(g.fd);
   }
 }
@@ -480,8 +489,8 @@ START_TEST(longest_hold_of_a_millisecond_ends_the_command)
 {
   static char text[] = "exec sleep 100";
   cli_order o = {.what = CLI_ORDER_START,
-                 .lease = cli_boottime_ms() + 1000000,
-                 .margin_ms = 10000,
+                 .lease = cli_boottime_ms() + LONG_LEASE_MS,
+                 .margin_ms = MARGIN_MS,
                  .max_hold_ms = 1};
   command_run s;
 
@@ -495,7 +504,8 @@ START_TEST(longest_hold_of_a_millisecond_ends_the_command)
     struct pollfd ready = {s.supervisor.fd, POLLIN, 0};
 
     ck_assert_int_eq(poll(&ready, 1, -1), 1);
-    ck_assert_int_eq(cli_supervisor_receive(&s.supervisor, &s.received), 1);
+    ck_assert_int_eq(cli_supervisor_receive(&s.supervisor, &s.received),
+                     RECEIVED);
   }
   ck_assert_int_eq(WTERMSIG(s.received.status), SIGTERM);
   end_run(&s);
@@ -529,13 +539,13 @@ START_TEST(a_command_is_executed_before_it_is_stopped)
     command_run s;
 
     prepare_run(&s, text, CLI_ON_LOST_STOP);
-    start_command(&s, 9000);
+    start_command(&s, MARGIN_MS - 1000);
     while ((what & CLI_REPORT_STARTED) == 0) {
       struct pollfd ready = {s.supervisor.fd, POLLIN, 0};
       cli_supervisor_report part;
 
       ck_assert_int_eq(poll(&ready, 1, 5000), 1);
-      ck_assert_int_eq(cli_supervisor_receive(&s.supervisor, &part), 1);
+      ck_assert_int_eq(cli_supervisor_receive(&s.supervisor, &part), RECEIVED);
       what |= part.what;
     }
     order_signal(&s, SIGKILL);
@@ -558,15 +568,15 @@ START_TEST(supervisor_that_died_is_noticed_after_its_messages_are_read)
   if (g.pid == 0)
     pause();
   ck_assert_int_gt(g.pid, 0);
-  ck_assert_int_eq(cli_supervisor_receive(&g, &got), 0);
+  ck_assert_int_eq(cli_supervisor_receive(&g, &got), NOTHING_YET);
   ck_assert_int_eq(send(ends[1], &sent, sizeof sent, 0), (int)sizeof sent);
   kill(g.pid, SIGKILL);
   siginfo_t info;
 
   ck_assert_int_eq(waitid(P_PID, (id_t)g.pid, &info, WEXITED | WNOWAIT), 0);
-  ck_assert_int_eq(cli_supervisor_receive(&g, &got), 1);
+  ck_assert_int_eq(cli_supervisor_receive(&g, &got), RECEIVED);
   ck_assert_uint_eq(got.what, CLI_REPORT_NONE_LEFT);
-  ck_assert_int_eq(cli_supervisor_receive(&g, &got), -1);
+  ck_assert_int_eq(cli_supervisor_receive(&g, &got), SUPERVISOR_ENDED);
   waitpid(g.pid, NULL, 0);
   close(ends[0]);
   close(ends[1]);
@@ -583,11 +593,11 @@ START_TEST(stopped_command_continues_with_a_new_lease)
   replace_fd(STDIN_FILENO, in[0]);
   begin_run(&s, text, CLI_ON_LOST_STOP);
   expect_line(&s, "up");
-  order_lease(&s, 10000, 10000);
+  order_lease(&s, MARGIN_MS, MARGIN_MS); /* unsure at once */
   expect_action(&s, CLI_ACTION_STOP);
   ck_assert_int_eq(next_report(&s, CLI_REPORT_STOPPED).signal, SIGSTOP);
   ck_assert_int_eq(write(in[1], "go\n", 3), 3);
-  order_lease(&s, 1000000, 100);
+  order_lease(&s, LONG_LEASE_MS, 100);
   expect_action(&s, CLI_ACTION_CONT);
   expect_line(&s, "on");
   next_report(&s, CLI_REPORT_ENDED);
@@ -732,7 +742,7 @@ START_TEST(unread_messages_do_not_block_the_supervisor)
   command_run s;
 
   prepare_run(&s, text, CLI_ON_LOST_KILL);
-  start_command(&s, 1000000);
+  start_command(&s, LONG_LEASE_MS);
   pid = next_report(&s, CLI_REPORT_STARTED).child;
   expect_line(&s, "up");
   while (unreported < 3) {
@@ -756,7 +766,7 @@ START_TEST(unread_messages_do_not_block_the_supervisor)
     cli_supervisor_report more;
 
     ck_assert_int_eq(poll(&ready, 1, 10000), 1);
-    ck_assert_int_eq(cli_supervisor_receive(&s.supervisor, &more), 1);
+    ck_assert_int_eq(cli_supervisor_receive(&s.supervisor, &more), RECEIVED);
     cli_supervisor_report_merge(&all, &more);
   }
   ck_assert_int_eq(WTERMSIG(all.status), SIGKILL);
@@ -818,7 +828,7 @@ START_TEST(deep_tree_of_processes_is_killed_at_once)
 }
 END_TEST
 
-/* A process in another session goes on writing unless it is stopped, too. */
+/* The process that writes is in another session than COMMAND. */
 static char writers[] =
     "setsid sh -c 'while :; do echo on; sleep 0.01; done' & "
     "while :; do sleep 600; done";
@@ -838,10 +848,10 @@ static void stop_and_continue_writers(void)
   command_run s;
 
   prepare_run(&s, writers, CLI_ON_LOST_STOP);
-  start_command(&s, 1000000);
+  start_command(&s, LONG_LEASE_MS);
   pid = next_report(&s, CLI_REPORT_STARTED).child;
   expect_line(&s, "on");
-  order_lease(&s, 10000, 10000);
+  order_lease(&s, MARGIN_MS, MARGIN_MS); /* unsure at once */
   expect_action(&s, CLI_ACTION_STOP);
   fcntl(s.out[0], F_SETFL, O_NONBLOCK);
   while (writes(&s, 300))
@@ -849,7 +859,7 @@ static void stop_and_continue_writers(void)
   order_signal(&s, SIGCONT); /* to the group, as the shell's fg sends it */
   kill(pid, SIGCONT);        /* and to COMMAND itself */
   ck_assert(!writes(&s, 300));
-  order_lease(&s, 1000000, 100);
+  order_lease(&s, LONG_LEASE_MS, 100);
   ck_assert(writes(&s, 10000));
   order_signal(&s, SIGKILL);
   close(s.supervisor.fd);
@@ -914,10 +924,10 @@ START_TEST(sigcont_to_latchkey_continues_nothing_that_was_stopped)
   command_run s;
 
   prepare_run(&s, text, CLI_ON_LOST_STOP);
-  start_command(&s, 1000000);
+  start_command(&s, LONG_LEASE_MS);
   pid = next_report(&s, CLI_REPORT_STARTED).child;
   expect_line(&s, "on");
-  order_lease(&s, 10000, 10000);
+  order_lease(&s, MARGIN_MS, MARGIN_MS); /* unsure at once */
   expect_action(&s, CLI_ACTION_STOP);
   ck_assert(falls_silent(&s));
   order_signal(&s, SIGCONT);
@@ -972,12 +982,12 @@ START_TEST(a_command_that_forks_all_the_time_can_be_stopped)
   command_run s;
 
   prepare_run(&s, text, CLI_ON_LOST_STOP);
-  start_command(&s, 1000000);
+  start_command(&s, LONG_LEASE_MS);
   pid = next_report(&s, CLI_REPORT_STARTED).child;
   for (int i = 0; i < 40; i++) {
-    order_lease(&s, 60000, 59980);
+    order_lease(&s, 60000, 59980); /* unsure after 20 ms */
     ck_assert(comes_to_a_stop(pid));
-    order_lease(&s, 1000000, 59980);
+    order_lease(&s, LONG_LEASE_MS, 59980);
     usleep(10000);
   }
   order_signal(&s, SIGKILL);
