@@ -288,9 +288,9 @@ static const row locks[] = {
 
 static char which_call[160]; /* the call and its limit, for messages */
 
-static void expect(bool fine, const char *what)
+static void expect(bool is_right, const char *what)
 {
-  ck_assert_msg(fine, "%s: %s; ended %d times, with %s", which_call, what,
+  ck_assert_msg(is_right, "%s: %s; ended %d times, with %s", which_call, what,
                 ended, end_err == NOT_YET ? "nothing" : lk_error_text(end_err));
 }
 
@@ -318,11 +318,11 @@ static void expect_no_end_without_reply(void)
 {
   model_turn(&server);
   model_run(&server, 100);
-  expect(ended == 0, "must not end without an answer");
+  expect(ended == 0, "must not end without a reply");
   p.link->frozen = false;
   server.down = false;
   model_run(&server, T);
-  expect(ended == 1 && end_err != LK_ERR_DEADLINE, "must end with an answer");
+  expect(ended == 1 && end_err != LK_ERR_DEADLINE, "must end with a reply");
 }
 
 /* Values of `end_ms`; all others are the milliseconds until the call ends. */
@@ -563,9 +563,9 @@ static void check_release(const row *r, const release_case *c, int64_t end_ms)
   model_turn(&server);
   if (end_ms == NEVER) {
     model_run(&server, T / 2);
-    expect(ended == 0, "must not end without an answer");
+    expect(ended == 0, "must not end without a reply");
     end_fault();
-    expect(ended == 1 && end_err == 0, "must end with an answer");
+    expect(ended == 1 && end_err == 0, "must end with a reply");
   } else {
     if (end_ms != PASSED)
       expect_end_after(end_ms);
@@ -680,14 +680,14 @@ START_TEST(the_limit_of_a_release_that_has_ended_ends_no_other)
   begin_with_lock_held(&locks[0]);
   release(&(release_case){.until = false});
   model_turn(&server);
-  expect(ended == 1 && end_err == 0, "must end with its answer");
+  expect(ended == 1 && end_err == 0, "must end with its reply");
   ck_assert_int_eq(acquire(&(limit){.timeout_ms = LK_NO_LIMIT}), 0);
   model_turn(&server);
   begin_fault(SERVER_IS_SILENT);
   ended = 0;
   release(&(release_case){.until = true, .deadline_ms = LK_NO_LIMIT});
   model_run(&server, AFTER_RELEASE_END_MS);
-  expect(ended == 0, "must not end without an answer");
+  expect(ended == 0, "must not end without a reply");
   free_lock();
   end();
 }

@@ -54,6 +54,8 @@ static void end(void)
   free(p);
 }
 
+static const char lock_node[] = "/queue/lock-0000000001";
+
 /* ---- the steady state --------------------------------------------------- */
 
 static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
@@ -93,7 +95,7 @@ static void on_create(lk_client *c, int err, const char *path,
   (void)stat;
   (void)arg;
   ck_assert_int_eq(err, 0);
-  ck_assert_str_eq(path, "/queue/lock-0000000001");
+  ck_assert_str_eq(path, lock_node);
   called.creates++;
 }
 
@@ -109,8 +111,7 @@ static void on_delete(lk_client *c, int err, void *arg)
    first request. */
 static void answer_round(int32_t xid)
 {
-  struct lk_path_stat_reply created = {.path =
-                                           lk_text("/queue/lock-0000000001")};
+  struct lk_path_stat_reply created = {.path = lk_text(lock_node)};
   struct lk_data_reply data = {.data = lk_text("some data")};
   lk_buf b = wire_buf();
   size_t mark = wire_begin(&b);
@@ -123,7 +124,7 @@ static void answer_round(int32_t xid)
   wire_record(&b, &lk__data_reply_record, &data);
   wire_end(&b, mark);
   wire_reply(&b, xid + 2, xid, 0);
-  wire_event(&b, LK_EVENT_CHANGED, "/queue/lock-0000000001");
+  wire_event(&b, LK_EVENT_CHANGED, lock_node);
   receive(&b);
 }
 
@@ -140,17 +141,15 @@ static void run_round(int32_t first_xid)
                               NULL, LK_EPHEMERAL | LK_SEQUENTIAL, NULL,
                               on_create, NULL),
                    0);
-  ck_assert_int_eq(
-      lk_get(p->client, "/queue/lock-0000000001", &call, on_get, NULL), 0);
-  ck_assert_int_eq(
-      lk_delete(p->client, "/queue/lock-0000000001", -1, NULL, on_delete, NULL),
-      0);
+  ck_assert_int_eq(lk_get(p->client, lock_node, &call, on_get, NULL), 0);
+  ck_assert_int_eq(lk_delete(p->client, lock_node, -1, NULL, on_delete, NULL),
+                   0);
   peer_settle(p);
   answer_round(first_xid);
 }
 
-/* The number of rounds after which the steady state is reached. */
-enum { WARM_UP = 10 };
+/* The steady state is reached after WARM_UP rounds. */
+enum { WARM_UP = 10, MEASURED = 1000, ROUNDS = WARM_UP + MEASURED };
 
 START_TEST(in_the_steady_state_nothing_is_allocated)
 {
@@ -163,12 +162,12 @@ START_TEST(in_the_steady_state_nothing_is_allocated)
     run_round(xid);
   size_t count = p->mem.count;
 
-  for (int i = 0; i < 1000; i++, xid += REQUESTS_OF_ROUND)
+  for (int i = 0; i < MEASURED; i++, xid += REQUESTS_OF_ROUND)
     run_round(xid);
-  ck_assert_uint_eq(called.gets, 1010);
-  ck_assert_uint_eq(called.creates, 1010);
-  ck_assert_uint_eq(called.deletes, 1010);
-  ck_assert_uint_eq(called.events, 1010);
+  ck_assert_uint_eq(called.gets, ROUNDS);
+  ck_assert_uint_eq(called.creates, ROUNDS);
+  ck_assert_uint_eq(called.deletes, ROUNDS);
+  ck_assert_uint_eq(called.events, ROUNDS);
   ck_assert_uint_eq(p->mem.count, count);
   end();
 }
@@ -195,7 +194,7 @@ START_TEST(nothing_is_allocated_with_a_chroot_and_many_other_watches)
   call.on_event = on_event;
   size_t count = 0;
 
-  for (int i = 0; i < 1010; i++, xid++) {
+  for (int i = 0; i < ROUNDS; i++, xid++) {
     struct lk_data_reply data = {.data = lk_text("x")};
     char path[32];
     lk_buf b = wire_buf();
@@ -214,7 +213,7 @@ START_TEST(nothing_is_allocated_with_a_chroot_and_many_other_watches)
     wire_event(&b, LK_EVENT_CHANGED, path);
     receive(&b);
   }
-  ck_assert_uint_eq(called.events, 1010);
+  ck_assert_uint_eq(called.events, ROUNDS);
   ck_assert_uint_eq(p->mem.count, count);
   end();
 }

@@ -72,7 +72,7 @@ static void *start(const char *user, const char *password)
 
 enum { TOKEN_SIZE = 1000 }; /* room for a token as text */
 
-/* Make one step of the client and copy servers_token response. `challenge`
+/* Make one step of the client and copy its response. `challenge`
    NULL: the first step, before any challenge of the server. */
 static int step(void *state, const char *challenge, char *response,
                 const char **why)
@@ -86,7 +86,7 @@ static int step(void *state, const char *challenge, char *response,
   return result;
 }
 
-/* Pass a token to the server. Returns servers_token result, GSASL_..., and
+/* Pass a token to the server. Returns its result, GSASL_..., and
    writes the server's token to `out`. */
 static int step_of_server(const char *token, char *out)
 {
