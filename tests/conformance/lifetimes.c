@@ -6,8 +6,7 @@
 /* Calls for a handle that holds or waits, and the end of handles and clients.
  */
 
-/* ---- acquired again
- * --------------------------------------------------------------- */
+/* ---- acquired again ----------------------------------------------------- */
 
 SCENARIO(lock_is_released_as_often_as_it_was_acquired)
 {

@@ -100,11 +100,13 @@ static lk_buf *begin_request(pair *p, unsigned conn, int32_t op)
   return list_begin(&c->requests, op);
 }
 
-/* Adds the frame at `mark` of side 0's output to the recent frames. */
-static void add_to_recent(pair *p, unsigned conn, size_t mark,
-                          bool is_connect_request)
+/* Adds the last request, at `mark` of side 0's output, to the recent frames. */
+static void add_to_recent(pair *p, unsigned conn, size_t mark)
 {
   const lk_buf *out = &p->conns[conn].out[0];
+  const list *requests = &p->conns[conn].requests;
+  int32_t op = requests->items[requests->count - 1].op;
+  bool is_connect_request = op == NORMAL_CONNECT_REPLY;
 
   recent_frame(&p->recent, p->number, conn, is_connect_request,
                lk__buf_bytes(out) + mark, lk__buf_len(out) - mark);
@@ -137,7 +139,7 @@ void pair_connect(pair *p, unsigned conn, int64_t session,
       abort();
     wire_end(out, mark);
     if (k == 0)
-      add_to_recent(p, conn, mark, true);
+      add_to_recent(p, conn, mark);
   }
 }
 
@@ -183,7 +185,7 @@ void pair_add_request(pair *p, unsigned conn, int32_t xid, int32_t op,
   c->xid = xid;
   add_request(p, conn, 0, op, body);
   add_request(p, conn, 1, op, body);
-  add_to_recent(p, conn, mark, false);
+  add_to_recent(p, conn, mark);
 }
 
 void pair_send(pair *p, unsigned conn)

@@ -38,12 +38,12 @@ static void add_request(steps *s, session_slot *slot, int32_t op,
 }
 
 /* Notes the zxid of replies to ordinary requests, as a client does. */
-static void note_zxid(session_slot *slot, int32_t op, lk_bytes replies)
+static void note_zxid(session_slot *slot, int32_t op, lk_bytes reply)
 {
   struct lk_reply_header head;
   lk_reader r;
 
-  lk__reader_init(&r, replies.at, replies.len);
+  lk__reader_init(&r, reply.at, reply.len);
   lk__record_decode(&lk__reply_header_record, &head, &r, NULL);
   if (op != LK_OPCODE_PING && head.zxid > slot->last_zxid)
     slot->last_zxid = head.zxid;
@@ -54,15 +54,15 @@ static void learn(steps *s, session_slot *slot)
 {
   const list *requests = &s->pair->conns[slot->conn].requests;
   const list *replies = pair_replies(s->pair, slot->conn);
-  size_t next = 0;
+  size_t next_request = 0;
 
   for (size_t i = 0; i < replies->count; i++) {
     int32_t op = replies->items[i].op;
 
-    if (op == NORMAL_EVENT || op >= NORMAL_CONNECT_REPLY)
+    if (!normal_is_reply(op))
       continue;
     note_zxid(slot, op, list_at(replies, i));
-    generator_learn(&s->generator, op, list_at(requests, next++),
+    generator_learn(&s->generator, op, list_at(requests, next_request++),
                     list_at(replies, i));
   }
 }
@@ -88,7 +88,7 @@ static void send_ping(steps *s, const session_slot *slot)
   pair_send(s->pair, slot->conn);
 }
 
-/* Receives all pending events, first at `at`, which has seen the newest
+/* Receives all pending events, first those of `slot`, which has seen the newest
  * zxid. */
 static void settle(steps *s, session_slot *slot)
 {
@@ -174,7 +174,8 @@ static void set_watches(steps *s, session_slot *slot)
 {
   int64_t zxid = slot->last_zxid - sim_roll(&s->rng, 20);
   lk_buf body = wire_buf();
-  int32_t op = generator_set_watches(&s->generator, zxid < 0 ? 0 : zxid, &body);
+  int32_t op =
+      generator_set_watches(&s->generator, zxid < 0 ? NO_ZXID : zxid, &body);
 
   add_request(s, slot, op, &body);
   receive(s, slot);
@@ -374,8 +375,7 @@ static void step(steps *s)
   settle(s, slot);
 }
 
-/* ---- base nodes and the whole run
- * ---------------------------------------------------------- */
+/* ---- base nodes and the whole run --------------------------------------- */
 
 static void compare_all_below(steps *s, session_slot *slot, const char *path)
 {

@@ -13,11 +13,11 @@
 
 /* ---- the client --------------------------------------------------------- */
 
-static void do_on(player *y, words *w)
+static void do_on(script_player *player, words *w)
 {
-  if (y->nplans == PLANS_MAX)
+  if (player->nplans == PLANS_MAX)
     abort();
-  plan *new_plan = &y->plans[y->nplans++];
+  plan *new_plan = &player->plans[player->nplans++];
 
   snprintf(new_plan->when, sizeof new_plan->when, "%s",
            words_text(w, "a callback"));
@@ -31,26 +31,26 @@ static void do_on(player *y, words *w)
 }
 
 /* Takes an option of the fake SASL mechanism. false: the next word is none. */
-static bool take_sasl_option(player *y, words *w)
+static bool take_sasl_option(script_player *player, words *w)
 {
   const char *v;
 
   if ((v = words_value(w, "sasl")) != NULL) {
-    y->sasl.tokens = atoi(v);
-    y->sasl.p = &y->p;
-    y->p.sasl = &y->sasl;
+    player->sasl.tokens = atoi(v);
+    player->sasl.p = &player->p;
+    player->p.sasl = &player->sasl;
   } else if ((v = words_value(w, "sasl-fails")) != NULL) {
-    y->sasl.fail_at = atoi(v);
-    y->sasl.fail_err = words_error(w);
+    player->sasl.fail_at = atoi(v);
+    player->sasl.fail_err = words_error(w);
   } else if (words_are(w, "sasl-speaks-last")) {
-    y->sasl.speaks_last = true;
+    player->sasl.speaks_last = true;
   } else {
     return false;
   }
   return true;
 }
 
-static void do_new(player *y, words *w)
+static void do_new(script_player *player, words *w)
 {
   lk_client_config config = {.size = sizeof config};
   lk_session resume = {.id = 0};
@@ -59,7 +59,7 @@ static void do_new(player *y, words *w)
   char name[16];
 
   while (words_left(w)) {
-    if (take_sasl_option(y, w))
+    if (take_sasl_option(player, w))
       continue;
     if ((v = words_value(w, "hosts")) != NULL)
       config.hosts = v;
@@ -85,74 +85,76 @@ static void do_new(player *y, words *w)
     else
       abort();
   }
-  if (y->p.sasl != NULL) {
-    fake_mechanism_config(&y->sasl, &sasl);
+  if (player->p.sasl != NULL) {
+    fake_mechanism_config(&player->sasl, &sasl);
     config.sasl = &sasl;
   }
-  int err = peer_init(&y->p, &config);
+  int err = peer_init(&player->p, &config);
 
   if (err != 0)
-    peer_log_line(&y->p, "no client: %s", peer_error(err, name, sizeof name));
+    peer_log_line(&player->p, "no client: %s",
+                  peer_error(err, name, sizeof name));
 }
 
-static void do_random(player *y, words *w)
+static void do_random(script_player *player, words *w)
 {
-  y->p.random = (unsigned char)words_number(w, "a byte");
+  player->p.random = (unsigned char)words_number(w, "a byte");
 }
 
-static void do_hosts(player *y, words *w)
+static void do_hosts(script_player *player, words *w)
 {
   char room[16];
-  int err = lk_client_set_hosts(y->p.client, words_text(w, "servers"));
+  int err = lk_client_set_hosts(player->p.client, words_text(w, "servers"));
 
   if (err != 0)
-    peer_log_line(&y->p, "hosts refused: %s",
+    peer_log_line(&player->p, "hosts refused: %s",
                   peer_error(err, room, sizeof room));
 }
 
-static void do_free(player *y, words *w)
+static void do_free(script_player *player, words *w)
 {
   (void)w;
-  peer_free(&y->p);
+  peer_free(&player->p);
 }
 
 /* Sets the last xid inside the client: the next request gets the one after it.
  */
-static void do_xid(player *y, words *w)
+static void do_xid(script_player *player, words *w)
 {
-  y->p.client->session.last_xid = (int32_t)words_number(w, "an xid");
+  player->p.client->session.last_xid = (int32_t)words_number(w, "an xid");
 }
 
-static void do_fork(player *y, words *w)
+static void do_fork(script_player *player, words *w)
 {
   (void)w;
-  y->p.forked = true;
+  player->p.forked = true;
 }
 
-static void do_deadline(player *y, words *w)
+static void do_deadline(script_player *player, words *w)
 {
-  int64_t deadline_ms = lk_client_deadline(y->p.client);
+  int64_t deadline_ms = lk_client_deadline(player->p.client);
 
   (void)w;
   if (deadline_ms == INT64_MAX)
-    peer_log_line(&y->p, "deadline never");
+    peer_log_line(&player->p, "deadline never");
   else
-    peer_log_line(&y->p, "deadline in %" PRId64, deadline_ms - y->p.now);
+    peer_log_line(&player->p, "deadline in %" PRId64,
+                  deadline_ms - player->p.now);
 }
 
-static void do_facts(player *y, words *w)
+static void do_facts(script_player *player, words *w)
 {
-  const lk_client *c = y->p.client;
+  const lk_client *c = player->p.client;
   const char *why;
   char room[16];
   int err = lk_client_last_error(c, &why);
 
   (void)w;
-  peer_log_line(&y->p, "%s, session 0x%" PRIx64 ", %d ms, connection %" PRIu64,
-                lk_state_text(lk_client_state(c)),
-                (uint64_t)lk_client_session(c).id, (int)lk_client_timeout_ms(c),
-                lk_client_connection(c));
-  peer_log_line(&y->p, "server %s, trouble %s %s", lk_client_server(c),
+  peer_log_line(
+      &player->p, "%s, session 0x%" PRIx64 ", %d ms, connection %" PRIu64,
+      lk_state_text(lk_client_state(c)), (uint64_t)lk_client_session(c).id,
+      (int)lk_client_timeout_ms(c), lk_client_connection(c));
+  peer_log_line(&player->p, "server %s, trouble %s %s", lk_client_server(c),
                 peer_error(err, room, sizeof room), why);
 }
 
@@ -160,85 +162,86 @@ static void do_facts(player *y, words *w)
 
 enum { CLOSED_BY_SERVER = 0 }; /* in place of the error of a connection */
 
-static void do_resolved(player *y, words *w)
+static void do_resolved(script_player *player, words *w)
 {
-  peer_resolved(&y->p, (uint32_t)words_number(w, "how many?"));
+  peer_resolved(&player->p, (uint32_t)words_number(w, "how many?"));
 }
 
-static void do_connected(player *y, words *w)
+static void do_connected(script_player *player, words *w)
 {
   (void)w;
-  peer_connected(&y->p);
+  peer_connected(&player->p);
 }
 
-static void do_failed(player *y, words *w)
+static void do_failed(script_player *player, words *w)
 {
   int err = words_error(w);
 
-  peer_failed(&y->p, err, words_left(w) ? words_text(w, "why?") : NULL);
+  peer_failed(&player->p, err, words_left(w) ? words_text(w, "why?") : NULL);
 }
 
-static void do_closed(player *y, words *w)
+static void do_closed(script_player *player, words *w)
 {
   (void)w;
-  peer_failed(&y->p, CLOSED_BY_SERVER, NULL);
+  peer_failed(&player->p, CLOSED_BY_SERVER, NULL);
 }
 
-static void do_eager(player *y, words *w)
+static void do_eager(script_player *player, words *w)
 {
   (void)w;
-  y->p.eager = true;
+  player->p.eager = true;
 }
 
-static void do_room(player *y, words *w)
+static void do_room(script_player *player, words *w)
 {
-  y->p.room = words_are(w, "all") ? SIZE_MAX : (size_t)words_number(w, "bytes");
+  player->p.room =
+      words_are(w, "all") ? SIZE_MAX : (size_t)words_number(w, "bytes");
 }
 
-static void do_mute(player *y, words *w)
+static void do_mute(script_player *player, words *w)
 {
-  y->p.mute = !words_are(w, "off");
+  player->p.mute = !words_are(w, "off");
 }
 
-static void do_probed(player *y, words *w)
+static void do_probed(script_player *player, words *w)
 {
-  peer_probed(&y->p, words_left(w) ? words_text(w, "an answer") : "");
+  peer_probed(&player->p, words_left(w) ? words_text(w, "an answer") : "");
 }
 
 /* Lets time pass while the driver does not run. */
-static void do_stall(player *y, words *w)
+static void do_stall(script_player *player, words *w)
 {
-  y->p.now += words_number(w, "ms");
-  y->asleep = true;
+  player->p.now += words_number(w, "ms");
+  player->asleep = true;
 }
 
-static void do_time(player *y, words *w)
+static void do_time(script_player *player, words *w)
 {
-  peer_pass(&y->p, words_number(w, "ms"));
+  peer_pass(&player->p, words_number(w, "ms"));
 }
 
 /* ---- the server ---------------------------------------------------------- */
 
 /* Gives the bytes in `b` to the client, and frees `b`. If the server closes in
    the middle of them (play_mode.cut), the client gets those before. */
-static void give_to_client(player *y, lk_buf *b)
+static void give_to_client(script_player *player, lk_buf *b)
 {
   size_t len = lk__buf_len(b);
-  bool closes = y->mode.cut && y->mode.at - y->received <= len;
+  bool closes = player->mode.cut && player->mode.at - player->received <= len;
 
   if (closes)
-    len = y->mode.at - y->received;
-  y->received += len;
-  peer_receive(&y->p, lk__buf_bytes(b), len);
+    len = player->mode.at - player->received;
+  player->received += len;
+  peer_receive(&player->p, lk__buf_bytes(b), len);
   lk__buf_free(b);
   if (!closes)
     return;
-  y->mode.cut = false;
-  y->mode.failed = true;
-  peer_failed(&y->p, CLOSED_BY_SERVER, NULL);
+  player->mode.cut = false;
+  player->mode.failed = true;
+  peer_failed(&player->p, CLOSED_BY_SERVER, NULL);
 }
 
-static void do_welcome(player *y, words *w)
+static void do_welcome(script_player *player, words *w)
 {
   lk_buf b = wire_buf();
   int64_t session = words_number(w, "a session");
@@ -248,10 +251,10 @@ static void do_welcome(player *y, words *w)
     wire_welcome_read_only(&b, session, timeout_ms);
   else
     wire_welcome(&b, session, timeout_ms);
-  give_to_client(y, &b);
+  give_to_client(player, &b);
 }
 
-static void do_reply(player *y, words *w)
+static void do_reply(script_player *player, words *w)
 {
   lk_buf b = wire_buf();
   size_t mark = wire_begin(&b);
@@ -261,46 +264,46 @@ static void do_reply(player *y, words *w)
   wire_header(&b, xid, zxid, words_error(w));
   words_encode(w, &b);
   wire_end(&b, mark);
-  give_to_client(y, &b);
+  give_to_client(player, &b);
 }
 
 enum { NO_ZXID = 0 };
 
-static void do_pong(player *y, words *w)
+static void do_pong(script_player *player, words *w)
 {
   lk_buf b = wire_buf();
 
   int err = words_left(w) ? words_error(w) : 0;
 
   wire_reply(&b, LK_XID_PING, NO_ZXID, err);
-  give_to_client(y, &b);
+  give_to_client(player, &b);
 }
 
-static void do_event(player *y, words *w)
+static void do_event(script_player *player, words *w)
 {
   lk_buf b = wire_buf();
   int32_t type = (int32_t)words_number(w, "a type");
 
   wire_event(&b, type, words_text(w, "a path"));
-  give_to_client(y, &b);
+  give_to_client(player, &b);
 }
 
-static void do_frame(player *y, words *w)
+static void do_frame(script_player *player, words *w)
 {
   lk_buf b = wire_buf();
   size_t mark = wire_begin(&b);
 
   words_encode(w, &b);
   wire_end(&b, mark);
-  give_to_client(y, &b);
+  give_to_client(player, &b);
 }
 
-static void do_bytes(player *y, words *w)
+static void do_bytes(script_player *player, words *w)
 {
   lk_buf b = wire_buf();
 
   words_encode(w, &b);
-  give_to_client(y, &b);
+  give_to_client(player, &b);
 }
 
 /* ---- calls --------------------------------------------------------------- */
@@ -346,37 +349,37 @@ int input_take_flags(words *w)
   }
 }
 
-void input_read(player *y, words *w,
+void input_read(script_player *player, words *w,
                 int (*call)(peer *p, const peer_call *call, const char *path))
 {
   peer_call opts = input_take_name(w);
   const char *path = words_text(w, "a path");
 
   input_take_options(&opts, w);
-  call(&y->p, &opts, path);
+  call(&player->p, &opts, path);
 }
 
-static void do_get(player *y, words *w)
+static void do_get(script_player *player, words *w)
 {
-  input_read(y, w, peer_get);
+  input_read(player, w, peer_get);
 }
 
-static void do_exists(player *y, words *w)
+static void do_exists(script_player *player, words *w)
 {
-  input_read(y, w, peer_exists);
+  input_read(player, w, peer_exists);
 }
 
-static void do_children(player *y, words *w)
+static void do_children(script_player *player, words *w)
 {
-  input_read(y, w, peer_children);
+  input_read(player, w, peer_children);
 }
 
-static void do_sync(player *y, words *w)
+static void do_sync(script_player *player, words *w)
 {
-  input_read(y, w, peer_sync);
+  input_read(player, w, peer_sync);
 }
 
-static void run_create(player *y, words *w, bool with_stat)
+static void run_create(script_player *player, words *w, bool with_stat)
 {
   peer_call opts = input_take_name(w);
   const char *path = words_text(w, "a path");
@@ -384,30 +387,30 @@ static void run_create(player *y, words *w, bool with_stat)
   int flags = input_take_flags(w);
 
   input_take_options(&opts, w);
-  peer_create(&y->p, &opts, with_stat, path, data, flags);
+  peer_create(&player->p, &opts, with_stat, path, data, flags);
 }
 
-static void do_create(player *y, words *w)
+static void do_create(script_player *player, words *w)
 {
-  run_create(y, w, false);
+  run_create(player, w, false);
 }
 
-static void do_create2(player *y, words *w)
+static void do_create2(script_player *player, words *w)
 {
-  run_create(y, w, true);
+  run_create(player, w, true);
 }
 
-static void do_delete(player *y, words *w)
+static void do_delete(script_player *player, words *w)
 {
   peer_call opts = input_take_name(w);
   const char *path = words_text(w, "a path");
   int32_t version = (int32_t)words_number(w, "a version");
 
   input_take_options(&opts, w);
-  peer_delete(&y->p, &opts, path, version);
+  peer_delete(&player->p, &opts, path, version);
 }
 
-static void do_set(player *y, words *w)
+static void do_set(script_player *player, words *w)
 {
   peer_call opts = input_take_name(w);
   const char *path = words_text(w, "a path");
@@ -415,7 +418,7 @@ static void do_set(player *y, words *w)
   int32_t version = (int32_t)words_number(w, "a version");
 
   input_take_options(&opts, w);
-  peer_set(&y->p, &opts, path, data, version);
+  peer_set(&player->p, &opts, path, data, version);
 }
 
 static lk_op take_op(words *w)
@@ -451,7 +454,7 @@ static lk_op take_op(words *w)
   return lk_op_delete(path, version);
 }
 
-static void do_multi(player *y, words *w)
+static void do_multi(script_player *player, words *w)
 {
   peer_call opts = input_take_name(w);
   lk_op ops[8];
@@ -459,51 +462,51 @@ static void do_multi(player *y, words *w)
 
   while (words_left(w) && count < sizeof ops / sizeof ops[0])
     ops[count++] = take_op(w);
-  peer_multi(&y->p, &opts, ops, count);
+  peer_multi(&player->p, &opts, ops, count);
 }
 
-static void do_auth(player *y, words *w)
+static void do_auth(script_player *player, words *w)
 {
   const char *name = words_text(w, "a name");
   const char *scheme = words_text(w, "a scheme");
 
-  peer_auth(&y->p, name, scheme, words_bytes(w, "data"));
+  peer_auth(&player->p, name, scheme, words_bytes(w, "data"));
 }
 
-static void do_close(player *y, words *w)
+static void do_close(script_player *player, words *w)
 {
-  peer_close(&y->p, words_text(w, "a name"));
+  peer_close(&player->p, words_text(w, "a name"));
 }
 
-static void do_cancel(player *y, words *w)
+static void do_cancel(script_player *player, words *w)
 {
   const char *name = words_text(w, "a watch");
 
-  peer_cancel(&y->p, name, words_are(w, "server"));
+  peer_cancel(&player->p, name, words_are(w, "server"));
 }
 
-static void do_listen(player *y, words *w)
+static void do_listen(script_player *player, words *w)
 {
   const char *name = words_text(w, "a name");
 
-  peer_listen(&y->p, name, words_are(w, "answers"));
+  peer_listen(&player->p, name, words_are(w, "answers"));
 }
 
-static void do_unlisten(player *y, words *w)
+static void do_unlisten(script_player *player, words *w)
 {
-  peer_unlisten(&y->p, words_text(w, "a name"));
+  peer_unlisten(&player->p, words_text(w, "a name"));
 }
 
-static void do_timer(player *y, words *w)
+static void do_timer(script_player *player, words *w)
 {
   const char *name = words_text(w, "a name");
 
-  peer_timer(&y->p, name, words_number(w, "ms"));
+  peer_timer(&player->p, name, words_number(w, "ms"));
 }
 
-static void do_stop(player *y, words *w)
+static void do_stop(script_player *player, words *w)
 {
-  peer_stop(&y->p, words_text(w, "a name"));
+  peer_stop(&player->p, words_text(w, "a name"));
 }
 
 /* ---- the table ---------------------------------------------------------- */

@@ -16,7 +16,7 @@ typedef struct plan {
 } plan;
 
 /** The player of a transcript. */
-typedef struct player {
+typedef struct script_player {
   peer p;
   play_mode mode;
   bool asleep;     /**< the driver does not run after this line */
@@ -24,11 +24,11 @@ typedef struct player {
   plan plans[PLANS_MAX];
   size_t nplans;
   fake_mechanism sasl;
-} player;
+} script_player;
 
 typedef struct input {
   const char *name;
-  void (*run)(player *y, words *w);
+  void (*run)(script_player *player, words *w);
   bool needs_no_client; /**< also run when there is no client */
 } input;
 
@@ -42,19 +42,19 @@ void input_take_options(peer_call *call, words *w);
 /** Take the flags of a create. */
 int input_take_flags(words *w);
 /** Take NAME, PATH and options, and call `call`. */
-void input_read(player *y, words *w,
+void input_read(script_player *player, words *w,
                 int (*call)(peer *p, const peer_call *call, const char *path));
 
 /* inputs_seldom.c */
-void input_count(player *y, words *w);
-void input_ephemerals(player *y, words *w);
-void input_get_acl(player *y, words *w);
-void input_set_acl(player *y, words *w);
-void input_create_ttl(player *y, words *w);
-void input_multi_read(player *y, words *w);
-void input_who_am_i(player *y, words *w);
-void input_config(player *y, words *w);
-void input_reconfig(player *y, words *w);
-void input_add_watch(player *y, words *w);
+void input_count(script_player *player, words *w);
+void input_ephemerals(script_player *player, words *w);
+void input_get_acl(script_player *player, words *w);
+void input_set_acl(script_player *player, words *w);
+void input_create_ttl(script_player *player, words *w);
+void input_multi_read(script_player *player, words *w);
+void input_who_am_i(script_player *player, words *w);
+void input_config(script_player *player, words *w);
+void input_reconfig(script_player *player, words *w);
+void input_add_watch(script_player *player, words *w);
 
 #endif

@@ -8,19 +8,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void input_count(player *y, words *w)
+void input_count(script_player *player, words *w)
 {
-  input_read(y, w, peer_count);
+  input_read(player, w, peer_count);
 }
 
-void input_ephemerals(player *y, words *w)
+void input_ephemerals(script_player *player, words *w)
 {
-  input_read(y, w, peer_ephemerals);
+  input_read(player, w, peer_ephemerals);
 }
 
-void input_get_acl(player *y, words *w)
+void input_get_acl(script_player *player, words *w)
 {
-  input_read(y, w, peer_get_acl);
+  input_read(player, w, peer_get_acl);
 }
 
 /* Takes an access list entry, PERMS:SCHEME:ID. false: there is none. */
@@ -41,7 +41,7 @@ static bool take_entry(words *w, lk_acl *out)
 
 enum { ENTRIES_MAX = 4, READS_MAX = 8 };
 
-void input_set_acl(player *y, words *w)
+void input_set_acl(script_player *player, words *w)
 {
   peer_call opts = input_take_name(w);
   const char *path = words_text(w, "a path");
@@ -51,10 +51,10 @@ void input_set_acl(player *y, words *w)
 
   while (acl.count < ENTRIES_MAX && take_entry(w, &entries[acl.count]))
     acl.count++;
-  peer_set_acl(&y->p, &opts, path, acl.count == 0 ? NULL : &acl, version);
+  peer_set_acl(&player->p, &opts, path, acl.count == 0 ? NULL : &acl, version);
 }
 
-void input_create_ttl(player *y, words *w)
+void input_create_ttl(script_player *player, words *w)
 {
   peer_call opts = input_take_name(w);
   const char *path = words_text(w, "a path");
@@ -63,10 +63,10 @@ void input_create_ttl(player *y, words *w)
   int flags = input_take_flags(w);
 
   input_take_options(&opts, w);
-  peer_create_ttl(&y->p, &opts, path, data, flags, ttl_ms);
+  peer_create_ttl(&player->p, &opts, path, data, flags, ttl_ms);
 }
 
-void input_multi_read(player *y, words *w)
+void input_multi_read(script_player *player, words *w)
 {
   peer_call opts = input_take_name(w);
   lk_read reads[READS_MAX];
@@ -83,26 +83,26 @@ void input_multi_read(player *y, words *w)
         reads_children ? lk_read_get_children(path) : lk_read_get(path);
   }
   input_take_options(&opts, w);
-  peer_multi_read(&y->p, &opts, reads, count);
+  peer_multi_read(&player->p, &opts, reads, count);
 }
 
-void input_who_am_i(player *y, words *w)
+void input_who_am_i(script_player *player, words *w)
 {
   peer_call opts = input_take_name(w);
 
   input_take_options(&opts, w);
-  peer_who_am_i(&y->p, &opts);
+  peer_who_am_i(&player->p, &opts);
 }
 
-void input_config(player *y, words *w)
+void input_config(script_player *player, words *w)
 {
   peer_call opts = input_take_name(w);
 
   input_take_options(&opts, w);
-  peer_config(&y->p, &opts);
+  peer_config(&player->p, &opts);
 }
 
-void input_reconfig(player *y, words *w)
+void input_reconfig(script_player *player, words *w)
 {
   peer_call opts = input_take_name(w);
   lk_reconfiguration change = {.size = sizeof change, .version = -1};
@@ -121,10 +121,10 @@ void input_reconfig(player *y, words *w)
       break;
   }
   input_take_options(&opts, w);
-  peer_reconfig(&y->p, &opts, &change);
+  peer_reconfig(&player->p, &opts, &change);
 }
 
-void input_add_watch(player *y, words *w)
+void input_add_watch(script_player *player, words *w)
 {
   peer_call opts = input_take_name(w);
   const char *path = words_text(w, "a path");
@@ -132,5 +132,5 @@ void input_add_watch(player *y, words *w)
       words_are(w, "tree") ? LK_WATCH_RECURSIVE : LK_WATCH_PERSISTENT;
 
   input_take_options(&opts, w);
-  peer_add_watch(&y->p, &opts, path, mode);
+  peer_add_watch(&player->p, &opts, path, mode);
 }

@@ -31,30 +31,30 @@ static void abort_with(const char *what, const char *name)
   abort();
 }
 
-static test_client *client_named(lock_player *s, words *w)
+static test_client *client_named(lock_player *player, words *w)
 {
   const char *name = words_text(w, "a client");
 
-  for (size_t i = 0; i < s->nclients; i++) {
-    if (strcmp(s->client_names[i], name) == 0)
-      return &s->clients[i];
+  for (size_t i = 0; i < player->nclients; i++) {
+    if (strcmp(player->client_names[i], name) == 0)
+      return &player->clients[i];
   }
   abort_with("no such client", name);
   return NULL;
 }
 
-static model_link *link_of_client(lock_player *s, words *w)
+static model_link *link_of_client(lock_player *player, words *w)
 {
-  return client_named(s, w)->link;
+  return client_named(player, w)->link;
 }
 
-static locker *lock_named(lock_player *s, words *w)
+static locker *lock_named(lock_player *player, words *w)
 {
   const char *name = words_text(w, "a lock");
 
-  for (size_t i = 0; i < s->nlockers; i++) {
-    if (strcmp(s->locker_names[i], name) == 0)
-      return &s->lockers[i];
+  for (size_t i = 0; i < player->nlockers; i++) {
+    if (strcmp(player->locker_names[i], name) == 0)
+      return &player->lockers[i];
   }
   abort_with("no such lock", name);
   return NULL;
@@ -63,18 +63,18 @@ static locker *lock_named(lock_player *s, words *w)
 /* ---- output -------------------------------------------------------------- */
 
 /* The server is the player's first member. */
-static lock_player *player_of_server(model_server *s)
+static lock_player *player_of_server(model_server *server)
 {
-  return (lock_player *)(void *)s;
+  return (lock_player *)(void *)server;
 }
 
 static void on_write(model_server *server, model_link *l, const char *names)
 {
-  lock_player *s = player_of_server(server);
+  lock_player *player = player_of_server(server);
 
-  for (size_t i = 0; i < s->nclients; i++) {
-    if (s->clients[i].link == l)
-      wire_say(s->out, "%s: %s\n", s->client_names[i], names);
+  for (size_t i = 0; i < player->nclients; i++) {
+    if (player->clients[i].link == l)
+      wire_say(player->out, "%s: %s\n", player->client_names[i], names);
   }
   l->log[0] = '\0';
 }
@@ -92,159 +92,159 @@ static int result_of(const locker *l, const char *what)
 /* Called at the end of each callback of a lock; see locker.react. */
 static void print_event(locker *l, const char *what)
 {
-  lock_player *s = l->arg;
-  const char *name = s->locker_names[l - s->lockers];
+  lock_player *player = l->arg;
+  const char *name = player->locker_names[l - player->lockers];
   int err = result_of(l, what);
 
   l->events[0] = '\0';
   if (err == 0)
-    wire_say(s->out, "%s: %s\n", name, what);
+    wire_say(player->out, "%s: %s\n", name, what);
   else
-    wire_say(s->out, "%s: not %s: %s\n", name, what, lk_error_name(err));
+    wire_say(player->out, "%s: not %s: %s\n", name, what, lk_error_name(err));
 }
 
 /* Prints the error with which a call has returned, if it is one. */
-static void print_refusal(lock_player *s, int err)
+static void print_refusal(lock_player *player, int err)
 {
   if (err != 0)
-    wire_say(s->out, "refused %s\n", lk_error_name(err));
+    wire_say(player->out, "refused %s\n", lk_error_name(err));
 }
 
 /* ---- inputs ------------------------------------------------------------ */
 
-static void do_client(lock_player *s, words *w)
+static void do_client(lock_player *player, words *w)
 {
   lk_lease_config c = {.size = sizeof c};
-  test_client *p = &s->clients[s->nclients];
+  test_client *p = &player->clients[player->nclients];
 
-  if (s->nclients == ITEMS_MAX)
+  if (player->nclients == ITEMS_MAX)
     abort_with("too many", "clients");
-  snprintf(s->client_names[s->nclients++], NAME_SIZE, "%s",
+  snprintf(player->client_names[player->nclients++], NAME_SIZE, "%s",
            words_text(w, "a name"));
   if (words_are(w, "sync"))
     c.assurance = LK_ASSURE_SYNC;
   else if (words_are(w, "ping"))
     c.assurance = LK_ASSURE_PING;
   failing_mem_init(&p->mem);
-  p->mem.fail_at = s->mode == NULL ? 0 : s->mode->fail_at;
-  if (!test_client_try_init(p, &s->server, &c))
+  p->mem.fail_at = player->mode == NULL ? 0 : player->mode->fail_at;
+  if (!test_client_try_init(p, &player->server, &c))
     return;
-  if (s->mode != NULL && s->mode->cut)
-    p->link->allow = s->mode->at;
+  if (player->mode != NULL && player->mode->cut)
+    p->link->allow = player->mode->at;
 }
 
-static void do_lock(lock_player *s, words *w)
+static void do_lock(lock_player *player, words *w)
 {
   lk_lock_config c = {.size = sizeof c};
-  locker *l = &s->lockers[s->nlockers];
+  locker *l = &player->lockers[player->nlockers];
 
-  if (s->nlockers == ITEMS_MAX)
+  if (player->nlockers == ITEMS_MAX)
     abort_with("too many", "locks");
-  snprintf(s->locker_names[s->nlockers++], NAME_SIZE, "%s",
+  snprintf(player->locker_names[player->nlockers++], NAME_SIZE, "%s",
            words_text(w, "a name"));
-  test_client *p = client_named(s, w);
+  test_client *p = client_named(player, w);
 
   c.unsure_when_suspended = words_are(w, "unsure-when-suspended");
   c.fail_on_expiry = words_are(w, "fail-on-expiry");
   if (p->link != NULL)
     (void)locker_try_init(l, p, &c);
   l->react = print_event;
-  l->arg = s;
+  l->arg = player;
 }
 
 enum { FOREVER = -1 };
 
-static void do_acquire(lock_player *s, words *w)
+static void do_acquire(lock_player *player, words *w)
 {
-  locker *l = lock_named(s, w);
+  locker *l = lock_named(player, w);
   int64_t timeout_ms = words_left(w) ? words_number(w, "a timeout") : FOREVER;
 
   if (l->lock != NULL)
-    print_refusal(s, locker_acquire(l, timeout_ms));
+    print_refusal(player, locker_acquire(l, timeout_ms));
 }
 
-static void do_release(lock_player *s, words *w)
+static void do_release(lock_player *player, words *w)
 {
-  locker *l = lock_named(s, w);
+  locker *l = lock_named(player, w);
 
   if (l->lock != NULL)
-    print_refusal(s, lk_lock_release(l->lock, NULL, NULL));
+    print_refusal(player, lk_lock_release(l->lock, NULL, NULL));
 }
 
 /* Like do_release(), but prints when the release has completed. */
-static void do_release_wait(lock_player *s, words *w)
+static void do_release_wait(lock_player *player, words *w)
 {
-  locker *l = lock_named(s, w);
+  locker *l = lock_named(player, w);
 
   if (l->lock != NULL)
-    print_refusal(s, locker_try_release(l));
+    print_refusal(player, locker_try_release(l));
 }
 
-static void do_verify(lock_player *s, words *w)
+static void do_verify(lock_player *player, words *w)
 {
-  locker *l = lock_named(s, w);
+  locker *l = lock_named(player, w);
 
   if (l->lock != NULL)
-    print_refusal(s, locker_verify(l));
+    print_refusal(player, locker_verify(l));
 }
 
-static void do_cancel(lock_player *s, words *w)
+static void do_cancel(lock_player *player, words *w)
 {
-  locker *l = lock_named(s, w);
+  locker *l = lock_named(player, w);
 
   if (l->lock != NULL)
     lk_lock_cancel(l->lock);
 }
 
-static void do_free(lock_player *s, words *w)
+static void do_free(lock_player *player, words *w)
 {
-  locker_free(lock_named(s, w));
+  locker_free(lock_named(player, w));
 }
 
-static void do_run(lock_player *s, words *w)
+static void do_run(lock_player *player, words *w)
 {
-  model_run(&s->server, words_number(w, "milliseconds"));
+  model_run(&player->server, words_number(w, "milliseconds"));
 }
 
-static void do_drop(lock_player *s, words *w)
+static void do_drop(lock_player *player, words *w)
 {
-  model_link *l = link_of_client(s, w);
+  model_link *l = link_of_client(player, w);
 
   if (l != NULL && l->up)
     model_drop(l);
 }
 
-static void do_down(lock_player *s, words *w)
+static void do_down(lock_player *player, words *w)
 {
   (void)w;
-  s->server.down = true;
+  player->server.down = true;
 }
 
-static void do_up(lock_player *s, words *w)
+static void do_up(lock_player *player, words *w)
 {
   (void)w;
-  s->server.down = false;
+  player->server.down = false;
 }
 
-static void do_expire(lock_player *s, words *w)
+static void do_expire(lock_player *player, words *w)
 {
-  const model_link *l = link_of_client(s, w);
+  const model_link *l = link_of_client(player, w);
 
   if (l != NULL)
-    model_expire(&s->server, l->last_session);
+    model_expire(&player->server, l->last_session);
 }
 
-static void do_freeze(lock_player *s, words *w)
+static void do_freeze(lock_player *player, words *w)
 {
-  model_link *l = link_of_client(s, w);
+  model_link *l = link_of_client(player, w);
 
   if (l != NULL)
     l->frozen = true;
 }
 
-static void do_thaw(lock_player *s, words *w)
+static void do_thaw(lock_player *player, words *w)
 {
-  model_link *l = link_of_client(s, w);
+  model_link *l = link_of_client(player, w);
 
   if (l != NULL)
     l->frozen = false;
@@ -252,9 +252,9 @@ static void do_thaw(lock_player *s, words *w)
 
 /* cut CLIENT N before|after: break its connection at its N-th request from now,
    before or after the server executes it */
-static void do_cut(lock_player *s, words *w)
+static void do_cut(lock_player *player, words *w)
 {
-  model_link *l = link_of_client(s, w);
+  model_link *l = link_of_client(player, w);
   int64_t n = words_number(w, "which request");
   bool after = words_are(w, "after");
 
@@ -268,9 +268,9 @@ static void do_cut(lock_player *s, words *w)
 
 /* answer CLIENT N ERROR: reply to its N-th request from now with ERROR, without
    executing it */
-static void do_answer(lock_player *s, words *w)
+static void do_answer(lock_player *player, words *w)
 {
-  model_link *l = link_of_client(s, w);
+  model_link *l = link_of_client(player, w);
   int64_t n = words_number(w, "which request");
   int err = words_error(w);
 
@@ -280,40 +280,41 @@ static void do_answer(lock_player *s, words *w)
   l->answer_err = err;
 }
 
-static void do_create(lock_player *s, words *w)
+static void do_create(lock_player *player, words *w)
 {
-  model_create(&s->server, words_text(w, "a path"));
+  model_create(&player->server, words_text(w, "a path"));
 }
 
-static void do_delete(lock_player *s, words *w)
+static void do_delete(lock_player *player, words *w)
 {
-  model_delete(&s->server, words_text(w, "a path"));
+  model_delete(&player->server, words_text(w, "a path"));
 }
 
 /* Takes the name of a lock. Returns the path of its node; NULL: it has none, or
    the node is deleted. */
-static const char *take_lock_node(lock_player *s, words *w)
+static const char *take_lock_node(lock_player *player, words *w)
 {
-  const locker *l = lock_named(s, w);
+  const locker *l = lock_named(player, w);
   const char *node = l->lock == NULL ? NULL : lk_lock_node(l->lock);
 
-  return node != NULL && model_node(&s->server, node) != NULL ? node : NULL;
+  return node != NULL && model_node(&player->server, node) != NULL ? node
+                                                                   : NULL;
 }
 
-static void do_delete_node(lock_player *s, words *w)
+static void do_delete_node(lock_player *player, words *w)
 {
-  const char *node = take_lock_node(s, w);
+  const char *node = take_lock_node(player, w);
 
   if (node != NULL)
-    model_delete(&s->server, node);
+    model_delete(&player->server, node);
 }
 
-static void do_set_node(lock_player *s, words *w)
+static void do_set_node(lock_player *player, words *w)
 {
-  const char *node = take_lock_node(s, w);
+  const char *node = take_lock_node(player, w);
 
   if (node != NULL)
-    model_set(&s->server, node, words_text(w, "data"));
+    model_set(&player->server, node, words_text(w, "data"));
 }
 
 enum { NO_PERMISSION = 0 };
@@ -327,31 +328,31 @@ static int32_t take_perms(words *w)
   return words_are(w, "delete") ? LK_PERM_DELETE : NO_PERMISSION;
 }
 
-static void do_deny(lock_player *s, words *w)
+static void do_deny(lock_player *player, words *w)
 {
   const char *path = words_text(w, "a path");
 
-  model_deny(&s->server, path, take_perms(w));
+  model_deny(&player->server, path, take_perms(w));
 }
 
-static void do_deny_node(lock_player *s, words *w)
+static void do_deny_node(lock_player *player, words *w)
 {
-  const char *node = take_lock_node(s, w);
+  const char *node = take_lock_node(player, w);
 
   if (node != NULL)
-    model_deny(&s->server, node, take_perms(w));
+    model_deny(&player->server, node, take_perms(w));
 }
 
-static void do_counter(lock_player *s, words *w)
+static void do_counter(lock_player *player, words *w)
 {
   const char *path = words_text(w, "a path");
 
-  model_counter(&s->server, path, (int32_t)words_number(w, "a number"));
+  model_counter(&player->server, path, (int32_t)words_number(w, "a number"));
 }
 
 static const struct {
   const char *name;
-  void (*run)(lock_player *s, words *w);
+  void (*run)(lock_player *player, words *w);
 } inputs[] = {
     {"client", do_client},             /* NAME [sync|ping] */
     {"lock", do_lock},                 /* NAME CLIENT [unsure-when-suspended]
@@ -382,7 +383,7 @@ static const struct {
 
 /* ---- play -------------------------------------------------------------- */
 
-static void run_input(lock_player *s, const char *line, size_t len)
+static void run_input(lock_player *player, const char *line, size_t len)
 {
   words w;
 
@@ -391,7 +392,7 @@ static void run_input(lock_player *s, const char *line, size_t len)
 
   for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
     if (strcmp(inputs[i].name, name) == 0) {
-      inputs[i].run(s, &w);
+      inputs[i].run(player, &w);
       return;
     }
   }
@@ -400,59 +401,59 @@ static void run_input(lock_player *s, const char *line, size_t len)
 
 /* Runs clients and server. With mode->cut, each connection breaks once, when
    mode->at bytes have arrived. */
-static void settle(lock_player *s)
+static void settle(lock_player *player)
 {
-  model_turn(&s->server);
-  for (size_t i = 0; i < s->nclients; i++) {
-    model_link *l = s->clients[i].link;
+  model_turn(&player->server);
+  for (size_t i = 0; i < player->nclients; i++) {
+    model_link *l = player->clients[i].link;
 
     if (l == NULL || l->allow > 0)
       continue; /* further bytes may arrive */
-    s->mode->happened = true;
+    player->mode->happened = true;
     l->allow = SIZE_MAX;
     if (l->up)
       model_drop(l);
   }
-  model_turn(&s->server);
+  model_turn(&player->server);
 }
 
-static void clean_up(lock_player *s)
+static void clean_up(lock_player *player)
 {
-  s->server.down = false;
-  for (size_t i = 0; i < s->nclients; i++) {
-    test_client *p = &s->clients[i];
+  player->server.down = false;
+  for (size_t i = 0; i < player->nclients; i++) {
+    test_client *p = &player->clients[i];
 
-    if (s->mode != NULL && s->mode->fail_at > 0 &&
-        p->mem.count >= s->mode->fail_at)
-      s->mode->happened = true;
+    if (player->mode != NULL && player->mode->fail_at > 0 &&
+        p->mem.count >= player->mode->fail_at)
+      player->mode->happened = true;
     p->mem.fail_at = 0;
     if (p->link != NULL) {
       p->link->frozen = false;
       p->link->allow = SIZE_MAX;
     }
   }
-  for (size_t i = 0; i < s->nlockers; i++) {
-    s->lockers[i].react = NULL;
-    locker_free(&s->lockers[i]);
+  for (size_t i = 0; i < player->nlockers; i++) {
+    player->lockers[i].react = NULL;
+    locker_free(&player->lockers[i]);
   }
-  model_run(&s->server, T);
-  if (model_ephemeral(&s->server) != NULL)
-    abort_with("a node is left", model_ephemeral(&s->server));
-  for (size_t i = 0; i < s->nclients; i++)
-    test_client_free(&s->clients[i]);
-  model_done(&s->server);
+  model_run(&player->server, T);
+  if (model_ephemeral(&player->server) != NULL)
+    abort_with("a node is left", model_ephemeral(&player->server));
+  for (size_t i = 0; i < player->nclients; i++)
+    test_client_free(&player->clients[i]);
+  model_done(&player->server);
 }
 
 void lock_play(const char *text, lock_play_mode *mode, lk_buf *out)
 {
-  lock_player *s = calloc(1, sizeof *s);
+  lock_player *player = calloc(1, sizeof *player);
 
-  if (s == NULL)
+  if (player == NULL)
     abort();
-  model_init(&s->server);
-  s->server.wrote = on_write;
-  s->mode = mode;
-  s->out = out;
+  model_init(&player->server);
+  player->server.wrote = on_write;
+  player->mode = mode;
+  player->out = out;
   while (*text != '\0') {
     size_t len = strcspn(text, "\n");
     bool is_input = strncmp(text, "> ", 2) == 0;
@@ -460,14 +461,14 @@ void lock_play(const char *text, lock_play_mode *mode, lk_buf *out)
     if (is_input || *text == '#' || len == 0)
       wire_say(out, "%.*s\n", (int)len, text);
     if (is_input) {
-      run_input(s, text + 2, len - 2);
-      settle(s);
+      run_input(player, text + 2, len - 2);
+      settle(player);
     }
     text += len;
     if (*text == '\n')
       text++;
   }
-  s->server.wrote = NULL;
-  clean_up(s);
-  free(s);
+  player->server.wrote = NULL;
+  clean_up(player);
+  free(player);
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void run_line(player *y, const char *line, size_t len);
+static void run_line(script_player *player, const char *line, size_t len);
 
 /* ---- planned inputs ---------------------------------------------------------
  */
@@ -15,12 +15,12 @@ static void run_line(player *y, const char *line, size_t len);
 /* Runs the inputs that were planned for this callback. */
 static void run_plans(peer *p, const char *name, const char *event)
 {
-  player *y = p->arg;
+  script_player *player = p->arg;
   char name_and_event[96];
 
   snprintf(name_and_event, sizeof name_and_event, "%s:%s", name, event);
-  for (size_t i = 0; i < y->nplans; i++) {
-    plan *next = &y->plans[i];
+  for (size_t i = 0; i < player->nplans; i++) {
+    plan *next = &player->plans[i];
 
     if (next->when[0] == '\0')
       continue; /* it was run before */
@@ -28,18 +28,18 @@ static void run_plans(peer *p, const char *name, const char *event)
         strcmp(next->when, name) != 0)
       continue;
     next->when[0] = '\0';
-    run_line(y, next->line, strlen(next->line));
+    run_line(player, next->line, strlen(next->line));
     if (p->client == NULL)
       return;
   }
 }
 
-static size_t count_plans_not_run(const player *y)
+static size_t count_plans_not_run(const script_player *player)
 {
   size_t count = 0;
 
-  for (size_t i = 0; i < y->nplans; i++) {
-    if (y->plans[i].when[0] != '\0')
+  for (size_t i = 0; i < player->nplans; i++) {
+    if (player->plans[i].when[0] != '\0')
       count++;
   }
   return count;
@@ -47,7 +47,7 @@ static size_t count_plans_not_run(const player *y)
 
 /* ---- lines -------------------------------------------------------------- */
 
-static void run_line(player *y, const char *line, size_t len)
+static void run_line(script_player *player, const char *line, size_t len)
 {
   /* On the heap, since `words` is large. It cannot be static, since an input
    * can run another line in a callback. */
@@ -58,15 +58,15 @@ static void run_line(player *y, const char *line, size_t len)
   words_cut(w, line, len);
   const input *in = input_find(words_text(w, "an input"));
 
-  if (y->p.client != NULL || in->needs_no_client)
-    in->run(y, w);
+  if (player->p.client != NULL || in->needs_no_client)
+    in->run(player, w);
   free(w);
 }
 
 /* Moves what the peer has logged to the output. */
-static void move_log(player *y, lk_buf *out)
+static void move_log(script_player *player, lk_buf *out)
 {
-  lk_buf *log = &y->p.log;
+  lk_buf *log = &player->p.log;
 
   if (!lk__buf_append(out, lk__buf_bytes(log), lk__buf_len(log)))
     abort();
@@ -75,7 +75,8 @@ static void move_log(player *y, lk_buf *out)
 
 enum { INPUT_MARK_LEN = 2 }; /* of "> " */
 
-static void play_line(player *y, const char *line, size_t len, lk_buf *out)
+static void play_line(script_player *player, const char *line, size_t len,
+                      lk_buf *out)
 {
   bool is_input = len > INPUT_MARK_LEN && line[0] == '>';
 
@@ -84,40 +85,40 @@ static void play_line(player *y, const char *line, size_t len, lk_buf *out)
   wire_say(out, "%.*s\n", (int)len, line);
   if (!is_input)
     return;
-  y->asleep = false;
-  run_line(y, line + INPUT_MARK_LEN, len - INPUT_MARK_LEN);
-  if (y->p.client != NULL && !y->asleep)
-    peer_settle(&y->p);
-  move_log(y, out);
+  player->asleep = false;
+  run_line(player, line + INPUT_MARK_LEN, len - INPUT_MARK_LEN);
+  if (player->p.client != NULL && !player->asleep)
+    peer_settle(&player->p);
+  move_log(player, out);
 }
 
 void play(const char *text, play_mode *mode, lk_buf *out)
 {
-  player *y = calloc(1, sizeof *y);
+  script_player *player = calloc(1, sizeof *player);
 
-  if (y == NULL)
+  if (player == NULL)
     abort();
   if (mode != NULL)
-    y->mode = *mode;
-  failing_mem_init(&y->p.mem);
-  y->p.mem.fail_at = y->mode.fail_at;
-  y->p.mem.for_good = y->mode.for_good;
-  y->p.step = y->mode.step;
-  y->p.log = wire_buf();
-  y->p.react = run_plans;
-  y->p.arg = y;
+    player->mode = *mode;
+  failing_mem_init(&player->p.mem);
+  player->p.mem.fail_at = player->mode.fail_at;
+  player->p.mem.for_good = player->mode.for_good;
+  player->p.step = player->mode.step;
+  player->p.log = wire_buf();
+  player->p.react = run_plans;
+  player->p.arg = player;
   while (*text != '\0') {
     size_t len = strcspn(text, "\n");
 
-    play_line(y, text, len, out);
+    play_line(player, text, len, out);
     text += len;
     if (*text == '\n')
       text++;
   }
-  if (mode != NULL)
-    mode->undone = count_plans_not_run(y);
-  if (mode != NULL)
-    mode->failed = y->mode.failed || failing_mem_failed(&y->p.mem);
-  peer_done(&y->p);
-  free(y);
+  if (mode != NULL) {
+    mode->undone = count_plans_not_run(player);
+    mode->failed = player->mode.failed || failing_mem_failed(&player->p.mem);
+  }
+  peer_done(&player->p);
+  free(player);
 }

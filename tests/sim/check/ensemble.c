@@ -271,8 +271,7 @@ START_TEST(continued_server_keeps_its_state)
 }
 END_TEST
 
-/* ---- matching replies to requests
- * ----------------------------------------------------------- */
+/* ---- matching replies to requests --------------------------------------- */
 
 START_TEST(reused_xid_gets_the_reply_of_an_older_request)
 {

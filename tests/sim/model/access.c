@@ -104,8 +104,7 @@ lk_bytes sim_id_without_digest(const lk_acl *id)
   return lk_bytes_of(id->id.at, user_name_len(id->id));
 }
 
-/* ---- access lists
- * -------------------------------------------------------------- */
+/* ---- access lists ------------------------------------------------------- */
 
 /* Reads an address or a pattern of the ip scheme: "10.0.0.1" or
  * "10.0.0.0/8". `prefix_bits`: 32 for an address. */

@@ -82,13 +82,14 @@ static void propose_to(sim_server *s, unsigned follower, size_t log_pos)
 void sim_leader_propose(sim_server *s, const sim_write_request *request,
                         int from)
 {
-  /* The session must be known before the transaction is prepared. */
-  if (request->op == SIM_OP_CREATE_SESSION)
-    sim_tracker_add(s, request->session, request->timeout_ms, from);
   const sim_txn *x = sim_prepare_txn(s, request, s->next_zxid++, from);
 
-  if (request->op == SIM_OP_CREATE_SESSION)
+  if (request->op == SIM_OP_CREATE_SESSION) {
+    sim_tracker_add(s, request->session, request->timeout_ms, from);
+    /* If the client is connected to the leader, the leader tracks the session
+     * already, without an owner. */
     sim_tracker_find(s, request->session)->owner = from;
+  }
   if (request->op == LK_OPCODE_CLOSE_SESSION) {
     sim_tracked *t = sim_tracker_find(s, request->session);
 

@@ -37,9 +37,9 @@ static const sim_access *requested_access(const preparation *prep,
 
 static int check_session(const preparation *prep)
 {
-  return prep->request->session == 0
-             ? 0
-             : sim_tracker_check(prep->s, prep->request->session, prep->owner);
+  if (prep->request->session == SIM_ENSEMBLE_SESSION)
+    return 0;
+  return sim_tracker_check(prep->s, prep->request->session, prep->owner);
 }
 
 /* The length of the parent's path and the slash behind it; 0: the path has no

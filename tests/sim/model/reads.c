@@ -131,14 +131,12 @@ static int32_t count_below(const sim_node *n)
 static void write_count(lk_writer *w, const void *arg)
 {
   const sim_read_request *r = arg;
-
   bool counts_itself = r->path.len == 0; /* the root, named by "" */
 
   lk__writer_int(w, count_below(r->node) + (counts_itself ? 1 : 0));
 }
 
-/* ---- reads of one node
- * ------------------------------------------------------- */
+/* ---- reads of one node -------------------------------------------------- */
 
 static sim_body *body_of(int32_t op)
 {
@@ -210,11 +208,18 @@ typedef struct multi_read {
   lk_reader in; /* the operations */
 } multi_read;
 
-static void write_error(lk_writer *w, int err)
+static void write_result_header(lk_writer *w, int32_t type, int err)
 {
-  lk__writer_int(w, LK_OPCODE_ERROR);
-  lk__writer_bool(w, false);
+  const bool done = false;
+
+  lk__writer_int(w, type);
+  lk__writer_bool(w, done);
   lk__writer_int(w, err);
+}
+
+static void write_error_result(lk_writer *w, int err)
+{
+  write_result_header(w, LK_OPCODE_ERROR, err);
   lk__writer_int(w, err);
 }
 
@@ -239,11 +244,9 @@ static int read_operations(lk_writer *w, const multi_read *m)
     if (operation_err == LK_ERR_MARSHALLING)
       err = operation_err;
     else if (operation_err != 0)
-      write_error(w, operation_err);
+      write_error_result(w, operation_err);
     else {
-      lk__writer_int(w, operation.type);
-      lk__writer_bool(w, false);
-      lk__writer_int(w, 0);
+      write_result_header(w, operation.type, 0);
       body_of(operation.type)(w, &read);
     }
   }

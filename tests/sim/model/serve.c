@@ -127,7 +127,7 @@ static void write_operation_result(lk_writer *w, const write_reply *r,
     type = LK_OPCODE_CREATE2;
 
   lk__writer_int(w, type);
-  lk__writer_bool(w, false);
+  lk__writer_bool(w, false); /* done */
   lk__writer_int(w, o->err);
   if (failed)
     lk__writer_int(w, o->err);
