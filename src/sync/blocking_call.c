@@ -143,13 +143,13 @@ static bool call_is_cancelled(const lk_blocking_call *e)
   return e->cancel != NULL && atomic_load(&e->cancel->set);
 }
 
-int lk__blocking_call_refusal(const lk_blocking_call *e, int64_t now)
+int lk__blocking_call_refusal(const lk_blocking_call *e)
 {
   if (e->client->closing)
     return LK_ERR_CLOSED;
   if (call_is_cancelled(e))
     return LK_ERR_CANCELLED;
-  return e->deadline_ms <= now ? LK_ERR_DEADLINE : 0;
+  return e->deadline_ms <= lk__blocking_call_clock(e) ? LK_ERR_DEADLINE : 0;
 }
 
 void lk__blocking_call_allow_interrupt(lk_blocking_call *e,

@@ -62,9 +62,9 @@ int lk__blocking_call_do(lk_blocking_call *e, lk_sync_client *c,
 
 /* ---- for the thread of the handle ---------------------------------------- */
 
-/** Returns 0 if the call may begin at `now`; else LK_ERR_CLOSED,
-    LK_ERR_CANCELLED or LK_ERR_DEADLINE. */
-int lk__blocking_call_refusal(const lk_blocking_call *e, int64_t now);
+/** Returns 0 if the call may begin now; else LK_ERR_CLOSED, LK_ERR_CANCELLED or
+    LK_ERR_DEADLINE. */
+int lk__blocking_call_refusal(const lk_blocking_call *e);
 /** The present time on the clock of deadlines. */
 static inline int64_t lk__blocking_call_clock(const lk_blocking_call *e)
 {

@@ -58,7 +58,7 @@ static int start_acquire(lk_lock_owner *owner)
 static void begin_acquire(lk_blocking_call *e)
 {
   lk_lock_owner *owner = lk__lock_owner_of(e);
-  int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
+  int err = lk__blocking_call_refusal(e);
 
   if (err == 0)
     err = start_acquire(owner);
@@ -177,7 +177,7 @@ static void interrupt_release(lk_blocking_call *e, int err)
 static void begin_release(lk_blocking_call *e)
 {
   lk_lock_owner *owner = lk__lock_owner_of(e);
-  int refusal = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
+  int refusal = lk__blocking_call_refusal(e);
 
   lk__lock_owner_set_lost(owner); /* from now on the thread holds nothing */
   int err = owner->recipe == NULL

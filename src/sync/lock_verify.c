@@ -27,7 +27,7 @@ static void interrupt_verify(lk_blocking_call *e, int err)
 static void begin_verify(lk_blocking_call *e)
 {
   lk_lock_owner *owner = lk__lock_owner_of(e);
-  int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
+  int err = lk__blocking_call_refusal(e);
 
   if (err == 0)
     err = owner->recipe == NULL

@@ -13,7 +13,7 @@ static void interrupt_wait(lk_blocking_call *e, int err)
 static void begin_wait(lk_blocking_call *e)
 {
   lk_lock_owner *owner = lk__lock_owner_of(e);
-  int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
+  int err = lk__blocking_call_refusal(e);
 
   if (err != 0) {
     lk__blocking_call_complete(e, err);

@@ -44,7 +44,7 @@ static void interrupt_request(lk_blocking_call *e, int err)
 static void begin_request(lk_blocking_call *e)
 {
   lk_sync_request *r = LK_OWNER(e, lk_sync_request, call);
-  int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
+  int err = lk__blocking_call_refusal(e);
 
   r->options.deadline_ms =
       e->deadline_ms == INT64_MAX ? LK_NO_LIMIT : e->deadline_ms;

@@ -129,7 +129,7 @@ static void begin_next(lk_blocking_call *e)
 {
   next_call *next = LK_OWNER(e, next_call, call);
   lk_sync_subscription *s = next->subscription;
-  int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
+  int err = lk__blocking_call_refusal(e);
 
   if (err == 0 && s->source == NULL && !error_is_final(s->err))
     err = subscription_start(s);
@@ -164,7 +164,7 @@ typedef struct subscription_call {
 
 static void begin_subscribe(lk_blocking_call *e)
 {
-  int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
+  int err = lk__blocking_call_refusal(e);
 
   if (err == 0)
     err =
