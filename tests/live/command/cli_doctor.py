@@ -37,6 +37,12 @@ def finding(layer, findings):
     return one
 
 
+def without_clocks(findings):
+    """The findings without that of the clocks, which is the last one."""
+    assert findings[-1]["layer"] == "clocks", findings
+    return findings[:-1]
+
+
 def problems(findings):
     """(layer, verdict) of each finding that is not ok. Interruptions of the
     process are left out, since they are common on a busy machine."""
@@ -54,10 +60,10 @@ def listener(serve, backlog=16):
         with contextlib.suppress(OSError):
             while True:
                 connection = server_socket.accept()[0]
-                threading.Thread(target=attend, args=(connection,),
+                threading.Thread(target=serve_and_close, args=(connection,),
                                  daemon=True).start()
 
-    def attend(connection):
+    def serve_and_close(connection):
         with connection, contextlib.suppress(OSError):
             serve(connection)
 
@@ -67,31 +73,33 @@ def listener(serve, backlog=16):
     server_socket.close()
 
 
-def srvr_server(answer, rest=lambda connection, first: None):
-    """A fake server that replies `answer` to the four-letter word srvr, and
-    calls `rest` for each connection that begins with other bytes."""
+def srvr_server(reply, serve_session):
+    """What a fake server does with a connection: it replies to the four-letter
+    word srvr, and calls serve_session(connection, its first 4 bytes) if the
+    connection begins with other bytes."""
     def serve(connection):
         first = connection.recv(4)
         if first == b"srvr":
-            connection.sendall(answer)
+            connection.sendall(reply)
         else:
-            rest(connection, first)
+            serve_session(connection, first)
     return serve
 
 
 def forward_to_server(connection, first):
-    """Forward the connection to the real server."""
+    """Forward the connection, which began with the bytes `first`, to the real
+    server."""
     host, _, port = zk.connect.rpartition(":")
     with socket.create_connection((host, int(port))) as server:
         server.sendall(first)
 
-        def back():
+        def forward_replies():
             with contextlib.suppress(OSError):
                 while piece := server.recv(65536):
                     connection.sendall(piece)
                 connection.shutdown(socket.SHUT_RDWR)
 
-        threading.Thread(target=back, daemon=True).start()
+        threading.Thread(target=forward_replies, daemon=True).start()
         while piece := connection.recv(65536):
             server.sendall(piece)
 
@@ -103,10 +111,11 @@ def closed_port():
 
 # ---- a working server --------------------------------------------------------------
 
-def working_server_is_0():
+def working_server_has_no_problems():
     expect_exit(0, "create", "/well")
     before = expect_exit(0, "stat", "/well").out
     done = expect_exit(0, "doctor", "/well")
+    # Each line has the verdict "ok"; that of the clocks may have "note".
     lines = [re.match(r"(?:ok  |note(?=  clocks))    (\S+) +(.*)", line)
              for line in done.out.splitlines()]
     assert [m[1] for m in lines] == ["server", "session", "round-trip",
@@ -134,11 +143,12 @@ def json_has_the_same_findings():
     assert 0 < trip["median_us"] < 10000000, trip
     assert access["path"] == "/" and access["node"] == "/", access
     assert access["read"] and access["create"] and access["delete"], access
-    assert (clocks["verdict"] == "ok") == (
-        (clocks["paused_ms"], clocks["set_ms"]) == (0, 0)), clocks
     assert clocks["took_ms"] < 60000, clocks
-    assert (clocks["verdict"] == "ok") == (
-        "no interruption in the %d ms" % clocks["took_ms"] in clocks["text"]), clocks
+    uninterrupted = clocks["verdict"] == "ok"
+    assert uninterrupted == (
+        clocks["paused_ms"] == 0 and clocks["set_ms"] == 0), clocks
+    assert uninterrupted == ("no interruption in the %d ms" % clocks["took_ms"]
+                             in clocks["text"]), clocks
 
 
 # ---- connections ----------------------------------------------------------------------
@@ -167,7 +177,7 @@ def unreachable_servers_end_the_examination():
 def ipv6_address_in_brackets_is_accepted():
     with socket.create_server(("::1", 0), family=socket.AF_INET6) as server_socket:
         port = server_socket.getsockname()[1]
-    (one, _) = run_doctor("-z", "[::1]:%d" % port, code=1)
+    (one,) = without_clocks(run_doctor("-z", "[::1]:%d" % port, code=1))
     assert one["layer"] == "port", one
     assert one["server"] == one["address"] == "[::1]:%d" % port, one
 
@@ -186,23 +196,23 @@ def silent_server_is_reported():
 
 def doctor_waits_for_a_slow_server():
     with relay.Relay(zk.connect, frames=False) as proxy:
-        proxy.delays[False] = 0.2
+        proxy.delays[False] = 0.2  # s, of what the server sends
         findings = run_doctor("-z", proxy.address, code=0)
     one = finding("session", findings)
     assert one["verdict"] == "ok", findings
 
 
 def connect_timeout_limits_every_wait():
-    def drip(connection):
+    def send_bytes_slowly(connection):
         while True:
             connection.sendall(b"x")
             time.sleep(.1)
 
-    def pour(connection):
+    def send_without_end(connection):
         while True:
             connection.sendall(b"Zookeeper version: " + b"3" * 60000)
 
-    for serve in (drip, pour):
+    for serve in (send_bytes_slowly, send_without_end):
         with listener(serve) as address:
             began = time.monotonic()
             findings = run_doctor("-z", address, "--connect-timeout", "3",
@@ -213,16 +223,16 @@ def connect_timeout_limits_every_wait():
 
 
 def server_that_is_not_zookeeper_is_reported():
-    def web(connection):
+    def reply_with_http(connection):
         connection.recv(100)
         connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n\x1b[31m\xff")
 
     def hang_up(connection):
         connection.recv(100)
 
-    for serve in (web, hang_up):
+    for serve in (reply_with_http, hang_up):
         with listener(serve) as address:
-            (one, _) = run_doctor("-z", address, code=1)
+            (one,) = without_clocks(run_doctor("-z", address, code=1))
             assert one["layer"] == "session", one
             assert "the client port of a ZooKeeper" in one["advice"], one
             out = run("doctor", "-z", address).out
@@ -257,13 +267,13 @@ def server_without_quorum_is_reported():
     def hang_up(connection, first):
         pass
 
-    for said, layer in (
+    for reply, layer in (
             (b"This ZooKeeper instance is not currently serving requests\n",
              "quorum"),
             (b"Zookeeper version: 3.8.0-x, built on x\nREAD-ONLY mode; serving"
              b" only read-only clients\nMode: read-only\n", "read-only")):
-        with listener(srvr_server(said, hang_up)) as address:
-            (one, _) = run_doctor("-z", address, code=1)
+        with listener(srvr_server(reply, hang_up)) as address:
+            (one,) = without_clocks(run_doctor("-z", address, code=1))
             assert one["layer"] == layer and "majority" in one["advice"], one
 
 
@@ -279,51 +289,56 @@ def server_that_grants_no_session_is_broken():
         connection.recv(65536)
         connection.recv(1)
 
-    for rest, why in ((hang_up,
-                       "the server closed the connection without a reply"),
-                      (say_nothing, "no reply in time")):
-        with listener(srvr_server(FOLLOWER, rest)) as address:
-            (one, _) = run_doctor("-z", address, "--connect-timeout", "1",
-                                  code=1)
+    for serve_session, reason in (
+            (hang_up, "the server closed the connection without a reply"),
+            (say_nothing, "no reply in time")):
+        with listener(srvr_server(FOLLOWER, serve_session)) as address:
+            (one,) = without_clocks(run_doctor(
+                "-z", address, "--connect-timeout", "1", code=1))
             assert one["layer"] == "session" and "log" in one["advice"], one
             assert one["text"] == "%s: gives no session: %s" % (
-                address, why), one
+                address, reason), one
 
 
 def session_timeout_of_one_ms_is_accepted():
-    """The server grants 1 ms and sends nothing more."""
+    """The server grants 1 ms and sends nothing more, so that only the finding
+    of the server is ok."""
     def grant(connection, first):
         connection.recv(65536)
+        # Frame length, protocol version, timeout, session, password, read-only.
         connection.sendall(struct.pack(">iiiqi16s?", 37, 0, 1, 4711, 16, b"", False))
         connection.recv(1)
 
     with listener(srvr_server(FOLLOWER, grant)) as address:
-        one = run_doctor("-z", address, "--connect-timeout", "1", code=1)[0]
-        assert one["verdict"] == "ok" and one["timeout_ms"] == 1, one
+        server = run_doctor("-z", address, "--connect-timeout", "1", code=1)[0]
+        assert server["verdict"] == "ok" and server["timeout_ms"] == 1, server
 
 
 def disabled_four_letter_words_are_no_error():
     """ZooKeeper always replies to srvr; proxies and other servers may not."""
-    off = b" is not executed because it is not in the whitelist.\n"
+    disabled = b"%s is not executed because it is not in the whitelist.\n"
+    srvr_disabled = {b"srvr": disabled % b"srvr"}
+    isro_disabled = {b"isro": disabled % b"isro"}
 
-    def serve(words):
-        def attend(connection):
+    def server_with(replies):
+        """A fake server with these replies to four-letter words. It closes the
+        connection of each other four-letter word."""
+        def serve(connection):
             first = connection.recv(4)
-            if first in words:
-                connection.sendall(words[first] or first + off)
-            elif first in (b"srvr", b"isro", b"ruok"):
-                pass
-            else:
+            if first in replies:
+                connection.sendall(replies[first])
+            elif first not in (b"srvr", b"isro", b"ruok"):
                 forward_to_server(connection, first)
-        return attend
+        return serve
 
-    for words in ({}, {b"srvr": None}, {b"srvr": None, b"isro": b"rw"},
-                  {b"srvr": None, b"isro": None, b"ruok": b"imok"}):
-        with listener(serve(words)) as address:
+    for replies in ({}, srvr_disabled, {**srvr_disabled, b"isro": b"rw"},
+                    {**srvr_disabled, **isro_disabled, b"ruok": b"imok"}):
+        with listener(server_with(replies)) as address:
             findings = run_doctor("-z", address, code=0)
             assert problems(findings)[0] == ("words", "note"), findings
             assert findings[0]["timeout_ms"] == 30000, findings
-    with listener(serve({b"srvr": None, b"isro": b"null"})) as address:
+    # A server without a quorum replies "null" to isro.
+    with listener(server_with({**srvr_disabled, b"isro": b"null"})) as address:
         assert problems(run_doctor("-z", address, code=1))[0] == (
             "quorum", "broken")
 
@@ -348,7 +363,7 @@ def real_ensemble_without_quorum_is_reported():
         assert sorted(modes) == ["follower", "follower", "leader"], modes
         ensemble.kill(2)
         ensemble.kill(3)
-        gone = time.monotonic()
+        killed_at = time.monotonic()
         while True:
             findings = run_doctor("-z", ensemble.connect, code=1)
             layers = [f["layer"] for f in findings]
@@ -357,7 +372,7 @@ def real_ensemble_without_quorum_is_reported():
                 break
             # Until it is read-only, it may close connections without a reply.
             assert layers[0] in ("quorum", "session"), findings
-            assert time.monotonic() < gone + live.worker.SECONDS
+            assert time.monotonic() < killed_at + live.worker.SECONDS
             time.sleep(.05)
         assert findings[0]["mode"] == "read-only", findings
 
@@ -374,7 +389,7 @@ def changed_session_timeout_is_a_note():
 
 def identities_are_sent_to_the_server():
     with tempfile.NamedTemporaryFile("w", suffix=".auth") as file:
-        file.write("digest:me:secret\nip:\n")  # a scheme with a shorter name
+        file.write("digest:me:secret\nip:\n")
         file.flush()
         findings = run_doctor("--auth-file", file.name, code=0)
         assert finding("auth", findings)["verdict"] == "ok"
@@ -387,6 +402,7 @@ def identities_are_sent_to_the_server():
         one = finding("auth", findings)
         assert one["verdict"] == "broken" and "--auth-file" in one["advice"]
         assert "access" not in [f["layer"] for f in findings], findings
+    # The file has been deleted at the end of the `with` block.
     one = finding("auth", run_doctor("--auth-file", file.name, code=1))
     assert file.name in one["text"] and "No such file" in one["text"], one
     assert finding("access", run_doctor("/mine", code=1))["read"] is False
@@ -409,20 +425,21 @@ def server_that_requires_identities_is_reported():
 
 def access_check_changes_no_node():
     expect_exit(0, "create", "/acl")
-    for perms, rights in (("r", (True, False, None)), ("w", (False, False, None)),
-                          ("cd", (False, True, True)),
-                          ("cr", (True, True, False))):
+    # None: doctor cannot check the permission to delete without that to create.
+    for perms, read, create, delete in (
+            ("r", True, False, None), ("w", False, False, None),
+            ("cd", False, True, True), ("cr", True, True, False)):
         path = "/acl/" + perms
         expect_exit(0, "create", "--acl", "world:anyone:" + perms, path)
-        before = expect_exit(0, "stat", path).out if "r" in perms else None
+        before = expect_exit(0, "stat", path).out if read else None
         one = finding("access", run_doctor(path, code=1))
-        assert tuple(one.get(k) for k in ("read", "create", "delete")) == \
-            rights, one
-        for word, right in zip(("read", "create", "delete"), rights,
-                               strict=True):
-            assert (word in one["text"].split("no permission to")[1]) == \
-                (right is False), one
-        assert before is None or expect_exit(0, "stat", path).out == before
+        missing = one["text"].split("no permission to")[1]
+        for name, permitted in (("read", read), ("create", create),
+                                ("delete", delete)):
+            assert one.get(name) == permitted, one
+            assert (name in missing) == (permitted is False), one
+        if read:
+            assert expect_exit(0, "stat", path).out == before
     expect_exit(0, "create", "--acl", "world:anyone:crd", "/acl/all")
     run_doctor("/acl/all", code=0)
 
@@ -449,6 +466,7 @@ def missing_chroot_is_broken():
 # ---- clocks, usage --------------------------------------------------------------------------
 
 def interruption_of_the_process_is_reported():
+    # 1.2 s are a small part of a session timeout of 30 s, and a large one of 2 s.
     for timeout, code, verdict in (("30", 0, "note"), ("2", 1, "broken")):
         with relay.Relay(zk.connect, frames=False) as proxy:
             proxy.freeze()
@@ -467,7 +485,7 @@ def interruption_of_the_process_is_reported():
         assert "evenly" not in one["text"], one
 
 
-def usage_is_125():
+def usage_error_exits_with_125():
     assert "usage: latchkey doctor" in expect_exit(0, "doctor", "--help").out
     assert "must begin with" in expect_exit(125, "doctor", "x").err
     assert "too many" in expect_exit(125, "doctor", "/x", "/y").err
@@ -476,14 +494,14 @@ def usage_is_125():
     assert "unknown option" in expect_exit(125, "doctor", "-Q").err
 
 
-def unwritable_output_is_125():
+def unwritable_output_exits_with_125():
     with open("/dev/full", "w") as full:
         done = run("doctor", stdout=full)
     assert done.code == 125 and "standard output" in done.err, done
 
 
 live.run(live.together(
-    working_server_is_0,
+    working_server_has_no_problems,
     json_has_the_same_findings,
     each_server_is_reported,
     unreachable_servers_end_the_examination,
@@ -505,7 +523,7 @@ live.run(live.together(
     missing_path_is_checked_at_its_nearest_parent,
     missing_chroot_is_broken,
     interruption_of_the_process_is_reported,
-    usage_is_125,
-    unwritable_output_is_125),
+    usage_error_exits_with_125,
+    unwritable_output_exits_with_125),
     real_ensemble_without_quorum_is_reported,
     server_that_requires_identities_is_reported)

@@ -29,17 +29,17 @@ def events_of(*words, **options):
         return done, [json.loads(line) for line in stream]
 
 
-def check(event, name, lock, *more):
-    """Check that the event has this name and lock, the members `more`, and no
-    others."""
+def check_event(event, name, lock, *members):
+    """Check that the event has this name and lock, a time, these members, and
+    no others."""
     assert event["event"] == name, event
     assert event["lock"] == lock, event
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z",
                         event["time"]), event
-    assert set(event) == {"event", "time", "lock", *more}, event
+    assert set(event) == {"event", "time", "lock", *members}, event
 
 
-GRANT = ("node", "token", "session")
+GRANT_MEMBERS = ("node", "token", "session")
 
 
 def grant_and_release_are_events():
@@ -48,10 +48,10 @@ def grant_and_release_are_events():
                              "$LATCHKEY_SESSION")
     assert (done.code, done.err) == (0, ""), done
     acquired, released = events
-    check(acquired, "acquired", "/told", *GRANT, "lease_ms")
-    check(released, "released", "/told", *GRANT)
+    check_event(acquired, "acquired", "/told", *GRANT_MEMBERS, "lease_ms")
+    check_event(released, "released", "/told", *GRANT_MEMBERS)
     for event in events:
-        assert [event[key] for key in GRANT] == done.out.split(), (event, done)
+        assert [event[key] for key in GRANT_MEMBERS] == done.out.split(), (event, done)
     assert 5000 < acquired["lease_ms"] <= 10000, acquired
 
 
@@ -61,10 +61,10 @@ def waiting_event_has_position_and_holder():
         done, events = events_of("-w", "3", "/place", "true")
         assert done.code == 124, done
         waiting, failed = events
-        check(waiting, "waiting", "/place", "node", "position", "holder")
+        check_event(waiting, "waiting", "/place", "node", "position", "holder")
         assert waiting["position"] == 1 and waiting["holder"] == "first"
         assert waiting["node"].startswith("/place/_c_"), waiting
-        check(failed, "failed", "/place", "reason", "code")
+        check_event(failed, "failed", "/place", "reason", "code")
         assert failed["code"] == 124, failed
         holder.terminate()
 
@@ -80,16 +80,16 @@ def revocation_is_an_event():
         assert process.finish().code == 128 + signal.SIGTERM
     with os.fdopen(read) as stream:
         acquired, revoked, released = [json.loads(line) for line in stream]
-    check(revoked, "revoked", "/asked", *GRANT, "lease_ms")
-    assert [revoked[key] for key in GRANT] == [acquired[key] for key in GRANT]
-    check(released, "released", "/asked", *GRANT)
+    check_event(revoked, "revoked", "/asked", *GRANT_MEMBERS, "lease_ms")
+    assert [revoked[key] for key in GRANT_MEMBERS] == [acquired[key] for key in GRANT_MEMBERS]
+    check_event(released, "released", "/asked", *GRANT_MEMBERS)
 
 
 def holder_data_that_is_not_utf8_is_base64():
     with start("run", "-i", b"\xff\xfe", "/bytes", "sleep", "600") as holder:
         command.wait_until_held("/bytes")
         _, (waiting, _) = events_of("-w", "3", "/bytes", "true")
-        check(waiting, "waiting", "/bytes", "node", "position", "data_base64")
+        check_event(waiting, "waiting", "/bytes", "node", "position", "data_base64")
         assert waiting["data_base64"] == "//4=", waiting
         holder.terminate()
 
@@ -101,7 +101,7 @@ def json_events_go_to_standard_error():
     done = run("run", "--json", "--connect-timeout", "0.3", "-z",
                "127.0.0.1:1", "/err", "true")
     (failed,) = [json.loads(line) for line in done.err.splitlines()]
-    check(failed, "failed", "/err", "reason", "code")
+    check_event(failed, "failed", "/err", "reason", "code")
     assert done.code == failed["code"] == 125, done
     assert "Connection refused" in failed["reason"], done
 
@@ -115,7 +115,7 @@ def json_events_include_notices():
     assert kinds == ["acquired", "notice", "released"] or \
         kinds == ["notice", "acquired", "released"], events
     notice = events[kinds.index("notice")]
-    check(notice, "notice", path, "reason")
+    check_event(notice, "notice", path, "reason")
     assert "_c_0-lock-0000000000" in notice["reason"], events
     done = run("run", "--json", "-q", "--layout", "native", path, "true")
     assert '"notice"' not in done.err, done
@@ -124,12 +124,12 @@ def json_events_include_notices():
 def failure_is_an_event_and_a_message():
     done, (acquired, failed, released) = events_of("/fail", "no-such-command")
     assert done.code == 127 and "no-such-command" in done.err, done
-    check(failed, "failed", "/fail", "reason", "code")
+    check_event(failed, "failed", "/fail", "reason", "code")
     assert failed["code"] == 127, failed
-    check(released, "released", "/fail", *GRANT)
+    check_event(released, "released", "/fail", *GRANT_MEMBERS)
 
 
-def a_signal_while_waiting_is_a_failure():
+def signal_while_waiting_is_a_failed_event():
     with start("run", "/sig", "sleep", "600") as holder:
         command.wait_until_held("/sig")
         with start("run", "--json", "/sig", "true") as waiter:
@@ -154,7 +154,7 @@ def lost_lock_is_one_event():
         stream.close()
     assert done.code == 123, done
     assert [e["event"] for e in events] == ["lost"], events
-    check(events[0], "lost", "/lost", *GRANT, "reason")
+    check_event(events[0], "lost", "/lost", *GRANT_MEMBERS, "reason")
     assert events[0]["token"] == acquired["token"]
 
 
@@ -167,6 +167,7 @@ def events_may_go_to_standard_output():
 # ---- readers --------------------------------------------------------------------
 
 def full_pipe():
+    """A pipe into which nothing can be written until it is read."""
     read, write = os.pipe()
     fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
     os.set_blocking(write, False)
@@ -179,29 +180,34 @@ def full_pipe():
     return read, write
 
 
-def slow_reader_of_events_does_not_cost_the_lock():
+def full_pipe_for_events_does_not_cost_the_lock():
     read, write = full_pipe()
+    # COMMAND runs longer than the session timeout of 2 s. Events and messages
+    # go to the full pipe.
     with start("run", "-T", "2", "-v", "--events-fd", str(write), "/sleepy",
                "sh", "-c", "sleep 4; exit 3", pass_fds=[write], stderr=write
                ) as process:
         done = process.finish()
     assert done.code == 3, done
     os.close(write)
-    # A reader that starts late gets all events.
-    read2, write2 = full_pipe()
-    with start("run", "--events-fd", str(write2), "/sleepy", "sleep", "1",
-               pass_fds=[write2]) as process:
-        os.close(write2)
-        command.wait_until_held("/sleepy")
-        with os.fdopen(read2) as stream:
-            text = stream.read()
-        assert process.finish().code == 0
-    events = [json.loads(line) for line in text.lstrip("x").splitlines()]
-    assert [e["event"] for e in events] == ["acquired", "released"], events
     os.close(read)
 
 
-def closed_reader_of_events_does_not_cost_the_lock():
+def late_reader_gets_all_events():
+    read, write = full_pipe()
+    with start("run", "--events-fd", str(write), "/late", "sleep", "1",
+               pass_fds=[write]) as process:
+        os.close(write)
+        command.wait_until_held("/late")
+        with os.fdopen(read) as stream:
+            text = stream.read()
+        assert process.finish().code == 0
+    # The events follow the bytes with which full_pipe() has filled the pipe.
+    events = [json.loads(line) for line in text.lstrip("x").splitlines()]
+    assert [e["event"] for e in events] == ["acquired", "released"], events
+
+
+def pipe_for_events_without_a_reader_does_not_cost_the_lock():
     read, write = os.pipe()
     os.close(read)
     with start("run", "-v", "--events-fd", str(write), "/gone", "sh", "-c",
@@ -217,12 +223,12 @@ def output_that_cannot_be_written_is_an_error():
                       ("create", "-s", "/full-")):
             done = run(*words, stdout=full)
             if words[0] == "get" and done.code == 0:
-                continue  # no data, nothing to write
+                continue  # the node has no data, so nothing is written
             assert done.code == 125 and "standard output" in done.err, done
 
-    def close():
+    def close_standard_output():
         os.close(1)
-    done = run("ls", "/", preexec_fn=close, stdout=None)
+    done = run("ls", "/", preexec_fn=close_standard_output, stdout=None)
     assert done.code == 125 and "standard output" in done.err, done
 
 
@@ -234,9 +240,10 @@ live.run(live.together(
     json_events_go_to_standard_error,
     json_events_include_notices,
     failure_is_an_event_and_a_message,
-    a_signal_while_waiting_is_a_failure,
+    signal_while_waiting_is_a_failed_event,
     lost_lock_is_one_event,
     events_may_go_to_standard_output,
-    slow_reader_of_events_does_not_cost_the_lock,
-    closed_reader_of_events_does_not_cost_the_lock,
+    full_pipe_for_events_does_not_cost_the_lock,
+    late_reader_gets_all_events,
+    pipe_for_events_without_a_reader_does_not_cost_the_lock,
     output_that_cannot_be_written_is_an_error))

@@ -2,6 +2,7 @@
 """latchkey fence: accepted and refused tokens, many processes at once,
 processes that are killed at any point, and messages."""
 
+import collections
 import os
 import random
 import resource
@@ -55,14 +56,19 @@ def invalid_tokens_are_refused():
         done = expect_exit(125, *words)
         assert text in done.err, done
         assert not os.path.exists(file)
-    for text in ("", "x\n", "12"):
+
+
+def file_without_a_number_is_refused_and_kept():
+    file = path("no-number")
+    for text in ("", "x\n", "12"):  # the number must end with a newline
         with open(file, "w") as f:
             f.write(text)
-        assert "it does not hold one decimal number" in expect_exit(125, "fence", file, "99").err
+        done = expect_exit(125, "fence", file, "99")
+        assert "it does not hold one decimal number" in done.err, done
         assert open(file).read() == text
 
 
-def unwritable_file_is_named():
+def file_that_cannot_be_opened_or_created_is_named():
     done = expect_exit(125, "fence", "/proc/none", "1")
     assert done.err.startswith("latchkey: fence: /proc/none: cannot create it: "
                                ), done
@@ -72,29 +78,36 @@ def unwritable_file_is_named():
         os.chmod(path("shut"), 0o444)
         done = expect_exit(125, "fence", path("shut"), "2")
         assert "cannot open it: Permission denied" in done.err, done
+
+
+def file_size_limit_keeps_the_old_token():
     file = path("limited")
     expect_exit(0, "fence", file, "1")
 
-    def limit():
+    def forbid_writing_to_files():
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
-    done = run("fence", file, "2", preexec_fn=limit)
-    assert done.code == 125 and not done.out, done  # standard error is a pipe
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it
+    done = run("fence", file, "2", preexec_fn=forbid_writing_to_files)
+    assert done.code == 125 and not done.out, done
     assert "File too large" in done.err, done
-    assert open(file).read() == "1\n" and os.listdir(folder.name).count(
-        "limited.latchkey-new") == 0
+    assert open(file).read() == "1\n"
+    assert not os.path.exists(file + ".latchkey-new")
 
 
-def fence_below_flock_of_the_same_file_does_not_deadlock():
+def fence_started_by_flock_on_the_same_file_does_not_deadlock():
     file = path("flock")
     expect_exit(0, "fence", file, "1")
     done = run(file, command.PROGRAM, "fence", file, "2", program="flock")
     assert done.code == 0, done
 
 
+# One execution of latchkey fence. The times are those of time.monotonic_ns(),
+# and the code is None if the process was killed.
+Try = collections.namedtuple("Try", "token begun ended code")
+
+
 def tokens_of_concurrent_processes_are_monotone():
-    """Each process tries random tokens. An accepted token must not be smaller
-    than one that was accepted before the process began."""
+    """Each process tries random tokens, which grow with time."""
     file = path("many")
     script = """
 import os, random, subprocess, sys, time
@@ -113,64 +126,66 @@ for _ in range(25):
     for job in jobs:
         done = job.finish()
         assert done.code == 0, done
-        tries += [tuple(map(int, line.split()))
+        tries += [Try(*map(int, line.split()))
                   for line in done.out.splitlines()]
     check_tries(tries)
-    accepted = [t for t in tries if t[3] == 0]
-    assert read_number(file) == max(t[0] for t in accepted)
-    assert len(accepted) > 12 and any(t[3] == 1 for t in tries), len(accepted)
-    assert sorted(os.listdir(folder.name)).count("many.latchkey-new") == 0
+    accepted = [t.token for t in tries if t.code == 0]
+    assert read_number(file) == max(accepted)
+    assert not os.path.exists(file + ".latchkey-new")
+    # Both results must be frequent enough to be a test.
+    assert len(accepted) > 12 and any(t.code == 1 for t in tries), len(accepted)
 
 
 def check_tries(tries):
-    """Check the results of concurrent processes. A try is (token, time of its
-    begin, time of its end, exit code); the code is None if it was killed."""
-    accepted = [t for t in tries if t[3] == 0]
-    for token, begun, ended, code in tries:
-        assert code in (0, 1, None), (token, code)
-        before = [t[0] for t in accepted if t[2] < begun]
-        if code == 0 and before:
-            assert token >= max(before), (token, max(before))
-        if code == 1:  # a larger token was tried before this try ended
-            assert any(t[0] > token and t[1] < ended for t in tries), token
+    """Check the results of concurrent processes: no accepted token is smaller
+    than one that was accepted before, and a token is refused only if a larger
+    one was tried."""
+    accepted = [t for t in tries if t.code == 0]
+    for this in tries:
+        assert this.code in (0, 1, None), this
+        before = [t.token for t in accepted if t.ended < this.begun]
+        if this.code == 0 and before:
+            assert this.token >= max(before), (this, max(before))
+        if this.code == 1:
+            assert any(t.token > this.token and t.begun < this.ended
+                       for t in tries), this
 
 
 def killed_fence_loses_no_token():
     file = path("kill")
     rng = random.Random(int(time.time()))
     stop = time.monotonic() + 8
-    tries = []
+    started = 0
     running = []
-    killed = 0
+    tries = []  # of processes that have ended
     while time.monotonic() < stop or running:
         if time.monotonic() < stop and len(running) < 6:
-            token = len(tries) + rng.randrange(1, 40)
+            token = started + rng.randrange(1, 40)  # grows, but not always
             begun = time.monotonic_ns()
             process = subprocess.Popen(
                 [command.PROGRAM, "fence", file, str(token)],
                 stderr=subprocess.DEVNULL)
-            tries.append(None)
-            running.append((process, token, begun, len(tries) - 1,
-                            time.monotonic() + rng.random() * 0.06))
+            started += 1
+            kill_at = time.monotonic() + rng.random() * 0.06
+            running.append((process, token, begun, kill_at))
         for entry in list(running):
-            process, token, begun, at, kill_at = entry
+            process, token, begun, kill_at = entry
             code = process.poll()
             if code is None and time.monotonic() >= kill_at:
                 process.kill()
-                process.wait()
-                code = process.returncode
+                code = process.wait()
             if code is None:
                 continue
             running.remove(entry)
-            killed += code == -9
-            tries[at] = (token, begun, time.monotonic_ns(),
-                         None if code == -9 else code)
+            tries.append(Try(token, begun, time.monotonic_ns(),
+                             None if code == -signal.SIGKILL else code))
         time.sleep(0.001)
     check_tries(tries)
-    assert killed > 20, killed
-    assert any(t[3] == 0 for t in tries) and any(t[3] == 1 for t in tries)
+    codes = [t.code for t in tries]
+    # Each result must be frequent enough to be a test.
+    assert codes.count(None) > 20 and 0 in codes and 1 in codes, codes
     # Temporary files that killed processes have left do not disturb later ones.
-    expect_exit(0, "fence", file, str(max(t[0] for t in tries) + 1))
+    expect_exit(0, "fence", file, str(max(t.token for t in tries) + 1))
     assert not os.path.exists(file + ".latchkey-new")
 
 
@@ -188,38 +203,41 @@ def example_script():
 
 
 def report_of_a_late_holder_is_refused():
-    at = path("report")
-    os.mkdir(at)
-    with open(os.path.join(at, "make-report"), "w") as f:
+    directory = path("report")
+    script = os.path.join(directory, "script")
+    make_report = os.path.join(directory, "make-report")
+    report = os.path.join(directory, "report")
+    os.mkdir(directory)
+    with open(make_report, "w") as f:
         f.write("#!/bin/sh\necho $LATCHKEY_FENCING_TOKEN\n")
-    with open(os.path.join(at, "this"), "w") as f:
+    with open(script, "w") as f:
         f.write(example_script() + "\n")
-    for name in ("make-report", "this"):
-        os.chmod(os.path.join(at, name), 0o755)
-    os.symlink(command.PROGRAM, os.path.join(at, "latchkey"))
-    env = dict(os.environ, PATH=at + ":" + os.environ["PATH"])
-    seen = []
+    for file in (make_report, script):
+        os.chmod(file, 0o755)
+    os.symlink(command.PROGRAM, os.path.join(directory, "latchkey"))
+    env = dict(os.environ, PATH=directory + ":" + os.environ["PATH"])
+    tokens = []
     with command.serve() as zk:
         env["LATCHKEY_ZK"] = zk.connect
         for _ in range(3):
-            expect_exit(0, "run", "/fenced", "./this", cwd=at, env=env)
-            seen.append(read_number(os.path.join(at, "report")))
-    assert seen == sorted(set(seen)), seen
-    env["LATCHKEY_FENCING_TOKEN"] = str(seen[0])  # that of an earlier holder
-    done = run(program=os.path.join(at, "this"), cwd=at, env=env)
+            expect_exit(0, "run", "/fenced", script, cwd=directory, env=env)
+            tokens.append(read_number(report))
+    assert tokens[0] < tokens[1] < tokens[2], tokens
+    env["LATCHKEY_FENCING_TOKEN"] = str(tokens[0])  # that of an earlier holder
+    done = run(program=script, cwd=directory, env=env)
     assert done.code == 1 and "is refused" in done.err, done
-    assert read_number(os.path.join(at, "report")) == seen[2]
+    assert read_number(report) == tokens[2]
 
 
 def file_on_a_read_only_disk_is_a_failure():
     if not command.is_root():
         raise live.NotTested("only root can mount")
-    at = path("disk")
-    os.mkdir(at)
+    disk = path("disk")
+    os.mkdir(disk)
     script = ("mount -t tmpfs none $1 && echo 5 > $1/file && "
               "mount -o remount,ro $1 || exit 99; "
-              "$0 fence $1/file 6; echo $?; $0 fence $1/other 6; echo $?")
-    done = run("-m", "sh", "-c", script, command.PROGRAM, at,
+              "$0 fence $1/file 6; echo $?; $0 fence $1/new-file 6; echo $?")
+    done = run("-m", "sh", "-c", script, command.PROGRAM, disk,
                program="unshare")
     if done.code != 0:
         raise live.NotTested("no mounts here: " + done.err)
@@ -231,8 +249,10 @@ live.run(
     live.together(
         larger_or_equal_tokens_are_accepted,
         invalid_tokens_are_refused,
-        unwritable_file_is_named,
-        fence_below_flock_of_the_same_file_does_not_deadlock,
+        file_without_a_number_is_refused_and_kept,
+        file_that_cannot_be_opened_or_created_is_named,
+        file_size_limit_keeps_the_old_token,
+        fence_started_by_flock_on_the_same_file_does_not_deadlock,
         file_on_a_read_only_disk_is_a_failure,
         report_of_a_late_holder_is_refused),
     tokens_of_concurrent_processes_are_monotone,

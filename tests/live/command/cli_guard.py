@@ -26,36 +26,38 @@ WITH_DESCENDANTS = """
 echo $$ > $0.child
 trap '' TERM INT HUP
 sh -c 'echo $$ > $0.grandchild; exec sleep 600' $0 &
-setsid sh -c 'echo $$ > $0.stray.; mv $0.stray. $0.stray; exec sleep 600' $0 &
+setsid sh -c 'echo $$ > $0.stray; exec sleep 600' $0 &
 sh -c 'sh -c "echo \\$\\$ > $0.orphan; exec sleep 600" & ' $0
 sleep 600 & wait
 """
-MEMBERS = ("child", "grandchild", "stray", "orphan")
+PROCESSES = ("child", "grandchild", "stray", "orphan")
 
 
 class JobWithDescendants:
-    """latchkey with a COMMAND that has descendants."""
+    """latchkey with a COMMAND that has descendants. `wrapper` is a command that
+    executes latchkey; `pids` are COMMAND and its descendants."""
 
-    def __init__(self, lock, *words, wrap=(), **options):
+    def __init__(self, lock, *words, wrapper=(), **options):
         base = os.path.join(folder.name, lock.strip("/"))
-        line = [*wrap, command.PROGRAM, "run", "-T", "4", *words, lock, "sh",
+        line = [*wrapper, command.PROGRAM, "run", "-T", "4", *words, lock, "sh",
                 "-c", WITH_DESCENDANTS, base]
         self.process = start(*line[1:], program=line[0], **options)
-        self.pids = [command.wait_for_number(base + "." + m) for m in MEMBERS]
+        self.pids = [command.wait_for_number(base + "." + name)
+                     for name in PROCESSES]
         assert all(command.is_running(pid) for pid in self.pids)
 
-    def is_gone(self):
+    def have_ended(self):
         return not any(command.is_running(pid) for pid in self.pids)
 
-    def wait_until_gone(self):
-        live.eventually(self.is_gone, "the end of all descendants")
+    def wait_until_ended(self):
+        live.eventually(self.have_ended, "the end of all descendants")
 
     def clean_up(self):
         # Killing latchkey should end the descendants. If the test has failed,
         # some may be left, so kill them.
         self.process.kill()
         try:
-            self.wait_until_gone()
+            self.wait_until_ended()
         finally:
             for pid in filter(command.is_running, self.pids):
                 os.kill(pid, signal.SIGKILL)
@@ -72,15 +74,16 @@ def killed_latchkey_ends_all_descendants():
     with JobWithDescendants("/killed") as job:
         supervisor = command.supervisor_of(job.process.pid)
         job.process.kill()
-        job.wait_until_gone()
-        live.eventually(lambda: not command.is_running(supervisor), "the supervisor's end")
+        job.wait_until_ended()
+        live.eventually(lambda: not command.is_running(supervisor),
+                        "the end of the supervisor")
 
 
 def next_holder_begins_after_the_descendants_ended():
     with JobWithDescendants("/next") as job:
-        look = "for p in %s; do kill -0 $p 2>/dev/null && echo $p; done; true"
-        with start("run", "/next", "sh", "-c",
-                   look % " ".join(map(str, job.pids))) as waiter:
+        print_running = ("for p in %s; do kill -0 $p 2>/dev/null && echo $p; "
+                         "done; true" % " ".join(map(str, job.pids)))
+        with start("run", "/next", "sh", "-c", print_running) as waiter:
             command.wait_until_queued("/next", 2)
             job.process.kill()
             done = waiter.finish()
@@ -90,11 +93,11 @@ def next_holder_begins_after_the_descendants_ended():
 def killed_process_group_ends_all_descendants():
     with JobWithDescendants("/group", start_new_session=True) as job:
         os.killpg(job.process.pid, signal.SIGKILL)
-        job.wait_until_gone()
+        job.wait_until_ended()
     with JobWithDescendants("/group-fore", "--foreground",
                             start_new_session=True) as job:
         os.killpg(job.process.pid, signal.SIGKILL)
-        job.wait_until_gone()
+        job.wait_until_ended()
 
 
 def supervisor_has_another_process_name():
@@ -115,31 +118,37 @@ def cgroup_mounts():
 def cgroup_folder():
     """The directory of this process's cgroup, or None."""
     with open("/proc/self/cgroup") as f:
-        own = re.search("^0::(.*)$", f.read(), re.M)
-    for root, point in cgroup_mounts()[:1]:
-        root = root.rstrip("/")
-        if own is not None and (own[1] + "/").startswith(root + "/"):
-            return point + own[1][len(root):].rstrip("/")
-    return None
+        match = re.search("^0::(.*)$", f.read(), re.M)
+    mounts = cgroup_mounts()
+    if match is None or not mounts:
+        return None
+    root, mount_point = mounts[0]
+    root = root.rstrip("/")
+    cgroup = match[1]
+    if not (cgroup + "/").startswith(root + "/"):
+        return None  # it is not below this mount
+    return mount_point + cgroup[len(root):].rstrip("/")
 
 
 def descendants_end_without_a_cgroup():
-    hide = " && ".join("umount -l %s" % point
-                       for _, point in cgroup_mounts()) or "true"
-    wrap = ["unshare", "--mount", "sh", "-c", hide + ' && exec "$@"', "sh"]
+    umount_all = " && ".join("umount -l %s" % mount_point
+                             for _, mount_point in cgroup_mounts()) or "true"
+    hide_cgroups = ["unshare", "--mount", "sh", "-c",
+                    umount_all + ' && exec "$@"', "sh"]
     if not command.is_root() or subprocess.run(
-            [*wrap, "true"], stderr=subprocess.DEVNULL).returncode != 0:
+            [*hide_cgroups, "true"], stderr=subprocess.DEVNULL).returncode != 0:
         raise live.NotTested("no right to hide the cgroups")
-    with JobWithDescendants("/nocgroup", wrap=wrap) as job:
+    with JobWithDescendants("/nocgroup", wrapper=hide_cgroups) as job:
         for pid in job.pids:
             with open("/proc/%d/cgroup" % pid) as f:
                 assert "latchkey-" not in f.read()
         job.process.kill()
-        job.wait_until_gone()
-    with JobWithDescendants("/nocgroup2", "--on-lost", "kill", wrap=wrap) as job:
+        job.wait_until_ended()
+    with JobWithDescendants("/nocgroup2", "--on-lost", "kill",
+                            wrapper=hide_cgroups) as job:
         node = command.status("/nocgroup2")["holders"][0]["node"]
         command.expect_exit(0, "delete", node)
-        job.wait_until_gone()
+        job.wait_until_ended()
         assert job.process.finish().code == 123
 
 
@@ -159,7 +168,7 @@ def killed_supervisor_ends_command():
         os.kill(command.supervisor_of(job.process.pid), signal.SIGKILL)
         done = job.process.finish()
         assert done.code == 125 and "supervisor" in done.err, done
-        assert job.is_gone()
+        assert job.have_ended()
         assert command.children("/supervisor") == []
 
 
@@ -177,12 +186,13 @@ def killed_supervisor_of_a_waiter_is_an_error():
 
 def processes_that_command_leaves_are_not_killed():
     """COMMAND leaves several processes in its cgroup, and a threaded cgroup
-    below it, whose cgroup.procs cannot be read."""
+    below it, whose cgroup.procs cannot be read. It prints the name of its
+    cgroup if latchkey has made one."""
     file = os.path.join(folder.name, "daemon")
     done = command.run("run", "/daemon", "sh", "-c", """
 name=$(sed -n 's,^0::.*/,,p' /proc/self/cgroup)
 case $name in latchkey-*)
-  mkdir "$0/$name/own" && echo threaded > "$0/$name/own/cgroup.type"
+  mkdir "$0/$name/threads" && echo threaded > "$0/$name/threads/cgroup.type"
   echo "$name" ;;
 esac
 for n in 0 1 2 3 4 5; do sleep 600 > /dev/null 2>&1 & echo $! > %s.$n; done
@@ -202,15 +212,15 @@ def children_from_before_exec_are_not_killed():
     # that is not of COMMAND and must not be killed. COMMAND has a descendant in
     # another session, which differs from that child only by its cgroup.
     file = os.path.join(folder.name, "foreign")
-    own = ("setsid sh -c 'echo $$ > %s.stray; exec sleep 600' & sleep 600" %
-           file)
+    script_of_command = (
+        "setsid sh -c 'echo $$ > %s.stray; exec sleep 600' & sleep 600" % file)
     with start("-c", 'sleep 600 >/dev/null 2>&1 & echo $! > %s; '
                'exec "$0" run /foreign sh -c "$1" > /dev/null' % file,
-               command.PROGRAM, own, program="sh") as process:
+               command.PROGRAM, script_of_command, program="sh") as process:
         foreign = command.wait_for_number(file)
         stray = command.wait_for_number(file + ".stray")
-        supervisor = [pid for pid in command.children_of(process.pid)
-                 if pid != foreign][0]
+        (supervisor,) = [pid for pid in command.children_of(process.pid)
+                         if pid != foreign]
         in_cgroup = bool(cgroups_of(process.pid))
         assert in_cgroup == can_make_cgroups()
         os.kill(supervisor, signal.SIGKILL)
@@ -218,8 +228,9 @@ def children_from_before_exec_are_not_killed():
         assert command.is_running(foreign)
         os.kill(foreign, signal.SIGKILL)
         if in_cgroup:
-            live.eventually(lambda: not command.is_running(stray), "its end")
-        else:
+            live.eventually(lambda: not command.is_running(stray),
+                            "the end of the descendant in another session")
+        else:  # it is not found, so it continues
             os.kill(stray, signal.SIGKILL)
 
 
@@ -240,7 +251,7 @@ def can_make_cgroups():
 
 
 def cgroups_of(pid):
-    """The cgroups that latchkey has made for its descendants."""
+    """The names of the cgroups that latchkey has made for its descendants."""
     found = set()
     for child in command.children_of(pid):
         found |= cgroups_of(child)
@@ -253,7 +264,7 @@ def cgroups_of(pid):
 
 
 def cgroup_exists(name):
-    return glob.glob("/sys/fs/cgroup/**/" + name, recursive=True)
+    return bool(glob.glob("/sys/fs/cgroup/**/" + name, recursive=True))
 
 
 def nested_runs_leave_no_cgroup_behind():

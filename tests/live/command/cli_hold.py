@@ -23,7 +23,8 @@ def seconds_of(code, *words):
 
 
 def wait_for_min_hold(job):
-    """Wait until latchkey prints that COMMAND has ended and the lock is kept."""
+    """Wait until latchkey -v prints that COMMAND has ended and the lock is
+    kept."""
     assert any("--min-hold" in line for line in job.stderr)
 
 
@@ -41,7 +42,9 @@ def min_hold_keeps_the_lock_after_a_short_command():
 
 def min_hold_is_counted_from_the_grant():
     assert 1 <= seconds_of(0, "run", "--min-hold", "1", "/long", "true") < 5
-    assert seconds_of(0, "run", "--min-hold", "0.5", "/long", "sleep", "1") < 4
+    # Counted from the end of COMMAND, this would take 8 s.
+    assert 4 <= seconds_of(0, "run", "--min-hold", "4", "/long",
+                           "sleep", "4") < 8
 
 
 def signal_ends_min_hold():
@@ -52,9 +55,12 @@ def signal_ends_min_hold():
     expect_exit(0, "run", "-n", "/cut", "true")
 
 
-def min_hold_does_not_apply_to_failed_or_ended_commands():
+def min_hold_does_not_apply_to_a_command_that_cannot_be_executed():
     assert seconds_of(127, "run", "--min-hold", "600", "/none", "/no/such") < 20
-    assert seconds_of(123, "run", "--min-hold", "1", "--max-hold", "1", "/none",
+
+
+def min_hold_may_equal_max_hold():
+    assert seconds_of(123, "run", "--min-hold", "1", "--max-hold", "1", "/equal",
                       "sleep", "600") < 20
 
 
@@ -70,13 +76,14 @@ def lost_lock_ends_min_hold():
 # ---- --max-hold
 
 def max_hold_ends_command_and_holds_the_lock_until_then():
+    # After TERM, COMMAND waits for the end of its standard input.
     job = start("run", "--max-hold", "1", "--kill-after", "14", "/most", "sh",
                 "-c", "trap 'echo TERM; read word; exit 0' TERM; echo begun; "
                 "while :; do sleep 0.05; done", stdin=subprocess.PIPE)
     assert job.stdout.readline() == "begun\n"
     assert job.stdout.readline() == "TERM\n"
     expect_exit(124, "run", "-n", "/most", "true")
-    done = job.finish()
+    done = job.finish()  # closes its standard input
     assert done.code == 123 and "--max-hold" in done.err, done
     expect_exit(0, "run", "-n", "/most", "true")
 
@@ -90,7 +97,7 @@ def max_hold_kills_command_and_its_descendants():
     eventually(lambda: not is_running(descendant), "the descendant is gone")
 
 
-def on_lost_kill_and_stop_kill_at_max_hold():
+def on_lost_kill_and_stop_do_not_wait_for_kill_after_at_max_hold():
     for how in ("kill", "stop"):
         assert seconds_of(123, "run", "--max-hold", "0.5", "--on-lost", how,
                           "--kill-after", "10", "/at-once", "sleep", "600") < 8
@@ -102,7 +109,7 @@ def max_hold_does_not_affect_a_shorter_command():
 
 # ---- usage errors
 
-def contradictions_are_usage_errors():
+def contradictory_options_are_usage_errors():
     for words, name in (
             (("--max-hold", "1", "--on-lost", "ignore"), "--on-lost"),
             (("--min-hold", "2", "--max-hold", "1"), "--min-hold"),
@@ -116,10 +123,11 @@ live.run(live.together(
     min_hold_keeps_the_lock_after_a_short_command,
     min_hold_is_counted_from_the_grant,
     signal_ends_min_hold,
-    min_hold_does_not_apply_to_failed_or_ended_commands,
+    min_hold_does_not_apply_to_a_command_that_cannot_be_executed,
+    min_hold_may_equal_max_hold,
     lost_lock_ends_min_hold,
     max_hold_ends_command_and_holds_the_lock_until_then,
     max_hold_kills_command_and_its_descendants,
-    on_lost_kill_and_stop_kill_at_max_hold,
+    on_lost_kill_and_stop_do_not_wait_for_kill_after_at_max_hold,
     max_hold_does_not_affect_a_shorter_command,
-    contradictions_are_usage_errors))
+    contradictory_options_are_usage_errors))

@@ -18,6 +18,9 @@ from command import expect_exit, run, start
 
 folder = tempfile.TemporaryDirectory()
 
+# A shell script that prints "go" and runs until it gets TERM.
+RUN_UNTIL_TERM = "trap 'exit 7' TERM; echo go; while :; do sleep 0.1; done"
+
 
 def start_holder(*words):
     """`latchkey run WORDS sleep 600`; the caller ends it with end()."""
@@ -46,7 +49,7 @@ def readers_share_and_writers_do_not():
     with start_holder("-s", "/rw") as a, start_holder("-s", "/rw") as b:
         wait_until_held("/rw", 2)
         assert is_busy("-x", "/rw")
-        assert is_busy("/rw")  # as a mutex
+        assert is_busy("/rw")  # the mutex of the same path
         expect_exit(0, "run", "-n", "-s", "/rw", "true")
         end(a, b)
     with start_holder("-x", "/rw") as a:
@@ -82,34 +85,31 @@ def command_finds_the_mode_in_its_environment():
     assert mode("-p", "1", "/one") == "permits"
 
 
-FACTS = ("echo $LATCHKEY_FENCING_TOKEN; echo $LATCHKEY_NODE; "
-         "echo \"$LATCHKEY_FENCING_TOKENS\"; echo end; sleep 600")
-
-
-def token_and_node_of_several_locks_are_those_of_the_first_operand():
-    # While /t/a is held, the run waits for it, and creates its node in /t/b
-    # later: the tokens are in the order of the paths, not of the operands.
-    for lock, other in (("/t/a", "/t/b"), ("/t/b", "/t/a")):
-        with start_holder("/t/a") as blocks:
+def token_and_node_of_several_locks_are_those_of_the_operand():
+    script = ("echo $LATCHKEY_FENCING_TOKEN; echo $LATCHKEY_NODE; "
+              "echo \"$LATCHKEY_FENCING_TOKENS\"; echo end; sleep 600")
+    for lock, option_l in (("/t/a", "/t/b"), ("/t/b", "/t/a")):
+        with start_holder("/t/a") as first_holder:
             wait_until_held("/t/a")
-            with start("run", "--json", "-l", other, lock, "sh", "-c",
-                       FACTS) as a:
+            with start("run", "--json", "-l", option_l, lock, "sh", "-c",
+                       script) as a:
                 live.eventually(lambda: command.status("/t/a")["waiters"])
-                end(blocks)
+                end(first_holder)
                 token, node, *lines = (
                     line.strip() for line in iter(a.stdout.readline, "end\n"))
                 tokens = {path: command.status(path)["holders"][0]["token"]
-                          for path in (lock, other)}
+                          for path in (lock, option_l)}
                 assert token == tokens[lock], (token, tokens)
                 assert node.startswith(lock + "/"), node
-                assert lines == ["%s %s" % (tokens[p], p)
-                                 for p in (lock, other)], (lines, tokens)
+                assert lines == ["%s %s" % (tokens[path], path)
+                                 for path in (lock, option_l)], (lines, tokens)
                 a.terminate()
                 events = [json.loads(line) for line in
                           a.finish().err.splitlines()]
-        acquired = [e for e in events if e["event"] == "acquired"][0]
+        (acquired,) = [e for e in events if e["event"] == "acquired"]
         assert (acquired["token"], acquired["node"]) == (token, node)
-        # With another order the checks above would prove nothing.
+        # The node in /t/b was always created later than that in /t/a. So the
+        # operand's token was once the smaller one and once the larger one.
         assert int(tokens["/t/a"]) < int(tokens["/t/b"]), tokens
 
 
@@ -119,8 +119,9 @@ def tokens_of_one_lock_are_one_line():
         done = expect_exit(0, "run", *words, "sh", "-c",
                            "echo $LATCHKEY_FENCING_TOKEN $LATCHKEY_LOCK; "
                            "echo \"$LATCHKEY_FENCING_TOKENS\"")
-        first, *others = done.out.splitlines()
-        assert others == [first] and first.split()[0].isdigit(), done
+        token_and_lock, tokens = done.out.splitlines()
+        assert tokens == token_and_lock, done
+        assert tokens.split()[0].isdigit(), done
 
 
 def all_locks_are_acquired_or_none():
@@ -144,15 +145,15 @@ def opposite_orders_do_not_deadlock():
     number = os.path.join(folder.name, "number")
     with open(number, "w") as f:
         f.write("0")
-    add = "n=$(cat %s); sleep 0.01; echo $((n+1)) > %s" % (number, number)
-    loops = [("/o/a", "/o/b"), ("/o/b", "/o/a")] * 2
-    script = ('for i in 1 2 3 4 5; do "$0" run -l "$1" "$2" sh -c "$3" '
-              "|| exit 1; done")
-    jobs = [start("-c", script, command.PROGRAM, one, two, add, program="sh")
-            for one, two in loops]
+    increment = "n=$(cat %s); sleep 0.01; echo $((n+1)) > %s" % (number, number)
+    loop = ('for i in 1 2 3 4 5; do "$0" run -l "$1" "$2" sh -c "$3" '
+            "|| exit 1; done")
+    jobs = [start("-c", loop, command.PROGRAM, lock, other_lock, increment,
+                  program="sh")
+            for lock, other_lock in [("/o/a", "/o/b"), ("/o/b", "/o/a")] * 2]
     for job in jobs:
         assert job.finish().code == 0
-    assert open(number).read() == "20\n"
+    assert open(number).read() == "20\n"  # 4 loops with 5 increments each
 
 
 def semaphore_grants_as_many_permits_as_it_has():
@@ -160,10 +161,10 @@ def semaphore_grants_as_many_permits_as_it_has():
         wait_until_held("/p", 2)
         assert is_busy("-p", "2", "/p")
         with start("run", "--json", "-p", "2", "/p", "sleep", "600") as c:
-            # It waits for permits, not for one node, so no holder is named.
-            waits = json.loads(c.stderr.readline())
-            assert waits["event"] == "waiting" and waits["position"] == 1, waits
-            assert "holder" not in waits, waits
+            # c waits for permits, not for one node, so no holder is named.
+            event = json.loads(c.stderr.readline())
+            assert event["event"] == "waiting" and event["position"] == 1, event
+            assert "holder" not in event, event
             live.eventually(lambda: command.status("/p")["waiters"])
             assert len(command.status("/p")["holders"]) == 2
             end(a)
@@ -172,6 +173,9 @@ def semaphore_grants_as_many_permits_as_it_has():
             end(c)
         end(b)
     assert expect_exit(0, "status", "/p").out.startswith("/p: free")
+
+
+def take_acquires_several_permits():
     with start_holder("-p", "3", "--take", "2", "/k") as a:
         wait_until_held("/k", 2)
         assert is_busy("-p", "3", "--take", "2", "/k")
@@ -180,10 +184,8 @@ def semaphore_grants_as_many_permits_as_it_has():
 
 
 def revoke_ends_the_holder():
-    assert run("revoke", "/r").code == 1
-    with start("run", "/r", "sh", "-c",
-               "trap 'exit 7' TERM; echo go; while :; do sleep 0.1; done"
-               ) as a:
+    assert run("revoke", "/r").code == 1  # there is no holder
+    with start("run", "/r", "sh", "-c", RUN_UNTIL_TERM) as a:
         assert a.stdout.readline() == "go\n"
         with start("run", "/r", "true") as b:
             live.eventually(lambda: command.status("/r")["waiters"])
@@ -222,8 +224,7 @@ def revoke_shows_the_label_that_it_replaces():
 
 
 def revoke_of_permits_does_not_end_waiters():
-    script = "trap 'exit 7' TERM; echo go; while :; do sleep 0.1; done"
-    with start("run", "-p", "1", "/rp", "sh", "-c", script) as a:
+    with start("run", "-p", "1", "/rp", "sh", "-c", RUN_UNTIL_TERM) as a:
         assert a.stdout.readline() == "go\n"
         with start("run", "-p", "1", "/rp", "sh", "-c", "echo in") as b:
             # The first waiter has created its node in leases already.
@@ -235,35 +236,34 @@ def revoke_of_permits_does_not_end_waiters():
             assert (done.code, done.out) == (0, "in\n"), done
 
 
-def semaphore_is_held_while_others_queue():
+def status_tells_the_holder_of_a_permit_from_the_waiters():
     """The holder's node in leases is younger than the queue nodes of the
     waiters, and it is still reported as the holder."""
-    words = ("-p", "1", "/four", "sh", "-c",
-             "trap 'exit 7' TERM; echo in; while :; do sleep 0.1; done")
-    jobs = [start("run", "-i", str(n), *words) for n in range(4)]
+    jobs = [start("run", "-i", str(n), "-p", "1", "/four", "sh", "-c",
+                  RUN_UNTIL_TERM) for n in range(4)]
     live.eventually(lambda: len(command.status("/four")["waiters"]) == 3)
-    for left in (3, 2, 1, 0):
+    for waiting in (3, 2, 1, 0):
         # leases has the holder's node, and that of the first waiter if any.
-        live.eventually(lambda: len(command.children("/four/leases"))
-                        == min(left + 1, 2))
+        permits = 2 if waiting > 0 else 1
+        live.eventually(
+            lambda: len(command.children("/four/leases")) == permits)
         assert expect_exit(1, "status", "/four").out.startswith(
-            "/four: held, %d waiting\n" % left)
-        holders, waiters = command.queue("/four")
-        assert len(holders) == 1 and len(waiters) == left, (holders, waiters)
-        assert holders[0] not in waiters, (holders, waiters)
-        holder = jobs[int(holders[0])]
-        assert holder.stdout.readline() == "in\n"
+            "/four: held, %d waiting\n" % waiting)
+        (holder,), waiters = command.queue("/four")
+        assert len(waiters) == waiting and holder not in waiters, (
+            holder, waiters)
+        job = jobs[int(holder)]
+        assert job.stdout.readline() == "go\n"
         assert run("wait", "-w", "0", "/four").code == 1
         expect_exit(0, "revoke", "/four")
-        assert holder.finish().code == 7
-        live.eventually(lambda: command.status("/four")["holders"] or
-                        left == 0)
+        assert job.finish().code == 7
+        if waiting > 0:
+            live.eventually(lambda: command.status("/four")["holders"])
     assert run("revoke", "/four").code == 1
 
 
 def nodes_of_another_lock_kind_are_reported():
-    """Another kind of lock is recognised by the names of its nodes. There is
-    one warning, with advice."""
+    """Another kind of lock is recognised by the names of its nodes."""
     foreign_permit = "leases/0123456789abcdef0123456789abcdef"
     for number, (node, options, reported) in enumerate((
             ("seq-0000000007", (), "seq-0000000007"),
@@ -288,12 +288,12 @@ def another_number_of_permits_is_reported():
     with start_holder("-p", "3", "/many") as a, start_holder("-p", "3", "/many") as b, \
             start_holder("-p", "3", "/many") as c:
         wait_until_held("/many", 3)
-        with start("run", "-p", "1", "/many", "true") as waits:
-            assert waits.stderr.readline() == (
+        with start("run", "-p", "1", "/many", "true") as waiter:
+            assert waiter.stderr.readline() == (
                 "latchkey: warning: /many: other clients hold 3 permits, but "
                 "-p says 1; all clients must use the same number\n")
             end(a, b, c)
-            done = waits.finish()
+            done = waiter.finish()
             assert (done.code, done.err) == (0, ""), done
     # With the same number there is no warning.
     with start_holder("-p", "1", "/few") as a:
@@ -310,12 +310,12 @@ def signal_ends_a_run_whose_permit_check_is_unanswered():
             relay.Relay(os.environ["LATCHKEY_ZK"]) as proxy:
         wait_until_held("/asked")
         with start("run", "-p", "1", "-z", proxy.address, "/asked",
-                   "true") as waits:
+                   "true") as waiter:
             live.eventually(lambda: command.status("/asked")["waiters"])
             proxy.freeze()
-            time.sleep(1.5)  # the run asks for the number every second
-            waits.terminate()
-            done = waits.finish()
+            time.sleep(1.5)  # the run reads the number every second
+            waiter.terminate()
+            done = waiter.finish()
             assert done.code == 128 + signal.SIGTERM, done
         end(a)
 
@@ -325,13 +325,13 @@ def wait_returns_when_the_lock_is_free():
     with start_holder("/w") as a:
         wait_until_held("/w")
         expect_exit(1, "wait", "-w", "1", "/w")
-        with start_holder("/w") as b, start("wait", "/w") as waits:
+        with start_holder("/w") as b, start("wait", "/w") as waiter:
             live.eventually(lambda: command.status("/w")["waiters"])
             end(a)
-            wait_until_held("/w")
-            assert waits.poll() is None
+            wait_until_held("/w")  # by b
+            assert waiter.poll() is None
             end(b)
-            assert waits.finish().code == 0
+            assert waiter.finish().code == 0
 
 
 def contradictory_options_are_refused():
@@ -353,14 +353,15 @@ with command.serve():
             readers_share_and_writers_do_not,
             reader_behind_a_waiting_writer_waits,
             command_finds_the_mode_in_its_environment,
-            token_and_node_of_several_locks_are_those_of_the_first_operand,
+            token_and_node_of_several_locks_are_those_of_the_operand,
             tokens_of_one_lock_are_one_line,
             all_locks_are_acquired_or_none,
             semaphore_grants_as_many_permits_as_it_has,
+            take_acquires_several_permits,
             revoke_ends_the_holder,
             revoke_shows_the_label_that_it_replaces,
             revoke_of_permits_does_not_end_waiters,
-            semaphore_is_held_while_others_queue,
+            status_tells_the_holder_of_a_permit_from_the_waiters,
             nodes_of_another_lock_kind_are_reported,
             another_number_of_permits_is_reported,
             signal_ends_a_run_whose_permit_check_is_unanswered,

@@ -12,45 +12,54 @@ import live
 from command import expect_exit, run, start
 
 UUID = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
-NAMES = (("curator", "_c_" + UUID + r"-lock-\d{10}"),
-         ("kazoo", r"[0-9a-f]{32}__lock__\d{10}"),
-         ("native", r"seq-\d{10}"),
-         ("native:", r"\d{10}"),
-         ("native:lock", r"lock\d{10}"),
-         ("native-uuid", UUID + r"-seq-\d{10}"),
-         ("native-uuid:job-", UUID + r"-job-\d{10}"))
-SIDES = (("kazoo", r"[0-9a-f]{32}__rlock__\d{10}",
-          r"[0-9a-f]{32}__lock__\d{10}"),
-         ("native", r"r-\d{10}", r"w-\d{10}"),
-         ("native-uuid", UUID + r"-r-\d{10}", UUID + r"-w-\d{10}"))
+# Layouts, and the names of the nodes of a mutex.
+MUTEX_NAMES = (
+    ("curator", "_c_" + UUID + r"-lock-\d{10}"),
+    ("kazoo", r"[0-9a-f]{32}__lock__\d{10}"),
+    ("native", r"seq-\d{10}"),
+    ("native:", r"\d{10}"),
+    ("native:lock", r"lock\d{10}"),
+    ("native-uuid", UUID + r"-seq-\d{10}"),
+    ("native-uuid:job-", UUID + r"-job-\d{10}"))
+# Layouts, and the names of the nodes of readers and of writers.
+READER_AND_WRITER_NAMES = (
+    ("kazoo", r"[0-9a-f]{32}__rlock__\d{10}", r"[0-9a-f]{32}__lock__\d{10}"),
+    ("native", r"r-\d{10}", r"w-\d{10}"),
+    ("native-uuid", UUID + r"-r-\d{10}", UUID + r"-w-\d{10}"))
+
+# A shell script that prints "go" and runs until it gets TERM.
+RUN_UNTIL_TERM = "trap 'exit 7' TERM; echo go; while :; do sleep 0.1; done"
 
 
-def path_of(*words):
-    return "/" + "-".join(words).replace(":", "_")
+def path_for(test, layout):
+    return "/%s-%s" % (test, layout.replace(":", "_"))
 
 
-def state(layout, path):
+def status(layout, path):
     done = run("status", "--json", "--layout", layout, path)
     assert done.code in (0, 1), done
     return done.json()[0]
 
 
-def wait_until_held(layout, path, holders, waiters=0):
-    def is_so():
-        s = state(layout, path)
-        return len(s["holders"]) == holders and len(s["waiters"]) == waiters
-    live.eventually(is_so, "%s is held by %d" % (path, holders))
+def wait_until_held(layout, path, holders=1, waiters=0):
+    """Wait until the lock has so many holders and waiters."""
+    def is_held():
+        now = status(layout, path)
+        return len(now["holders"]) == holders and len(now["waiters"]) == waiters
+    live.eventually(is_held, "%s is held by %d, with %d waiting" % (
+        path, holders, waiters))
 
 
 def node_names_are_those_of_the_layout():
-    for layout, form in NAMES:
-        path = path_of("names", layout)
+    for layout, pattern in MUTEX_NAMES:
+        path = path_for("names", layout)
         with start("run", "--layout", layout, "--id", "me", path, "sleep",
                    "600") as a:
-            wait_until_held(layout, path, 1)
-            names = command.children(path)
-            assert len(names) == 1 and re.fullmatch(form, names[0]), names
-            label = state(layout, path)["holders"][0]["label"]
+            wait_until_held(layout, path)
+            (name,) = command.children(path)
+            assert re.fullmatch(pattern, name), name
+            label = status(layout, path)["holders"][0]["label"]
+            # If the name does not contain an id, the node's data contains it.
             if layout.startswith("native:") or layout == "native":
                 assert re.fullmatch("me " + UUID, label), label
             else:
@@ -65,24 +74,24 @@ def node_names_are_those_of_the_layout():
         expect_exit(0, "status", "--layout", layout, path)
 
 
-def sides_share_and_exclude():
-    for layout, reader, writer in SIDES:
-        path = path_of("sides", layout)
-        share = ("run", "--layout", layout, "-s", path, "sleep", "600")
-        with start(*share) as a, start(*share) as b:
-            wait_until_held(layout, path, 2)
+def readers_share_and_writers_do_not():
+    for layout, reader_pattern, writer_pattern in READER_AND_WRITER_NAMES:
+        path = path_for("sides", layout)
+        read = ("run", "--layout", layout, "-s", path, "sleep", "600")
+        with start(*read) as a, start(*read) as b:
+            wait_until_held(layout, path, holders=2)
             for name in command.children(path):
-                assert re.fullmatch(reader, name), name
+                assert re.fullmatch(reader_pattern, name), name
             assert run("run", "-n", "--layout", layout, "-x", path,
                        "true").code == 124
             with start("run", "--layout", layout, "-x", path, "sleep",
                        "600") as c:
-                wait_until_held(layout, path, 2, 1)
+                wait_until_held(layout, path, holders=2, waiters=1)
                 a.terminate()
                 b.terminate()
-                wait_until_held(layout, path, 1)
-                names = command.children(path)
-                assert re.fullmatch(writer, names[0]), names
+                wait_until_held(layout, path)
+                (name,) = command.children(path)
+                assert re.fullmatch(writer_pattern, name), name
                 assert run("run", "-n", "--layout", layout, "-s", path,
                            "true").code == 124
                 c.terminate()
@@ -92,10 +101,10 @@ def sides_share_and_exclude():
 
 def native_layouts_share_a_queue():
     with start("run", "--layout", "native", "/turns", "sleep", "600") as a:
-        wait_until_held("native", "/turns", 1)
+        wait_until_held("native", "/turns")
         with start("run", "--layout", "native-uuid", "/turns", "echo",
                    "in") as b:
-            wait_until_held("native", "/turns", 1, 1)
+            wait_until_held("native", "/turns", waiters=1)
             with start("wait", "--layout", "native", "/turns") as c:
                 assert b.poll() is None and c.poll() is None
                 a.terminate()
@@ -109,27 +118,27 @@ def children_of_other_names_are_no_contenders():
     for name in ("seq-1", "x-seq-0000000001", "lock-0000000001", "config"):
         expect_exit(0, "create", "/others/" + name)
     expect_exit(0, "status", "--layout", "native", "/others")
-    expect_exit(1, "status", "/others")  # Curator's mutex
+    # Curator's layout, the default, has nodes named lock- and a number.
+    expect_exit(1, "status", "/others")
     expect_exit(0, "run", "-n", "--layout", "native", "/others", "true")
     assert len(command.children("/others")) == 4
 
 
-def lock_directories_are_persistent():
+def lock_directories_of_other_layouts_are_persistent():
     for layout in ("kazoo", "native"):
-        path = path_of("stay", layout)
+        path = path_for("stay", layout)
         expect_exit(0, "run", "--layout", layout, path, "true")
         done = expect_exit(0, "stat", path)
-        live.eventually(lambda: not command.children(path))
+        # A container would have another number than 0.
         assert "ephemeral_owner 0x0\n" in done.out, done
 
 
 def revoke_ends_the_holder():
     for layout in ("kazoo", "native", "native-uuid"):
-        path = path_of("revoke", layout)
+        path = path_for("revoke", layout)
         expect_exit(1, "revoke", "--layout", layout, path)
         with start("run", "--layout", layout, path, "sh", "-c",
-                   "trap 'exit 7' TERM; echo go; while :; do sleep 0.1; done"
-                   ) as a:
+                   RUN_UNTIL_TERM) as a:
             assert a.stdout.readline() == "go\n"
             expect_exit(0, "revoke", "--layout", layout, path)
             done = a.finish()
@@ -139,14 +148,14 @@ def revoke_ends_the_holder():
 
 def revoke_ends_all_holders_of_kazoo_permits():
     path = "/revoke-permits"
-    take = ("run", "--layout", "kazoo", "-p", "2", path, "sh", "-c")
-    until = "trap 'exit 7' TERM; echo go; while :; do sleep 0.1; done"
+    run_script = ("run", "--layout", "kazoo", "-p", "2", path, "sh", "-c")
     expect_exit(1, "revoke", "--layout", "kazoo", path)
-    with start(*take, until) as a, start(*take, until) as b:
+    with start(*run_script, RUN_UNTIL_TERM) as a, \
+            start(*run_script, RUN_UNTIL_TERM) as b:
         for holder in (a, b):
             assert holder.stdout.readline() == "go\n"
-        with start(*take, "echo in") as c:
-            wait_until_held("kazoo", path, 2, 1)
+        with start(*run_script, "echo in") as c:
+            wait_until_held("kazoo", path, holders=2, waiters=1)
             expect_exit(0, "revoke", "--layout", "kazoo", path)
             for holder in (a, b):
                 done = holder.finish()
@@ -161,8 +170,8 @@ def revoke_ends_all_holders_of_kazoo_permits():
 def several_native_locks_are_acquired_together():
     with start("run", "--layout", "native", "-l", "s:/m/b", "-l", "/m/c",
                "/m/a", "sleep", "600") as a:
-        wait_until_held("native", "/m/a", 1)
-        wait_until_held("native", "/m/c", 1)
+        wait_until_held("native", "/m/a")
+        wait_until_held("native", "/m/c")
         assert re.fullmatch(r"r-\d{10}", command.children("/m/b")[0])
         assert run("run", "-n", "--layout", "native", "/m/c",
                    "true").code == 124
@@ -172,15 +181,15 @@ def several_native_locks_are_acquired_together():
 
 def kazoo_permits_are_granted_in_queue_order():
     path = "/permits"
-    take = ("run", "--layout", "kazoo", "-p", "2", path, "sleep", "600")
-    with start(*take) as a, start(*take) as b:
-        wait_until_held("kazoo", path, 2)
+    hold = ("run", "--layout", "kazoo", "-p", "2", path, "sleep", "600")
+    with start(*hold) as a, start(*hold) as b:
+        wait_until_held("kazoo", path, holders=2)
         names = command.children(path)
         assert all(re.fullmatch("[0-9a-f]{32}", name) for name in names), names
         assert expect_exit(0, "get", path).out == "2"
-        with start(*take) as c:
-            wait_until_held("kazoo", path, 2, 1)
-            (waiter,) = state("kazoo", path)["waiters"]
+        with start(*hold) as c:
+            wait_until_held("kazoo", path, holders=2, waiters=1)
+            (waiter,) = status("kazoo", path)["waiters"]
             assert re.fullmatch(path + r"-__lock__/[0-9a-f]{32}__lock__\d{10}",
                                 waiter["node"]), waiter
             done = run("run", "-n", "--layout", "kazoo", "-p", "3", path,
@@ -188,7 +197,7 @@ def kazoo_permits_are_granted_in_queue_order():
             assert done.code == 125 and "number of permits" in done.err, done
             a.terminate()
             b.terminate()
-            wait_until_held("kazoo", path, 1)
+            wait_until_held("kazoo", path)
             c.terminate()
             c.finish()
     expect_exit(0, "status", "--layout", "kazoo", path)
@@ -210,10 +219,10 @@ def contradictory_options_are_refused():
 with command.serve():
     live.run(live.together(
         node_names_are_those_of_the_layout,
-        sides_share_and_exclude,
+        readers_share_and_writers_do_not,
         native_layouts_share_a_queue,
         children_of_other_names_are_no_contenders,
-        lock_directories_are_persistent,
+        lock_directories_of_other_layouts_are_persistent,
         revoke_ends_the_holder,
         several_native_locks_are_acquired_together,
         kazoo_permits_are_granted_in_queue_order,

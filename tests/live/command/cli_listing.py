@@ -14,34 +14,35 @@ import worker
 zk = command.serve()
 
 
-def make(*paths):
+def create_nodes(*paths):
     for path in paths:
         expect_exit(0, "create", "-p", path)
 
 
-def facts_of(path):
+def stat_of(path):
     """The output of stat --json, without the path."""
     facts = expect_exit(0, "stat", "--json", path).json()[0]
     del facts["path"]
     return facts
 
 
-def names(*words):
+def output_lines(*words):
     return expect_exit(0, *words).out.splitlines()
 
 
-def R_lists_all_that_is_below():
-    make("/R/b/c/d", "/R/b-", "/R/b/a", "/R/a", "/R/b/c-", "/R/\u00fc/x")
+def R_lists_all_descendants():
+    create_nodes("/R/b/c/d", "/R/b-", "/R/b/a", "/R/a", "/R/b/c-", "/R/\u00fc/x")
+    # Siblings in the order of their bytes, each in front of its descendants.
     wanted = ["a", "b", "b/a", "b/c", "b/c/d", "b/c-", "b-", "\u00fc",
               "\u00fc/x"]
-    assert names("ls", "-R", "/R") == wanted
+    assert output_lines("ls", "-R", "/R") == wanted
     assert expect_exit(0, "ls", "--recursive", "--json", "/R").json() == [
         {"path": "/R", "children": wanted}]
-    assert names("ls", "-R", "/R/a") == []
-    assert names("ls", "-R", "/R/b/c") == ["d"]
+    assert output_lines("ls", "-R", "/R/a") == []
+    assert output_lines("ls", "-R", "/R/b/c") == ["d"]
     everything = run("ls", "-R", "/").out.split()
     assert "R/b/c/d" in everything and "zookeeper/config" in everything
-    assert names("ls", "-R", "-z", zk.connect + "/R/b", "/") == [
+    assert output_lines("ls", "-R", "-z", zk.connect + "/R/b", "/") == [
         "a", "c", "c/d", "c-"]
     done = run("ls", "-R", "/R/none")
     assert done.code == 1 and "no such node" in done.err, done
@@ -50,19 +51,20 @@ def R_lists_all_that_is_below():
 def l_prints_the_stat_of_each_child():
     expect_exit(0, "create", "/l")
     expect_exit(0, "create", "/l/plain", "12345")
-    expect_exit(0, "set", "/l/plain", "123456")
-    make("/l/full/a", "/l/full/b")
+    expect_exit(0, "set", "/l/plain", "123456")  # 6 bytes, version 1
+    create_nodes("/l/full/a", "/l/full/b")
     with start("create", "-e", "/l/owned") as owner:
-        owner.stdout.readline()
-        facts = {name: facts_of("/l/" + name)
+        owner.stdout.readline()  # waits until the node exists
+        facts = {name: stat_of("/l/" + name)
                  for name in ("full", "owned", "plain")}
-        lines = [line.split() for line in names("ls", "-l", "/l")]
+        lines = [line.split() for line in output_lines("ls", "-l", "/l")]
+        # Children, bytes of data, version, time of the last change, session.
         assert lines == [
             ["2", "0", "0", facts["full"]["mtime"], "-", "full"],
             ["0", "0", "0", facts["owned"]["mtime"],
              facts["owned"]["ephemeral_owner"], "owned"],
             ["0", "6", "1", facts["plain"]["mtime"], "-", "plain"]], lines
-        assert names("ls", "--long", "-R", "/l")[1].endswith(" full/a")
+        assert output_lines("ls", "--long", "-R", "/l")[1].endswith(" full/a")
         (listed,) = expect_exit(0, "ls", "-l", "--json", "/l").json()
         assert listed == {"path": "/l", "children": [
             {"name": name, **facts[name]} for name in facts]}, listed
@@ -73,32 +75,36 @@ def l_prints_the_stat_of_each_child():
 
 
 def tree_indents_children():
-    make("/tree/b/c/d", "/tree/b-", "/tree/a")
+    create_nodes("/tree/b/c/d", "/tree/b-", "/tree/a")
     with start("create", "-e", "/tree/a/mine") as owner:
         owner.stdout.readline()
-        assert names("tree", "/tree") == [
+        assert output_lines("tree", "/tree") == [
             "/tree", "  a", "    mine  (ephemeral)", "  b", "    c", "      d",
             "  b-"]
         facts = expect_exit(0, "tree", "--json", "/tree").json()
         owner.terminate()
-    assert names("tree", "/tree/b-") == ["/tree/b-"]
-    assert names("tree", "-z", zk.connect + "/tree/b", "/") == [
+    assert output_lines("tree", "/tree/b-") == ["/tree/b-"]
+    assert output_lines("tree", "-z", zk.connect + "/tree/b", "/") == [
         "/", "  c", "    d"]
 
-    def node(name, *children, key="name", ephemeral=False):
-        return {key: name, "ephemeral": ephemeral, "children": list(children)}
+    def node(name, *children, ephemeral=False):
+        return {"name": name, "ephemeral": ephemeral, "children": list(children)}
 
-    assert facts == [node(
+    def root(path, *children):
+        return {"path": path, "ephemeral": False, "children": list(children)}
+
+    assert facts == [root(
         "/tree", node("a", node("mine", ephemeral=True)),
-        node("b", node("c", node("d"))), node("b-"), key="path")], facts
+        node("b", node("c", node("d"))), node("b-"))], facts
     assert expect_exit(0, "tree", "--json", "/tree/b-").json() == [
-        node("/tree/b-", key="path")]
+        root("/tree/b-")]
     done = run("tree", "/none")
     assert done.code == 1 and "no such node" in done.err, done
 
 
 def unreadable_nodes_are_reported():
-    make("/shut/a/b", "/shut/c")
+    create_nodes("/shut/a/b", "/shut/c")
+    # The ACL of /shut/b permits to create children, and not to read it.
     expect_exit(0, "create", "--acl", "world:anyone:c", "/shut/b")
     expect_exit(0, "create", "/shut/b/hidden")
     done = run("ls", "-R", "/shut")
@@ -117,26 +123,27 @@ def unreadable_nodes_are_reported():
 
 
 def large_tree_is_listed_completely():
-    """More nodes than requests that the command sends at a time."""
-    crowd = worker.Worker()
-    client = crowd.client(zk.connect)
+    """The tree has more nodes than the command sends requests at a time."""
+    process = worker.Worker()
+    client = process.client(zk.connect)
     client.create("/large")
-    dirs = ["/large/%d" % i for i in range(30)]
-    paths = ["%s/%d" % (d, k) for d in dirs for k in range(20)]
-    for some in (dirs, paths):
-        for pending in [client.submit("create", path=path, data=b"")
-                        for path in some]:
-            pending.succeeds()
-    crowd.close()
-    found = names("ls", "-R", "/large")
-    assert len(found) == 630, len(found)
-    assert sorted("/large/" + name for name in found if "/" in name) == \
-        sorted(paths)
-    assert len(names("tree", "/large")) == 631
-    assert len(expect_exit(0, "ls", "-l", "/large").out.splitlines()) == 30
+    children = ["/large/%d" % i for i in range(30)]
+    grandchildren = ["%s/%d" % (child, i) for child in children
+                     for i in range(20)]
+    for paths in (children, grandchildren):
+        for request in [client.submit("create", path=path, data=b"")
+                        for path in paths]:
+            request.succeeds()
+    process.close()
+    listed = output_lines("ls", "-R", "/large")
+    assert sorted("/large/" + name for name in listed) == sorted(
+        children + grandchildren)
+    # The tree has one line more, for /large.
+    assert len(output_lines("tree", "/large")) == 1 + len(listed)
+    assert len(output_lines("ls", "-l", "/large")) == len(children)
 
 
-def usage_is_125():
+def usage_error_exits_with_125():
     for verb in ("ls", "tree"):
         assert "usage: latchkey " + verb in expect_exit(0, verb, "--help").out
         assert "must begin with" in expect_exit(125, verb, "-v", "x").err
@@ -145,9 +152,9 @@ def usage_is_125():
 
 
 live.run(live.together(
-    R_lists_all_that_is_below,
+    R_lists_all_descendants,
     l_prints_the_stat_of_each_child,
     tree_indents_children,
     unreadable_nodes_are_reported,
-    usage_is_125),
+    usage_error_exits_with_125),
     large_tree_is_listed_completely)

@@ -19,7 +19,8 @@ import live
 import relay
 
 zk = command.serve()
-HELP = "; latchkey %s --help shows the usage"
+CLOSED = "127.0.0.1:1"  # a port on which nothing listens
+HELP_ADVICE = "; latchkey %s --help shows the usage"
 
 
 def expect_message(code, text, *words, **options):
@@ -32,7 +33,7 @@ def expect_message(code, text, *words, **options):
 
 def expect_usage_error(text, *words):
     """Check that the verb words[0] reports this usage error."""
-    expect_message(125, words[0] + ": " + text + HELP % words[0], *words)
+    expect_message(125, words[0] + ": " + text + HELP_ADVICE % words[0], *words)
 
 
 # ---- options ---------------------------------------------------------------------
@@ -51,7 +52,7 @@ def options_may_follow_operands():
     assert expect_exit(0, "get", "/behind", "--json").json()[0]["data"] == "z"
     # POSIXLY_CORRECT has no influence.
     expect_exit(0, "ls", "/", "-z", zk.connect,
-                env=dict(os.environ, LATCHKEY_ZK="127.0.0.1:1", POSIXLY_CORRECT="1"))
+                env=dict(os.environ, LATCHKEY_ZK=CLOSED, POSIXLY_CORRECT="1"))
     assert expect_exit(0, "status", "/behind/lock", "--json").json()
 
 
@@ -65,21 +66,21 @@ def words_after_two_dashes_are_data():
 
 
 def options_may_precede_the_verb():
-    other = dict(os.environ, LATCHKEY_ZK="127.0.0.1:1")
-    for before in (("-z", zk.connect), ("--zk=" + zk.connect, "--json"),
-                   ("-T", "10", "-v", "-z", zk.connect)):
-        assert "zookeeper" in expect_exit(0, *before, "ls", "/", env=other).out
+    env = dict(os.environ, LATCHKEY_ZK=CLOSED)
+    for options in (("-z", zk.connect), ("--zk=" + zk.connect, "--json"),
+                    ("-T", "10", "-v", "-z", zk.connect)):
+        assert "zookeeper" in expect_exit(0, *options, "ls", "/", env=env).out
     assert expect_exit(0, "--json", "ls", "-z", zk.connect, "/",
-                       env=other).json()[0]["path"] == "/"
+                       env=env).json()[0]["path"] == "/"
     for verb in ((), ("run",)):
         done = expect_exit(0, "-n", "-z", zk.connect, "-E", "7", *verb, "/before",
-                           "echo", "-n", "x", env=other)
+                           "echo", "-n", "x", env=env)
         assert done.out == "x", done
         assert expect_exit(0, "-z", zk.connect, *verb, "-n", "/before", "echo", "ls",
-                           env=other).out == "ls\n"
+                           env=env).out == "ls\n"
     assert "usage: latchkey ls " in expect_exit(0, "-h", "ls").out
     # The last -z takes effect.
-    expect_exit(0, "-z", "127.0.0.1:1", "ls", "-z", zk.connect, "/")
+    expect_exit(0, "-z", CLOSED, "ls", "-z", zk.connect, "/")
 
 
 def unknown_options_are_refused():
@@ -88,7 +89,7 @@ def unknown_options_are_refused():
         expect_usage_error("unknown option -Q", verb, "/x", "-Q")
         expect_usage_error("unknown option --quite", verb, "--quite", "/x")
         expect_message(125, verb + ": unknown option -n in front of the verb" +
-                       HELP % verb, "-n", verb, "/x")
+                       HELP_ADVICE % verb, "-n", verb, "/x")
     for verb in ("create", "set"):
         expect_usage_error("unknown option -q (put -- before data that begins with -)",
                            verb, "/x", "-q")
@@ -140,7 +141,7 @@ def paths_are_checked_before_connecting():
                 ("/x/../y", 'must not have "." or ".." between slashes'),
                 ("/.", 'must not have "." or ".." between slashes')):
             expect_message(125, '%s: path "%s" %s' % (verb, path, rule), verb, path,
-                           "-z", "127.0.0.1:1")
+                           "-z", CLOSED)
         expect_message(125, verb + ': path "/x\\x0a" holds bytes that ZooKeeper refuses: '
                        "a path is UTF-8 without control characters", verb, "/x\n")
     expect_message(125, 'set: path "x" must begin with "/"', "set", "x", "y")
@@ -155,21 +156,20 @@ def paths_are_checked_before_connecting():
 
 # ---- connections -----------------------------------------------------------------
 
-DOCTOR = "; latchkey doctor tells more"
-SILENT = "; the host is down, the server hangs, or a firewall drops packets"
-VERBS = (("status",), ("wait",), ("revoke",), ("ls",), ("tree",), ("get",),
-         ("stat",), ("create",), ("delete",), ("watch",), ("acl",), ("set",),
-         ("run",))
+DOCTOR_ADVICE = "; latchkey doctor tells more"
+LIKELY_CAUSES_OF_SILENCE = "; the host is down, the server hangs, or a firewall drops packets"
+VERBS = ("status", "wait", "revoke", "ls", "tree", "get", "stat", "create",
+         "delete", "watch", "acl", "set", "run")
 
 
-def words(verb, path, *options):
-    """A command line that needs a server."""
-    last = {"set": ("data",), "run": ("true",)}.get(verb, ())
-    return (verb, *options, path, *last)
+def line_with(verb, path, *options):
+    """A command line with this verb, options and path, and with the operands
+    that the verb needs behind the path."""
+    operands = {"set": ("data",), "run": ("true",)}.get(verb, ())
+    return (verb, *options, path, *operands)
 
 
-CLOSED = "127.0.0.1:1"  # a port on which nothing listens
-SOON = ("--connect-timeout", "0.9")
+SHORT_TIMEOUT = ("--connect-timeout", "0.9")
 
 
 @contextlib.contextmanager
@@ -177,13 +177,13 @@ def listener(serve):
     """The address of a fake server, which calls serve(connection) for each
     connection."""
     with socket.create_server(("127.0.0.1", 0)) as server_socket:
-        def attend():
+        def accept():
             with contextlib.suppress(OSError):
                 while True:
                     connection, _ = server_socket.accept()
                     with connection:
                         serve(connection)
-        threading.Thread(target=attend, daemon=True).start()
+        threading.Thread(target=accept, daemon=True).start()
         yield "127.0.0.1:%d" % server_socket.getsockname()[1]
         server_socket.shutdown(socket.SHUT_RDWR)
 
@@ -204,15 +204,14 @@ def hang_up(connection):
 
 
 def every_verb_reports_why_it_cannot_connect():
-    there = CLOSED
-    for (verb,) in VERBS:
+    for verb in VERBS:
         expect_message_soon("cannot connect to %s: Connection refused; nothing listens "
-                            "there: start ZooKeeper, or correct -z%s" % (there, DOCTOR),
-                            "-z", there, *words(verb, "/x", *SOON))
+                            "there: start ZooKeeper, or correct -z%s" %
+                            (CLOSED, DOCTOR_ADVICE),
+                            "-z", CLOSED, *line_with(verb, "/x", *SHORT_TIMEOUT))
 
 
 def connect_failures_name_the_likely_cause():
-    closed = CLOSED
     with socket.create_server(("127.0.0.1", 0)) as server_socket, \
             listener(hang_up) as closer, \
             listener(lambda connection: connection.sendall(b"HTTP/1.1 400 no\r\n\r\n")) \
@@ -220,32 +219,35 @@ def connect_failures_name_the_likely_cause():
         silent = "127.0.0.1:%d" % server_socket.getsockname()[1]
         for verb in ("ls", "run"):
             for servers, text in (
-                    (silent, "%s: no reply within 0.9 s%s" % (silent, SILENT)),
+                    (silent, "%s: no reply within 0.9 s%s" % (silent, LIKELY_CAUSES_OF_SILENCE)),
                     (closer, closer + ": the server closed the connection "
                      "without a reply; it has no quorum, or has "
                      "reached maxClientCnxns, or expects "
                      "TLS (--tls)"),
                     (web, web + ": frame longer than receive_limit; that is not "
                      "the client port of a ZooKeeper server, or it expects "
-                     "TLS (--tls)"),
-                    ("localhost:" + closed.split(":")[1], None),
-                    ("no-such-host.invalid", None)):
-                if text is not None:
-                    expect_message_soon("cannot connect to " + text + DOCTOR, "-z",
-                                        servers, *words(verb, "/x", *SOON))
-                    continue
-                done = expect_exit(125, "-z", servers, *words(verb, "/x", *SOON))
-                assert re.match(
-                    "latchkey: cannot connect to (localhost:[0-9]+ at "
-                    r"(127\.0\.0\.1|\[::1\]):[0-9]+: Connection refused; nothing|"
-                    "no-such-host.invalid:2181: (no reply within|the name "
-                    "cannot be resolved:)) .*latchkey doctor", done.err), done
+                     "TLS (--tls)")):
+                expect_message_soon("cannot connect to " + text + DOCTOR_ADVICE, "-z",
+                                    servers, *line_with(verb, "/x", *SHORT_TIMEOUT))
             expect_message_soon("cannot connect to any server: %s: Connection refused, "
                                 "%s: the server closed the connection without a reply; "
                                 "probably there is no quorum: start a majority of the "
                                 "servers%s" %
-                                (closed, closer, DOCTOR), "-z", closed + "," + closer,
-                                *words(verb, "/x", *SOON))
+                                (CLOSED, closer, DOCTOR_ADVICE), "-z", CLOSED + "," + closer,
+                                *line_with(verb, "/x", *SHORT_TIMEOUT))
+
+
+def connect_failures_name_the_host_and_its_address():
+    for verb in ("ls", "run"):
+        for servers, pattern in (
+                ("localhost:1", r"localhost:1 at (127\.0\.0\.1|\[::1\]):1: "
+                 "Connection refused; nothing"),
+                ("no-such-host.invalid", r"no-such-host\.invalid:2181: "
+                 "(no reply within|the name cannot be resolved:)")):
+            done = expect_exit(125, "-z", servers,
+                               *line_with(verb, "/x", *SHORT_TIMEOUT))
+            assert re.match("latchkey: cannot connect to " + pattern +
+                            " .*latchkey doctor", done.err), done
 
 
 def wrong_connect_strings_are_quoted():
@@ -258,11 +260,11 @@ def wrong_connect_strings_are_quoted():
             ("[::1", "a bracket is not closed, as in [::1]:2181"),
             ("a/b/", "what follows the first / must be a valid path (the "
              "chroot)")):
-        for (verb,) in (*VERBS, ("doctor",)):
+        for verb in (*VERBS, "doctor"):
             prefix = "doctor: " if verb == "doctor" else ""
             expect_message(125, prefix + 'servers "%s": %s; -z takes '
                            "host:port,host:port/chroot" % (servers, text),
-                           "-z", servers, *words(verb, "/x", *SOON))
+                           "-z", servers, *line_with(verb, "/x", *SHORT_TIMEOUT))
 
 
 def unusable_tls_files_are_named():
@@ -273,39 +275,40 @@ def unusable_tls_files_are_named():
     else:
         option = variable = ("this build of latchkey has no TLS: it was built "
                              "without OpenSSL")
-    for (verb,) in (*VERBS, ("doctor",)):
+    for verb in (*VERBS, "doctor"):
         expect_message(125, option, "--cacert", "/nowhere", "-z", CLOSED,
-                       *words(verb, "/x"))
+                       *line_with(verb, "/x"))
     expect_message(125, variable, "-z", "tls://" + CLOSED, "ls", "/",
                    env=dict(os.environ, LATCHKEY_TLS_CACERT="/nowhere"))
     expect_usage_error("unknown option --tls", "fence", "--tls", "f", "1")
 
 
 def connection_attempts_are_reported_after_a_second():
-    there = CLOSED
-    notice = ("no session yet: %s: Connection refused; trying for another 0.5 s"
-              % there)
-    more = ("-z", there, "--connect-timeout", "1.5")
-    for verb in (("ls", "/"), ("run", "/x", "true")):
-        done = run(*more, *verb)
-        assert done.code == 125 and len(done.err.splitlines()) == 2, done
-        assert done.err.splitlines()[0] == "latchkey: " + notice, done
-    assert len(run(*more, "run", "-q", "/x", "true").err.splitlines()) == 1
-    lines = [json.loads(line) for line in
-             run("--json", *more, "ls", "/").err.splitlines()]
-    assert [line["event"] for line in lines] == ["notice", "failed"], lines
-    assert lines[0]["reason"] == notice, lines
+    text = ("no session yet: %s: Connection refused; trying for another 0.5 s"
+            % CLOSED)
+    options = ("-z", CLOSED, "--connect-timeout", "1.5")
+    for words in (("ls", "/"), ("run", "/x", "true")):
+        done = run(*options, *words)
+        assert done.code == 125, done
+        notice, _ = done.err.splitlines()
+        assert notice == "latchkey: " + text, done
+    # With -q, only the final error is reported.
+    assert len(run(*options, "run", "-q", "/x", "true").err.splitlines()) == 1
+    notice, failed = [json.loads(line) for line in
+                      run("--json", *options, "ls", "/").err.splitlines()]
+    assert (notice["event"], failed["event"]) == ("notice", "failed")
+    assert notice["reason"] == text, notice
 
 
-def a_missing_chroot_is_named():
+def missing_chroot_is_named():
     text = ("the chroot /no/root does not exist; latchkey create -p -z " +
             zk.connect + " /no/root creates it")
     where = ("-z", zk.connect + "/no/root")
-    for (verb,) in VERBS:
+    for verb in VERBS:
         if verb in ("create", "watch"):
-            continue
+            continue  # see below
         prefix = "/x: " if verb == "run" else verb + ": "
-        expect_message(125, prefix + text, *where, *words(verb, "/x"))
+        expect_message(125, prefix + text, *where, *line_with(verb, "/x"))
     with command.start("watch", *where, "/") as process:
         assert process.stdout.readline() == "watching /\n"
         process.terminate()
@@ -316,7 +319,7 @@ def a_missing_chroot_is_named():
     assert expect_exit(0, "ls", *where, "/").out == ""
 
 
-def a_lost_connection_is_named():
+def lost_connection_is_named():
     with relay.Relay(zk.connect) as proxy, command.start(
             "run", "-z", proxy.address, "/lost", "sleep", "600") as process:
         command.wait_until_held("/lost")
@@ -331,31 +334,32 @@ def a_lost_connection_is_named():
 
 def refused_identities_are_named():
     with tempfile.TemporaryDirectory() as folder:
-        def file(name, text):
+        def auth_file_option(name, text):
             path = os.path.join(folder, name)
             with open(path, "w") as out:
                 out.write(text)
             os.chmod(path, 0o600)
             return ("--auth-file", path)
 
-        scheme = file("scheme", "no-such-scheme:x\n")
-        line = file("line", "digest:me:secret\ndigest\n")
+        wrong_scheme = auth_file_option("scheme", "no-such-scheme:x\n")
+        wrong_line = auth_file_option("line", "digest:me:secret\ndigest\n")
         refused = ("the server refuses the credentials; check the lines of "
-                   "--auth-file" + DOCTOR)
-        expect_message(125, "ls /: " + refused, "ls", *scheme, "/")
-        expect_message(125, "set /: " + refused, "set", *scheme, "/", "x")
-        expect_message(125, "/x: " + refused, "run", *scheme, "/x", "true")
-        expect_message(125, "watch /x: " + refused, "watch", *scheme, "/x")
+                   "--auth-file" + DOCTOR_ADVICE)
+        expect_message(125, "ls /: " + refused, "ls", *wrong_scheme, "/")
+        expect_message(125, "set /: " + refused, "set", *wrong_scheme, "/", "x")
+        expect_message(125, "/x: " + refused, "run", *wrong_scheme, "/x", "true")
+        expect_message(125, "watch /x: " + refused, "watch", *wrong_scheme, "/x")
         # The server refuses the identity while the command checks the chroot.
-        expect_message(125, "watch /x: " + refused, "watch", *scheme, "-z",
+        expect_message(125, "watch /x: " + refused, "watch", *wrong_scheme, "-z",
                        zk.connect + "/none", "/x")
-        for verb in (("ls", "/"), ("run", "/x", "true")):
+        for words in (("ls", "/"), ("run", "/x", "true")):
             expect_message(125, "--auth-file: a line of %s is not scheme:credentials, "
-                           "such as digest:user:password" % line[1], *line, *verb)
+                           "such as digest:user:password" % wrong_line[1],
+                           *wrong_line, *words)
             expect_message(125, "--auth-file: cannot read %s: Is a directory" % folder,
-                           "--auth-file", folder, *verb)
+                           "--auth-file", folder, *words)
             expect_message(125, "--auth-file: cannot read /nowhere: No such file or "
-                           "directory", "--auth-file", "/nowhere", *verb)
+                           "directory", "--auth-file", "/nowhere", *words)
 
 
 def servers_without_quorum_are_named():
@@ -368,7 +372,7 @@ def servers_without_quorum_are_named():
             "closed the connection without a reply, %s: Connection refused, %s: Connection "
             "refused; probably there is no quorum: start a majority of the "
             "servers%s\n"
-            % (a, b, c, DOCTOR))
+            % (a, b, c, DOCTOR_ADVICE))
         # The remaining server replies until it notices that it has no quorum.
         live.eventually(lambda: run(
             "ls", "--connect-timeout", "1", "-z", ensemble.connect,
@@ -377,7 +381,7 @@ def servers_without_quorum_are_named():
 
 # ---- nodes -----------------------------------------------------------------------
 
-NOBODY = ("; --auth-file or --cert gives an identity that the access list "
+IDENTITY_ADVICE = ("; --auth-file or --cert gives an identity that the access list "
           "names")
 
 
@@ -388,15 +392,15 @@ def missing_nodes_are_named():
     expect_message(1, "set /none: no such node", "set", "/none", "x")
     expect_message(1, "acl /none: no such node", "acl", "/none", "open")
     expect_message(1, "delete /none: no such node", "delete", "-r", "/none")
-    for kind in ((), ("-s",), ("-e",), ("-c",), ("-t", "60000")):
+    for options in ((), ("-s",), ("-e",), ("-c",), ("-t", "60000")):
         expect_message(1, "create /none/x: the parent does not exist; -p creates "
-                          "missing parents", "create", *kind, "/none/x")
+                          "missing parents", "create", *options, "/none/x")
 
 
 def wrong_states_of_nodes_are_named():
     expect_exit(0, "create", "-p", "/state/child")
-    for more in ((), ("-p",), ("-c",)):
-        expect_message(1, "create /state: the node exists already", "create", *more,
+    for options in ((), ("-p",), ("-c",)):
+        expect_message(1, "create /state: the node exists already", "create", *options,
                        "/state")
     expect_message(1, "delete /state: the node has children; delete its children "
                       "first, or use -r", "delete", "/state")
@@ -407,9 +411,9 @@ def wrong_states_of_nodes_are_named():
     expect_message(125, "delete: -V and -r exclude each other; give one of them",
                    "delete", "-r", "-V", "7", "/state")
     for path in ("/", "/zookeeper", "/zookeeper/quota"):
-        for more in ((), ("-r",)):
+        for options in ((), ("-r",)):
             expect_message(125, "delete %s: the root and ZooKeeper's own nodes cannot be "
-                           "deleted" % path, "delete", *more, path)
+                           "deleted" % path, "delete", *options, path)
     with command.start("create", "-e", "/state/e") as process:
         process.stdout.readline()
         expect_message(1, "create /state/e/x: an ephemeral node cannot have children; "
@@ -421,16 +425,17 @@ def wrong_states_of_nodes_are_named():
 
 
 def contradictory_kinds_of_nodes_are_named():
-    for a, b in (("-c", "-e"), ("-c", "-s"), ("-t", "-e"), ("-t", "-c")):
-        given = [a, "5", b] if a == "-t" else [a, b]
+    for first, second in (("-c", "-e"), ("-c", "-s"), ("-t", "-e"), ("-t", "-c")):
+        options = [first, "5", second] if first == "-t" else [first, second]
         expect_message(125, "create: %s and %s exclude each other; latchkey create "
-                            "--help explains them" % (a, b), "create", *given, "/kind")
+                            "--help explains them" % (first, second),
+                       "create", *options, "/kind")
     expect_message(1, "stat /kind: no such node", "stat", "/kind")
 
 
 def denied_permissions_are_named():
-    not_allowed = "not allowed by the node's access list" + NOBODY
-    parent = "not allowed by the access list of the parent" + NOBODY
+    not_allowed = "not allowed by the node's access list" + IDENTITY_ADVICE
+    parent = "not allowed by the access list of the parent" + IDENTITY_ADVICE
     expect_exit(0, "create", "/shut")
     expect_exit(0, "create", "/shut/x")
     expect_exit(0, "create", "/open")
@@ -445,16 +450,16 @@ def denied_permissions_are_named():
     expect_message(125, "acl /open/none: " + not_allowed, "acl", "/open/none", "open")
     for verb in ("status", "wait", "revoke"):
         expect_message(125, "%s /shut: %s" % (verb, not_allowed), verb, "/shut")
-    lacks = (": its access list, or that of a parent node, does not permit "
-             "READ, CREATE and DELETE" + NOBODY)
+    denied = (": its access list, or that of a parent node, does not permit "
+              "READ, CREATE and DELETE" + IDENTITY_ADVICE)
     # For /shut/lock it is the parent's list that denies the request.
     for lock in ("/shut", "/shut/lock"):
-        expect_message(125, lock + lacks, "run", lock, "true")
-    for verb in ("ls", "tree"):
-        done = run(*((verb, "-R") if verb == "ls" else (verb,)), "/open")
+        expect_message(125, lock + denied, "run", lock, "true")
+    for words in (("ls", "-R", "/open"), ("tree", "/open")):
+        done = run(*words)
         assert done.code == 125 and done.err == (
             "latchkey: %s /open: 1 node not read: %s\n" %
-            (verb, not_allowed)), done
+            (words[0], not_allowed)), done
 
 
 def refused_access_lists_are_named():
@@ -470,7 +475,7 @@ def refused_access_lists_are_named():
                        "/refused-lock", "true")
 
 
-def numbers_out_of_range_are_named():
+def wrong_arguments_of_options_are_named():
     for text, *command_line in (
             ('--count: "0" is not a number of events, 1 or more', "watch", "-n",
              "0", "/x"),
@@ -510,7 +515,7 @@ def unwritable_output_is_named():
 # ---- run -------------------------------------------------------------------------
 
 def usage_errors_of_run_are_named():
-    for text, *more in (
+    for text, *arguments in (
             ("COMMAND is missing", "/x"),
             ("COMMAND is missing", "/x", "--"),
             ('LOCK must be a path below "/"', "/", "true"),
@@ -550,10 +555,10 @@ def usage_errors_of_run_are_named():
              "true"),
             ('--events-fd: "99" is not an open descriptor (in a shell: 3>FILE '
              "opens number 3)", "--events-fd", "99", "/x", "true")):
-        expect_usage_error(text, "run", *more)
+        expect_usage_error(text, "run", *arguments)
     with open("/dev/null") as null:
         expect_message(125, 'run: --events-fd: "0" is a descriptor that cannot be written '
-                       "to" + HELP % "run", "run", "--events-fd", "0", "/x", "true",
+                       "to" + HELP_ADVICE % "run", "run", "--events-fd", "0", "/x", "true",
                        stdin=null)
 
 
@@ -581,6 +586,9 @@ def revoke_of_a_free_lock_is_named():
                    "/nobody")
     expect_exit(0, "create", "/nobody")
     expect_message(1, "revoke /nobody: the lock is free", "revoke", "/nobody")
+
+
+def reserved_lock_paths_are_named():
     expect_message(125, "run: cannot lock /zookeeper/x: /zookeeper is reserved for "
                         "ZooKeeper; choose another path", "run", "/zookeeper/x", "true")
 
@@ -605,28 +613,30 @@ def errors_of_fence_are_named():
 
 # ---- errors of servers -------------------------------------------------------------
 
+CREATE_TTL = 21  # the opcode
+
 def writes_in_doubt_are_named():
     """A create with a TTL is in doubt: the node does not name the session that
     created it."""
     with relay.Relay(zk.connect) as proxy:
-        proxy.trap("cut", op=21)
+        proxy.trap("cut", op=CREATE_TTL)
         expect_message(125, "create /ttl: connection lost: the write may or may not have "
-                            "been executed; read the node, and try again if it is not done" + DOCTOR, "create", "-t",
-                       "60000", "-z", proxy.address, "/ttl")
+                            "been executed; read the node, and try again if it is not done" +
+                       DOCTOR_ADVICE, "create", "-t", "60000", "-z", proxy.address, "/ttl")
 
 
 def missing_replies_are_named():
     with relay.Relay(zk.connect) as proxy:
-        proxy.trap("freeze", op=4)
+        proxy.trap("freeze", op=relay.GET)
         expect_message(125, "get /: the servers did not reply in time; try again" +
-                       DOCTOR, "get", "-T", "2", "-z", proxy.address, "/")
+                       DOCTOR_ADVICE, "get", "-T", "2", "-z", proxy.address, "/")
 
 
 def unsupported_nodes_and_quotas_are_named():
     with command.zkserver.Server(
             "--property", "zookeeper.extendedTypesEnabled=false",
-            "--property", "zookeeper.enforceQuota=true") as other:
-        where = ("-z", other.connect)
+            "--property", "zookeeper.enforceQuota=true") as server:
+        where = ("-z", server.connect)
         expect_message(125, "create /ttl: the server does not support nodes of this "
                        "kind; -c needs ZooKeeper "
                        "3.5.1 or newer, -t also zookeeper.extendedTypesEnabled=true",
@@ -645,22 +655,22 @@ def unsupported_nodes_and_quotas_are_named():
 def servers_that_require_identities_are_named():
     with command.zkserver.Server(
             "--property", "zookeeper.enforce.auth.enabled=true",
-            "--property", "zookeeper.enforce.auth.schemes=digest") as other:
-        where = ("-z", other.connect)
-        insists = ("the server requires authentication; --auth-file or "
-                   "--cert gives an identity" + DOCTOR)
-        expect_message(125, "ls /: " + insists, "ls", *where, "/")
-        expect_message(125, "/x: " + insists, "run", *where, "/x", "true")
+            "--property", "zookeeper.enforce.auth.schemes=digest") as server:
+        where = ("-z", server.connect)
+        text = ("the server requires authentication; --auth-file or "
+                "--cert gives an identity" + DOCTOR_ADVICE)
+        expect_message(125, "ls /: " + text, "ls", *where, "/")
+        expect_message(125, "/x: " + text, "run", *where, "/x", "true")
 
 
 def local_sessions_are_named():
     with command.zkserver.Server(
             "--config", "localSessionsEnabled=true",
             "--config", "localSessionsUpgradingEnabled=false",
-            servers=3) as other:
+            servers=3) as ensemble:
         expect_message(125, "create /e: ephemeral node on a local session; zoo.cfg needs "
                        "localSessionsUpgradingEnabled=true", "create", "-e", "-z",
-                       other.connect, "/e")
+                       ensemble.connect, "/e")
 
 
 # ---- access lists ----------------------------------------------------------------
@@ -679,22 +689,25 @@ def access_lists_are_checked():
         expect_message(125, "create: --acl" + text, "create", "/acl/x", "--acl", wrong)
         expect_message(125, "acl: SPEC" + text, "acl", "/acl", wrong)
         expect_message(125, "--acl" + text, "run", "--acl", wrong, "/acl/l", "true")
-    # latchkey has no supervisor yet when it reports this error, so it must not
-    # write to one. If it took descriptor 0 for the socket of a supervisor,
-    # bytes would arrive at the other end.
+    assert expect_exit(0, "acl", "/acl").out == "world:anyone:cdrwa\n"
+    assert expect_exit(0, "ls", "/acl").out == ""
+
+
+def error_before_the_supervisor_starts_is_not_sent_to_descriptor_0():
+    """latchkey has no supervisor yet when it reports this error. If it took
+    descriptor 0 for the supervisor's socket, bytes would arrive at the other
+    end."""
     ours, theirs = socket.socketpair()
     with ours:
         with theirs:
             expect_exit(125, "run", "--acl", "me", "/acl/l", "true", stdin=theirs)
-        assert ours.recv(1) == b""
-    assert expect_exit(0, "acl", "/acl").out == "world:anyone:cdrwa\n"
-    assert expect_exit(0, "ls", "/acl").out == ""
+        assert ours.recv(1) == b""  # the end of the stream
 
 
 # ---- --json ----------------------------------------------------------------------
 
 def with_json_errors_are_objects():
-    def failed(code, reason, *words, lock=None):
+    def expect_failure(code, reason, *words, lock=None):
         done = run(*words)
         (line,) = done.err.splitlines()
         facts = json.loads(line)
@@ -704,30 +717,27 @@ def with_json_errors_are_objects():
             wanted["lock"] = lock
         assert (done.code, done.out, facts) == (code, "", wanted), done
 
-    failed(125, "ls: unknown option -Q" + HELP % "ls", "ls", "-Q", "/", "--json")
-    failed(125, "ls: unknown option -n in front of the verb" + HELP % "ls",
+    expect_failure(125, "ls: unknown option -Q" + HELP_ADVICE % "ls", "ls", "-Q", "/", "--json")
+    expect_failure(125, "ls: unknown option -n in front of the verb" + HELP_ADVICE % "ls",
            "--json", "-n", "ls", "/")
-    failed(125, "run: unknown option -Q" + HELP % "run", "run", "-Q", "--json",
+    expect_failure(125, "run: unknown option -Q" + HELP_ADVICE % "run", "run", "-Q", "--json",
            "/x", "true")
-    failed(125, '"list" is neither a verb nor a path that begins with "/"; '
+    expect_failure(125, '"list" is neither a verb nor a path that begins with "/"; '
            "latchkey --help lists the verbs", "list", "--json")
-    failed(125, "get: PATH is missing" + HELP % "get", "--json", "get")
-    failed(1, "get /none: no such node", "get", "/none", "--json")
-    failed(1, "set /none: no such node", "set", "/none", "x", "--json")
-    failed(1, "delete /none: no such node", "delete", "/none", "--json")
-    failed(125, 'run: path "x" must begin with "/"', "run", "--json", "x", "y")
-    failed(125, "run: COMMAND is missing" + HELP % "run",
+    expect_failure(125, "get: PATH is missing" + HELP_ADVICE % "get", "--json", "get")
+    expect_failure(1, "get /none: no such node", "get", "/none", "--json")
+    expect_failure(1, "set /none: no such node", "set", "/none", "x", "--json")
+    expect_failure(1, "delete /none: no such node", "delete", "/none", "--json")
+    expect_failure(125, 'run: path "x" must begin with "/"', "run", "--json", "x", "y")
+    expect_failure(125, "run: COMMAND is missing" + HELP_ADVICE % "run",
            "run", "--json", "/x", lock="/x")
-    for verb in (("ls",), ("doctor",), ("status",), ("wait",), ("revoke",),
-                 ("set", "/x")):
-        (line,) = expect_json(verb)
-        assert "port" in line["reason"] and line["code"] == 125, line
-
-
-def expect_json(verb):
-    done = run(*verb, "/x", "--json", "-z", "host:0")
-    assert done.code == 125 and done.out == "", done
-    return [json.loads(line) for line in done.err.splitlines()]
+    for words in (("ls", "/x"), ("doctor", "/x"), ("status", "/x"),
+                  ("wait", "/x"), ("revoke", "/x"), ("set", "/x", "data")):
+        done = run(*words, "--json", "-z", "host:0")
+        assert done.code == 125 and done.out == "", done
+        (line,) = done.err.splitlines()
+        facts = json.loads(line)
+        assert "port" in facts["reason"] and facts["code"] == 125, facts
 
 
 def events_report_why_a_run_failed_to_start():
@@ -742,11 +752,11 @@ def events_report_why_a_run_failed_to_start():
     assert done.stderr == "latchkey: " + facts["reason"] + "\n", done
 
 
-def warnings_are_objects_too():
+def with_json_warnings_and_notices_are_objects():
     name = "auth-%d" % os.getpid()
     with open(name, "w") as file:
         file.write("digest:me:secret\n")
-    os.chmod(name, 0o644)
+    os.chmod(name, 0o644)  # others can read the password: a warning
     try:
         done = expect_exit(0, "ls", "--json", "--auth-file", name, "/")
         (line,) = [json.loads(line) for line in done.err.splitlines()]
@@ -768,29 +778,32 @@ live.run(live.together(
     paths_are_checked_before_connecting,
     every_verb_reports_why_it_cannot_connect,
     connect_failures_name_the_likely_cause,
+    connect_failures_name_the_host_and_its_address,
     wrong_connect_strings_are_quoted,
     unusable_tls_files_are_named,
     connection_attempts_are_reported_after_a_second,
-    a_missing_chroot_is_named,
-    a_lost_connection_is_named,
+    missing_chroot_is_named,
+    lost_connection_is_named,
     refused_identities_are_named,
     missing_nodes_are_named,
     wrong_states_of_nodes_are_named,
     contradictory_kinds_of_nodes_are_named,
     denied_permissions_are_named,
     refused_access_lists_are_named,
-    numbers_out_of_range_are_named,
+    wrong_arguments_of_options_are_named,
     unwritable_output_is_named,
     usage_errors_of_run_are_named,
     failures_of_run_are_named,
     revoke_of_a_free_lock_is_named,
+    reserved_lock_paths_are_named,
     errors_of_fence_are_named,
     writes_in_doubt_are_named,
     missing_replies_are_named,
     access_lists_are_checked,
+    error_before_the_supervisor_starts_is_not_sent_to_descriptor_0,
     with_json_errors_are_objects,
     events_report_why_a_run_failed_to_start,
-    warnings_are_objects_too),
+    with_json_warnings_and_notices_are_objects),
     servers_without_quorum_are_named,
     unsupported_nodes_and_quotas_are_named,
     servers_that_require_identities_are_named,

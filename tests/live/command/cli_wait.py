@@ -7,6 +7,7 @@ import pty
 import signal
 import socket
 import sys
+import tempfile
 import time
 
 sys.path.append(sys.path[0] + "/../support")
@@ -17,24 +18,25 @@ import live
 import relay
 
 zk = command.serve()
+CLOSED_PORT = "127.0.0.1:1"  # no server listens there
 
 
-def start_holder(lock, label="holder", *words):
+def start_holder(lock, label="holder"):
     """Start a run that holds the lock until its `with` block ends."""
-    process = start("run", "-i", label, *words, lock, "sleep", "600")
+    process = start("run", "-i", label, lock, "sleep", "600")
     command.wait_until_held(lock)
     return process
 
 
-def start_waiter(lock, count, *words, **options):
-    """Start a run that waits for the lock; returns when the lock has `count`
-    contenders."""
-    process = start("run", *words, lock, "echo", "mine", **options)
-    command.wait_until_queued(lock, count)
+def start_waiter(lock, contenders, *words, job=("echo", "mine"), **options):
+    """Start a run of the command `job` that waits for the lock; returns when
+    the lock has so many contenders."""
+    process = start("run", *words, lock, *job, **options)
+    command.wait_until_queued(lock, contenders)
     return process
 
 
-def n_does_not_wait():
+def n_and_w_0_do_not_wait_for_a_held_lock():
     with start_holder("/n"):
         for words in (("-n",), ("--nb",), ("--nonblock",), ("-w", "0"),
                       ("-w", ".0"), ("--timeout=0",)):
@@ -43,7 +45,7 @@ def n_does_not_wait():
         assert len(command.children("/n")) == 1
 
 
-def n_acquires_a_free_lock():
+def n_and_w_0_acquire_a_free_lock():
     expect_exit(0, "run", "-n", "/free", "true")
     expect_exit(0, "run", "-w", "0", "/free", "true")
 
@@ -53,30 +55,36 @@ def w_ends_the_wait_after_its_time():
         done = run("run", "-w", "3", "/w", "true")
         assert done.code == 124 and "still held" in done.err, done
         assert len(command.children("/w")) == 1
-        with start_waiter("/w", 2, "-w", "600", "-i", "waiter") as waiter:
-            assert command.queue("/w") == (["holder"], ["waiter"])
+
+
+def status_shows_the_label_of_a_waiter():
+    with start_holder("/label"):
+        with start_waiter("/label", 2, "-w", "600", "-i", "waiter") as waiter:
+            assert command.queue("/label") == (["holder"], ["waiter"])
             waiter.terminate()
 
 
-def the_exit_code_of_busy_can_be_chosen():
+def exit_code_for_a_held_lock_can_be_chosen():
     with start_holder("/e"):
         for code in (0, 1, 255):
             done = run("run", "-n", "-E", str(code), "/e", "true")
             assert done.code == code, done
         done = run("run", "-w", "2.5", "--conflict-exit-code=7", "/e", "true")
         assert done.code == 7, done
-        assert run("run", "-q", "-n", "/e", "true").err == ""
 
 
 def locks_are_granted_in_queue_order():
-    with start_holder("/fifo") as holder:
-        waiters = [start_waiter("/fifo", n + 2, "-i", str(n)) for n in range(4)]
-        assert command.queue("/fifo")[1] == ["0", "1", "2", "3"]
-        assert command.queue("/fifo")[0] == ["holder"]
-        holder.terminate()
-        for waiter in waiters:
-            done = waiter.finish()
-            assert (done.code, done.out) == (0, "mine\n"), done
+    with tempfile.NamedTemporaryFile("r") as grants:
+        with start_holder("/fifo") as holder:
+            waiters = [
+                start_waiter("/fifo", n + 2, "-i", str(n), job=(
+                    "sh", "-c", "echo %d >> %s" % (n, grants.name)))
+                for n in range(4)]
+            assert command.queue("/fifo") == (["holder"], ["0", "1", "2", "3"])
+            holder.terminate()
+            for waiter in waiters:
+                assert waiter.finish().code == 0
+        assert grants.read() == "0\n1\n2\n3\n"
     assert command.children("/fifo") == []
 
 
@@ -95,19 +103,19 @@ def v_prints_position_and_holder():
             second.finish()
 
 
-def run_on_a_terminal(words, until):
-    """Run latchkey with a terminal as standard error; gives the output there up
-    to the bytes `until`, or all of it if they do not come."""
+def run_on_a_terminal(*words, until=None):
+    """Execute `latchkey run WORDS` with a terminal as standard error; gives the
+    output there up to the bytes `until`, or all of it if that is None."""
     command.skip_without_terminals()
     master, slave = pty.openpty()
     output = b""
     with start("run", *words, stderr=slave) as process:
         os.close(slave)
         try:
-            while until not in output:
+            while until is None or until not in output:
                 output += os.read(master, 4096)
         except OSError:
-            pass
+            assert until is None, output  # latchkey has closed the terminal
         process.terminate()
         process.finish()
     os.close(master)
@@ -115,18 +123,23 @@ def run_on_a_terminal(words, until):
 
 
 def terminal_shows_the_position_without_v():
-    with start_holder("/tty", "hol\x1bder"):
-        output = run_on_a_terminal(["/tty", "true"], b"held by")
+    with start_holder("/tty"):
+        output = run_on_a_terminal("/tty", "true", until=b"held by")
         assert "place 1" in output, output
-    with start_holder("/tty2", "hol\x1bder"):
-        output = run_on_a_terminal(["/tty2", "true"], b"der")
-        assert "hol\\x1bder" in output and "\x1b" not in output, output
+
+
+def terminal_shows_control_characters_of_a_label_escaped():
+    with start_holder("/escape", "red\x1b[31m"):
+        output = run_on_a_terminal("/escape", "true", until=b"[31m")
+        assert "red\\x1b[31m" in output and "\x1b" not in output, output
 
 
 def q_prints_nothing():
     with start_holder("/q"):
-        assert run_on_a_terminal(["-q", "-w", "3", "/q", "true"], b"none") == ""
+        assert run_on_a_terminal("-q", "-w", "3", "/q", "true") == ""
         done = run("run", "-q", "-v", "-w", "3", "/q", "true")
+        assert (done.code, done.err) == (124, ""), done
+        done = run("run", "-q", "-n", "/q", "true")
         assert (done.code, done.err) == (124, ""), done
 
 
@@ -146,8 +159,10 @@ def signals_end_the_wait_and_leave_no_node():
             with start_waiter(lock, 2) as waiter:
                 waiter.send_signal(number)
                 done = waiter.finish()
-                died = name in ("INT", "QUIT")
-                assert done.code == (-number if died else 128 + number), (
+                # latchkey itself dies of INT and QUIT, so that a shell that
+                # started it ends, too.
+                dies = name in ("INT", "QUIT")
+                assert done.code == (-number if dies else 128 + number), (
                     name, done)
                 assert "SIG" + name in done.err, done
                 assert done.out == "", done
@@ -155,16 +170,16 @@ def signals_end_the_wait_and_leave_no_node():
 
 
 def signals_end_a_connection_attempt():
-    with start("run", "-z", "127.0.0.1:1", "--connect-timeout", "600", "-v",
+    with start("run", "-z", CLOSED_PORT, "--connect-timeout", "600", "-v",
                "/l", "true") as process:
-        process.stderr.readline()
+        process.stderr.readline()  # reports the failed connection attempt
         process.send_signal(signal.SIGTERM)
-        assert process.finish().code == 128 + 15
+        assert process.finish().code == 128 + signal.SIGTERM
 
 
 def n_does_not_wait_for_a_silent_server():
     with relay.Relay(zk.connect) as proxy:
-        proxy.trap("freeze")
+        proxy.trap("freeze")  # at the first request of the session
         done = run("run", "-n", "-z", proxy.address, "--connect-timeout", "3",
                    "/silent", "true")
         assert done.code == 125 and "did not reply in time" in done.err, done
@@ -173,64 +188,65 @@ def n_does_not_wait_for_a_silent_server():
 def deadline_of_w_holds_when_the_server_stops_answering():
     with relay.Relay(zk.connect) as proxy:
         with start_holder("/hung"):
-            for words in (("run", "-w", "1.5", "/hung", "true"),
-                          ("wait", "-w", "1.5", "/hung")):
+            for verb, operands, code in (("run", ("/hung", "true"), 124),
+                                         ("wait", ("/hung",), 1)):
                 begun = time.monotonic()
-                with start(words[0], "-z", proxy.address, "-v",
-                           *words[1:]) as waiter:
-                    time.sleep(1)  # wait until the run waits for the lock
+                with start(verb, "-z", proxy.address, "-v", "-w", "1.5",
+                           *operands) as waiter:
+                    time.sleep(1)  # long enough to begin waiting for the lock
                     proxy.freeze()
                     done = waiter.finish()
                     took = time.monotonic() - begun
                 proxy.drop()
                 proxy.thaw()
-                assert done.code == (124 if words[0] == "run" else 1), done
+                assert done.code == code, done
                 # -w allows 1.5 s. Closing the session takes 0.2 s; the rest is
                 # for a slow machine.
-                assert 1.5 <= took < 2.9, (words, took)
+                assert 1.5 <= took < 2.9, (verb, took)
 
 
-def wait_includes_connecting():
+def w_of_the_wait_command_includes_the_time_to_connect():
     begun = time.monotonic()
-    done = run("wait", "-w", "0.5", "-z", "127.0.0.1:1", "/x")
+    done = run("wait", "-w", "0.5", "-z", CLOSED_PORT, "/x")
     assert done.code == 125 and time.monotonic() - begun < 3, done
 
 
 def refused_connection_is_reported_after_a_second():
     for words in ((), ("-w", "60")):
         begun = time.monotonic()
-        with start("run", *words, "-z", "127.0.0.1:1", "/x",
+        with start("run", *words, "-z", CLOSED_PORT, "/x",
                    "true") as process:
             line = process.stderr.readline()
             assert 0.9 < time.monotonic() - begun < 4, line
+            # The connect timeout is 10 s, whatever -w says.
             assert line == ("latchkey: no session yet: 127.0.0.1:1: "
                             "Connection refused; trying for another 9 s\n"), line
             process.terminate()
             assert process.finish().err == (
                 "latchkey: ended by SIGTERM while waiting\n")
-    done = run("run", "-q", "--connect-timeout", "1.5", "-z", "127.0.0.1:1",
+    done = run("run", "-q", "--connect-timeout", "1.5", "-z", CLOSED_PORT,
                "/x", "true")
     assert done.code == 125 and "no session yet" not in done.err, done
 
 
 def server_that_does_not_reply_is_mentioned_after_five_seconds():
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        there = "127.0.0.1:%d" % silent.getsockname()[1]
+        address = "127.0.0.1:%d" % silent.getsockname()[1]
         begun = time.monotonic()
-        with start("get", "-z", there, "/x") as process:
+        with start("get", "-z", address, "/x") as process:
             line = process.stderr.readline()
             assert 4.9 < time.monotonic() - begun < 8, line
             assert line == ("latchkey: no session yet: %s: no reply within 5 "
-                            "s; trying for another 5 s\n" % there), line
+                            "s; trying for another 5 s\n" % address), line
             process.terminate()
 
 
 def cron_job_that_finds_the_lock_busy_prints_nothing():
-    """The example of the manual: no byte, so no mail, and success."""
+    """The example of the manual, where cron would mail any output."""
     with start_holder("/nightly"):
-        for before in ((), ("-w", "0.3")):
-            done = run("run", "-q", *(before or ("-n",)), "-E", "0",
-                       "/nightly", "--", "echo", "ran")
+        for options in (("-n",), ("-w", "0.3")):
+            done = run("run", "-q", *options, "-E", "0", "/nightly", "--",
+                       "echo", "ran")
             assert (done.code, done.out, done.err) == (0, "", ""), done
     source = os.environ.get("abs_top_srcdir", ".")
     with open(os.path.join(source, "man/latchkey.1")) as f:
@@ -275,7 +291,7 @@ def other_signals_do_not_end_the_wait():
             waiter.send_signal(signal.SIGCONT)
             command.stop_and_cont(waiter.pid)
             waiter.send_signal(signal.SIGTSTP)
-            # TSTP stops no orphaned process group; CONT continues any other.
+            # TSTP stops the waiter only if its process group is not orphaned.
             waiter.send_signal(signal.SIGCONT)
             holder.terminate()
             done = waiter.finish()
@@ -307,32 +323,35 @@ def waiter_survives_a_server_restart():
 def waiter_whose_node_was_deleted_queues_again():
     with start_holder("/anew") as holder:
         with start_waiter("/anew", 2, "-i", "me") as waiter:
-            node = command.status("/anew")["waiters"][0]["node"]
-            expect_exit(0, "delete", node)
-            live.eventually(lambda: [
-                c["node"] for c in command.status("/anew")["waiters"]
-                if c["node"] != node])
+            deleted = command.status("/anew")["waiters"][0]["node"]
+            expect_exit(0, "delete", deleted)
+            live.eventually(lambda: any(
+                c["node"] != deleted
+                for c in command.status("/anew")["waiters"]))
             holder.terminate()
             done = waiter.finish()
-            assert done.code == 0 and "place" in done.err, done
+            assert done.code == 0, done
+            assert "lost the place in the queue" in done.err, done
 
 
 live.run(
     live.together(
-        n_does_not_wait,
-        n_acquires_a_free_lock,
+        n_and_w_0_do_not_wait_for_a_held_lock,
+        n_and_w_0_acquire_a_free_lock,
         w_ends_the_wait_after_its_time,
-        the_exit_code_of_busy_can_be_chosen,
+        status_shows_the_label_of_a_waiter,
+        exit_code_for_a_held_lock_can_be_chosen,
         locks_are_granted_in_queue_order,
         v_prints_position_and_holder,
         terminal_shows_the_position_without_v,
+        terminal_shows_control_characters_of_a_label_escaped,
         q_prints_nothing,
         wait_without_a_terminal_prints_nothing,
         signals_end_the_wait_and_leave_no_node,
         signals_end_a_connection_attempt,
         n_does_not_wait_for_a_silent_server,
         deadline_of_w_holds_when_the_server_stops_answering,
-        wait_includes_connecting,
+        w_of_the_wait_command_includes_the_time_to_connect,
         server_that_does_not_reply_is_mentioned_after_five_seconds,
         refused_connection_is_reported_after_a_second,
         cron_job_that_finds_the_lock_busy_prints_nothing,
