@@ -24,57 +24,74 @@ folder = tempfile.TemporaryDirectory()
 LOGGING_COMMAND = """
 import os, signal, sys, time
 out = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND)
-def say(what):  # in one write, since a signal handler calls it, too
+def log(event):  # in one write, since a signal handler calls it, too
     now = int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1000)
-    os.write(out, b"%s %d\\n" % (what.encode(), now))
-def term(number, frame):
-    say("TERM")
-    if sys.argv[2] == "obey":
+    os.write(out, b"%s %d\\n" % (event.encode(), now))
+def on_term(number, frame):
+    log("TERM")
+    if sys.argv[2] == "ends-at-term":
         os._exit(0)
-signal.signal(signal.SIGTERM, term)
-say("begin")
+signal.signal(signal.SIGTERM, on_term)
+log("begin")
 end = time.monotonic() + float(sys.argv[3])
 while time.monotonic() < end:
     time.sleep(0.02)
-    say("alive")
-say("end")
+    log("alive")
+log("end")
 """
 
 
-def boottime():
+def boottime_ms():
     return int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1000)
 
 
 class Job:
-    """`latchkey run` with LOGGING_COMMAND, and with its events on a pipe."""
+    """`latchkey run` with LOGGING_COMMAND, and with its events on a pipe.
+    COMMAND runs for so many seconds, and ends at TERM or ignores it."""
 
-    def __init__(self, zk, lock, *words, obey="obey", seconds=600):
+    def __init__(self, zk, lock, *words, ignores_term=False, seconds=600):
         self.lock = lock
         self.zk = zk
-        self.out = os.path.join(folder.name, lock.strip("/"))
-        open(self.out, "w").close()
+        self.log = os.path.join(folder.name, lock.strip("/"))
+        open(self.log, "w").close()
         self.events = []
-        self.read, write = os.pipe()
+        read, write = os.pipe()
         self.process = start(
             "run", "-z", zk.connect, "--events-fd", str(write), *words, lock,
-            *command.python(LOGGING_COMMAND, self.out, obey, seconds),
+            *command.python(
+                LOGGING_COMMAND, self.log,
+                "ignores-term" if ignores_term else "ends-at-term", seconds),
             pass_fds=[write])
         os.close(write)
-        self.stream = os.fdopen(self.read)
-        self.wait_for("begin")
+        self.stream = os.fdopen(read)
+        self.wait_until_logged("begin")
 
-    def output_lines(self):
-        with open(self.out) as f:
+    def command_pid(self):
+        """The process id of COMMAND."""
+        return command.children_of(command.supervisor_of(self.process.pid))[0]
+
+    def logged_lines(self):
+        with open(self.log) as f:
             return [line.split() for line in f.read().splitlines()]
 
-    def when(self, what, last=False):
-        times = [int(line[1]) for line in self.output_lines() if line[0] == what]
-        return times[-1 if last else 0] if times else None
+    def times_ms(self, event):
+        """The times at which COMMAND has logged the event."""
+        return [int(ms) for name, ms in self.logged_lines() if name == event]
 
-    def wait_for(self, what):
-        return live.eventually(lambda: self.when(what), what)
+    def term_ms(self):
+        """The time at which COMMAND got TERM."""
+        return self.times_ms("TERM")[0]
 
-    def event(self, name):
+    def last_alive_ms(self):
+        return self.times_ms("alive")[-1]
+
+    def wait_until_logged(self, event):
+        live.eventually(lambda: self.times_ms(event), event)
+
+    def ended_without_term(self):
+        return bool(self.times_ms("end")) and not self.times_ms("TERM")
+
+    def read_event(self, name):
         """Read the events of latchkey up to this one; gives this event."""
         while True:
             line = self.stream.readline()
@@ -88,7 +105,7 @@ class Job:
         self.events += [json.loads(line) for line in self.stream]
         return done
 
-    def names(self):
+    def event_names(self):
         return [e["event"] for e in self.events]
 
     def delete_node(self):
@@ -119,12 +136,13 @@ def with_server(test):
 @with_server
 def silent_server_ends_command_with_term_before_the_deadline(zk):
     with Job(zk, "/term", "-T", "4") as job:
-        job.event("acquired")
-        stopped = boottime()
+        job.read_event("acquired")
+        stopped = boottime_ms()
         zk.stop()
-        term = job.wait_for("TERM")
-        assert stopped < term < stopped + 4000, (stopped, term)
-        job.event("unsure")
+        job.wait_until_logged("TERM")
+        assert stopped < job.term_ms() < stopped + 4000, (
+            stopped, job.term_ms())
+        job.read_event("unsure")
         zk.cont()
         done = job.finish()
         assert done.code == 123 and "sent TERM" in done.err, done
@@ -133,17 +151,18 @@ def silent_server_ends_command_with_term_before_the_deadline(zk):
 @with_server
 def command_that_ignores_term_is_killed_at_the_deadline(zk):
     with Job(zk, "/kill", "-T", "4", "--kill-after", "1",
-             obey="ignore") as job:
-        job.event("acquired")
-        stopped = boottime()
+             ignores_term=True) as job:
+        job.read_event("acquired")
+        pid = job.command_pid()
+        stopped = boottime_ms()
         zk.stop()
-        unsure = job.event("unsure")
+        unsure = job.read_event("unsure")
         assert unsure["lease_ms"] <= 1000, unsure
-        pid = command.children_of(command.supervisor_of(job.process.pid))[0]
         live.eventually(lambda: not command.is_running(pid))
-        term, last = job.when("TERM"), job.when("alive", last=True)
-        assert term < last < stopped + 4000, (stopped, job.output_lines()[-5:])
-        assert last - term <= 1000 + 100, (term, last)
+        assert job.term_ms() < job.last_alive_ms() < stopped + 4000, (
+            stopped, job.logged_lines()[-5:])
+        # --kill-after, and 100 ms for a slow machine.
+        assert job.last_alive_ms() - job.term_ms() <= 1000 + 100
         zk.cont()
         done = job.finish()
         assert done.code == 123 and "sent KILL" in done.err, done
@@ -165,14 +184,14 @@ def descendant_that_ignores_term_is_killed_at_the_deadline(zk):
 
 @with_server
 def supervisor_keeps_the_kill_schedule_while_latchkey_is_stopped(zk):
-    with Job(zk, "/stopped", "-T", "3", obey="ignore") as job:
-        job.event("acquired")
-        stopped = boottime()
+    with Job(zk, "/stopped", "-T", "3", ignores_term=True) as job:
+        job.read_event("acquired")
+        pid = job.command_pid()
+        stopped = boottime_ms()
         job.process.send_signal(signal.SIGSTOP)
-        pid = command.children_of(command.supervisor_of(job.process.pid))[0]
         live.eventually(lambda: not command.is_running(pid))
-        term, last = job.when("TERM"), job.when("alive", last=True)
-        assert stopped < term < last < stopped + 3000, (stopped, term, last)
+        assert (stopped < job.term_ms() < job.last_alive_ms() <
+                stopped + 3000), (stopped, job.logged_lines()[-5:])
         job.process.send_signal(signal.SIGCONT)
         assert job.finish().code == 123
 
@@ -180,29 +199,29 @@ def supervisor_keeps_the_kill_schedule_while_latchkey_is_stopped(zk):
 @with_server
 def on_lost_kill_kills_at_once(zk):
     with Job(zk, "/at-once", "-T", "3", "--on-lost", "kill") as job:
-        job.event("acquired")
-        stopped = boottime()
+        job.read_event("acquired")
+        pid = job.command_pid()
+        stopped = boottime_ms()
         zk.stop()
-        pid = command.children_of(command.supervisor_of(job.process.pid))[0]
         live.eventually(lambda: not command.is_running(pid))
-        assert job.when("TERM") is None
-        assert job.when("alive", last=True) < stopped + 3000
+        assert not job.times_ms("TERM")
+        assert job.last_alive_ms() < stopped + 3000
         zk.cont()
         assert job.finish().code == 123
 
 
 @with_server
-def on_lost_stop_stops_and_continues(zk):
+def on_lost_stop_stops_command_and_continues_it_when_the_lock_is_held_again(zk):
     with Job(zk, "/stop", "-T", "6", "--on-lost", "stop") as job:
-        job.event("acquired")
+        job.read_event("acquired")
+        pid = job.command_pid()
         zk.stop()
-        pid = command.children_of(command.supervisor_of(job.process.pid))[0]
         live.eventually(lambda: command.is_stopped(pid))
         # A stopped server expires no session, so the lock is held again.
         zk.cont()
-        job.event("held")
+        job.read_event("held")
         live.eventually(lambda: not command.is_stopped(pid))
-        assert job.when("TERM") is None
+        assert not job.times_ms("TERM")
         job.process.send_signal(signal.SIGTERM)
         done = job.finish()
         assert done.code == 123, done
@@ -222,8 +241,8 @@ def killed_command_leaves_no_stopped_descendants(zk):
         child = command.wait_for_number(child_file)
         pid = command.children_of(command.supervisor_of(process.pid))[0]
         zk.stop()
-        for one in (pid, child):
-            live.eventually(lambda: command.is_stopped(one))
+        live.eventually(lambda: command.is_stopped(pid))
+        live.eventually(lambda: command.is_stopped(child))
         os.kill(pid, signal.SIGKILL)
         live.eventually(lambda: not command.is_stopped(child))
         os.kill(child, signal.SIGKILL)
@@ -236,41 +255,41 @@ def killed_command_leaves_no_stopped_descendants(zk):
 def on_lost_ignore_does_not_signal_command(zk):
     with Job(zk, "/ignore", "-T", "4", "--on-lost", "ignore",
              seconds=8) as job:
-        job.event("acquired")
+        job.read_event("acquired")
         zk.stop()
-        job.event("unsure")
+        job.read_event("unsure")
         zk.cont()
-        job.event("held")
+        job.read_event("held")
         done = job.finish()
-        assert job.when("end") and job.when("TERM") is None, job.output_lines()[-3:]
+        assert job.ended_without_term(), job.logged_lines()[-3:]
         assert done.code == 0, done
-        assert job.names()[-1] == "released", job.names()
+        assert job.event_names()[-1] == "released", job.event_names()
     with Job(zk, "/ignore2", "-T", "4", "--on-lost", "ignore",
              seconds=2) as job:
-        job.event("acquired")
+        job.read_event("acquired")
         job.delete_node()
-        job.event("lost")
+        job.read_event("lost")
         done = job.finish()
-        assert job.when("end") and job.when("TERM") is None, job.output_lines()[-3:]
+        assert job.ended_without_term(), job.logged_lines()[-3:]
         assert done.code == 123, done
 
 
 @with_server
 def short_server_restart_does_not_signal_command(zk):
     with Job(zk, "/short", "-T", "20", seconds=2) as job:
-        job.event("acquired")
+        job.read_event("acquired")
         zk.restart()
         done = job.finish()
-        assert done.code == 0 and job.when("end"), done
-        assert job.names() == ["acquired", "released"], job.names()
+        assert done.code == 0 and job.ended_without_term(), done
+        assert job.event_names() == ["acquired", "released"], job.event_names()
 
 
-def ends_without_a_server(zk, lock, seconds):
-    """COMMAND ends while the server is stopped. The node of the lock is still
-    there when latchkey exits."""
+def check_warning_of_a_release_without_a_server(zk, lock, seconds):
+    """Let COMMAND end after so many seconds, while the server is stopped. The
+    node of the lock is still there when latchkey exits."""
     with Job(zk, lock, "-T", "3", "--on-lost", "ignore",
              seconds=seconds) as job:
-        job.event("acquired")
+        job.read_event("acquired")
         zk.stop()
         done = job.finish()
         zk.cont()
@@ -278,75 +297,78 @@ def ends_without_a_server(zk, lock, seconds):
             "latchkey: warning: %s: no server is reachable to release the "
             "lock; the lock is free once the servers have had a quorum for "
             "one session timeout" % lock), done
-        assert "released" not in job.names(), job.names()
+        assert "released" not in job.event_names(), job.event_names()
 
 
 @with_server
 def release_without_a_server_gives_a_warning(zk):
-    ends_without_a_server(zk, "/late", 0.5)
+    check_warning_of_a_release_without_a_server(zk, "/late", 0.5)
 
 
 @with_server
-def session_given_up_is_no_release(zk):
+def session_that_the_client_gives_up_is_no_release(zk):
     # When COMMAND ends, little is left of the session timeout of 3 s. So the
     # client takes the session for expired before the time limit of the release.
-    ends_without_a_server(zk, "/given-up", 3)
+    check_warning_of_a_release_without_a_server(zk, "/given-up", 3)
 
 
 # ---- the node is deleted ------------------------------------------------------------
 
 def lost_lock_sends_term_at_once():
     with Job(zk, "/lost", "-T", "60") as job:
-        job.event("acquired")
+        job.read_event("acquired")
         job.delete_node()
-        lost = job.event("lost")
+        lost = job.read_event("lost")
         assert lost["reason"], lost
         done = job.finish()
-        assert job.when("TERM"), job.output_lines()[-3:]
+        assert job.times_ms("TERM"), job.logged_lines()[-3:]
         assert done.code == 123, done
         assert "lost" in done.err and "deleted" in done.err, done
 
 
-def lost_lock_sends_kill_after_kill_after():
+def lost_lock_sends_kill_when_kill_after_has_passed():
     with Job(zk, "/lost2", "-T", "60", "--kill-after", "0.5",
-             obey="ignore") as job:
-        job.event("acquired")
+             ignores_term=True) as job:
+        job.read_event("acquired")
         job.delete_node()
         done = job.finish()
-        term, last = job.when("TERM"), job.when("alive", last=True)
-        assert 300 < last - term <= 600, (term, last)
+        assert 300 < job.last_alive_ms() - job.term_ms() <= 600, (
+            job.logged_lines()[-30:])
         assert done.code == 123, done
 
 
 def loss_is_found_before_the_first_heartbeat():
-    # The node is deleted long before the first heartbeat, after 15 s.
-    with Job(zk, "/beat", "-T", "60") as job:
-        began = boottime()
-        job.event("acquired")
+    with Job(zk, "/heartbeat", "-T", "60") as job:
+        began = boottime_ms()
+        job.read_event("acquired")
         job.delete_node()
-        job.event("lost")
-        assert boottime() - began < 10000
+        job.read_event("lost")
+        # The first heartbeat follows after a quarter of the session timeout.
+        assert boottime_ms() - began < 10000
         assert job.finish().code == 123
 
 
 # ---- renewal of the lease -------------------------------------------------------------
 
 def every_assurance_renews_the_lease():
-    jobs = [Job(zk, "/" + how, "-T", "2", "--assurance", how, seconds=5)
-            for how in ("quorum", "sync", "ping")]
+    jobs = [Job(zk, "/" + assurance, "-T", "2", "--assurance", assurance,
+                seconds=5) for assurance in ("quorum", "sync", "ping")]
     for job in jobs:
         with job:
             assert job.finish().code == 0
-            assert job.names() == ["acquired", "released"], job.names()
+            assert job.event_names() == ["acquired", "released"], job.event_names()
 
 
-def kill_after_is_limited_by_the_granted_timeout():
+def kill_after_must_be_less_than_half_the_session_timeout():
     done = command.expect_exit(125, "run", "-z", zk.connect, "-T", "10",
                                "--kill-after", "5", "/margin", "true")
     assert "--kill-after" in done.err and "-T" in done.err, done
+
+
+def lease_is_limited_by_the_granted_session_timeout():
     # The server grants 60 s of the requested 600.
     with Job(zk, "/granted", "-T", "600", seconds=1) as job:
-        acquired = job.event("acquired")
+        acquired = job.read_event("acquired")
         assert acquired["lease_ms"] <= 60000, acquired
         assert job.finish().code == 0
 
@@ -357,15 +379,16 @@ live.run(live.together(
     descendant_that_ignores_term_is_killed_at_the_deadline,
     supervisor_keeps_the_kill_schedule_while_latchkey_is_stopped,
     on_lost_kill_kills_at_once,
-    on_lost_stop_stops_and_continues,
+    on_lost_stop_stops_command_and_continues_it_when_the_lock_is_held_again,
     killed_command_leaves_no_stopped_descendants,
     on_lost_ignore_does_not_signal_command),
     live.together(
     short_server_restart_does_not_signal_command,
     release_without_a_server_gives_a_warning,
-    session_given_up_is_no_release,
+    session_that_the_client_gives_up_is_no_release,
     lost_lock_sends_term_at_once,
-    lost_lock_sends_kill_after_kill_after,
+    lost_lock_sends_kill_when_kill_after_has_passed,
     loss_is_found_before_the_first_heartbeat,
     every_assurance_renews_the_lease,
-    kill_after_is_limited_by_the_granted_timeout))
+    kill_after_must_be_less_than_half_the_session_timeout,
+    lease_is_limited_by_the_granted_session_timeout))

@@ -58,14 +58,14 @@ def create_takes_data_from_a_word_or_standard_input():
     assert expect_exit(0, "get", "--json", "/empty").json()[0]["data"] == ""
 
 
-def p_makes_parents():
+def p_creates_missing_parents():
     assert expect_exit(0, "create", "-p", "/p/a/b/c", "x").out == "/p/a/b/c\n"
     assert run_with_bytes("get", "/p/a/b/c") == b"x"
     assert expect_exit(0, "create", "-p", "-s", "/p/a/n-").out == "/p/a/n-0000000001\n"
     expect_failure("create", "-p", "/p/a/b", hint="exists already")
 
 
-def an_ephemeral_node_lives_until_interrupted():
+def ephemeral_node_is_deleted_when_a_signal_ends_create_e():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         with start("create", "-e", "-s", "/eph-", "data") as process:
             path = process.stdout.readline().strip()
@@ -74,6 +74,9 @@ def an_ephemeral_node_lives_until_interrupted():
             process.send_signal(number)
             assert process.finish().code == 0
         expect_failure("stat", path, hint="no such node")
+
+
+def ephemeral_node_cannot_have_children():
     with start("create", "-e", "/eph") as process:
         process.stdout.readline()
         expect_failure("create", "/eph/child", hint="cannot have children")
@@ -92,16 +95,16 @@ def create_e_ends_when_its_node_is_deleted():
 
 
 def create_e_finds_a_deletion_after_a_reconnect():
-    """It also finds that the node is another one, which another client has
-    created with the same name."""
-    for again in (False, True):
+    """create -e also recognises that another client has created a new node with
+    the same name."""
+    for created_again in (False, True):
         with relay.Relay(zk.connect) as proxy:
             with start("create", "-e", "-z", proxy.address, "/cut") as process:
                 process.stdout.readline()
                 proxy.freeze()
                 proxy.drop()
                 expect_exit(0, "delete", "/cut")
-                if again:
+                if created_again:
                     expect_exit(0, "create", "/cut")
                 proxy.thaw()
                 done = process.finish()
@@ -123,7 +126,7 @@ def expired_session_of_create_e_is_reported():
                    "/over") as process:
             process.stdout.readline()
             proxy.drop()
-            live.eventually(lambda: proxy.accepted == 2)
+            live.eventually(lambda: proxy.accepted == 2)  # it reconnects
             proxy.freeze()
             done = process.finish()
             assert done.code == 125, done
@@ -132,8 +135,8 @@ def expired_session_of_create_e_is_reported():
 
 
 def container_is_deleted_after_its_last_child():
-    with command.zkserver.Server("--container-check", "200") as other:
-        where = ("-z", other.connect)
+    with command.zkserver.Server("--container-check", "200") as server:
+        where = ("-z", server.connect)
         expect_exit(0, "create", "-c", *where, "/container")
         expect_exit(0, "create", *where, "/container/child")
         expect_exit(0, "delete", *where, "/container/child")
@@ -142,24 +145,30 @@ def container_is_deleted_after_its_last_child():
     assert "-c" in done.err, done
 
 
+MAX_TTL = "1099511627775"  # ms
+
+
 def node_with_a_ttl_is_deleted_after_it():
-    with command.zkserver.Server("--container-check", "200") as other:
-        where = ("-z", other.connect)
-        made = expect_exit(0, "create", "-t", "300", "-p", "-s", *where, "/a/b/t-", "x")
-        assert made.out == "/a/b/t-0000000000\n", made
-        made = expect_exit(0, "create", "-t", "300", "-p", "-s", *where, "/a/b/t-")
-        assert made.out == "/a/b/t-0000000001\n", made
-        long = ("-t", "1099511627775", *where)
-        expect_exit(0, "create", *long, "/t")
-        live.eventually(lambda: run("stat", *where, made.out[:-1]).code == 1)
-        expect_exit(0, "stat", *where, "/a/b")
+    with command.zkserver.Server("--container-check", "200") as server:
+        where = ("-z", server.connect)
+        done = expect_exit(0, "create", "-t", "300", "-p", "-s", *where, "/a/b/t-", "x")
+        assert done.out == "/a/b/t-0000000000\n", done
+        done = expect_exit(0, "create", "-t", "300", "-p", "-s", *where, "/a/b/t-")
+        assert done.out == "/a/b/t-0000000001\n", done
+        expect_exit(0, "create", "-t", MAX_TTL, *where, "/t")
+        live.eventually(
+            lambda: run("stat", *where, "/a/b/t-0000000001").code == 1)
+        expect_exit(0, "stat", *where, "/a/b")  # the parent has no TTL
         expect_exit(0, "stat", *where, "/t")
-        expect_failure("create", *long, "/t", hint="exists already")
-        expect_exit(0, "create", "-p", *long, "/u")
-    for bad in ("0", "-1", "1099511627776", "x"):
-        assert "-t" in expect_exit(125, "create", "-t", bad, "/ttl").err
-    for other in ("-e", "-c"):
-        assert "-t" in expect_exit(125, "create", "-t", "1", other, "/ttl").err
+        expect_failure("create", "-t", MAX_TTL, *where, "/t", hint="exists already")
+        expect_exit(0, "create", "-p", "-t", MAX_TTL, *where, "/u")
+
+
+def invalid_ttl_is_refused():
+    for ttl in ("0", "-1", "1099511627776", "x"):
+        assert "-t" in expect_exit(125, "create", "-t", ttl, "/ttl").err
+    for option in ("-e", "-c"):
+        assert "-t" in expect_exit(125, "create", "-t", "1", option, "/ttl").err
     expect_failure("stat", "/ttl", hint="no such node")
 
 
@@ -168,30 +177,36 @@ def create_sets_access_lists():
     assert run_with_bytes("get", "/read-only") == b"x"
     assert "access list" in expect_exit(125, "set", "/read-only", "y").err
     assert "--acl" in expect_exit(125, "create", "--acl", "x", "/acl").err
-    # Missing parents get the access list of the node.
-    closed = "world:anyone:cra"
-    for more in ((), ("-t", "1099511627775")):
-        top = "/closed%d" % len(more)
-        expect_exit(0, "create", "-p", *more, "--acl", closed, top + "/a/b")
+
+
+def missing_parents_get_the_access_list_of_the_node():
+    acl = "world:anyone:cra"
+    for top, options in (("/closed", ()), ("/closed-ttl", ("-t", MAX_TTL))):
+        expect_exit(0, "create", "-p", *options, "--acl", acl, top + "/a/b")
         for path in (top, top + "/a", top + "/a/b"):
-            assert expect_exit(0, "acl", path).out == closed + "\n", path
+            assert expect_exit(0, "acl", path).out == acl + "\n", path
 
 
 # ---- get, set, delete -------------------------------------------------------------
 
-def get_writes_the_bytes_as_they_are():
+def get_writes_the_data_unchanged():
     blob = b"\x00\xff\n\r\n" + os.urandom(1000)
     run_with_bytes("create", "/bytes", "-", input=blob)
     assert run_with_bytes("get", "/bytes") == blob
-    facts = json.loads(run_with_bytes("get", "--json", "/bytes"))
-    assert base64.b64decode(facts["data_base64"]) == blob, facts
-    expect_exit(0, "set", "/bytes", "t\u00e4xt\n")
-    assert expect_exit(0, "get", "--json", "/bytes").json() == [
-        {"path": "/bytes", "data": "t\u00e4xt\n", "version": 1}]
     expect_failure("get", "/not-there", hint="no such node")
 
 
-def set_and_delete_can_ask_for_a_version():
+def get_with_json_shows_data_that_is_not_utf8_in_base64():
+    blob = b"\x00\xff\n\r\n" + os.urandom(1000)
+    run_with_bytes("create", "/json", "-", input=blob)
+    (facts,) = expect_exit(0, "get", "--json", "/json").json()
+    assert base64.b64decode(facts["data_base64"]) == blob, facts
+    expect_exit(0, "set", "/json", "t\u00e4xt\n")
+    assert expect_exit(0, "get", "--json", "/json").json() == [
+        {"path": "/json", "data": "t\u00e4xt\n", "version": 1}]
+
+
+def set_and_delete_compare_the_version():
     expect_exit(0, "create", "/version", "0")
     expect_failure("set", "-V", "1", "/version", "x", hint="another version")
     expect_exit(0, "set", "-V", "0", "/version", "1")
@@ -217,6 +232,7 @@ def r_deletes_all_descendants():
     for path in ("/r/a/b/c", "/r/a/d", "/r/e", "/r/f/g/h/i", "/rest"):
         expect_exit(0, "create", "-p", path, "x")
     done = expect_exit(0, "delete", "-v", "-r", "/r")
+    # /r and its 9 descendants
     assert done.out == "" and "10 nodes deleted" in done.err, done
     expect_failure("stat", "/r", hint="no such node")
     expect_exit(0, "delete", "-r", "/rest")
@@ -233,7 +249,7 @@ def data_above_the_limit_is_refused():
 
 # ---- ls, stat ----------------------------------------------------------------------
 
-def ls_is_sorted_one_name_a_line():
+def ls_prints_sorted_names_one_in_a_line():
     names = ["b", "a", "B", "10", "9", "\u00fc", "a-b", "a b"]
     for name in names:
         expect_exit(0, "create", "-p", "/ls/" + name)
@@ -246,18 +262,18 @@ def ls_is_sorted_one_name_a_line():
     expect_failure("ls", "/ls/none", hint="no such node")
 
 
-def stat_is_a_field_a_line():
+def stat_prints_one_field_in_a_line():
     expect_exit(0, "create", "/stat", "12345")
     expect_exit(0, "set", "/stat", "1234567")
     expect_exit(0, "create", "/stat/child")
     lines = expect_exit(0, "stat", "/stat").out.splitlines()
-    plain = dict(line.split(" ", 1) for line in lines)
+    fields = dict(line.split(" ", 1) for line in lines)
     facts = expect_exit(0, "stat", "--json", "/stat").json()[0]
     assert facts.pop("path") == "/stat"
-    assert {k: str(v) for k, v in facts.items()} == plain, (facts, plain)
-    assert list(plain) == [
+    assert {k: str(v) for k, v in facts.items()} == fields, (facts, fields)
+    assert list(fields) == [
         "czxid", "mzxid", "pzxid", "ctime", "mtime", "version", "cversion",
-        "aversion", "ephemeral_owner", "data_length", "num_children"], plain
+        "aversion", "ephemeral_owner", "data_length", "num_children"], fields
     assert facts["version"] == 1 and facts["num_children"] == 1
     assert facts["data_length"] == 7 and facts["ephemeral_owner"] == "0x0"
     assert int(facts["czxid"]) < int(facts["mzxid"]) < int(facts["pzxid"])
@@ -293,10 +309,11 @@ def status_shows_holder_and_waiters_in_order():
         assert done.code == 1 and done.err == "", done
         lines = done.out.splitlines()
         assert lines[0] == "/st: held, 2 waiting", lines
-        for line, how, label in zip(lines[1:], ("holds", "waits", "waits"),
-                                    ("one", "two", "three"), strict=True):
+        for line, begin in zip(
+                lines[1:], ("holds  one  ", "waits  two  ", "waits  three  "),
+                strict=True):
             assert re.fullmatch(
-                how + "  " + label + r"  age \d+\.\d s  token \d+  "
+                begin + r"age \d+\.\d s  token \d+  "
                 r"session 0x[0-9a-f]+  _c_[0-9a-f-]{36}-lock-\d{10}",
                 line), line
         facts = command.status("/st")
@@ -318,7 +335,7 @@ def status_shows_holder_and_waiters_in_order():
 def status_shows_host_process_and_start_by_default():
     with start("run", "/who", "sleep", "600") as holder:
         command.wait_until_held("/who")
-        label = command.queue("/who")[0][0]
+        (label,), _ = command.queue("/who")
         host, pid, since = label.split()
         assert host == os.uname().nodename, label
         assert int(pid) == holder.pid, label
@@ -331,9 +348,10 @@ def status_reads_nodes_of_other_libraries():
             ("0000-__READ__0000000004", "reader"),
             ("0000-__READ__0000000005", "reader"),
             ("abcd__lock__0000000006", "kazoo"),
-            ("0000-__READ__0000000007", "late"),
+            ("0000-__READ__0000000007", "replaced below"),
             ("0000-lock-0000000008", "\x1b[31m")):
         expect_exit(0, "create", "-p", "/mixed/" + name, data)
+    # Data that is not UTF-8 is no label.
     run_with_bytes("set", "/mixed/0000-__READ__0000000007", "-", input=b"\xff\x00")
     assert command.queue("/mixed") == (["reader", "reader"],
                                        ["kazoo", None, "\x1b[31m"])
@@ -343,7 +361,8 @@ def status_reads_nodes_of_other_libraries():
     assert "\\xff\\x00" in out, out
 
 
-def status_shows_no_more_than_the_label_of_a_holder_that_announces():
+def status_shows_a_label_without_the_announcement_behind_it():
+    """__HEAD__ at the end of the data is the announcement."""
     expect_exit(0, "create", "-p", "/announced/0000-lock-0000000001", "me__HEAD__")
     expect_exit(0, "create", "-p", "/announced/0000-lock-0000000002", "__HEAD__")
     expect_exit(0, "create", "-p", "/announced/0000-lock-0000000003", "__HEAD__ or")
@@ -360,22 +379,23 @@ def status_reports_nodes_it_may_not_read():
 
 
 def status_of_a_long_queue_is_complete():
-    script = "for i in $(seq 0 279); do echo /long/lock-$(printf %010d $i); done"
-    names = subprocess.run(["sh", "-c", script], stdout=subprocess.PIPE,
-                           text=True).stdout.split()
+    nodes = ["/long/lock-%010d" % n for n in range(280)]
     expect_exit(0, "create", "/long")
     subprocess.run(["xargs", "-P", "8", "-n", "1", command.PROGRAM, "create"],
-                   input="\n".join(names), text=True, check=True,
+                   input="\n".join(nodes), text=True, check=True,
                    stdout=subprocess.DEVNULL)
     facts = command.status("/long")
-    assert [c["node"] for c in facts["holders"] + facts["waiters"]] == names
+    assert [c["node"] for c in facts["holders"] + facts["waiters"]] == nodes
 
 
 def verbs_have_the_options_of_a_session():
     done = expect_exit(0, "get", "-v", "-T", "500", "/zookeeper")
-    assert "60000 ms" in done.err, done
-    assert expect_exit(0, "get", "-z", zk.connect + "/zookeeper", "/config",
-                       env=dict(os.environ, LATCHKEY_ZK="127.0.0.1:1")).code == 0
+    assert "60000 ms" in done.err, done  # the largest timeout of the server
+    expect_exit(0, "get", "-z", zk.connect + "/zookeeper", "/config",
+                env=dict(os.environ, LATCHKEY_ZK="127.0.0.1:1"))
+
+
+def verbs_report_usage_errors_and_unknown_hosts():
     for verb in ("ls", "tree", "get", "stat", "set", "create", "delete",
                  "watch", "acl", "status", "wait", "revoke"):
         data = ("data",) if verb == "set" else ()
@@ -392,26 +412,31 @@ def verbs_have_the_options_of_a_session():
 live.run(live.together(
     create_prints_the_name,
     create_takes_data_from_a_word_or_standard_input,
-    p_makes_parents,
-    an_ephemeral_node_lives_until_interrupted,
+    p_creates_missing_parents,
+    ephemeral_node_is_deleted_when_a_signal_ends_create_e,
+    ephemeral_node_cannot_have_children,
     create_e_ends_when_its_node_is_deleted,
     create_e_finds_a_deletion_after_a_reconnect,
     expired_session_of_create_e_is_reported,
     container_is_deleted_after_its_last_child,
     node_with_a_ttl_is_deleted_after_it,
+    invalid_ttl_is_refused,
     create_sets_access_lists,
-    get_writes_the_bytes_as_they_are,
-    set_and_delete_can_ask_for_a_version,
+    missing_parents_get_the_access_list_of_the_node,
+    get_writes_the_data_unchanged,
+    get_with_json_shows_data_that_is_not_utf8_in_base64,
+    set_and_delete_compare_the_version,
     delete_refuses_a_node_with_children,
     r_deletes_all_descendants,
-    ls_is_sorted_one_name_a_line,
-    stat_is_a_field_a_line,
+    ls_prints_sorted_names_one_in_a_line,
+    stat_prints_one_field_in_a_line,
     status_of_a_free_lock_is_0,
     status_shows_holder_and_waiters_in_order,
     status_shows_host_process_and_start_by_default,
     status_reads_nodes_of_other_libraries,
-    status_shows_no_more_than_the_label_of_a_holder_that_announces,
+    status_shows_a_label_without_the_announcement_behind_it,
     status_reports_nodes_it_may_not_read,
-    verbs_have_the_options_of_a_session),
+    verbs_have_the_options_of_a_session,
+    verbs_report_usage_errors_and_unknown_hosts),
     data_above_the_limit_is_refused,
     status_of_a_long_queue_is_complete)

@@ -5,6 +5,7 @@ servers, and usage errors."""
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -20,7 +21,10 @@ zk = command.serve()
 folder = tempfile.TemporaryDirectory()
 
 
-def file(name, text="", mode=0o600):
+CLOSED_PORT = "127.0.0.1:1"  # no server listens there
+
+
+def make_file(name, text, mode=0o600):
     path = os.path.join(folder.name, name)
     with open(path, "w") as f:
         f.write(text)
@@ -28,7 +32,8 @@ def file(name, text="", mode=0o600):
     return path
 
 
-def one_line(done, *words):
+def check_error_is_one_line(done, *words):
+    """Check that latchkey has printed one line, with these words in it."""
     lines = done.err.splitlines()
     assert len(lines) == 1 and lines[0].startswith("latchkey: "), done
     for word in words:
@@ -54,7 +59,7 @@ def exit_code_is_that_of_command():
     for code in (0, 1, 7, 255):
         done = run("run", "/code", "sh", "-c", "exit %d" % code)
         assert done.code == code and done.err == "", done
-    for number in (9, 15, 10):
+    for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGUSR1):
         done = run("run", "/code", "sh", "-c", "kill -%d $$" % number)
         assert done.code == 128 + number, done
 
@@ -83,9 +88,10 @@ def command_finds_the_lock_in_its_environment():
 
 
 def tokens_grow():
-    say = ("run", "/token", "sh", "-c", "echo $LATCHKEY_FENCING_TOKEN")
-    tokens = [int(expect_exit(0, *say).out) for _ in range(3)]
-    assert tokens == sorted(set(tokens)), tokens
+    print_token = ("run", "/token", "sh", "-c", "echo $LATCHKEY_FENCING_TOKEN")
+    first, second, third = [int(expect_exit(0, *print_token).out)
+                            for _ in range(3)]
+    assert first < second < third, (first, second, third)
 
 
 def standard_input_reaches_command():
@@ -93,7 +99,7 @@ def standard_input_reaches_command():
     assert expect_exit(0, "run", "/in", "cat", input=text).out == text
 
 
-def string_of_c_is_run_by_the_shell():
+def string_of_c_is_executed_by_the_shell():
     for words in (("run", "-c", "echo $0 $((1+1))", "/c"),
                   ("run", "/c", "-c", "echo $0 $((1+1))"),
                   ("/c", "--command", "echo $0 $((1+1))"),
@@ -101,7 +107,7 @@ def string_of_c_is_run_by_the_shell():
         env = dict(os.environ, SHELL="/bin/sh")
         done = expect_exit(0, *words, env=env)
         assert done.out == "/bin/sh 2\n", done
-    shell = file("shell", "#!/bin/sh\necho mine \"$@\"\n", 0o700)
+    shell = make_file("shell", "#!/bin/sh\necho mine \"$@\"\n", 0o700)
     done = expect_exit(0, "/c", "-c", "a b", env=dict(os.environ, SHELL=shell))
     assert done.out == "mine -c a b\n", done
     env = dict(os.environ)
@@ -110,49 +116,51 @@ def string_of_c_is_run_by_the_shell():
 
 
 def command_inherits_no_descriptor_of_latchkey():
-    show = command.python(
+    print_descriptors = command.python(
         "import os; print(sorted(int(n) for n in os.listdir('/proc/self/fd')))")
-    plain = subprocess.run(show, stdin=subprocess.DEVNULL,
-                           stdout=subprocess.PIPE, text=True).stdout
-    assert expect_exit(0, "run", "/fd", *show).out == plain
+    without_latchkey = subprocess.run(
+        print_descriptors, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        text=True).stdout
+    done = expect_exit(0, "run", "/fd", *print_descriptors)
+    assert done.out == without_latchkey, (done, without_latchkey)
     read, write = os.pipe()
-    done = expect_exit(0, "run", "--events-fd", str(write), "/fd", *show,
-                       pass_fds=[write])
-    assert done.out == plain, (done, plain)
+    done = expect_exit(0, "run", "--events-fd", str(write), "/fd",
+                       *print_descriptors, pass_fds=[write])
+    assert done.out == without_latchkey, (done, without_latchkey)
     os.close(read)
     os.close(write)
 
 
 def command_inherits_signal_mask_and_ignored_signals():
+    # The lines SigBlk and SigIgn.
     show = ["grep", "^Sig[BI]", "/proc/self/status"]
 
-    def ignoring():
-        import signal
+    def ignore_one_and_block_another():
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
 
-    for prepare in (None, ignoring):
-        plain = subprocess.run(show, stdout=subprocess.PIPE, text=True,
-                               preexec_fn=prepare).stdout
+    for prepare in (None, ignore_one_and_block_another):
+        without_latchkey = subprocess.run(
+            show, stdout=subprocess.PIPE, text=True, preexec_fn=prepare).stdout
         done = expect_exit(0, "run", "/signals", *show, preexec_fn=prepare)
-        assert done.out == plain, (done, plain)
+        assert done.out == without_latchkey, (done, without_latchkey)
 
 
-def unrunnable_command_is_126_and_missing_command_127():
+def command_that_is_not_executable_is_126_and_missing_command_127():
     done = run("run", "/run", folder.name)
     assert done.code == 126, done
-    one_line(done, folder.name)
+    check_error_is_one_line(done, folder.name)
     done = run("run", "/run", "no-such-command-here")
     assert done.code == 127, done
-    one_line(done, "no-such-command-here", "PATH")
+    check_error_is_one_line(done, "no-such-command-here", "PATH")
     assert command.children("/run") == []
 
 
 # ---- identities and access lists ---------------------------------------------
 
 def identities_come_from_a_file_and_acl_creator_keeps_others_out():
-    auth = file("auth", "# mine\n\ndigest:me:se:cret\n")
-    other = file("other", "digest:you:secret\n")
+    auth = make_file("auth", "# mine\n\ndigest:me:se:cret\n")
+    other = make_file("other", "digest:you:secret\n")
     with command.start("run", "--auth-file", auth, "--acl", "creator", "-i",
                        "secret", "/acl/own", "sleep", "60") as holder:
         live.eventually(lambda: run("status", "--auth-file", auth,
@@ -174,22 +182,24 @@ def access_list_can_be_given_entry_by_entry():
         command.wait_until_held("/spelt/l")
         assert command.queue("/spelt/l") == (["l"], [])
         holder.terminate()
+
+
+def acl_creator_without_an_identity_is_refused():
     done = expect_exit(125, "run", "--acl", "creator", "/nobody", "true")
     assert "refuses the access list" in done.err, done
 
 
 def auth_file_readable_by_others_gives_a_warning():
-    auth = file("open-auth", "digest:a:b\n", 0o644)
+    auth = make_file("open-auth", "digest:a:b\n", 0o644)
     done = expect_exit(0, "run", "--auth-file", auth, "/warn", "true")
-    one_line(done, "chmod 600")
+    check_error_is_one_line(done, "chmod 600")
     assert expect_exit(0, "run", "-q", "--auth-file", auth, "/warn", "true").err == ""
 
 
 def refused_credentials_are_125():
-    auth = file("strange-auth", "nobody-knows-this:x\n")
-    for verb in ("run", "get"):
-        done = expect_exit(125, verb, "--auth-file", auth, "/strange",
-                           *(["true"] if verb == "run" else []))
+    auth = make_file("strange-auth", "nobody-knows-this:x\n")
+    for verb, *operands in (("run", "/strange", "true"), ("get", "/strange")):
+        done = expect_exit(125, verb, "--auth-file", auth, *operands)
         assert "--auth-file" in done.err, done
 
 
@@ -202,22 +212,22 @@ def open_access_list_is_reported_under_v():
 # ---- servers ------------------------------------------------------------------
 
 def servers_come_from_the_option_or_the_environment():
-    nowhere = dict(os.environ, LATCHKEY_ZK="127.0.0.1:1")
-    expect_exit(0, "run", "-z", zk.connect, "/z", "true", env=nowhere)
+    env = dict(os.environ, LATCHKEY_ZK=CLOSED_PORT)
+    expect_exit(0, "run", "-z", zk.connect, "/z", "true", env=env)
     done = expect_exit(125, "run", "--connect-timeout", "0.3", "/z", "true",
-                       env=nowhere)
+                       env=env)
     assert "127.0.0.1:1: Connection refused" in done.err, done
     assert "-z" in done.err, done
 
 
 def default_server_is_localhost():
     """With -v the output names the server, whether one listens there or not."""
-    bare = {k: v for k, v in os.environ.items() if k != "LATCHKEY_ZK"}
-    done = run("stat", "-v", "--connect-timeout", "0.3", "/", env=bare)
+    env = {k: v for k, v in os.environ.items() if k != "LATCHKEY_ZK"}
+    done = run("stat", "-v", "--connect-timeout", "0.3", "/", env=env)
     assert "127.0.0.1:2181" in done.err, done
 
 
-def a_chroot_is_part_of_the_servers():
+def lock_path_is_below_the_chroot():
     expect_exit(0, "create", "/root", "")
     done = expect_exit(0, "run", "-z", zk.connect + "/root", "/inside", "sh", "-c",
                        "echo $LATCHKEY_LOCK; env -u LATCHKEY_ZK %s ls -z %s /root"
@@ -225,7 +235,7 @@ def a_chroot_is_part_of_the_servers():
     assert done.out == "/inside\ninside\n", done
 
 
-def the_negotiated_timeout_is_shown_under_v():
+def negotiated_session_timeout_is_shown_under_v():
     done = expect_exit(0, "run", "-v", "-T", "500", "/timeout", "true")
     assert "60000 ms" in done.err, done
 
@@ -234,29 +244,29 @@ def no_session_within_the_connect_timeout_is_125():
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
-        there = "127.0.0.1:%d" % silent.getsockname()[1]
+        address = "127.0.0.1:%d" % silent.getsockname()[1]
         for words in (("--connect-timeout", "0.5"), ("-w", "0.5"),
                       ("-n", "--connect-timeout", "0.5")):
-            done = expect_exit(125, "run", *words, "-z", there, "/l", "true")
-            assert there in done.err, done
+            done = expect_exit(125, "run", *words, "-z", address, "/l", "true")
+            assert address in done.err, done
         for verb in ("get", "status"):
-            expect_exit(125, verb, "--connect-timeout", "0.5", "-z", there, "/l")
+            expect_exit(125, verb, "--connect-timeout", "0.5", "-z", address, "/l")
 
 
 def server_that_is_not_zookeeper_is_125():
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        there = "127.0.0.1:%d" % other.getsockname()[1]
-        with command.start("run", "-q", "--connect-timeout", "3", "-z", there,
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        address = "127.0.0.1:%d" % listener.getsockname()[1]
+        with command.start("run", "-q", "--connect-timeout", "3", "-z", address,
                            "/l", "true") as process:
-            peer, _ = other.accept()
-            peer.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-            peer.close()
-            other.close()
+            connection, _ = listener.accept()
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            connection.close()
+            listener.close()
             done = process.finish()
     assert done.code == 125, done
-    one_line(done, "cannot connect to")
+    check_error_is_one_line(done, "cannot connect to")
 
 
 # ---- usage errors, help -------------------------------------------------------
@@ -291,10 +301,13 @@ def usage_errors_are_125_with_a_hint():
             (("run", "/a//b", "true"), "path")):
         done = expect_exit(125, *words)
         assert hint in done.err, (words, done)
-    bad = file("bad-auth", "digest\n")
-    assert "digest:user:password" in expect_exit(
-        125, "run", "--auth-file", bad, "/l", "true").err
-    large = file("large-auth", "digest:u:%s\n" % ("p" * (1 << 20)))
+
+
+def unusable_auth_files_are_125_with_a_hint():
+    wrong = make_file("wrong-auth", "digest\n")
+    done = expect_exit(125, "run", "--auth-file", wrong, "/l", "true")
+    assert "digest:user:password" in done.err, done
+    large = make_file("large-auth", "digest:u:%s\n" % ("p" * (1 << 20)))
     done = expect_exit(125, "run", "--auth-file", large, "/l", "true")
     assert large in done.err and "limit" in done.err, done
 
@@ -314,20 +327,22 @@ live.run(
     command_finds_the_lock_in_its_environment,
     tokens_grow,
     standard_input_reaches_command,
-    string_of_c_is_run_by_the_shell,
+    string_of_c_is_executed_by_the_shell,
     command_inherits_no_descriptor_of_latchkey,
     command_inherits_signal_mask_and_ignored_signals,
-    unrunnable_command_is_126_and_missing_command_127,
+    command_that_is_not_executable_is_126_and_missing_command_127,
     identities_come_from_a_file_and_acl_creator_keeps_others_out,
     access_list_can_be_given_entry_by_entry,
+    acl_creator_without_an_identity_is_refused,
     auth_file_readable_by_others_gives_a_warning,
     refused_credentials_are_125,
     open_access_list_is_reported_under_v,
     servers_come_from_the_option_or_the_environment,
     default_server_is_localhost,
-    a_chroot_is_part_of_the_servers,
-    the_negotiated_timeout_is_shown_under_v,
+    lock_path_is_below_the_chroot,
+    negotiated_session_timeout_is_shown_under_v,
     no_session_within_the_connect_timeout_is_125,
     server_that_is_not_zookeeper_is_125,
     usage_errors_are_125_with_a_hint,
+    unusable_auth_files_are_125_with_a_hint,
     help_and_version_are_0)

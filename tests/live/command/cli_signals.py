@@ -23,32 +23,33 @@ zk = command.serve()
 folder = tempfile.TemporaryDirectory()
 
 # A COMMAND that prints the name of each signal that it gets, and exits with 7
-# at TERM. With a second argument it forks, and its child does the same.
+# at TERM. With the argument "fork" its child does the same.
 SIGNAL_REPORTER = """
 import os, signal, sys, time
 names = sys.argv[1].split(",")
-def say(text):
+def report(text):
     os.write(1, (text + "\\n").encode())
-def heard(number, frame):
-    say("%s %s" % (who, signal.Signals(number).name))
+def on_signal(number, frame):
+    report("%s %s" % (process, signal.Signals(number).name))
     if number == signal.SIGTERM:
         os._exit(7)
-who = "child"
-if len(sys.argv) > 2 and os.fork() == 0:
-    who = "grandchild"
+process = "child"
+if "fork" in sys.argv and os.fork() == 0:
+    process = "grandchild"
 for name in names + ["SIGTERM"]:
-    signal.signal(getattr(signal, name), heard)
-say(who + " ready")
+    signal.signal(getattr(signal, name), on_signal)
+report(process + " ready")
 while True:
     time.sleep(60)
 """
 
 
-def signal_reporter(names, *more):
-    return command.python(SIGNAL_REPORTER, names, *more)
+def signal_reporter(names, *fork):
+    return command.python(SIGNAL_REPORTER, names, *fork)
 
 
 def read_until(stream, lines, wanted):
+    """Append lines of the stream to `lines`, until one is `wanted`."""
     while wanted not in lines:
         line = stream.readline()
         assert line, (wanted, lines)
@@ -67,7 +68,7 @@ def signals_are_forwarded_to_command():
         process.send_signal(signal.SIGTERM)
         read_until(process.stdout, lines, "child SIGTERM")
         assert process.finish().code == 7
-        assert len(lines) == len(set(lines)), lines
+        assert len(lines) == len(set(lines)), lines  # no signal arrived twice
 
 
 def signals_are_forwarded_to_the_process_group():
@@ -95,7 +96,7 @@ def foreground_forwards_signals_to_command_only():
         read_until(process.stdout, lines, "child SIGTERM")
         process.wait()
         assert process.returncode == 7
-        assert not [l for l in lines if l.startswith("grandchild SIG")], lines
+        assert not any(line.startswith("grandchild SIG") for line in lines), lines
         os.killpg(process.pid, signal.SIGKILL)
 
 
@@ -117,8 +118,9 @@ def stopped_command_keeps_the_lock():
 
 # ---- terminals ----------------------------------------------------------------
 
-# A minimal shell: runs one job in the foreground of the terminal, prints when
-# the job stops or ends, and continues it when it reads a byte.
+# A minimal shell: runs one job in the foreground of the terminal, writes to the
+# descriptor REPORTS when the job stops or ends, and continues the job when it
+# reads a byte from the descriptor CONTINUE.
 SHELL = """
 import os, signal, sys
 pid = os.fork()
@@ -128,7 +130,7 @@ if pid == 0:
     os.tcsetpgrp(0, os.getpgrp())
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTTOU])
     os.execv(sys.argv[1], sys.argv[1:])
-out = os.fdopen(int(os.environ["SAYS"]), "w", buffering=1)
+out = os.fdopen(int(os.environ["REPORTS"]), "w", buffering=1)
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)
 while True:
     _, status = os.waitpid(pid, os.WUNTRACED)
@@ -137,22 +139,27 @@ while True:
         break
     print("stopped", signal.Signals(os.WSTOPSIG(status)).name, file=out)
     os.tcsetpgrp(0, os.getpgrp())
-    os.read(int(os.environ["HEARS"]), 1)
+    os.read(int(os.environ["CONTINUE"]), 1)
     os.tcsetpgrp(0, pid)
     os.killpg(pid, signal.SIGCONT)
 """
 
 
+CTRL_C, CTRL_Z = b"\x03", b"\x1a"
+
+
 class Terminal:
-    """A terminal on which SHELL runs latchkey as a job."""
+    """A terminal on which SHELL runs latchkey as a job. SHELL's lines about the
+    job are in the stream `reports`."""
 
     def __init__(self, *words):
         command.skip_without_terminals()
-        says, self._says = os.pipe()
-        self._hears, self.hears = os.pipe()
-        for fd in (self._says, self._hears):
+        reports, reports_of_shell = os.pipe()
+        continue_of_shell, self._continue = os.pipe()
+        for fd in (reports_of_shell, continue_of_shell):
             os.set_inheritable(fd, True)
-        env = dict(os.environ, SAYS=str(self._says), HEARS=str(self._hears))
+        env = dict(os.environ, REPORTS=str(reports_of_shell),
+                   CONTINUE=str(continue_of_shell))
         shell = command.python(SHELL, command.PROGRAM, "run", *words)
         self.pid, self.master = pty.fork()
         if self.pid == 0:
@@ -161,21 +168,24 @@ class Terminal:
             mode[3] |= termios.NOFLSH
             termios.tcsetattr(0, termios.TCSANOW, mode)
             os.execve(shell[0], shell, env)
-        os.close(self._says)
-        os.close(self._hears)
-        self.says = os.fdopen(says)
-        self.said = b""
+        os.close(reports_of_shell)
+        os.close(continue_of_shell)
+        self.reports = os.fdopen(reports)
+        self.output = b""
 
     def wait_for(self, text, times=1):
-        while self.said.count(text) < times:
-            self.said += os.read(self.master, 4096)
+        while self.output.count(text) < times:
+            self.output += os.read(self.master, 4096)
 
-    def press(self, key):
-        os.write(self.master, key)
+    def press(self, keys):
+        os.write(self.master, keys)
+
+    def continue_job(self):
+        os.write(self._continue, b".")
 
     def close(self):
-        self.says.close()
-        os.close(self.hears)
+        self.reports.close()
+        os.close(self._continue)
         os.close(self.master)
         os.waitpid(self.pid, 0)
 
@@ -190,7 +200,7 @@ def interrupt_from_the_terminal_arrives_once():
     with Terminal("/once", *signal_reporter("SIGINT,SIGWINCH")) as terminal:
         terminal.wait_for(b"child ready")
         for n in (1, 2):
-            terminal.press(b"\x03")
+            terminal.press(CTRL_C)
             terminal.wait_for(b"SIGINT", n)
         # A signal to latchkey alone is forwarded.
         latchkey = command.children_of(terminal.pid)[0]
@@ -198,8 +208,8 @@ def interrupt_from_the_terminal_arrives_once():
         terminal.wait_for(b"SIGWINCH")
         os.kill(latchkey, signal.SIGTERM)
         terminal.wait_for(b"SIGTERM")
-        assert terminal.says.readline() == "ended 7\n"
-        assert terminal.said.count(b"SIGINT") == 2, terminal.said
+        assert terminal.reports.readline() == "ended 7\n"
+        assert terminal.output.count(b"SIGINT") == 2, terminal.output
 
 
 def command_reads_the_terminal():
@@ -207,19 +217,19 @@ def command_reads_the_terminal():
         command.wait_until_held("/reads")
         terminal.press(b"this\n")
         terminal.wait_for(b"got this")
-        assert terminal.says.readline() == "ended 0\n"
+        assert terminal.reports.readline() == "ended 0\n"
 
 
 def shell_sees_a_stopped_command():
     with Terminal("/job", "sh", "-c", "echo go; read x; echo got $x"
                   ) as terminal:
         terminal.wait_for(b"go")
-        terminal.press(b"\x1a")
-        assert terminal.says.readline() == "stopped SIGTSTP\n"
-        os.write(terminal.hears, b".")
+        terminal.press(CTRL_Z)
+        assert terminal.reports.readline() == "stopped SIGTSTP\n"
+        terminal.continue_job()
         terminal.press(b"on\n")
         terminal.wait_for(b"got on")
-        assert terminal.says.readline() == "ended 0\n"
+        assert terminal.reports.readline() == "ended 0\n"
 
 
 def shell_sees_a_stopped_waiter():
@@ -227,21 +237,20 @@ def shell_sees_a_stopped_waiter():
         command.wait_until_held("/wjob")
         with Terminal("/wjob", "true") as terminal:
             terminal.wait_for(b"waiting for")
-            terminal.press(b"\x1a")
-            assert terminal.says.readline() == "stopped SIGTSTP\n"
-            os.write(terminal.hears, b".")
+            terminal.press(CTRL_Z)
+            assert terminal.reports.readline() == "stopped SIGTSTP\n"
+            terminal.continue_job()
             holder.terminate()
-            assert terminal.says.readline() == "ended 0\n"
+            assert terminal.reports.readline() == "ended 0\n"
 
 
-# A loop of bash. After an INT bash ends the loop only if the command has died
-# of INT, too.
+# After an INT, bash ends this loop only if latchkey has died of INT, too.
 LOOP = 'for i in 1 2 3; do "$0" run "$@"; echo "again $?"; done'
 
 
-def bash_on_a_terminal(key, lock, ready):
-    """Run LOOP in bash on a terminal, and press a key when `ready()` returns;
-    gives the wait status of bash, and its output."""
+def run_loop_on_a_terminal(key, lock, wait_until_ready):
+    """Run LOOP in bash on a terminal, and press a key when wait_until_ready()
+    returns; gives the wait status of bash, and its output."""
     command.skip_without_terminals()
     if shutil.which("bash") is None:
         raise live.NotTested("there is no bash")
@@ -249,25 +258,25 @@ def bash_on_a_terminal(key, lock, ready):
     if pid == 0:
         os.execvp("bash", ["bash", "-c", LOOP, command.PROGRAM, lock, "sleep",
                            "8"])
-    shown = b""
-    ready()
+    output = b""
+    wait_until_ready()
     os.write(master, key)
     try:
         while data := os.read(master, 4096):
-            shown += data
+            output += data
     except OSError:  # the other end was closed
         pass
     os.close(master)
-    return os.waitpid(pid, 0)[1], shown.decode()
+    return os.waitpid(pid, 0)[1], output.decode()
 
 
 def interrupt_ends_a_loop_of_the_shell():
     lock = "/loop"
-    status, shown = bash_on_a_terminal(
-        b"\x03", lock, lambda: command.wait_until_held(lock))
+    status, output = run_loop_on_a_terminal(
+        CTRL_C, lock, lambda: command.wait_until_held(lock))
     assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGINT, (
-        status, shown)
-    assert "again" not in shown, shown
+        status, output)
+    assert "again" not in output, output
     assert command.children(lock) == []
 
 
@@ -275,11 +284,11 @@ def interrupt_of_a_waiter_ends_a_loop_of_the_shell():
     lock = "/wloop"
     with start("run", lock, "sleep", "600") as holder:
         command.wait_until_held(lock)
-        status, shown = bash_on_a_terminal(
-            b"\x03", lock, lambda: command.wait_until_queued(lock, 2))
-        assert os.WIFSIGNALED(status), (status, shown)
+        status, output = run_loop_on_a_terminal(
+            CTRL_C, lock, lambda: command.wait_until_queued(lock, 2))
+        assert os.WIFSIGNALED(status), (status, output)
         assert os.WTERMSIG(status) == signal.SIGINT, status
-        assert "again" not in shown, shown
+        assert "again" not in output, output
         assert len(command.children(lock)) == 1
         holder.terminate()
 
@@ -297,14 +306,14 @@ def latchkey_dies_of_int_and_quit_as_command_did():
 
 
 def quit_of_a_waiter_dumps_no_core():
-    most = resource.getrlimit(resource.RLIMIT_CORE)[1]
-    if most == 0:
+    hard_limit = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    if hard_limit == 0:
         raise live.NotTested("core dumps are not allowed")
     with start("run", "/core", "sleep", "600") as holder:
         command.wait_until_held("/core")
         pid = os.fork()
         if pid == 0:
-            resource.setrlimit(resource.RLIMIT_CORE, (most, most))
+            resource.setrlimit(resource.RLIMIT_CORE, (hard_limit, hard_limit))
             os.chdir(folder.name)
             # By default, a build with sanitizers dumps no core.
             asan = os.environ.get("ASAN_OPTIONS", "") + ":disable_coredump=0"
@@ -334,49 +343,48 @@ def lost_lock_is_123_even_if_command_died_of_int():
 
 # ---- PID 1 --------------------------------------------------------------------
 
-def pid_1_forwards_signals_and_reaps_orphans():
+def skip_without_pid_namespaces(*options):
+    """Skip the test if `unshare` cannot make a PID namespace."""
     if not command.is_root() or subprocess.run(
-            ["unshare", "--pid", "--fork", "--mount-proc", "true"],
+            ["unshare", "--pid", "--fork", *options, "true"],
             stderr=subprocess.DEVNULL).returncode != 0:
         raise live.NotTested("no right to make a PID namespace")
-    out = os.path.join(folder.name, "pid1")
+
+
+def pid_1_forwards_signals_and_reaps_orphans():
+    skip_without_pid_namespaces("--mount-proc")
+    # COMMAND leaves five orphans, and writes at TERM how many are zombies.
     text = """
-import os, signal, subprocess, sys, time
-def heard(number, frame):
-    with open(sys.argv[1], "w") as f:
-        f.write("%s %s %d\\n" % (os.getppid() != 0, zombies(),
-                                 os.path.exists("/proc/1/exe")))
+import os, signal, subprocess, time
+def on_term(number, frame):
+    os.write(1, b"%d zombies\\n" % count_zombies())
     os._exit(5)
-def zombies():
+def count_zombies():
     found = 0
     for name in os.listdir("/proc"):
         if name.isdigit():
             with open("/proc/%s/stat" % name) as f:
                 found += f.read().rpartition(")")[2].split()[0] == "Z"
     return found
-signal.signal(signal.SIGTERM, heard)
-for _ in range(5):  # orphans that end soon
+signal.signal(signal.SIGTERM, on_term)
+for _ in range(5):
     subprocess.run(["sh", "-c", "sleep 0.2 &"])
 time.sleep(1)
 print("ready", flush=True)
 time.sleep(600)
 """
     with start("--pid", "--fork", "--mount-proc", "--kill-child",
-               command.PROGRAM, "run", "/pid1", *command.python(text, out),
+               command.PROGRAM, "run", "/pid1", *command.python(text),
                program="unshare") as process:
         assert process.stdout.readline() == "ready\n", process.finish()
         pid1 = command.children_of(process.pid)[0]
         os.kill(pid1, signal.SIGTERM)
-        assert process.finish().code == 5
-    with open(out) as f:
-        assert f.read() == "True 0 1\n"
+        done = process.finish()
+        assert (done.code, done.out) == (5, "0 zombies\n"), done
 
 
 def pid_1_exits_with_130_after_an_interrupt():
-    if not command.is_root() or subprocess.run(
-            ["unshare", "--pid", "--fork", "--mount-proc", "true"],
-            stderr=subprocess.DEVNULL).returncode != 0:
-        raise live.NotTested("no right to make a PID namespace")
+    skip_without_pid_namespaces("--mount-proc")
     with start("--pid", "--fork", "--mount-proc", "--kill-child",
                command.PROGRAM, "run", "/pid1int", "sh", "-c",
                "echo go; sleep 600", program="unshare") as process:
@@ -387,32 +395,30 @@ def pid_1_exits_with_130_after_an_interrupt():
     assert command.children("/pid1int") == []
 
 
-def pid_1_with_a_foreign_proc_kills_no_other_process():
-    if not command.is_root() or subprocess.run(
-            ["unshare", "--pid", "--fork", "true"],
-            stderr=subprocess.DEVNULL).returncode != 0:
-        raise live.NotTested("no right to make a PID namespace")
-    other_zk = command.zkserver.Server("--tick", "200")
-    with other_zk, start(
+def pid_1_with_proc_of_the_parent_namespace_kills_no_other_process():
+    """In the PID namespace of latchkey the supervisor is process 2, but /proc
+    shows the parent namespace, where process 2 is kthreadd. The ids of its
+    children, kernel threads, belong to other processes in the namespace of
+    latchkey."""
+    skip_without_pid_namespaces()
+    stopped_zk = command.zkserver.Server("--tick", "200")
+    with stopped_zk, start(
             "--pid", "--fork", "--kill-child", command.PROGRAM, "run", "-z",
-            other_zk.connect, "-T", "4", "--on-lost", "kill", "/l", "sh", "-c",
+            stopped_zk.connect, "-T", "4", "--on-lost", "kill", "/l", "sh", "-c",
             "sleep 600 & echo go; wait", program="unshare") as process:
         assert process.stdout.readline() == "go\n"
-        # In this PID namespace the supervisor is process 2, but /proc shows the
-        # parent namespace. There the children of process 2 are kernel threads,
-        # whose ids belong to the processes `others` here.
         latchkey = command.children_of(process.pid)[0]
         others = [start("--target", str(latchkey), "--pid", "sleep", "600",
                         program="nsenter") for _ in range(10)]
         pids = [live.eventually(lambda: command.children_of(other.pid))[0]
                 for other in others]
-        mine = command.children_of(command.supervisor_of(latchkey))[0]
-        other_zk.stop()
-        live.eventually(lambda: not command.is_running(mine))
+        pid = command.children_of(command.supervisor_of(latchkey))[0]
+        stopped_zk.stop()
+        live.eventually(lambda: not command.is_running(pid))
         # latchkey still tries to release. When it ends, all processes of the
         # namespace die, since it is PID 1.
-        assert all(command.is_running(pid) for pid in pids)
-        other_zk.cont()
+        assert all(command.is_running(other) for other in pids)
+        stopped_zk.cont()
         assert process.finish().code == 123
         for other in others:
             other.finish()
@@ -429,7 +435,7 @@ live.run(
         lost_lock_is_123_even_if_command_died_of_int,
         pid_1_exits_with_130_after_an_interrupt,
         pid_1_forwards_signals_and_reaps_orphans,
-        pid_1_with_a_foreign_proc_kills_no_other_process),
+        pid_1_with_proc_of_the_parent_namespace_kills_no_other_process),
     interrupt_from_the_terminal_arrives_once,
     interrupt_ends_a_loop_of_the_shell,
     interrupt_of_a_waiter_ends_a_loop_of_the_shell,

@@ -57,29 +57,30 @@ class Totals:
               flush=True)
 
 
-def check_finds_an_overlap(zk, folder):
-    """Check the check itself: it must find a COMMAND that continues after the
-    loss of its lock."""
-    run = stress.Run(zk, folder, "judge")
+def test_the_check_for_overlaps(zk, folder):
+    """The check must find a COMMAND that continues after the loss of its
+    lock."""
+    run = stress.Run(zk, folder, "overlap")
     with Relay(zk.connect) as wire:
-        words = [stress.WRITERS, run.log]
+        writers = [stress.WRITERS, run.log]
+        # Arguments of writers: name, manners, ms, exit code, descendants.
         with command.start("run", "-z", wire.address, "-T", "2", "--on-lost",
-                           "ignore", run.lock, *words, "0.0", "polite",
+                           "ignore", run.lock, *writers, "0.0", "polite",
                            "60000", "0", "session") as first:
             live.eventually(lambda: os.path.getsize(run.log), "a line")
             wire.freeze()
-            done = command.run("run", run.lock, *words, "1.0", "polite",
+            done = command.run("run", run.lock, *writers, "1.0", "polite",
                                "500", "0")
             assert done.code == 0, done
             wire.thaw()
             first.terminate()
-            first.wait(20)
+            first.wait(20)  # s
     with open(run.log) as f:
         assert stress.Lines(f.read()).overlaps
     print("the check finds a COMMAND that continues without its lock")
 
 
-def one_run(zk, folder, seed, totals):
+def execute_run(zk, folder, seed, totals):
     run = stress.Run(zk, folder, seed)
     try:
         run.run()
@@ -92,14 +93,16 @@ def one_run(zk, folder, seed, totals):
         shutil.rmtree(run.folder)
 
 
-def seeds_of(given):
-    """The seeds of the runs, until the number of runs or the time is
-    reached."""
-    end = given.seconds and time.monotonic() + given.seconds
+def seeds_of(options):
+    """The seeds of the runs: until the time of --seconds is over, or else as
+    many as --runs."""
+    end = time.monotonic() + (options.seconds or 0)
     for n in itertools.count():
-        if time.monotonic() >= end if end else n >= given.runs:
+        is_over = (n >= options.runs if options.seconds is None
+                   else time.monotonic() >= end)
+        if is_over:
             return
-        yield given.seed + n
+        yield options.seed + n
 
 
 def main():
@@ -110,25 +113,25 @@ def main():
     parser.add_argument("--jobs", type=int, default=16)
     parser.add_argument("--keep-going", action="store_true",
                         help="also after a run that is wrong")
-    given = parser.parse_args()
+    options = parser.parse_args()
     totals, began = Totals(), time.monotonic()
     folder = tempfile.mkdtemp(prefix="latchkey-stress-")
     os.chmod(folder, 0o755)
     with command.serve("--tick", "200", "--min-timeout", "1000") as zk:
-        check_finds_an_overlap(zk, folder)
-        seeds, taking = seeds_of(given), threading.Lock()
+        test_the_check_for_overlaps(zk, folder)
+        seeds, seeds_lock = seeds_of(options), threading.Lock()
 
         def work():
-            while given.keep_going or not totals.wrong:
-                with taking:
+            while options.keep_going or not totals.wrong:
+                with seeds_lock:
                     seed = next(seeds, None)
                 if seed is None:
                     return
-                one_run(zk, folder, seed, totals)
+                execute_run(zk, folder, seed, totals)
 
-        with futures.ThreadPoolExecutor(given.jobs) as pool:
-            for worker in [pool.submit(work) for _ in range(given.jobs)]:
-                worker.result()
+        with futures.ThreadPoolExecutor(options.jobs) as pool:
+            for job in [pool.submit(work) for _ in range(options.jobs)]:
+                job.result()
     totals.show()
     print("%.0f s" % (time.monotonic() - began))
     if totals.wrong:

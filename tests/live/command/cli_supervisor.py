@@ -34,13 +34,20 @@ while True:
 
 
 class Log:
-    """The file to which a WRITER appends times."""
+    """The file to which a WRITER appends times, and the command line of this
+    WRITER."""
 
     def __init__(self, name):
         self.name = os.path.join(folder.name, name)
         self.writer = command.python(WRITER, self.name)
 
-    def last(self):
+    def let_all_users_write(self):
+        open(self.name, "w").close()
+        os.chmod(self.name, 0o666)
+        os.chmod(folder.name, 0o755)
+
+    def last_ms(self):
+        """The time that was written last; 0 if there is none."""
         try:
             with open(self.name) as f:
                 lines = f.read().split()
@@ -48,18 +55,18 @@ class Log:
             return 0
         return int(lines[-1]) if lines else 0
 
-    def wait(self):
-        live.eventually(self.last, "the writer writes")
+    def wait_for_writer(self):
+        live.eventually(self.last_ms, "the writer writes")
 
-    def is_silent_since(self, granted):
-        """Whether the writer has written nothing since the grant."""
+    def check_silence_since(self, granted_ms):
+        """Check that the writer has written nothing since the grant."""
         time.sleep(0.3)  # a running writer writes every 20 ms
-        return self.last() < granted
+        assert self.last_ms() < granted_ms, (self.last_ms(), granted_ms)
 
 
-def next_holder(lock, *options):
+def acquire_next(lock, *options):
     """Acquire the lock with another latchkey, which uses no relay; gives the
-    time of the grant."""
+    time of the grant in ms."""
     done = command.run(
         "run", "-w", "30", *options, lock,
         *command.python("import time; print(int(time.clock_gettime("
@@ -83,45 +90,46 @@ def run_as_nobody():
 
 # ---- --on-lost stop
 
-def check_stop(name, options, text, wrap=()):
+def check_on_lost_stop(name, script, options=(), wrapper=()):
     """Check that a descendant of COMMAND is stopped when another latchkey is
-    granted the lock, and stays stopped when latchkey gets SIGCONT."""
+    granted_ms the lock, and stays stopped when latchkey gets SIGCONT. COMMAND is
+    the shell script, with the command line of the writer for %s. `wrapper` is a
+    command that executes latchkey."""
     log = Log(name)
-    open(log.name, "w").close()
-    os.chmod(log.name, 0o666)
-    os.chmod(folder.name, 0o755)
+    log.let_all_users_write()
     lock = "/" + name
     with Relay(zk.connect) as wire:
-        line = [*wrap, command.PROGRAM, "run", "-z", wire.address, "-T", "4",
+        line = [*wrapper, command.PROGRAM, "run", "-z", wire.address, "-T", "4",
                 "--on-lost", "stop", *options, lock, "sh", "-c",
-                text % quoted(log.writer)]
+                script % quoted(log.writer)]
         with start(*line[1:], program=line[0]) as process:
-            log.wait()
+            log.wait_for_writer()
             command.wait_until_held(lock)
             wire.freeze()
-            granted = next_holder(lock)
-            assert log.is_silent_since(granted), (log.last(), granted)
-            pid = process.pid
-            os.kill(pid, signal.SIGCONT)
-            assert log.is_silent_since(granted), (log.last(), granted)
+            granted_ms = acquire_next(lock)
+            log.check_silence_since(granted_ms)
+            process.send_signal(signal.SIGCONT)
+            log.check_silence_since(granted_ms)
             wire.thaw()
             assert process.finish().code == 123
 
 
-def stop_stops_children_in_the_foreground():
-    check_stop("stop-fore", ["--foreground"], "%s & wait")
+def on_lost_stop_stops_a_child_with_foreground():
+    check_on_lost_stop("stop-fore", "%s & wait", options=["--foreground"])
 
 
-def stop_stops_another_session():
-    check_stop("stop-setsid", [], "setsid %s & wait")
+def on_lost_stop_stops_another_session():
+    check_on_lost_stop("stop-setsid", "setsid %s & wait")
 
 
-def stop_stops_another_session_without_a_cgroup():
-    check_stop("stop-nobody", [], "setsid %s & wait", run_as_nobody())
+def on_lost_stop_stops_another_session_without_a_cgroup():
+    check_on_lost_stop("stop-nobody", "setsid %s & wait",
+                       wrapper=run_as_nobody())
 
 
-def stop_stops_a_process_group_of_job_control():
-    check_stop("stop-monitor", [], "set -m; %s & wait", run_as_nobody())
+def on_lost_stop_stops_a_process_group_of_job_control():
+    check_on_lost_stop("stop-monitor", "set -m; %s & wait",
+                       wrapper=run_as_nobody())
 
 
 # ---- a stopped supervisor
@@ -131,19 +139,21 @@ def latchkey_continues_a_stopped_supervisor():
     with Relay(zk.connect) as wire:
         with start("run", "-z", wire.address, "-T", "4", "/stopped",
                    *log.writer) as process:
-            log.wait()
+            log.wait_for_writer()
             supervisor = command.supervisor_of(process.pid)
             wire.freeze()
             os.kill(supervisor, signal.SIGSTOP)
-            granted = next_holder("/stopped")
-            assert log.is_silent_since(granted), (log.last(), granted)
+            granted_ms = acquire_next("/stopped")
+            log.check_silence_since(granted_ms)
             wire.thaw()
             assert process.finish().code == 123
 
 
 # ---- deep trees
 
-DEEP = """
+# A chain of 40 processes, each in a session of its own. The last one executes
+# the program in the second argument.
+DEEP_TREE = """
 import os, sys, time
 for i in range(40):
     if os.fork():
@@ -155,27 +165,27 @@ exec(sys.argv[2])
 
 def deep_tree_of_processes_is_dead_at_the_deadline():
     log = Log("deep")
-    open(log.name, "w").close()
-    os.chmod(log.name, 0o666)
-    os.chmod(folder.name, 0o755)
+    log.let_all_users_write()
     with Relay(zk.connect) as wire:
         line = [*run_as_nobody(), command.PROGRAM, "run", "-z", wire.address,
-                "-T", "4", "/deep", *command.python(DEEP, log.name, WRITER)]
+                "-T", "4", "/deep", *command.python(DEEP_TREE, log.name, WRITER)]
         with start(*line[1:], program=line[0]) as process:
-            log.wait()
+            log.wait_for_writer()
             wire.freeze()
-            granted = next_holder("/deep")
-            assert log.is_silent_since(granted), (log.last(), granted)
+            granted_ms = acquire_next("/deep")
+            log.check_silence_since(granted_ms)
             wire.thaw()
             assert process.finish().code == 123
 
 
 # ---- many signals
 
-def stopped_latchkey_and_many_stops_do_not_delay_the_end():
-    log = Log("flood-news")
-    with start("run", "-T", "4", "/flood-news", *log.writer) as process:
-        log.wait()
+def stopped_latchkey_and_many_stops_of_command_do_not_delay_kill():
+    """The supervisor reports each stop of COMMAND to latchkey, which reads
+    nothing."""
+    log = Log("flood-reports")
+    with start("run", "-T", "4", "/flood-reports", *log.writer) as process:
+        log.wait_for_writer()
         pid = command.children_of(command.supervisor_of(process.pid))[0]
         process.send_signal(signal.SIGSTOP)
         for _ in range(500):
@@ -183,13 +193,15 @@ def stopped_latchkey_and_many_stops_do_not_delay_the_end():
             time.sleep(0.002)
             os.kill(pid, signal.SIGCONT)
             time.sleep(0.002)
-        granted = next_holder("/flood-news")
-        assert log.is_silent_since(granted), (log.last(), granted)
+        granted_ms = acquire_next("/flood-reports")
+        log.check_silence_since(granted_ms)
         process.send_signal(signal.SIGCONT)
         assert process.finish().code == 123
 
 
-HANDLES_SIGNALS = """
+# Handles some signals by doing nothing, and executes the program in the second
+# argument.
+SIGNAL_HANDLERS = """
 import signal, sys, time
 for s in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH, signal.SIGHUP):
     signal.signal(s, lambda n, f: None)
@@ -197,14 +209,15 @@ exec(sys.argv[2])
 """
 
 
-def flood_of_signals_does_not_delay_kill():
-    log = Log("flood-orders")
-    with start("run", "-T", "20", "--on-lost", "kill", "/flood-orders",
-               *command.python(HANDLES_SIGNALS, log.name, WRITER)) as process:
-        log.wait()
+def flood_of_forwarded_signals_does_not_delay_kill():
+    """latchkey asks the supervisor to forward each signal."""
+    log = Log("flood-requests")
+    with start("run", "-T", "20", "--on-lost", "kill", "/flood-requests",
+               *command.python(SIGNAL_HANDLERS, log.name, WRITER)) as process:
+        log.wait_for_writer()
         supervisor = command.supervisor_of(process.pid)
-        os.setpriority(os.PRIO_PROCESS, supervisor, 19)
-        node = command.status("/flood-orders")["holders"][0]["node"]
+        os.setpriority(os.PRIO_PROCESS, supervisor, 19)  # slower than latchkey
+        node = command.status("/flood-requests")["holders"][0]["node"]
         deleting = start("delete", node)
         end = time.monotonic() + 20
         numbers = [signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH,
@@ -219,17 +232,17 @@ def flood_of_signals_does_not_delay_kill():
 
 # ---- a shorter session timeout
 
-def shrink_session_timeout(own, most_ms):
-    config = os.path.join(own.dir, "1", "zoo.cfg")
+def restart_with_max_session_timeout(server, max_ms):
+    config = os.path.join(server.dir, "1", "zoo.cfg")
     with open(config) as f:
         text = f.read()
     with open(config, "w") as f:
         f.write(re.sub(r"(?m)^maxSessionTimeout=.*$",
-                       "maxSessionTimeout=%d" % most_ms, text))
-    own.ask("restart 1")
+                       "maxSessionTimeout=%d" % max_ms, text))
+    server.ask("restart 1")
 
 
-def is_resumed(process):
+def holds_after_reconnect(process):
     """Read messages until the client has reconnected; gives whether it still
     holds the lock. It does not if the restart took so long that the lease
     deadline of the shorter timeout has passed."""
@@ -241,23 +254,23 @@ def is_resumed(process):
     return False
 
 
-def stop_after_a_shorter_timeout(name):
+def check_end_after_a_shorter_timeout(name):
     """Stop latchkey after its session was resumed with a shorter timeout, and
-    check that COMMAND ends in time. False: the restart took too long for
-    this."""
+    check that COMMAND ends in time. Gives False if the restart took too long
+    for this check."""
     log = Log(name)
     with command.zkserver.Server("--tick", "500", "--max-timeout",
-                                 "60000") as own:
-        with start("run", "-z", own.connect, "-T", "60", "-v", "/" + name,
+                                 "60000") as server:
+        with start("run", "-z", server.connect, "-T", "60", "-v", "/" + name,
                    *log.writer) as process:
-            log.wait()
-            shrink_session_timeout(own, 15000)
-            if not is_resumed(process):
+            log.wait_for_writer()
+            restart_with_max_session_timeout(server, 15000)
+            if not holds_after_reconnect(process):
                 return False
             time.sleep(1)  # wait until the supervisor knows the new deadline
             process.send_signal(signal.SIGSTOP)
-            granted = next_holder("/" + name, "-z", own.connect, "-T", "4")
-            assert log.is_silent_since(granted), (log.last(), granted)
+            granted_ms = acquire_next("/" + name, "-z", server.connect, "-T", "4")
+            log.check_silence_since(granted_ms)
             process.send_signal(signal.SIGCONT)
             process.wait(60)
             return process.returncode == 123
@@ -265,7 +278,7 @@ def stop_after_a_shorter_timeout(name):
 
 def shorter_session_timeout_reaches_the_supervisor():
     for n in range(4):
-        if stop_after_a_shorter_timeout("shrink-%d" % n):
+        if check_end_after_a_shorter_timeout("shrink-%d" % n):
             return
     assert False, "the restarts took too long"
 
@@ -313,16 +326,16 @@ def non_blocking_outputs(pid):
 
 
 def full_pipe_shared_with_command_does_not_block_latchkey():
-    read, write = os.pipe()
-    name = os.readlink("/proc/self/fd/%d" % write)
+    read, write = os.pipe()  # nothing reads it
+    pipe = os.readlink("/proc/self/fd/%d" % write)
     with start("run", "-v", "-T", "4", "/full-pipe", "sh", "-c",
                "while :; do echo %s; done >&2" % (200 * "x"),
                stderr=write) as process:
         os.close(write)
         command.wait_until_held("/full-pipe")
-        assert name in non_blocking_outputs(process.pid)
+        assert pipe in non_blocking_outputs(process.pid)
         pid = command.children_of(command.supervisor_of(process.pid))[0]
-        assert name not in non_blocking_outputs(pid)
+        assert pipe not in non_blocking_outputs(pid)
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 143
         os.close(read)
@@ -331,11 +344,11 @@ def full_pipe_shared_with_command_does_not_block_latchkey():
 def full_terminal_does_not_block_latchkey():
     command.skip_without_terminals()
     read, write = pty.openpty()
-    name = os.ttyname(write)
+    terminal = os.ttyname(write)
     with start("run", "-v", "-T", "4", "/full-tty", "sleep", "600",
                stderr=write) as process:
         command.wait_until_held("/full-tty")
-        assert name in non_blocking_outputs(process.pid)
+        assert terminal in non_blocking_outputs(process.pid)
         assert os.get_blocking(write)
         fill(write)
         os.close(write)
@@ -364,18 +377,19 @@ def writing_end(name):
 
 
 def too_few_descriptors_are_125():
-    for most in range(4, 16):
+    for limit in range(4, 16):
         done = command.run("-c", "ulimit -n %d; exec %s run -q /few true" % (
-            most, command.PROGRAM), program="sh",
+            limit, command.PROGRAM), program="sh",
             env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
-        assert done.code in (0, 125), (most, done)
-        assert done.code == 0 or len(done.err.splitlines()) == 1, done
+        if done.code != 0:  # the limit is too small
+            assert done.code == 125, (limit, done)
+            assert len(done.err.splitlines()) == 1, done
 
 
 def file_size_limit_does_not_kill_latchkey():
     name = os.path.join(folder.name, "err")
     with open(name, "w") as err:
-        err.write("x" * 512)
+        err.write("x" * 512)  # standard error has reached the limit of 1 block
         err.flush()
         with start("-c", "ulimit -f 1; exec %s run -v /size true" %
                    command.PROGRAM, program="sh", stderr=err) as process:
@@ -383,14 +397,14 @@ def file_size_limit_does_not_kill_latchkey():
 
 
 live.run(live.together(
-    stop_stops_children_in_the_foreground,
-    stop_stops_another_session,
-    stop_stops_another_session_without_a_cgroup,
-    stop_stops_a_process_group_of_job_control,
+    on_lost_stop_stops_a_child_with_foreground,
+    on_lost_stop_stops_another_session,
+    on_lost_stop_stops_another_session_without_a_cgroup,
+    on_lost_stop_stops_a_process_group_of_job_control,
     latchkey_continues_a_stopped_supervisor,
     deep_tree_of_processes_is_dead_at_the_deadline,
-    stopped_latchkey_and_many_stops_do_not_delay_the_end,
-    flood_of_signals_does_not_delay_kill,
+    stopped_latchkey_and_many_stops_of_command_do_not_delay_kill,
+    flood_of_forwarded_signals_does_not_delay_kill,
     supervisor_uses_the_clock_of_the_lease,
     full_pipe_shared_with_command_does_not_block_latchkey,
     full_terminal_does_not_block_latchkey,

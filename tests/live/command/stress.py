@@ -2,7 +2,7 @@
 """One random run of several `latchkey run` for one lock, and its checks. The
 seed determines the faults, but not the scheduling of processes."""
 
-import heapq
+import collections
 import os
 import random
 import signal
@@ -14,17 +14,19 @@ from relay import Relay
 
 WRITERS = os.path.join(os.environ.get("abs_top_builddir") or os.getcwd(),
                        "tests", "live", "command", "writers")
-TIMEOUT = 2.0                   # the session timeout
+SESSION_TIMEOUT = 2.0           # s
+# The signals that latchkey handles, and those of them that end no COMMAND.
 HANDLED = ("INT", "TERM", "HUP", "QUIT", "USR1", "USR2", "WINCH", "CONT",
            "TSTP")
 HARMLESS = ("WINCH", "CONT", "TSTP")
+# The kinds of descendants of COMMAND; see writers.c.
 KINDS = ("child", "deaf", "group", "session", "daemon", "thread", "deep",
          "hopper", "breeder")
-DURATIONS = (0.05, 0.2, 0.5, 1, 2.5, 4)
-LOST, BUSY, FAILED = 123, 124, 125
+DURATIONS = (0.05, 0.2, 0.5, 1, 2.5, 4)  # of faults, in s
+LOST, BUSY, FAILED = 123, 124, 125  # exit codes of latchkey
 # The leak checker stops itself with SIGSTOP and would hang at a SIGCONT.
-NO_LEAKS = "detect_leaks=0:" + os.environ.get("ASAN_OPTIONS", "")
-GONE = 15                       # limit for the end of a contender, in s
+ASAN_OPTIONS = "detect_leaks=0:" + os.environ.get("ASAN_OPTIONS", "")
+MAX_END_SECONDS = 15            # limit of the time until a contender ends
 
 
 def number_of(name):
@@ -83,8 +85,8 @@ class Choice:
         self.manners = rng.choice(("polite", "careless", "deaf"))
         if rng.random() < .15:
             self.manners += "-stops"
-        self.ms = rng.randint(300, 4000)
-        self.code = rng.randint(0, 9)
+        self.duration_ms = rng.randint(300, 4000)
+        self.exit_code = rng.randint(0, 9)
         self.kinds = rng.choices(KINDS, k=rng.choice((0, 1, 1, 2, 2, 3)))
         self.options = ["--on-lost", self.policy]
         if rng.random() < .4:
@@ -101,9 +103,9 @@ class Choice:
         self.ends_by_kill = rng.random() < .5
 
     def signals(self):
-        """The signals that may be sent to it. latchkey does not end processes
-        that COMMAND leaves when a signal ends it. So a COMMAND that would leave
-        descendants gets only signals that do not end it."""
+        """The signals that may be sent to latchkey. It does not end processes
+        that COMMAND leaves when a signal ends COMMAND. So a COMMAND that would
+        leave descendants gets only signals that do not end it."""
         if self.manners.startswith("careless") and self.kinds:
             return HARMLESS
         return HANDLED
@@ -111,65 +113,72 @@ class Choice:
     def __str__(self):
         return "%s%s %s %d ms%s" % (
             " ".join(self.options), ", no cgroup" if self.as_nobody else "",
-            self.manners, self.ms, "".join(" " + k for k in self.kinds))
+            self.manners, self.duration_ms, "".join(" " + k for k in self.kinds))
 
 
-# The faults: weight, and a function that chooses the parameter.
-STEPS = {"stop": (6, lambda r: r.choice(DURATIONS)),
-         "freeze": (5, lambda r: (r.choice(DURATIONS), r.choice(
-             ((True, True), (True, True), (True, False), (False, True))))),
-         "drop": (3, lambda r: None),
-         "refuse": (1, lambda r: r.choice(DURATIONS)),
-         "delay": (2, lambda r: (r.choice(DURATIONS), r.randint(50, 900))),
-         "shorten": (2, lambda r: r.randint(1000, 1900)),
-         "flood": (5, lambda r: (r.randint(20, 300), r.random())),
-         "flood_supervisor": (2, lambda r: (r.randint(20, 300), r.random())),
-         "churn": (2, lambda r: r.randint(10, 100)),
-         "stop_command": (1, lambda r: r.choice(DURATIONS)),
-         "cont": (2, lambda r: None),
-         "kill": (1, lambda r: None),
-         "kill_supervisor": (1, lambda r: None),
-         "stop_supervisor": (1, lambda r: None)}
+# The faults: names of functions of Contender, each with its weight and a
+# function that chooses the fault's parameter.
+FAULTS = {"stop": (6, lambda rng: rng.choice(DURATIONS)),
+          "freeze": (5, lambda rng: (rng.choice(DURATIONS), rng.choice(
+              ((True, True), (True, True), (True, False), (False, True))))),
+          "drop": (3, lambda rng: None),
+          "refuse": (1, lambda rng: rng.choice(DURATIONS)),
+          "delay": (2, lambda rng: (rng.choice(DURATIONS), rng.randint(50, 900))),
+          "shorten": (2, lambda rng: rng.randint(1000, 1900)),
+          "flood": (5, lambda rng: (rng.randint(20, 300), rng.random())),
+          "flood_supervisor": (2, lambda rng: (rng.randint(20, 300),
+                                               rng.random())),
+          "stop_and_cont_command": (2, lambda rng: rng.randint(10, 100)),
+          "stop_command": (1, lambda rng: rng.choice(DURATIONS)),
+          "cont": (2, lambda rng: None),
+          "kill": (1, lambda rng: None),
+          "kill_supervisor": (1, lambda rng: None),
+          "stop_supervisor": (1, lambda rng: None)}
 
 
-def choose_steps(rng, slots, seconds):
-    """[(time, slot or None for that of the holder, fault, parameter)]"""
-    steps, at = [], rng.uniform(.3, 1)
+def choose_faults(rng, slots, seconds):
+    """[(time in s, slot or None for that of the holder, fault, parameter)]"""
+    faults, at = [], rng.uniform(.3, 1)
     while at < seconds:
-        what = rng.choices(list(STEPS), [w for w, _ in STEPS.values()])[0]
+        fault = rng.choices(list(FAULTS), [w for w, _ in FAULTS.values()])[0]
         slot = None if rng.random() < .6 else rng.randrange(slots)
-        steps.append((at, slot, what, STEPS[what][1](rng)))
+        faults.append((at, slot, fault, FAULTS[fault][1](rng)))
         at += rng.choice((.02, .1, .2, .3, .5, 1))
-    return steps
+    return faults
 
 
 # ---- one latchkey
 
 class Contender:
+    """One `latchkey run`. A run has several slots; when the contender of a slot
+    has ended, the next generation follows in this slot."""
+
     def __init__(self, run, slot, generation, relay):
         self.run, self.relay, self.slot = run, relay, slot
+        self.generation = generation
         self.name = "%d.%d" % (slot, generation)
         self.choice = Choice(random.Random("%s/%s" % (run.seed, self.name)))
         self.sent = set()       # names of the signals sent to it
         self.faults = run.faults[slot]  # of all contenders of the slot
         self.supervisor = None
-        self.is_killed = False      # latchkey or its supervisor was killed
+        self.is_killed = False  # latchkey or its supervisor was killed
         self.excused = False    # both were stopped at the same time
         self.ended_us = None
         self.err = open(os.path.join(run.folder, self.name + ".err"), "w+")
-        c = self.choice
-        wrap = []
-        if c.as_nobody and command.is_root():
-            wrap = ["setpriv", "--reuid", "65534", "--regid", "65534",
-                    "--clear-groups"]
+        choice = self.choice
+        wrapper = []
+        if choice.as_nobody and command.is_root():
+            wrapper = ["setpriv", "--reuid", "65534", "--regid", "65534",
+                       "--clear-groups"]
         self.process = subprocess.Popen(
-            [*wrap, command.PROGRAM, "run", "-v", "-z", relay.address, "-T",
-             "%g" % TIMEOUT, *c.options, run.lock, WRITERS, run.log,
-             self.name, c.manners, str(c.ms), str(c.code), *c.kinds],
+            [*wrapper, command.PROGRAM, "run", "-v", "-z", relay.address, "-T",
+             "%g" % SESSION_TIMEOUT, *choice.options, run.lock, WRITERS,
+             run.log, self.name, choice.manners, str(choice.duration_ms),
+             str(choice.exit_code), *choice.kinds],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=self.err, start_new_session=True,
             env={**os.environ, "LATCHKEY_STRESS": run.mark,
-                 "ASAN_OPTIONS": NO_LEAKS})
+                 "ASAN_OPTIONS": ASAN_OPTIONS})
 
     # ---- its state
 
@@ -217,7 +226,8 @@ class Contender:
         except (FileNotFoundError, ProcessLookupError):
             return False
 
-    # ---- faults; they return None, or (seconds, function that ends the fault)
+    # ---- faults; each takes its parameter from FAULTS, and returns None or
+    # (seconds, function that ends the fault after this time)
 
     def stop(self, seconds):
         """Stop latchkey, but not before it knows a shortened timeout."""
@@ -231,8 +241,8 @@ class Contender:
     def cont(self, _=None):
         self.signal("CONT")
 
-    def freeze(self, how):
-        seconds, (up, down) = how
+    def freeze(self, parameter):
+        seconds, (up, down) = parameter
         self.relay.freeze(up, down)
         return seconds, self.relay.thaw
 
@@ -244,8 +254,8 @@ class Contender:
         self.relay.drop()
         return seconds, self.relay.accept
 
-    def delay(self, how):
-        seconds, ms = how
+    def delay(self, parameter):
+        seconds, ms = parameter
         self.relay.delay(ms)
         return seconds, lambda: self.relay.delay(0)
 
@@ -253,11 +263,11 @@ class Contender:
         self.relay.limit_timeout(ms)
         self.relay.drop()
 
-    def flood(self, how):
-        count, chance = how
+    def flood(self, parameter):
+        count, seed = parameter
         if self.is_killed:
             return None
-        rng = random.Random(chance)
+        rng = random.Random(seed)
         names = rng.sample(self.choice.signals(), rng.randint(1, 3))
         for i in range(count):
             self.signal(names[i % len(names)])
@@ -265,15 +275,15 @@ class Contender:
                 time.sleep(.0005)
         return rng.choice(DURATIONS), self.cont
 
-    def flood_supervisor(self, how):
-        count, chance = how
-        rng = random.Random(chance)
+    def flood_supervisor(self, parameter):
+        count, seed = parameter
+        rng = random.Random(seed)
         for i in range(count):
             self.signal_supervisor(number_of(rng.choice(HANDLED)))
             if i % 4 == 3:
                 time.sleep(.0005)
 
-    def churn(self, count):
+    def stop_and_cont_command(self, count):
         if not self.may_be_continued():
             return
         for _ in range(count):
@@ -326,19 +336,20 @@ class Contender:
     # ---- its end
 
     def finish(self):
-        c = self.choice
+        """End the remaining faults, and begin to end latchkey."""
         self.relay.accept()
         self.relay.thaw()
         self.relay.delay(0)
         self.cont()
         if self.is_killed or self.has_ended():
             return
-        if c.ends_by_kill or c.signals() == HARMLESS:
+        if self.choice.ends_by_kill or self.choice.signals() == HARMLESS:
             self.kill()
         else:
             self.signal("TERM")
 
-    def wait(self, end):
+    def has_ended_by(self, end):
+        """Wait for the end of latchkey, until this time."""
         while not self.has_ended():
             if time.monotonic() > end:
                 return False
@@ -347,8 +358,9 @@ class Contender:
         return True
 
     def may_exit_with(self):
-        codes = {self.choice.code, LOST}
+        codes = {self.choice.exit_code, LOST}
         for number in map(number_of, self.sent - {"KILL"}):
+            # A polite COMMAND exits with 64 + number; see writers.c.
             codes |= {64 + number, 128 + number, -number}
         if "KILL" in self.sent:
             codes.add(-signal.SIGKILL)
@@ -378,21 +390,21 @@ class Lines:
 
     def __init__(self, text, excused=()):
         self.tokens = []        # in the order of their first lines
-        self.last = {}          # name: time of its last line
+        self.last_us = {}       # name: time of its last line
         self.overlaps = []
-        newest, begun, newest_name = 0, 0, None
+        newest, newest_begun_us, newest_name = 0, 0, None
         for line in text.splitlines():
-            token, at, name, pid, kind = line.split()
-            token, at = int(token), int(at)
+            token, at_us, name, pid, kind = line.split()
+            token, at_us = int(token), int(at_us)
             if token > newest:
-                newest, begun, newest_name = token, at, name
+                newest, newest_begun_us, newest_name = token, at_us, name
                 self.tokens.append(token)
             elif token < newest and name not in excused:
                 self.overlaps.append(
                     "%s (process %s, %s) writes %.1f ms after the first line "
-                    "of %s" % (name, pid, kind, (at - begun) / 1000,
-                               newest_name))
-            self.last[name] = at
+                    "of %s" % (name, pid, kind,
+                               (at_us - newest_begun_us) / 1000, newest_name))
+            self.last_us[name] = at_us
 
 
 # ---- one run
@@ -400,7 +412,7 @@ class Lines:
 class Run:
     def __init__(self, zk, folder, seed):
         self.zk, self.seed = zk, seed
-        self.mark = "%d-%s" % (os.getpid(), seed)
+        self.mark = "%d-%s" % (os.getpid(), seed)  # unique on this machine
         self.lock = "/stress-" + self.mark
         self.folder = os.path.join(folder, self.mark)
         os.mkdir(self.folder, 0o755)
@@ -410,77 +422,84 @@ class Run:
         rng = random.Random(seed)
         self.slots = rng.randint(2, 4)
         self.seconds = rng.uniform(5, 9)
-        self.steps = choose_steps(rng, self.slots, self.seconds)
+        self.planned = choose_faults(rng, self.slots, self.seconds)
+        # Of each slot: the pause between contenders, in s.
         self.pauses = [rng.uniform(0, .3) for _ in range(self.slots)]
+        # Of each slot: the names of the faults so far.
         self.faults = [set() for _ in range(self.slots)]
         self.contenders = []
-        self.now = []           # the current contender of each slot
-        self.bad = []
-        self.done = []          # texts: the faults, with their times
-        self.lines = None
+        self.current = []       # the current contender of each slot
+        self.bad = []           # texts: what is wrong
+        self.done = []          # texts: the faults so far, with their times
+        self.lines = None       # Lines, after the end of all contenders
 
-    def begin(self, slot, generation, relay):
+    def start_contender(self, slot, generation, relay):
         contender = Contender(self, slot, generation, relay)
         self.contenders.append(contender)
         return contender
 
-    def holder(self):
+    def holder_slot(self):
         """The slot that wrote the last line of the log."""
         with open(self.log, "rb") as f:
             f.seek(max(os.path.getsize(self.log) - 200, 0))
             lines = f.read().decode().split("\n")
-        # lines[-1] may be a part of a line.
-        return int(lines[-2].split()[2].split(".")[0]) if lines[1:] else 0
+        if len(lines) < 2:
+            return 0  # no line was written yet
+        _, _, name, _, _ = lines[-2].split()  # lines[-1] may be incomplete
+        return int(name.split(".")[0])
 
-    def do(self, began, slot, what, how):
+    def execute_fault(self, began, slot, fault, parameter):
         """Execute a fault; gives what the fault's function returns."""
-        contender = self.now[self.holder() if slot is None else slot]
+        contender = self.current[self.holder_slot() if slot is None else slot]
         if contender.has_ended():
             return None
         self.done.append("%6.3f %s %s %s" % (
-            time.monotonic() - began, contender.name, what, how or ""))
-        contender.faults.add(what)
-        return getattr(contender, what)(how)
+            time.monotonic() - began, contender.name, fault, parameter or ""))
+        contender.faults.add(fault)
+        return getattr(contender, fault)(parameter)
 
     def restart_ended(self, relays):
         """Start new contenders in slots whose contender has ended."""
-        for slot, contender in enumerate(self.now):
+        for slot, contender in enumerate(self.current):
             if not contender.has_ended():
                 continue
             if contender.ended_us + self.pauses[slot] * 1e6 < now_us():
-                generation = int(contender.name.split(".")[1]) + 1
-                self.now[slot] = self.begin(slot, generation, relays[slot])
+                self.current[slot] = self.start_contender(
+                    slot, contender.generation + 1, relays[slot])
 
-    def go(self, relays):
-        self.now = [self.begin(slot, 0, relays[slot])
-                    for slot in range(self.slots)]
+    def execute_all_faults(self, relays):
+        """Execute the planned faults, each at its time, and end them."""
+        self.current = [self.start_contender(slot, 0, relays[slot])
+                        for slot in range(self.slots)]
         began = time.monotonic()
-        due = [(at, n, what) for n, (at, *what) in enumerate(self.steps)]
-        heapq.heapify(due)
-        while (at := time.monotonic() - began) < self.seconds:
+        planned = collections.deque(self.planned)
+        ends = []  # (time, functions that end a fault)
+        while (now := time.monotonic() - began) < self.seconds:
             self.restart_ended(relays)
-            while due and due[0][0] <= at:
-                _, n, what = heapq.heappop(due)
-                if callable(what):
-                    what()
-                elif (undo := self.do(began, *what)) is not None:
-                    heapq.heappush(due, (at + undo[0], n + 1000 * len(
-                        self.done), undo[1]))
+            for end in [end for end in ends if end[0] <= now]:
+                ends.remove(end)
+                end[1]()
+            while planned and planned[0][0] <= now:
+                _, *fault = planned.popleft()
+                if (end := self.execute_fault(began, *fault)) is not None:
+                    seconds, end_fault = end
+                    ends.append((now + seconds, end_fault))
             time.sleep(.01)
 
     def finish(self):
         for contender in self.contenders:
             if not contender.has_ended():
                 contender.finish()
-        end = time.monotonic() + GONE
+        end = time.monotonic() + MAX_END_SECONDS
         for contender in self.contenders:
-            if not contender.wait(end):
+            if not contender.has_ended_by(end):
                 self.bad.append("%s: latchkey does not end: %s" % (
                     contender.name, describe(contender.process.pid)))
 
     # ---- checks
 
     def processes_left(self):
+        """The processes with the environment of this run's contenders."""
         left, wanted = [], ("LATCHKEY_STRESS=%s\0" % self.mark).encode()
         for name in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -495,13 +514,14 @@ class Run:
         done = command.run("ls", self.lock)
         return done.out.split() if done.code == 0 else []
 
-    def check_nothing_left(self, what, look, seconds):
+    def check_nothing_left(self, what, find, seconds, describe_one=str):
+        """Check that find() finds nothing after so many seconds; gives what it
+        finds."""
         end = time.monotonic() + seconds
-        while left := look():
+        while left := find():
             if time.monotonic() > end:
-                self.bad.append("left: %s %s" % (what, ", ".join(
-                    describe(one) if what == "processes" else one
-                    for one in left)))
+                self.bad.append("left: %s %s" % (
+                    what, ", ".join(map(describe_one, left))))
                 return left
             time.sleep(.1)
         return []
@@ -513,13 +533,16 @@ class Run:
         if "Sanitizer" in contender.stderr_text() or \
                 "runtime error" in contender.stderr_text():
             self.bad.append("%s: %s" % (name, contender.stderr_text()))
-        late = self.lines.last.get(name, 0) - (contender.ended_us or 0)
-        if late > 0 and code != -9 and code is not None:
-            self.bad.append("%s: a line %.1f ms after the end of latchkey" % (
-                name, late / 1000))
+        # The supervisor of a killed latchkey still has to kill COMMAND.
+        if code not in (None, -signal.SIGKILL):
+            late_us = self.lines.last_us.get(name, 0) - contender.ended_us
+            if late_us > 0:
+                self.bad.append("%s: a line %.1f ms after the end of latchkey" %
+                                (name, late_us / 1000))
 
     def check(self):
-        for pid in self.check_nothing_left("processes", self.processes_left, 5):
+        for pid in self.check_nothing_left("processes", self.processes_left, 5,
+                                           describe):
             os.kill(pid, signal.SIGKILL)
         with open(self.log) as f:
             self.lines = Lines(f.read(), {c.name for c in self.contenders
@@ -528,12 +551,12 @@ class Run:
             self.bad.append("overlap: " + text)
         for contender in self.contenders:
             self.check_contender(contender)
-        self.check_nothing_left("nodes", self.nodes_left, TIMEOUT + 5)
+        self.check_nothing_left("nodes", self.nodes_left, SESSION_TIMEOUT + 5)
 
     def run(self):
         relays = [Relay(self.zk.connect) for _ in range(self.slots)]
         try:
-            self.go(relays)
+            self.execute_all_faults(relays)
             self.finish()
             self.check()
         finally:

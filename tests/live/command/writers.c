@@ -41,23 +41,31 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PACE_MS = 5, DEPTH = 8, MOST_PROCESSES = 256, STOP_EVERY = 100 };
+enum {
+  PACE_MS = 5, /* between two lines of a process */
+  DEPTH = 8,   /* generations of "deep" */
+  MAX_DESCENDANTS = 256,
+  STOP_EVERY = 100 /* lines, with "-stops" */
+};
 
 static const char *token;
 static const char *name;
 static int log_fd;
-static int quit[2];  /* a byte tells a descendant to end. All keep it open, so
-                        that descendants do not end when COMMAND is killed */
-static int alive[2]; /* end of file: no descendant is left */
+/* A pipe: each byte tells one descendant to end. All processes keep both ends
+   open, so that no descendant ends because COMMAND was killed. */
+static int quit[2];
+/* A pipe into which nothing is written: its end of file means that no
+   descendant is left. */
+static int alive[2];
 
-static volatile sig_atomic_t caught = 0;
+static volatile sig_atomic_t caught_signal = 0;
 
 static void on_signal(int number)
 {
-  caught = number;
+  caught_signal = number;
 }
 
-static void at_signals(void (*handler)(int number))
+static void set_signal_handlers(void (*handler)(int number))
 {
   static const int numbers[] = {SIGINT,  SIGTERM, SIGHUP,
                                 SIGQUIT, SIGUSR1, SIGUSR2};
@@ -86,41 +94,41 @@ static void write_line(const char *kind)
     _exit(99);
 }
 
-/* Wait PACE_MS. True: this process must end. */
-static bool pause_or_end(void)
+/* Wait PACE_MS; gives whether this descendant must end. */
+static bool must_end_after_pause(void)
 {
-  struct pollfd asked = {quit[0], POLLIN, 0};
+  struct pollfd quit_fd = {quit[0], POLLIN, 0};
   char byte;
 
-  return poll(&asked, 1, PACE_MS) == 1 && read(quit[0], &byte, 1) == 1;
+  return poll(&quit_fd, 1, PACE_MS) == 1 && read(quit[0], &byte, 1) == 1;
 }
 
-static void write_until_asked(const char *kind)
+static void write_until_told_to_end(const char *kind)
 {
-  while (!pause_or_end())
+  while (!must_end_after_pause())
     write_line(kind);
 }
 
 /* ---- descendants -------------------------------------------------------- */
 
-static void be_deep(void)
+static void fork_generations(void)
 {
   for (int i = 1; i < DEPTH && fork() == 0; i++)
     setsid();
 }
 
-static void hop(void)
+static void fork_and_end_repeatedly(void)
 {
-  while (!pause_or_end()) {
+  while (!must_end_after_pause()) {
     write_line("hopper");
     if (fork() > 0)
       _exit(0);
   }
 }
 
-static void breed(void)
+static void fork_children_repeatedly(void)
 {
-  while (!pause_or_end()) {
+  while (!must_end_after_pause()) {
     if (fork() == 0) {
       write_line("breeder");
       _exit(0);
@@ -130,9 +138,9 @@ static void breed(void)
   }
 }
 
-static void become(const char *kind)
+static void run_descendant(const char *kind)
 {
-  at_signals(strcmp(kind, "deaf") == 0 ? SIG_IGN : SIG_DFL);
+  set_signal_handlers(strcmp(kind, "deaf") == 0 ? SIG_IGN : SIG_DFL);
   if (strcmp(kind, "group") == 0)
     setpgid(0, 0);
   if (strcmp(kind, "session") == 0 || strcmp(kind, "daemon") == 0)
@@ -140,24 +148,24 @@ static void become(const char *kind)
   if (strcmp(kind, "daemon") == 0 && fork() > 0)
     _exit(0);
   if (strcmp(kind, "deep") == 0)
-    be_deep();
+    fork_generations();
   if (strcmp(kind, "hopper") == 0)
-    hop();
+    fork_and_end_repeatedly();
   else if (strcmp(kind, "breeder") == 0)
-    breed();
+    fork_children_repeatedly();
   else
-    write_until_asked(kind);
+    write_until_told_to_end(kind);
   _exit(0);
 }
 
-static sem_t forked;
+static sem_t thread_has_forked;
 
 /* The thread does not end, so that the child keeps its parent. */
 static void *fork_in_thread(void *kind)
 {
   if (fork() == 0)
-    become(kind);
-  sem_post(&forked);
+    run_descendant(kind);
+  sem_post(&thread_has_forked);
   for (;;)
     pause();
   return NULL;
@@ -169,9 +177,9 @@ static void start_descendant(char *kind)
 
   if (strcmp(kind, "thread") != 0) {
     if (fork() == 0)
-      become(kind);
+      run_descendant(kind);
   } else if (pthread_create(&thread, NULL, fork_in_thread, kind) == 0) {
-    while (sem_wait(&forked) != 0)
+    while (sem_wait(&thread_has_forked) != 0)
       ;
   }
 }
@@ -180,7 +188,7 @@ static void start_descendant(char *kind)
 
 static void end_descendants(void)
 {
-  char bytes[MOST_PROCESSES] = {0};
+  char bytes[MAX_DESCENDANTS] = {0};
   char byte;
 
   close(alive[1]);
@@ -194,14 +202,14 @@ static int run_command(int ms, int code, bool stops)
 {
   long long end = now_us() + 1000LL * ms;
 
-  for (int i = 1; caught == 0 && now_us() < end; i++) {
+  for (int i = 1; caught_signal == 0 && now_us() < end; i++) {
     write_line("command");
     poll(NULL, 0, PACE_MS);
     if (stops && i % STOP_EVERY == 0)
       raise(SIGSTOP);
   }
   end_descendants();
-  return caught != 0 ? 64 + caught : code;
+  return caught_signal != 0 ? 64 + caught_signal : code;
 }
 
 int main(int argc, char **argv)
@@ -212,14 +220,14 @@ int main(int argc, char **argv)
 
   log_fd = open(argv[1], O_WRONLY | O_APPEND);
   name = argv[2];
-  sem_init(&forked, 0, 0);
+  sem_init(&thread_has_forked, 0, 0);
   if (log_fd < 0 || pipe(quit) != 0 || pipe(alive) != 0)
     return 3;
   fcntl(quit[0], F_SETFL, O_NONBLOCK);
   if (strncmp(manners, "polite", 6) == 0)
-    at_signals(on_signal);
+    set_signal_handlers(on_signal);
   else if (strncmp(manners, "deaf", 4) == 0)
-    at_signals(SIG_IGN);
+    set_signal_handlers(SIG_IGN);
   for (int i = 6; i < argc; i++)
     start_descendant(argv[i]);
   return run_command(atoi(argv[4]), atoi(argv[5]),
