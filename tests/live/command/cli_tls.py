@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import select
+import signal
 import socket
 import ssl
 import subprocess
@@ -20,11 +21,11 @@ from command import expect_exit, run, start
 import live
 import zkserver
 
-DOCTOR = "; latchkey doctor tells more"
-HELP = "; latchkey %s --help shows the usage"
-INSECURE = ("--insecure: the server's certificate is not verified; an "
+DOCTOR_ADVICE = "; latchkey doctor tells more"
+HELP_ADVICE = "; latchkey %s --help shows the usage"
+INSECURE_WARNING = ("--insecure: the server's certificate is not verified; an "
             "attacker on the network can read and change everything")
-SOON = ("--connect-timeout", "0.9")
+SHORT_TIMEOUT = ("--connect-timeout", "0.9")
 VARIABLES = ("LATCHKEY_TLS_CACERT", "LATCHKEY_TLS_CERT", "LATCHKEY_TLS_KEY",
              "LATCHKEY_TLS_NAME", "LATCHKEY_TLS_CRL",
              "LATCHKEY_TLS_KEY_PASSWORD_FILE")
@@ -37,8 +38,14 @@ def cert_file(name):
 
 
 def environment(**variables):
+    """The environment with these variables, named without LATCHKEY_."""
     return dict(os.environ, **{"LATCHKEY_" + name: value
                                for name, value in variables.items()})
+
+
+def environment_with_all(value):
+    """The environment with this value in all variables for TLS."""
+    return dict(os.environ, **{name: value for name in VARIABLES})
 
 
 def identity(name):
@@ -58,7 +65,7 @@ def expect_message_soon(text, *words, **options):
     """Check that connecting fails with this message and no other output. The
     command is run up to ten times: on a busy machine the handshake may not end
     in time."""
-    wanted = "latchkey: cannot connect to " + text + DOCTOR + "\n"
+    wanted = "latchkey: cannot connect to " + text + DOCTOR_ADVICE + "\n"
     for _ in range(10):
         done = run(*words, **options)
         if done.err == wanted:
@@ -85,11 +92,12 @@ def tls_front(certificate, trust=None, version=ssl.TLSVersion.TLSv1_2):
         context.load_verify_locations(cert_file(trust + ".crt"))
         context.verify_mode = ssl.CERT_REQUIRED
 
-    def pass_on(connection):
+    def forward(connection):
         with connection, contextlib.suppress(OSError), \
                 context.wrap_socket(connection, server_side=True) as tls, \
-                socket.create_connection(parts(zk.addresses[0])) as server:
+                socket.create_connection(host_and_port(zk.addresses[0])) as server:
             while True:
+                # select() does not see bytes that TLS has already decrypted.
                 if not tls.pending():
                     select.select([tls, server], [], [])
                 if tls.pending() or select.select([tls], [], [], 0)[0]:
@@ -106,7 +114,7 @@ def tls_front(certificate, trust=None, version=ssl.TLSVersion.TLSv1_2):
     def accept():
         with contextlib.suppress(OSError):
             while True:
-                threading.Thread(target=pass_on, args=(server_socket.accept()[0],),
+                threading.Thread(target=forward, args=(server_socket.accept()[0],),
                                  daemon=True).start()
 
     with socket.create_server(("127.0.0.1", 0), backlog=64) as server_socket:
@@ -115,7 +123,7 @@ def tls_front(certificate, trust=None, version=ssl.TLSVersion.TLSv1_2):
         server_socket.shutdown(socket.SHUT_RDWR)
 
 
-def parts(address):
+def host_and_port(address):
     host, _, port = address.rpartition(":")
     return host, int(port)
 
@@ -133,52 +141,51 @@ def each_option_and_tls_before_servers_select_tls():
     expect_listing("--tls", *trust, "-z", "tls://" + address)
     # The options may follow the verb.
     assert expect_exit(0, "ls", "/", *trust, "-z", host).err == ""
-    described = environment(TLS_CACERT=cert_file("ca.crt"), ZK=host)
+    env = environment(TLS_CACERT=cert_file("ca.crt"), ZK=host)
     for options in (("--tls",), ("--tls-name", "zookeeper.test"),
                     ("--crl", cert_file("crl.pem")), identity("client")):
-        expect_listing(*options, env=described)
+        expect_listing(*options, env=env)
 
 
 def variables_configure_tls_and_do_not_select_it():
     address = zk.tls_addresses[0]
-    all_of_them = environment(
+    env = environment(
         TLS_CACERT=cert_file("ca.crt"), TLS_CERT=cert_file("client.crt"),
         TLS_KEY=cert_file("client-encrypted.key"),
         TLS_KEY_PASSWORD_FILE=cert_file("client.password"),
         TLS_CRL=cert_file("crl.pem"), TLS_NAME="zookeeper.test")
-    expect_listing("-z", "tls://" + address, env=all_of_them)
-    expect_listing("--tls", "-z", address, env=all_of_them)
-    expect_listing(env=dict(all_of_them, LATCHKEY_ZK="tls://" + address))
+    expect_listing("-z", "tls://" + address, env=env)
+    expect_listing("--tls", "-z", address, env=env)
+    expect_listing(env=dict(env, LATCHKEY_ZK="tls://" + address))
     # Without tls://, --tls or another option for TLS the connection is plain,
     # and the files of the variables are not read.
     line = ("latchkey: warning: %s is set, but TLS is not selected: the "
             "connection is not encrypted; tls:// in front of the servers or "
             "--tls selects TLS\n")
-    nothing = environment(**{name.partition("_")[2]: "/nowhere"
-                             for name in VARIABLES})
+    env = environment_with_all("/nowhere")
     plain = ("-z", zk.connect)
     for words in (("ls", "/"), ("doctor",), ("run", "/plain", "true")):
-        done = expect_exit(0, *plain, *words, env=nothing)
+        done = expect_exit(0, *plain, *words, env=env)
         assert done.err == line % "LATCHKEY_TLS_CACERT", (words, done)
     assert expect_exit(0, *plain, "run", "-q", "/plain", "true",
-                       env=nothing).err == ""
+                       env=env).err == ""
     for name in VARIABLES:
-        one = environment(**{name.partition("_")[2]: "/nowhere"})
-        assert expect_exit(0, *plain, "ls", "/", env=one).err == line % name, name
+        done = expect_exit(0, *plain, "ls", "/",
+                           env=dict(os.environ, **{name: "/nowhere"}))
+        assert done.err == line % name, done
     expect_message_soon("%s: the server closed the connection without a reply; it has "
                         "no quorum, or has reached maxClientCnxns, or expects TLS (--tls)" % address,
-                        "-z", address, *SOON, "ls", "/")
+                        "-z", address, *SHORT_TIMEOUT, "ls", "/")
 
 
 def option_wins_over_its_variable():
     where = ("-z", zk.tls)
-    wrong = environment(**{name.partition("_")[2]: "/nowhere"
-                           for name in VARIABLES})
+    wrong = environment_with_all("/nowhere")
     right = ("--cacert", cert_file("ca.crt"), "--crl", cert_file("crl.pem"),
              "--tls-name", "zookeeper.test")
     expect_listing(*where, *right, *identity("client"), "--key-password-file",
                    cert_file("client.password"), env=wrong)
-    # An option --cert also sets aside the variables for its key and password.
+    # If --cert is given, the variables for its key and password are ignored.
     expect_listing(*where, *right, "--cert", cert_file("client.pem"), env=wrong)
     expect_listing(*where, *right, "--key", cert_file("client.key"),
                    env=dict(wrong, LATCHKEY_TLS_CERT=cert_file("client.crt")))
@@ -188,15 +195,15 @@ def option_wins_over_its_variable():
 
 
 def empty_variable_counts_as_unset():
-    empty = environment(**{name.partition("_")[2]: "" for name in VARIABLES})
+    empty = environment_with_all("")
     expect_listing("-z", zk.tls, env=dict(empty, LATCHKEY_TLS_CACERT=cert_file("ca.crt")))
-    expect_message_soon(NO_ISSUER % zk.tls_addresses[0], "-z", zk.tls, *SOON, "ls", "/",
+    expect_message_soon(NO_ISSUER % zk.tls_addresses[0], "-z", zk.tls, *SHORT_TIMEOUT, "ls", "/",
                         env=empty)
 
 
-def insecure_prints_a_line_at_each_run():
+def insecure_prints_a_warning_each_time():
     where = ("-z", zk.tls, "--insecure")
-    line = "latchkey: warning: " + INSECURE + "\n"
+    line = "latchkey: warning: " + INSECURE_WARNING + "\n"
     for words in (("ls", "/"), ("status", "/insecure"), ("doctor",),
                   ("run", "/insecure", "true"),
                   ("run", "-q", "/insecure", "true")):
@@ -205,25 +212,27 @@ def insecure_prints_a_line_at_each_run():
     for words in (("ls", "/"), ("run", "/insecure", "true")):
         first = expect_exit(0, *where, "--json", *words).err.splitlines()[0]
         facts = json.loads(first)
-        assert (facts["event"], facts["reason"]) == ("warning", INSECURE), facts
-    # --insecure accepts another name and another CA.
+        assert (facts["event"], facts["reason"]) == ("warning", INSECURE_WARNING), facts
+
+
+def insecure_accepts_any_certificate():
     for certificate in ("server-wrong-name", "server-other-ca", "server-self",
-     "server-expired"):
-        with tls_front(certificate) as there:
-            expect_exit(0, "--insecure", "--cacert", cert_file("ca.crt"), "-z", there,
+                        "server-expired"):
+        with tls_front(certificate) as front:
+            expect_exit(0, "--insecure", "--cacert", cert_file("ca.crt"), "-z", front,
                         "ls", "/")
 
 
-def version_names_the_feature():
+def version_lists_tls_as_a_feature():
     assert "tls" in expect_exit(0, "--version").out.splitlines()[1].split(), run("-V")
 
 
 # ---- invalid files and options -----------------------------------------------------
 
 def wrong_file_is_named_before_connecting():
-    there = ("-z", "tls://127.0.0.1:1")
-    key, encrypted = cert_file("client.key"), cert_file("client-encrypted.key")
-    bob, crt = cert_file("client-bob.key"), cert_file("client.crt")
+    where = ("-z", "tls://127.0.0.1:1")  # nothing listens there
+    crt, key = cert_file("client.crt"), cert_file("client.key")
+    encrypted, bobs_key = cert_file("client-encrypted.key"), cert_file("client-bob.key")
     for options, variables, text in (
             (("--cacert", "/nowhere"), {},
              "--cacert: cannot read /nowhere: No such file or directory"),
@@ -233,9 +242,9 @@ def wrong_file_is_named_before_connecting():
             (("--crl", crt), {}, "--crl: %s: has no revocation list" % crt),
             (("--cert", key, "--key", key), {},
              "--cert: %s: has no certificate" % key),
-            (("--cert", crt, "--key", bob), {},
+            (("--cert", crt, "--key", bobs_key), {},
              "--key: %s: does not fit the certificate: key values mismatch" %
-             bob),
+             bobs_key),
             (("--cert", crt), {}, "--cert: %s: has no private key; --key gives "
              "one" % crt),
             (("--cert", crt, "--key", crt), {},
@@ -260,16 +269,16 @@ def wrong_file_is_named_before_connecting():
              "/nowhere: No such file or directory"),
             ((), {"TLS_KEY": key}, "LATCHKEY_TLS_KEY needs a certificate: "
              "--cert or LATCHKEY_TLS_CERT")):
-        for verb in (("ls", "/"), ("run", "/x", "true"), ("doctor",)):
-            expect_message(125, text, *there, *options, *verb,
+        for words in (("ls", "/"), ("run", "/x", "true"), ("doctor",)):
+            expect_message(125, text, *where, *options, *words,
                            env=environment(**variables))
-    done = run(*there, "--cert", crt, "--key", encrypted, "--key-password-file",
+    done = run(*where, "--cert", crt, "--key", encrypted, "--key-password-file",
                crt, "ls", "/")
     assert done.err.startswith(
         "latchkey: --key: %s: has no key that can be read: " % encrypted), done
     assert done.err.endswith("; --key-password-file must hold its password\n")
-    facts = json.loads(run(*there, "--json", "--cacert", "/nowhere", "ls",
-     "/").err)
+    facts = json.loads(run(*where, "--json", "--cacert", "/nowhere", "ls",
+                           "/").err)
     assert (facts["event"], facts["code"], facts["reason"]) == (
         "failed", 125, "--cacert: cannot read /nowhere: No such file or "
         "directory"), facts
@@ -277,10 +286,10 @@ def wrong_file_is_named_before_connecting():
 
 def wrong_usage_is_named():
     expect_message(125, 'ls: --tls-name: "" is not a name that a certificate can have' +
-                   HELP % "ls", "ls", "--tls-name", "", "/")
-    expect_message(125, "ls: --cacert needs an argument: FILE" + HELP % "ls", "ls", "/",
+                   HELP_ADVICE % "ls", "ls", "--tls-name", "", "/")
+    expect_message(125, "ls: --cacert needs an argument: FILE" + HELP_ADVICE % "ls", "ls", "/",
                    "--cacert")
-    expect_message(125, "fence: unknown option --tls" + HELP % "fence", "fence", "f", "1",
+    expect_message(125, "fence: unknown option --tls" + HELP_ADVICE % "fence", "fence", "f", "1",
                    "--tls")
     expect_message(125, 'servers "http://zk1:2181": only tls:// may come before the '
                    "servers; -z takes host:port,host:port/chroot", "-z",
@@ -339,21 +348,25 @@ def failed_connection_names_cause_and_remedy():
              "CA in the chain"),
             ("server-purpose", trust, REFUSED + "unsuitable certificate "
              "purpose; the server's log says more")):
-        with tls_front(certificate) as there, \
+        with tls_front(certificate) as front, \
                 futures.ThreadPoolExecutor(2) as pool:
-            address = there.partition("//")[2]
-            list(pool.map(lambda verb: expect_message_soon(
-                text % address, "-z", there, *options, *SOON, *verb), (
+            address = front.partition("//")[2]
+            list(pool.map(lambda words: expect_message_soon(
+                text % address, "-z", front, *options, *SHORT_TIMEOUT, *words), (
                     ("ls", "/"), ("run", "/x", "true"))))
-    with tls_front("server-chain") as there:
-        expect_listing("-z", there, *trust, "--crl", cert_file("crl-chain.pem"))
+
+
+def chain_is_accepted_if_crl_has_the_list_of_each_ca():
+    with tls_front("server-chain") as front:
+        expect_listing("-z", front, "--cacert", cert_file("ca.crt"), "--crl",
+                       cert_file("crl-chain.pem"))
 
 
 def failed_connection_is_a_json_event():
-    with tls_front("server-wrong-address") as there:
-        for verb in (("ls", "/"), ("run", "/x", "true")):
-            line = run("-z", there, "--json", "--cacert", cert_file("ca.crt"), *SOON,
-                       *verb).err.splitlines()[-1]
+    with tls_front("server-wrong-address") as front:
+        for words in (("ls", "/"), ("run", "/x", "true")):
+            line = run("-z", front, "--json", "--cacert", cert_file("ca.crt"), *SHORT_TIMEOUT,
+                       *words).err.splitlines()[-1]
             facts = json.loads(line)
             assert facts["event"] == "failed" and facts["code"] == 125, facts
             assert "is for 127.254.254.254, not for 127.0.0.1; name the " \
@@ -364,7 +377,7 @@ def port_without_tls_is_reported():
     plain = zk.addresses[0]
     expect_message_soon("%s: TLS: the server closed the connection instead of "
                         "answering: is this a port without TLS?; connect to its "
-                        "secureClientPort, or do not select TLS" % plain, "-z", "tls://" + plain, *SOON, "--cacert",
+                        "secureClientPort, or do not select TLS" % plain, "-z", "tls://" + plain, *SHORT_TIMEOUT, "--cacert",
                         cert_file("ca.crt"), "ls", "/")
 
 
@@ -372,19 +385,19 @@ def missing_or_refused_client_certificate_is_named():
     """With TLS 1.3 the server refuses the certificate after the handshake."""
     trust = ("--cacert", cert_file("ca.crt"))
     for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
-        with tls_front("server", trust="ca", version=version) as there:
-            expect_listing("-z", there, *trust, *identity("client"))
-            done = run("-z", there, *trust, *SOON, "ls", "/")
+        with tls_front("server", trust="ca", version=version) as front:
+            expect_listing("-z", front, *trust, *identity("client"))
+            done = run("-z", front, *trust, *SHORT_TIMEOUT, "ls", "/")
             assert done.code == 125, done
             assert "TLS: the server wants a client certificate: " in done.err
-            assert "; --cert and --key give one" + DOCTOR in done.err, done
-            done = run("-z", there, *trust, *identity("client-other-ca"), *SOON, "ls",
+            assert "; --cert and --key give one" + DOCTOR_ADVICE in done.err, done
+            done = run("-z", front, *trust, *identity("client-other-ca"), *SHORT_TIMEOUT, "ls",
                        "/")
             assert done.code == 125, done
             assert "TLS: the server does not accept the client's " \
                 "certificate: " in done.err, done
             assert "; its trust store must hold the CA of --cert, which must " \
-                "be current and for clients" + DOCTOR in done.err, done
+                "be current and for clients" + DOCTOR_ADVICE in done.err, done
 
 
 # ---- a lock -----------------------------------------------------------------------
@@ -394,7 +407,7 @@ def run_holds_a_lock_over_tls():
     os.environ["LATCHKEY_ZK"] = zk.connect
     with start("run", *where, "/tls/lock", "--", "sh", "-c",
                "echo $LATCHKEY_FENCING_TOKEN; exec sleep 600") as holder:
-        first = int(holder.stdout.readline())
+        first_token = int(holder.stdout.readline())
         done = run(*where, "-n", "/tls/lock", "true")
         assert (done.code, done.err) == (
             124, "latchkey: /tls/lock: is held by another client; -w waits "
@@ -407,13 +420,18 @@ def run_holds_a_lock_over_tls():
             assert len(command.queue("/tls/lock")[1]) == 1
             holder.terminate()
             done = waiter.finish()
-            assert done.code == 7 and int(done.out) > first, done
-        assert holder.finish().code == 128 + 15
-    with start(*where, "watch", "/tls", "-n", "1") as process:
-        assert process.stdout.readline() == "watching /tls\n"
-        expect_exit(0, *where, "create", "/tls/x", "data")
-        assert process.finish().out == "children /tls\n"
-    assert expect_exit(0, *where, "get", "/tls/x").out == "data"
+            assert done.code == 7 and int(done.out) > first_token, done
+        assert holder.finish().code == 128 + signal.SIGTERM
+
+
+def watch_and_get_work_over_tls():
+    where = ("-z", zk.tls, "--cacert", cert_file("ca.crt"), *identity("client"))
+    expect_exit(0, *where, "create", "/tls-nodes")
+    with start(*where, "watch", "/tls-nodes", "-n", "1") as process:
+        assert process.stdout.readline() == "watching /tls-nodes\n"
+        expect_exit(0, *where, "create", "/tls-nodes/x", "data")
+        assert process.finish().out == "children /tls-nodes\n"
+    assert expect_exit(0, *where, "get", "/tls-nodes/x").out == "data"
 
 
 def subject_of_the_client_is_an_identity():
@@ -423,14 +441,16 @@ def subject_of_the_client_is_an_identity():
     assert "x509:CN=alice,O=latchkey:" in expect_exit(
         0, *where, *identity("client"), "acl", "/tls-own").out
     assert expect_exit(0, *where, *identity("client"), "get", "/tls-own").out == "x"
-    for other in ((), identity("client-bob")):
-        assert run(*where, *other, "get", "/tls-own").code == 125
-    # A server that does not request client certificates.
-    with zkserver.Server("--tls", "--tls-client-auth", "none") as other:
-        done = expect_exit(125, "-z", "tls://" + other.tls_addresses[0], "--cacert",
-                           other.certificate("ca.crt"), "--cert",
-                           other.certificate("client.crt"), "--key",
-                           other.certificate("client.key"), "create", "/own", "--acl",
+    for options in ((), identity("client-bob")):
+        assert run(*where, *options, "get", "/tls-own").code == 125
+
+
+def acl_creator_is_refused_by_a_server_that_ignores_client_certificates():
+    with zkserver.Server("--tls", "--tls-client-auth", "none") as server:
+        done = expect_exit(125, "-z", "tls://" + server.tls_addresses[0], "--cacert",
+                           server.certificate("ca.crt"), "--cert",
+                           server.certificate("client.crt"), "--key",
+                           server.certificate("client.key"), "create", "/own", "--acl",
                            "creator")
     assert done.err.endswith("neither --auth-file nor --cert is given (a server "
                              "with ssl.clientAuth=none ignores --cert)\n"), done
@@ -464,62 +484,65 @@ def run_doctor(*words, code, **options):
     return [f for f in facts["findings"] if f["layer"] != "clocks"]
 
 
-def layers(findings):
+def layers_and_verdicts(findings):
     return [(f["layer"], f["verdict"]) for f in findings]
 
 
 def doctor_shows_the_tls_connection():
     where = ("-z", zk.tls, "--cacert", cert_file("ca.crt"))
     findings = run_doctor(*where, *identity("client"), code=0)
-    assert layers(findings) == [
+    assert layers_and_verdicts(findings) == [
         (layer, "ok") for layer in ("tls", "server", "certificate", "session",
          "round-trip", "access")], findings
-    tls, _, mine = findings[:3]
+    tls, _, client = findings[:3]
     assert tls["tls_version"] == "TLSv1.2" and "AES" in tls["cipher"], tls
     assert tls["verified"] is True and tls["server"] == zk.tls[6:], tls
-    theirs = tls["certificate"]
-    assert theirs["subject"] == "CN=server,O=latchkey", tls
-    assert theirs["issuer"] == "CN=test CA,O=latchkey", tls
-    assert theirs["names"].startswith("localhost, zookeeper.test, 127."), tls
-    assert theirs["not_before"] == "2020-01-01T00:00:00.000Z", tls
-    assert theirs["not_after"] == "2049-12-31T23:59:59.000Z", tls
-    assert 5000 < theirs["days_left"] < 9000, tls
+    certificate = tls["certificate"]
+    assert certificate["subject"] == "CN=server,O=latchkey", tls
+    assert certificate["issuer"] == "CN=test CA,O=latchkey", tls
+    assert certificate["names"].startswith("localhost, zookeeper.test, 127."), tls
+    assert certificate["not_before"] == "2020-01-01T00:00:00.000Z", tls
+    assert certificate["not_after"] == "2049-12-31T23:59:59.000Z", tls
+    assert 5000 < certificate["days_left"] < 9000, tls
     assert tls["text"].endswith(
         ", issued by CN=test CA,O=latchkey, expires in %d days, on 2049-12-31" %
-        theirs["days_left"]), tls
-    assert mine["certificate"]["subject"] == "CN=alice,O=latchkey", mine
-    assert "text" in mine and "password" not in json.dumps(findings)
+        certificate["days_left"]), tls
+    assert client["certificate"]["subject"] == "CN=alice,O=latchkey", client
+    assert "text" in client and "password" not in json.dumps(findings)
     # Without a client certificate there is no finding `certificate`.
-    assert "certificate" not in dict(layers(run_doctor(*where, code=0)))
-    with tls_front("server", version=ssl.TLSVersion.TLSv1_3) as there:
-        findings = run_doctor("-z", there, *where[2:], code=0)
+    assert "certificate" not in dict(layers_and_verdicts(run_doctor(*where, code=0)))
+    with tls_front("server", version=ssl.TLSVersion.TLSv1_3) as front:
+        findings = run_doctor("-z", front, *where[2:], code=0)
         assert findings[0]["tls_version"] == "TLSv1.3", findings
 
 
 def doctor_warns_of_certificates_that_expire_soon():
     """The certificates of the server and of the client expire in ten days."""
-    new = os.path.join(zk.dir, "tls", "soon")
-    ca = cert_file("ca.crt"), cert_file("ca.key")
+    soon = os.path.join(zk.dir, "tls", "soon")  # without .key, .csr and .crt
+    ca_crt, ca_key = cert_file("ca.crt"), cert_file("ca.key")
     for words in (
             ("req", "-new", "-newkey", "ec", "-pkeyopt",
              "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=soon",
-             "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", new + ".key",
-             "-out", new + ".csr"),
-            ("x509", "-req", "-in", new + ".csr", "-CA", ca[0], "-CAkey", ca[1],
+             "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", soon + ".key",
+             "-out", soon + ".csr"),
+            ("x509", "-req", "-in", soon + ".csr", "-CA", ca_crt, "-CAkey", ca_key,
              "-set_serial", "4711", "-days", "10", "-copy_extensions", "copy",
-             "-out", new + ".crt")):
+             "-out", soon + ".crt")):
         subprocess.run(["openssl", *words], check=True, capture_output=True)
-    with tls_front("soon") as there:
-        findings = run_doctor("-z", there, "--cacert", ca[0], *identity("soon"), code=0)
-        assert layers(findings)[:3] == [
+    with tls_front("soon") as front:
+        findings = run_doctor("-z", front, "--cacert", ca_crt, *identity("soon"), code=0)
+        assert layers_and_verdicts(findings)[:3] == [
             ("tls", "note"), ("server", "ok"), ("certificate", "note")], findings
         for one in (findings[0], findings[2]):
             assert one["certificate"]["days_left"] in (9, 10), one
             assert one["advice"] == "renew the certificate", one
-    mine = run_doctor("-z", zk.tls, "--cacert", ca[0], *identity("client-expired"),
-                      code=1)[-1]
-    assert (mine["layer"], mine["verdict"]) == ("certificate", "broken"), mine
-    assert mine["text"].endswith("expired on 2021-01-01"), mine
+
+
+def doctor_reports_an_expired_client_certificate():
+    client = run_doctor("-z", zk.tls, "--cacert", cert_file("ca.crt"),
+                        *identity("client-expired"), code=1)[-1]
+    assert (client["layer"], client["verdict"]) == ("certificate", "broken"), client
+    assert client["text"].endswith("expired on 2021-01-01"), client
 
 
 def doctor_names_the_fault_of_a_certificate():
@@ -530,7 +553,10 @@ def doctor_names_the_fault_of_a_certificate():
             ("server-wrong-address", trust,
              "the server's certificate is for 127.254.254.254, not for 127.0.0.1",
              "name"),
-            ("server", (*trust, "--tls-name", "zk.example"), None, "name"),
+            ("server", (*trust, "--tls-name", "zk.example"),
+             "the server's certificate is for localhost, zookeeper.test, "
+             "127.0.0.1, %s, not for zk.example" %
+             zk.tls_addresses[0].partition(":")[0], "name"),
             ("server", ("--cacert", cert_file("other-ca.crt")), "the server's certificate is "
              "refused: no trusted CA "
              "has issued it (unable to get "
@@ -547,15 +573,15 @@ def doctor_names_the_fault_of_a_certificate():
              "revoked" + issued, "revoked"),
             ("server", (*trust, "--crl", cert_file("crl-expired.pem")), "the server's certificate is "
              "refused: CRL has expired" + issued, "crl")):
-        with tls_front(certificate) as there:
-            address = there.partition("//")[2]
-            (one,) = run_doctor("-z", there, *options, code=1)
+        with tls_front(certificate) as front:
+            address = front.partition("//")[2]
+            (one,) = run_doctor("-z", front, *options, code=1)
             assert (one["layer"], one["verdict"]) == ("tls", "broken"), one
             assert one["advice"] == ADVICE[advice], one
-            assert text is None or one["text"] == address + ": " + text, one
+            assert one["text"] == address + ": " + text, one
             assert one["tls_version"] == "TLSv1.2", one
             assert one["certificate"]["subject"].endswith("O=latchkey"), one
-            line = expect_exit(1, "doctor", "-z", there, *options).out.splitlines()[0]
+            line = expect_exit(1, "doctor", "-z", front, *options).out.splitlines()[0]
             assert line.startswith("broken  tls          " + address), line
             assert line.endswith("; " + ADVICE[advice]), line
 
@@ -563,38 +589,41 @@ def doctor_names_the_fault_of_a_certificate():
 def doctor_names_a_missing_or_refused_client_certificate():
     trust = ("--cacert", cert_file("ca.crt"))
     for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
-        with tls_front("server", trust="ca", version=version) as there:
-            (one,) = run_doctor("-z", there, *trust, code=1)
+        with tls_front("server", trust="ca", version=version) as front:
+            (one,) = run_doctor("-z", front, *trust, code=1)
             assert (one["layer"], one["advice"]) == ("tls", ADVICE["wanted"]), one
             assert "wants a client certificate: " in one["text"], one
-            one, mine = run_doctor("-z", there, *trust, *identity("client-other-ca"),
-                                   code=1)
+            one, client = run_doctor("-z", front, *trust, *identity("client-other-ca"),
+                                     code=1)
             assert (one["layer"], one["advice"]) == (
                 "tls", ADVICE["refused"]), one
-            assert mine["certificate"]["issuer"] == "CN=other CA,O=latchkey"
-            assert layers(run_doctor("-z", there, *trust, *identity("client"),
+            assert client["certificate"]["issuer"] == "CN=other CA,O=latchkey"
+            assert layers_and_verdicts(run_doctor("-z", front, *trust, *identity("client"),
                                      code=0))[0] == ("tls", "ok")
 
 
-def doctor_tries_the_other_transport():
+def doctor_finds_out_whether_the_port_expects_tls():
     plain, secure = zk.addresses[0], zk.tls_addresses[0]
     trust = ("--cacert", cert_file("ca.crt"))
     (one,) = run_doctor("-z", "tls://" + plain, *trust, code=1)
     assert one["layer"] == "tls" and one["advice"] == ADVICE["plain"], one
     assert one["text"] == "%s: %s does not use TLS: it is a plain TCP port" % (
         plain, plain), one
-    # The doctor does so, too, if the port requires a client certificate.
-    with tls_front("server-other-ca", trust="ca") as there:
-        for address in (secure, there.partition("//")[2]):
+    # One of these two ports requires a client certificate.
+    with tls_front("server-other-ca", trust="ca") as front:
+        for address in (secure, front.partition("//")[2]):
             (one,) = run_doctor("-z", address, code=1)
             assert (one["layer"], one["advice"]) == ("tls", ADVICE["tls"]), one
             assert one["text"] == "%s: %s expects TLS, which is not selected" % (
                 address, address), one
-    # A port that replies to neither protocol.
+
+
+def doctor_reports_a_port_that_does_not_reply():
+    trust = ("--cacert", cert_file("ca.crt"))
     with socket.create_server(("127.0.0.1", 0)) as server_socket:
         silent = "127.0.0.1:%d" % server_socket.getsockname()[1]
         (one,) = run_doctor("-z", "tls://" + silent, *trust, "--connect-timeout",
-         "1.5", code=1)
+                            "1.5", code=1)
         assert (one["layer"], one["advice"]) == ("tls", ADVICE["silent"]), one
         assert one["text"] == "%s: %s accepts connections, but does not " \
             "complete a TLS handshake" % (silent, silent), one
@@ -605,8 +634,8 @@ def doctor_tries_the_other_transport():
 
 
 def doctor_reports_an_unverified_certificate():
-    with tls_front("server-self") as there:
-        one = run_doctor("-z", there, "--insecure", code=0)[0]
+    with tls_front("server-self") as front:
+        one = run_doctor("-z", front, "--insecure", code=0)[0]
         assert (one["layer"], one["verdict"]) == ("tls", "note"), one
         assert one["verified"] is False, one
         assert "certificate not verified, for localhost" in one["text"], one
@@ -621,9 +650,10 @@ with zkserver.Server("--tls", "--tls-client-auth", "want", "--config",
         variables_configure_tls_and_do_not_select_it,
         option_wins_over_its_variable,
         empty_variable_counts_as_unset,
-        insecure_prints_a_line_at_each_run),
+        insecure_prints_a_warning_each_time,
+        insecure_accepts_any_certificate),
         live.together(
-        version_names_the_feature,
+        version_lists_tls_as_a_feature,
         wrong_file_is_named_before_connecting,
         wrong_usage_is_named,
         failed_connection_is_a_json_event,
@@ -631,11 +661,16 @@ with zkserver.Server("--tls", "--tls-client-auth", "want", "--config",
         missing_or_refused_client_certificate_is_named),
         live.together(
         failed_connection_names_cause_and_remedy,
+        chain_is_accepted_if_crl_has_the_list_of_each_ca,
         doctor_shows_the_tls_connection,
         doctor_warns_of_certificates_that_expire_soon,
+        doctor_reports_an_expired_client_certificate,
         doctor_names_the_fault_of_a_certificate,
         doctor_names_a_missing_or_refused_client_certificate,
-        doctor_tries_the_other_transport,
+        doctor_finds_out_whether_the_port_expects_tls,
+        doctor_reports_a_port_that_does_not_reply,
         doctor_reports_an_unverified_certificate),
         run_holds_a_lock_over_tls,
-        subject_of_the_client_is_an_identity)
+        watch_and_get_work_over_tls,
+        subject_of_the_client_is_an_identity,
+        acl_creator_is_refused_by_a_server_that_ignores_client_certificates)

@@ -6,7 +6,6 @@ import fcntl
 import os
 import re
 import signal
-import subprocess
 import sys
 import tempfile
 import termios
@@ -21,7 +20,7 @@ import worker
 import relay
 
 zk = command.serve()
-HASH = "fyVmFCwVbTJYrznoSu1koqYEYF0="  # of bob:secret
+HASH = "fyVmFCwVbTJYrznoSu1koqYEYF0="  # base64 of the SHA-1 of bob:secret
 
 
 def start_watch(*words, **options):
@@ -33,22 +32,26 @@ def start_watch(*words, **options):
     return process
 
 
-def lines(process, count):
+def read_lines(process, count):
     return [process.stdout.readline().rstrip("\n") for _ in range(count)]
+
+
+def read_line(process):
+    return process.stdout.readline().rstrip("\n")
 
 
 # ---- watch ---------------------------------------------------------------------------
 
-def each_event_of_a_node_is_a_line():
+def each_event_of_a_node_is_reported_in_a_line():
     with start_watch("/node") as process:
         expect_exit(0, "create", "/node", "x")
         expect_exit(0, "create", "/node/child")
         expect_exit(0, "set", "/node", "y")
-        expect_exit(0, "set", "/node/child", "not told")
+        expect_exit(0, "set", "/node/child", "not reported")
         expect_exit(0, "delete", "/node/child")
         expect_exit(0, "delete", "/node")
         expect_exit(0, "create", "/node")
-        assert lines(process, 6) == [
+        assert read_lines(process, 6) == [
             "created /node", "children /node", "changed /node",
             "children /node", "deleted /node", "created /node"]
         process.terminate()
@@ -61,16 +64,15 @@ def r_watches_all_descendants():
         expect_exit(0, "set", "/below/a/b", "x")
         expect_exit(0, "create", "/belowx")
         expect_exit(0, "delete", "/below/a/b")
-        assert lines(process, 5) == [
+        assert read_lines(process, 5) == [
             "created /below", "created /below/a", "created /below/a/b",
             "changed /below/a/b", "deleted /below/a/b"]
         process.terminate()
 
 
-def n_counts_events():
+def n_ends_watch_after_so_many_events():
     expect_exit(0, "create", "/n")
-    with start_watch("-n", "2", "-z", zk.connect + "/n", "/x",
-                     stdout=subprocess.PIPE) as process:
+    with start_watch("-n", "2", "-z", zk.connect + "/n", "/x") as process:
         expect_exit(0, "create", "/n/x")
         expect_exit(0, "set", "/n/x", "y")
         done = process.finish()
@@ -78,7 +80,7 @@ def n_counts_events():
         assert done.out == "created /x\nchanged /x\n", done
 
 
-def json_is_an_object_a_line():
+def json_prints_one_object_in_a_line():
     with start_watch("--json", "-n", "1", "/json") as process:
         expect_exit(0, "create", "/json")
         done = process.finish()
@@ -96,35 +98,36 @@ def signals_end_watch_with_0():
             assert (done.code, done.out, done.err) == (0, "", ""), done
 
 
-def nohup_is_respected():
+def hup_that_nohup_ignores_does_not_end_watch():
     with start_watch("/nohup", preexec_fn=lambda: signal.signal(
             signal.SIGHUP, signal.SIG_IGN)) as process:
         process.send_signal(signal.SIGHUP)
         expect_exit(0, "create", "/nohup")
-        assert lines(process, 1) == ["created /nohup"]
+        assert read_line(process) == "created /nohup"
         process.terminate()
 
 
 def reconnect_reports_missed_events():
     with relay.Relay(zk.connect) as proxy:
         with start_watch("-n", "2", "-z", proxy.address, "/lost") as process:
-            for back in ("/lost", "/lost/again"):
+            for path in ("/lost", "/lost/child"):
                 proxy.refuse()
                 proxy.drop()
-                expect_exit(0, "create", back)
+                expect_exit(0, "create", path)
                 proxy.accept()
-                assert lines(process, 1) == ["missed /lost"]
+                assert read_line(process) == "missed /lost"
             # -n does not count lines about missed events.
             expect_exit(0, "set", "/lost", "x")
-            expect_exit(0, "delete", "/lost/again")
+            expect_exit(0, "delete", "/lost/child")
             done = process.finish()
             assert done.code == 0, done
             assert done.out == "changed /lost\nchildren /lost\n", done
 
 
-def connection_that_breaks_at_once_is_retried():
+def watch_is_registered_again_if_the_connection_breaks_before_the_reply():
+    add_watch = 106  # its opcode
     with relay.Relay(zk.connect) as proxy:
-        trap = proxy.trap("cut", up=False, op=106)
+        trap = proxy.trap("cut", up=False, op=add_watch)
         with start_watch("-n", "1", "-z", proxy.address, "/first") as process:
             trap.wait()
             expect_exit(0, "create", "/first")
@@ -138,10 +141,10 @@ def expired_session_is_reported_and_replaced():
             proxy.freeze()
             expect_exit(0, "create", "/over")
             # The client takes the session for expired without a reply.
-            assert lines(process, 1) == ["expired /over"]
+            assert read_line(process) == "expired /over"
             proxy.drop()
             proxy.thaw()
-            assert lines(process, 1) == ["watching /over"]
+            assert read_line(process) == "watching /over"
             expect_exit(0, "set", "/over", "x")
             expect_exit(0, "delete", "/over")
             done = process.finish()
@@ -151,33 +154,39 @@ def expired_session_is_reported_and_replaced():
 
 def closed_reader_ends_watch():
     """watch ends at once, not at the next event."""
-    for ignored in (False, True):
-        with start_watch("/reader", restore_signals=not ignored) as process:
+    for ignores_sigpipe in (False, True):  # Python ignores SIGPIPE
+        with start_watch("/reader",
+                         restore_signals=not ignores_sigpipe) as process:
             process.stdout.close()
-            assert process.wait(command.SECONDS) == (
-                125 if ignored else -signal.SIGPIPE)
+            code = process.wait(command.SECONDS)
             err = process.stderr.read()
-            assert ("closed by its reader" in err) == ignored, err
+            if ignores_sigpipe:
+                assert code == 125 and "closed by its reader" in err, (code, err)
+            else:
+                assert code == -signal.SIGPIPE and err == "", (code, err)
             process.stdout = None
-    with start("watch", "/reader", stdout=open("/dev/full", "w")) as process:
+
+
+def output_that_cannot_be_written_ends_watch():
+    with start("watch", "/unwritten", stdout=open("/dev/full", "w")) as process:
         assert process.finish().code != 0
 
 
-def output_opened_for_reading_does_not_end_watch():
+def output_that_latchkey_can_also_read_does_not_end_watch():
     with tempfile.TemporaryDirectory() as folder:
         name = os.path.join(folder, "fifo")
         os.mkfifo(name)
         with open(os.open(name, os.O_RDWR), "r+b", buffering=0) as fifo:
             with start("watch", "/fifo", stdout=fifo) as process:
-                live.eventually(lambda: pending(fifo) > 0)
-                size = pending(fifo)
+                live.eventually(lambda: bytes_in(fifo) > 0)
+                size = bytes_in(fifo)
                 expect_exit(0, "create", "/fifo")
-                live.eventually(lambda: pending(fifo) > size)
+                live.eventually(lambda: bytes_in(fifo) > size)
                 process.terminate()
                 assert process.finish().code == 0
 
 
-def pending(pipe):
+def bytes_in(pipe):
     """The number of bytes in a pipe."""
     size = array.array("i", [0])
     fcntl.ioctl(pipe, termios.FIONREAD, size)
@@ -185,8 +194,9 @@ def pending(pipe):
 
 
 def slow_reader_gets_a_missed_line():
-    crowd = worker.Worker()
-    client = crowd.client(zk.connect)
+    """The events are longer than the pipe and the buffer of latchkey."""
+    client_process = worker.Worker()
+    client = client_process.client(zk.connect)
     client.create("/slow")
     paths = ["/slow/%03d%s" % (i, "x" * 30000) for i in range(50)]
     with start_watch("-r", "/slow") as process:
@@ -194,21 +204,22 @@ def slow_reader_gets_a_missed_line():
             client.create(path)
         expect_exit(0, "set", "/slow", "full")
         time.sleep(.2)
-        found = []
-        while not found or not found[-1].startswith("missed"):
-            found += lines(process, 1)
-        count = len(found) - 1
-        assert found == ["created " + p for p in paths[:count]] + [
-            "missed /slow"], [line[:20] for line in found]
-        assert 10 < count < 50, count
-        expect_exit(0, "set", "/slow", "taken")
-        assert lines(process, 1) == ["changed /slow"]
+        created = []
+        while (line := read_line(process)) != "missed /slow":
+            assert line, "watch has ended"
+            created.append(line)
+        assert created == ["created " + path for path in paths[:len(created)]], [
+            line[:20] for line in created]
+        assert 10 < len(created) < 50, len(created)
+        # After the missed line, events are reported again.
+        expect_exit(0, "set", "/slow", "x")
+        assert read_line(process) == "changed /slow"
         process.terminate()
         assert process.finish().code == 0
-    crowd.close()
+    client_process.close()
 
 
-def usage_of_watch_is_125():
+def usage_errors_of_watch_are_125():
     assert "usage: latchkey watch" in expect_exit(0, "watch", "--help").out
     assert "must begin with" in expect_exit(125, "watch", "x").err
     assert 'must not contain "//"' in expect_exit(125, "watch", "/x//y").err
@@ -221,7 +232,7 @@ def usage_of_watch_is_125():
 
 # ---- acl -----------------------------------------------------------------------------
 
-def acl_prints_an_entry_a_line():
+def acl_prints_one_entry_in_a_line():
     expect_exit(0, "create", "/acl")
     assert expect_exit(0, "acl", "/acl").out == "world:anyone:cdrwa\n"
     expect_exit(0, "create", "--acl", "world:anyone:ra,ip:127.0.0.0/8:cd",
@@ -245,33 +256,40 @@ def acl_replaces_the_access_list():
     assert "version 2" in expect_exit(0, "acl", "-v", "/set", "open").err
     expect_exit(0, "set", "/set", "y")
     assert expect_exit(0, "acl", "--json", "/set").json()[0]["aversion"] == 2
-    # Control characters are escaped.
-    expect_exit(0, "acl", "/set", "digest:b\x1b[2J:%s:r,world:anyone:cdrwa" % HASH)
-    assert "digest:b\\x1b[2J:%s:r\n" % HASH in expect_exit(0, "acl", "/set").out
-    # The output of acl is valid input.
-    expect_exit(0, "acl", "/set", "world:anyone:ra,ip:127.0.0.1:cdrwa")
-    printed = expect_exit(0, "acl", "/set").out.split()
-    expect_exit(0, "acl", "/set", ",".join(printed))
-    assert expect_exit(0, "acl", "/set").out.split() == printed
     done = run("acl", "/set/none", "open")
     assert done.code == 1 and "no such node" in done.err, done
+
+
+def acl_escapes_control_characters():
+    expect_exit(0, "create", "/escape")
+    expect_exit(0, "acl", "/escape",
+                "digest:b\x1b[2J:%s:r,world:anyone:cdrwa" % HASH)
+    assert "digest:b\\x1b[2J:%s:r\n" % HASH in expect_exit(0, "acl", "/escape").out
+
+
+def acl_accepts_the_entries_that_it_prints():
+    expect_exit(0, "create", "--acl", "world:anyone:ra,ip:127.0.0.1:cdrwa",
+                "/again")
+    printed = expect_exit(0, "acl", "/again").out.split()
+    expect_exit(0, "acl", "/again", ",".join(printed))
+    assert expect_exit(0, "acl", "/again").out.split() == printed
 
 
 def acl_uses_identities():
     with tempfile.NamedTemporaryFile("w", suffix=".auth") as file:
         file.write("digest:bob:secret\n")
         file.flush()
-        me = ("--auth-file", file.name)
+        identity = ("--auth-file", file.name)
         expect_exit(0, "create", "/own")
         assert "refuses the access list" in expect_exit(125, "acl", "/own", "creator").err
-        expect_exit(0, "acl", *me, "/own", "creator")
-        assert expect_exit(0, "acl", *me, "/own").out == (
-            "digest:bob:fyVmFCwVbTJYrznoSu1koqYEYF0=:cdrwa\n")
+        expect_exit(0, "acl", *identity, "/own", "creator")
+        assert expect_exit(0, "acl", *identity, "/own").out == (
+            "digest:bob:%s:cdrwa\n" % HASH)
         assert "--auth-file" in expect_exit(125, "acl", "/own").err
         assert "--auth-file" in expect_exit(125, "acl", "/own", "open").err
 
 
-def usage_of_acl_is_125():
+def usage_errors_of_acl_are_125():
     assert "usage: latchkey acl" in expect_exit(0, "acl", "--help").out
     assert "must begin with" in expect_exit(125, "acl", "x").err
     for spec in ("", "closed", "world:anyone", "world:anyone:x"):
@@ -282,20 +300,23 @@ def usage_of_acl_is_125():
 
 
 live.run(live.together(
-    each_event_of_a_node_is_a_line,
+    each_event_of_a_node_is_reported_in_a_line,
     r_watches_all_descendants,
-    n_counts_events,
-    json_is_an_object_a_line,
+    n_ends_watch_after_so_many_events,
+    json_prints_one_object_in_a_line,
     signals_end_watch_with_0,
-    nohup_is_respected,
+    hup_that_nohup_ignores_does_not_end_watch,
     reconnect_reports_missed_events,
-    connection_that_breaks_at_once_is_retried,
+    watch_is_registered_again_if_the_connection_breaks_before_the_reply,
     expired_session_is_reported_and_replaced,
     closed_reader_ends_watch,
-    output_opened_for_reading_does_not_end_watch,
+    output_that_cannot_be_written_ends_watch,
+    output_that_latchkey_can_also_read_does_not_end_watch,
     slow_reader_gets_a_missed_line,
-    usage_of_watch_is_125,
-    acl_prints_an_entry_a_line,
+    usage_errors_of_watch_are_125,
+    acl_prints_one_entry_in_a_line,
     acl_replaces_the_access_list,
+    acl_escapes_control_characters,
+    acl_accepts_the_entries_that_it_prints,
     acl_uses_identities,
-    usage_of_acl_is_125))
+    usage_errors_of_acl_are_125))
