@@ -21,29 +21,35 @@ from relay import CHILDREN, CREATE, CREATE2, CREATE_CONTAINER, DELETE, GET, \
 from worker import Worker
 
 ANY = None  # any number of send() calls: it depends on how the replies arrive
+READ_SIDE, WRITE_SIDE = 0, 1  # of a read-write lock
+CURATOR, KAZOO, NATIVE, NATIVE_UUID = range(4)  # layouts
+# Permissions of access lists.
+MAY_READ, MAY_CREATE, MAY_DELETE, MAY_ALL = 1, 4, 8, 31
 
 
 class Kind:
     """A kind of lock: the functions that make a lock and a rival that excludes
     it, the directories and numbers of its nodes, and its requests."""
 
-    def __init__(self, name, own, queues, *, rival=None, held=1, waiting=1,
-                 places=0, contended=None, ready=None, **costs):
-        self.name, self.own, self.rival = name, own, rival or own
+    def __init__(self, name, make_lock, queues, *, make_rival=None,
+                 holder_nodes=1, waiter_nodes=1, deleted_queue_nodes=0,
+                 contended=None, create=None, **costs):
+        self.name = name
+        self.make_lock, self.make_rival = make_lock, make_rival or make_lock
         self.queues = queues    # directories of contender nodes, below `base`
-        self.held = held        # number of nodes of a holder
-        self.waiting = waiting  # number of nodes of a waiter behind a holder
+        self.holder_nodes = holder_nodes    # number of nodes of a holder
+        self.waiter_nodes = waiter_nodes    # of a waiter behind a holder
+        self.deleted_queue_nodes = deleted_queue_nodes  # by a grant
         # The directory in which lock and rival both have nodes.
         self.contended = contended or queues[-1]
-        self.places = places    # number of queue nodes that a grant deletes
-        self.ready = ready      # creates the directories; None: make_ready()
+        self.create = create    # creates the directories; None: as plain nodes
         # The requests of an acquire, a release, ...: (send() calls, *opcodes).
         self.costs = costs
 
-    def make_ready(self, direct, base):
+    def create_directories(self, direct, base):
         """Create the directories as persistent nodes."""
-        if self.ready is not None:
-            self.ready(direct, base)
+        if self.create is not None:
+            self.create(direct, base)
             return
         for queue in self.queues:
             parent = queue.rpartition("/")[0]
@@ -51,6 +57,9 @@ class Kind:
                 direct.submit("create", path=base + parent).result()
             direct.create(base + queue)
 
+
+# Functions that make a lock of a client in the directory `base`; `more` are
+# options of a scenario.
 
 def mutex(**options):
     return lambda client, base, **more: client.lock(
@@ -79,31 +88,35 @@ def single(client, base, **more):
     return client.single(base + "/d/the-lock", spread=-1, **more)
 
 
-def kazoo_semaphore_ready(permits):
-    def ready(direct, base):
+def create_kazoo_directories(permits):
+    def create(direct, base):
         direct.create(base + "/l", data=b"%d" % permits)
         direct.create(base + "/l-__lock__")
-    return ready
+    return create
 
 
-def mutex_kind(name, own, directory=CREATE, **more):
+def mutex_kind(name, make_lock, directory=CREATE, **more):
+    """`directory`: the opcode that creates a missing directory."""
     return Kind(
-        name, own, ["/l"], **more,
+        name, make_lock, ["/l"], **more,
         acquire=(1, CREATE2, CHILDREN),
         release=(1, DELETE),
-        cold=(2, CREATE2, CHILDREN, directory, directory, CREATE2, CHILDREN),
+        acquire_without_directories=(2, CREATE2, CHILDREN, directory, directory,
+                                     CREATE2, CHILDREN),
         wait=(2, CREATE2, CHILDREN, GET, GET),
         grant=(0,))
 
 
-def semaphore_kind(name, permits, queues, own, first=(), **costs):
+def semaphore_kind(name, permits, queues, make_lock, first=(), **costs):
+    """`first`: the opcodes of requests in front of those for all layouts."""
     ask = (*first, CREATE2, CHILDREN, *permits * [CREATE2], CHILDREN)
     if permits > 1:
         # A holder deletes its permits one by one. If the waiter lists between
         # two deletes, it has to list again.
         costs["grant_between"] = (3, CHILDREN, CHILDREN, REMOVE_WATCHES, DELETE)
     return Kind(
-        name, own, queues, held=permits, waiting=permits + 1, places=1,
+        name, make_lock, queues, holder_nodes=permits, waiter_nodes=permits + 1,
+        deleted_queue_nodes=1,
         # After the grant it deletes its queue node and removes its watch.
         acquire=(2, *ask, REMOVE_WATCHES, DELETE),
         release=(1, *permits * [DELETE]),
@@ -117,58 +130,64 @@ KAZOO_SEMAPHORE = ["/l-__lock__", "/l"]
 
 KINDS = [
     mutex_kind("mutex", mutex(), CREATE_CONTAINER),
-    mutex_kind("mutex-kazoo", mutex(layout=1)),
-    mutex_kind("mutex-native", mutex(layout=2)),
-    mutex_kind("mutex-native-uuid", mutex(layout=3, prefix="seq-")),
-    mutex_kind("read-side", side(0), CREATE_CONTAINER, rival=side(1)),
-    mutex_kind("write-side", side(1), CREATE_CONTAINER, rival=side(0)),
+    mutex_kind("mutex-kazoo", mutex(layout=KAZOO)),
+    mutex_kind("mutex-native", mutex(layout=NATIVE)),
+    mutex_kind("mutex-native-uuid", mutex(layout=NATIVE_UUID, prefix="seq-")),
+    mutex_kind("read-side", side(READ_SIDE), CREATE_CONTAINER,
+               make_rival=side(WRITE_SIDE)),
+    mutex_kind("write-side", side(WRITE_SIDE), CREATE_CONTAINER,
+               make_rival=side(READ_SIDE)),
     semaphore_kind(
         "semaphore", 1, SEMAPHORE, semaphore(1),
-        cold=(ANY, *4 * [CREATE2, CHILDREN], *2 * DIRECTORIES,
-              REMOVE_WATCHES, DELETE)),
+        acquire_without_directories=(
+            ANY, *4 * [CREATE2, CHILDREN], *2 * DIRECTORIES, REMOVE_WATCHES,
+            DELETE)),
     semaphore_kind(
         "semaphore-several", 2, SEMAPHORE, semaphore(2),
-        cold=(ANY, *4 * [CREATE2, CHILDREN], *2 * [CREATE2], *3 * DIRECTORIES,
-              REMOVE_WATCHES, DELETE)),
+        acquire_without_directories=(
+            ANY, *4 * [CREATE2, CHILDREN], *2 * [CREATE2], *3 * DIRECTORIES,
+            REMOVE_WATCHES, DELETE)),
     semaphore_kind(
-        "semaphore-kazoo", 1, KAZOO_SEMAPHORE, semaphore(1, layout=1), (GET,),
-        ready=kazoo_semaphore_ready(1),
-        cold=(ANY, GET, *4 * [CREATE2, CHILDREN], CREATE, GET,
-              *2 * [CREATE, CREATE], REMOVE_WATCHES, DELETE)),
+        "semaphore-kazoo", 1, KAZOO_SEMAPHORE, semaphore(1, layout=KAZOO), (GET,),
+        create=create_kazoo_directories(1),
+        acquire_without_directories=(
+            ANY, GET, *4 * [CREATE2, CHILDREN], CREATE, GET,
+            *2 * [CREATE, CREATE], REMOVE_WATCHES, DELETE)),
     semaphore_kind(
-        "semaphore-kazoo-several", 2, KAZOO_SEMAPHORE, semaphore(2, layout=1),
+        "semaphore-kazoo-several", 2, KAZOO_SEMAPHORE, semaphore(2, layout=KAZOO),
         (GET,),
-        ready=kazoo_semaphore_ready(2),
-        cold=(ANY, GET, *4 * [CREATE2, CHILDREN], *2 * [CREATE2], CREATE, GET,
-              *3 * [CREATE, CREATE], REMOVE_WATCHES, DELETE)),
-    Kind("multi-lock", multilock, ["/a", "/b", "/c"], rival=second_member,
-         held=3, waiting=2, contended="/b",
+        create=create_kazoo_directories(2),
+        acquire_without_directories=(
+            ANY, GET, *4 * [CREATE2, CHILDREN], *2 * [CREATE2], CREATE, GET,
+            *3 * [CREATE, CREATE], REMOVE_WATCHES, DELETE)),
+    Kind("multi-lock", multilock, ["/a", "/b", "/c"], make_rival=second_member,
+         holder_nodes=3, waiter_nodes=2, contended="/b",
          acquire=(1, MULTI, *3 * [CHILDREN]),
          release=(1, *3 * [DELETE]),
-         cold=(2, MULTI, *3 * [CHILDREN], *6 * [CREATE_CONTAINER],
+         acquire_without_directories=(2, MULTI, *3 * [CHILDREN], *6 * [CREATE_CONTAINER],
                MULTI, *3 * [CHILDREN]),
          wait=(ANY, MULTI, *3 * [CHILDREN], GET, GET, DELETE),
          grant=(1, MULTI, CHILDREN)),
-    Kind("single-node", single, ["/d"], waiting=0,
+    Kind("single-node", single, ["/d"], waiter_nodes=0,
          acquire=(1, CREATE2, GET),
          release=(1, DELETE),
-         cold=(2, CREATE2, GET, CREATE, CREATE, CREATE2, GET),
+         acquire_without_directories=(2, CREATE2, GET, CREATE, CREATE, CREATE2, GET),
          wait=(1, CREATE2, GET),
          grant=(1, CREATE2, GET)),
 ]
 
 
 class Cell:
-    """A lock `own` of the client `tested`, and a lock `rival` of the client
+    """A lock `lock` of the client `tested`, and a lock `rival` of the client
     `direct`. The client `direct` also changes nodes as an operator would."""
 
     def __init__(self, kind, worker, direct, base, timeout=LONG):
         self.kind, self.worker, self.direct, self.base = kind, worker, direct, base
-        kind.make_ready(direct, base)
+        kind.create_directories(direct, base)
         self.tested = worker.client(shared.connect_string(), timeout=timeout)
         self.tested.state("connected")
-        self.own = kind.own(self.tested, base)
-        self.rival = kind.rival(direct, base)
+        self.lock = kind.make_lock(self.tested, base)
+        self.rival = kind.make_rival(direct, base)
 
     def nodes(self):
         """The paths of all contender nodes."""
@@ -183,44 +202,45 @@ class Cell:
         return [path for path, node in found
                 if node.err == "0" and node.owner == session]
 
-    def have(self, count):
+    def wait_for_nodes(self, count):
         eventually(lambda: len(self.nodes()) == count, "%d nodes" % count)
 
     def hold(self, lock, count):
         """Acquire the lock, and wait until `count` nodes are left, since queue
         nodes are deleted after the grant. Gives the grant."""
         grant = lock.acquire()
-        self.have(count)
+        self.wait_for_nodes(count)
         return grant
 
-    def rival_holds(self):
+    def let_rival_hold(self):
         self.rival.acquire()
-        expected = 1 if self.kind.contended == "/b" else self.kind.held
-        self.have(expected)
-        return expected
+        rival_is_member = self.kind.make_rival is second_member
+        count = 1 if rival_is_member else self.kind.holder_nodes
+        self.wait_for_nodes(count)
+        return count
 
-    def own_waits(self):
-        """Acquire `own` while the rival holds; gives the number of nodes, and
+    def let_lock_wait(self):
+        """Acquire `lock` while the rival holds; gives the number of nodes, and
         the pending acquire."""
-        count = self.rival_holds() + self.kind.waiting
-        pending = self.own.submit("acquire")
-        self.own.wait_until_queued()
-        self.have(count)
+        count = self.let_rival_hold() + self.kind.waiter_nodes
+        pending = self.lock.submit("acquire")
+        self.lock.wait_until_queued()
+        self.wait_for_nodes(count)
         self.direct.do("sync", path="/")
         return count, pending
 
     def end(self):
-        self.own.free()
+        self.lock.free()
         self.rival.free()
-        self.have(0)
+        self.wait_for_nodes(0)
         eventually(lambda: self.tested.facts().unfinished == 0)
         self.tested.do("close")
 
 
-def wait_for_places(kind, direct, base):
+def wait_for_queue_nodes(kind, direct, base):
     """Wait until the queue nodes that a grant deletes are gone, so that the
     next contender is the first in the queue."""
-    if kind.places:
+    if kind.deleted_queue_nodes:
         wait_until_empty(direct, base + kind.queues[0])
 
 
@@ -244,9 +264,9 @@ def slow_scenario(test):
 
 @scenario
 def free_lock_is_acquired_with_these_requests(kind, worker, direct, base):
-    kind.make_ready(direct, base)
+    kind.create_directories(direct, base)
     with CountedClient() as it:
-        lock = kind.own(it.client, base)
+        lock = kind.make_lock(it.client, base)
         for _ in range(3):
             it.begin()
             lock.acquire()
@@ -259,10 +279,10 @@ def free_lock_is_acquired_with_these_requests(kind, worker, direct, base):
 def missing_directories_are_created_with_these_requests(kind, worker, direct,
                                                         base):
     with CountedClient() as it:
-        lock = kind.own(it.client, base)
+        lock = kind.make_lock(it.client, base)
         it.begin()
         lock.acquire()
-        it.expect_requests(*kind.costs["cold"])
+        it.expect_requests(*kind.costs["acquire_without_directories"])
         lock.release()
 
 
@@ -270,13 +290,13 @@ def missing_directories_are_created_with_these_requests(kind, worker, direct,
 def held_lock_is_waited_for_and_granted_with_these_requests(kind, worker,
                                                             direct,
                                                             base):
-    kind.make_ready(direct, base)
-    holder = kind.rival(direct, base)
+    kind.create_directories(direct, base)
+    holder = kind.make_rival(direct, base)
     with CountedClient() as it:
-        lock = kind.own(it.client, base)
+        lock = kind.make_lock(it.client, base)
         for _ in range(3):
             holder.acquire()
-            wait_for_places(kind, direct, base)
+            wait_for_queue_nodes(kind, direct, base)
             it.begin()
             pending = lock.submit("acquire")
             lock.wait_until_queued()
@@ -293,17 +313,17 @@ def held_lock_is_waited_for_and_granted_with_these_requests(kind, worker,
 @scenario
 def holder_knows_its_node_its_token_and_its_deadline(kind, worker, direct,
                                                      base):
-    kind.make_ready(direct, base)
-    lock = kind.own(direct, base, data=b"who")
+    kind.create_directories(direct, base)
+    lock = kind.make_lock(direct, base, data=b"label")
     tokens = []
     for _ in range(2):
         grant = lock.acquire()
         node = direct.get(grant.node)
-        assert node.data.startswith(b"who"), node
+        assert node.data.startswith(b"label"), node
         assert node.owner == direct.facts().session
-        look = lock.inspect()
-        assert (look.state, look.ok, look.count) == ("held", 1, 1), look
-        assert look.token == grant.token >= node.czxid
+        now = lock.inspect()
+        assert (now.state, now.ok, now.count) == ("held", 1, 1), now
+        assert now.token == grant.token >= node.czxid
         tokens.append(grant.token)
         lock.release()
         assert lock.inspect().state == "idle" and lock.inspect().token == 0
@@ -316,16 +336,17 @@ def waiters_are_granted_in_the_order_of_their_requests(kind, worker, direct,
     clients = [worker.client(shared.connect_string(), timeout=LONG)
                for _ in range(5)]
     locks, pending = [], []
+    # Locks and rivals alternate; lock n is requested after lock n - 1.
     for n in range(20):
-        make = kind.own if n % 2 else kind.rival
+        make = kind.make_lock if n % 2 else kind.make_rival
         locks.append(make(clients[n % 5], base))
         pending.append(locks[n].submit("acquire"))
         if n == 0:
             pending[0].succeeds()
             continue
-        waits = locks[n].wait_until_queued()
-        if kind.rival is kind.own and not kind.places:
-            assert waits.position == n, waits
+        waiting = locks[n].wait_until_queued()
+        if kind.make_rival is kind.make_lock and not kind.deleted_queue_nodes:
+            assert waiting.position == n, waiting
     tokens = []
     for n, lock in enumerate(locks):
         tokens.append(pending[n].succeeds().token)
@@ -338,22 +359,23 @@ def waiters_are_granted_in_the_order_of_their_requests(kind, worker, direct,
 
 @scenario
 def release_wakes_one_of_a_hundred(kind, worker, direct, base):
-    kind.make_ready(direct, base)
-    holder = kind.own(direct, base)
+    kind.create_directories(direct, base)
+    holder = kind.make_lock(direct, base)
     holder.acquire()
     wire, locks, pending = shared.crowd(
-        worker, lambda client: kind.own(client, base), 100)
+        worker, lambda client: kind.make_lock(client, base), 100)
     with wire:
         mark = wire.mark()
         holder.release()
         pending[0].succeeds()
-        if kind.places:  # wait until the queue node of the holder is deleted
+        if kind.deleted_queue_nodes:  # wait until the queue node of the holder is deleted
             eventually(lambda: len(names(direct, base + kind.queues[0])) == 99)
         direct.do("sync", path="/")
-        owners = {f.connection for f in wire.requests(mark)
-                  if f.op == DELETE}
-        told = shared.connections_notified_since(wire, mark)
-        assert len(told - owners) == 1, (told, owners)
+        # The clients that delete their own queue nodes get events, too.
+        deleting = {f.connection for f in wire.requests(mark)
+                    if f.op == DELETE}
+        notified = shared.connections_notified_since(wire, mark)
+        assert len(notified - deleting) == 1, (notified, deleting)
         assert len(shared.lists_since(wire, mark)) <= 3
         for n in (1, 2, 3):
             mark = wire.mark()
@@ -370,68 +392,68 @@ def release_wakes_one_of_a_hundred(kind, worker, direct, base):
 @scenario
 def try_of_a_held_lock_is_busy_and_leaves_nothing(kind, worker, direct, base):
     cell = Cell(kind, worker, direct, base)
-    count = cell.rival_holds()
+    count = cell.let_rival_hold()
     watches = live.watch_count(shared.connect_string())
-    cell.own.submit("acquire", wait=0).fails("BUSY")
+    cell.lock.submit("acquire", wait=0).fails("BUSY")
     eventually(lambda: cell.tested.facts().unfinished == 0)
     eventually(lambda: live.watch_count(shared.connect_string()) == watches)
-    cell.have(count)
+    cell.wait_for_nodes(count)
     cell.rival.release()
-    cell.own.submit("acquire", wait=0).succeeds()
+    cell.lock.submit("acquire", wait=0).succeeds()
     cell.end()
 
 
 @scenario
 def timeout_ends_the_wait_and_leaves_nothing(kind, worker, direct, base):
     cell = Cell(kind, worker, direct, base)
-    count = cell.rival_holds()
+    count = cell.let_rival_hold()
     watches = live.watch_count(shared.connect_string())
-    cell.own.submit("acquire", wait=200).fails("DEADLINE")
+    cell.lock.submit("acquire", wait=200).fails("DEADLINE")
     eventually(lambda: cell.tested.facts().unfinished == 0)
     eventually(lambda: live.watch_count(shared.connect_string()) == watches)
-    cell.have(count)
+    cell.wait_for_nodes(count)
     cell.end()
 
 
 @scenario
 def cancel_ends_the_acquire_before_it_returns(kind, worker, direct, base):
     cell = Cell(kind, worker, direct, base)
-    count, pending = cell.own_waits()
-    cell.own.do("cancel")
+    count, pending = cell.let_lock_wait()
+    cell.lock.do("cancel")
     pending.fails("CANCELLED")
-    cell.own.do("cancel")
-    cell.have(count - kind.waiting)
+    cell.lock.do("cancel")  # there is no acquire, so this has no effect
+    cell.wait_for_nodes(count - kind.waiter_nodes)
     cell.end()
 
 
 @scenario
 def freed_lock_is_released_and_its_calls_end(kind, worker, direct, base):
     cell = Cell(kind, worker, direct, base)
-    count, pending = cell.own_waits()
-    cell.own.free()
+    count, pending = cell.let_lock_wait()
+    cell.lock.free()
     pending.fails("CLOSED")
-    cell.have(count - kind.waiting)
+    cell.wait_for_nodes(count - kind.waiter_nodes)
     cell.rival.free()
-    cell.have(0)
+    cell.wait_for_nodes(0)
     cell.tested.do("close")
 
 
 @scenario
 def lock_is_released_as_often_as_it_was_acquired(kind, worker, direct, base):
     cell = Cell(kind, worker, direct, base)
-    grant = cell.own.acquire()
-    if kind.places:
-        cell.own.submit("acquire").fails("DEADLOCK")
+    grant = cell.lock.acquire()
+    if kind.deleted_queue_nodes:  # a semaphore
+        cell.lock.submit("acquire").fails("DEADLOCK")
     else:
-        assert cell.own.acquire().token == grant.token
-        assert cell.own.inspect().count == 2
-        cell.own.release()
+        assert cell.lock.acquire().token == grant.token
+        assert cell.lock.inspect().count == 2
+        cell.lock.release()
     waiting = cell.rival.submit("acquire")
     cell.rival.wait_until_queued()
-    assert cell.own.inspect().state == "held" and not waiting.is_done()
-    cell.own.release()
+    assert cell.lock.inspect().state == "held" and not waiting.is_done()
+    cell.lock.release()
     waiting.succeeds()
-    cell.own.submit("release").fails("NOT_HELD")
+    cell.lock.submit("release").fails("NOT_HELD")
     cell.end()
 
 
@@ -439,24 +461,25 @@ def lock_is_released_as_often_as_it_was_acquired(kind, worker, direct, base):
 def holder_whose_node_is_deleted_loses_the_lock_once(kind, worker, direct,
                                                      base):
     cell = Cell(kind, worker, direct, base, timeout=SHORT)
-    for n in range(kind.held):
-        cell.hold(cell.own, kind.held)
+    for n in range(kind.holder_nodes):
+        cell.hold(cell.lock, kind.holder_nodes)
         direct.do("delete", path=cell.nodes_of(cell.tested)[n])
-        assert cell.own.event("lost").err == "NO_NODE"
-        look = cell.own.inspect()
-        assert look.state == "lost" and not look.ok
-        cell.own.submit("acquire").fails("STATE")
-        cell.have(0)  # the lock deletes its other nodes
-        cell.own.submit("release").fails("LOST")
-        assert cell.own.inspect().state == "idle"
+        assert cell.lock.event("lost").err == "NO_NODE"
+        now = cell.lock.inspect()
+        assert now.state == "lost" and not now.ok
+        cell.lock.submit("acquire").fails("STATE")
+        cell.wait_for_nodes(0)  # the lock deletes its other nodes
+        cell.lock.submit("release").fails("LOST")
+        assert cell.lock.inspect().state == "idle"
     # After the first heartbeat the lock watches its own node, so an event
-    # reports the deletion.
-    cell.hold(cell.own, kind.held)
-    time.sleep(SHORT / 4000 * 1.5)
+    # reports the deletion before the next heartbeat.
+    heartbeat_interval = SHORT / 1000 / 4  # s
+    cell.hold(cell.lock, kind.holder_nodes)
+    time.sleep(heartbeat_interval * 1.5)
     direct.do("delete", path=cell.nodes_of(cell.tested)[0])
-    cell.own.event("lost", seconds=SHORT / 4000 / 2)
-    cell.own.submit("release").fails("LOST")
-    assert len(cell.own.lines_like("lock", "lost")) == kind.held + 1
+    cell.lock.event("lost", seconds=heartbeat_interval / 2)
+    cell.lock.submit("release").fails("LOST")
+    assert len(cell.lock.lines_like("lock", "lost")) == kind.holder_nodes + 1
     cell.end()
 
 
@@ -464,27 +487,29 @@ def holder_whose_node_is_deleted_loses_the_lock_once(kind, worker, direct,
 def waiter_whose_node_is_deleted_queues_again(kind, worker, direct, base):
     cell = Cell(kind, worker, direct, base, timeout=SHORT)
     # The node of the multi-lock's held member is tested in multilock.py.
-    first = 1 if kind.contended == "/b" else 0
-    for n in range(first, kind.waiting):
-        count, pending = cell.own_waits()
+    first = 1 if kind.make_rival is second_member else 0
+    for n in range(first, kind.waiter_nodes):
+        count, pending = cell.let_lock_wait()
         old = cell.nodes_of(cell.tested)[n]
         direct.do("delete", path=old)
-        if n < kind.places or not kind.places:  # no event for permit nodes
-            assert cell.own.event("place_lost").err == "NO_NODE"
+        # The nodes of a semaphore behind its queue nodes are those of permits.
+        is_permit_node = 0 < kind.deleted_queue_nodes <= n
+        if not is_permit_node:
+            assert cell.lock.event("place_lost").err == "NO_NODE"
         eventually(lambda: len(cell.nodes()) == count and
                    old not in cell.nodes())
         assert not pending.is_done()
         cell.rival.release()
         pending.succeeds()
-        cell.own.release()
-        cell.have(0)
+        cell.lock.release()
+        cell.wait_for_nodes(0)
     cell.end()
 
 
 @scenario
 def change_of_a_nodes_data_is_no_release(kind, worker, direct, base):
     cell = Cell(kind, worker, direct, base)
-    _, pending = cell.own_waits()
+    _, pending = cell.let_lock_wait()
     for n in range(3):
         for path in cell.nodes():
             direct.do("set", path=path, data=b"%d" % n)
@@ -496,52 +521,52 @@ def change_of_a_nodes_data_is_no_release(kind, worker, direct, base):
     cell.end()
 
 
-def acquire_without(kind, direct, base, perms):
-    """Acquire repeatedly, each time with the permissions of another directory
-    limited to `perms`."""
-    for number, victim in enumerate(kind.queues):
-        part = direct.create("%s/%d-%d" % (base, perms, number)).path
-        kind.make_ready(direct, part)
-        direct.do("delete", path=part + victim)
-        direct.create(part + victim, acl="%d:world:anyone" % perms)
-        kind.own(direct, part).submit("acquire").fails("NO_AUTH")
+def check_acquire_without(denied, kind, direct, base):
+    """Acquire without the permission `denied`, once for each directory."""
+    perms = MAY_ALL & ~denied
+    for number, limited in enumerate(kind.queues):
+        below = direct.create("%s/%d-%d" % (base, perms, number)).path
+        kind.create_directories(direct, below)
+        direct.do("delete", path=below + limited)
+        direct.create(below + limited, acl="%d:world:anyone" % perms)
+        kind.make_lock(direct, below).submit("acquire").fails("NO_AUTH")
         eventually(lambda: direct.facts().unfinished == 0)
         for queue in kind.queues:
-            assert direct.do("exists", path=part + queue).children == 0
+            assert direct.do("exists", path=below + queue).children == 0
 
 
 @scenario
 def acquire_without_create_permission_fails_and_leaves_nothing(
         kind, worker, direct, base):
-    acquire_without(kind, direct, base, 27)
+    check_acquire_without(MAY_CREATE, kind, direct, base)
 
 
 @scenario
 def acquire_without_read_permission_fails_and_leaves_nothing(
         kind, worker, direct, base):
-    acquire_without(kind, direct, base, 30)
+    check_acquire_without(MAY_READ, kind, direct, base)
 
 
 @scenario
 def node_without_delete_permission_is_left_and_that_is_reported(
         kind, worker, direct, base):
-    victim = kind.contended
-    kind.make_ready(direct, base)
-    direct.do("delete", path=base + victim)
-    direct.create(base + victim, acl="23:world:anyone")
+    limited = base + kind.contended
+    kind.create_directories(direct, base)
+    direct.do("delete", path=limited)
+    direct.create(limited, acl="%d:world:anyone" % (MAY_ALL & ~MAY_DELETE))
     tested = worker.client(shared.connect_string(), timeout=LONG)
-    lock, other = kind.own(tested, base), kind.rival(direct, base)
+    lock, rival = kind.make_lock(tested, base), kind.make_rival(direct, base)
     lock.acquire()
-    wait_for_places(kind, direct, base)
-    pending = other.submit("acquire")
-    other.wait_until_queued()
+    wait_for_queue_nodes(kind, direct, base)
+    pending = rival.submit("acquire")
+    rival.wait_until_queued()
     lock.submit("release").fails("NO_AUTH")
     left = tested.wait("left_behind").path
-    assert left.startswith(base + victim + "/"), left
+    assert left.startswith(limited + "/"), left
     assert not pending.is_done()
     tested.do("close")
     pending.succeeds()
-    other.submit("release").fails("NO_AUTH")
+    rival.submit("release").fails("NO_AUTH")
 
 
 @scenario
@@ -549,15 +574,16 @@ def unreadable_holder_is_waited_for(kind, worker, direct, base):
     secret, acl = digest_identity("amy")
     amy = worker.client(shared.connect_string(), timeout=LONG)
     amy.do("auth", scheme="digest", auth=secret)
-    kind.make_ready(direct, base)
-    holder = kind.rival(amy, base, acl=acl % 31, parent_acl="open")
+    kind.create_directories(direct, base)
+    holder = kind.make_rival(amy, base, acl=acl % MAY_ALL, parent_acl="open")
     node = holder.acquire().node
     direct.submit("get", path=node).fails("NO_AUTH")
-    lock = kind.own(direct, base)
+    lock = kind.make_lock(direct, base)
     pending = lock.submit("acquire")
     lock.wait_until_queued()
-    other = direct.create(node.rpartition("/")[0] + "/other").path
-    direct.do("delete", path=other)
+    # A change of the directory is no release.
+    unrelated = direct.create(node.rpartition("/")[0] + "/unrelated").path
+    direct.do("delete", path=unrelated)
     direct.do("sync", path="/")
     assert not pending.is_done()
     holder.release()
@@ -568,19 +594,20 @@ def unreadable_holder_is_waited_for(kind, worker, direct, base):
 
 @scenario
 def deleted_containers_lose_no_acquire(kind, worker, direct, base):
-    directory = kind.costs["cold"].count(CREATE_CONTAINER)
+    directories = kind.costs["acquire_without_directories"].count(
+        CREATE_CONTAINER)
     with Relay(shared.connect_string()) as wire:
         clients = [worker.client(wire.address, timeout=LONG)
                    for _ in range(2)]
-        locks = [kind.own(client, base) for client in clients]
-        made, end = 0, time.monotonic() + 20
-        while made < 2 * directory and time.monotonic() < end:
+        locks = [kind.make_lock(client, base) for client in clients]
+        created, end = 0, time.monotonic() + 20
+        while created < 2 * directories and time.monotonic() < end:
             for cycle in [lock.submit("cycle", turns=60) for lock in locks]:
                 done = cycle.succeeds()
                 assert (done.granted, done.failed) == (60, 0), done
-            time.sleep(.35)
-            made = wire.ops().count(CREATE_CONTAINER)
-        assert made >= 2 * directory, "the server deleted no directory"
+            time.sleep(.35)  # longer than --container-check of the server
+            created = wire.ops().count(CREATE_CONTAINER)
+        assert created >= 2 * directories, "the server deleted no directory"
         for client in clients:
             client.do("close")
 
@@ -589,14 +616,14 @@ def deleted_containers_lose_no_acquire(kind, worker, direct, base):
 def dead_holder_makes_room(kind, worker, direct, base):
     dying = Worker()
     client = dying.client(shared.connect_string(), timeout=SHORT)
-    kind.rival(client, base).acquire()
-    waiting = kind.own(direct, base)
-    pending = waiting.submit("acquire")
-    waiting.wait_until_queued()
+    kind.make_rival(client, base).acquire()
+    waiter = kind.make_lock(direct, base)
+    pending = waiter.submit("acquire")
+    waiter.wait_until_queued()
     dying.kill()
     dying.close()
-    pending.succeeds(SHORT / 1000 + 2)
-    waiting.release()
+    pending.succeeds(seconds=SHORT / 1000 + 2)
+    waiter.release()
 
 
 # Scenarios that do not apply to a kind, with the reason.
@@ -618,7 +645,7 @@ EXCEPTIONS = {
     **{("deleted_containers_lose_no_acquire", kind.name):
        "its directories are no containers"
        for kind in KINDS
-       if CREATE_CONTAINER not in kind.costs["cold"]},
+       if CREATE_CONTAINER not in kind.costs["acquire_without_directories"]},
 }
 
 
@@ -641,9 +668,9 @@ def list_cells():
 
 
 def wanted_cells():
-    """For live.run()."""
+    """The cells that the arguments of the program name, for live.run()."""
     words = set(sys.argv[1:])
-    sys.argv[1:] = []
+    sys.argv[1:] = []  # live.run() would take the words for names of tests
     cells = [(test, kind, make_cell(test, kind)) for test, kind in all_cells()
              if (test.__name__, kind.name) not in EXCEPTIONS]
     cells = [(test, cell) for test, kind, cell in cells

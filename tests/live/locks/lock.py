@@ -12,39 +12,47 @@ import live
 import locks as shared
 import relay
 from live import eventually
-from locks import LONG, SHORT, names, on_server, digest_identity, wait_until_empty
-from worker import Worker
+from locks import LONG, SHORT, CountedClient, names, on_server, digest_identity
 from relay import Relay
 
-NAME = re.compile(r"_c_[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-"
-                  r"[0-9a-f]{12}-lock-[0-9]{10}")
+# The name of a contender node; its group is the UUID.
+NAME = re.compile(r"_c_([0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-"
+                  r"[0-9a-f]{12})-lock-[0-9]{10}")
 
 
 # ---- one holder
 
 @on_server
 def node_is_named_as_by_curator(worker, direct, base):
-    lock = direct.lock(base + "/deep/er/l", data=b"who")
+    lock = direct.lock(base + "/l", data=b"label")
     grant = lock.acquire()
     parent, _, name = grant.node.rpartition("/")
-    assert parent == base + "/deep/er/l" and NAME.fullmatch(name), grant
+    assert parent == base + "/l" and NAME.fullmatch(name), grant
     node = direct.get(grant.node)
-    assert node.data == b"who" and node.owner == direct.facts().session
+    assert node.data == b"label" and node.owner == direct.facts().session
     assert node.czxid == grant.token
-    look = lock.inspect()
-    assert (look.state, look.ok, look.count) == ("held", 1, 1), look
-    # The next acquire uses another UUID.
     lock.release()
-    wait_until_empty(direct, parent)
-    assert lock.inspect().state == "idle" and lock.inspect().token == 0
-    again = lock.acquire()
-    assert again.token > grant.token
-    assert again.node.rpartition("/")[2][:40] != name[:40]
+
+
+@on_server
+def each_acquire_uses_another_uuid(worker, direct, base):
+    lock = direct.lock(base + "/l")
+    uuids = []
+    for _ in range(2):
+        name = lock.acquire().node.rpartition("/")[2]
+        uuids.append(NAME.fullmatch(name)[1])
+        lock.release()
+    assert uuids[0] != uuids[1], uuids
+
+
+@on_server
+def empty_directories_are_deleted_by_the_server(worker, direct, base):
+    """The lock creates its directories as containers."""
+    lock = direct.lock(base + "/parent/l")
+    lock.acquire()
     lock.release()
-    # The directories are containers, so the server deletes them.
-    eventually(lambda: direct.submit("exists",
-                                     path=base + "/deep").result().err ==
-               "NO_NODE")
+    eventually(lambda: direct.submit(
+        "exists", path=base + "/parent").result().err == "NO_NODE")
 
 
 @on_server
@@ -56,11 +64,12 @@ def many_short_waits_leave_no_watch(worker, direct, base):
     for client in waiters:
         client.do("sync", path="/")
     watches = live.watch_count(zk.connect)
-    cycles = [client.lock(base + "/l").submit("cycle", turns=150, wait=n)
-              for n, client in enumerate(waiters)]
+    # Each client gives up 150 times, after 0, 1, 2 or 3 ms.
+    cycles = [client.lock(base + "/l").submit("cycle", turns=150, wait=ms)
+              for ms, client in enumerate(waiters)]
     for cycle in cycles:
-        end = cycle.succeeds()
-        assert (end.granted, end.missed, end.failed) == (0, 150, 0), end
+        done = cycle.succeeds()
+        assert (done.granted, done.missed, done.failed) == (0, 150, 0), done
     eventually(lambda: len(names(direct, base + "/l")) == 1)
     eventually(lambda: live.watch_count(zk.connect) == watches,
                "%d watches" % watches)
@@ -73,19 +82,15 @@ def many_short_waits_leave_no_watch(worker, direct, base):
 
 @on_server
 def acquire_without_directories_takes_two_sends(worker, direct, base):
-    with Relay(zk.connect) as wire, Worker() as other:
-        client = other.client(wire.address, timeout=LONG)
-        client.state("connected")
-        lock = client.lock(base + "/a/b/c/d")
-        mark, sends = wire.mark(), other.sends()
+    with CountedClient() as counted:
+        lock = counted.client.lock(base + "/a/b/c/d")
         lock.acquire()
-        assert other.sends() == sends + 2
-        ops = wire.ops(mark)
-        assert ops[:2] == [relay.CREATE2, relay.CHILDREN]
+        ops, sends = counted.since()
+        assert sends == 2, sends
+        assert ops[:2] == [relay.CREATE2, relay.CHILDREN], ops
         assert set(ops[2:-2]) == {relay.CREATE_CONTAINER}, ops
         assert ops[-2:] == [relay.CREATE2, relay.CHILDREN], ops
         lock.release()
-        client.do("close")
 
 
 @on_server
@@ -104,10 +109,11 @@ def alternating_holders_list_once_a_turn(worker, direct, base):
         marks = [w.mark() for w in wires]
         turns = 20
         for turn in range(turns):
-            now = turn % 2
-            grants[now].succeeds()
-            grants[now] = locks[now].submit("reacquire")
-            locks[now].wait_until_queued()
+            holder = turn % 2
+            grants[holder].succeeds()
+            # Release, and acquire again behind the other client.
+            grants[holder] = locks[holder].submit("reacquire")
+            locks[holder].wait_until_queued()
         # A turn takes a delete, a create, one list, and reads of the
         # predecessor and of the own node. No heartbeat is due, as each reply
         # proves the session.
@@ -143,12 +149,13 @@ def short_queue_is_not_listed_after_cancels(worker, direct, base):
             locks.append(lock)
         direct.do("sync", path="/")
         mark = wire.mark()
-        for leaving in (2, 1, 4):
-            if leaving == 4:
-                # Wait until the nodes of the other cancelled waiters are gone.
-                eventually(lambda: len(names(direct, base + "/l")) == 4)
-            locks[leaving].do("cancel")
-            waiting[leaving].fails("CANCELLED")
+        for cancelled in (2, 1):
+            locks[cancelled].do("cancel")
+            waiting[cancelled].fails("CANCELLED")
+        # Wait until the nodes of the cancelled waiters are deleted.
+        eventually(lambda: len(names(direct, base + "/l")) == 4)
+        locks[4].do("cancel")
+        waiting[4].fails("CANCELLED")
         eventually(lambda: locks[5].lines_like("lock", "waiting")[-1].position == 2)
         assert relay.CHILDREN not in wire.ops(mark), wire.ops(mark)
         for n in (0, 3, 5):
@@ -165,7 +172,7 @@ def short_queue_is_not_listed_after_cancels(worker, direct, base):
 def waiter_whose_node_is_deleted_queues_last(worker, direct, base):
     holder, lock, last = [direct.lock(base + "/l") for _ in range(3)]
     holder.acquire()
-    pending, behind = lock.submit("acquire"), None
+    pending = lock.submit("acquire")
     lock.wait_until_queued()
     behind = last.submit("acquire")
     last.wait_until_queued()
@@ -173,7 +180,10 @@ def waiter_whose_node_is_deleted_queues_last(worker, direct, base):
     direct.do("delete", path=old)
     assert lock.event("place_lost").err == "NO_NODE"
     assert eventually(lambda: lock.inspect().node) != old
-    assert eventually(lambda: lock.lines_like("lock", "waiting")[1:])[0].position == 2
+    # The second "waiting" event has the new position, behind `last`.
+    (waiting_again,) = eventually(
+        lambda: lock.lines_like("lock", "waiting")[1:])
+    assert waiting_again.position == 2, waiting_again
     holder.release()
     behind.succeeds()
     assert not pending.is_done()
@@ -195,13 +205,13 @@ def contenders_of_other_libraries_are_predecessors(worker, direct, base):
                  "x__rlock__0000000000"):
         direct.create(base + "/l/" + name)
         pending = lock.submit("acquire")
-        waits = lock.wait_until_queued()
-        assert waits.node == base + "/l/" + name, waits
+        waiting = lock.wait_until_queued()
+        assert waiting.node == base + "/l/" + name, waiting
         direct.do("delete", path=base + "/l/" + name)
         pending.succeeds()
         lock.release()
-    told = lock.lines_like("lock", "mixed_queue")
-    assert [line.node for line in told] == [base + "/l/latch-0000000000"]
+    reports = lock.lines_like("lock", "mixed_queue")
+    assert [line.node for line in reports] == [base + "/l/latch-0000000000"]
 
 
 @on_server
@@ -215,21 +225,22 @@ def mixed_queue_is_reported_once(worker, direct, base):
         direct.do("delete", path=base + "/l/x-__READ__0000000000")
         pending.succeeds()
         lock.release()
-    told = lock.lines_like("lock", "mixed_queue")
-    assert [line.node for line in told] == [base + "/l/x-__READ__0000000000"]
+    reports = lock.lines_like("lock", "mixed_queue")
+    assert [line.node for line in reports] == [base + "/l/x-__READ__0000000000"]
 
 
 @on_server
-def exhausted_sequence_numbers_are_refused(worker, direct, base):
+def duplicate_and_negative_sequence_numbers_are_refused(worker, direct, base):
     direct.create(base + "/l")
     lock = direct.lock(base + "/l")
-    for bad in (("a-lock-0000000000", "b-lock-0000000000"),
-                ("a-lock--000000001",), ("a-lock--2147483648",)):
-        for name in bad:
+    # ZooKeeper's counter of 32 bits becomes negative after its largest number.
+    for foreign in (("a-lock-0000000000", "b-lock-0000000000"),
+                    ("a-lock--000000001",), ("a-lock--2147483648",)):
+        for name in foreign:
             direct.create(base + "/l/" + name)
         lock.submit("acquire").fails("SEQ_UNSAFE")
-        eventually(lambda: names(direct, base + "/l") == sorted(bad))
-        for name in bad:
+        eventually(lambda: names(direct, base + "/l") == sorted(foreign))
+        for name in foreign:
             direct.do("delete", path=base + "/l/" + name)
     lock.acquire()
     lock.release()
@@ -238,7 +249,7 @@ def exhausted_sequence_numbers_are_refused(worker, direct, base):
 # ---- verify and guarded writes
 
 @on_server
-def verify_and_guarded_write_prove_the_lock(worker, direct, base):
+def verify_and_guarded_write_fail_without_the_lock(worker, direct, base):
     direct.create(base + "/data", data=b"0")
     # A reply proves the session if its request was sent at least half a tick
     # after an earlier reply. The session lease records one such reply for each
@@ -248,12 +259,12 @@ def verify_and_guarded_write_prove_the_lock(worker, direct, base):
     lock.submit("verify").fails("NOT_HELD")
     lock.submit("guarded", path=base + "/data", data=b"x").fails("NOT_HELD")
     grant = lock.acquire()
-    before = lock.inspect().deadline
+    deadline = lock.inspect().deadline
     time.sleep(.3)
     client.do("sync", path="/")
     time.sleep(.3)
     lock.do("verify")
-    assert lock.inspect().deadline > before
+    assert lock.inspect().deadline > deadline
     done = lock.do("guarded", path=base + "/data", data=b"1", version=0)
     assert (done.count, done.version) == (1, 1)
     lock.submit("guarded", path=base + "/data", data=b"x",
@@ -286,7 +297,8 @@ def access_list_of_a_creator_without_identity_is_refused(worker, direct, base):
 @on_server
 def unreadable_own_node_is_held_unwatched(worker, direct, base):
     client = worker.client(zk.connect, timeout=SHORT)
-    lock = client.lock(base + "/l", acl="30:world:anyone", parent_acl="open")
+    all_but_read = "30:world:anyone"
+    lock = client.lock(base + "/l", acl=all_but_read, parent_acl="open")
     lock.acquire()
     lock.event("unwatched")
     time.sleep(SHORT / 1000)
@@ -334,6 +346,8 @@ def refused_credentials_end_an_acquire(worker, direct, base):
 with shared.serve("--tick", "500", "--container-check", "300") as zk:
     live.run(
         node_is_named_as_by_curator,
+        each_acquire_uses_another_uuid,
+        empty_directories_are_deleted_by_the_server,
         many_short_waits_leave_no_watch,
         acquire_without_directories_takes_two_sends,
         alternating_holders_list_once_a_turn,
@@ -341,8 +355,8 @@ with shared.serve("--tick", "500", "--container-check", "300") as zk:
         waiter_whose_node_is_deleted_queues_last,
         contenders_of_other_libraries_are_predecessors,
         mixed_queue_is_reported_once,
-        exhausted_sequence_numbers_are_refused,
-        verify_and_guarded_write_prove_the_lock,
+        duplicate_and_negative_sequence_numbers_are_refused,
+        verify_and_guarded_write_fail_without_the_lock,
         access_list_of_a_creator_without_identity_is_refused,
         identities_are_sent_again_before_lock_requests,
         refused_credentials_end_an_acquire,

@@ -23,63 +23,65 @@ if IS_LONG:
     sys.argv.remove("long")
 WAITERS = 10000 if IS_LONG else 400
 CYCLES = 10000 if IS_LONG else 200
-PATIENCE = 1200  # limit of a wait, in seconds
+WAIT_SECONDS = 1200  # limit of a wait
+CLIENTS = 10
 
 
-class Drain:
-    """A queue of WAITERS in ten sessions. It counts their lists and bytes from
-    the release of the holder until all waiters have held the lock."""
+class Handoffs:
+    """The requests of a queue of WAITERS, from the release of the holder until
+    all waiters have held the lock: `lists` of the queue and `bytes`."""
 
     def __init__(self, path, holder, **options):
-        with Worker() as crowd:
-            clients = [crowd.client(shared.connect_string(), timeout=LONG)
-                       for _ in range(10)]
-            grant = holder.acquire()
+        with Worker() as waiters:
+            clients = [waiters.client(shared.connect_string(), timeout=LONG)
+                       for _ in range(CLIENTS)]
+            holder.acquire()
             began = time.monotonic()
-            pending = [c.submit("crowd", path=path, count=WAITERS // len(clients),
+            pending = [c.submit("crowd", path=path, count=WAITERS // CLIENTS,
                                 **options) for c in clients]
             for client in clients:
-                client.wait("crowd", "queued", PATIENCE)
-            stood = time.monotonic()
+                client.wait("crowd", "queued", WAIT_SECONDS)
+            queued = time.monotonic()
+            # The command "totals" counts for all clients of the process.
             before = clients[0].do("totals")
             holder.release()
-            for end in pending:
-                line = end.succeeds(PATIENCE)
-                assert (line.granted, line.failed) == (
-                    WAITERS // len(clients), 0), line
+            for crowd in pending:
+                done = crowd.succeeds(WAIT_SECONDS)
+                assert (done.granted, done.failed) == (
+                    WAITERS // CLIENTS, 0), done
             ended = time.monotonic()
             after = clients[0].do("totals")
-            assert after.backwards == 0 and grant.token > 0
+            assert after.backwards == 0  # no token was smaller than the last
             for client in clients:
                 client.do("close")
         self.lists = after.lists - before.lists
         self.bytes = (after.bytes_in - before.bytes_in +
                       after.bytes_out - before.bytes_out)
-        print("%d waiters %s: came in %.1f s, drained in %.1f s; for each "
+        print("%d waiters %s: queued in %.1f s, granted in %.1f s; for each "
               "handoff %.4f lists, %.0f bytes" % (
-                  WAITERS, options or "", stood - began, ended - stood,
+                  WAITERS, options or "", queued - began, ended - queued,
                   self.lists / WAITERS, self.bytes / WAITERS))
 
 
 @on_server
 def long_queue_takes_at_most_a_list_for_each_handoff(worker, direct, base):
-    drain = Drain(base + "/l", direct.lock(base + "/l"))
-    assert drain.lists <= WAITERS, drain.lists
+    handoffs = Handoffs(base + "/l", direct.lock(base + "/l"))
+    assert handoffs.lists <= WAITERS, handoffs.lists
 
 
 @on_server
 def announced_handoffs_take_no_list(worker, direct, base):
     holder = direct.lock(base + "/l", announce=1)
-    drain = Drain(base + "/l", holder, announce=1, release_late=1)
-    assert drain.lists == 0, drain.lists
-    assert drain.bytes < 2048 * WAITERS, drain.bytes / WAITERS
+    handoffs = Handoffs(base + "/l", holder, announce=1, release_late=1)
+    assert handoffs.lists == 0, handoffs.lists
+    assert handoffs.bytes < 2048 * WAITERS, handoffs.bytes / WAITERS
 
 
 @on_server
 def short_announced_holds_take_at_most_a_list(worker, direct, base):
     holder = direct.lock(base + "/l", announce=1)
-    drain = Drain(base + "/l", holder, announce=1)
-    assert drain.lists <= WAITERS, drain.lists
+    handoffs = Handoffs(base + "/l", holder, announce=1)
+    assert handoffs.lists <= WAITERS, handoffs.lists
 
 
 @on_server
@@ -87,13 +89,13 @@ def list_above_a_megabyte_is_received(worker, direct, base):
     direct.create(base + "/l")
     pending = [direct.submit("create", path="%s/l/%s-%d" % (base, "x" * 500, n),
                              data=b"") for n in range(2300)]
-    for end in pending:
-        end.succeeds()
-    with CountedClient() as wired:
-        wired.client.lock(base + "/l").acquire()
-        sizes = [f.size for f in wired.wire.frames_since(wired.mark)
-                 if f.op == relay.CHILDREN and not f.up]
-        assert max(sizes) > 1 << 20, sizes
+    for create in pending:
+        create.succeeds()
+    with CountedClient() as counted:
+        counted.client.lock(base + "/l").acquire()
+        replies = [frame for frame in counted.wire.frames_since(counted.mark)
+                   if frame.op == relay.CHILDREN and not frame.up]
+        assert max(reply.size for reply in replies) > 1 << 20, replies
 
 
 @on_server
@@ -103,21 +105,22 @@ def full_queue_refuses_contenders(worker, direct, base):
     holder.acquire()
     waiting = waiter.submit("acquire")
     waiter.wait_until_queued()
-    more = late.submit("acquire")
+    late_waiting = late.submit("acquire")
     assert late.wait_until_queued().position == 2
-    with CountedClient() as wired:
-        lock = wired.client.lock(base + "/l", max_queue=2)
-        peeking = wired.client.lock(base + "/l", max_queue=2, peek=1)
+    with CountedClient() as counted:
+        lock = counted.client.lock(base + "/l", max_queue=2)
+        # With `peek` it lists the queue before it creates a node.
+        peeking = counted.client.lock(base + "/l", max_queue=2, peek=1)
         lock.submit("acquire").fails("QUEUE_FULL")
-        wired.expect_requests(2, relay.CREATE2, relay.CHILDREN, relay.DELETE)
+        counted.expect_requests(2, relay.CREATE2, relay.CHILDREN, relay.DELETE)
         peeking.submit("acquire").fails("QUEUE_FULL")
         peeking.submit("acquire", wait=0).fails("BUSY")
-        wired.expect_requests(2, relay.CHILDREN, relay.CHILDREN)
+        counted.expect_requests(2, relay.CHILDREN, relay.CHILDREN)
         assert len(names(direct, base + "/l")) == 3
         for lock in (late, waiter, holder):
             lock.free()
-        for end in (waiting, more):
-            end.fails("CLOSED")
+        for pending in (waiting, late_waiting):
+            pending.fails("CLOSED")
         eventually(lambda: not names(direct, base + "/l"))
         peeking.submit("acquire", wait=0).succeeds()
 
@@ -132,13 +135,13 @@ def timeouts_leave_no_watch_behind(worker, direct, base):
     for client in waiters:
         client.do("sync", path="/")
     watches = live.watch_count(shared.connect_string())
-    cycles = [client.lock(base + "/l").submit(
-        "cycle", turns=CYCLES // len(waiters), wait=n)
-        for n, client in enumerate(waiters)]
+    # Each client gives up many times, after 0 to 4 ms.
+    turns = CYCLES // len(waiters)
+    cycles = [client.lock(base + "/l").submit("cycle", turns=turns, wait=ms)
+              for ms, client in enumerate(waiters)]
     for cycle in cycles:
-        end = cycle.succeeds(PATIENCE)
-        assert (end.granted, end.missed, end.failed) == (
-            0, CYCLES // len(waiters), 0), end
+        done = cycle.succeeds(WAIT_SECONDS)
+        assert (done.granted, done.missed, done.failed) == (0, turns, 0), done
     eventually(lambda: len(names(direct, base + "/l")) == 1)
     eventually(lambda: live.watch_count(shared.connect_string()) == watches,
                "%d watches" % watches)

@@ -49,9 +49,9 @@ def members_share_one_token(worker, direct, base):
     grant = lock.acquire()
     assert counts(direct, base) == [1, 1, 1]
     for path in paths(base):
-        found = names(direct, path)
-        assert NAME.fullmatch(found[0]), found
-        assert direct.get(path + "/" + found[0]).czxid == grant.token
+        (name,) = names(direct, path)
+        assert NAME.fullmatch(name), name
+        assert direct.get(path + "/" + name).czxid == grant.token
         direct.lock(path).submit("acquire", wait=0).fails("BUSY")
     lock.release()
     wait_until_free(direct, base)
@@ -63,14 +63,14 @@ def waiter_holds_no_later_members(worker, direct, base):
     lock = direct.multilock(*members(base))
     # The expected numbers of nodes of a, b and c while the multi-lock waits for
     # the member `held`: this member has the node of its holder, too.
-    for held, queued in (("a", [2, 0, 0]), ("b", [1, 2, 0]),
-                         ("c", [1, 1, 2])):
+    for held, node_counts in (("a", [2, 0, 0]), ("b", [1, 2, 0]),
+                              ("c", [1, 1, 2])):
         holder = direct.lock(base + "/" + held)
         holder.acquire()
         lock.submit("acquire", wait=0).fails("BUSY")
         pending = lock.submit("acquire")
         lock.wait_until_queued()
-        eventually(lambda: counts(direct, base) == queued, queued)
+        eventually(lambda: counts(direct, base) == node_counts, node_counts)
         holder.release()
         pending.succeeds()
         assert counts(direct, base) == [1, 1, 1]
@@ -94,47 +94,48 @@ def any_order_of_members_is_free_of_deadlock(worker, direct, base):
 @on_server
 def readers_and_writers_may_be_members(worker, direct, base):
     make_directories(direct, base)
-    one = direct.multilock("r:" + base + "/a", "w:" + base + "/b")
-    two = direct.multilock("r:" + base + "/a", "w:" + base + "/c")
-    one.acquire()
-    two.submit("acquire", wait=0).succeeds()
+    read_a_write_b = direct.multilock("r:" + base + "/a", "w:" + base + "/b")
+    read_a_write_c = direct.multilock("r:" + base + "/a", "w:" + base + "/c")
+    read_a_write_b.acquire()
+    read_a_write_c.submit("acquire", wait=0).succeeds()
     read, write = direct.rwlock(base + "/a")
     read.submit("acquire", wait=0).succeeds()
     read.release()
     write.submit("acquire", wait=0).fails("BUSY")
-    three = direct.multilock("w:" + base + "/a", "w:" + base + "/b")
-    pending = three.submit("acquire")
-    three.wait_until_queued()
-    two.release()
+    write_a_and_b = direct.multilock("w:" + base + "/a", "w:" + base + "/b")
+    pending = write_a_and_b.submit("acquire")
+    write_a_and_b.wait_until_queued()
+    read_a_write_c.release()
     assert not pending.is_done()
-    one.release()
+    read_a_write_b.release()
     pending.succeeds()
-    three.release()
+    write_a_and_b.release()
     wait_until_free(direct, base)
 
 
 # ---- requests
 
 @on_server
-def members_behind_a_busy_one_are_given_back_and_created_again(
+def nodes_of_members_behind_a_held_one_are_deleted_and_created_again(
         worker, direct, base):
     make_directories(direct, base)
     with CountedClient() as it:
         lock = it.client.multilock(*members(base))
-        # The busy member, the number of members behind it, and the requests
+        # The held member, the number of members behind it, and the requests
         # that create their nodes again after the wait, and list their queues.
-        for blocked, behind, recreate in (
+        for held, behind, recreate in (
                 ("a", 2, [MULTI, CHILDREN, CHILDREN]),
                 ("b", 1, [MULTI, CHILDREN]),
                 ("c", 0, [])):
-            holder = direct.lock(base + "/" + blocked)
+            holder = direct.lock(base + "/" + held)
             holder.acquire()
             it.begin()
             pending = lock.submit("acquire")
             lock.wait_until_queued()
             first = [MULTI, CHILDREN, CHILDREN, CHILDREN]
-            # It reads its own node and that of the holder, and deletes the nodes
-            # of the members behind; the order depends on the replies.
+            # The multi-lock reads its own node and that of the holder, and
+            # deletes the nodes of the members behind. The order of these
+            # requests depends on the replies.
             then = [GET, GET] + behind * [DELETE]
             ops = eventually(lambda: len(it.since()[0]) >=
                              len(first + then) and it.since()[0])
@@ -154,7 +155,7 @@ def members_behind_a_busy_one_are_given_back_and_created_again(
 # ---- changes by other clients
 
 @on_server
-def part_deleted_while_another_is_waited_for_is_found_by_verify(
+def verify_finds_a_member_deleted_while_another_was_waited_for(
         worker, direct, base):
     make_directories(direct, base)
     holder, lock = direct.lock(base + "/b"), direct.multilock(*members(base))
@@ -176,6 +177,6 @@ with shared.serve("--tick", "500", "--container-check", "300") as _zk:
         waiter_holds_no_later_members,
         any_order_of_members_is_free_of_deadlock,
         readers_and_writers_may_be_members,
-        members_behind_a_busy_one_are_given_back_and_created_again,
-        part_deleted_while_another_is_waited_for_is_found_by_verify,
+        nodes_of_members_behind_a_held_one_are_deleted_and_created_again,
+        verify_finds_a_member_deleted_while_another_was_waited_for,
     )

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The read-write lock on a real server: exclusion, downgrades and requests."""
 
+import re
 import sys
 
 sys.path.append(sys.path[0] + "/../support")
@@ -12,7 +13,11 @@ from locks import SHORT, CountedClient, names, on_server, wait_until_empty
 from relay import CHILDREN, CREATE2, DELETE, GET, MULTI
 
 
-def suffix(node):
+EPHEMERAL, EPHEMERAL_SEQUENTIAL = 1, 3  # flags of a create
+
+
+def number_of(node):
+    """The ten digits at the end of a sequential node's name."""
     return node[-10:]
 
 
@@ -20,14 +25,13 @@ def suffix(node):
 
 @on_server
 def nodes_are_named_as_by_curator(worker, direct, base):
-    read, write = direct.rwlock(base + "/l", data=b"who")
-    for side, mark in ((read, "__READ__"), (write, "__WRIT__")):
+    read, write = direct.rwlock(base + "/l", data=b"label")
+    for side, kind in ((read, "__READ__"), (write, "__WRIT__")):
         grant = side.acquire()
         name = grant.node.rpartition("/")[2]
-        assert name[:3] == "_c_" and name[39:48] == "-" + mark, name
-        assert len(name) == 58, name
+        assert re.fullmatch(r"_c_[0-9a-f-]{36}-%s\d{10}" % kind, name), name
         node = direct.get(grant.node)
-        assert node.data == b"who" and node.owner == direct.facts().session
+        assert node.data == b"label" and node.owner == direct.facts().session
         assert node.czxid == grant.token
         side.release()
     wait_until_empty(direct, base + "/l")
@@ -35,28 +39,28 @@ def nodes_are_named_as_by_curator(worker, direct, base):
 
 @on_server
 def readers_share_and_writers_exclude_all(worker, direct, base):
-    one, two, three = [direct.rwlock(base + "/l") for _ in range(3)]
-    one[0].acquire()
-    two[0].acquire()
-    three[0].submit("acquire", wait=0).succeeds()
-    three[0].release()
-    three[1].submit("acquire", wait=0).fails("BUSY")
-    writer = three[1].submit("acquire")
-    three[1].wait_until_queued()
+    (reader1, _), (reader2, _), (reader3, writer), (late_reader, _) = [
+        direct.rwlock(base + "/l") for _ in range(4)]
+    reader1.acquire()
+    reader2.acquire()
+    reader3.submit("acquire", wait=0).succeeds()
+    reader3.release()
+    writer.submit("acquire", wait=0).fails("BUSY")
+    writer_waits = writer.submit("acquire")
+    writer.wait_until_queued()
     # A reader does not overtake a waiting writer.
-    late = direct.rwlock(base + "/l")
-    late[0].submit("acquire", wait=0).fails("BUSY")
-    reader = late[0].submit("acquire")
-    late[0].wait_until_queued()
-    one[0].release()
+    late_reader.submit("acquire", wait=0).fails("BUSY")
+    reader_waits = late_reader.submit("acquire")
+    late_reader.wait_until_queued()
+    reader1.release()
     direct.do("sync", path="/")
-    assert not writer.is_done()
-    two[0].release()
-    writer.succeeds()
-    assert not reader.is_done()
-    three[1].release()
-    reader.succeeds()
-    late[0].release()
+    assert not writer_waits.is_done()
+    reader2.release()
+    writer_waits.succeeds()
+    assert not reader_waits.is_done()
+    writer.release()
+    reader_waits.succeeds()
+    late_reader.release()
     wait_until_empty(direct, base + "/l")
 
 
@@ -79,21 +83,21 @@ def a_mutex_and_a_read_write_lock_exclude_each_other(worker, direct, base):
 @on_server
 def writer_downgrades_to_reader(worker, direct, base):
     (read, write), (_, rival) = [direct.rwlock(base + "/l") for _ in range(2)]
-    written = write.acquire()
-    behind = rival.submit("acquire")
+    write_grant = write.acquire()
+    rival_waits = rival.submit("acquire")
     rival.wait_until_queued()
-    got = read.acquire()
-    assert suffix(got.node) == suffix(written.node), (got, written)
-    assert got.token == written.token
+    read_grant = read.acquire()
+    assert number_of(read_grant.node) == number_of(write_grant.node), (
+        read_grant, write_grant)
+    assert read_grant.token == write_grant.token
     write.release()
-    eventually(lambda: direct.submit("exists",
-                                     path=written.node).result().err ==
-               "NO_NODE")
+    eventually(lambda: direct.submit(
+        "exists", path=write_grant.node).result().err == "NO_NODE")
     direct.do("sync", path="/")
-    assert not behind.is_done(), "a writer holds with a reader"
-    assert read.inspect().token == written.token
+    assert not rival_waits.is_done(), "a writer holds with a reader"
+    assert read.inspect().token == write_grant.token
     read.release()
-    behind.succeeds()
+    rival_waits.succeeds()
     rival.release()
 
 
@@ -115,25 +119,25 @@ def upgrade_is_refused_without_a_request(worker, direct, base):
 # ---- requests
 
 @on_server
-def wait_takes_two_sends_and_a_grant_none(worker, direct, base):
+def wait_takes_two_sends_and_a_direct_handoff_none(worker, direct, base):
     direct.create(base + "/l")
     direct_read, direct_write = direct.rwlock(base + "/l")
     with CountedClient() as it:
         read, write = it.client.rwlock(base + "/l")
         # When the only predecessor is deleted, the lock is granted without a
-        # list. A writer behind a writer must list the queue, since the other
-        # may have downgraded to a reader.
-        for before, side, looks in ((direct_write, read, []),
+        # list. A writer behind a writer must list the queue, since its
+        # predecessor may have downgraded to a reader.
+        for holder, side, lists in ((direct_write, read, []),
                                     (direct_read, write, []),
                                     (direct_write, write, [CHILDREN])):
-            before.acquire()
+            holder.acquire()
             it.begin()
             pending = side.submit("acquire")
             side.wait_until_queued()
             it.expect_requests(2, CREATE2, CHILDREN, GET, GET)
-            before.release()
+            holder.release()
             pending.succeeds()
-            it.expect_requests(len(looks), *looks)
+            it.expect_requests(len(lists), *lists)
             side.release()
             it.expect_requests(1, DELETE)
 
@@ -148,7 +152,7 @@ def reader_waits_for_the_nearest_writer_only(worker, direct, base):
     with CountedClient() as it:
         read, _ = it.client.rwlock(base + "/l")
         it.begin()
-        wanted = read.submit("acquire")
+        read_waits = read.submit("acquire")
         read.wait_until_queued()
         it.expect_requests(2, CREATE2, CHILDREN, GET, GET)
         for n in (0, 1, 2):
@@ -157,7 +161,7 @@ def reader_waits_for_the_nearest_writer_only(worker, direct, base):
         pending[3].succeeds()
         it.expect_requests(0)
         writers[3].release()
-        wanted.succeeds()
+        read_waits.succeeds()
         ops, _ = it.since()
         assert ops.count(CHILDREN) <= 1, ops
         read.release()
@@ -192,20 +196,20 @@ def release_of_a_writer_grants_all_readers(worker, direct, base):
         # The events grant all readers without a list.
         assert not shared.lists_since(wire, mark)
         # The release of a reader notifies only a writer behind it.
-        wait = writer.submit("acquire")
+        writer_waits = writer.submit("acquire")
         writer.wait_until_queued()
         mark = wire.mark()
         for reader in readers[:50]:
             reader.release()
         direct.do("sync", path="/")
         eventually(lambda: len(names(direct, base + "/l")) == 51)
-        owners = {f.connection for f in wire.requests(mark)
-                  if f.op == DELETE}
-        assert shared.connections_notified_since(wire, mark) <= owners
-        assert not wait.is_done()
+        released = {f.connection for f in wire.requests(mark)
+                    if f.op == DELETE}
+        assert shared.connections_notified_since(wire, mark) <= released
+        assert not writer_waits.is_done()
         for reader in readers[50:]:
             reader.release()
-        wait.succeeds()
+        writer_waits.succeeds()
         writer.release()
         for reader in readers:
             reader.free()
@@ -220,21 +224,24 @@ def downgraded_foreign_writer_is_a_predecessor(worker, direct, base):
     direct.create(base + "/l")
     with CountedClient() as it:
         _, write = it.client.rwlock(base + "/l")
-        for last in ("writer", "reader"):
-            writer = direct.create(base + "/l/x-__WRIT__", flags=3).path
-            reader = direct.create(base + "/l/y-__READ__", flags=3).path
+        for deleted_last in ("writer", "reader"):
+            writer = direct.create(base + "/l/x-__WRIT__",
+                                   flags=EPHEMERAL_SEQUENTIAL).path
+            reader = direct.create(base + "/l/y-__READ__",
+                                   flags=EPHEMERAL_SEQUENTIAL).path
             pending = write.submit("acquire")
             write.wait_until_queued()
-            kept = base + "/l/x-__READ__" + suffix(writer)
-            direct.create(kept, flags=1)
-            left = (reader, writer) if last == "writer" else (writer, reader)
-            for gone in left:
-                direct.do("delete", path=gone)
+            downgraded = base + "/l/x-__READ__" + number_of(writer)
+            direct.create(downgraded, flags=EPHEMERAL)
+            for node in ((reader, writer) if deleted_last == "writer"
+                         else (writer, reader)):
+                direct.do("delete", path=node)
+            # Wait until our writer reads the data of its new predecessor.
             eventually(lambda: pending.is_done() or any(
-                f.op == GET and f.path == kept
+                f.op == GET and f.path == downgraded
                 for f in it.wire.requests(it.mark)))
             assert not pending.is_done(), "a writer holds with a reader"
-            direct.do("delete", path=kept)
+            direct.do("delete", path=downgraded)
             pending.succeeds()
             write.release()
 
@@ -250,8 +257,14 @@ def each_side_of_a_downgrade_is_lost_separately(worker, direct, base):
     assert read.inspect().state == "held"
     write.submit("release").fails("LOST")
     read.release()
-    # The node of the write side is deleted. A downgrade fails, even if the
-    # holder does not know yet that it has lost the write side.
+    client.do("close")
+
+
+@on_server
+def downgrade_fails_if_the_write_sides_node_is_deleted(worker, direct, base):
+    """The holder may not know yet that it has lost the write side."""
+    client = worker.client(_zk.connect, timeout=SHORT)
+    read, write = client.rwlock(base + "/l")
     node = write.acquire().node
     (_, rival) = direct.rwlock(base + "/l")
     pending = rival.submit("acquire")
@@ -272,10 +285,11 @@ with shared.serve("--tick", "500", "--container-check", "300") as _zk:
         a_mutex_and_a_read_write_lock_exclude_each_other,
         writer_downgrades_to_reader,
         upgrade_is_refused_without_a_request,
-        wait_takes_two_sends_and_a_grant_none,
+        wait_takes_two_sends_and_a_direct_handoff_none,
         reader_waits_for_the_nearest_writer_only,
         read_side_of_a_writer_takes_one_request,
         release_of_a_writer_grants_all_readers,
         downgraded_foreign_writer_is_a_predecessor,
         each_side_of_a_downgrade_is_lost_separately,
+        downgrade_fails_if_the_write_sides_node_is_deleted,
     )

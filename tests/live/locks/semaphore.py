@@ -13,18 +13,18 @@ from live import eventually
 from locks import CountedClient, names, on_server, wait_until_empty
 from relay import CHILDREN, CREATE2, DELETE, GET, REMOVE_WATCHES
 
-LEASE = re.compile(r"_c_[0-9a-f-]{36}-lease-[0-9]{10}")
-PLACE = re.compile(r"_c_[0-9a-f-]{36}-lock-[0-9]{10}")
+PERMIT_NAME = re.compile(r"_c_[0-9a-f-]{36}-lease-[0-9]{10}")
+QUEUE_NAME = re.compile(r"_c_[0-9a-f-]{36}-lock-[0-9]{10}")
 # The requests of an acquire: create a queue node and list the queue, create a
 # permit node and list the permits.
-AT_ONCE = (CREATE2, CHILDREN, CREATE2, CHILDREN)
+FIRST_REQUESTS = (CREATE2, CHILDREN, CREATE2, CHILDREN)
 
 
-def leases(direct, base):
+def permit_nodes(direct, base):
     return names(direct, base + "/l/leases")
 
 
-def places(direct, base):
+def queue_nodes(direct, base):
     return names(direct, base + "/l/locks")
 
 
@@ -46,100 +46,107 @@ def hold(lock, direct, base):
 
 @on_server
 def nodes_are_named_as_by_curator(worker, direct, base):
-    lock = direct.semaphore(base + "/l", permits=2, data=b"who")
-    rest = direct.semaphore(base + "/l", permits=2, take=2)
+    lock = direct.semaphore(base + "/l", permits=2, data=b"label")
+    waiter = direct.semaphore(base + "/l", permits=2, take=2)
     grant = lock.acquire()
-    found = leases(direct, base)
-    assert len(found) == 1 and LEASE.fullmatch(found[0]), found
-    assert grant.node == base + "/l/leases/" + found[0]
+    (name,) = permit_nodes(direct, base)
+    assert PERMIT_NAME.fullmatch(name), name
+    assert grant.node == base + "/l/leases/" + name
     node = direct.get(grant.node)
-    assert node.data == b"who" and node.czxid == grant.token
+    assert node.data == b"label" and node.czxid == grant.token
     wait_until_empty(direct, base + "/l/locks")
     # The first waiter keeps its queue node until enough permits are free.
-    pending = rest.submit("acquire")
-    assert rest.wait_until_queued().position == 1
-    assert PLACE.fullmatch(places(direct, base)[0])
+    pending = waiter.submit("acquire")
+    assert waiter.wait_until_queued().position == 1
+    (name,) = queue_nodes(direct, base)
+    assert QUEUE_NAME.fullmatch(name), name
     lock.release()
     pending.succeeds()
-    rest.release()
+    waiter.release()
     wait_until_free(direct, base)
 
 
 @on_server
 def semaphore_grants_no_more_than_its_permits(worker, direct, base):
     for permits in (1, 3):
-        some = [direct.semaphore(base + "/l", permits=permits)
-                for _ in range(permits + 2)]
-        for lock in some[:permits]:
+        holders = [direct.semaphore(base + "/l", permits=permits)
+                   for _ in range(permits)]
+        waiters = [direct.semaphore(base + "/l", permits=permits)
+                   for _ in range(2)]
+        for lock in holders:
             lock.acquire()
-        for lock in some[permits:]:
+        for lock in waiters:
             lock.submit("acquire", wait=0).fails("BUSY")
             lock.submit("acquire", wait=200).fails("DEADLINE")
-        late = [lock.submit("acquire") for lock in some[permits:]]
-        for lock in some[permits:]:
+        first, second = [lock.submit("acquire") for lock in waiters]
+        for lock in waiters:
             lock.wait_until_queued()
-        assert not any(pending.is_done() for pending in late)
-        some[0].release()
-        late[0].succeeds()
-        assert not late[1].is_done()
-        some[permits].release()
-        late[1].succeeds()
-        for lock in [some[permits + 1], *some[1:permits]]:
+        assert not first.is_done() and not second.is_done()
+        holders[0].release()
+        first.succeeds()
+        assert not second.is_done()
+        waiters[0].release()
+        second.succeeds()
+        for lock in [waiters[1], *holders[1:]]:
             lock.release()
         wait_until_free(direct, base)
 
 
 @on_server
 def several_permits_are_acquired_together(worker, direct, base):
-    two = [direct.semaphore(base + "/l", permits=3, take=2) for _ in range(2)]
+    takes_two, rival_takes_two = [
+        direct.semaphore(base + "/l", permits=3, take=2) for _ in range(2)]
+    takes_one = direct.semaphore(base + "/l", permits=3)
     for _ in range(20):
-        cycles = [lock.submit("cycle", turns=5) for lock in two]
+        cycles = [lock.submit("cycle", turns=5)
+                  for lock in (takes_two, rival_takes_two)]
         for cycle in cycles:
             done = cycle.succeeds()
             assert (done.granted, done.failed) == (5, 0), done
-    two[0].acquire()
-    assert len(leases(direct, base)) == 2
-    two[1].submit("acquire", wait=0).fails("BUSY")
-    one = direct.semaphore(base + "/l", permits=3)
-    one.submit("acquire", wait=0).succeeds()
-    one.submit("acquire").fails("DEADLOCK")
-    one.release()
-    two[0].release()
+    takes_two.acquire()
+    assert len(permit_nodes(direct, base)) == 2
+    rival_takes_two.submit("acquire", wait=0).fails("BUSY")
+    takes_one.submit("acquire", wait=0).succeeds()
+    takes_one.submit("acquire").fails("DEADLOCK")  # it holds already
+    takes_one.release()
+    takes_two.release()
     wait_until_free(direct, base)
 
 
 @on_server
 def number_of_permits_may_change(worker, direct, base):
     limit = base + "/limit"
-    some = [direct.semaphore(base + "/l", permits=1, limit=limit)
-            for _ in range(3)]
-    some[0].acquire()
+    first, second, third = [
+        direct.semaphore(base + "/l", permits=1, limit=limit)
+        for _ in range(3)]
+    first.acquire()
     assert direct.get(limit).data == struct.pack(">i", 1)
-    pending = some[1].submit("acquire")
-    some[1].wait_until_queued()
+    pending = second.submit("acquire")
+    second.wait_until_queued()
     direct.do("set", path=limit, data=struct.pack(">i", 2))
     pending.succeeds()
     # When the number of permits is reduced, no holder loses its permit. The
     # waiter then needs two releases.
     direct.do("set", path=limit, data=struct.pack(">i", 1))
-    pending = some[2].submit("acquire")
-    some[2].wait_until_queued()
-    some[0].release()
+    pending = third.submit("acquire")
+    third.wait_until_queued()
+    first.release()
     direct.do("sync", path="/")
-    eventually(lambda: len(leases(direct, base)) == 2)  # of holder and waiter
+    # The holder and the waiter each have a permit node.
+    eventually(lambda: len(permit_nodes(direct, base)) == 2)
     assert not pending.is_done()
-    some[1].release()
+    second.release()
     pending.succeeds()
-    some[2].release()
+    third.release()
     wait_until_free(direct, base)
 
 
 # ---- requests
 
-def make(direct, base):
+def create_directories(direct, base):
     """Create the directories as persistent nodes, which no server deletes."""
-    for part in ("", "/locks", "/leases"):
-        direct.create(base + "/l" + part)
+    for directory in ("", "/locks", "/leases"):
+        direct.create(base + "/l" + directory)
 
 
 @on_server
@@ -147,46 +154,50 @@ def only_the_missing_directory_is_created(worker, direct, base):
     with CountedClient() as it:
         lock = it.client.semaphore(base + "/a/b/l")
         lock.acquire()
-        for part in ("/locks", "/leases"):
+        for directory in ("/locks", "/leases"):
             lock.release()
             wait_until_empty(direct, base + "/a/b/l/leases")
-            gone = direct.submit("delete", path=base + "/a/b/l" + part).result()
-            assert gone.err in ("0", "NO_NODE"), gone  # deleted by the server
+            deleted = direct.submit(
+                "delete", path=base + "/a/b/l" + directory).result()
+            # NO_NODE: the server has deleted the empty container.
+            assert deleted.err in ("0", "NO_NODE"), deleted
             it.begin()
             lock.acquire()
             ops, _ = it.since()
-            assert ops[:4] == list(AT_ONCE), ops
+            assert ops[:4] == list(FIRST_REQUESTS), ops
+            # One or two creates failed and were repeated.
             assert 3 <= ops.count(CREATE2) <= 4, ops
         lock.release()
 
 
 @on_server
-def waiter_behind_others_gives_its_permits_back(worker, direct, base):
-    make(direct, base)
+def waiter_behind_others_deletes_its_permit_node(worker, direct, base):
+    create_directories(direct, base)
     holder, first = [direct.semaphore(base + "/l") for _ in range(2)]
     with CountedClient() as it:
         lock = it.client.semaphore(base + "/l")
         for turn in range(5):
             hold(holder, direct, base)
-            before = first.submit("acquire")
+            first_waits = first.submit("acquire")
             first.wait_until_queued()
             it.begin()
             pending = lock.submit("acquire")
             lock.wait_until_queued()
             if turn < 3:
-                ops = eventually(lambda: it.since()[0][7:] and it.since()[0])
-                assert ops[:4] == list(AT_ONCE), ops
+                ops = eventually(
+                    lambda: len(it.since()[0]) >= 8 and it.since()[0])
+                assert ops[:4] == list(FIRST_REQUESTS), ops
                 assert sorted(ops[4:]) == sorted(
                     [GET, GET, DELETE, REMOVE_WATCHES]), ops
             else:
-                # After three such turns it creates the queue node only.
+                # After three such turns it creates only the queue node.
                 it.expect_requests(2, CREATE2, CHILDREN, GET, GET)
-            eventually(lambda: len(leases(direct, base)) == 2)
+            eventually(lambda: len(permit_nodes(direct, base)) == 2)
             it.begin()
             holder.release()
-            before.succeeds()
-            # It is the first in the queue now, and sends the requests for its
-            # permits at once.
+            first_waits.succeeds()
+            # `lock` is now the first in the queue, so it sends the requests for
+            # its permit.
             it.expect_requests(2, CREATE2, CHILDREN, GET)
             first.release()
             pending.succeeds()
@@ -194,11 +205,11 @@ def waiter_behind_others_gives_its_permits_back(worker, direct, base):
             lock.release()
         it.begin()
         lock.acquire()  # the queue is empty, so it creates both nodes at once
-        it.expect_requests(3, *AT_ONCE, REMOVE_WATCHES, DELETE)
+        it.expect_requests(3, *FIRST_REQUESTS, REMOVE_WATCHES, DELETE)
         lock.release()
         it.expect_requests(1, DELETE)
         lock.acquire()
-        it.expect_requests(2, *AT_ONCE, REMOVE_WATCHES, DELETE)
+        it.expect_requests(2, *FIRST_REQUESTS, REMOVE_WATCHES, DELETE)
         lock.release()
 
 
@@ -209,5 +220,5 @@ with shared.serve("--tick", "500", "--container-check", "300") as _zk:
         several_permits_are_acquired_together,
         number_of_permits_may_change,
         only_the_missing_directory_is_created,
-        waiter_behind_others_gives_its_permits_back,
+        waiter_behind_others_deletes_its_permit_node,
     )

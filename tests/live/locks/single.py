@@ -27,12 +27,13 @@ def wait_until_gone(direct, path):
 @on_server
 def single_node_is_the_lock(worker, direct, base):
     path = base + "/a/b/lock"
-    lock = direct.single(path, data=b"who")
+    lock = direct.single(path, data=b"label")
     grant = lock.acquire()
     assert grant.node == path
     node = direct.get(path)
-    assert node.data == b"who" and node.owner == direct.facts().session
+    assert node.data == b"label" and node.owner == direct.facts().session
     assert node.czxid == grant.token
+    # It may be acquired again, and is held until it was released as often.
     assert lock.acquire().token == grant.token
     lock.release()
     assert lock.inspect().state == "held"
@@ -49,9 +50,11 @@ def waiters_acquire_one_after_the_other(worker, direct, base):
     path = base + "/lock"
     clients = [worker.client(shared.connect_string(), timeout=LONG)
                for _ in range(4)]
-    kinds = [{}, {"spread": -1}, {"poll": 20}, {"poll": 50, "spread": -1}]
-    cycles = [client.single(path, **kind).submit("cycle", turns=25)
-              for client in clients for kind in kinds]
+    # `spread` and `poll` in ms; a spread of -1 is none.
+    all_options = [{}, {"spread": -1}, {"poll": 20},
+                   {"poll": 50, "spread": -1}]
+    cycles = [client.single(path, **options).submit("cycle", turns=25)
+              for client in clients for options in all_options]
     for cycle in cycles:
         done = cycle.succeeds()
         assert (done.granted, done.failed) == (25, 0), done
@@ -63,7 +66,7 @@ def waiters_acquire_one_after_the_other(worker, direct, base):
 # ---- requests
 
 @on_server
-def release_makes_few_waiters_try(worker, direct, base):
+def spread_makes_few_waiters_create_after_a_release(worker, direct, base):
     path = base + "/lock"
     holder = direct.single(path)
     holder.acquire()
@@ -71,7 +74,7 @@ def release_makes_few_waiters_try(worker, direct, base):
         worker, lambda client: client.single(path, spread=500), 30)
     mark = wire.mark()
     holder.release()
-    eventually(lambda: any(one.is_done() for one in pending))
+    eventually(lambda: any(acquire.is_done() for acquire in pending))
     eventually(lambda: wire.ops(mark).count(GET) >= 30)
     creates = wire.ops(mark).count(CREATE2)
     assert creates <= 10, "%d creates" % creates
@@ -83,13 +86,12 @@ def release_makes_few_waiters_try(worker, direct, base):
 
 # ---- broken connections
 
-class Stage:
-    """A lock of a client behind a relay, and one of a client without."""
+class TwoClients:
+    """A lock of the client `tested` behind a relay, and a lock `other` of the
+    client `direct` without a relay."""
 
     def __init__(self, worker, direct, wire, base):
         self.direct, self.wire, self.path = direct, wire, base + "/lock"
-        direct.create(base + "/lock")
-        direct.do("delete", path=self.path)
         self.tested = worker.client(wire.address, timeout=LONG)
         self.tested.state("connected")
         self.lock = self.tested.single(self.path, spread=-1)
@@ -101,121 +103,116 @@ class Stage:
         self.tested.do("close")
 
 
-def with_stage(test):
-    @on_server
-    def with_it(worker, direct, base):
-        for number, step in enumerate(test.steps):
-            part = direct.create("%s/%d" % (base, number)).path
-            with Relay(shared.connect_string()) as wire:
-                stage = Stage(worker, direct, wire, part)
-                test(stage, wire, *step)
-                stage.end()
-    with_it.__name__ = test.__name__
-    return with_it
+UP, DOWN = True, False  # the direction of a frame: a request, or its reply
 
 
-def at(*steps):
-    def mark(test):
-        test.steps = steps
-        return test
-    return mark
+def with_two_clients(*all_arguments):
+    """Run the test test(clients, wire, *arguments) once for each of these
+    arguments, each time with new clients."""
+    def decorate(test):
+        @on_server
+        def run_all(worker, direct, base):
+            for number, arguments in enumerate(all_arguments):
+                below = direct.create("%s/%d" % (base, number)).path
+                with Relay(shared.connect_string()) as wire:
+                    clients = TwoClients(worker, direct, wire, below)
+                    test(clients, wire, *arguments)
+                    clients.end()
+        run_all.__name__ = test.__name__
+        return run_all
+    return decorate
 
 
-@with_stage
-@at((True,), (False,))
-def delete_in_doubt_does_not_delete_the_next_holders_node(stage, wire, up):
-    stage.lock.acquire()
-    pending = stage.other.submit("acquire")
-    stage.other.wait_until_queued()
+@with_two_clients((UP,), (DOWN,))
+def delete_in_doubt_does_not_delete_the_next_holders_node(clients, wire, up):
+    clients.lock.acquire()
+    pending = clients.other.submit("acquire")
+    clients.other.wait_until_queued()
     trap = wire.trap("cut", up=up, op=DELETE)
-    released = stage.lock.submit("release")
+    released = clients.lock.submit("release")
     trap.wait()
     wire.refuse()
     if up:  # the server did not receive the delete, so an operator deletes it
-        stage.direct.do("delete", path=stage.path)
+        clients.direct.do("delete", path=clients.path)
     token = pending.succeeds().token
     mark = wire.mark()
     wire.accept()
     released.succeeds()
     assert DELETE not in wire.ops(mark), wire.ops(mark)
     assert MULTI in wire.ops(mark)
-    assert czxid(stage.direct, stage.path) == token
-    assert stage.other.inspect().ok == 1
-    stage.other.release()
+    assert czxid(clients.direct, clients.path) == token
+    assert clients.other.inspect().ok == 1
+    clients.other.release()
 
 
-@with_stage
-@at((True,))
-def lost_delete_is_repeated(stage, wire, up):
-    stage.lock.acquire()
-    pending = stage.other.submit("acquire")
-    stage.other.wait_until_queued()
-    trap = wire.trap("cut", up=up, op=DELETE)
-    released = stage.lock.submit("release")
+@with_two_clients(())
+def lost_delete_is_repeated(clients, wire):
+    clients.lock.acquire()
+    pending = clients.other.submit("acquire")
+    clients.other.wait_until_queued()
+    trap = wire.trap("cut", up=UP, op=DELETE)
+    released = clients.lock.submit("release")
     trap.wait()
     released.succeeds()
     pending.succeeds()
-    stage.other.release()
+    clients.other.release()
 
 
-@with_stage
-@at((True, CREATE2), (True, GET), (False, CREATE2), (False, GET))
-def create_in_doubt_is_resolved(stage, wire, up, op):
+@with_two_clients((UP, CREATE2), (UP, GET), (DOWN, CREATE2), (DOWN, GET))
+def create_in_doubt_is_resolved(clients, wire, up, op):
     trap = wire.trap("cut", up=up, op=op)
-    pending = stage.lock.submit("acquire")
+    pending = clients.lock.submit("acquire")
     trap.wait()
     grant = pending.succeeds()
-    assert czxid(stage.direct, stage.path) == grant.token
-    stage.other.submit("acquire", wait=0).fails("BUSY")
-    stage.lock.release()
+    assert czxid(clients.direct, clients.path) == grant.token
+    clients.other.submit("acquire", wait=0).fails("BUSY")
+    clients.lock.release()
 
 
-@with_stage
-@at((True, CREATE2), (False, CREATE2), (False, GET))
-def cancelled_create_in_doubt_is_deleted(stage, wire, up, op):
+@with_two_clients((UP, CREATE2), (DOWN, CREATE2), (DOWN, GET))
+def cancelled_create_in_doubt_is_deleted(clients, wire, up, op):
     trap = wire.trap("cut", up=up, op=op)
-    pending = stage.lock.submit("acquire")
+    pending = clients.lock.submit("acquire")
     trap.wait()
     wire.refuse()
-    stage.lock.do("cancel")
+    clients.lock.do("cancel")
     pending.fails("CANCELLED")
     wire.accept()
-    stage.other.acquire()
-    stage.other.release()
+    clients.other.acquire()
+    clients.other.release()
 
 
-@with_stage
-@at((False, EVENT), (True, CREATE2), (False, GET))
-def waiter_survives_a_break(stage, wire, up, op):
-    stage.other.acquire()
-    pending = stage.lock.submit("acquire")
-    stage.lock.wait_until_queued()
+@with_two_clients((DOWN, EVENT), (UP, CREATE2), (DOWN, GET))
+def waiter_acquires_after_a_broken_connection(clients, wire, up, op):
+    clients.other.acquire()
+    pending = clients.lock.submit("acquire")
+    clients.lock.wait_until_queued()
     trap = wire.trap("cut", up=up, op=op)
-    stage.other.release()
+    clients.other.release()
     trap.wait()
-    assert pending.succeeds().token == czxid(stage.direct, stage.path)
-    stage.lock.release()
+    assert pending.succeeds().token == czxid(clients.direct, clients.path)
+    clients.lock.release()
 
 
-@with_stage
-@at(())
-def replaced_node_is_a_loss(stage, wire):
-    stage.lock.acquire()
+@with_two_clients(())
+def replaced_node_is_a_loss(clients, wire):
+    clients.lock.acquire()
     wire.refuse()
     wire.drop()
-    stage.lock.event("suspended")
-    stage.direct.do("delete", path=stage.path)
-    token = stage.other.acquire().token
+    clients.lock.event("suspended")
+    clients.direct.do("delete", path=clients.path)
+    token = clients.other.acquire().token
     wire.accept()
-    stage.lock.event("lost", err="NO_NODE")
-    assert czxid(stage.direct, stage.path) == token
-    stage.other.release()
+    clients.lock.event("lost", err="NO_NODE")
+    assert czxid(clients.direct, clients.path) == token
+    clients.other.release()
 
 
 @on_server
 def unreadable_holder_is_an_error(worker, direct, base):
     _, acl = shared.digest_identity("me")
-    direct.create(base + "/lock", acl=acl % 31)
+    all_permissions = 31
+    direct.create(base + "/lock", acl=acl % all_permissions)
     direct.single(base + "/lock").submit("acquire").fails("NO_AUTH")
 
 
@@ -223,12 +220,12 @@ with shared.serve("--tick", "500", "--container-check", "300") as _zk:
     live.run(
         single_node_is_the_lock,
         waiters_acquire_one_after_the_other,
-        release_makes_few_waiters_try,
+        spread_makes_few_waiters_create_after_a_release,
         delete_in_doubt_does_not_delete_the_next_holders_node,
         lost_delete_is_repeated,
         create_in_doubt_is_resolved,
         cancelled_create_in_doubt_is_deleted,
-        waiter_survives_a_break,
+        waiter_acquires_after_a_broken_connection,
         replaced_node_is_a_loss,
         unreadable_holder_is_an_error,
     )

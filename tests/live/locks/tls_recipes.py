@@ -64,7 +64,7 @@ SHARED = {
         "lock_is_held_while_command_runs_and_free_afterwards",
         "command_finds_the_lock_in_its_environment",
         "servers_come_from_the_option_or_the_environment",
-        "a_chroot_is_part_of_the_servers",
+        "lock_path_is_below_the_chroot",
     ),
 }
 
