@@ -7,110 +7,113 @@ import random
 import threading
 import time
 
-from rivals import WAIT_S, Broken, Gone
+from rivals import READ, WAIT_S, WRITE, Broken, Gone
 
-RESTS_EVERY, RESTS = 7, .8      # seconds
+PAUSE_EVERY_S, PAUSE_S = 7, .8
+NOT_REVOKED = "the holder was not revoked"  # an error
 
 
 class Contender(threading.Thread):
-    """Acquires, holds for a while, releases."""
+    """Acquires, holds for a while, and releases, again and again."""
 
-    def __init__(self, rival, claims, seconds=.004):
-        """Each hold takes at most `seconds`."""
+    def __init__(self, rival, claims, max_hold_s=.004):
+        """`claims`: the holder's weight in each place of the judge."""
         super().__init__(daemon=True)
-        self.seconds = seconds
+        self.max_hold_s = max_hold_s
         self.rival, self.judge, self.claims = rival, rival.judge, claims
         self.random = random.Random(rival.name)
-        self.over = threading.Event()
-        self.granted = self.missed = 0
-        self.broken = collections.Counter()
-        self.moved = time.monotonic()   # time of its start or last grant
-        self.worst = 0                  # the longest time between grants
+        self.over = threading.Event()   # set: the contender must end
+        self.granted = self.missed = 0  # numbers of acquires
+        self.errors = collections.Counter()
+        self.last_grant = time.monotonic()  # or its start
+        self.longest_wait_s = 0             # between two grants
 
     def run(self):
         while not self.over.is_set():
-            self.rest()
+            self.pause_with_all()
             try:
                 if not self.rival.is_open():
                     self.rival.host.up.wait()
                     self.rival.open()
-                    self.moved = time.monotonic()
-                self.turn()
+                    self.last_grant = time.monotonic()
+                self.acquire_and_release()
             except Gone:
                 self.judge.leave(self.rival.name)
                 self.over.wait(.1)
             except Broken as e:
                 self.judge.leave(self.rival.name)
-                self.broken[str(e)[:120]] += 1
+                self.errors[str(e)[:120]] += 1
                 self.over.wait(.1)
 
-    def rest(self):
+    def pause_with_all(self):
         """Pause at the same time as all other contenders, so that the queues
         become empty and the server deletes the containers."""
-        since = time.monotonic() % RESTS_EVERY
-        if since < RESTS:
-            self.over.wait(RESTS - since)
+        since = time.monotonic() % PAUSE_EVERY_S
+        if since < PAUSE_S:
+            self.over.wait(PAUSE_S - since)
 
-    def turn(self):
+    def acquire_and_release(self):
         if self.acquire():
-            self.be_inside(self.claims)
+            self.hold(self.claims)
             self.rival.release()
 
     def acquire(self):
-        """Acquire, mostly without a timeout, and sometimes with a short one."""
-        brief = self.random.random() < .1
-        ms = self.random.randrange(20) if brief else WAIT_S * 1000
-        got = self.rival.acquire(ms)
-        if got:
+        """Acquire, mostly with a long timeout, and sometimes with a short one;
+        gives whether the rival holds."""
+        has_short_timeout = self.random.random() < .1
+        ms = self.random.randrange(20) if has_short_timeout else WAIT_S * 1000
+        holds = self.rival.acquire(ms)
+        if holds:
             self.note_grant()
         else:
             self.missed += 1
-        return got
+        return holds
 
     def note_grant(self):
         now = time.monotonic()
-        self.worst = max(self.worst, now - self.moved)
-        self.moved = now
+        self.longest_wait_s = max(self.longest_wait_s, now - self.last_grant)
+        self.last_grant = now
         self.granted += 1
 
-    def be_inside(self, claims):
+    def hold(self, claims):
+        """Be in the judge's places for a while."""
         name = self.rival.name
         if self.judge.enter(name, claims, self.rival.certain):
-            time.sleep(self.random.random() * self.seconds)
+            time.sleep(self.random.random() * self.max_hold_s)
             self.judge.leave(name)
 
 
 class ReadWriter(Contender):
     """Acquires the read or the write side; as a writer it may downgrade."""
-    ALL = 1000  # the weight of a writer; a reader has 1
+    WRITER_WEIGHT = 1000  # a reader has the weight 1
 
     def __init__(self, rival, path, downgrades=False):
         super().__init__(rival, None)
         self.path, self.downgrades = path, downgrades
-        self.reading, self.writing = {path: 1}, {path: self.ALL}
+        self.reading, self.writing = {path: 1}, {path: self.WRITER_WEIGHT}
 
-    def turn(self):
-        side = self.random.randrange(2)
+    def acquire_and_release(self):
+        side = self.random.choice((READ, WRITE))
         self.rival.choose(side)
         if not self.acquire():
             return
-        if side == 1 and self.downgrades and self.random.random() < .5:
-            self.go_on_reading()
+        if side == WRITE and self.downgrades and self.random.random() < .5:
+            self.downgrade_and_release()
         else:
-            self.be_inside(self.writing if side == 1 else self.reading)
+            self.hold(self.writing if side == WRITE else self.reading)
             self.rival.release()
 
-    def go_on_reading(self):
+    def downgrade_and_release(self):
         rival = self.rival
         inside = self.judge.enter(rival.name, self.writing, rival.certain)
-        rival.read_too()
-        self.judge.become(rival.name, self.reading)
-        rival.choose(1)
+        rival.acquire_read_side()
+        self.judge.reduce(rival.name, self.reading)
+        rival.choose(WRITE)
         rival.release()
         if inside:
             time.sleep(self.random.random() * .006)
         self.judge.leave(rival.name)
-        rival.choose(0)
+        rival.choose(READ)
         rival.release()
 
 
@@ -118,16 +121,16 @@ class Downgrader(Contender):
     """A writer of another library that downgrades to a reader."""
 
     def __init__(self, rival, path):
-        super().__init__(rival, {path: ReadWriter.ALL})
+        super().__init__(rival, {path: ReadWriter.WRITER_WEIGHT})
         self.reading = {path: 1}
 
-    def turn(self):
+    def acquire_and_release(self):
         if not self.acquire():
             return
         rival = self.rival
         inside = self.judge.enter(rival.name, self.claims, rival.certain)
         if self.random.random() < .7:
-            self.judge.become(rival.name, self.reading)
+            self.judge.reduce(rival.name, self.reading)
             rival.downgrade()
             if inside:
                 time.sleep(self.random.random() * .006)
@@ -137,44 +140,47 @@ class Downgrader(Contender):
 
 class Revoker(Contender):
     """A waiter revokes the lock; a holder releases only when revoked."""
-    PATIENCE = 20  # seconds until a revoked holder must have released
+    MAX_HOLD_S = 20  # by then the holder must have been revoked
 
     def __init__(self, rival, claims, direct, path, pairs):
+        """`pairs` counts (library of the waiter, library of the holder that it
+        has revoked)."""
         super().__init__(rival, claims)
         self.direct, self.path, self.pairs = direct, path, pairs
 
-    # Shared by all Revokers: the holder, and the libraries of those that have
-    # asked the holder to release.
+    # Shared by all Revokers: the holder, and the libraries of the waiters that
+    # have revoked it.
     holder = None
-    askers = set()
+    revoked_by = set()
 
-    def turn(self):
+    def acquire_and_release(self):
         pending = self.rival.begin(WAIT_S * 1000)
-        got = self.rival.take(lambda: self.grant(pending))
-        if not got:
+        holds = self.rival.take(lambda: self.revoke_until_granted(pending))
+        if not holds:
             self.missed += 1
             return
         self.note_grant()
-        Revoker.holder, Revoker.askers = self, set()
+        Revoker.holder, Revoker.revoked_by = self, set()
         if self.judge.enter(self.rival.name, self.claims,
                             self.rival.certain):
-            self.wait_for_word()
+            self.hold_until_revoked()
         self.judge.leave(self.rival.name)
         self.rival.release()
 
-    def grant(self, pending):
+    def revoke_until_granted(self, pending):
         while not self.rival.has_ended(pending):
             self.over.wait(.005 + self.random.random() * .05)
             if not self.rival.has_ended(pending) and self.holder is not None:
-                self.ask_holder()
+                self.revoke_first()
         return self.rival.granted(pending)
 
-    def ask_holder(self):
+    def revoke_first(self):
+        """Revoke the first contender of the queue."""
         found = self.direct.submit("children", path=self.path).result(WAIT_S)
         if found.err != "0" or not found.names:
             return
-        first = min(found.names, key=lambda name: name[-10:])
-        Revoker.askers = Revoker.askers | {self.rival.side}
+        first = min(found.names, key=lambda name: name[-10:])  # the number
+        Revoker.revoked_by = Revoker.revoked_by | {self.rival.side}
         self.revoke(self.path + "/" + first)
 
     def revoke(self, node):
@@ -183,17 +189,18 @@ class Revoker(Contender):
             self.direct.submit("set", path=node, data=b"__REVOKE__",
                                version=-1).result(WAIT_S)
         else:
-            # The client's thread does it, since the contender's own thread
-            # waits for the lock.
+            # Curator's client has a thread for this; the thread of the
+            # contender in the Java process waits for the lock.
             rival.do("revoke", rival.client, node)
 
-    def wait_for_word(self):
-        end = time.monotonic() + self.PATIENCE
+    def hold_until_revoked(self):
+        end = time.monotonic() + self.MAX_HOLD_S
         while self.rival.certain() and not self.over.is_set():
             if self.rival.revoked.wait(.05):
-                if len(self.askers) == 1:
-                    self.pairs[min(self.askers), self.rival.side] += 1
+                if len(self.revoked_by) == 1:
+                    (library,) = self.revoked_by
+                    self.pairs[library, self.rival.side] += 1
                 return
             if time.monotonic() > end:
-                self.broken["was not asked to let go"] += 1
+                self.errors[NOT_REVOKED] += 1
                 return

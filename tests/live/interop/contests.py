@@ -8,15 +8,16 @@ import kazoos
 from contenders import Contender, Downgrader, ReadWriter, Revoker
 from rivals import Plain
 
-FULL = .08          # holds of so many seconds keep most permits in use
+LONG_HOLD_S = .08   # such holds keep most permits in use
+KAZOO = 1           # the layout
 
 
 def mutex(run):
-    path = run.place("mutex", "l", 1, stays=True)
+    path = run.place("mutex", "l", 1, persistent=True)
     for _ in range(3):
-        run.join("mutex", Contender(run.ours_do(
+        run.join("mutex", Contender(run.latchkey_lock(
             "mutex", lambda c: c.lock(path)), {path: 1}))
-        run.join("mutex", Contender(run.theirs_do(
+        run.join("mutex", Contender(run.curator_lock(
             "mutex", "mutex", path), {path: 1}))
     run.join("mutex", Contender(kazoos.Kazoo(
         run.here, run.zk.connect, run.judge, path), {path: 1}))
@@ -26,43 +27,44 @@ def selector(run):
     """Leader selectors and mutexes on the same path."""
     path = run.place("selector", "l", 1)
     for _ in range(2):
-        run.join("selector", Contender(run.ours_do(
+        run.join("selector", Contender(run.latchkey_lock(
             "selector", lambda c: c.lock(path)), {path: 1}))
-        run.join("selector", Contender(run.theirs_do(
+        run.join("selector", Contender(run.curator_lock(
             "selector", "selector", path), {path: 1}))
 
 
 def kazoo(run):
-    """kazoo also waits for nodes with Curator's mark, and latchkey for nodes
-    with kazoo's."""
-    path = run.place("kazoo", "l", 1, stays=True)
+    """kazoo is configured to wait for nodes with names like Curator's, and
+    latchkey waits for nodes with names like kazoo's."""
+    path = run.place("kazoo", "l", 1, persistent=True)
     for _ in range(2):
-        run.join("kazoo", Contender(run.ours_do(
+        run.join("kazoo", Contender(run.latchkey_lock(
             "kazoo", lambda c: c.lock(path)), {path: 1}))
         run.join("kazoo", Contender(kazoos.Kazoo(
-            run.here, run.zk.connect, run.judge, path, kazoos.told),
+            run.here, run.zk.connect, run.judge, path,
+            kazoos.waiting_for_curator_nodes),
             {path: 1}))
 
 
 def rwlock(run):
-    path = run.place("rwlock", "l", ReadWriter.ALL)
+    path = run.place("rwlock", "l", ReadWriter.WRITER_WEIGHT)
     for _ in range(3):
-        run.join("rwlock", ReadWriter(run.ours_do(
+        run.join("rwlock", ReadWriter(run.latchkey_lock(
             "rwlock", lambda c: c.rwlock(path)), path, downgrades=True))
-        run.join("rwlock", ReadWriter(run.theirs_do(
+        run.join("rwlock", ReadWriter(run.curator_lock(
             "rwlock", "rwlock", path), path))
 
 
 def downgrade(run):
-    path = run.place("downgrade", "l", ReadWriter.ALL, stays=True)
+    path = run.place("downgrade", "l", ReadWriter.WRITER_WEIGHT, persistent=True)
     for _ in range(2):
-        run.join("downgrade", ReadWriter(run.ours_do(
+        run.join("downgrade", ReadWriter(run.latchkey_lock(
             "downgrade", lambda c: c.rwlock(path)), path, downgrades=True))
-        run.join("downgrade", Downgrader(run.theirs_do(
-            "downgrade", "downgrader", path, of=Plain), path))
-    run.join("downgrade", ReadWriter(run.ours_do(
+        run.join("downgrade", Downgrader(run.curator_lock(
+            "downgrade", "downgrader", path, rival=Plain), path))
+    run.join("downgrade", ReadWriter(run.latchkey_lock(
         "downgrade", lambda c: c.rwlock(path)), path))
-    run.join("downgrade", ReadWriter(run.theirs_do(
+    run.join("downgrade", ReadWriter(run.curator_lock(
         "downgrade", "rwlock", path), path))
 
 
@@ -73,13 +75,13 @@ def semaphore(run):
     path = run.place("semaphore", "l", 3, "/locks", "/leases")
 
     def ours(take):
-        run.join("semaphore", Contender(run.ours_do(
+        run.join("semaphore", Contender(run.latchkey_lock(
             "semaphore", lambda c: c.semaphore(path, permits=3, take=take)),
-            {path: take}, FULL))
+            {path: take}, LONG_HOLD_S))
 
     def theirs(take):
-        run.join("semaphore", Contender(run.theirs_do(
-            "semaphore", "semaphore", path, 3, take), {path: take}, FULL))
+        run.join("semaphore", Contender(run.curator_lock(
+            "semaphore", "semaphore", path, 3, take), {path: take}, LONG_HOLD_S))
     for take in (1, 1, 2):
         ours(take)
         theirs(take)
@@ -89,13 +91,13 @@ def kazoosemaphore(run):
     """kazoo's layout; some of latchkey's contenders take two permits."""
     path = run.place("kazoosemaphore", "l", 3, "", "-__lock__")
     for take in (1, 2):
-        run.join("kazoosemaphore", Contender(run.ours_do(
+        run.join("kazoosemaphore", Contender(run.latchkey_lock(
             "kazoosemaphore", lambda c, take=take: c.semaphore(
-                path, permits=3, take=take, layout=1)), {path: take}, FULL))
+                path, permits=3, take=take, layout=KAZOO)), {path: take}, LONG_HOLD_S))
     for _ in range(3):
         run.join("kazoosemaphore", Contender(kazoos.Kazoo(
             run.here, run.zk.connect, run.judge, path, kazoos.permit),
-            {path: 1}, FULL))
+            {path: 1}, LONG_HOLD_S))
 
 
 def count(run):
@@ -104,30 +106,32 @@ def count(run):
     limit = "/count/limit"
     run.direct.create(limit, data=b"\0\0\0\1")
     for _ in range(3):
-        run.join("count", Contender(run.ours_do(
+        run.join("count", Contender(run.latchkey_lock(
             "count", lambda c: c.semaphore(path, permits=1, limit=limit)),
-            {path: 1}, FULL))
-        run.join("count", Contender(run.theirs_do(
-            "count", "semaphore", path, limit, 1), {path: 1}, FULL))
+            {path: 1}, LONG_HOLD_S))
+        run.join("count", Contender(run.curator_lock(
+            "count", "semaphore", path, limit, 1), {path: 1}, LONG_HOLD_S))
 
     def change():
-        number, now = random.Random("count"), 1
+        rng, permits = random.Random("count"), 1
         while not run.over.wait(3):
-            new = number.choice([n for n in (1, 2, 3) if n != now])
-            run.judge.room(path, new, grace=0 if new > now else 2)
-            run.direct.submit("set", path=limit, data=new.to_bytes(4, "big"),
+            old = permits
+            permits = rng.choice([n for n in (1, 2, 3) if n != old])
+            # A smaller number takes effect when earlier holders have left.
+            run.judge.set_room(path, permits, grace_s=2 if permits < old else 0)
+            run.direct.submit("set", path=limit,
+                              data=permits.to_bytes(4, "big"),
                               version=-1).result()
-            now = new
     threading.Thread(target=change, daemon=True).start()
 
 
 def semaphoremutex(run):
     path = run.place("semaphoremutex", "l", 1, "/locks", "/leases")
     for _ in range(3):
-        run.join("semaphoremutex", Contender(run.ours_do(
+        run.join("semaphoremutex", Contender(run.latchkey_lock(
             "semaphoremutex", lambda c: c.semaphore(path, permits=1)),
             {path: 1}))
-        run.join("semaphoremutex", Contender(run.theirs_do(
+        run.join("semaphoremutex", Contender(run.curator_lock(
             "semaphoremutex", "semaphoremutex", path), {path: 1}))
 
 
@@ -139,13 +143,13 @@ def multilock(run):
         return [places[letter] for letter in letters]
 
     def ours(letters):
-        run.join("multilock", Contender(run.ours_do(
+        run.join("multilock", Contender(run.latchkey_lock(
             "multilock", lambda c: c.multilock(
                 *("x:" + path for path in paths(letters)))),
             dict.fromkeys(paths(letters), 1)))
 
     def theirs(kind, letters):
-        run.join("multilock", Contender(run.theirs_do(
+        run.join("multilock", Contender(run.curator_lock(
             "multilock", kind, ",".join(paths(letters))),
             dict.fromkeys(paths(letters), 1)))
     ours("cab")
@@ -161,10 +165,10 @@ def multilock(run):
 def revoke(run):
     path = run.place("revoke", "l", 1)
     for _ in range(2):
-        run.join("revoke", Revoker(run.ours_do(
+        run.join("revoke", Revoker(run.latchkey_lock(
             "revoke", lambda c: c.lock(path, revocable=True)), {path: 1},
             run.direct, path, run.pairs))
-        run.join("revoke", Revoker(run.theirs_do(
+        run.join("revoke", Revoker(run.curator_lock(
             "revoke", "revocable", path), {path: 1}, run.direct, path,
             run.pairs))
 

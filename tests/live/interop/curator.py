@@ -4,7 +4,7 @@
     with curator.Curator() as java:
         client = java.client("127.1.2.3:2181")
         lock = java.lock("mutex", client, "/l")
-        java.ask("acquire", lock, 5000).result() == "held"
+        java.do("acquire", lock, 5000) == "held"
 
 curator/Contender.java is the program of the process, and lists the commands.
 """
@@ -29,13 +29,13 @@ JARS = ("curator-recipes", "curator-framework", "curator-client", "zookeeper",
         "netty-resolver")
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "curator")
 
-_words = None  # the command line; None: the program is not compiled yet
+_command_line = None  # None: the program is not compiled yet
 
 
 def _compile():
-    global _words
-    path = [os.path.join(JAVA, jar + ".jar") for jar in JARS]
-    for jar in path:
+    global _command_line
+    jars = [os.path.join(JAVA, jar + ".jar") for jar in JARS]
+    for jar in jars:
         if not os.path.exists(jar):
             live.missing("there is no %s (Debian: libcurator-recipes-java)" %
                          jar)
@@ -48,16 +48,16 @@ def _compile():
         done = subprocess.run(
             ["java", "-XX:-UsePerfData", "-m",
              "jdk.compiler/com.sun.tools.javac.Main", "-nowarn", "-d", folder,
-             "-cp", ":".join(path), *sources],
+             "-cp", ":".join(jars), *sources],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     except OSError:  # also PermissionError, for a folder in PATH
         live.missing("there is no java (Debian: default-jdk-headless)")
     if "jdk.compiler not found" in done.stdout:
         live.missing("there is no javac (Debian: default-jdk-headless)")
     assert done.returncode == 0, done.stdout
-    _words = ["java", "-XX:-UsePerfData", "-XX:+UseSerialGC",
+    _command_line = ["java", "-XX:-UsePerfData", "-XX:+UseSerialGC",
               "-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp",
-              ":".join([folder, *path]), "Contender"]
+              ":".join([folder, *jars]), "Contender"]
 
 
 class Gone(Exception):
@@ -67,31 +67,34 @@ class Gone(Exception):
 class PendingCommand:
     """A command that was sent to the process."""
 
-    def __init__(self, what):
-        self.what = what
-        self.end = queue.Queue()
+    def __init__(self, text):
+        self.text = text
+        self.results = queue.Queue()  # one result; None: the process has ended
+
+    def is_done(self):
+        return not self.results.empty()
 
     def result(self, seconds=SECONDS):
         try:
-            answer = self.end.get(timeout=seconds)
+            result = self.results.get(timeout=seconds)
         except queue.Empty:
-            raise AssertionError("no end within %g s: %s" %
-                                 (seconds, self.what)) from None
-        if answer is None:
-            raise Gone(self.what)
-        return answer
+            raise AssertionError("no result within %g s: %s" %
+                                 (seconds, self.text)) from None
+        if result is None:
+            raise Gone(self.text)
+        return result
 
 
 class Curator:
     def __init__(self):
-        if _words is None:
+        if _command_line is None:
             _compile()
-        self.pending = {}
+        self.pending = {}  # commands by tag; None: the process has ended
         self.on_line = {}  # by name: called with the words of each line
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self.process = subprocess.Popen(
-            _words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            _command_line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         threading.Thread(target=self._listen, daemon=True).start()
 
     def _listen(self):
@@ -100,11 +103,11 @@ class Curator:
             if name in self.on_line:
                 self.on_line[name](rest)
             elif name in self.pending:
-                self.pending.pop(name).end.put(rest)
+                self.pending.pop(name).results.put(rest)
         with self._lock:
             left, self.pending = self.pending, None
         for pending in left.values():
-            pending.end.put(None)
+            pending.results.put(None)
 
     def submit(self, *words):
         text = " ".join(map(str, words))
@@ -122,16 +125,16 @@ class Curator:
         return pending
 
     def do(self, *words):
-        answer = self.submit(*words).result()
-        assert not answer.startswith("failed"), (words, answer)
-        return answer
+        result = self.submit(*words).result()
+        assert not result.startswith("failed"), (words, result)
+        return result
 
     def new_name(self, kind):
         return "%s-%d" % (kind, next(self._numbers))
 
-    def client(self, connect, ms=20000):
+    def client(self, connect, session_timeout_ms=20000):
         name = self.new_name("client")
-        self.do("client", name, connect, ms)
+        self.do("client", name, connect, session_timeout_ms)
         return name
 
     def lock(self, kind, client, *words):

@@ -15,11 +15,14 @@ logging.getLogger("kazoo").setLevel(logging.CRITICAL)
 
 
 class Lock(kazoo.recipe.lock.Lock):
+    """kazoo's mutex with node names that contain "-lock-", as Curator's do."""
     _NODE_NAME = "-lock-"
     _EXCLUDE_NAMES = ["-lock-"]
 
 
-def told(client, path):
+def waiting_for_curator_nodes(client, path):
+    """kazoo's mutex with its own node names, which also waits for nodes with
+    names like Curator's."""
     return kazoo.recipe.lock.Lock(client, path,
                                   extra_lock_patterns=["-lock-"])
 
@@ -39,25 +42,25 @@ class Kazoo(rivals.Rival):
         self.close()
         self.client = kazoo.client.KazooClient(
             self.connect, timeout=rivals.SESSION_MS / 1000)
-        self.client.add_listener(self.hear)
+        self.client.add_listener(self.on_state)
         self.client.start(30)
         self.lock = self.make(self.client, self.path)
         self.opened = self.host.generation
 
-    def hear(self, state):
+    def on_state(self, state):
         self.connected = state == "CONNECTED"
         if not self.connected:
             self.doubt()
 
     def acquire(self, ms):
         try:
-            got = self.take(lambda: self.lock.acquire(timeout=ms / 1000))
+            holds = self.take(lambda: self.lock.acquire(timeout=ms / 1000))
             self.safe = self.connected
-            return got
+            return holds
         except kazoo.exceptions.LockTimeout:
             return False
         except Exception as e:
-            self.opened = 0  # open again, with a new session
+            self.opened = 0  # not open: it is opened with a new session
             raise rivals.Broken(repr(e)) from None
 
     def release(self):

@@ -35,14 +35,14 @@ logging.getLogger("kazoo").setLevel(logging.CRITICAL)
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "articles",
                       "Peer.java")
 CURATOR, KAZOO, NATIVE, NATIVE_UUID = range(4)  # lk_layout
-ALL = 1000  # the weight of a writer; a reader has 1
+WRITER_WEIGHT = 1000  # a reader has the weight 1
 TURNS = 40
 
 
 def compile_peer():
     """Compile articles/Peer.java; gives the command line."""
-    path = [os.path.join(curator.JAVA, jar + ".jar") for jar in curator.JARS]
-    for jar in path:
+    jars = [os.path.join(curator.JAVA, jar + ".jar") for jar in curator.JARS]
+    for jar in jars:
         if not os.path.exists(jar):
             live.missing("there is no %s (Debian: libzookeeper-java)" % jar)
     folder = tempfile.mkdtemp()
@@ -51,7 +51,7 @@ def compile_peer():
         done = subprocess.run(
             ["java", "-XX:-UsePerfData", "-m",
              "jdk.compiler/com.sun.tools.javac.Main", "-nowarn", "-d", folder,
-             "-cp", ":".join(path), SOURCE],
+             "-cp", ":".join(jars), SOURCE],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     except OSError:  # also PermissionError, for a folder in PATH
         live.missing("there is no java (Debian: default-jdk-headless)")
@@ -60,12 +60,14 @@ def compile_peer():
     assert done.returncode == 0, done.stdout
     return ["java", "-XX:-UsePerfData", "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp",
-            ":".join([folder, *path]), "Peer"]
+            ":".join([folder, *jars]), "Peer"]
 
 
 # ---- contenders: acquire(side, ms) returns whether it holds; release()
 
 class Peer:
+    """A lock of a tutorial, in a Java process. articles/Peer.java lists the
+    kinds."""
     name = "java"
 
     def __init__(self, directory, kind, prefix=""):
@@ -75,22 +77,19 @@ class Peer:
         assert self.process.stdout.readline() == "ready\n"
         self.shared = kind == "shared"
 
-    def say(self, text):
-        self.process.stdin.write(text + "\n")
+    def do(self, words):
+        """Send a command; gives the line with its result."""
+        self.process.stdin.write(words + "\n")
         self.process.stdin.flush()
-
-    def answer(self):
         return self.process.stdout.readline().strip()
 
     def acquire(self, side, ms):
-        self.say("%s %d" % (side if self.shared else "acquire", ms))
-        answer = self.answer()
-        assert answer == "missed" or answer.startswith("held "), answer
-        return answer != "missed"
+        result = self.do("%s %d" % (side if self.shared else "acquire", ms))
+        assert result == "missed" or result.startswith("held "), result
+        return result != "missed"
 
     def release(self):
-        self.say("release")
-        assert self.answer() == "released"
+        assert self.do("release") == "released"
 
     def close(self):
         self.process.stdin.close()
@@ -102,7 +101,7 @@ class Peer:
         self.process.stdout.close()
 
 
-class Ours:
+class Latchkey:
     name = "latchkey"
 
     def __init__(self, worker, directory, layout, prefix=None, shared=False):
@@ -136,14 +135,14 @@ class Kazoo:
     deadlock."""
     name = "kazoo"
 
-    def __init__(self, directory, kinds):
-        """`kinds`: the class of each side."""
+    def __init__(self, directory, classes):
+        """`classes`: kazoo's class for each side."""
         self.client = kazoo.client.KazooClient(zk.connect, timeout=8)
         self.client.start(30)
-        self.kinds, self.directory, self.held = kinds, directory, None
+        self.classes, self.directory, self.held = classes, directory, None
 
     def acquire(self, side, ms):
-        self.held = self.kinds[side](self.client, self.directory)
+        self.held = self.classes[side](self.client, self.directory)
         try:
             return self.held.acquire(blocking=ms > 0, timeout=ms / 1000)
         except kazoo.exceptions.LockTimeout:
@@ -168,112 +167,127 @@ def closing(*contenders):
 
 # ---- contention
 
-def each_waits_for_the_other(directory, one, two, sides=("write",) * 2):
-    """In both directions: while one holds, the other's try fails, and its wait
-    ends with the release."""
-    for first, second, (a, b) in ((one, two, sides), (two, one, sides[::-1])):
-        assert first.acquire(a, 20000)
-        assert not second.acquire(b, 50), "%s did not wait for %s" % (
-            second.name, first.name)
-        got = []
-        waits = threading.Thread(
-            target=lambda: got.append(second.acquire(b, 30000)))
-        waits.start()
-        eventually(lambda: len(command.children(directory)) == 2)
-        assert not got
-        first.release()
-        waits.join(60)
-        assert got == [True], got
-        second.release()
-        eventually(lambda: not command.children(directory))
+PLACE = "lock"  # the only place of a Judge
+
+def check_exclusion(directory, one, two, one_side="write", two_side="write"):
+    """Check that these sides of two contenders exclude each other, in both
+    directions."""
+    check_waiting(directory, one, one_side, two, two_side)
+    check_waiting(directory, two, two_side, one, one_side)
+
+
+def check_waiting(directory, holder, holder_side, waiter, waiter_side):
+    """Check that the waiter waits until the holder releases."""
+    assert holder.acquire(holder_side, 20000)
+    assert not waiter.acquire(waiter_side, 50), "%s did not wait for %s" % (
+        waiter.name, holder.name)
+    results = []
+    wait = threading.Thread(
+        target=lambda: results.append(waiter.acquire(waiter_side, 30000)))
+    wait.start()
+    eventually(lambda: len(command.children(directory)) == 2)
+    assert not results
+    holder.release()
+    wait.join(60)
+    assert results == [True], results
+    waiter.release()
+    eventually(lambda: not command.children(directory))
 
 
 class Loop(threading.Thread):
-    """Acquires and releases TURNS times; with `shared` every third time as a
+    """Acquires and releases TURNS times; with `shared` two of three times as a
     reader. A contender whose wait times out tries again."""
 
     def __init__(self, judge, contender, number, shared):
         super().__init__(daemon=True)
         self.judge, self.contender = judge, contender
-        self.who = "%s %d" % (contender.name, number)
-        self.shared, self.turns, self.failed = shared, [], None
+        self.loop_name = "%s %d" % (contender.name, number)
+        self.shared = shared
+        self.grants = []        # the time of each grant
+        self.failure = None     # an exception
 
     def run(self):
         try:
             for n in range(TURNS):
-                self.turn("read" if self.shared and n % 3 else "write")
+                self.acquire_and_release(
+                    "read" if self.shared and n % 3 else "write")
         except Exception as e:
-            self.failed = e
+            self.failure = e
 
-    def turn(self, side):
+    def acquire_and_release(self, side):
         end = time.monotonic() + 100
         # A short timeout, for kazoo's readers.
         while not self.contender.acquire(side, 200 if side == "read" else 3000):
-            assert time.monotonic() < end, "%s waits for ever" % self.who
-        self.turns.append(time.monotonic())
-        self.judge.enter(self.who, {"": 1 if side == "read" else ALL})
+            assert time.monotonic() < end, (
+                "%s waits for ever" % self.loop_name)
+        self.grants.append(time.monotonic())
+        self.judge.enter(self.loop_name,
+                         {PLACE: 1 if side == "read" else WRITER_WEIGHT})
         time.sleep(.002)
-        self.judge.leave(self.who)
+        self.judge.leave(self.loop_name)
         self.contender.release()
 
 
-def take_turns(directory, contenders, shared=False):
+def run_loops(directory, contenders, shared=False):
     """Run a Loop for each contender at the same time; gives the Judge."""
     judge = Judge()
-    judge.room("", ALL)
+    judge.set_room(PLACE, WRITER_WEIGHT)
     loops = [Loop(judge, c, i, shared) for i, c in enumerate(contenders)]
     for loop in loops:
         loop.start()
     for loop in loops:
         loop.join(180)
-        assert not loop.is_alive(), "%s does not come to an end" % loop.who
-        if loop.failed is not None:
-            raise loop.failed
-        assert len(loop.turns) == TURNS
+        assert not loop.is_alive(), "%s does not end" % loop.loop_name
+        if loop.failure is not None:
+            raise loop.failure
+        assert len(loop.grants) == TURNS
     # The holder has changed often, so the contenders have waited for each
     # other.
-    order = [who for _, who in sorted(
-        (t, loop.who) for loop in loops for t in loop.turns)]
-    changes = sum(a != b for a, b in zip(order, order[1:]))
-    assert changes > len(order) / 4, order
+    holders = [name for _, name in sorted(
+        (time, loop.loop_name) for loop in loops for time in loop.grants)]
+    changes = sum(a != b for a, b in zip(holders, holders[1:]))
+    assert changes > len(holders) / 4, holders
     eventually(lambda: not command.children(directory))
     return judge
 
 
-def meet(directory, ours, theirs, shared=False):
-    """Contention of two contenders of `ours()` and two of `theirs()`."""
-    with closing(ours(), ours(), theirs(), theirs()) as (a, b, c, d):
-        each_waits_for_the_other(directory, a, c)
+def contend(directory, ours, theirs, shared=False):
+    """Contention of two contenders of `ours()` and two of `theirs()`; `shared`:
+    they are read-write locks."""
+    with closing(ours(), ours(), theirs(), theirs()) as (
+            our1, our2, their1, their2):
+        check_exclusion(directory, our1, their1)
         if shared:
-            each_waits_for_the_other(directory, a, c, ("read", "write"))
-            each_waits_for_the_other(directory, a, c, ("write", "read"))
-            assert a.acquire("read", 20000) and c.acquire("read", 20000)
-            a.release()
-            c.release()
+            check_exclusion(directory, our1, their1, "read", "write")
+            check_exclusion(directory, our1, their1, "write", "read")
+            assert our1.acquire("read", 20000)
+            assert their1.acquire("read", 20000)
+            our1.release()
+            their1.release()
             eventually(lambda: not command.children(directory))
-        judge = take_turns(directory, (a, b, c, d), shared)
+        judge = run_loops(directory, (our1, our2, their1, their2), shared)
         assert not judge.overlaps, judge.overlaps[:5]
         if shared:
-            assert judge.most[""] > 1, "readers were never together"
+            assert judge.max_inside[PLACE] > 1, "readers were never together"
 
 
-# ---- tests
+# ---- tests: latchkey and a lock of a tutorial, or of kazoo, exclude each other
 
-def native_blocking_locks():
+def native_locks_that_block():
     with Worker() as worker:
-        meet("/locks", lambda: Ours(worker, "/locks", NATIVE),
+        contend("/locks", lambda: Latchkey(worker, "/locks", NATIVE),
              lambda: Peer("/locks", "lock", "seq-"))
 
 
-def native_locks_of_digits_alone():
+def native_locks_with_an_empty_prefix():
     with Worker() as worker:
-        meet("/lock", lambda: Ours(worker, "/lock", NATIVE, ""),
+        contend("/lock", lambda: Latchkey(worker, "/lock", NATIVE, ""),
              lambda: Peer("/lock", "lock", ""))
 
 
 def native_locks_in_callbacks():
     with Worker() as worker:
-        meet("/async", lambda: Ours(worker, "/async", NATIVE, "lock"),
+        contend("/async", lambda: Latchkey(worker, "/async", NATIVE, "lock"),
              lambda: Peer("/async", "async", "lock"))
 
 
@@ -281,26 +295,26 @@ def shared_locks():
     with Worker() as worker:
         command.expect_exit(0, "create", "/zk-book")
         path = "/zk-book/shared_lock"
-        meet(path, lambda: Ours(worker, path, NATIVE, shared=True),
+        contend(path, lambda: Latchkey(worker, path, NATIVE, shared=True),
              lambda: Peer(path, "shared"), shared=True)
 
 
-def kazoos_mutex():
+def kazoo_mutexes():
     with Worker() as worker:
-        meet("/kazoo", lambda: Ours(worker, "/kazoo", KAZOO),
+        contend("/kazoo", lambda: Latchkey(worker, "/kazoo", KAZOO),
              lambda: Kazoo("/kazoo", {"write": kazoo.recipe.lock.Lock}))
 
 
-def kazoos_writers_and_our_mutex():
+def kazoo_writers_and_a_mutex_of_latchkey():
     with Worker() as worker:
-        meet("/kazoo-w", lambda: Ours(worker, "/kazoo-w", KAZOO),
+        contend("/kazoo-w", lambda: Latchkey(worker, "/kazoo-w", KAZOO),
              lambda: Kazoo("/kazoo-w",
                            {"write": kazoo.recipe.lock.WriteLock}))
 
 
-def kazoos_readers_and_writers():
+def kazoo_readers_and_writers():
     with Worker() as worker:
-        meet("/kazoo-rw", lambda: Ours(worker, "/kazoo-rw", KAZOO,
+        contend("/kazoo-rw", lambda: Latchkey(worker, "/kazoo-rw", KAZOO,
                                        shared=True),
              lambda: Kazoo("/kazoo-rw",
                            {"read": kazoo.recipe.lock.ReadLock,
@@ -308,31 +322,30 @@ def kazoos_readers_and_writers():
              shared=True)
 
 
-def ours_with_and_without_a_uuid():
+def native_locks_with_and_without_a_uuid():
     with Worker() as worker:
-        meet("/both", lambda: Ours(worker, "/both", NATIVE),
-             lambda: Ours(worker, "/both", NATIVE_UUID))
+        contend("/both", lambda: Latchkey(worker, "/both", NATIVE),
+             lambda: Latchkey(worker, "/both", NATIVE_UUID))
 
 
-def the_judge_notices_two_layouts():
-    """The Judge finds the overlap of contenders with different layouts."""
+def judge_finds_overlaps_of_different_layouts():
     with Worker() as worker, closing(
-            Ours(worker, "/wrong", NATIVE),
-            Ours(worker, "/wrong", CURATOR)) as (a, b):
-        assert take_turns("/wrong", (a, b)).overlaps
+            Latchkey(worker, "/wrong", NATIVE),
+            Latchkey(worker, "/wrong", CURATOR)) as (a, b):
+        assert run_loops("/wrong", (a, b)).overlaps
 
 
 peer_words = compile_peer()
 
 with command.serve("--tick", "500") as zk:
     live.run(
-        native_blocking_locks,
-        native_locks_of_digits_alone,
+        native_locks_that_block,
+        native_locks_with_an_empty_prefix,
         native_locks_in_callbacks,
         shared_locks,
-        kazoos_mutex,
-        kazoos_writers_and_our_mutex,
-        kazoos_readers_and_writers,
-        ours_with_and_without_a_uuid,
-        the_judge_notices_two_layouts,
+        kazoo_mutexes,
+        kazoo_writers_and_a_mutex_of_latchkey,
+        kazoo_readers_and_writers,
+        native_locks_with_and_without_a_uuid,
+        judge_finds_overlaps_of_different_layouts,
     )

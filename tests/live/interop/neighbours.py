@@ -17,31 +17,35 @@ from curator import Curator
 from live import eventually
 from worker import Worker
 
-# The critical section: fails if another process is in it, and increments a
-# number in a file.
-JUDGE = """
+EPHEMERAL_SEQUENTIAL = 3  # flags of create
+CHILDREN_CHANGED = 4  # the type of an event
+
+# The critical section: it writes to the file "overlaps" if another process is
+# in it, increments a number in the file "count", and appends its library's name
+# to the file "holders".
+CRITICAL_SECTION = """
 import os, sys, time
-folder, name = sys.argv[1:3]
-def enter_and_leave():
-    def file(name):
+def enter_and_leave(folder, library):
+    def path(name):
         return os.path.join(folder, name)
     try:
-        os.mkdir(file("inside"))
+        os.mkdir(path("inside"))
     except FileExistsError:
-        with open(file("overlaps"), "a") as f:
-            f.write("overlap seen by %s\\n" % name)
-    with open(file("count")) as f:
+        with open(path("overlaps"), "a") as f:
+            f.write("overlap seen by %s\\n" % library)
+    with open(path("count")) as f:
         count = int(f.read())
     time.sleep(.002)
-    with open(file("count"), "w") as f:
+    with open(path("count"), "w") as f:
         f.write("%d\\n" % (count + 1))
-    with open(file("turns"), "a") as f:
-        f.write(name + "\\n")
+    with open(path("holders"), "a") as f:
+        f.write(library + "\\n")
     try:
-        os.rmdir(file("inside"))
+        os.rmdir(path("inside"))
     except FileNotFoundError:
         pass
 """
+exec(CRITICAL_SECTION)
 
 
 try:
@@ -55,7 +59,7 @@ except ImportError:
 # ---- Curator
 
 class Mutex:
-    """Curator's mutex on a path."""
+    """Curator's mutex with a client of its own."""
 
     def __init__(self, java, path):
         self.java, self.client = java, java.client(zk.connect)
@@ -86,7 +90,6 @@ def curator_and_run_exclude_each_other():
     lock = "/curator/both"
     with Curator() as java:
         curator = Mutex(java, lock)
-        # Curator holds.
         assert curator.acquire(5000).result() == "held"
         nodes = java.do("nodes", curator.lock)
         assert nodes.startswith("/curator/both/_c_"), nodes
@@ -96,133 +99,166 @@ def curator_and_run_exclude_each_other():
         assert done.code == 124, done
         assert command.status(lock)["state"] == "held"
         with command.start("run", "-w", "30", lock, "--", "echo",
-                           "in") as waits:
+                           "in") as waiter:
             command.wait_until_queued(lock, 2)
-            assert waits.poll() is None
+            assert waiter.poll() is None
             curator.release()
-            done = waits.finish()
+            done = waiter.finish()
             assert (done.code, done.out) == (0, "in\n"), done
-        # latchkey holds.
+        # latchkey holds until its COMMAND reads the end of its input.
         with command.start("run", lock, "--", "cat",
-                           stdin=subprocess.PIPE) as holds:
+                           stdin=subprocess.PIPE) as holder:
             command.wait_until_held(lock)
             assert curator.acquire(300).result() == "missed"
             pending = curator.acquire(30000)
             command.wait_until_queued(lock, 2)
             done = command.run("run", "-n", lock, "--", "true")
             assert done.code == 124, done
-            holds.stdin.close()
-            holds.stdin = None
-            assert holds.finish().code == 0
+            holder.stdin.close()
+            holder.stdin = None
+            assert holder.finish().code == 0
             assert pending.result() == "held"
         curator.release()
         eventually(lambda: not command.children(lock))
 
 
-def curator_reads_null_and_empty_and_back():
+def curator_and_latchkey_read_null_and_empty_data_of_each_other():
     with Curator() as java, Worker() as worker:
-        theirs = java.client(zk.connect)
+        curator_client = java.client(zk.connect)
         client = worker.client(zk.connect)
         for text, data in (("null", None), ("empty", b""),
                            ("text", b"text")):
-            java.do("put", theirs, "/by-curator-" + text, text)
+            java.do("put", curator_client, "/by-curator-" + text, text)
             assert client.get("/by-curator-" + text).data == data
             client.create("/by-latchkey-" + text, data=data)
-            assert java.do("get", theirs, "/by-latchkey-" + text) == text
+            assert java.do("get", curator_client,
+                           "/by-latchkey-" + text) == text
         client.do("close")
 
 
-def kazoo_reads_what_latchkey_writes_and_back():
+# Tests of kazoo and of latchkey's library: `kz` is a client of kazoo, `client`
+# one of latchkey.
+
+def with_kazoo(test):
+    def with_clients():
+        with Kazoo(zk.connect) as kz, Worker() as worker:
+            client = worker.client(zk.connect)
+            test(kz, client, worker)
+            client.do("close")
+    with_clients.__name__ = test.__name__
+    return with_clients
+
+
+@with_kazoo
+def kazoo_and_latchkey_read_data_of_each_other(kz, client, worker):
+    for name, data in (("null", None), ("empty", b""),
+                       ("bytes", bytes(range(256)) * 8)):
+        created = client.create("/by-latchkey-for-kazoo-" + name, data=data)
+        read, stat = kz.get("/by-latchkey-for-kazoo-" + name)
+        assert read == data, (name, read)
+        assert stat.czxid == created.czxid and stat.version == 0
+        kz.create("/by-kazoo-" + name, data)
+        node = client.get("/by-kazoo-" + name)
+        assert node.data == data, (name, node)
+        assert node.czxid == kz.exists("/by-kazoo-" + name).czxid
+
+
+@with_kazoo
+def kazoo_and_latchkey_compare_the_same_versions(kz, client, worker):
+    kz.create("/version", b"0")
+    client.do("set", path="/version", data=b"1", version=0)
+    assert kz.set("/version", b"2", version=1).version == 2
+    client.submit("set", path="/version", data=b"3",
+                  version=1).fails("BAD_VERSION")
+    assert client.get("/version").data == b"2"
+
+
+@with_kazoo
+def kazoo_and_latchkey_use_access_lists_of_each_other(kz, client, worker):
     digest = kazoo.security.make_digest_acl("bob", "secret", all=True)
-    reading = kazoo.security.make_acl("world", "anyone", read=True)
-    with Kazoo(zk.connect) as kz, Worker() as worker:
-        kz.add_auth("digest", "bob:secret")
-        client = worker.client(zk.connect)
-        client.do("auth", scheme="digest", auth=b"bob:secret")
-        for name, data in (("null", None), ("empty", b""),
-                           ("bytes", bytes(range(256)) * 8)):
-            ours = client.create("/k-ours-" + name, data=data)
-            found, stat = kz.get("/k-ours-" + name)
-            assert found == data or (not data and not found), (name, found)
-            assert stat.czxid == ours.czxid and stat.version == 0
-            assert (found is None) == (data is None), (name, found)
-            kz.create("/k-theirs-" + name, data)
-            got = client.get("/k-theirs-" + name)
-            assert got.data == data, (name, got)
-            assert got.czxid == kz.exists("/k-theirs-" + name).czxid
-        # Versions, in both directions.
-        client.do("set", path="/k-theirs-bytes", data=b"1", version=0)
-        assert kz.set("/k-theirs-bytes", b"2", version=1).version == 2
-        client.submit("set", path="/k-theirs-bytes", data=b"3",
-                      version=1).fails("BAD_VERSION")
-        assert client.get("/k-theirs-bytes").data == b"2"
-        # Access lists.
-        client.create("/k-acl-ours", acl="creator")
-        acls, _ = kz.get_acls("/k-acl-ours")
-        assert acls == [digest], acls
-        kz.create("/k-acl-theirs", b"", acl=[digest, reading])
-        client.get("/k-acl-theirs")
-        client.do("set", path="/k-acl-theirs", data=b"x")
-        other = worker.client(zk.connect)
-        other.get("/k-acl-theirs")
-        other.submit("set", path="/k-acl-theirs", data=b"x").fails("NO_AUTH")
-        client.create("/k-acl-read", acl="read")
-        assert kz.get_acls("/k-acl-read")[0] == [reading]
-        # Children, ephemeral and sequential nodes.
-        client.create("/k-dir")
-        for n in range(20):
-            (kz if n % 2 else client).create("/k-dir/é%d" % n, b"")
-        names = sorted("é%d" % n for n in range(20))
-        assert sorted(kz.get_children("/k-dir")) == names
-        assert sorted(client.children("/k-dir").names) == names
-        mine = client.create("/k-dir/s-", flags=3)
-        theirs = kz.create("/k-dir/s-", b"", ephemeral=True, sequence=True)
-        assert mine.path == "/k-dir/s-0000000020"
-        assert theirs == "/k-dir/s-0000000021"
-        assert kz.exists(mine.path).ephemeralOwner == mine.owner
-        assert client.get(theirs).owner == kz.client_id[0]
-        # Watches, in both directions.
-        told = threading.Event()
-        kz.get("/k-dir", watch=lambda event: told.set())
-        client.do("set", path="/k-dir", data=b"new")
-        assert told.wait(20)
-        watch = client.submit("children", path="/k-dir", watch=1)
-        watch.succeeds()
-        kz.delete(theirs)
-        client.event(watch, type=4)
-        client.do("close")
-        other.do("close")
+    world_reads = kazoo.security.make_acl("world", "anyone", read=True)
+    kz.add_auth("digest", "bob:secret")
+    client.do("auth", scheme="digest", auth=b"bob:secret")
+    client.create("/acl-by-latchkey", acl="creator")
+    acls, _ = kz.get_acls("/acl-by-latchkey")
+    assert acls == [digest], acls
+    kz.create("/acl-by-kazoo", b"", acl=[digest, world_reads])
+    client.get("/acl-by-kazoo")
+    client.do("set", path="/acl-by-kazoo", data=b"x")
+    without_identity = worker.client(zk.connect)
+    without_identity.get("/acl-by-kazoo")
+    without_identity.submit("set", path="/acl-by-kazoo",
+                            data=b"x").fails("NO_AUTH")
+    client.create("/acl-read", acl="read")
+    assert kz.get_acls("/acl-read")[0] == [world_reads]
+    without_identity.do("close")
+
+
+@with_kazoo
+def kazoo_and_latchkey_list_children_of_each_other(kz, client, worker):
+    client.create("/children")
+    names = sorted("é%d" % n for n in range(20))
+    for n, name in enumerate(names):
+        (kz if n % 2 else client).create("/children/" + name, b"")
+    assert sorted(kz.get_children("/children")) == names
+    assert sorted(client.children("/children").names) == names
+
+
+@with_kazoo
+def kazoo_and_latchkey_create_ephemeral_sequential_nodes(kz, client, worker):
+    client.create("/sequence")
+    ours = client.create("/sequence/s-", flags=EPHEMERAL_SEQUENTIAL)
+    theirs = kz.create("/sequence/s-", b"", ephemeral=True, sequence=True)
+    assert ours.path == "/sequence/s-0000000000"
+    assert theirs == "/sequence/s-0000000001"
+    assert kz.exists(ours.path).ephemeralOwner == ours.owner
+    assert client.get(theirs).owner == kz.client_id[0]
+
+
+@with_kazoo
+def kazoo_and_latchkey_watch_changes_of_each_other(kz, client, worker):
+    client.create("/watched")
+    notified = threading.Event()
+    kz.get("/watched", watch=lambda event: notified.set())
+    client.do("set", path="/watched", data=b"new")
+    assert notified.wait(20)
+    watch = client.submit("children", path="/watched", watch=1)
+    watch.succeeds()
+    kz.create("/watched/child", b"")
+    client.event(watch, type=CHILDREN_CHANGED)
 
 
 def kazoo_and_run_exclude_each_other():
     lock = "/kazoo/both"
     with Kazoo(zk.connect) as kz:
-        kz.ensure_path(lock)  # persistent: kazoo expects no deletion of it
+        # Persistent, since kazoo does not expect that the directory is deleted.
+        kz.ensure_path(lock)
         theirs = KazooLock(kz, lock, "kazoo")
         assert theirs.acquire(timeout=20)
         done = command.run("run", "-n", lock, "--", "true")
         assert done.code == 124, done
         assert command.queue(lock)[0] == ["kazoo"]
         with command.start("run", "-w", "30", lock, "--", "echo",
-                           "in") as waits:
+                           "in") as waiter:
             command.wait_until_queued(lock, 2)
             theirs.release()
-            done = waits.finish()
+            done = waiter.finish()
             assert (done.code, done.out) == (0, "in\n"), done
         with command.start("run", "-i", "latchkey", lock, "--", "cat",
-                           stdin=subprocess.PIPE) as holds:
+                           stdin=subprocess.PIPE) as holder:
             command.wait_until_held(lock)
             assert not theirs.acquire(blocking=False)
-            told = kz.Lock(lock, extra_lock_patterns=["-lock-"])
-            assert not told.acquire(blocking=False)
-            told.release()
+            # kazoo's own mutex, which waiter for nodes with names like ours.
+            configured = kz.Lock(lock, extra_lock_patterns=["-lock-"])
+            assert not configured.acquire(blocking=False)
+            configured.release()
             assert theirs.contenders()[0] == "latchkey"
-            holds.stdin.close()
-            holds.stdin = None
+            holder.stdin.close()
+            holder.stdin = None
             assert theirs.acquire(timeout=20)
-            assert holds.finish().code == 0
+            assert holder.finish().code == 0
         theirs.release()
-        # A node with kazoo's own mark: latchkey waits for it and warns.
+        # latchkey also waiter for a node with the name that kazoo's mutex uses.
         plain = kz.Lock(lock, "plain")
         assert plain.acquire(timeout=20)
         done = command.run("run", "-n", lock, "--", "true")
@@ -231,71 +267,71 @@ def kazoo_and_run_exclude_each_other():
         eventually(lambda: not command.children(lock))
 
 
-def three_libraries_take_turns():
-    """Three kinds of clients contend at once: no overlap, no lost turn."""
-    lock, each = "/three", 40
+def three_libraries_contend_without_overlap_or_lost_grant():
+    lock, grants, runs = "/three", 40, 20  # of each loop
     with tempfile.TemporaryDirectory() as folder, Kazoo(zk.connect) as kz, \
             Curator() as java:
-        def file(name):
+        def path(name):
             return os.path.join(folder, name)
 
         kz.ensure_path(lock)
-        with open(file("count"), "w") as f:
+        with open(path("count"), "w") as f:
             f.write("0\n")
-        with open(file("judge.py"), "w") as f:
-            f.write(JUDGE + "enter_and_leave()\n")
-        judge = {"folder": folder, "name": "kazoo", "os": os, "time": time}
-        exec(JUDGE[JUDGE.index("def enter"):], judge)
+        with open(path("critical.py"), "w") as f:
+            f.write(CRITICAL_SECTION + "enter_and_leave(*sys.argv[1:])\n")
 
-        def curator_turns():
+        def loop_of_curator():
             mutex = Mutex(java, lock)
-            mine = dict(judge, name="curator")
-            exec(JUDGE[JUDGE.index("def enter"):], mine)
-            for _ in range(each):
+            for _ in range(grants):
                 assert mutex.acquire(100000).result(120) == "held"
-                mine["enter_and_leave"]()
+                enter_and_leave(folder, "curator")
                 mutex.release()
 
-        def kazoo_turns():
-            for _ in range(each):
+        def loop_of_kazoo():
+            for _ in range(grants):
                 with KazooLock(kz, lock):
-                    judge["enter_and_leave"]()
+                    enter_and_leave(folder, "kazoo")
 
-        runs = each // 2
-        shell = "for i in $(seq %d); do %s run %s -- %s %s %s latchkey || " \
-            "exit 1; done" % (runs, command.PROGRAM, lock, sys.executable,
-                              file("judge.py"), folder)
-        threads = [threading.Thread(target=turns)
-                   for turns in 2 * [kazoo_turns, curator_turns]]
-        loops = [command.start("-c", shell, program="sh") for _ in range(2)]
+        shell_loop = "for i in $(seq %d); do %s run %s -- %s %s %s latchkey " \
+            "|| exit 1; done" % (runs, command.PROGRAM, lock, sys.executable,
+                                 path("critical.py"), folder)
+        threads = [threading.Thread(target=loop)
+                   for loop in 2 * [loop_of_kazoo, loop_of_curator]]
+        shells = [command.start("-c", shell_loop, program="sh")
+                  for _ in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(120)
-            assert not thread.is_alive(), "they do not come to an end"
-        for loop in loops:
-            done = loop.finish()
+            assert not thread.is_alive(), "a loop does not end"
+        for shell in shells:
+            done = shell.finish()
             assert done.code == 0, done
-        with open(file("turns")) as f:
-            turns = f.read().split()
-        want = {"curator": 2 * each, "kazoo": 2 * each, "latchkey": 2 * runs}
-        assert not os.path.exists(file("overlaps")), open(
-            file("overlaps")).read()
-        assert {name: turns.count(name) for name in want} == want, turns
-        assert command.wait_for_number(file("count")) == sum(want.values())
-        # The library of the holder has changed often, so they have waited for
-        # each
-    # other.
-        changes = sum(a != b for a, b in zip(turns, turns[1:]))
-        assert changes > sum(want.values()) / 4, turns
+        with open(path("holders")) as f:
+            holders = f.read().split()
+        wanted = {"curator": 2 * grants, "kazoo": 2 * grants,
+                  "latchkey": 2 * runs}
+        assert not os.path.exists(path("overlaps")), open(
+            path("overlaps")).read()
+        assert {name: holders.count(name) for name in wanted} == wanted, holders
+        assert command.wait_for_number(path("count")) == sum(wanted.values())
+        # The library of the holder has changed often, so the libraries have
+        # waited for each other.
+        changes = sum(a != b for a, b in zip(holders, holders[1:]))
+        assert changes > len(holders) / 4, holders
         eventually(lambda: not command.children(lock))
 
 
 with command.serve("--tick", "500") as zk:
     live.run(
-        kazoo_reads_what_latchkey_writes_and_back,
-        curator_reads_null_and_empty_and_back,
+        kazoo_and_latchkey_read_data_of_each_other,
+        kazoo_and_latchkey_compare_the_same_versions,
+        kazoo_and_latchkey_use_access_lists_of_each_other,
+        kazoo_and_latchkey_list_children_of_each_other,
+        kazoo_and_latchkey_create_ephemeral_sequential_nodes,
+        kazoo_and_latchkey_watch_changes_of_each_other,
+        curator_and_latchkey_read_null_and_empty_data_of_each_other,
         curator_and_run_exclude_each_other,
         kazoo_and_run_exclude_each_other,
-        three_libraries_take_turns,
+        three_libraries_contend_without_overlap_or_lost_grant,
     )

@@ -14,10 +14,10 @@ sys.path.append(sys.path[0] + "/../support")
 import curator
 import live
 import zkserver
-from contenders import Contender
+from contenders import NOT_REVOKED, Contender
 from judge import Judge
 from worker import Worker
-from rivals import SESSION_MS, Host, Ours, Theirs, Trespasser
+from rivals import SESSION_MS, CuratorLock, Host, LatchkeyLock, Trespasser
 
 try:
     import kazoos
@@ -25,9 +25,9 @@ except ImportError:
     live.missing("there is no kazoo (Debian: python3-kazoo)")
 import contests
 
-FAULT_EVERY = 12    # seconds
-STALL = 30          # limit of a wait, in seconds
-STALL_FAULTS = 90
+FAULT_EVERY_S = 12
+MAX_WAIT_S = 30
+MAX_WAIT_WITH_FAULTS_S = 90
 
 
 class Here:
@@ -44,102 +44,108 @@ class Run:
 
     def __init__(self, zk, faults):
         self.zk, self.judge = zk, Judge()
-        self.ours = [Host(Worker), Host(Worker)]
-        self.theirs = [Host(curator.Curator)
-                       for _ in range(2 if faults else 1)]
+        self.latchkey_hosts = [Host(Worker), Host(Worker)]
+        self.curator_hosts = [Host(curator.Curator)
+                              for _ in range(2 if faults else 1)]
         self.here = Host(Here)
-        self.watcher = Worker()
-        self.direct = self.watcher.client(zk.connect, timeout=60000)
-        self.turns = {}         # recipe -> contenders
+        self.worker = Worker()
+        self.direct = self.worker.client(zk.connect, timeout=60000)
+        self.contenders = {}    # recipe -> contenders
         self.queues = {}        # recipe -> directories of contender nodes
         self.pairs = collections.Counter()
         self.over = threading.Event()
 
     # ---- for recipes
 
-    def place(self, recipe, name, room, *queues, stays=False):
+    def place(self, recipe, name, room, *queues, persistent=False):
         """A path for a lock, in a directory of the recipe: a container that the
-        first contender creates, or with `stays` a persistent node."""
+        first contender creates, or a persistent node. It is also a place of the
+        judge. `queues` are the directories of contender nodes, below the
+        path."""
         base = "/" + recipe
-        if recipe not in self.turns:
+        if recipe not in self.contenders:
             self.direct.create(base)
-            self.turns[recipe], self.queues[recipe] = [], []
+            self.contenders[recipe], self.queues[recipe] = [], []
         path = base + "/" + name
-        if stays:
+        if persistent:
             self.direct.create(path)
-        self.judge.room(path, room)
+        self.judge.set_room(path, room)
         self.queues[recipe] += [path + q for q in queues or ("",)]
         return path
 
-    def host(self, hosts, recipe):
-        return hosts[len(self.turns[recipe]) % len(hosts)]
+    def choose_host(self, hosts, recipe):
+        """The hosts take turns with the contenders of a recipe."""
+        return hosts[len(self.contenders[recipe]) % len(hosts)]
 
     def join(self, recipe, contender):
         contender.name = recipe
-        self.turns[recipe].append(contender)
+        self.contenders[recipe].append(contender)
 
-    def ours_do(self, recipe, make):
-        return Ours(self.host(self.ours, recipe), self.zk.connect, self.judge,
-                    make)
+    def latchkey_lock(self, recipe, make):
+        return LatchkeyLock(self.choose_host(self.latchkey_hosts, recipe),
+                            self.zk.connect, self.judge, make)
 
-    def theirs_do(self, recipe, kind, *words, of=Theirs):
-        return of(self.host(self.theirs, recipe), self.zk.connect, self.judge,
-                  kind, *words)
+    def curator_lock(self, recipe, kind, *words, rival=CuratorLock):
+        return rival(self.choose_host(self.curator_hosts, recipe),
+                     self.zk.connect, self.judge, kind, *words)
 
     # ---- the run
 
-    def all(self):
-        return [c for turns in self.turns.values() for c in turns]
+    def all_contenders(self):
+        return [c for contenders in self.contenders.values()
+                for c in contenders]
 
-    def go(self):
-        for contender in self.all():
-            contender.moved = time.monotonic()
+    def start(self):
+        for contender in self.all_contenders():
+            contender.last_grant = time.monotonic()
             contender.start()
 
-    def stalled(self, bound):
+    def long_waits(self, max_wait_s):
+        """Texts about contenders that have waited longer than `max_wait_s`."""
         now = time.monotonic()
-        late = [c for c in self.all() if now - c.moved > bound]
+        late = [c for c in self.all_contenders()
+                if now - c.last_grant > max_wait_s]
         return ["%s: %s has waited for %d s" % (
-            c.name, c.rival.name, now - c.moved) for c in late] + [
+            c.name, c.rival.name, now - c.last_grant) for c in late] + [
             text for recipe in {c.name for c in late}
             for text in self.describe(recipe)]
 
     def describe(self, recipe):
         """The nodes of a recipe and their owners."""
-        owners = {c.rival.session(): c.rival.name for c in self.turns[recipe]}
-        for path in self.orphans(recipe):
+        owners = {c.rival.session(): c.rival.name
+                  for c in self.contenders[recipe]}
+        for path in self.queue_nodes(recipe):
             found = self.direct.submit("exists", path=path).result()
             yield "%s: %s" % (path, owners.get(found.owner, "nobody")
                               if found.err == "0" else "gone")
 
     def end(self):
-        """End all contenders; True if all of them ended in time."""
+        """End all contenders; gives whether all of them ended in time."""
         self.over.set()
-        for contender in self.all():
+        for contender in self.all_contenders():
             contender.over.set()
-        end = time.monotonic() + STALL_FAULTS
-        for contender in self.all():
+        end = time.monotonic() + MAX_WAIT_WITH_FAULTS_S
+        for contender in self.all_contenders():
             contender.join(max(end - time.monotonic(), .1))
-        return not any(c.is_alive() for c in self.all())
+        return not any(c.is_alive() for c in self.all_contenders())
 
-    def orphans(self, *recipes):
-        """The nodes that are left in the queues although their sessions
-        live."""
-        left = []
+    def queue_nodes(self, *recipes):
+        """The nodes in the queues of these recipes, or of all."""
+        nodes = []
         for recipe in recipes or self.queues:
             for path in self.queues[recipe]:
                 found = self.direct.submit("children", path=path).result()
                 if found.err == "0":
-                    left += [path + "/" + name for name in found.names]
-        return left
+                    nodes += [path + "/" + name for name in found.names]
+        return nodes
 
     def close(self):
-        for host in self.ours + self.theirs:
+        for host in self.latchkey_hosts + self.curator_hosts:
             host.close()
-        for contender in self.all():
+        for contender in self.all_contenders():
             if isinstance(contender.rival, kazoos.Kazoo):
                 contender.rival.close()
-        self.watcher.close()
+        self.worker.close()
 
 
 # ---- faults
@@ -151,36 +157,37 @@ class Faults:
     def __init__(self, run):
         self.run = run
         self.random = random.Random("faults")
-        self.due = time.monotonic() + FAULT_EVERY
-        self.stopped = None
+        self.due = time.monotonic() + FAULT_EVERY_S
+        self.stopped = None     # the host that is stopped
         self.counts = collections.Counter()
-        self.last = "none"
+        self.last = "none"      # the last fault, for the report
 
-    def go_on(self):
+    def execute_if_due(self):
         if time.monotonic() < self.due:
             return
-        self.due = time.monotonic() + FAULT_EVERY
+        self.due = time.monotonic() + FAULT_EVERY_S
         if self.stopped is not None:
             self.stopped.cont()
             self.stopped = None
-            self.last += ", and on"
+            self.last += ", continued"
             return
-        what = self.random.choice((self.kill, self.stop, self.restart))
-        self.last = what.__name__
-        what()
-        self.counts[what.__name__] += 1
+        fault = self.random.choice((self.kill, self.stop, self.restart))
+        self.last = fault.__name__
+        fault()
+        self.counts[fault.__name__] += 1
 
-    def some_host(self):
-        return self.random.choice(self.run.ours + self.run.theirs)
+    def random_host(self):
+        return self.random.choice(self.run.latchkey_hosts +
+                                  self.run.curator_hosts)
 
     def kill(self):
-        host = self.some_host()
+        host = self.random_host()
         self.last += " of %s" % ", ".join(r.name for r in host.rivals)
         host.kill()
         host.start()
 
     def stop(self):
-        self.stopped = self.some_host()
+        self.stopped = self.random_host()
         self.last += " of %s" % ", ".join(r.name for r in self.stopped.rivals)
         self.stopped.stop()
 
@@ -199,45 +206,49 @@ class Faults:
 # ---- the program
 
 def report(run):
-    """Print the grants of each side, and errors."""
+    """Print the grants of each library; gives texts about what is wrong."""
     bad = list(run.judge.overlaps[:5])
-    for recipe, turns in run.turns.items():
+    for recipe, contenders in run.contenders.items():
         granted, missed = collections.Counter(), 0
-        for c in turns:
+        for c in contenders:
             granted[c.rival.side] += c.granted
             missed += c.missed
-        worst = max(turns, key=lambda c: c.worst)
+        slowest = max(contenders, key=lambda c: c.longest_wait_s)
+        places = sorted({path for c in contenders
+                         for path in c.claims or [c.path]})
         print("%-15s %s; gave up %d; longest wait %.1f s (%s); inside %s" % (
             recipe, ", ".join("%s %d" % e for e in sorted(granted.items())),
-            missed, worst.worst, worst.rival.name,
-            "/".join(str(run.judge.most.get(path, 0)) for path in sorted(
-                {path for c in turns for path in c.claims or [c.path]}))))
-        bad += ["%s: nothing for %s" % (recipe, c.rival.name)
-                for c in turns if c.granted == 0]
-    for (asker, holder), n in sorted(run.pairs.items()):
-        print("%-15s %s asked %s %d times" % ("", asker, holder, n))
+            missed, slowest.longest_wait_s, slowest.rival.name,
+            "/".join(str(run.judge.max_inside.get(place, 0))
+                     for place in places)))
+        bad += ["%s: no grant for %s" % (recipe, c.rival.name)
+                for c in contenders if c.granted == 0]
+    for (waiter, holder), n in sorted(run.pairs.items()):
+        print("%-15s %s revoked %s %d times" % ("", waiter, holder, n))
     return bad
 
 
-def troubles(run):
-    """Print the errors of acquires and releases."""
+def count_errors(run):
+    """The errors of acquires and releases, with their numbers."""
     found = collections.Counter()
-    for c in run.all():
-        for text, n in c.broken.items():
+    for c in run.all_contenders():
+        for text, n in c.errors.items():
             found["%s: %s: %s" % (c.name, c.rival.side, text)] += n
     return found
 
 
-def watch_over(run, seconds, faults):
-    """Wait until the time is over, or a contender waits too long."""
+def execute_faults(run, seconds, faults):
+    """Wait until the time is over, or a contender waits too long; gives texts
+    about such contenders. `faults`: Faults or None."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         time.sleep(.2)
         if faults is not None:
-            faults.go_on()
-        stalls = run.stalled(STALL if faults is None else STALL_FAULTS)
-        if stalls or run.judge.overlaps:
-            return stalls
+            faults.execute_if_due()
+        long_waits = run.long_waits(MAX_WAIT_S if faults is None
+                                    else MAX_WAIT_WITH_FAULTS_S)
+        if long_waits or run.judge.overlaps:
+            return long_waits
     return []
 
 
@@ -247,29 +258,30 @@ def contend(recipes, seconds, with_faults):
         for recipe in recipes:
             recipe(run)
         faults = Faults(run) if with_faults else None
-        run.go()
-        bad = watch_over(run, seconds, faults)
+        run.start()
+        bad = execute_faults(run, seconds, faults)
         if faults is not None:
             faults.end()
         if not run.end():
-            bad.append("not all came to an end")
+            bad.append("not all contenders have ended")
         bad += report(run)
-        left = wait_for_none(run, SESSION_MS / 1000 + 15 if with_faults
-                             else 10)
+        # Nodes of killed processes are deleted when their sessions expire.
+        left = wait_for_empty_queues(
+            run, SESSION_MS / 1000 + 15 if with_faults else 10)
         bad += ["left behind: " + path for path in left]
-        found = troubles(run)
-        for text, n in found.most_common(20):
+        errors = count_errors(run)
+        for text, n in errors.most_common(20):
             print("error: %s (%d times)" % (text, n))
         if not with_faults:
-            bad += [text for text in found
-                    if ": latchkey: " in text or "not asked" in text]
+            bad += [text for text in errors
+                    if ": latchkey: " in text or NOT_REVOKED in text]
         if faults is not None:
             print("faults: %s; the last: %s" % (dict(faults.counts),
                                                  faults.last))
         print("overlaps %d, left behind %d" % (len(run.judge.overlaps),
                                                len(left)))
         if contests.revoke in recipes:
-            bad += ["%s never asked %s" % pair for pair in (
+            bad += ["%s never revoked %s" % pair for pair in (
                 ("latchkey", "curator"), ("curator", "latchkey"))
                 if run.pairs[pair] == 0]
         run.close()
@@ -278,23 +290,25 @@ def contend(recipes, seconds, with_faults):
     return not bad
 
 
-def wait_for_none(run, seconds):
+def wait_for_empty_queues(run, seconds):
+    """Wait until the queues are empty; gives the nodes that are left."""
     end = time.monotonic() + seconds
-    while (left := run.orphans()) and time.monotonic() < end:
+    while (left := run.queue_nodes()) and time.monotonic() < end:
         time.sleep(.1)
     return left
 
 
-def the_judge_notices():
-    """Check the Judge: it must find a contender without a lock."""
+def test_the_judge():
+    """The Judge must find a contender without a lock."""
     with zkserver.Server("--tick", "500") as zk:
         run = Run(zk, False)
         contests.mutex(run)
         path, = run.queues["mutex"]
         run.join("mutex", Contender(Trespasser(
             run.here, zk.connect, run.judge), {path: 1}))
-        run.go()
-        live.eventually(lambda: run.judge.overlaps, "the judge sees it")
+        run.start()
+        live.eventually(lambda: run.judge.overlaps,
+                        "the judge finds an overlap")
         assert any("trespasser" in text for text in run.judge.overlaps)
         assert run.end()
         run.close()
@@ -307,11 +321,11 @@ def main():
     parser.add_argument("--faults", action="store_true")
     parser.add_argument("recipe", nargs="*", choices=[[], *names],
                         metavar="RECIPE", help=", ".join(names))
-    given = parser.parse_args()
-    recipes = [names[name] for name in given.recipe] or list(contests.ALL)
-    the_judge_notices()
-    print("the judge notices who goes in without asking")
-    sys.exit(0 if contend(recipes, given.seconds, given.faults) else 1)
+    options = parser.parse_args()
+    recipes = [names[name] for name in options.recipe] or list(contests.ALL)
+    test_the_judge()
+    print("the judge finds a contender without a lock")
+    sys.exit(0 if contend(recipes, options.seconds, options.faults) else 1)
 
 
 main()

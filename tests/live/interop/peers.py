@@ -24,6 +24,7 @@ except ImportError:
 import kazoos  # noqa: F401 - quiets kazoo's log
 
 SESSION_MS = 4000
+SEQUENTIAL = 2      # a flag of create
 
 
 class Latchkey:
@@ -38,13 +39,14 @@ class Latchkey:
     def acquire(self):
         self.lock.acquire()
 
-    def submit(self):
+    def begin_acquire(self):
+        """Gives a function that waits for the grant."""
         return self.lock.submit("acquire").succeeds
 
     def release(self):
         self.lock.release()
 
-    def says_held(self):
+    def reports_held(self):
         return self.lock.inspect().ok == 1
 
     def close(self):
@@ -62,14 +64,14 @@ class Curator:
     def acquire(self):
         assert self.process.do("acquire", self.lock, 20000) == "held"
 
-    def submit(self):
+    def begin_acquire(self):
         pending = self.process.submit("acquire", self.lock, 20000)
-        return lambda: pending.result()
+        return pending.result
 
     def release(self):
         assert self.process.do("release", self.lock) == "released"
 
-    def says_held(self):
+    def reports_held(self):
         return self.process.do("holds", self.lock) == "true"
 
     def close(self):
@@ -88,7 +90,7 @@ class Kazoo:
     def acquire(self):
         assert self.lock.acquire(timeout=20)
 
-    def submit(self):
+    def begin_acquire(self):
         handler = self.client.handler
         pending = handler.spawn(self.lock.acquire, timeout=20)
         return pending.join
@@ -96,7 +98,7 @@ class Kazoo:
     def release(self):
         self.lock.release()
 
-    def says_held(self):
+    def reports_held(self):
         return self.lock.is_acquired
 
     def close(self):
@@ -105,23 +107,24 @@ class Kazoo:
 
 
 def round_trips(frames):
-    """The number of round trips: of requests that were sent when no request was
-    outstanding."""
-    open_requests, trips = set(), 0
+    """The number of round trips: each begins with a request that was sent when
+    no request was outstanding."""
+    outstanding, trips = set(), 0
     for f in frames:
         if f.op in (relay.PING, relay.CONNECT, relay.EVENT):
             continue
         key = f.connection, f.xid
-        if f.up:
-            trips += not open_requests
-            open_requests.add(key)
-        else:
-            open_requests.discard(key)
+        if not f.up:
+            outstanding.discard(key)
+            continue
+        if not outstanding:
+            trips += 1
+        outstanding.add(key)
     return trips
 
 
 def measure(make, base):
-    """Round trips of an acquire and of a handoff."""
+    """(round trips of an acquire, round trips of a handoff)"""
     directory = base + "/" + make.name
     with Relay(server.connect) as wire, Relay(server.connect) as holder_wire:
         measured = make(wire.address, directory)
@@ -131,21 +134,21 @@ def measure(make, base):
             measured.release()
             mark = wire.mark()
             measured.acquire()
-            acquire = round_trips(wire.frames_since(mark))
+            acquire_trips = round_trips(wire.frames_since(mark))
             measured.release()
             holder.acquire()
-            end = measured.submit()
+            wait_for_grant = measured.begin_acquire()
             eventually(lambda: len(names(directory)) == 2)
-            time.sleep(.5)  # wait until the waiter has set its watch
+            time.sleep(.5)  # long enough for the waiter to set its watch
             mark = wire.mark()
             holder.release()
-            end()
-            handoff = round_trips(wire.frames_since(mark))
+            wait_for_grant()
+            handoff_trips = round_trips(wire.frames_since(mark))
             measured.release()
         finally:
             measured.close()
             holder.close()
-    return acquire, handoff
+    return acquire_trips, handoff_trips
 
 
 def names(directory):
@@ -153,7 +156,7 @@ def names(directory):
 
 
 def round_trips_are_those_of_the_readme():
-    base = watcher.create("/peers-", flags=2).path
+    base = watcher.create("/peers-", flags=SEQUENTIAL).path
     measured = {make.name: measure(make, base)
                 for make in (Latchkey, Curator, Kazoo)}
     print(measured)
@@ -161,33 +164,34 @@ def round_trips_are_those_of_the_readme():
                         "kazoo": (3, 1)}, measured
 
 
-def holder_that_is_cut_off(make, base):
-    """Whether a holder that is cut off still reports the lock as held when the
-    server has deleted its node."""
+def separated_holder_reports_held(make, base):
+    """Whether a holder that is separated from the server still reports the lock
+    as held when the server has deleted its node."""
     directory = base + "/cut-" + make.name
     with Relay(server.connect) as wire:
         holder = make(wire.address, directory)
         try:
             holder.acquire()
-            assert holder.says_held()
+            assert holder.reports_held()
             wire.freeze()
             eventually(lambda: not names(directory), "its session expires")
-            return holder.says_held()
+            return holder.reports_held()
         finally:
             wire.thaw()
             holder.close()
 
 
-def only_latchkey_reports_its_passed_deadline():
-    base = watcher.create("/peers-", flags=2).path
-    said = {make.name: holder_that_is_cut_off(make, base)
-            for make in (Latchkey, Curator, Kazoo)}
-    print(said)
-    assert said == {"latchkey": False, "Curator": True, "kazoo": True}, said
+def only_latchkey_reports_that_it_does_not_hold_after_the_deadline():
+    base = watcher.create("/peers-", flags=SEQUENTIAL).path
+    reports = {make.name: separated_holder_reports_held(make, base)
+               for make in (Latchkey, Curator, Kazoo)}
+    print(reports)
+    assert reports == {"latchkey": False, "Curator": True,
+                       "kazoo": True}, reports
 
 
-with locks.serve() as server, Worker() as mover:
-    watcher = mover.client(server.connect, timeout=locks.LONG)
+with locks.serve() as server, Worker() as worker:
+    watcher = worker.client(server.connect, timeout=locks.LONG)
     live.run(round_trips_are_those_of_the_readme,
-             only_latchkey_reports_its_passed_deadline)
+             only_latchkey_reports_that_it_does_not_hold_after_the_deadline)
 sys.exit(0)

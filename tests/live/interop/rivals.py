@@ -20,6 +20,7 @@ import worker
 
 SESSION_MS = 8000
 WAIT_S = 300        # for a lock
+READ, WRITE = 0, 1  # the sides of a read-write lock
 
 
 class Gone(Exception):
@@ -31,26 +32,26 @@ class Broken(Exception):
 
 
 class Host:
-    """A process that has rivals: Worker or Curator."""
+    """A process that has rivals. `make` starts one: Worker or Curator."""
 
     def __init__(self, make):
         self.make = make
         self.rivals = []
-        self.up = threading.Event()
-        self.generation = 0
-        self.acts = False       # the process is running and not stopped
-        self.resumed = 0        # time of the last SIGCONT, in ms
+        self.up = threading.Event()     # set: the process was not killed
+        self.generation = 0             # number of processes so far
+        self.is_running = False         # and not stopped
+        self.resumed_ms = 0             # time of the last SIGCONT
         self.start()
 
     def start(self):
         self.process = self.make()
         self.generation += 1
-        self.acts = True
+        self.is_running = True
         self.up.set()
 
     def abandon(self):
         """From now on no rival of the process counts as a holder."""
-        self.acts = False
+        self.is_running = False
         for rival in self.rivals:
             rival.doubt()
 
@@ -62,14 +63,14 @@ class Host:
     def stop(self):
         """Stop the process. Its holders leave the judge's places first, since
         another client can be granted when their leases have ended."""
-        self.resumed = float("inf")
+        self.resumed_ms = float("inf")
         self.abandon()
         self.process.stop()
 
     def cont(self):
-        self.resumed = worker.boottime()
+        self.resumed_ms = worker.boottime()
         self.process.cont()
-        self.acts = True
+        self.is_running = True
 
     def close(self):
         self.process.close()
@@ -82,7 +83,7 @@ class Rival:
         self.name = "%s-%d" % (self.side, next(Rival.numbers))
         self.host, self.connect, self.judge = host, connect, judge
         self.opened = 0         # generation of the host when it was opened
-        self.safe = False
+        self.safe = False       # no event has reported it unsure or lost
         self.revoked = threading.Event()
         host.rivals.append(self)
 
@@ -99,19 +100,19 @@ class Rival:
         self.judge.leave(self.name)
 
     def certain(self):
-        return self.safe and self.host.acts and self.is_open()
+        return self.safe and self.host.is_running and self.is_open()
 
     def take(self, wait):
         """Call `wait()`, which acquires; gives whether the lock is held."""
         generation = self.host.generation
-        self.safe = True    # no event has reported unsure or lost
-        got = wait()
+        self.safe = True
+        holds = wait()
         if generation != self.host.generation:
             raise Gone
-        return got
+        return holds
 
 
-class Ours(Rival):
+class LatchkeyLock(Rival):
     side = "latchkey"
 
     def __init__(self, host, connect, judge, make):
@@ -126,7 +127,7 @@ class Ours(Rival):
         if not isinstance(self.locks, list):
             self.locks = [self.locks]
         for lock in self.locks:
-            lock.on_line = self.hear
+            lock.on_line = self.on_line
         self.lock = self.locks[0]
         self.opened = generation
 
@@ -136,7 +137,7 @@ class Ours(Rival):
     def choose(self, side):
         self.lock = self.locks[side]
 
-    def hear(self, line):
+    def on_line(self, line):
         if line.what == "lock" and line.word in ("unsure", "lost"):
             self.doubt()
         if line.what == "lock" and line.word == "revoked":
@@ -145,7 +146,7 @@ class Ours(Rival):
     def has_ended(self, pending):
         return pending.is_done() or not self.process.is_alive()
 
-    def end_of(self, pending):
+    def result_of(self, pending):
         while not pending.is_done():
             try:
                 pending.result(.5)
@@ -168,7 +169,7 @@ class Ours(Rival):
         return self.take(lambda: self.granted(self.begin(ms)))
 
     def granted(self, pending):
-        line = self.end_of(pending)
+        line = self.result_of(pending)
         for lock in self.locks:
             lock.clear_lines()
         err = line.refused or line.err
@@ -176,25 +177,25 @@ class Ours(Rival):
             return False
         if err != "0":
             raise Broken(err)
-        # Forget lines from before the process was stopped.
-        self.safe = self.safe and line.at > self.host.resumed
+        # A grant from before the process was stopped does not count.
+        self.safe = self.safe and line.at > self.host.resumed_ms
         return True
 
-    def read_too(self):
-        """Acquire the read side as a writer, which must not wait."""
-        self.choose(0)
-        line = self.end_of(self.submit("acquire", wait=-1))
+    def acquire_read_side(self):
+        """Acquire the read side as a writer, which does not wait."""
+        self.choose(READ)
+        line = self.result_of(self.submit("acquire", wait=-1))
         if (line.refused or line.err) != "0":
             raise Broken(line.text)
 
     def release(self):
-        line = self.end_of(self.submit("release", wait=0))
+        line = self.result_of(self.submit("release", wait=0))
         err = line.refused or line.err
         if err not in ("0", "LOST"):
             raise Broken(err)
 
 
-class Theirs(Rival):
+class CuratorLock(Rival):
     """A lock of Curator."""
     side = "curator"
 
@@ -209,9 +210,9 @@ class Theirs(Rival):
         try:
             client = java.client(self.connect, SESSION_MS)
             self.client = client
-            java.on_line[client] = self.hear
+            java.on_line[client] = self.on_line
             self.lock = self.locks = java.lock(self.kind, client, *self.words)
-            java.on_line[self.lock] = self.hear
+            java.on_line[self.lock] = self.on_line
         except curator.Gone:
             raise Gone from None
         except AssertionError as e:
@@ -223,9 +224,9 @@ class Theirs(Rival):
             else None
 
     def choose(self, side):
-        self.lock = self.locks + (".read", ".write")[side]
+        self.lock = self.locks + {READ: ".read", WRITE: ".write"}[side]
 
-    def hear(self, word):
+    def on_line(self, word):
         if word in ("suspended", "lost"):
             self.connected = False
             self.doubt()
@@ -235,9 +236,9 @@ class Theirs(Rival):
             self.revoked.set()
 
     def has_ended(self, pending):
-        return not pending.end.empty()
+        return pending.is_done()
 
-    def end_of(self, pending):
+    def result_of(self, pending):
         try:
             return pending.result(2 * WAIT_S)
         except curator.Gone:
@@ -250,25 +251,25 @@ class Theirs(Rival):
             raise Gone from None
 
     def do(self, *words):
-        answer = self.end_of(self.submit(*words))
+        answer = self.result_of(self.submit(*words))
         if answer.startswith("failed"):
             raise Broken(answer)
         return answer
 
     def begin(self, ms):
         self.revoked = threading.Event()
-        self.since = worker.boottime()
+        self.began_ms = worker.boottime()
         return self.submit("acquire", self.lock, ms)
 
     def acquire(self, ms):
         return self.take(lambda: self.granted(self.begin(ms)))
 
     def granted(self, pending):
-        answer = self.end_of(pending)
+        answer = self.result_of(pending)
         if answer.startswith("failed"):
             raise Broken(answer)
         # Curator does not notice that its process was stopped.
-        self.safe = self.connected and self.since > self.host.resumed
+        self.safe = self.connected and self.began_ms > self.host.resumed_ms
         return answer == "held"
 
     def downgrade(self):
@@ -278,7 +279,7 @@ class Theirs(Rival):
         self.do("release", self.lock)
 
 
-class Plain(Theirs):
+class Plain(CuratorLock):
     """A writer that downgrades to a reader, with ZooKeeper's Java client."""
     side = "plain"
 
