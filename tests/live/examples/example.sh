@@ -5,13 +5,14 @@
 
 : "${abs_top_srcdir:=.}" "${abs_top_builddir:=.}"
 # shellcheck disable=SC2016 # the inner shell's variables
-said=$("$abs_top_srcdir/script/server" with -- sh -c '
+output=$("$abs_top_srcdir/script/server" with -- sh -c '
   "$1/quickstart" "$LATCHKEY_ZK" && "$1/lock" "$LATCHKEY_ZK"' \
   - "$abs_top_builddir/examples")
 result=$?
 [ $result = 0 ] || exit $result
-echo "$said"
-# shellcheck disable=SC2046 # two words
-set -- $(echo "$said" |
+echo "$output"
+# The two tokens become $1 and $2.
+# shellcheck disable=SC2046
+set -- $(echo "$output" |
   sed -n 's/^holding \/locks\/nightly, fencing token \([0-9]*\)$/\1/p')
 [ $# = 2 ] && [ "$1" -lt "$2" ]

@@ -4,15 +4,15 @@
 
 : "${abs_top_srcdir:=.}" "${abs_top_builddir:=.}"
 # shellcheck disable=SC2016 # the inner shell's variables
-said=$("$abs_top_srcdir/script/server" with -- sh -c '
+output=$("$abs_top_srcdir/script/server" with -- sh -c '
   for name in mutex semaphore_mutex rwlock semaphore multilock; do
     echo "-- $name"
     "$1/$name" "$LATCHKEY_ZK" || exit
   done' - "$abs_top_builddir/examples")
 result=$?
-echo "$said"
+echo "$output"
 [ $result = 0 ] || exit $result
-[ "$(echo "$said" | sed 's/token [1-9][0-9]*$/token N/')" = "\
+[ "$(echo "$output" | sed 's/token [1-9][0-9]*$/token N/')" = "\
 -- mutex
 held, fencing token N
 held 2 times

@@ -11,7 +11,7 @@ export LATCHKEY_BUILD="$abs_top_builddir"
 "$abs_top_srcdir/script/demo" 100 25 2 3 || exit 1
 
 # shellcheck disable=SC2016 # the inner shell's variables
-said=$(echo '
+output=$(echo '
   latchkey run /l -- sh -c '\''echo held in "$LATCHKEY_LOCK"; sleep 100'\'' &
   until latchkey status /l | grep ^holds >/dev/null; do sleep .1; done
   latchkey run -n /l -- echo never; echo "busy: $?"
@@ -20,8 +20,8 @@ said=$(echo '
   echo a:b | cut -d: -f2
   exit 7' | "$abs_top_srcdir/script/playground" 2>/dev/null)
 code=$?
-echo "$said"
-[ "$code" = 7 ] && [ "$said" = "Starting private ZooKeeper servers ...
+echo "$output"
+[ "$code" = 7 ] && [ "$output" = "Starting private ZooKeeper servers ...
 held in /l
 busy: 124
 killed: 143
@@ -29,7 +29,7 @@ again
 b" ] || exit 1
 
 # shellcheck disable=SC2016 # the inner shell's variables
-said=$(echo '
+output=$(echo '
   count() { servers | grep -c -E "(leader|follower)$"; }
   count
   cut 1
@@ -42,8 +42,8 @@ said=$(echo '
   latchkey run /l -- echo "a quorum again"
   start 9 || echo refused' | "$abs_top_srcdir/script/playground" --ensemble)
 code=$?
-echo "$said"
-[ "$code" = 0 ] && [ "$said" = "Starting private ZooKeeper servers ...
+echo "$output"
+[ "$code" = 0 ] && [ "$output" = "Starting private ZooKeeper servers ...
 3
 server 1 is cut off from the others
 server 2 is killed

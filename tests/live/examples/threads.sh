@@ -4,9 +4,9 @@
 
 : "${abs_top_srcdir:=.}" "${abs_top_builddir:=.}"
 # shellcheck disable=SC2016 # the inner shell's variables
-said=$("$abs_top_srcdir/script/server" with -- sh -c '
+output=$("$abs_top_srcdir/script/server" with -- sh -c '
   "$1" "$LATCHKEY_ZK" 1000' - "$abs_top_builddir/examples/threads")
 result=$?
-echo "$said"
+echo "$output"
 [ $result = 0 ] || exit $result
-[ "$said" = "1000 threads, 0 failed, 0 of 1000 pieces left" ]
+[ "$output" = "1000 threads, 0 failed, 0 of 1000 pieces left" ]
