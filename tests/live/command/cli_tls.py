@@ -174,7 +174,8 @@ def variables_configure_tls_and_do_not_select_it():
                            env=dict(os.environ, **{name: "/nowhere"}))
         assert done.err == line % name, done
     expect_message_soon("%s: the server closed the connection without a reply; it has "
-                        "no quorum, or has reached maxClientCnxns, or expects TLS (--tls)" % address,
+                        "no quorum, or has reached maxClientCnxns, or expects TLS "
+                        "(--tls)" % address,
                         "-z", address, *SHORT_TIMEOUT, "ls", "/")
 
 
@@ -377,7 +378,8 @@ def port_without_tls_is_reported():
     plain = zk.addresses[0]
     expect_message_soon("%s: TLS: the server closed the connection instead of "
                         "answering: is this a port without TLS?; connect to its "
-                        "secureClientPort, or do not select TLS" % plain, "-z", "tls://" + plain, *SHORT_TIMEOUT, "--cacert",
+                        "secureClientPort, or do not select TLS" % plain,
+                        "-z", "tls://" + plain, *SHORT_TIMEOUT, "--cacert",
                         cert_file("ca.crt"), "ls", "/")
 
 

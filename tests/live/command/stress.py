@@ -410,6 +410,8 @@ class Lines:
 # ---- one run
 
 class Run:
+    """Several slots of contenders for one lock, and the faults that hit them."""
+
     def __init__(self, zk, folder, seed):
         self.zk, self.seed = zk, seed
         self.mark = "%d-%s" % (os.getpid(), seed)  # unique on this machine

@@ -23,116 +23,127 @@ from live import eventually
 from worker import Worker, boottime
 
 FULL = "--full" in sys.argv
-CUTS = 20 if FULL else 2
-ROUNDS = 10 if FULL else 1
-T = 4000
-LONG = 30000   # session timeout of clients without a test of expiry
-QUORUM, SYNC, PING = 0, 1, 2
+SEPARATIONS = 20 if FULL else 2
+RESTART_ROUNDS = 10 if FULL else 1
+# Session timeouts in ms: of holders whose session expires, and of all others.
+SHORT = 4000
+LONG = 30000
+HEARTBEAT_INTERVAL_S = SHORT / 1000 / 4
+QUORUM, SYNC, PING = 0, 1, 2  # assurances
+SEQUENTIAL = 2  # a flag of create
 
 
 class Pair:
     """A holder connected to one server, and a waiter for the same lock
     connected to another."""
 
-    def __init__(self, workers, n, assurance, dir):
-        holder_process, waiter_process = workers
-        others = ",".join(r.address for m, r in three.client.items() if m != n)
+    def __init__(self, holder_process, waiter_process, server, assurance,
+                 directory):
+        """The holder is connected to this server, the waiter to another."""
+        others = ",".join(r.address for n, r in three.client.items()
+                          if n != server)
         self.assurance = assurance
-        self.client = holder_process.client(three.client[n].address, timeout=T,
-                                            assurance=assurance)
-        self.other = waiter_process.client(others, timeout=LONG)
-        self.path = "%s/%s" % (dir, self.client.name)
-        self.lock = self.client.lock(self.path)
-        self.next = self.other.lock(self.path)
+        self.holder_client = holder_process.client(
+            three.client[server].address, timeout=SHORT, assurance=assurance)
+        self.waiter_client = waiter_process.client(others, timeout=LONG)
+        self.path = "%s/%s" % (directory, self.holder_client.name)
+        self.holder = self.holder_client.lock(self.path)
+        self.waiter = self.waiter_client.lock(self.path)
 
     def begin(self):
-        self.lock.acquire()
-        time.sleep(random.uniform(0, T / 4000))
-        self.pending = self.next.submit("acquire")
-        self.next.wait_until_queued()
+        self.holder.acquire()
+        # The heartbeats of several pairs are sent at different times.
+        time.sleep(random.uniform(0, HEARTBEAT_INTERVAL_S))
+        self.pending = self.waiter.submit("acquire")
+        self.waiter.wait_until_queued()
 
-    def check(self, cut_at):
+    def check(self, separated_at):
         """Check the order of events; gives the time from the holder's lease
         deadline to the next grant in ms, or None with the assurance `ping`."""
         granted = self.pending.succeeds()
         if self.assurance == PING:
             # The server replies to pings without a quorum.
-            assert self.lock.inspect().ok, "the ping was no trap"
-            print("    ping    still sure when the next one held")
+            assert self.holder.inspect().ok, "a ping should not be enough"
+            print("    ping    still sure after the next grant")
             return None
-        unsure = self.lock.event("unsure")
-        times = [t - cut_at for t in (unsure.at, unsure.deadline, granted.at)]
-        print("    %-6s  unsure %+5.0f, lease until %+5.0f, next held %+6.0f"
-              % (("quorum", "sync")[self.assurance], *times), flush=True)
-        assert 0 < times[0] < times[1] < times[2], "needless, or too late"
-        return times[2] - times[1]
+        event = self.holder.event("unsure")
+        unsure, deadline, next_grant = [
+            at - separated_at for at in (event.at, event.deadline, granted.at)]
+        name = {QUORUM: "quorum", SYNC: "sync"}[self.assurance]
+        print("    %-6s  unsure %+5.0f, lease until %+5.0f, next grant %+6.0f"
+              % (name, unsure, deadline, next_grant), flush=True)
+        assert 0 < unsure < deadline < next_grant
+        return next_grant - deadline
 
     def end(self):
-        assert self.lock.event("lost").err == "SESSION_EXPIRED"
-        self.lock.submit("release").fails("LOST")
-        self.next.release()
-        self.client.free()
-        self.other.do("close")
+        assert self.holder.event("lost").err == "SESSION_EXPIRED"
+        self.holder.submit("release").fails("LOST")
+        self.waiter.release()
+        self.holder_client.free()
+        self.waiter_client.do("close")
 
 
-def cuts_of(mode, kinds):
-    """Separate the server in this mode, to which the holders are connected."""
+def check_separations(mode, assurances):
+    """Separate the server in this mode, to which holders with these assurances
+    are connected."""
     gaps = []
-    for cut in range(CUTS):
+    for number in range(SEPARATIONS):
         three.zk.wait()
         leader = eventually(three.zk.leader)
-        n = leader if mode == "leader" else three.zk.follower()
+        server = leader if mode == "leader" else three.zk.follower()
         with Worker() as holder_process, Worker() as waiter_process:
-            keeper = waiter_process.client(three.connect, timeout=LONG)
-            dir = keeper.create("/lease-", flags=2).path
-            pairs = [Pair((holder_process, waiter_process), n, kind,
-                          dir) for kind in kinds]
+            client = waiter_process.client(three.connect, timeout=LONG)
+            directory = client.create("/lease-", flags=SEQUENTIAL).path
+            pairs = [Pair(holder_process, waiter_process, server, assurance,
+                          directory) for assurance in assurances]
             for pair in pairs:
                 pair.begin()
             # Wait until the newest proof of the session is a heartbeat.
-            time.sleep(random.uniform(T / 2000, T / 1000))
+            time.sleep(random.uniform(2, 4) * HEARTBEAT_INTERVAL_S)
             for pair in pairs:
-                assert pair.lock.inspect().state == "held"
-                assert not pair.lock.lines_like("lock", "unsure")
-            cut_at = boottime()
-            three.cut_off(n)
-            print("  %s %d is cut off, %d of %d" % (mode, n, cut + 1, CUTS))
-            gaps += filter(None, [pair.check(cut_at) for pair in pairs])
+                assert pair.holder.inspect().state == "held"
+                assert not pair.holder.lines_like("lock", "unsure")
+            separated_at = boottime()
+            three.cut_off(server)
+            print("  %s %d is separated, %d of %d" % (
+                mode, server, number + 1, SEPARATIONS))
+            gaps += filter(None, [pair.check(separated_at) for pair in pairs])
             three.heal()
             for pair in pairs:
                 pair.end()
-    print("  %d cuts; at the closest %.0f ms from the end of a lease to the "
-          "next holder" % (CUTS, min(gaps)))
+    print("  %d separations; at least %.0f ms from a lease deadline to the next "
+          "grant" % (SEPARATIONS, min(gaps)))
 
 
-def a_follower_is_cut_off():
-    cuts_of("follower", [QUORUM, QUORUM, QUORUM, SYNC, PING])
+def holders_at_a_separated_follower_become_unsure_in_time():
+    check_separations("follower", [QUORUM, QUORUM, QUORUM, SYNC, PING])
 
 
-def the_leader_is_cut_off():
-    cuts_of("leader", [QUORUM] * 4)
+def holders_at_a_separated_leader_become_unsure_in_time():
+    check_separations("leader", [QUORUM] * 4)
 
 
-def servers_are_restarted_in_turn():
+def holders_stay_sure_while_servers_are_restarted_in_turn():
     with Worker() as worker:
         holders = []
         for n in (1, 2, 3):
             client = worker.client(three.zk.connect, timeout=LONG)
-            lock = client.lock("/calm/%d" % n)
+            lock = client.lock("/sure/%d" % n)
             lock.acquire()
             holders.append((client, lock))
         began = boottime()
-        least = LONG
-        for turn in range(ROUNDS):
+        shortest_lease_ms = LONG
+        for _ in range(RESTART_ROUNDS):
             for n in (1, 2, 3):
                 three.zk.restart(n)
                 three.zk.wait()
                 eventually(three.zk.leader)
                 time.sleep(1)
                 for client, lock in holders:
-                    look = lock.inspect()
-                    least = min(least, look.deadline - look.at)
-                    assert look.ok, look
+                    now = lock.inspect()
+                    assert now.ok, now
+                    shortest_lease_ms = min(shortest_lease_ms,
+                                            now.deadline - now.at)
         for client, lock in holders:
             for word in ("unsure", "lost"):
                 assert not lock.lines_like("lock", word), lock.lines
@@ -141,13 +152,13 @@ def servers_are_restarted_in_turn():
             lock.release()
             client.do("close")
         print("  %d rounds of restarts; the shortest lease was %.1f s" %
-              (ROUNDS, least / 1000))
+              (RESTART_ROUNDS, shortest_lease_ms / 1000))
 
 
 with live.Ensemble("--tick", "1000", "--init-limit", "5",
                    "--sync-limit", "10") as three:
     live.run(
-        a_follower_is_cut_off,
-        the_leader_is_cut_off,
-        servers_are_restarted_in_turn,
+        holders_at_a_separated_follower_become_unsure_in_time,
+        holders_at_a_separated_leader_become_unsure_in_time,
+        holders_stay_sure_while_servers_are_restarted_in_turn,
     )

@@ -18,36 +18,39 @@ from live import eventually
 from worker import Worker
 from relay import (CHILDREN, CREATE2, DELETE, EVENT, GET, MULTI, Relay)
 
-T = 10000
+LONG = 30000    # session timeouts in ms
+MEDIUM = 10000
 SHORT = 4000
 
 # The frames of an acquire without and with waiting, of a grant, and of a release:
-# (from the client, opcode, the n-th of this opcode).
-ALONE = [(True, CREATE2, 1), (True, CHILDREN, 1),
-         (False, CREATE2, 1), (False, CHILDREN, 1)]
-QUEUED = ALONE + [(True, GET, 1), (True, GET, 2),
-                  (False, GET, 1), (False, GET, 2)]
-HANDED = [(False, EVENT, 1), (True, MULTI, 1), (False, MULTI, 1)]
-RELEASED = [(True, DELETE, 1), (False, DELETE, 1)]
+# (direction, opcode, the n-th of this opcode).
+UP, DOWN = True, False
+ACQUIRE_FREE = [(UP, CREATE2, 1), (UP, CHILDREN, 1),
+                (DOWN, CREATE2, 1), (DOWN, CHILDREN, 1)]
+ACQUIRE_HELD = ACQUIRE_FREE + [(UP, GET, 1), (UP, GET, 2),
+                               (DOWN, GET, 1), (DOWN, GET, 2)]
+GRANT = [(DOWN, EVENT, 1), (UP, MULTI, 1), (DOWN, MULTI, 1)]
+RELEASE = [(UP, DELETE, 1), (DOWN, DELETE, 1)]
 
 NATIVE = 2  # a lk_layout without a UUID in the node names
+SEQUENTIAL = 2  # a flag of create
 
 
-class Stage:
-    """Two locks for the same path: `holder` of a client without a relay, and
-    `lock` of a client behind a relay."""
+class TwoLocks:
+    """Two locks for the same path: `rival` of the client `direct` without a
+    relay, and `lock` of the client `tested` behind a relay."""
 
     def __init__(self, worker, wire, options):
-        self.direct = worker.client(zk.connect, timeout=3 * T)
-        self.tested = worker.client(wire.address, timeout=T)
+        self.direct = worker.client(zk.connect, timeout=LONG)
+        self.tested = worker.client(wire.address, timeout=MEDIUM)
         self.direct.state("connected")
         self.tested.state("connected")
-        self.dir = self.direct.create("/faults-", flags=2).path
-        self.holder = self.direct.lock(self.dir, **options)
-        self.lock = self.tested.lock(self.dir, **options)
+        self.path = self.direct.create("/faults-", flags=SEQUENTIAL).path
+        self.rival = self.direct.lock(self.path, **options)
+        self.lock = self.tested.lock(self.path, **options)
 
     def queue(self):
-        return sorted(self.direct.do("children", path=self.dir,
+        return sorted(self.direct.do("children", path=self.path,
                                      repeat=1).names)
 
     def wait_for_contenders(self, count):
@@ -62,264 +65,270 @@ class Stage:
             client.do("close")
 
 
-def with_stage(test):
-    def with_it(*args, **options):
+def with_two_locks(test):
+    """The options of the resulting function are those of the locks."""
+    def run_test(*args, **options):
         with Relay(zk.connect) as wire, Worker() as worker:
-            stage = Stage(worker, wire, options)
-            test(stage, wire, *args)
-            stage.end()
-    with_it.__name__ = test.__name__
-    return with_it
+            locks = TwoLocks(worker, wire, options)
+            test(locks, wire, *args)
+            locks.end()
+    run_test.__name__ = test.__name__
+    return run_test
 
 
-# ---- faults: (action of the trap, function that ends the fault)
+# ---- faults: each gives (action of the trap, function that ends the fault)
 
-def nothing():
+def do_nothing():
     pass
 
 
 def cut(wire):
-    return "cut", nothing
+    return "cut", do_nothing
 
 
 def tear(wire):
-    return "tear", nothing
+    return "tear", do_nothing
 
 
 def freeze(wire):
     """The relay forwards nothing for 0.1 s, then closes the connection."""
-    def back():
+    def end_fault():
         time.sleep(.1)
         wire.drop()
         wire.thaw()
-    return "freeze", back
+    return "freeze", end_fault
 
 
 def kill(wire):
     pid = zk.pid()
 
-    def back():
+    def end_fault():
         zk.kill()  # script/server must know that the server is not running
         zk.start()
-    return lambda: os.kill(pid, signal.SIGKILL), back
+    return lambda: os.kill(pid, signal.SIGKILL), end_fault
 
 
 def stop(wire):
     pid = zk.pid()
 
-    def back():
+    def end_fault():
         time.sleep(.3)
         os.kill(pid, signal.SIGCONT)
-    return lambda: os.kill(pid, signal.SIGSTOP), back
+    return lambda: os.kill(pid, signal.SIGSTOP), end_fault
 
 
-def granted(stage, pending):
+def check_grant(locks, pending):
+    """Check that the acquire succeeds, and that its node is the only one."""
     grant = pending.succeeds()
-    assert stage.queue() == [grant.node.rpartition("/")[2]], grant
-    found = stage.direct.do("get", path=grant.node, repeat=1)
-    assert found.czxid == grant.token
-    assert found.owner == stage.tested.facts().session
+    assert locks.queue() == [grant.node.rpartition("/")[2]], grant
+    node = locks.direct.do("get", path=grant.node, repeat=1)
+    assert node.czxid == grant.token
+    assert node.owner == locks.tested.facts().session
 
 
-@with_stage
-def fault_alone(stage, wire, fault, step):
+@with_two_locks
+def check_acquire_of_a_free_lock(locks, wire, fault, step):
     up, op, count = step
-    action, back = fault(wire)
+    action, end_fault = fault(wire)
     trap = wire.trap(action, up=up, op=op, count=count)
-    pending = stage.lock.submit("acquire")
+    pending = locks.lock.submit("acquire")
     trap.wait()
-    back()
-    granted(stage, pending)
-    stage.lock.release()
+    end_fault()
+    check_grant(locks, pending)
+    locks.lock.release()
 
 
-@with_stage
-def fault_queued(stage, wire, fault, step):
+@with_two_locks
+def check_acquire_of_a_held_lock(locks, wire, fault, step):
     up, op, count = step
-    stage.holder.acquire()
-    action, back = fault(wire)
+    locks.rival.acquire()
+    action, end_fault = fault(wire)
     trap = wire.trap(action, up=up, op=op, count=count)
-    pending = stage.lock.submit("acquire")
+    pending = locks.lock.submit("acquire")
     trap.wait()
-    back()
-    stage.lock.wait_until_queued()
+    end_fault()
+    locks.lock.wait_until_queued()
     assert not pending.is_done()
-    stage.wait_for_contenders(2)
-    assert stage.holder.inspect().ok
-    stage.holder.release()
-    granted(stage, pending)
-    stage.lock.release()
+    locks.wait_for_contenders(2)
+    assert locks.rival.inspect().ok
+    locks.rival.release()
+    check_grant(locks, pending)
+    locks.lock.release()
 
 
-@with_stage
-def fault_handed(stage, wire, fault, step):
+@with_two_locks
+def check_grant_to_a_waiter(locks, wire, fault, step):
     up, op, count = step
-    stage.holder.acquire()
-    pending = stage.lock.submit("acquire")
+    locks.rival.acquire()
+    pending = locks.lock.submit("acquire")
     # The lock reports its position before the watch is set, so count replies.
     eventually(lambda: [f.op for f in wire.frames_since()
                         if not f.up].count(GET) == 2)
-    action, back = fault(wire)
+    action, end_fault = fault(wire)
     trap = wire.trap(action, up=up, op=op, count=count)
-    released = stage.holder.submit("release")
+    released = locks.rival.submit("release")
     trap.wait()
-    back()
+    end_fault()
     released.succeeds()
-    granted(stage, pending)
-    assert stage.lock.inspect().ok
-    stage.lock.release()
+    check_grant(locks, pending)
+    assert locks.lock.inspect().ok
+    locks.lock.release()
 
 
-@with_stage
-def fault_released(stage, wire, fault, step):
+@with_two_locks
+def check_release(locks, wire, fault, step):
     up, op, count = step
-    stage.lock.acquire()
-    behind = stage.holder.submit("acquire")
-    stage.holder.wait_until_queued()
-    action, back = fault(wire)
+    locks.lock.acquire()
+    waiting = locks.rival.submit("acquire")
+    locks.rival.wait_until_queued()
+    action, end_fault = fault(wire)
     trap = wire.trap(action, up=up, op=op, count=count)
-    released = stage.lock.submit("release")
+    released = locks.lock.submit("release")
     trap.wait()
-    back()
-    behind.succeeds()
+    end_fault()
+    waiting.succeeds()
     released.succeeds()
     # The lock must not wait for a node that it created itself.
-    stage.holder.release()
-    stage.lock.acquire()
-    stage.lock.release()
+    locks.rival.release()
+    locks.lock.acquire()
+    locks.lock.release()
 
 
 def at_each_step(fault, **options):
     """A test of the fault at each step; `options` are those of the locks."""
     def test():
-        for kind, steps in ((fault_alone, ALONE), (fault_queued, QUEUED),
-                            (fault_handed, HANDED),
-                            (fault_released, RELEASED)):
+        for check, steps in (
+                (check_acquire_of_a_free_lock, ACQUIRE_FREE),
+                (check_acquire_of_a_held_lock, ACQUIRE_HELD),
+                (check_grant_to_a_waiter, GRANT),
+                (check_release, RELEASE)):
             for step in steps:
                 try:
-                    kind(fault, step, **options)
+                    check(fault, step, **options)
                 except Exception:
-                    print("%s: %s %s at %s" % (test.__name__, kind.__name__,
+                    print("%s: %s %s at %s" % (test.__name__, check.__name__,
                                                fault.__name__, step))
                     raise
-    test.__name__ = "_".join([fault.__name__, "at_each_step",
-                              *map(str, sum(options.items(), ()))])
+    test.__name__ = "mutex_survives_%s_at_each_step" % fault.__name__
+    for option, value in options.items():
+        test.__name__ += "_with_%s_%s" % (option, value)
     return test
 
 
 # ---- cancel, timeout, free
 
-def leave_at_each_step(leave):
-    """A test that ends the acquire by `leave` ("cancel", "timeout" or "free")
-    while the relay is frozen at each step."""
-    @with_stage
-    def one(stage, wire, contended, step, broken):
+def end_acquire_at_each_step(how):
+    """A test in which a "cancel", a "timeout" or a "free" ends the acquire while
+    the relay is frozen, once at each step."""
+    @with_two_locks
+    def check_step(locks, wire, contended, step, broken):
         up, op, count = step
         if contended:
-            stage.holder.acquire()
+            locks.rival.acquire()
         trap = wire.trap("freeze", up=up, op=op, count=count)
-        pending = stage.lock.submit("acquire",
-                                  wait=150 if leave == "timeout" else -1)
+        pending = locks.lock.submit("acquire",
+                                    wait=150 if how == "timeout" else -1)
         trap.wait()
-        if leave == "timeout":
+        if how == "timeout":
             pending.fails("DEADLINE")
-        elif leave == "cancel":
-            stage.lock.do("cancel")
+        elif how == "cancel":
+            locks.lock.do("cancel")
             pending.fails("CANCELLED")
         else:
-            stage.lock.free()
+            locks.lock.free()
             pending.fails("CLOSED")
         if broken:
             wire.drop()
         wire.thaw()
-        stage.wait_for_contenders(1 if contended else 0)
-        if leave != "free":
-            assert stage.lock.inspect().state == "idle"
-            assert stage.lock.inspect().token == 0
+        locks.wait_for_contenders(1 if contended else 0)
+        if how != "free":
+            assert locks.lock.inspect().state == "idle"
+            assert locks.lock.inspect().token == 0
         if contended:
-            assert stage.holder.inspect().ok
-            stage.holder.release()
+            assert locks.rival.inspect().ok
+            locks.rival.release()
 
     def test():
         for broken in (False, True):
-            for contended, steps in ((False, ALONE), (True, QUEUED)):
+            for contended, steps in ((False, ACQUIRE_FREE), (True, ACQUIRE_HELD)):
                 for step in steps:
                     try:
-                        one(contended, step, broken)
+                        check_step(contended, step, broken)
                     except Exception:
                         print("%s: at %s, contended %s, broken %s" % (
                             test.__name__, step, contended, broken))
                         raise
-    test.__name__ = "%s_at_each_step" % leave
+    test.__name__ = "%s_at_each_step_leaves_no_node" % how
     return test
 
 
-@with_stage
-def release_is_executed_before_the_next_acquire(stage, wire):
+@with_two_locks
+def release_is_executed_before_the_next_acquire(locks, wire):
     """The client sends pending deletes before other requests, also after the
     connection has broken."""
-    for up in (True, False):
-        stage.lock.acquire()
-        old = stage.lock.inspect().node
+    for up in (UP, DOWN):
+        locks.lock.acquire()
+        old = locks.lock.inspect().node
         trap = wire.trap("cut", up=up, op=DELETE)
-        again = stage.lock.submit("reacquire")
+        again = locks.lock.submit("reacquire")
         trap.wait()
         grant = again.succeeds()
         assert grant.node != old
-        assert stage.queue() == [grant.node.rpartition("/")[2]]
-        stage.lock.release()
-    assert not stage.lock.lines_like("lock", "waiting")
+        assert locks.queue() == [grant.node.rpartition("/")[2]]
+        locks.lock.release()
+    assert not locks.lock.lines_like("lock", "waiting")
 
 
 def process_killed_at_any_step_leaves_no_node():
     """The nodes of the killed process are deleted when its session expires."""
     with Worker() as worker, contextlib.ExitStack() as stack:
-        direct = worker.client(zk.connect, timeout=3 * T)
-        places = []
-        for contended, steps in ((False, ALONE), (True, QUEUED)):
+        direct = worker.client(zk.connect, timeout=LONG)
+        queues = []     # (path, whether a rival holds the lock)
+        for contended, steps in ((False, ACQUIRE_FREE), (True, ACQUIRE_HELD)):
             for up, op, count in steps:
-                path = direct.create("/killed-", flags=2).path
+                path = direct.create("/killed-", flags=SEQUENTIAL).path
                 if contended:
                     direct.lock(path).acquire()
                 wire = stack.enter_context(Relay(zk.connect))
-                victim = Worker()
-                tested = victim.client(wire.address, timeout=SHORT)
+                killed = Worker()
+                tested = killed.client(wire.address, timeout=SHORT)
                 tested.state("connected")
                 trap = wire.trap("freeze", up=up, op=op, count=count)
                 tested.lock(path).submit("acquire")
                 trap.wait()
-                victim.kill()
-                victim.close()
+                killed.kill()
+                killed.close()
                 wire.drop()
-                places.append((path, contended))
-        for path, contended in places:
-            eventually(lambda: len(direct.children(path).names) == contended,
+                queues.append((path, contended))
+        for path, contended in queues:
+            left = 1 if contended else 0
+            eventually(lambda: len(direct.children(path).names) == left,
                        path, SHORT / 1000 + 4)
         direct.do("close")
 
 
 # ---- broken connections of a holder
 
-@with_stage
-def short_break_suspends_the_lock_only(stage, wire):
-    stage.lock.acquire()
+@with_two_locks
+def short_break_suspends_the_lock_only(locks, wire):
+    locks.lock.acquire()
     mark = wire.mark()
     wire.drop()
-    told = stage.lock.event("suspended")
-    assert told.deadline > told.at
-    stage.tested.state("connected")
+    suspended = locks.lock.event("suspended")
+    assert suspended.deadline > suspended.at
+    locks.tested.state("connected")
     eventually(lambda: MULTI in wire.ops(mark))
-    stage.tested.do("sync", path="/")
-    look = stage.lock.inspect()
-    assert look.state == "held" and look.ok, look
-    assert look.deadline >= told.deadline
-    assert not stage.lock.lines_like("lock", "unsure")
-    stage.lock.release()
+    locks.tested.do("sync", path="/")
+    now = locks.lock.inspect()
+    assert now.state == "held" and now.ok, now
+    assert now.deadline >= suspended.deadline
+    assert not locks.lock.lines_like("lock", "unsure")
+    locks.lock.release()
 
 
-def unsure_when_suspended_is_unsure_at_once():
+def suspended_lock_with_unsure_early_is_unsure_at_once():
     with Relay(zk.connect) as wire, Worker() as worker:
-        client = worker.client(wire.address, timeout=T)
+        client = worker.client(wire.address, timeout=MEDIUM)
         lock = client.lock("/careful", unsure_early=1)
         lock.acquire()
         wire.drop()
@@ -330,14 +339,15 @@ def unsure_when_suspended_is_unsure_at_once():
         client.do("close")
 
 
-def unsure_then_lost(one_session):
-    """The holder is notified before its lease deadline, and the next client is
-    granted only after the deadline."""
+def check_unsure_then_lost(one_session):
+    """Check that the holder is notified before its lease deadline, and that the
+    next client is granted only after the deadline. `one_session`: the client
+    does not begin a new session."""
     with Relay(zk.connect) as wire, Worker() as worker:
-        direct = worker.client(zk.connect, timeout=3 * T)
+        direct = worker.client(zk.connect, timeout=LONG)
         tested = worker.client(wire.address, timeout=SHORT,
                                one_session=one_session)
-        path = direct.create("/unsure-", flags=2).path
+        path = direct.create("/unsure-", flags=SEQUENTIAL).path
         lock, next_lock = tested.lock(path), direct.lock(path)
         grant = lock.acquire()
         pending = next_lock.submit("acquire")
@@ -345,10 +355,11 @@ def unsure_then_lost(one_session):
         wire.freeze()
         unsure = lock.event("unsure")
         assert not pending.is_done() and unsure.at < unsure.deadline, unsure
-        other = pending.succeeds()
-        assert unsure.deadline < other.at and other.token > grant.token
-        look = lock.inspect()
-        assert not look.ok and look.state in ("unsure", "lost"), look
+        next_grant = pending.succeeds()
+        assert unsure.deadline < next_grant.at
+        assert next_grant.token > grant.token
+        now = lock.inspect()
+        assert not now.ok and now.state in ("unsure", "lost"), now
         lost = lock.event("lost")
         assert lost.err == "SESSION_EXPIRED", lost
         assert len(lock.lines_like("lock", "unsure")) == 1
@@ -367,18 +378,18 @@ def unsure_then_lost(one_session):
         assert len(lock.lines_like("lock", "lost")) == 1
 
 
-def passed_deadline_is_unsure_and_then_lost():
-    unsure_then_lost(False)
+def separated_holder_is_unsure_and_then_lost():
+    check_unsure_then_lost(one_session=False)
 
 
-def final_session_ends_unsure_and_lost():
-    unsure_then_lost(True)
+def separated_holder_with_one_session_is_unsure_and_then_lost():
+    check_unsure_then_lost(one_session=True)
 
 
 def reconnect_before_expiry_renews_an_unsure_lock():
     with Relay(zk.connect) as wire, Worker() as worker:
         tested = worker.client(wire.address, timeout=SHORT, margin=2500)
-        path = tested.create("/doubt-", flags=2).path
+        path = tested.create("/renewed-", flags=SEQUENTIAL).path
         lock = tested.lock(path)
         token = lock.acquire().token
         wire.freeze()
@@ -386,8 +397,8 @@ def reconnect_before_expiry_renews_an_unsure_lock():
         wire.drop()
         wire.thaw()
         lock.event("held")
-        look = lock.inspect()
-        assert look.ok and look.state == "held" and look.token == token
+        now = lock.inspect()
+        assert now.ok and now.state == "held" and now.token == token
         assert not lock.lines_like("lock", "lost")
         lock.release()
         tested.do("close")
@@ -395,55 +406,58 @@ def reconnect_before_expiry_renews_an_unsure_lock():
 
 def waiter_whose_session_expired_queues_again():
     with Relay(zk.connect) as wire, Worker() as worker:
-        direct = worker.client(zk.connect, timeout=3 * T)
+        direct = worker.client(zk.connect, timeout=LONG)
         tested = worker.client(wire.address, timeout=SHORT)
-        path = direct.create("/anew-", flags=2).path
+        path = direct.create("/anew-", flags=SEQUENTIAL).path
         holder = direct.lock(path)
-        locks = [tested.lock(path), tested.lock(path, fail_on_expiry=1)]
+        waiter = tested.lock(path)
+        failing_waiter = tested.lock(path, fail_on_expiry=1)
         holder.acquire()
-        pending = [lock.submit("acquire") for lock in locks]
-        for lock in locks:
-            lock.wait_until_queued()
-        old = locks[0].inspect().node
+        pending = waiter.submit("acquire")
+        failing = failing_waiter.submit("acquire")
+        waiter.wait_until_queued()
+        failing_waiter.wait_until_queued()
+        old = waiter.inspect().node
         wire.freeze()
         eventually(lambda: len(direct.children(path).names) == 1)
         wire.drop()
         wire.thaw()
-        pending[1].fails("SESSION_EXPIRED")
-        assert locks[0].event("place_lost").err == "SESSION_EXPIRED"
-        locks[0].wait_until_queued()
-        new = locks[0].inspect().node
-        assert new != old and new.rpartition("/")[2][:39] not in old
+        failing.fails("SESSION_EXPIRED")
+        assert waiter.event("place_lost").err == "SESSION_EXPIRED"
+        waiter.wait_until_queued()
+        new = waiter.inspect().node
+        new_uuid = new.rpartition("/")[2][:len("_c_") + 36]
+        assert new_uuid not in old, (old, new)
         holder.release()
-        grant = pending[0].succeeds()
+        grant = pending.succeeds()
         assert direct.get(grant.node).owner == tested.facts().session
-        locks[0].release()
+        waiter.release()
         tested.do("close")
         direct.do("close")
 
 
 def stopped_process_is_not_sure_when_it_continues():
-    with Worker() as sleeper, Worker() as worker:
-        direct = worker.client(zk.connect, timeout=3 * T)
-        path = direct.create("/slept-", flags=2).path
-        tested = sleeper.client(zk.connect, timeout=SHORT)
+    with Worker() as stopped_process, Worker() as worker:
+        direct = worker.client(zk.connect, timeout=LONG)
+        path = direct.create("/stopped-", flags=SEQUENTIAL).path
+        tested = stopped_process.client(zk.connect, timeout=SHORT)
         holder, waiter = tested.lock(path), tested.lock(path)
         holder.acquire()
         waiting = waiter.submit("acquire")
         waiter.wait_until_queued()
-        other = direct.lock(path)
-        pending = other.submit("acquire")
-        other.wait_until_queued()
-        sleeper.stop()
-        look = holder.submit("inspect")
-        pending.succeeds()
-        other.release()
-        sleeper.cont()
+        rival = direct.lock(path)
+        rival_waiting = rival.submit("acquire")
+        rival.wait_until_queued()
+        stopped_process.stop()
+        inspect = holder.submit("inspect")
+        rival_grant = rival_waiting.succeeds()
+        rival.release()
+        stopped_process.cont()
         # The process checks the clock before it reads replies from the socket.
-        assert not look.succeeds().ok, look.succeeds()
+        assert not inspect.succeeds().ok
         holder.event("lost")
         grant = waiting.succeeds()
-        assert grant.token > pending.succeeds().token
+        assert grant.token > rival_grant.token
         waiter.release()
         direct.do("close")
         tested.do("close")
@@ -457,15 +471,15 @@ with zkserver.Server("--tick", "500") as zk:
         at_each_step(freeze),
         at_each_step(stop),
         at_each_step(kill),
-        leave_at_each_step("cancel"),
-        leave_at_each_step("timeout"),
-        leave_at_each_step("free"),
+        end_acquire_at_each_step("cancel"),
+        end_acquire_at_each_step("timeout"),
+        end_acquire_at_each_step("free"),
         release_is_executed_before_the_next_acquire,
         short_break_suspends_the_lock_only,
-        unsure_when_suspended_is_unsure_at_once,
+        suspended_lock_with_unsure_early_is_unsure_at_once,
         live.together(
-            passed_deadline_is_unsure_and_then_lost,
-            final_session_ends_unsure_and_lost,
+            separated_holder_is_unsure_and_then_lost,
+            separated_holder_with_one_session_is_unsure_and_then_lost,
             reconnect_before_expiry_renews_an_unsure_lock,
             waiter_whose_session_expired_queues_again,
             stopped_process_is_not_sure_when_it_continues,

@@ -44,6 +44,8 @@ class Kind:
         self.contended = contended or queues[-1]
         self.create = create    # creates the directories; None: as plain nodes
         # The requests of an acquire, a release, ...: (send() calls, *opcodes).
+        # Without directories, the creates of contender nodes fail, and are
+        # repeated when the directories have been created.
         self.costs = costs
 
     def create_directories(self, direct, base):
@@ -95,21 +97,24 @@ def create_kazoo_directories(permits):
     return create
 
 
-def mutex_kind(name, make_lock, directory=CREATE, **more):
-    """`directory`: the opcode that creates a missing directory."""
+def mutex_kind(name, make_lock, create_directory=CREATE, **more):
+    """`create_directory`: the opcode that creates a missing directory."""
     return Kind(
         name, make_lock, ["/l"], **more,
         acquire=(1, CREATE2, CHILDREN),
         release=(1, DELETE),
-        acquire_without_directories=(2, CREATE2, CHILDREN, directory, directory,
-                                     CREATE2, CHILDREN),
+        acquire_without_directories=(
+            2, CREATE2, CHILDREN, create_directory, create_directory, CREATE2,
+            CHILDREN),
         wait=(2, CREATE2, CHILDREN, GET, GET),
         grant=(0,))
 
 
-def semaphore_kind(name, permits, queues, make_lock, first=(), **costs):
-    """`first`: the opcodes of requests in front of those for all layouts."""
-    ask = (*first, CREATE2, CHILDREN, *permits * [CREATE2], CHILDREN)
+def semaphore_kind(name, permits, queues, make_lock, first_requests=(),
+                   **costs):
+    # A queue node and a list of the queue; permit nodes and a list of them.
+    until_queued = (*first_requests, CREATE2, CHILDREN, *permits * [CREATE2],
+                    CHILDREN)
     if permits > 1:
         # A holder deletes its permits one by one. If the waiter lists between
         # two deletes, it has to list again.
@@ -117,16 +122,16 @@ def semaphore_kind(name, permits, queues, make_lock, first=(), **costs):
     return Kind(
         name, make_lock, queues, holder_nodes=permits, waiter_nodes=permits + 1,
         deleted_queue_nodes=1,
-        # After the grant it deletes its queue node and removes its watch.
-        acquire=(2, *ask, REMOVE_WATCHES, DELETE),
+        # A holder deletes its queue node and removes its watch.
+        acquire=(2, *until_queued, REMOVE_WATCHES, DELETE),
         release=(1, *permits * [DELETE]),
-        wait=(2, *ask, GET),
+        wait=(2, *until_queued, GET),
         grant=(2, CHILDREN, REMOVE_WATCHES, DELETE), **costs)
 
 
-DIRECTORIES = 3 * [CREATE_CONTAINER]
-SEMAPHORE = ["/l/locks", "/l/leases"]
-KAZOO_SEMAPHORE = ["/l-__lock__", "/l"]
+DIRECTORIES = 3 * [CREATE_CONTAINER]  # the base, /l, and one below it
+SEMAPHORE_QUEUES = ["/l/locks", "/l/leases"]
+KAZOO_SEMAPHORE_QUEUES = ["/l-__lock__", "/l"]
 
 KINDS = [
     mutex_kind("mutex", mutex(), CREATE_CONTAINER),
@@ -138,25 +143,24 @@ KINDS = [
     mutex_kind("write-side", side(WRITE_SIDE), CREATE_CONTAINER,
                make_rival=side(READ_SIDE)),
     semaphore_kind(
-        "semaphore", 1, SEMAPHORE, semaphore(1),
+        "semaphore", 1, SEMAPHORE_QUEUES, semaphore(1),
         acquire_without_directories=(
             ANY, *4 * [CREATE2, CHILDREN], *2 * DIRECTORIES, REMOVE_WATCHES,
             DELETE)),
     semaphore_kind(
-        "semaphore-several", 2, SEMAPHORE, semaphore(2),
+        "semaphore-several", 2, SEMAPHORE_QUEUES, semaphore(2),
         acquire_without_directories=(
             ANY, *4 * [CREATE2, CHILDREN], *2 * [CREATE2], *3 * DIRECTORIES,
             REMOVE_WATCHES, DELETE)),
     semaphore_kind(
-        "semaphore-kazoo", 1, KAZOO_SEMAPHORE, semaphore(1, layout=KAZOO), (GET,),
-        create=create_kazoo_directories(1),
+        "semaphore-kazoo", 1, KAZOO_SEMAPHORE_QUEUES, semaphore(1, layout=KAZOO),
+        first_requests=(GET,), create=create_kazoo_directories(1),
         acquire_without_directories=(
             ANY, GET, *4 * [CREATE2, CHILDREN], CREATE, GET,
             *2 * [CREATE, CREATE], REMOVE_WATCHES, DELETE)),
     semaphore_kind(
-        "semaphore-kazoo-several", 2, KAZOO_SEMAPHORE, semaphore(2, layout=KAZOO),
-        (GET,),
-        create=create_kazoo_directories(2),
+        "semaphore-kazoo-several", 2, KAZOO_SEMAPHORE_QUEUES, semaphore(2, layout=KAZOO),
+        first_requests=(GET,), create=create_kazoo_directories(2),
         acquire_without_directories=(
             ANY, GET, *4 * [CREATE2, CHILDREN], *2 * [CREATE2], CREATE, GET,
             *3 * [CREATE, CREATE], REMOVE_WATCHES, DELETE)),
@@ -164,14 +168,16 @@ KINDS = [
          holder_nodes=3, waiter_nodes=2, contended="/b",
          acquire=(1, MULTI, *3 * [CHILDREN]),
          release=(1, *3 * [DELETE]),
-         acquire_without_directories=(2, MULTI, *3 * [CHILDREN], *6 * [CREATE_CONTAINER],
-               MULTI, *3 * [CHILDREN]),
+         acquire_without_directories=(
+             2, MULTI, *3 * [CHILDREN], *6 * [CREATE_CONTAINER], MULTI,
+             *3 * [CHILDREN]),
          wait=(ANY, MULTI, *3 * [CHILDREN], GET, GET, DELETE),
          grant=(1, MULTI, CHILDREN)),
     Kind("single-node", single, ["/d"], waiter_nodes=0,
          acquire=(1, CREATE2, GET),
          release=(1, DELETE),
-         acquire_without_directories=(2, CREATE2, GET, CREATE, CREATE, CREATE2, GET),
+         acquire_without_directories=(2, CREATE2, GET, CREATE, CREATE, CREATE2,
+                                      GET),
          wait=(1, CREATE2, GET),
          grant=(1, CREATE2, GET)),
 ]

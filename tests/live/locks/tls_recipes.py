@@ -68,12 +68,12 @@ SHARED = {
     ),
 }
 
-# Tests that start their own servers.
+# Tests of faults/ensemble.py, which start their own servers.
 ENSEMBLE = (
     "xids_continue_at_another_server",
     "client_moves_when_its_server_is_removed_from_the_list",
     "session_survives_a_killed_follower",
-    "a_lock_survives_servers_that_are_killed",
+    "lock_survives_servers_that_are_killed",
 )
 
 
@@ -83,7 +83,8 @@ def run(*words, **environment):
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def run_file(name, tests, **environment):
+def run_tests(name, tests, **environment):
+    """Run these tests of a file, and check that each has passed."""
     done = run(sys.executable, os.path.join(FOLDER, name), *tests,
                **environment)
     passed = [line.partition(":")[0] for line in done.stdout.splitlines()
@@ -94,56 +95,57 @@ def run_file(name, tests, **environment):
 
 def on_shared_server(name):
     def test():
-        run_file(name, SHARED[name], LATCHKEY_TEST_SERVER=zk.facts)
+        run_tests(name, SHARED[name], LATCHKEY_TEST_SERVER=zk.facts)
     test.__name__ = name
     return test
 
 
 def clients_under_test_speak_tls():
-    with relay.Relay(zk.connect) as way, worker.Worker() as process:
-        straight = process.client(zk.connect)
-        straight.state("connected")
-        assert straight.facts().server == zk.tls_addresses[0]
-        around = process.client(way.address)
-        around.state("connected")
-        assert around.facts().server == way.address
-        with socket.create_connection(("127.0.0.1", way.port), 10) as plain:
+    with relay.Relay(zk.connect) as proxy, worker.Worker() as process:
+        direct = process.client(zk.connect)
+        direct.state("connected")
+        assert direct.facts().server == zk.tls_addresses[0]
+        behind_relay = process.client(proxy.address)
+        behind_relay.state("connected")
+        assert behind_relay.facts().server == proxy.address
+        with socket.create_connection(("127.0.0.1", proxy.port), 10) as plain:
             plain.sendall(b"ruok of TLS?")
-            assert plain.recv(100)[:1] in (b"", b"\x15")  # an alert
-        for client in (straight, around):
+            alert = b"\x15"  # the type of a TLS record
+            assert plain.recv(100)[:1] in (b"", alert)
+        for client in (direct, behind_relay):
             client.do("close")
 
 
-def requests_of_the_library():
+def library_requests_work_over_tls():
     done = run(worker.program("client/client_ops"), CK_RUN_CASE="data")
     assert done.returncode == 0, done.stdout
 
 
-def locks_of_the_blocking_interface():
+def blocking_locks_work_over_tls():
     done = run(worker.program("client/sync_calls"), CK_RUN_CASE="locks")
     assert done.returncode == 0, done.stdout
 
 
-def command_finds_all_in_the_environment():
+def command_finds_servers_and_certificates_in_the_environment():
     """script/server puts the servers, the CA and a client certificate into the
     environment."""
-    nowhere = {"SSL_CERT_FILE": "/dev/null"}
+    no_system_cas = {"SSL_CERT_FILE": "/dev/null"}
     done = run(zkserver.SCRIPT, "with", "--tls", "--tls-client-auth", "need",
                "--", command.PROGRAM, "run", "--acl", "x509:CN=alice,O=latchkey"
-               ":rwcda", "/l", "echo", "inside", **nowhere)
+               ":rwcda", "/l", "echo", "inside", **no_system_cas)
     assert done.returncode == 0 and done.stdout == "inside\n", done
 
 
-def session_moves_in_an_ensemble():
-    run_file("faults/ensemble.py", ENSEMBLE)
+def sessions_and_locks_survive_faults_over_tls():
+    run_tests("faults/ensemble.py", ENSEMBLE)
 
 
 with zkserver.Server("--tick", "500") as zk:
     live.run(clients_under_test_speak_tls,
              *(on_shared_server(name) for name in SHARED))
 live.run(
-    requests_of_the_library,
-    locks_of_the_blocking_interface,
-    command_finds_all_in_the_environment,
-    session_moves_in_an_ensemble,
+    library_requests_work_over_tls,
+    blocking_locks_work_over_tls,
+    command_finds_servers_and_certificates_in_the_environment,
+    sessions_and_locks_survive_faults_over_tls,
 )

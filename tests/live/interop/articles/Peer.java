@@ -34,36 +34,39 @@ import org.apache.zookeeper.ZooKeeper;
 public class Peer {
     private static ZooKeeper zk;
     private static String dir;
-    private static String own;
+    private static String ownNode;
 
     private interface Lock {
-        /** The name of the own node; null after ms. */
-        String acquire(String mark, long ms) throws Exception;
+        /** Gives the name of the own node, or null if ms have passed. */
+        String acquire(String prefix, long ms) throws Exception;
     }
 
-    /** The node to wait for, or null if there is none: the last node before our
-     *  own that excludes us, in the order of the sequence numbers. */
-    private static String before(List<String> names, String mark) {
-        String last = null;
+    /** The nearest node that excludes this contender and has a smaller number;
+     *  null if there is none. */
+    private static String directPredecessor(List<String> names,
+            String prefix) {
+        String nearest = null;
 
         Collections.sort(names, (a, b) -> number(a).compareTo(number(b)));
         for (String name : names) {
-            if (name.equals(own))
-                return last;
-            if (!mark.equals("r-") || name.startsWith("w-"))
-                last = name;
+            if (name.equals(ownNode))
+                return nearest;
+            // Only writers exclude a reader.
+            if (!prefix.equals("r-") || name.startsWith("w-"))
+                nearest = name;
         }
-        throw new IllegalStateException(own + " is gone");
+        throw new IllegalStateException(ownNode + " was deleted");
     }
 
     private static String number(String name) {
         return name.substring(name.length() - 10);
     }
 
-    private static byte[] data(String mark) {
-        if (mark.isEmpty())
+    /** The data of the tutorial's node. */
+    private static byte[] data(String prefix) {
+        if (prefix.isEmpty())
             return "0".getBytes(StandardCharsets.UTF_8);
-        if (mark.equals("lock"))
+        if (prefix.equals("lock"))
             return Thread.currentThread().getName()
                     .getBytes(StandardCharsets.UTF_8);
         return null;
@@ -75,24 +78,26 @@ public class Peer {
 
     // ---- blocking
 
-    private static String acquire(String mark, long ms) throws Exception {
-        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(ms);
+    private static String acquire(String prefix, long ms) throws Exception {
+        long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(ms);
 
-        own = nameOf(zk.create(dir + "/" + mark, data(mark),
+        ownNode = nameOf(zk.create(dir + "/" + prefix, data(prefix),
                 ZooDefs.Ids.OPEN_ACL_UNSAFE,
                 CreateMode.EPHEMERAL_SEQUENTIAL));
         for (;;) {
-            String pred = before(zk.getChildren(dir, false), mark);
+            String predecessor =
+                directPredecessor(zk.getChildren(dir, false), prefix);
 
-            if (pred == null)
-                return own;
-            CountDownLatch gone = new CountDownLatch(1);
-            Watcher watcher = event -> gone.countDown();
+            if (predecessor == null)
+                return ownNode;
+            CountDownLatch deleted = new CountDownLatch(1);
+            Watcher watcher = event -> deleted.countDown();
 
-            if (zk.exists(dir + "/" + pred, watcher) == null)
+            if (zk.exists(dir + "/" + predecessor, watcher) == null)
                 continue;
-            if (!gone.await(end - System.nanoTime(), TimeUnit.NANOSECONDS)) {
-                zk.delete(dir + "/" + own, -1);
+            if (!deleted.await(deadline - System.nanoTime(),
+                        TimeUnit.NANOSECONDS)) {
+                zk.delete(dir + "/" + ownNode, -1);
                 return null;
             }
         }
@@ -100,76 +105,80 @@ public class Peer {
 
     // ---- in callbacks
 
-    private static void fail(CompletableFuture<String> end, int rc) {
-        end.completeExceptionally(
+    private static void fail(CompletableFuture<String> grant, int rc) {
+        grant.completeExceptionally(
                 KeeperException.create(KeeperException.Code.get(rc)));
     }
 
-    private static void look(String mark, CompletableFuture<String> end) {
+    private static void listQueue(String prefix,
+            CompletableFuture<String> grant) {
         zk.getChildren(dir, false, (rc, path, ctx, names) -> {
             if (rc != 0) {
-                fail(end, rc);
+                fail(grant, rc);
                 return;
             }
-            String pred = before(names, mark);
+            String predecessor = directPredecessor(names, prefix);
 
-            if (pred == null)
-                end.complete(own);
+            if (predecessor == null)
+                grant.complete(ownNode);
             else
-                watch(mark, pred, end);
+                watchPredecessor(prefix, predecessor, grant);
         }, null);
     }
 
-    private static void watch(String mark, String pred,
-            CompletableFuture<String> end) {
+    private static void watchPredecessor(String prefix, String predecessor,
+            CompletableFuture<String> grant) {
         Watcher watcher = event -> {
             if (event.getType() != Watcher.Event.EventType.None)
-                look(mark, end);
+                listQueue(prefix, grant);
         };
 
-        zk.exists(dir + "/" + pred, watcher, (rc, path, ctx, stat) -> {
+        zk.exists(dir + "/" + predecessor, watcher, (rc, path, ctx, stat) -> {
             if (rc == KeeperException.Code.NONODE.intValue())
-                look(mark, end);
+                listQueue(prefix, grant);
             else if (rc != 0)
-                fail(end, rc);
+                fail(grant, rc);
         }, null);
     }
 
-    private static String acquireAsync(String mark, long ms) throws Exception {
-        CompletableFuture<String> end = new CompletableFuture<>();
-        CompletableFuture<String> made = new CompletableFuture<>();
+    private static String acquireAsync(String prefix, long ms)
+            throws Exception {
+        CompletableFuture<String> grant = new CompletableFuture<>();
+        CompletableFuture<String> created = new CompletableFuture<>();
 
-        zk.create(dir + "/" + mark, data(mark), ZooDefs.Ids.OPEN_ACL_UNSAFE,
+        zk.create(dir + "/" + prefix, data(prefix), ZooDefs.Ids.OPEN_ACL_UNSAFE,
                 CreateMode.EPHEMERAL_SEQUENTIAL, (rc, path, ctx, name) -> {
                     if (rc != 0) {
-                        fail(made, rc);
-                        fail(end, rc);
+                        fail(created, rc);
+                        fail(grant, rc);
                         return;
                     }
-                    own = nameOf(name);
-                    made.complete(own);
-                    look(mark, end);
+                    ownNode = nameOf(name);
+                    created.complete(ownNode);
+                    listQueue(prefix, grant);
                 }, null);
         try {
-            return end.get(ms, TimeUnit.MILLISECONDS);
+            return grant.get(ms, TimeUnit.MILLISECONDS);
         } catch (TimeoutException e) {
-            made.get();
-            zk.delete(dir + "/" + own, -1);
+            created.get(); // wait until the node exists
+            zk.delete(dir + "/" + ownNode, -1);
             return null;
         }
     }
 
     // ---- main
 
-    private static String obey(Lock lock, String prefix, String[] words)
+    private static String execute(Lock lock, String prefix, String[] words)
             throws Exception {
         if (words[0].equals("release")) {
-            zk.delete(dir + "/" + own, -1);
+            zk.delete(dir + "/" + ownNode, -1);
             return "released";
         }
-        String mark = words[0].equals("read") ? "r-"
-                : words[0].equals("write") ? "w-" : prefix;
-        String node = lock.acquire(mark, Long.parseLong(words[1]));
+        if (words[0].equals("read"))
+            prefix = "r-";
+        if (words[0].equals("write"))
+            prefix = "w-";
+        String node = lock.acquire(prefix, Long.parseLong(words[1]));
 
         return node == null ? "missed" : "held " + node;
     }
@@ -196,7 +205,7 @@ public class Peer {
         }
         System.out.println("ready");
         for (String line; (line = in.readLine()) != null;)
-            System.out.println(obey(lock, prefix, line.split(" ")));
+            System.out.println(execute(lock, prefix, line.split(" ")));
         zk.close();
     }
 }

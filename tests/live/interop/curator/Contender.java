@@ -50,17 +50,18 @@ public class Contender {
     private static final Map<String, ExecutorService> threads =
         new ConcurrentHashMap<>();
 
-    static synchronized void say(String... words) {
+    static synchronized void print(String... words) {
         System.out.println(String.join(" ", words));
     }
 
     private static CuratorFramework client(String name, String connect,
-            int ms) throws Exception {
-        CuratorFramework c = CuratorFrameworkFactory.newClient(connect, ms,
-                ms / 2, new RetryNTimes(400, 50));
+            int sessionTimeoutMs) throws Exception {
+        CuratorFramework c = CuratorFrameworkFactory.newClient(connect,
+                sessionTimeoutMs, sessionTimeoutMs / 2,
+                new RetryNTimes(400, 50));
 
         c.getConnectionStateListenable().addListener(
-                (unused, state) -> say(name, state.name().toLowerCase()));
+                (unused, state) -> print(name, state.name().toLowerCase()));
         c.start();
         c.blockUntilConnected();
         return c;
@@ -85,7 +86,7 @@ public class Contender {
             : new String(data, StandardCharsets.UTF_8);
     }
 
-    private static String obeyLock(Locks.Lock lock, String[] words)
+    private static String executeForLock(Locks.Lock lock, String[] words)
             throws Exception {
         switch (words[0]) {
         case "acquire":
@@ -101,11 +102,11 @@ public class Contender {
             lock.downgrade();
             return "ok";
         default:
-            return "what?";
+            throw new IllegalArgumentException(words[0]);
         }
     }
 
-    private static String obeyClient(CuratorFramework c, String[] words)
+    private static String executeForClient(CuratorFramework c, String[] words)
             throws Exception {
         switch (words[0]) {
         case "revoke":
@@ -123,19 +124,19 @@ public class Contender {
             c.close();
             return "ok";
         default:
-            return "what?";
+            throw new IllegalArgumentException(words[0]);
         }
     }
 
-    private static String obey(String[] words) throws Exception {
+    private static String execute(String[] words) throws Exception {
         String name = words[1];
 
         if (locks.containsKey(name))
-            return obeyLock(locks.get(name), words);
+            return executeForLock(locks.get(name), words);
         if (clients.containsKey(name))
-            return obeyClient(clients.get(name), words);
+            return executeForClient(clients.get(name), words);
         if (words.length < 4)
-            throw new IllegalArgumentException("no such thing: " + name);
+            throw new IllegalArgumentException("no such object: " + name);
         if (words[0].equals("client"))
             clients.put(name, client(name, words[2],
                         Integer.parseInt(words[3])));
@@ -145,11 +146,11 @@ public class Contender {
         return "ok";
     }
 
-    private static void answer(String tag, String[] words) {
+    private static void executeAndReply(String tag, String[] words) {
         try {
-            say(tag, obey(words));
+            print(tag, execute(words));
         } catch (Exception e) {
-            say(tag, "failed", e.toString().replace('\n', ' '));
+            print(tag, "failed", e.toString().replace('\n', ' '));
         }
     }
 
@@ -167,7 +168,7 @@ public class Contender {
 
             threads.computeIfAbsent(owner,
                     unused -> Executors.newSingleThreadExecutor())
-                .execute(() -> answer(tag, rest));
+                .execute(() -> executeAndReply(tag, rest));
         }
         for (CuratorFramework c : clients.values())
             c.close();

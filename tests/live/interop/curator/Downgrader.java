@@ -37,23 +37,24 @@ class Downgrader extends Locks.Lock {
         return child.substring(child.length() - DIGITS);
     }
 
-    private void open() throws Exception {
+    private void openSession() throws Exception {
         if (zk != null)
             return;
-        CountDownLatch there = new CountDownLatch(1);
+        CountDownLatch connected = new CountDownLatch(1);
 
         zk = new ZooKeeper(connect, TIMEOUT_MS, event -> {
-            boolean is = event.getState() == KeeperState.SyncConnected;
+            boolean isConnected =
+                event.getState() == KeeperState.SyncConnected;
 
-            Contender.say(name, is ? "connected" : "suspended");
-            if (is)
-                there.countDown();
+            Contender.print(name, isConnected ? "connected" : "suspended");
+            if (isConnected)
+                connected.countDown();
         });
-        there.await(60, TimeUnit.SECONDS);
+        connected.await(60, TimeUnit.SECONDS);
     }
 
     /** Closes the session, which deletes its nodes. */
-    private void end() throws Exception {
+    private void closeSession() throws Exception {
         if (zk != null)
             zk.close();
         zk = null;
@@ -61,33 +62,38 @@ class Downgrader extends Locks.Lock {
     }
 
     /** The direct predecessor, or null. */
-    private String pred() throws Exception {
+    private String directPredecessor() throws Exception {
         List<String> children = zk.getChildren(dir, false);
-        String own = node.substring(dir.length() + 1);
+        String ownName = node.substring(dir.length() + 1);
 
-        if (!children.contains(own))
+        if (!children.contains(ownName))
             throw new KeeperException.NoNodeException(node);
         return children.stream()
-            .filter(child -> number(child).compareTo(number(own)) < 0)
+            .filter(child -> number(child).compareTo(number(ownName)) < 0)
             .max(Comparator.comparing(Downgrader::number)).orElse(null);
     }
 
-    private boolean waitUntil(long end) throws Exception {
-        for (String pred = pred(); pred != null; pred = pred()) {
-            CountDownLatch gone = new CountDownLatch(1);
+    /** Gives whether the lock was granted before the deadline. */
+    private boolean waitForGrant(long deadline) throws Exception {
+        String predecessor;
+
+        while ((predecessor = directPredecessor()) != null) {
+            CountDownLatch deleted = new CountDownLatch(1);
 
             try {
-                zk.getData(dir + "/" + pred, event -> gone.countDown(), null);
+                zk.getData(dir + "/" + predecessor,
+                        event -> deleted.countDown(), null);
             } catch (KeeperException.NoNodeException e) {
                 continue;
             }
-            if (!gone.await(end - System.nanoTime(), TimeUnit.NANOSECONDS))
+            if (!deleted.await(deadline - System.nanoTime(),
+                        TimeUnit.NANOSECONDS))
                 return false;
         }
         return true;
     }
 
-    private void make(String child, CreateMode mode) throws Exception {
+    private void createNode(String child, CreateMode mode) throws Exception {
         node = zk.create(dir + "/" + child, new byte[0],
                 ZooDefs.Ids.OPEN_ACL_UNSAFE, mode);
     }
@@ -95,15 +101,15 @@ class Downgrader extends Locks.Lock {
     @Override
     String acquire(long ms) throws Exception {
         try {
-            open();
-            make("_c_" + UUID.randomUUID() + "-__WRIT__",
+            openSession();
+            createNode("_c_" + UUID.randomUUID() + "-__WRIT__",
                     CreateMode.EPHEMERAL_SEQUENTIAL);
-            if (waitUntil(System.nanoTime() + ms * 1_000_000))
+            if (waitForGrant(System.nanoTime() + ms * 1_000_000))
                 return "held";
             release();
             return "missed";
         } catch (Exception e) {
-            end();
+            closeSession();
             throw e;
         }
     }
@@ -113,11 +119,11 @@ class Downgrader extends Locks.Lock {
         String writer = node;
 
         try {
-            make("_c_" + UUID.randomUUID() + "-__READ__" + number(writer),
+            createNode("_c_" + UUID.randomUUID() + "-__READ__" + number(writer),
                     CreateMode.EPHEMERAL);
             zk.delete(writer, -1);
         } catch (Exception e) {
-            end();
+            closeSession();
             throw e;
         }
     }
@@ -129,7 +135,7 @@ class Downgrader extends Locks.Lock {
                 zk.delete(node, -1);
             node = null;
         } catch (Exception e) {
-            end();
+            closeSession();
             throw e;
         }
     }

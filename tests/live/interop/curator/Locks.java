@@ -24,12 +24,14 @@ import org.apache.curator.framework.recipes.shared.SharedCount;
 
 /** The kinds of locks, and the arguments of each after its client. */
 class Locks {
+    /** A lock; a kind of locks overrides what it supports. */
     static class Lock {
         String acquire(long ms) throws Exception {
-            return "what?";
+            throw new UnsupportedOperationException();
         }
 
         void release() throws Exception {
+            throw new UnsupportedOperationException();
         }
 
         boolean holds() throws Exception {
@@ -37,10 +39,11 @@ class Locks {
         }
 
         void downgrade() throws Exception {
+            throw new UnsupportedOperationException();
         }
 
         String nodes() throws Exception {
-            return "what?";
+            throw new UnsupportedOperationException();
         }
     }
 
@@ -94,7 +97,7 @@ class Locks {
 
         @Override
         String acquire(long ms) throws Exception {
-            mutex.makeRevocable(unused -> Contender.say(name, "revoked"));
+            mutex.makeRevocable(unused -> Contender.print(name, "revoked"));
             return super.acquire(ms);
         }
     }
@@ -102,7 +105,7 @@ class Locks {
     /** Acquires single locks one after the other, with one deadline. */
     private static class Nested extends Lock {
         private final List<InterProcessMutex> mutexes = new ArrayList<>();
-        private int held;
+        private int held; // the first so many mutexes are held
 
         Nested(CuratorFramework c, List<String> paths) {
             for (String path : paths)
@@ -111,21 +114,21 @@ class Locks {
 
         @Override
         String acquire(long ms) throws Exception {
-            long end = System.nanoTime() + ms * 1_000_000;
-            boolean all = false;
+            long deadline = System.nanoTime() + ms * 1_000_000;
+            boolean allHeld = false;
 
             try {
-                all = takeUntil(end);
+                allHeld = acquireAll(deadline);
             } finally {
-                if (!all)
+                if (!allHeld)
                     release();
             }
-            return all ? "held" : "missed";
+            return allHeld ? "held" : "missed";
         }
 
-        private boolean takeUntil(long end) throws Exception {
+        private boolean acquireAll(long deadline) throws Exception {
             for (held = 0; held < mutexes.size(); held++) {
-                long left = Math.max(end - System.nanoTime(), 0);
+                long left = Math.max(deadline - System.nanoTime(), 0);
 
                 if (!mutexes.get(held).acquire(left, TimeUnit.NANOSECONDS))
                     return false;
@@ -135,26 +138,28 @@ class Locks {
 
         @Override
         void release() throws Exception {
-            Exception last = null;
+            Exception failure = null;
 
             while (held > 0) {
                 try {
                     mutexes.get(--held).release();
                 } catch (Exception e) {
-                    last = e;
+                    failure = e;
                 }
             }
-            if (last != null)
-                throw last;
+            if (failure != null)
+                throw failure;
         }
     }
 
-    /** A leader selector: the leader holds; it waits without a timeout. */
+    /** A leader selector: the leader holds. acquire() waits without a timeout. */
     private static class Selector extends Lock {
         private final LeaderSelector selector;
         private final AtomicBoolean wanted = new AtomicBoolean();
-        private final Semaphore held = new Semaphore(0);
-        private volatile Semaphore done;
+        /** acquire() waits for it, until this client is the leader. */
+        private final Semaphore granted = new Semaphore(0);
+        /** takeLeadership() waits for it: its return ends the leadership. */
+        private volatile Semaphore released;
         private boolean started;
 
         Selector(CuratorFramework c, String path) {
@@ -167,8 +172,8 @@ class Locks {
 
                     if (!wanted.getAndSet(false))
                         return; // the selector was queued twice
-                    done = end;
-                    held.release();
+                    released = end;
+                    granted.release();
                     end.acquire();
                 }
             });
@@ -182,13 +187,13 @@ class Locks {
             started = true;
             do
                 selector.requeue(); // no effect if it is queued already
-            while (!held.tryAcquire(20, TimeUnit.MILLISECONDS));
+            while (!granted.tryAcquire(20, TimeUnit.MILLISECONDS));
             return "held";
         }
 
         @Override
         void release() {
-            done.release();
+            released.release();
         }
     }
 
@@ -214,7 +219,7 @@ class Locks {
         }
     }
 
-    private static Map<String, Lock> one(String name, Lock lock) {
+    private static Map<String, Lock> mapOfOne(String name, Lock lock) {
         return Collections.singletonMap(name, lock);
     }
 
@@ -228,7 +233,8 @@ class Locks {
         return both;
     }
 
-    /** Semaphores: PATH PERMITS TAKE, or PATH the path of a count TAKE. */
+    /** Semaphores: PATH PERMITS TAKE, or PATH COUNTPATH TAKE, where the node at
+     *  COUNTPATH holds the number of permits. */
     private static Lock semaphore(CuratorFramework c, String[] words)
             throws Exception {
         int take = Integer.parseInt(words[2]);
@@ -250,25 +256,26 @@ class Locks {
 
         switch (kind) {
         case "mutex":
-            return one(name, new Mutex(new InterProcessMutex(c, path)));
+            return mapOfOne(name, new Mutex(new InterProcessMutex(c, path)));
         case "revocable":
-            return one(name,
+            return mapOfOne(name,
                     new Revocable(name, new InterProcessMutex(c, path)));
         case "selector":
-            return one(name, new Selector(c, path));
+            return mapOfOne(name, new Selector(c, path));
         case "rwlock":
             return sides(name, c, path);
         case "semaphore":
-            return one(name, semaphore(c, words));
+            return mapOfOne(name, semaphore(c, words));
         case "semaphoremutex":
-            return one(name,
+            return mapOfOne(name,
                     new Plain(new InterProcessSemaphoreMutex(c, path)));
         case "multilock":
-            return one(name, new Plain(new InterProcessMultiLock(c, paths)));
+            return mapOfOne(name,
+                    new Plain(new InterProcessMultiLock(c, paths)));
         case "nested":
-            return one(name, new Nested(c, paths));
+            return mapOfOne(name, new Nested(c, paths));
         case "downgrader":
-            return one(name, new Downgrader(name,
+            return mapOfOne(name, new Downgrader(name,
                         c.getZookeeperClient().getCurrentConnectionString(),
                         path));
         default:
