@@ -26,11 +26,13 @@ static void check_subscriber(sim_checker *checker, const sim_actor *a)
   bool up_to_date = n->subscription == NULL || l->state != LK_STATE_CONNECTED ||
                     sim_subscriber_is_up_to_date(a);
 
-  if (up_to_date || n->stale_since_us == 0 ||
-      n->stale_since_us < l->undisturbed_since_us)
-    n->stale_since_us = up_to_date ? 0 : sim_now_us(checker);
-  if (n->stale_since_us == 0 ||
-      sim_now_us(checker) - n->stale_since_us <= sim_grace_us(checker))
+  if (up_to_date) {
+    n->stale_since_us = 0;
+    return;
+  }
+  if (n->stale_since_us == 0 || n->stale_since_us < l->undisturbed_since_us)
+    n->stale_since_us = sim_now_us(checker);
+  if (sim_now_us(checker) - n->stale_since_us <= sim_grace_us(checker))
     return;
   sim_violated(checker, "%s is not notified of the last change of %s", a->name,
                n->path);
@@ -45,8 +47,11 @@ void sim_subscribe_converges(sim_checker *checker, const sim_fact *f)
     check_report(checker, f);
     return;
   }
-  for (size_t i = 0;
-       i < checker->world->nprocesses && checker->faults_over_us != 0; i++) {
+  bool faults_are_over = checker->faults_over_us != 0;
+
+  if (!faults_are_over)
+    return;
+  for (size_t i = 0; i < checker->world->nprocesses; i++) {
     const sim_process *p = &checker->world->processes[i];
 
     if (!sim_process_runs(p))
