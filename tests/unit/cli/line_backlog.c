@@ -23,8 +23,8 @@ enum { NO_WAIT = 0 };
 
 static char block[4096];
 
-/* Writes until nothing more is accepted; returns the number of bytes. */
-static size_t fill(const cli_nonblocking_fd *s)
+/* Writes until nothing more is accepted. Returns the number of bytes. */
+static size_t write_until_full(const cli_nonblocking_fd *s)
 {
   size_t len = 0;
   ssize_t n;
@@ -49,13 +49,14 @@ static void expect_bytes_and_end(int fd, size_t len)
   ck_assert_uint_eq(len, 0);
 }
 
-/* Fills the writing end. It keeps its flags, and loses nothing. */
+/* Fills the pipe or socket, whose second end is for writing. That end keeps its
+ * flags, and no byte is lost. */
 static void fill_and_read(const int *ends)
 {
   cli_nonblocking_fd s;
 
   ck_assert_int_eq(cli_nonblocking_fd_open(&s, ends[1]), 0);
-  size_t len = fill(&s);
+  size_t len = write_until_full(&s);
 
   ck_assert_int_eq(fcntl(ends[1], F_GETFL) & O_NONBLOCK, 0);
   cli_nonblocking_fd_close(&s, NO_WAIT);
@@ -142,7 +143,7 @@ static void fill_beyond_the_thread(const int *ends)
 
   /* When the thread has taken lines, there is room for more. */
   for (int i = 0; i < 20; i++) {
-    len += fill(&s);
+    len += write_until_full(&s);
     poll(&room, 1, 50);
   }
   cli_nonblocking_fd_close(&s, NO_WAIT); /* the thread cannot write */

@@ -67,6 +67,7 @@ static void end(void)
   free(p);
 }
 
+/* The i-th request that was sent, or that waits. */
 static lk_request *sent(lk_client *c, size_t i)
 {
   return lk__ring_at(&c->requests.sent, i);
@@ -87,32 +88,32 @@ static void break_handshake_attempt(lk_client *c)
   c->connection.attempt++;
 }
 
-static void break_connection(lk_client *c)
+static void break_connection_number(lk_client *c)
 {
   c->connection.number = 0;
 }
 
-static void break_session(lk_client *c)
+static void break_session_id(lk_client *c)
 {
   c->session.identity.id = 0;
 }
 
-static void break_moving(lk_client *c)
+static void break_wanted_move(lk_client *c)
 {
   c->move.wanted = true;
 }
 
-static void break_out(lk_client *c)
+static void break_output(lk_client *c)
 {
   c->output.bytes.end = c->output.bytes.start + 1;
 }
 
-static void break_fence(lk_client *c)
+static void break_output_limit(lk_client *c)
 {
   c->output.limit = 5;
 }
 
-static void break_probe(lk_client *c)
+static void break_probe_number(lk_client *c)
 {
   c->probe.number = 1;
 }
@@ -127,7 +128,7 @@ static void break_listeners(lk_client *c)
   c->listeners.last = NULL;
 }
 
-static void break_telling(lk_client *c)
+static void break_notifying(lk_client *c)
 {
   c->listeners.notifying = (struct lk_notification *)(void *)c->listeners.first;
 }
@@ -144,17 +145,17 @@ static void break_xid(lk_client *c)
   sent(c, 1)->xid = sent(c, 0)->xid;
 }
 
-static void break_place(lk_client *c)
+static void break_order_of_sent(lk_client *c)
 {
   sent(c, 1)->end = sent(c, 0)->end;
 }
 
-static void break_last_place(lk_client *c)
+static void break_end_of_last_sent(lk_client *c)
 {
   sent(c, 1)->end += 1;
 }
 
-static void break_close(lk_client *c)
+static void break_close_sent(lk_client *c)
 {
   c->close.sent = true;
 }
@@ -164,7 +165,7 @@ static void break_waiting_xid(lk_client *c)
   waiting(c, 0)->xid = 5;
 }
 
-static void break_held(lk_client *c)
+static void break_held_more(lk_client *c)
 {
   c->requests.held.end++;
 }
@@ -179,7 +180,7 @@ static void break_held_frame(lk_client *c)
   waiting(c, 0)->op = LK_OPCODE_SYNC;
 }
 
-static void break_waiting_live(lk_client *c)
+static void break_phase_of_waiting(lk_client *c)
 {
   c->connection.phase = LK_PHASE_LIVE;
   c->session.state = LK_STATE_CONNECTED;
@@ -187,12 +188,12 @@ static void break_waiting_live(lk_client *c)
   c->connection.handshake_attempt = c->connection.attempt;
 }
 
-static void break_ended(lk_client *c)
+static void break_completed(lk_client *c)
 {
   sent(c, 0)->completed = true;
 }
 
-static void break_open(lk_client *c)
+static void break_open_count(lk_client *c)
 {
   c->requests.open++;
 }
@@ -202,22 +203,22 @@ static void break_deadline(lk_client *c)
   sent(c, 1)->end--; /* its deadline is found by the old `end` */
 }
 
-static void break_held_place(lk_client *c)
+static void break_order_of_held(lk_client *c)
 {
   waiting(c, 1)->end = waiting(c, 0)->end;
 }
 
-static void break_held_ended(lk_client *c)
+static void break_completed_count(lk_client *c)
 {
   c->requests.waiting_completed++;
 }
 
-static void break_pending(lk_client *c)
+static void break_watch_of_sent(lk_client *c)
 {
   sent(c, 0)->watch = NULL;
 }
 
-static void break_standing(lk_client *c)
+static void break_standing_more(lk_client *c)
 {
   c->watches.standing++;
 }
@@ -227,12 +228,12 @@ static void break_standing_less(lk_client *c)
   c->watches.standing--;
 }
 
-static void break_under_way(lk_client *c)
+static void break_pending_count(lk_client *c)
 {
   sent(c, 0)->watch->on->pending_count[LK_WATCH_KIND_DATA]++;
 }
 
-static void undo_under_way(lk_client *c)
+static void undo_pending_count(lk_client *c)
 {
   sent(c, 0)->watch->on->pending_count[LK_WATCH_KIND_DATA]--;
 }
@@ -254,41 +255,43 @@ typedef struct breakage {
                                  requests; NULL: only these were changed */
 } breakage;
 
+/* For the client of begin(). */
 static const breakage with_connection[] = {
     {break_state, "state", NULL},
     {break_handshake_attempt, "without a handshake", NULL},
-    {break_connection, "number of the connection", NULL},
-    {break_session, "without a session", NULL},
-    {break_fence, "fence", NULL},
-    {break_probe, "probe", NULL},
+    {break_connection_number, "number of the connection", NULL},
+    {break_session_id, "without a session", NULL},
+    {break_output_limit, "fence", NULL},
+    {break_probe_number, "probe", NULL},
     {break_final_err, "an end", NULL},
     {break_listeners, "last listener", NULL},
-    {break_telling, "being notified", NULL},
+    {break_notifying, "being notified", NULL},
     {break_phase_of_sent, "under way without a connection", NULL},
     {break_xid, "xid of its own", NULL},
-    {break_place, "do not ascend", NULL},
-    {break_last_place, "behind the output", NULL},
-    {break_close, "closeSession", NULL},
-    {break_ended, "keeps what it had", NULL},
-    {break_open, "in no ring", NULL},
+    {break_order_of_sent, "do not ascend", NULL},
+    {break_end_of_last_sent, "behind the output", NULL},
+    {break_close_sent, "closeSession", NULL},
+    {break_completed, "keeps what it had", NULL},
+    {break_open_count, "in no ring", NULL},
     {break_deadline, "deadline is not", NULL},
-    {break_pending, "pending without its request", NULL},
-    {break_standing, "fewer watches", NULL},
+    {break_watch_of_sent, "pending without its request", NULL},
+    {break_standing_more, "fewer watches", NULL},
     {break_standing_less, "more watches", NULL},
-    {break_under_way, "counted wrong", undo_under_way},
+    {break_pending_count, "counted wrong", undo_pending_count},
     {break_pending_stands, "pending in a wrong list", undo_pending_stands},
 };
 
+/* For the client of begin_waiting(). */
 static const breakage without_connection[] = {
-    {break_moving, "outlives it", NULL},
-    {break_out, "output without", NULL},
+    {break_wanted_move, "outlives it", NULL},
+    {break_output, "output without", NULL},
     {break_waiting_xid, "waits has an xid", NULL},
-    {break_held_place, "held do not ascend", NULL},
-    {break_held_ended, "waits is counted wrong", NULL},
-    {break_held, "is more than", NULL},
+    {break_order_of_held, "held do not ascend", NULL},
+    {break_completed_count, "waits is counted wrong", NULL},
+    {break_held_more, "is more than", NULL},
     {break_held_less, "is less than", NULL},
     {break_held_frame, "is not the frames", NULL},
-    {break_waiting_live, "waits though", NULL},
+    {break_phase_of_waiting, "waits though", NULL},
 };
 
 /* Break the invariant, check the message, and restore the client. */

@@ -26,7 +26,8 @@ static void end(void)
   free(p);
 }
 
-/* The shortest and the longest of a thousand pauses. */
+/* The shortest and the longest of a thousand random pauses. They are close to
+   the limits. */
 static void measure_pauses(unsigned failed_rounds, int64_t *least,
                            int64_t *most)
 {
@@ -48,7 +49,8 @@ static void measure_pauses(unsigned failed_rounds, int64_t *least,
 
 START_TEST(a_pause_is_random_in_its_upper_half_and_grows_with_the_rounds)
 {
-  /* For so many failed rounds; the last is a tenth of the session timeout. */
+  /* longest[i]: the longest pause after i failed rounds. A pause has a tenth of
+     the session timeout at most. */
   static const int64_t longest[] = {100, 200, 400, 800, 800, 800};
   int64_t least, most;
 
@@ -71,7 +73,7 @@ START_TEST(pause_has_a_lower_and_an_upper_limit)
   int64_t least, most;
 
   begin("a", 60000);
-  measure_pauses(9, &least, &most);
+  measure_pauses(9, &least, &most); /* a second is the limit of all */
   ck_assert_int_le(most, 1000);
   ck_assert_int_ge(most, 990);
   end();
@@ -79,7 +81,7 @@ START_TEST(pause_has_a_lower_and_an_upper_limit)
   measure_pauses(0, &least, &most);
   ck_assert_int_ge(least, 1);
   measure_pauses(9, &least, &most);
-  ck_assert_int_eq(most, 20);
+  ck_assert_int_eq(most, 20); /* the smallest limit */
   end();
 }
 END_TEST
@@ -93,9 +95,10 @@ START_TEST(all_servers_together_have_two_thirds_of_the_timeout)
   ck_assert_int_eq(lk__connect_timeout_usual_ms(p->client), 1000);
   p->client->hosts.address_count = 1;
   ck_assert_int_eq(lk__connect_timeout_usual_ms(p->client), 1000);
-  p->client->hosts.address_count = 5; /* addresses of the present host */
+  p->client->hosts.address_count = 5; /* eight addresses of all hosts */
   ck_assert_int_eq(lk__connect_timeout_usual_ms(p->client), 500);
   p->client->hosts.address_count = UINT32_MAX;
+  /* No attempt has less. */
   ck_assert_int_eq(lk__connect_timeout_usual_ms(p->client), 250);
   end();
   begin("a", INT32_MAX);
@@ -105,7 +108,7 @@ START_TEST(all_servers_together_have_two_thirds_of_the_timeout)
 }
 END_TEST
 
-static int64_t attempt_ends_in(void)
+static int64_t attempt_ends_in_ms(void)
 {
   return lk_client_deadline(p->client) - p->now;
 }
@@ -114,12 +117,12 @@ START_TEST(an_attempt_is_shortened_when_the_addresses_are_known)
 {
   begin("zk", 30000);
   peer_settle(p);
-  ck_assert_int_eq(attempt_ends_in(), 20000);
+  ck_assert_int_eq(attempt_ends_in_ms(), 20000);
   p->now += 3000; /* the name server takes three seconds */
   peer_resolved(p, 5);
-  ck_assert_int_eq(attempt_ends_in(), 4000);
+  ck_assert_int_eq(attempt_ends_in_ms(), 4000);
   peer_failed(p, LK_ERR_CONNECT, NULL);
-  ck_assert_int_eq(attempt_ends_in(), 4000);
+  ck_assert_int_eq(attempt_ends_in_ms(), 4000);
   end();
 }
 END_TEST
@@ -130,7 +133,7 @@ START_TEST(a_slow_name_server_does_not_lengthen_an_attempt)
   peer_settle(p);
   p->now += 19000;
   peer_resolved(p, 5);
-  ck_assert_int_eq(attempt_ends_in(), 1000);
+  ck_assert_int_eq(attempt_ends_in_ms(), 1000);
   end();
 }
 END_TEST
@@ -141,7 +144,7 @@ START_TEST(an_address_that_connects_keeps_its_time_when_it_is_resolved_late)
   peer_settle(p);
   peer_connected(p);
   peer_resolved(p, 5); /* a mistake of the driver: it is connected already */
-  ck_assert_int_eq(attempt_ends_in(), 20000);
+  ck_assert_int_eq(attempt_ends_in_ms(), 20000);
   end();
 }
 END_TEST

@@ -171,6 +171,7 @@ static lk_frame_result feed_start_byte_by_byte(uint32_t len)
 
 START_TEST(hostile_lengths_are_refused_and_take_no_memory)
 {
+  /* Above the limit of 1000. 0x72756f6b is text. */
   static const uint32_t hostile[] = {1001,       0x7fffffff, 0x80000000,
                                      0xffffffff, 0x72756f6b, 0x10000000};
 
@@ -192,6 +193,7 @@ START_TEST(memory_grows_with_bytes_received_and_not_with_lengths)
 {
   begin(0x7fffffff);
   ck_assert_int_eq(feed_start(0x7fffffff), LK_FRAME_NONE);
+  /* These bytes are the next ones of the same frame. */
   ck_assert_int_eq(feed_start(0x7fffffff), LK_FRAME_NONE);
   ck_assert_uint_le(mem.bytes, 512);
   lk__frames_reset(&frames);
