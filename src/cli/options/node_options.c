@@ -4,7 +4,8 @@
 #include "cli/options/number.h"
 #include "cli/options/options.h"
 
-/* Defines the function of an option without an argument. It sets a member. */
+/* Defines the function of an option without an argument. The option sets
+   `member` to true. */
 #define FLAG(member)                                                  \
   static const char *take_##member(cli_options *o, const char *value) \
   {                                                                   \

@@ -26,7 +26,8 @@ void cli_options_init(cli_options *o)
   o->node_version = CLI_ANY_VERSION;
 }
 
-/* Defines the function of an option without an argument. It sets a member. */
+/* Defines the function of an option without an argument. The option sets
+   `member` to true. */
 #define FLAG(member)                                                  \
   static const char *take_##member(cli_options *o, const char *value) \
   {                                                                   \

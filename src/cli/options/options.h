@@ -56,7 +56,7 @@ typedef struct cli_options {
                                                    "x:PATH" or "s:PATH" */
   size_t extra_count; /**< number of `extra_locks` */
   int32_t permits;    /**< -p; 0: not a semaphore */
-  int32_t take;       /**< --take: permits to acquire; 0: not given, one */
+  int32_t permits_to_take; /**< --take; 0: not given, one permit */
   /* nodes */
   int32_t node_version; /**< -V; CLI_ANY_VERSION: not given */
   bool ephemeral;

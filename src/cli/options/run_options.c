@@ -6,7 +6,8 @@
 #include "cli/options/number.h"
 #include "cli/options/options.h"
 
-/* Defines the function of an option without an argument. It sets a member. */
+/* Defines the function of an option without an argument. The option sets
+   `member` to true. */
 #define FLAG(member)                                                  \
   static const char *take_##member(cli_options *o, const char *value) \
   {                                                                   \
@@ -73,7 +74,7 @@ static const char *take_wanted_permits(cli_options *o, const char *value)
 
   if (cli_number_whole(value, 1, 1000, &n) != NULL)
     return "is not a number of permits from 1 to 1000";
-  o->take = (int32_t)n;
+  o->permits_to_take = (int32_t)n;
   return NULL;
 }
 

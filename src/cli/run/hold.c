@@ -51,8 +51,8 @@ static bool is_lease_order_needed(const cli_runner *r, const cli_order *order)
 {
   int64_t unsent_ms = r->margin_ms / 50;
 
-  return order->lease < r->last_order.lease ||
-         order->lease > r->last_order.lease + unsent_ms ||
+  return order->lease_deadline < r->last_order.lease_deadline ||
+         order->lease_deadline > r->last_order.lease_deadline + unsent_ms ||
          order->margin_ms != r->last_order.margin_ms;
 }
 
@@ -61,7 +61,7 @@ void cli_hold_lease_moved(cli_runner *r)
   if (r->phase != CLI_PHASE_RUNNING || r->lock_lost || r->command_ended)
     return;
   cli_order order = {.what = CLI_ORDER_LEASE,
-                     .lease = lease_deadline_on_boottime(r),
+                     .lease_deadline = lease_deadline_on_boottime(r),
                      .margin_ms = r->margin_ms};
 
   if (!is_lease_order_needed(r, &order))
@@ -149,7 +149,7 @@ static void report_not_started(cli_runner *r, int code, int error)
 void cli_hold_begin(cli_runner *r)
 {
   cli_order order = {.what = CLI_ORDER_START,
-                     .lease = lease_deadline_on_boottime(r),
+                     .lease_deadline = lease_deadline_on_boottime(r),
                      .margin_ms = r->margin_ms,
                      .max_hold_ms = r->options->max_hold_ms};
   cli_text environment = {0};
@@ -352,7 +352,7 @@ static void take_supervisor_report(cli_runner *r,
   if ((report->what & CLI_REPORT_NOT_STARTED) != 0)
     report_not_started(r, CLI_EXIT_FAILED, report->error);
   if ((report->what & CLI_REPORT_ACTED) != 0)
-    report_actions(r, report->acts);
+    report_actions(r, report->action_bits);
   if ((report->what & CLI_REPORT_STOPPED) != 0)
     follow_command_stop(r, report->signal);
   if ((report->what & CLI_REPORT_ENDED) != 0)

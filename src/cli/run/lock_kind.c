@@ -11,9 +11,9 @@
 
 const char *cli_lock_kind_check(const cli_options *o)
 {
-  if (o->permits == 0 && o->take > 0)
+  if (o->permits == 0 && o->permits_to_take > 0)
     return "--take needs -p";
-  if (o->permits > 0 && o->take > o->permits)
+  if (o->permits > 0 && o->permits_to_take > o->permits)
     return "--take asks for more permits than -p has";
   if (o->permits > 0 && (o->side != CLI_SIDE_MUTEX || o->extra_count > 0))
     return "-p excludes -s, -x and -l";
@@ -78,8 +78,9 @@ static int create_semaphore(cli_lock_kind *kind, const cli_options *o,
                             lk_client *client, const char *path,
                             const lk_lock_config *config)
 {
-  lk_semaphore_config permits = {
-      .size = sizeof permits, .permits = o->permits, .take = o->take};
+  lk_semaphore_config permits = {.size = sizeof permits,
+                                 .permits = o->permits,
+                                 .take = o->permits_to_take};
 
   return lk_semaphore_new(&kind->lock, client, path, config, &permits);
 }

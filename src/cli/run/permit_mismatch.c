@@ -21,7 +21,8 @@ static void on_permit_names(lk_client *c, int err, const lk_bytes *names,
                             size_t count, const lk_stat *stat, void *arg)
 {
   cli_runner *r = arg;
-  int32_t take = r->options->take > 0 ? r->options->take : 1;
+  int32_t take =
+      r->options->permits_to_take > 0 ? r->options->permits_to_take : 1;
   int64_t max_expected = (int64_t)r->options->permits + take;
 
   (void)c;

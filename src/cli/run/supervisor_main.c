@@ -95,11 +95,11 @@ static void set_environment(char *variables, size_t len)
 
 static void start_command(supervisor *s, const cli_order *order)
 {
-  s->schedule.lease_deadline = order->lease;
+  s->schedule.lease_deadline = order->lease_deadline;
   s->schedule.margin_ms = order->margin_ms;
   if (order->max_hold_ms > 0)
     s->schedule.max_hold_ends_at = cli_boottime_ms() + order->max_hold_ms;
-  if (cli_boottime_ms() >= order->lease) {
+  if (cli_boottime_ms() >= order->lease_deadline) {
     send_not_started(s, ETIMEDOUT);
     return;
   }
@@ -162,7 +162,7 @@ static void receive_order(supervisor *s)
   if (n < (ssize_t)sizeof order)
     kill_job_and_exit(s);
   if ((order.what & CLI_ORDER_LEASE) != 0) {
-    s->schedule.lease_deadline = order.lease;
+    s->schedule.lease_deadline = order.lease_deadline;
     s->schedule.margin_ms = order.margin_ms;
   }
   if ((order.what & CLI_ORDER_LOST) != 0)
@@ -288,7 +288,7 @@ static void kill_and_report(supervisor *s)
 static void act_on_command(supervisor *s, cli_action action)
 {
   cli_supervisor_report report = {.what = CLI_REPORT_ACTED,
-                                  .acts = 1u << action};
+                                  .action_bits = 1u << action};
 
   switch (action) {
   case CLI_ACTION_NONE: return;

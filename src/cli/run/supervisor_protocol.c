@@ -44,7 +44,7 @@ void cli_order_merge(cli_order *into, const cli_order *more)
   into->what |= more->what;
   merge_signals(&into->signals, more->signals);
   if ((more->what & (CLI_ORDER_START | CLI_ORDER_LEASE)) != 0) {
-    into->lease = more->lease;
+    into->lease_deadline = more->lease_deadline;
     into->margin_ms = more->margin_ms;
   }
   if ((more->what & CLI_ORDER_START) != 0)
@@ -58,9 +58,9 @@ void cli_supervisor_report_merge(cli_supervisor_report *into,
   const unsigned cont_bit = 1u << CLI_ACTION_CONT;
 
   into->what |= more->what;
-  if ((more->acts & stop_bit) != 0)
-    into->acts &= ~cont_bit;
-  into->acts |= more->acts;
+  if ((more->action_bits & stop_bit) != 0)
+    into->action_bits &= ~cont_bit;
+  into->action_bits |= more->action_bits;
   if ((more->what & CLI_REPORT_STARTED) != 0)
     into->child = more->child;
   if ((more->what & (CLI_REPORT_NOT_EXECUTED | CLI_REPORT_NOT_STARTED)) != 0)

@@ -20,9 +20,9 @@
 /** The contents of an order. In brackets: the members of cli_order that belong
     to it. */
 enum {
-  CLI_ORDER_START = 1,  /**< start COMMAND (`lease`, `margin_ms`,
+  CLI_ORDER_START = 1,  /**< start COMMAND (`lease_deadline`, `margin_ms`,
                              `max_hold_ms`); its environment follows */
-  CLI_ORDER_LEASE = 2,  /**< the lease deadline has moved (`lease`,
+  CLI_ORDER_LEASE = 2,  /**< the lease deadline has moved (`lease_deadline`,
                              `margin_ms`) */
   CLI_ORDER_LOST = 4,   /**< the lock is lost */
   CLI_ORDER_SIGNAL = 8, /**< send these signals to COMMAND (`signals`) */
@@ -31,11 +31,11 @@ enum {
 
 /** A message from latchkey to its supervisor. */
 typedef struct cli_order {
-  unsigned what;       /**< CLI_ORDER_..., or-ed */
-  uint64_t signals;    /**< bit N: signal N */
-  int64_t lease;       /**< the lease deadline, on cli_boottime_ms() */
-  int64_t margin_ms;   /**< --kill-after: from TERM to the lease deadline */
-  int64_t max_hold_ms; /**< 0: no limit */
+  unsigned what;          /**< CLI_ORDER_..., or-ed */
+  uint64_t signals;       /**< bit N: signal N */
+  int64_t lease_deadline; /**< on cli_boottime_ms() */
+  int64_t margin_ms;      /**< --kill-after: from TERM to the lease deadline */
+  int64_t max_hold_ms;    /**< 0: no limit */
 } cli_order;
 
 /** The contents of a report, in the order in which they happen. In brackets:
@@ -45,7 +45,8 @@ enum {
   CLI_REPORT_NOT_EXECUTED = 2, /**< COMMAND cannot be executed (`error`) */
   CLI_REPORT_NOT_STARTED = 4,  /**< COMMAND was not started (`error`; ETIMEDOUT:
                                 the lease deadline had passed) */
-  CLI_REPORT_ACTED = 8,     /**< the kill schedule signalled COMMAND (`acts`) */
+  CLI_REPORT_ACTED = 8,     /**< the kill schedule signalled COMMAND
+                               (`action_bits`) */
   CLI_REPORT_STOPPED = 16,  /**< a signal stopped COMMAND (`signal`) */
   CLI_REPORT_ENDED = 32,    /**< COMMAND has ended (`status`) */
   CLI_REPORT_NONE_LEFT = 64 /**< COMMAND has ended, and no descendant is left */
@@ -53,12 +54,12 @@ enum {
 
 /** A message from the supervisor to latchkey. */
 typedef struct cli_supervisor_report {
-  unsigned what; /**< CLI_REPORT_..., or-ed */
-  unsigned acts; /**< bit N: cli_action N was done */
-  pid_t child;   /**< process id of COMMAND */
-  int error;     /**< an errno */
-  int signal;    /**< the last one that stopped COMMAND */
-  int status;    /**< as of waitpid() */
+  unsigned what;        /**< CLI_REPORT_..., or-ed */
+  unsigned action_bits; /**< bit N: cli_action N was done */
+  pid_t child;          /**< process id of COMMAND */
+  int error;            /**< an errno */
+  int signal;           /**< the last one that stopped COMMAND */
+  int status;           /**< as of waitpid() */
 } cli_supervisor_report;
 
 /**

@@ -103,7 +103,7 @@ enum { MARGIN_MS = 10000, LONG_LEASE_MS = 100 * MARGIN_MS };
 static void start_command(command_run *s, int64_t lease_ms)
 {
   cli_order o = {.what = CLI_ORDER_START,
-                 .lease = cli_boottime_ms() + lease_ms,
+                 .lease_deadline = cli_boottime_ms() + lease_ms,
                  .margin_ms = MARGIN_MS};
 
   static const char environment[] = "WORD=from us";
@@ -124,7 +124,7 @@ static void order_signal(command_run *s, int number)
 static void order_lease(command_run *s, int64_t lease_ms, int64_t margin_ms)
 {
   cli_order o = {.what = CLI_ORDER_LEASE,
-                 .lease = cli_boottime_ms() + lease_ms,
+                 .lease_deadline = cli_boottime_ms() + lease_ms,
                  .margin_ms = margin_ms};
 
   cli_supervisor_send_order(&s->supervisor, &o);
@@ -164,7 +164,7 @@ static cli_supervisor_report next_report(command_run *s, unsigned what)
 static void expect_action(command_run *s, cli_action act)
 {
   if (s->received_acts == 0)
-    s->received_acts = next_report(s, CLI_REPORT_ACTED).acts;
+    s->received_acts = next_report(s, CLI_REPORT_ACTED).action_bits;
   ck_assert_uint_ne(s->received_acts & 1u << act, 0);
   s->received_acts &= ~(1u << act);
 }
@@ -489,7 +489,7 @@ START_TEST(longest_hold_of_a_millisecond_ends_the_command)
 {
   static char text[] = "exec sleep 100";
   cli_order o = {.what = CLI_ORDER_START,
-                 .lease = cli_boottime_ms() + LONG_LEASE_MS,
+                 .lease_deadline = cli_boottime_ms() + LONG_LEASE_MS,
                  .margin_ms = MARGIN_MS,
                  .max_hold_ms = 1};
   command_run s;
@@ -629,8 +629,10 @@ START_TEST(waiting_orders_are_merged_and_none_is_lost)
 {
   cli_order all = {0};
   cli_order lost = {.what = CLI_ORDER_LOST};
-  cli_order lease = {.what = CLI_ORDER_LEASE, .lease = 7, .margin_ms = 2};
-  cli_order sooner = {.what = CLI_ORDER_LEASE, .lease = 5, .margin_ms = 1};
+  cli_order lease = {
+      .what = CLI_ORDER_LEASE, .lease_deadline = 7, .margin_ms = 2};
+  cli_order sooner = {
+      .what = CLI_ORDER_LEASE, .lease_deadline = 5, .margin_ms = 1};
   static const int numbers[] = {SIGTERM, SIGTSTP, SIGUSR1, SIGCONT, SIGTERM};
 
   cli_order_merge(&all, &lease);
@@ -643,7 +645,7 @@ START_TEST(waiting_orders_are_merged_and_none_is_lost)
   cli_order_merge(&all, &sooner);
   ck_assert_uint_eq(all.what,
                     CLI_ORDER_LEASE | CLI_ORDER_LOST | CLI_ORDER_SIGNAL);
-  ck_assert_int_eq(all.lease, 5);
+  ck_assert_int_eq(all.lease_deadline, 5);
   ck_assert_int_eq(all.margin_ms, 1);
   ck_assert_uint_eq(all.signals, 1u << SIGTERM | 1u << SIGUSR1 | 1u << SIGCONT);
   cli_order stop = cli_order_signal(SIGTSTP);
@@ -658,9 +660,9 @@ START_TEST(waiting_messages_are_merged_and_none_is_lost)
   cli_supervisor_report all = {0};
   static const cli_supervisor_report parts[] = {
       {.what = CLI_REPORT_STARTED, .child = 4711},
-      {.what = CLI_REPORT_ACTED, .acts = 1u << CLI_ACTION_STOP},
+      {.what = CLI_REPORT_ACTED, .action_bits = 1u << CLI_ACTION_STOP},
       {.what = CLI_REPORT_STOPPED, .signal = SIGSTOP},
-      {.what = CLI_REPORT_ACTED, .acts = 1u << CLI_ACTION_CONT},
+      {.what = CLI_REPORT_ACTED, .action_bits = 1u << CLI_ACTION_CONT},
       {.what = CLI_REPORT_STOPPED, .signal = SIGTSTP},
       {.what = CLI_REPORT_ENDED, .status = 0x700},
   };
@@ -672,9 +674,10 @@ START_TEST(waiting_messages_are_merged_and_none_is_lost)
   ck_assert_int_eq(all.child, 4711);
   ck_assert_int_eq(all.signal, SIGTSTP);
   ck_assert_int_eq(all.status, 0x700);
-  ck_assert_uint_eq(all.acts, 1u << CLI_ACTION_STOP | 1u << CLI_ACTION_CONT);
+  ck_assert_uint_eq(all.action_bits,
+                    1u << CLI_ACTION_STOP | 1u << CLI_ACTION_CONT);
   cli_supervisor_report_merge(&all, &parts[1]);
-  ck_assert_uint_eq(all.acts, 1u << CLI_ACTION_STOP);
+  ck_assert_uint_eq(all.action_bits, 1u << CLI_ACTION_STOP);
 }
 END_TEST
 
