@@ -24,6 +24,11 @@ typedef struct fault_run {
 
 static fault_run run;
 
+static void add_to_digest(uint64_t value)
+{
+  run.reply_digest = run.reply_digest * 31 + value;
+}
+
 static void digest_replies(sim_raw_client *client)
 {
   while (sim_raw_client_has_bytes(client) && client->conn != NULL) {
@@ -31,21 +36,22 @@ static void digest_replies(sim_raw_client *client)
 
     if (r.closed)
       return;
-    run.reply_digest =
-        run.reply_digest * 31 + (uint64_t)r.xid * 7 + (uint64_t)r.zxid;
-    run.reply_digest = run.reply_digest * 31 + (uint64_t)r.err;
+    add_to_digest((uint64_t)r.xid);
+    add_to_digest((uint64_t)r.zxid);
+    add_to_digest((uint64_t)r.err);
     for (; r.body.at < r.body.end; r.body.at++)
-      run.reply_digest = run.reply_digest * 31 + *r.body.at;
+      add_to_digest(*r.body.at);
   }
 }
 
 static void send_random_request(sim_raw_client *client)
 {
-  char path[32];
+  char path[32]; /* /d0 to /d2, or one of the nodes /n0 to /n3 below them */
+  int len = snprintf(path, sizeof path, "/d%u", sim_roll(&run.rng, 3));
 
-  snprintf(path, sizeof path, "/d%u", sim_roll(&run.rng, 3));
   if (sim_roll(&run.rng, 3) > 0)
-    snprintf(path + 3, sizeof path - 3, "/n%u", sim_roll(&run.rng, 4));
+    snprintf(path + len, sizeof path - (size_t)len, "/n%u",
+             sim_roll(&run.rng, 4));
   switch (sim_roll(&run.rng, 8)) {
   case 0: sim_raw_client_create(client, path, LK_PERSISTENT); break;
   case 1:

@@ -97,20 +97,21 @@ static sim_server *leader_of_quorum(const sim_server *s)
   sim_ensemble *e = s->ensemble;
 
   for (unsigned i = 0; i < e->count; i++) {
-    sim_server *l = &e->servers[i];
+    sim_server *leader = &e->servers[i];
     unsigned votes = 0;
 
-    if (l->role != SIM_LEADING || !is_reachable(s, l))
+    if (leader->role != SIM_LEADING || !is_reachable(s, leader))
       continue;
     for (unsigned k = 0; k < e->count; k++) {
       const sim_server *voter = &e->servers[k];
-      bool follows = voter->role == SIM_FOLLOWING && voter->leader == l->index;
+      bool follows =
+          voter->role == SIM_FOLLOWING && voter->leader == leader->index;
 
-      if (is_reachable(s, voter) && (voter == l || follows))
+      if (is_reachable(s, voter) && (voter == leader || follows))
         votes++;
     }
     if (votes >= sim_quorum(e))
-      return l;
+      return leader;
   }
   return NULL;
 }
@@ -131,11 +132,11 @@ static sim_server *newest_reachable(sim_server *s)
   sim_server *newest = s;
 
   for (unsigned i = 0; i < e->count; i++) {
-    sim_server *v = &e->servers[i];
+    sim_server *candidate = &e->servers[i];
 
-    if (v->role == SIM_LOOKING && is_reachable(s, v) &&
-        has_newer_log(v, newest))
-      newest = v;
+    if (candidate->role == SIM_LOOKING && is_reachable(s, candidate) &&
+        has_newer_log(candidate, newest))
+      newest = candidate;
   }
   return newest;
 }
@@ -145,15 +146,16 @@ static sim_server *newest_reachable(sim_server *s)
 static uint32_t votes_for(const sim_server *s, const sim_server *newest)
 {
   sim_ensemble *e = s->ensemble;
-  uint32_t found = 0;
+  uint32_t votes = 0;
 
   for (unsigned i = 0; i < e->count; i++) {
-    const sim_server *v = &e->servers[i];
+    const sim_server *voter = &e->servers[i];
 
-    if (v->role == SIM_LOOKING && is_reachable(s, v) && is_reachable(newest, v))
-      found |= 1U << i;
+    if (voter->role == SIM_LOOKING && is_reachable(s, voter) &&
+        is_reachable(newest, voter))
+      votes |= 1U << i;
   }
-  return found;
+  return votes;
 }
 
 static bool has_voted(uint32_t votes, unsigned server)

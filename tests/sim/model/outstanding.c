@@ -24,8 +24,9 @@ static sim_change_record *newest_record(const sim_outstanding *o,
 bool sim_outstanding_node(const sim_server *s, const sim_path *p,
                           sim_change_record *out)
 {
-  const sim_change_record *record =
-      p == NULL ? NULL : newest_record(&s->outstanding, p);
+  if (p == NULL)
+    return false; /* no request has named the path */
+  const sim_change_record *record = newest_record(&s->outstanding, p);
 
   if (record != NULL) {
     *out = *record;
@@ -50,7 +51,7 @@ bool sim_outstanding_node(const sim_server *s, const sim_path *p,
 void sim_outstanding_add(sim_outstanding *o, const sim_change_record *record,
                          int64_t zxid)
 {
-  if (o->first == o->count)
+  if (o->first == o->count) /* all records were forgotten */
     o->first = o->count = 0;
   if (o->count == o->cap) {
     o->cap = o->cap == 0 ? 32 : o->cap * 2;
