@@ -19,8 +19,6 @@ import live
 
 zk = command.serve()
 folder = tempfile.TemporaryDirectory()
-
-
 CLOSED_PORT = "127.0.0.1:1"  # no server listens there
 
 
@@ -43,7 +41,8 @@ def check_error_is_one_line(done, *words):
 # ---- COMMAND -----------------------------------------------------------------
 
 def lock_is_held_while_command_runs_and_free_afterwards():
-    # Not a container, which the server would delete when it is empty.
+    # Otherwise latchkey would create the directory as a container, which the
+    # server deletes when it is empty.
     expect_exit(0, "create", "/held")
     done = run("run", "-i", "me", "/held", "--", command.PROGRAM, "status",
                "--json", "/held")
@@ -104,15 +103,18 @@ def string_of_c_is_executed_by_the_shell():
                   ("run", "/c", "-c", "echo $0 $((1+1))"),
                   ("/c", "--command", "echo $0 $((1+1))"),
                   ("--command=echo $0 $((1+1))", "/c")):
-        env = dict(os.environ, SHELL="/bin/sh")
-        done = expect_exit(0, *words, env=env)
+        done = expect_exit(0, *words, env=dict(os.environ, SHELL="/bin/sh"))
         assert done.out == "/bin/sh 2\n", done
-    shell = make_file("shell", "#!/bin/sh\necho mine \"$@\"\n", 0o700)
+
+
+def shell_of_c_comes_from_the_environment():
+    shell = make_file("shell", "#!/bin/sh\necho \"arguments: $@\"\n",
+                      mode=0o700)
     done = expect_exit(0, "/c", "-c", "a b", env=dict(os.environ, SHELL=shell))
-    assert done.out == "mine -c a b\n", done
-    env = dict(os.environ)
-    env.pop("SHELL", None)
-    assert expect_exit(0, "/c", "-c", "echo x", env=env).out == "x\n"
+    assert done.out == "arguments: -c a b\n", done
+    without_shell = {k: v for k, v in os.environ.items() if k != "SHELL"}
+    done = expect_exit(0, "/c", "-c", "echo x", env=without_shell)
+    assert done.out == "x\n", done
 
 
 def command_inherits_no_descriptor_of_latchkey():
@@ -132,8 +134,8 @@ def command_inherits_no_descriptor_of_latchkey():
 
 
 def command_inherits_signal_mask_and_ignored_signals():
-    # The lines SigBlk and SigIgn.
-    show = ["grep", "^Sig[BI]", "/proc/self/status"]
+    # Prints the lines SigBlk and SigIgn: the mask and the ignored signals.
+    print_signals = ["grep", "^Sig[BI]", "/proc/self/status"]
 
     def ignore_one_and_block_another():
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -141,8 +143,10 @@ def command_inherits_signal_mask_and_ignored_signals():
 
     for prepare in (None, ignore_one_and_block_another):
         without_latchkey = subprocess.run(
-            show, stdout=subprocess.PIPE, text=True, preexec_fn=prepare).stdout
-        done = expect_exit(0, "run", "/signals", *show, preexec_fn=prepare)
+            print_signals, stdout=subprocess.PIPE, text=True,
+            preexec_fn=prepare).stdout
+        done = expect_exit(0, "run", "/signals", *print_signals,
+                           preexec_fn=prepare)
         assert done.out == without_latchkey, (done, without_latchkey)
 
 
@@ -173,7 +177,7 @@ def identities_come_from_a_file_and_acl_creator_keeps_others_out():
             done = run("run", "-n", *words, "/acl/own", "true")
             assert done.code == 125 and "access list" in done.err, done
         holder.terminate()
-        assert holder.finish().code == 143
+        assert holder.finish().code == 128 + signal.SIGTERM
 
 
 def access_list_can_be_given_entry_by_entry():
@@ -190,7 +194,7 @@ def acl_creator_without_an_identity_is_refused():
 
 
 def auth_file_readable_by_others_gives_a_warning():
-    auth = make_file("open-auth", "digest:a:b\n", 0o644)
+    auth = make_file("open-auth", "digest:a:b\n", mode=0o644)
     done = expect_exit(0, "run", "--auth-file", auth, "/warn", "true")
     check_error_is_one_line(done, "chmod 600")
     assert expect_exit(0, "run", "-q", "--auth-file", auth, "/warn", "true").err == ""
@@ -328,6 +332,7 @@ live.run(
     tokens_grow,
     standard_input_reaches_command,
     string_of_c_is_executed_by_the_shell,
+    shell_of_c_comes_from_the_environment,
     command_inherits_no_descriptor_of_latchkey,
     command_inherits_signal_mask_and_ignored_signals,
     command_that_is_not_executable_is_126_and_missing_command_127,

@@ -97,7 +97,7 @@ def foreground_forwards_signals_to_command_only():
         process.wait()
         assert process.returncode == 7
         assert not any(line.startswith("grandchild SIG") for line in lines), lines
-        os.killpg(process.pid, signal.SIGKILL)
+        os.killpg(process.pid, signal.SIGKILL)  # ends the grandchild
 
 
 def stopped_command_keeps_the_lock():
@@ -113,7 +113,7 @@ def stopped_command_keeps_the_lock():
         process.send_signal(signal.SIGCONT)
         live.eventually(lambda: command.state(pid) == "S")
         process.send_signal(signal.SIGTERM)
-        assert process.finish().code == 143
+        assert process.finish().code == 128 + signal.SIGTERM
 
 
 # ---- terminals ----------------------------------------------------------------

@@ -337,7 +337,7 @@ def full_pipe_shared_with_command_does_not_block_latchkey():
         pid = command.children_of(command.supervisor_of(process.pid))[0]
         assert pipe not in non_blocking_outputs(pid)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 143
+        assert process.wait(20) == 128 + signal.SIGTERM
         os.close(read)
 
 
@@ -353,7 +353,7 @@ def full_terminal_does_not_block_latchkey():
         fill(write)
         os.close(write)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 143
+        assert process.wait(20) == 128 + signal.SIGTERM
         os.close(read)
 
 
