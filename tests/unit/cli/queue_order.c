@@ -17,6 +17,7 @@ static cli_contender reader(int64_t number)
       .name = names + number, .number = number, .shared = true};
 }
 
+/* cli_queue_mark_lock_holders() sorts the contenders by their numbers, too. */
 START_TEST(one_writer_holds_and_readers_before_it_hold_together)
 {
   cli_contender w[] = {writer(3), writer(1), reader(2)};

@@ -84,7 +84,7 @@ void engine_write(lk_client *c, const void *bytes, size_t len)
 
 void engine_want_tick(lk_client *c, int64_t at_ms)
 {
-  c->deadline = at_ms;
+  c->deadline_ms = at_ms;
   c->hooks.wake(c, c->hooks.arg);
 }
 
@@ -102,7 +102,7 @@ int lk_client_new(lk_client **out, const lk_client_config *config,
   c = calloc(1, sizeof *c);
   ck_assert_ptr_nonnull(c);
   c->hooks = *hooks;
-  c->deadline = INT64_MAX;
+  c->deadline_ms = INT64_MAX;
   *out = c;
   return 0;
 }
@@ -207,13 +207,13 @@ void lk_client_sent(lk_client *c, uint64_t attempt, size_t len)
 
 int64_t lk_client_deadline(const lk_client *c)
 {
-  return c->deadline;
+  return c->deadline_ms;
 }
 
 void lk_client_tick(lk_client *c)
 {
   c->tick_ms = c->hooks.now(c->hooks.arg);
-  if (c->deadline <= c->tick_ms)
-    c->deadline = INT64_MAX;
+  if (c->deadline_ms <= c->tick_ms)
+    c->deadline_ms = INT64_MAX;
   log_input(c, "tick");
 }

@@ -15,7 +15,7 @@ struct lk_client {
   char host[64]; /**< of `want` */
   lk_want probe; /**< set by engine_want_probe() */
   char probe_host[64];
-  int64_t deadline; /**< set by engine_want_tick() */
+  int64_t deadline_ms; /**< set by engine_want_tick() */
   unsigned char *out; /**< bytes to send */
   size_t out_sent;    /**< bytes of `out` that have been sent */
   size_t out_len;
