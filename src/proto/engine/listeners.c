@@ -85,6 +85,7 @@ void lk__client_enter_state(lk_client *c, lk_state state, int err)
     lk__evidence_end(&c->evidence);
   begin_notification(c, &n);
   for (lk_listener *l; (l = next_listener(&n)) != NULL;) {
+    lk__invariants_check(c, LK_MOMENT_CALLBACK);
     if (l->state != NULL)
       l->state(c, state, err, l->arg);
   }
@@ -101,6 +102,7 @@ void lk__client_notify_reply(lk_client *c, const lk_reply *reply)
     return; /* a client without locks usually has no listeners */
   begin_notification(c, &n);
   for (lk_listener *l; (l = next_listener(&n)) != NULL;) {
+    lk__invariants_check(c, LK_MOMENT_REPLY);
     if (l->reply != NULL)
       l->reply(c, reply, l->arg);
   }
@@ -116,6 +118,7 @@ void lk__client_notify_closing(lk_client *c)
   lk__evidence_end(&c->evidence);
   begin_notification(c, &n);
   for (lk_listener *l; (l = next_listener(&n)) != NULL;) {
+    lk__invariants_check(c, LK_MOMENT_CALLBACK);
     if (l->closing != NULL)
       l->closing(c, l->arg);
   }
