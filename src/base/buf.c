@@ -54,8 +54,8 @@ bool lk__buf_make_room(lk_buf *b, size_t len)
   if (len > SIZE_MAX - held)
     return false;
   /* Move the bytes to the start of the block if at least as many bytes were
-   * consumed there: then the two ranges do not overlap, and each byte that was
-   * consumed pays for one byte that moves. */
+   * consumed there: then the two ranges do not overlap, and no more bytes move
+   * than were consumed. */
   if (held + len <= b->cap && held <= b->start) {
     memcpy(b->at, lk__buf_bytes(b), held);
     wipe_secrets(b);

@@ -16,6 +16,7 @@ static const struct {
   int err;
   lk_error_meaning meaning;
 } known_errors[] = {
+  /* the outcome, the advice for a request, the advice for a cleanup */
   {0,                        {LK_OUTCOME_EXECUTED,  END,   END}},
   /* the connection broke, or the session expired */
   {LK_ERR_NOT_SENT,          {LK_OUTCOME_NOT_DONE,  AWAIT, AWAIT}},

@@ -66,7 +66,8 @@ void lk__heap_add(lk_heap *h, lk_heap_node *n, int64_t at)
   set_root(h, h->root == NULL ? n : merge_heaps(h->root, n));
 }
 
-/* Take a node that is not the root out of its parent's list of children. */
+/* Take a node that is not the root out of its parent's list of children. The
+ * `prev` of a first child is the parent. */
 static void detach_node(lk_heap_node *n)
 {
   if (n->prev->child == n)

@@ -23,12 +23,13 @@ bool lk__map_init(lk_map *m, const lk_mem *mem)
 {
   memset(m, 0, sizeof *m);
   m->mem = mem;
+  /* uthash would free the table of an empty map, so the anchor stays in it. */
   m->anchor.key = "";
   return add_to_table(m, &m->anchor);
 }
 
-/* The key of the anchor has no byte, and uthash has the length in an unsigned.
- */
+/* The empty key is that of the anchor, and uthash keeps a length in an unsigned
+ * int. */
 static bool is_valid_key_len(size_t len)
 {
   return len > 0 && len <= UINT_MAX;
@@ -70,7 +71,7 @@ lk_map_node *lk__map_next(const lk_map_node *n)
 
 size_t lk__map_count(const lk_map *m)
 {
-  return m->head == NULL ? 0 : HASH_COUNT(m->head) - 1; /* the anchor */
+  return m->head == NULL ? 0 : HASH_COUNT(m->head) - 1; /* without the anchor */
 }
 
 void lk__map_trim(lk_map *m, size_t max_buckets)

@@ -14,7 +14,8 @@ void lk__safe_list_add(lk_safe_list *s, lk_link *l)
   lk__list_add(&s->members, l);
 }
 
-/* Every walk that would visit `l` next goes on with the member behind it. */
+/* Every iterator that would return `l` next goes on with the member behind it.
+ */
 void lk__safe_list_remove(lk_safe_list *s, lk_link *l)
 {
   for (lk_safe_iterator *w = s->innermost; w != NULL; w = w->outer) {

@@ -95,10 +95,10 @@ void lk__sha1_text(const void *bytes, size_t len,
 
   lk__sha1(bytes, len, digest);
   for (int i = 0; i < LK_SHA1_TEXT_LEN - 1; i++) {
-    int at = i * 6 / 8;
+    int at = i * 6 / 8, bits_before = i * 6 % 8;
     unsigned pair = (unsigned)digest[at] << 8 | digest[at + 1];
 
-    out[i] = letters[pair >> (10 - i * 6 % 8) & 63];
+    out[i] = letters[pair >> (16 - bits_before - 6) & 63];
   }
   out[LK_SHA1_TEXT_LEN - 1] = '=';
   out[LK_SHA1_TEXT_LEN] = '\0';
