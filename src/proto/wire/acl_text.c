@@ -181,58 +181,58 @@ void lk_acl_free(lk_acls *acl, const lk_mem *mem)
 
 /* ---- writing ------------------------------------------------------------ */
 
-/* The output buffer. As in snprintf(), text that does not fit is counted. */
-typedef struct room {
+/* The caller's buffer. As in snprintf(), text that does not fit is counted. */
+typedef struct output {
   char *at;
   size_t size;
   size_t len; /* of the whole text, also of the part that does not fit */
-} room;
+} output;
 
-static void append_text(room *r, const void *bytes, size_t len)
+static void append_text(output *o, const void *bytes, size_t len)
 {
   const char *from = bytes;
 
-  for (size_t i = 0; i < len; i++, r->len++) {
-    if (r->len + 1 < r->size)
-      r->at[r->len] = from[i];
+  for (size_t i = 0; i < len; i++, o->len++) {
+    if (o->len + 1 < o->size)
+      o->at[o->len] = from[i];
   }
 }
 
 /* Print permissions as letters, or as a number if no letters can express
  * them. */
-static void append_perms(room *r, int32_t bits)
+static void append_perms(output *o, int32_t bits)
 {
   char text[16];
   int len = snprintf(text, sizeof text, "%" PRId32, bits);
 
   if (bits <= 0 || bits > LK_PERM_ALL) {
-    append_text(r, text, (size_t)len);
+    append_text(o, text, (size_t)len);
     return;
   }
   for (size_t i = 0; i < NPERMS; i++) {
     if (bits & all_perms[i].perm)
-      append_text(r, &all_perms[i].letter, 1);
+      append_text(o, &all_perms[i].letter, 1);
   }
 }
 
 size_t lk_acl_print(char *out, size_t size, const lk_acls *acl)
 {
-  room r = {out, size, 0};
+  output o = {out, size, 0};
 
   for (size_t i = 0; i < acl->count; i++) {
     const lk_acl *entry = &acl->entries[i];
 
     if (i > 0)
-      append_text(&r, ",", 1);
-    append_text(&r, entry->scheme.at, entry->scheme.len);
-    append_text(&r, ":", 1);
-    append_text(&r, entry->id.at, entry->id.len);
-    append_text(&r, ":", 1);
-    append_perms(&r, entry->perms);
+      append_text(&o, ",", 1);
+    append_text(&o, entry->scheme.at, entry->scheme.len);
+    append_text(&o, ":", 1);
+    append_text(&o, entry->id.at, entry->id.len);
+    append_text(&o, ":", 1);
+    append_perms(&o, entry->perms);
   }
   if (size > 0)
-    out[r.len < size ? r.len : size - 1] = '\0';
-  return r.len;
+    out[o.len < size ? o.len : size - 1] = '\0';
+  return o.len;
 }
 
 /* ---- digests ------------------------------------------------------------ */
@@ -243,11 +243,11 @@ int lk_acl_digest(char *out, size_t size, const char *credentials)
 
   if (colon == NULL || colon == credentials)
     return LK_ERR_BAD_ARGUMENT;
-  size_t user_len = (size_t)(colon - credentials) + 1; /* with the colon */
+  size_t user_and_colon_len = (size_t)(colon - credentials) + 1;
 
-  if (size < user_len + LK_SHA1_TEXT_LEN + 1)
+  if (size < user_and_colon_len + LK_SHA1_TEXT_LEN + 1)
     return LK_ERR_TOO_BIG;
-  memcpy(out, credentials, user_len);
-  lk__sha1_text(credentials, strlen(credentials), out + user_len);
+  memcpy(out, credentials, user_and_colon_len);
+  lk__sha1_text(credentials, strlen(credentials), out + user_and_colon_len);
   return 0;
 }

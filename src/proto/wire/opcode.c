@@ -31,7 +31,7 @@ enum {
 const lk_opcode_info lk__opcodes[] = {LK_OPCODES(INFO)};
 const size_t lk__nopcodes = sizeof lk__opcodes / sizeof lk__opcodes[0];
 
-/* The index of each opcode in that table. */
+/* The index of each opcode in lk__opcodes. */
 enum {
 #define INDEX(constant, op, label, in, out, flags) AT_##constant,
   LK_OPCODES(INDEX)

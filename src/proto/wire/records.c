@@ -15,8 +15,8 @@
 #define ELEM_RECORD(elem) &lk__##elem##_record
 #define ELEM_VECTOR(elem) &lk__##elem##_record
 
-/* The public structs are written by hand: check the type of each member against
- * the list of fields. */
+/* The structs of LK_OWN_RECORDS are public and written by hand: check the type
+ * of each member against the list of fields. */
 #define CHECK_FIELD(record, kind, name, elem)                     \
   static_assert(_Generic(((struct lk_##record *)0)->name,         \
                          LK__TYPE_##kind(elem) : 1, default : 0), \
@@ -51,7 +51,7 @@ void lk__path_encode(const lk_record *rec, const void *value,
 
   rest.fields++;
   rest.nfields--;
-  /* The path can be the first field of a record that is the first field. */
+  /* The first field is the path, or a record whose first field is the path. */
   if (first->kind == LK_KIND_RECORD) {
     lk__path_encode(first->elem, (const char *)value + first->offset, chroot,
                     path, out);
