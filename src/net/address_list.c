@@ -51,6 +51,7 @@ static void address_list_shuffle(lk_address_list *a,
     address_list_swap(a, random_below(i, random_source), i - 1);
 }
 
+/* The next attempt then tries another address, if there is one. */
 static void address_list_move_last_used_to_end(lk_address_list *a)
 {
   for (size_t i = 0; i < a->count; i++) {

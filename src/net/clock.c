@@ -40,7 +40,7 @@ void lk__clock_set_alarm(lk_clock *c, int64_t at_ms)
   struct itimerspec when = {{0, 0}, {0, 0}};
 
   if (at_ms >= c->alarm_ms)
-    return;
+    return; /* the driver sets the next alarm when the earlier one has fired */
   c->alarm_ms = at_ms;
   if (at_ms > 0) {
     when.it_value.tv_sec = (time_t)(at_ms / 1000);

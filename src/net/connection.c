@@ -19,7 +19,7 @@ void lk__connection_request_update(lk_connection *n)
 {
   if (!lk__list_empty(&n->update) || lk__driver_shared_in_child(n->shared))
     return;
-  lk__connection_hold_loop(n); /* until the update, which decides anew */
+  lk__connection_hold_loop(n); /* so that the loop runs until the update */
   lk__driver_shared_add_update(n->shared, &n->update);
 }
 

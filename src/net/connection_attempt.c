@@ -125,7 +125,7 @@ void lk__connection_start(lk_connection *n, const lk_want *want)
 
   n->attempt = want->attempt;
   if (n->attempt == 0)
-    return;
+    return; /* the client wants no connection */
   n->port = want->port;
   n->address_index = want->address_index;
   if (!lk__address_list_set_host(&n->addresses, &x->mem, want->host)) {

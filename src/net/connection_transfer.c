@@ -56,7 +56,7 @@ void lk__connection_receive(lk_connection *n)
   lk_loop *loop = n->shared->loop;
 
   if (n->recv_waits_for != 0)
-    lk__connection_request_update(n); /* the loop watches for bytes again */
+    lk__connection_request_update(n); /* to watch for bytes again */
   n->recv_waits_for = 0;
   for (int i = 0; i < MAX_READS_IN_A_ROW; i++)
     if (!connection_receive_once(n))

@@ -185,7 +185,7 @@ static void driver_start_watchers(lk_driver *d)
   lk__loop_set_io(x->loop, &d->alarm, LK_LOOP_READ);
 }
 
-/* ---- life ---------------------------------------------------------------- */
+/* ---- creation and end ---------------------------------------------------- */
 
 /* No reference is left: free all that lk__driver_init() has made. */
 static void driver_free_all(lk_driver_shared *x)

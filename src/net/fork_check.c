@@ -22,7 +22,7 @@ lk_fork_check *lk__fork_check_new(void)
     lk__fork_check_free(f);
     return NULL;
   }
-  f->made_here = true;
+  f->made_here = true; /* MADV_WIPEONFORK clears this in a child */
   return f;
 }
 

@@ -48,8 +48,8 @@ static void probe_await(lk_probe_connection *p, lk_flow flow)
     probe_fail(p);
 }
 
-/* `reply` holds any reply to a probe. If it is full, the server is sending
-   something else, and the rest is not read. */
+/* `p->reply` is large enough for every reply to a probe. If it is full, the
+   server is sending something else, and the rest is not read. */
 static void probe_receive(lk_probe_connection *p)
 {
   const lk_watched_transport *s = &p->transport;

@@ -40,8 +40,8 @@ typedef struct lk_tls {
   size_t waiting_record_len; /* the length of the data in a record that OpenSSL
                             could not send yet; 0: none */
   lk_tls_step_info info;
-  char
-      name[LK_TLS_LONGEST_NAME + 1]; /* the certificate must be for this name */
+  /* The certificate must be for this name. */
+  char name[LK_TLS_LONGEST_NAME + 1];
 } lk_tls;
 
 static lk_tls *tls_of(lk_transport *t)

@@ -96,8 +96,9 @@ static lk_tls_cause tls_cause_of(long verdict)
   }
 }
 
-/* Append `len` bytes to a list with commas. Bytes other than printable ASCII
-   become question marks. If the bytes do not fit, dots are appended once. */
+/* Append `len` bytes to a list with commas. Blanks and bytes other than
+   printable ASCII become question marks. If the bytes do not fit, dots are
+   appended once. */
 static void tls_list_add(char *list, size_t size, const void *name, size_t len)
 {
   static const char separator[] = ", ", dots[] = ", ...";

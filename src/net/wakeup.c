@@ -16,7 +16,7 @@ static void on_eventfd(lk_loop_io *io, int events)
   eventfd_t ignored;
 
   (void)events;
-  (void)eventfd_read(io->fd, &ignored); /* not readable any more */
+  (void)eventfd_read(io->fd, &ignored); /* resets the counter */
   w->on_wakeup(w->arg);
 }
 
@@ -41,6 +41,7 @@ void lk__wakeup_signal(const lk_wakeup *w)
 {
   int cancel_state, saved_errno = errno;
 
+  /* A write is a cancellation point. */
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
   (void)eventfd_write(w->io.fd, 1);
   pthread_setcancelstate(cancel_state, NULL);
