@@ -100,6 +100,7 @@ int lk__call_create(lk_client *c, lk_call_spec *spec, int flags,
 /* Set spec->covered: whether a persistent watch covers the watch of `spec`. */
 static int find_covering_watch(lk_client *c, lk_call_spec *spec)
 {
+  /* Without a connection, the waiting requests will be sent before this one. */
   lk_coverage coverage = c->connection.phase == LK_PHASE_LIVE
                              ? LK_BY_SENT_REQUESTS
                              : LK_BY_ALL_REQUESTS;
@@ -107,7 +108,7 @@ static int find_covering_watch(lk_client *c, lk_call_spec *spec)
   int err;
 
   if (c->watches.adding == 0)
-    return 0; /* there is no persistent watch */
+    return 0; /* no persistent watch was requested */
   err = lk__request_find_watched(c, spec, &on);
   spec->covered =
       on != NULL && lk__watched_covers(&c->watches, on, spec->kind, coverage);

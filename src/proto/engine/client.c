@@ -13,7 +13,7 @@ enum {
   DEFAULT_OUTSTANDING_LIMIT = 65536         /* requests */
 };
 
-/* ---- life -------------------------------------------------------------- */
+/* ---- creation and end -------------------------------------------------- */
 
 /* In a lk_client_config a limit of 0 selects the default. */
 static size_t limit_or_default(size_t limit, size_t default_limit)
@@ -81,7 +81,7 @@ static void client_init(lk_client *c, const lk_client_config *config,
   c->set_watches.retry_ms = LK_NEVER;
   c->session.proven_ms = c->now;
   c->session.abandoned_end_ms = INT64_MIN;
-  c->connection.refused_round = true; /* until a server does otherwise */
+  c->connection.refused_round = true; /* until an attempt ends otherwise */
   if (config->resume != NULL)
     c->session.identity = *config->resume;
   c->nesting.destroy = destroy_client;
@@ -133,7 +133,7 @@ static bool config_is_valid(const lk_client_config *config,
 static int init_hosts(lk_client *c, const lk_client_config *config)
 {
   const char *hosts = config->hosts == NULL ? "127.0.0.1" : config->hosts;
-  const char *why; /* lk_hosts_check() tells it to programs */
+  const char *why; /* not used: programs get it from lk_hosts_check() */
 
   return lk__hosts_init(&c->hosts, &c->mem, hosts, config->tls != NULL, &why);
 }
@@ -209,7 +209,7 @@ void lk_client_free(lk_client *c)
 int lk_client_set_hosts(lk_client *c, const char *hosts)
 {
   lk_hosts fresh;
-  const char *why; /* lk_hosts_check() tells it to programs */
+  const char *why; /* not used: programs get it from lk_hosts_check() */
   int err = lk__client_refusal(c);
 
   if (err == 0)

@@ -45,8 +45,8 @@ static bool has_nothing_to_close(const lk_client *c)
   return !has_session && !requests_wait;
 }
 
-/* Send closeSession on the live connection. The limit of the output is lifted,
- * since a move to another server is not worth its time any more. */
+/* Send closeSession on the live connection. A client that closes does not move
+ * to another server any more, so the limit of the output is lifted. */
 static void send_close(lk_client *c)
 {
   if (c->rejected.op != 0)
@@ -70,7 +70,7 @@ int lk_client_close(lk_client *c, lk_close_cb done, void *arg)
   if (c->connection.phase == LK_PHASE_LIVE)
     send_close(c);
   else if (has_nothing_to_close(c))
-    c->close.end_ms = c->now; /* complete the close in the next turn */
+    c->close.end_ms = c->now; /* the next input completes the close */
   c->close.begun = true;
   lk__client_wake(c);
   lk__client_notify_closing(c);

@@ -37,12 +37,13 @@ void lk__evidence_set_gap(lk_evidence_record *r, int32_t gap_ms)
   if (gap_ms == r->wanted_gap_ms)
     return;
   r->wanted_gap_ms = gap_ms;
+  /* These two were computed with the old gap. */
   r->evidence_ms[LK_PROVEN_BY_COMMIT] = LK_NO_EVIDENCE;
   r->evidence_ms[LK_PROVEN_BY_LEADER] = LK_NO_EVIDENCE;
 }
 
-/* It is proven at `level`, and so at all weaker levels, that the session's
- * timer was restarted at `sent_ms` or later. */
+/* It is proven at `level`, and so at all weaker levels, which have larger
+ * numbers, that the session's timer was restarted at `sent_ms` or later. */
 static void evidence_raise(lk_evidence_record *r, lk_evidence_level level,
                            int64_t sent_ms)
 {
@@ -63,9 +64,9 @@ static void evidence_adopt_timeout(lk_evidence_record *r, int32_t timeout_ms)
     r->timeout_ms = timeout_ms;
 }
 
-/* When the newest request was sent whose reply came at least a gap before `ms`:
- * a leader that answers a request sent at `ms` has heard of it, see the
- * header. */
+/* When a request was sent: the newest one whose reply came at least a gap
+ * before `ms`. A leader that answers a request sent at `ms` has heard of that
+ * request; see the header. */
 static int64_t evidence_newest_touch(const lk_evidence_record *r, int64_t ms)
 {
   int64_t gap = r->wanted_gap_ms > 0 ? r->wanted_gap_ms : r->timeout_ms / 4;

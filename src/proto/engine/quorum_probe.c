@@ -7,8 +7,8 @@
 enum { FIRST_PAUSE_MS = 200, LONGEST_PAUSE_MS = 60000 };
 
 /* The index of the server that is asked now. A round begins behind the server
- * in use, which is asked last. It is not left out, since its name may have
- * addresses of other servers. */
+ * in turn, that of the connection, which is asked last. It is not left out,
+ * since its name may have addresses of other servers. */
 static size_t probed_server(const lk_client *c)
 {
   return (c->hosts.in_turn + 1 + c->probe.asked) % c->hosts.count;
@@ -33,6 +33,7 @@ static void pause_probing(lk_client *c)
 static void start_probe(lk_client *c)
 {
   c->probe.number = ++c->probe.last_number;
+  /* Without a reply until then, the next server is asked. */
   c->probe.due_ms = c->now + lk__connect_timeout_usual_ms(c);
 }
 

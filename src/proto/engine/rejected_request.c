@@ -14,8 +14,8 @@ void lk__request_rejected(lk_client *c, const lk_request *r)
   lk__request_note_unsupported(c, r->op);
   if (c->rejected.op != 0)
     return;
-  /* Send nothing more: the server closes the connection, so a write sent now
-   * would be in doubt. What is in the output is not counted as sent. */
+  /* Send nothing more, not even the bytes that are in the output already: the
+   * server closes the connection, so a write sent now would be in doubt. */
   c->rejected.op = r->op;
   c->rejected.end = r->end;
   c->rejected.until_ms = c->now + c->session.timeout_ms / 3;

@@ -177,6 +177,7 @@ static void take_reply(lk_client *c, const struct lk_reply_header *header,
   if (header->err == 0)
     err = decode_body(c, r, in, &body);
   if (err != 0) {
+    /* A repeated read would get the same malformed reply. */
     if (err != LK_ERR_NO_MEMORY)
       lk__request_forbid_retry(c, LK_ERR_CONNECTION_LOSS);
     lk__session_break(c, err == LK_ERR_NO_MEMORY ? err : LK_ERR_PROTOCOL,
@@ -274,9 +275,10 @@ static void take_auth(lk_client *c, const struct lk_reply_header *header)
 static void note_throttled_set_watches(lk_client *c)
 {
   size_t answered = c->set_watches.sent - c->set_watches.unanswered;
+  uint32_t throttled_number = (uint32_t)answered + 1; /* the first is 1 */
 
   c->set_watches.throttled = true;
-  (void)lk__set_watches_acknowledge(&c->watches, (uint32_t)answered + 1);
+  (void)lk__set_watches_acknowledge(&c->watches, throttled_number);
 }
 
 static void take_set_watches(lk_client *c, const struct lk_reply_header *header)

@@ -57,6 +57,8 @@ const lk_deadline *lk__deadline_due(const lk_request_deadlines *all,
              : LK_OWNER(all->heap.root, lk_deadline, node);
 }
 
+/* The requests dropped their deadlines when they completed, so only the spares
+ * are left. */
 void lk__deadlines_free(lk_request_deadlines *all, const lk_mem *mem)
 {
   while (all->spares != NULL) {

@@ -141,7 +141,8 @@ static void complete_unanswered(lk_client *c, lk_request *r, int err)
   r->copy = NULL;
   r->watch = NULL;
   if (w != NULL)
-    lk__watch_request_completed(c, w, was_sent(r) ? r->op : LK_NOT_SENT, err);
+    lk__watch_request_completed(c, w, was_sent(r) ? r->op : LK_OPCODE_OF_UNSENT,
+                                err);
   if (r->op == LK_OPCODE_SET_WATCHES && !r->completed)
     lk__watch_repair_completed(c, r->arg, err);
   if (!r->completed)
@@ -244,7 +245,7 @@ static void remove_completed_waiting(lk_client *c)
   lk__buf_consume(&c->requests.held, 0);
 }
 
-/* Find the request with this `end`, which is in the ring. */
+/* Find the request with this `end`, by which the ring is ordered. */
 static lk_request *find_by_end(const lk_ring *ring, uint64_t end)
 {
   size_t low = 0, high = ring->count;

@@ -25,15 +25,15 @@ static bool has_stopped_sending(const lk_client *c)
   return c->output.limit != UINT64_MAX;
 }
 
-/* When the client stops sending, unless there was a moment without outstanding
- * replies before, in which it has left. */
+/* When the client stops sending. It leaves earlier if no reply is outstanding
+ * at some moment before. */
 static int64_t stop_sending_at(const lk_client *c)
 {
   return c->move.since_ms + c->session.timeout_ms / 6;
 }
 
-/* When the client leaves: now if no reply is outstanding, not counting requests
- * that it does not send any more. */
+/* When the client leaves: now, if all requests that it still sends on this
+ * connection have their replies. */
 static int64_t leave_at(const lk_client *c)
 {
   return lk__requests_have_replies(c, c->output.limit)

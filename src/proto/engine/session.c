@@ -89,13 +89,13 @@ static void report_refusals(lk_client *c)
  * close connections during an election, but for a shorter time. */
 static void end_host_round(lk_client *c)
 {
-  bool nothing_for_long =
+  bool nothing_received_for_long =
       c->now - c->connection.received_ms >= c->session.timeout_ms / 2;
 
   if (c->connection.refused_round && c->session.last_zxid > 0 &&
-      nothing_for_long)
+      nothing_received_for_long)
     report_refusals(c);
-  c->connection.refused_round = true; /* until a server does otherwise */
+  c->connection.refused_round = true; /* until an attempt ends otherwise */
   c->move.quorum_only = false;
   c->connection.failed_rounds++;
 }

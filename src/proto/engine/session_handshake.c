@@ -159,8 +159,8 @@ void lk__session_establish(lk_client *c, const lk_handshake *h)
 bool lk__session_take_handshake(lk_client *c, lk_bytes frame,
                                 lk_handshake *welcome)
 {
+  /* lk__handshake_decode() compares the reply with the request. */
   *welcome = connect_request(c);
-
   switch (lk__handshake_decode(welcome, frame)) {
   case LK_WELCOME_SESSION: return true;
   case LK_WELCOME_EXPIRED:

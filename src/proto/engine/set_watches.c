@@ -149,8 +149,9 @@ typedef struct cursor {
   bool is_newest;    /* no due watch has a newer zxid */
   int kind;          /* lk_watch_kind */
   lk_map_node *node; /* a path; NULL: no more of this kind */
-  bool second_pass;  /* only child watches that a recursive watch
-                  has replaced in the first one (servers before 3.9) */
+  /* The second pass sends only child watches: servers before 3.9 have replaced
+   * them by the recursive watches of the first pass. */
+  bool second_pass;
 } cursor;
 
 static bool cursor_stops_at(const cursor *c, const lk_watched *on)

@@ -44,8 +44,8 @@ static bool note_uncovered(const lk_client *c, lk_watched *on,
 typedef struct watch_repair {
   lk_watched *on; /* the path; the repair has a reference */
   int64_t zxid;
-  bool kinds[LK_ONE_SHOT_KINDS]; /* whether the watches of the kind are
-                                    registered */
+  bool kinds[LK_ONE_SHOT_KINDS]; /* whether the setWatches registers the
+                                    watches of the kind */
 } watch_repair;
 
 static void mark_repair_missing(const watch_repair *repair)
@@ -213,8 +213,8 @@ void lk_watch_cancel(lk_client *c, lk_watch *handle, bool on_server)
 
   if (w == NULL || w->cb == NULL)
     return; /* it has ended, or its last event is being reported */
-  /* The watch was taken out of its list: it is about to get its last event, and
-   * the server has no watch. */
+  /* Whether the watch was taken out of its list. It is then about to get its
+   * last event, and the server has no watch. */
   bool taken = lk__list_empty(&w->link);
 
   w->cb = NULL;

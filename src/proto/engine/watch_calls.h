@@ -4,11 +4,12 @@
 
 #include "proto/engine/watch_table.h"
 
-/** The opcode of a request that was not sent, in lk__watch_request_completed(). */
-enum { LK_NOT_SENT = 0 };
+/** The opcode of a request that was not sent. */
+enum { LK_OPCODE_OF_UNSENT = 0 };
 
 /** The request that sets `w` has completed with `err`: the watch gets events
-    from now on, or is dropped. `op`: the request's opcode, or LK_NOT_SENT. */
+    from now on, or is dropped. `op`: the request's opcode, or
+    LK_OPCODE_OF_UNSENT. */
 void lk__watch_request_completed(lk_client *c, lk_watch *w, int32_t op,
                                  int err);
 /** A setWatches that is not part of a reconnect has completed with `err`.

@@ -61,7 +61,8 @@ lk_watch *lk__watch_handle(const lk_watch *w)
 
 lk_watch *lk__watch_of(const lk_watches *ws, const lk_watch *handle)
 {
-  uintptr_t place = (uintptr_t)handle & MAX_SLOTS;
+  uintptr_t slot_mask = MAX_SLOTS; /* all of its SLOT_BITS are set */
+  uintptr_t place = (uintptr_t)handle & slot_mask;
   lk_watch *w =
       place == 0 || place > ws->nslots ? NULL : ws->slots[place - 1].watch;
 

@@ -45,7 +45,9 @@ static void match_recursive(const lk_watches *ws, int32_t type, lk_bytes path,
   const char *at = path.at;
   size_t len = path.len;
 
-  while (len > 0 && event_fires(type, LK_WATCH_KIND_RECURSIVE)) {
+  if (!event_fires(type, LK_WATCH_KIND_RECURSIVE))
+    return;
+  while (len > 0) {
     lk_watched *on = lk__watched_find(ws, lk_bytes_of(at, len));
 
     if (on != NULL)
@@ -64,6 +66,7 @@ void lk__watches_match(lk_watches *ws, int32_t type, lk_bytes path,
 {
   lk_watched *on = lk__watched_find(ws, path);
 
+  /* All kinds but the recursive one, which is the last. */
   for (int i = 0; on != NULL && i < LK_WATCH_KIND_RECURSIVE; i++) {
     if (!event_fires(type, (lk_watch_kind)i))
       continue;
@@ -123,6 +126,7 @@ void lk__watches_add_staying(lk_watches *ws, lk_link *out)
        n = lk__map_next(n)) {
     lk_watched *on = lk__watched_of_node(n);
 
+    /* The kinds from LK_WATCH_KIND_PERSISTENT on stay after an event. */
     for (int i = LK_WATCH_KIND_PERSISTENT; i < LK_WATCH_KINDS; i++)
       add_watches(&on->kinds[i], out);
   }

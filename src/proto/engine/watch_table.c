@@ -4,9 +4,10 @@
 #include "proto/engine/watch_table.h"
 
 enum {
-  PATH_STEP = 128,  /* the memory of a path is a multiple of this, so that an
-                       unused one is often large enough for another path */
-  MAX_SPARES = 1024 /* of unused watches, and of unused paths */
+  PATH_STEP = 128, /* the memory of a path is a multiple of this, so that an
+                      unused one is often large enough for another path */
+  MAX_KEPT = 1024  /* the number of unused watches, paths, handle slots and
+                      buckets of the map that are kept */
 };
 
 bool lk__watches_init(lk_watches *ws, const lk_mem *mem)
@@ -54,7 +55,7 @@ static bool copy_watched_path(lk_watches *ws, lk_watched *on, lk_bytes path)
 
 static void keep_spare_path(lk_watches *ws, lk_watched *on)
 {
-  if (ws->nspare_paths == MAX_SPARES) {
+  if (ws->nspare_paths == MAX_KEPT) {
     lk__mem_free(ws->mem, on->path);
     lk__mem_free(ws->mem, on);
     return;
@@ -112,8 +113,8 @@ void lk__watched_ref(lk_watched *on)
 /* The last watch has ended: free the memory that many watches have needed. */
 static void trim_table(lk_watches *ws)
 {
-  lk__map_trim(&ws->paths, MAX_SPARES);
-  if (ws->nslots <= MAX_SPARES)
+  lk__map_trim(&ws->paths, MAX_KEPT);
+  if (ws->nslots <= MAX_KEPT)
     return;
   lk__mem_free(ws->mem, ws->slots);
   ws->slots = NULL;
@@ -146,7 +147,7 @@ static lk_watch *new_watch(lk_watches *ws)
 
 static void keep_spare_watch(lk_watches *ws, lk_watch *w)
 {
-  if (ws->nspare_watches == MAX_SPARES) {
+  if (ws->nspare_watches == MAX_KEPT) {
     lk__mem_free(ws->mem, w);
     return;
   }
