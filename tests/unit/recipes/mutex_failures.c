@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "proto/wire/opcode.h"
 #include "recipes/lock/lock.h"
 #include "recipes/queue/contender_step.h"
+#include "recipes/queue/names.h"
 #include "recipes/queue/queue_state_table.h"
+#include "recipes/queue/sequence_limit.h"
 #include "recipes/single/single_contender.h"
 #include "support/locks.h"
 #include "support/suite.h"
 
 #include <stdio.h>
 
-/* The mutex with failures of connections, sessions, nodes and memory. */
+/* The mutex with failures of connections, sessions and nodes. In the logs of
+ * requests, a multi before a list is the transaction with which a recovery
+ * begins. */
 
 static lock_pair lp;
 
@@ -25,33 +30,47 @@ static void begin_queue(void)
   lock_pair_queue(&lp);
 }
 
-static bool both_ok(void)
+static lk_contender *contender_of(const locker *l)
 {
-  return lp.a.lock != NULL && lp.b.lock != NULL && lk_lock_ok(lp.a.lock) &&
-         lk_lock_ok(lp.b.lock);
+  return l->lock->acquisition->parts[0];
 }
 
-/* Let a and b acquire the lock once each and hold it for longer than the
-   interval of heartbeats. */
-static void take_turns(void)
+/* Let every client read and change the node again. */
+static void allow_all(const char *path)
 {
-  locker *const lockers[] = {&lp.a, &lp.b};
-  int left[2] = {12, 12};
+  const int32_t no_permission = 0;
 
-  for (int i = 0; i < 400 && left[0] + left[1] > 0; i++) {
-    model_run(&lp.server, T / 40);
+  model_deny(&lp.server, path, no_permission);
+}
+
+static bool both_ok(void)
+{
+  return lk_lock_ok(lp.a.lock) && lk_lock_ok(lp.b.lock);
+}
+
+/* Wait until a and b have held the lock, one after the other, each for longer
+ * than the interval of heartbeats, T / 4. */
+static void let_each_hold_once(void)
+{
+  enum { STEP_MS = T / 40, STEPS_HELD = 12, MOST_STEPS = 400 };
+
+  locker *const lockers[] = {&lp.a, &lp.b};
+  int steps_left[] = {STEPS_HELD, STEPS_HELD};
+
+  for (int i = 0; i < MOST_STEPS && steps_left[0] + steps_left[1] > 0; i++) {
+    model_run(&lp.server, STEP_MS);
     ck_assert(!both_ok());
     for (int j = 0; j < 2; j++) {
       locker *l = lockers[j];
 
-      if (l->lock == NULL || left[j] == 0 || l->acquired == NOT_YET)
+      if (steps_left[j] == 0 || l->acquired == NOT_YET)
         continue;
       ck_assert_int_eq(l->acquired, 0);
-      if (--left[j] == 0)
+      if (--steps_left[j] == 0)
         ck_assert_int_eq(lk_lock_release(l->lock, NULL, NULL), 0);
     }
   }
-  ck_assert_int_eq(left[0] + left[1], 0);
+  ck_assert_int_eq(steps_left[0] + steps_left[1], 0);
 }
 
 /* ---- the table --------------------------------------------------------- */
@@ -64,6 +83,7 @@ static int next_state(const lk_contender_machine *machine, int state, int event)
 
 START_TEST(stop_leads_from_every_state_to_cleanup)
 {
+  /* LK_CONTENDER_CLEANING_UP and LK_CONTENDER_FINISHED are the last states. */
   for (int s = LK_CONTENDER_IDLE; s < LK_CONTENDER_CLEANING_UP; s++) {
     ck_assert_int_eq(next_state(&lk__queue_machine, s, LK_CONTENDER_ON_STOP),
                      LK_CONTENDER_CLEANING_UP);
@@ -92,14 +112,14 @@ START_TEST(contender_in_cleanup_is_never_granted)
 }
 END_TEST
 
-START_TEST(recovery_lists_verifies_or_cleans_up_again)
+START_TEST(restarted_waiter_lists_and_restarted_holder_verifies)
 {
   begin_queue();
-  lk__contender_restart(lp.b.lock->acquisition->parts[0]);
+  lk__contender_restart(contender_of(&lp.b));
   model_run(&lp.server, 10);
   ck_assert(model_check_log(lp.two.link, "getChildren2 | getData"));
   lp.one.link->log[0] = '\0';
-  lk__contender_restart(lp.a.lock->acquisition->parts[0]);
+  lk__contender_restart(contender_of(&lp.a));
   model_run(&lp.server, 10);
   ck_assert(model_check_log(lp.one.link, "getData multi"));
   ck_assert_int_eq(lk_lock_get_state(lp.a.lock), LK_LOCK_HELD);
@@ -110,7 +130,7 @@ START_TEST(recovery_lists_verifies_or_cleans_up_again)
 }
 END_TEST
 
-static void check_grants(const lk_contender_machine *machine)
+static void assert_steps_to_held_and_unsure(const lk_contender_machine *machine)
 {
   for (int s = 0; s < LK_CONTENDER_NSTATES; s++) {
     for (int e = 0; e < LK_CONTENDER_NEVENTS; e++) {
@@ -126,46 +146,36 @@ static void check_grants(const lk_contender_machine *machine)
   }
 }
 
-START_TEST(grants_come_from_first_and_unsure_from_held_only)
+START_TEST(grant_or_lease_leads_to_held_and_unsure_follows_held_only)
 {
-  check_grants(&lk__queue_machine);
-  check_grants(&lk__single_node_machine);
+  assert_steps_to_held_and_unsure(&lk__queue_machine);
+  assert_steps_to_held_and_unsure(&lk__single_node_machine);
 }
 END_TEST
 
 /* ---- broken connections ------------------------------------------------ */
 
-/* Break the connection of `who` at its n-th request, before or after it is
- * executed. false: there were fewer requests. */
-static bool survives_cut(test_client *who, unsigned n, bool after, size_t step)
+START_TEST(break_among_replies_in_pieces_prevents_no_grant)
 {
-  bool happened;
-
-  begin();
-  who->link->cut_at = n;
-  who->link->cut_after = after;
-  who->link->step = step;
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
-  take_turns();
-  happened = who->link->requests >= n;
-  lock_pair_end(&lp);
-  return happened;
-}
-
-START_TEST(replies_in_pieces_make_no_difference)
-{
-  for (size_t step = 1; step < 8; step++)
-    survives_cut(&lp.two, 3, true, step);
+  for (size_t piece_len = 1; piece_len < 8; piece_len++) {
+    begin();
+    lp.two.link->step = piece_len;
+    lp.two.link->cut_at = 3;
+    lp.two.link->cut_after = true;
+    ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
+    ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
+    let_each_hold_once();
+    lock_pair_end(&lp);
+  }
 }
 END_TEST
 
-START_TEST(a_lost_create_is_found_again_behind_a_commit)
+START_TEST(create_with_a_lost_reply_is_recovered_by_a_list)
 {
   begin();
   lp.one.link->cut_at = 1;
   lp.one.link->cut_after = true;
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   model_run(&lp.server, T / 10);
   ck_assert_int_eq(lp.a.acquired, 0);
   ck_assert(model_check_log(lp.one.link,
@@ -180,11 +190,11 @@ START_TEST(a_lost_create_is_found_again_behind_a_commit)
 }
 END_TEST
 
-START_TEST(a_create_that_was_not_executed_is_sent_again_by_the_same_name)
+START_TEST(create_that_was_not_executed_is_sent_again_after_a_list)
 {
   begin();
   lp.one.link->cut_at = 1;
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   model_run(&lp.server, T / 10);
   ck_assert_int_eq(lp.a.acquired, 0);
   ck_assert(model_check_log(lp.one.link,
@@ -209,7 +219,7 @@ START_TEST(break_while_waiting_leads_to_a_list_and_another_wait)
 }
 END_TEST
 
-START_TEST(list_after_a_break_detects_what_changed)
+START_TEST(release_during_a_break_is_found_by_the_next_list)
 {
   begin_queue();
   lp.server.down = true;
@@ -224,13 +234,13 @@ START_TEST(list_after_a_break_detects_what_changed)
 }
 END_TEST
 
-START_TEST(release_during_a_break_is_sent_first)
+START_TEST(release_during_a_break_is_sent_before_other_requests)
 {
   begin_queue();
   lp.server.down = true;
   model_drop(lp.one.link);
   locker_release(&lp.a);
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   lk_get(lp.one.link->client, LOCKS, NULL, NULL, NULL);
   ck_assert_uint_eq(lk_lease_pending_cleanups(lp.one.link->client), 1);
   model_run(&lp.server, T / 10);
@@ -247,13 +257,13 @@ START_TEST(release_during_a_break_is_sent_first)
 }
 END_TEST
 
-START_TEST(release_with_a_lost_reply_is_repeated)
+START_TEST(release_is_repeated_after_a_break_whether_executed_or_not)
 {
-  for (int after = 0; after < 2; after++) {
+  for (int executed = 0; executed < 2; executed++) {
     begin_queue();
     lp.one.link->requests = 0;
     lp.one.link->cut_at = 1;
-    lp.one.link->cut_after = after;
+    lp.one.link->cut_after = executed;
     locker_release(&lp.a);
     model_turn(&lp.server);
     ck_assert_int_eq(lp.a.released, NOT_YET);
@@ -266,17 +276,15 @@ START_TEST(release_with_a_lost_reply_is_repeated)
 }
 END_TEST
 
-/* The delete is sent first: before all requests for other locks, older or
- * younger, held or waiting. */
 START_TEST(delete_is_sent_before_the_check_of_held_locks)
 {
-  lk_lock *other;
+  lk_lock *held;
 
   begin();
   model_create(&lp.server, "/locks/y");
-  ck_assert_int_eq(lk_lock_new(&other, lp.one.link->client, "/locks/y", NULL),
+  ck_assert_int_eq(lk_lock_new(&held, lp.one.link->client, "/locks/y", NULL),
                    0);
-  ck_assert_int_eq(lk_lock_acquire(other, -1, NULL, NULL), 0);
+  ck_assert_int_eq(lk_lock_acquire(held, LK_NO_LIMIT, NULL, NULL), 0);
   lock_pair_hold(&lp);
   lp.server.down = true;
   model_drop(lp.one.link);
@@ -284,7 +292,7 @@ START_TEST(delete_is_sent_before_the_check_of_held_locks)
   lp.server.down = false;
   model_run(&lp.server, T / 10);
   ck_assert(model_check_log(lp.one.link, "delete getData multi"));
-  lk_lock_free(other);
+  lk_lock_free(held);
   lock_pair_end(&lp);
 }
 END_TEST
@@ -292,7 +300,7 @@ END_TEST
 START_TEST(unsent_create_is_not_recovered)
 {
   begin();
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   model_drop(lp.one.link);
   model_run(&lp.server, T / 10);
   ck_assert_int_eq(lp.a.acquired, 0);
@@ -301,13 +309,13 @@ START_TEST(unsent_create_is_not_recovered)
 }
 END_TEST
 
-START_TEST(a_list_without_its_commit_proves_nothing)
+START_TEST(recovery_is_repeated_if_its_transaction_is_throttled)
 {
   begin();
   lp.one.link->cut_at = 1;
   lp.one.link->cut_after = true;
-  lp.one.link->throttle_at = 2; /* the commit that precedes the list */
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  lp.one.link->throttle_at = 2; /* the multi that precedes the list */
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   model_run(&lp.server, T / 4);
   ck_assert_int_eq(lp.a.acquired, 0);
   ck_assert(model_check_log(lp.one.link,
@@ -324,7 +332,7 @@ START_TEST(recovery_does_not_take_a_foreign_node)
   begin();
   lp.one.link->cut_at = 1;
   lp.one.link->cut_after = true;
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   lp.server.down = true;
   model_turn(&lp.server);
   snprintf(node, sizeof node, "%s", model_child(&lp.server, LOCKS, 0));
@@ -340,10 +348,10 @@ START_TEST(recovery_does_not_take_a_foreign_node)
 }
 END_TEST
 
-START_TEST(the_token_is_that_of_the_last_node)
+START_TEST(token_is_the_czxid_of_the_last_node_created)
 {
-  begin();
-  lock_pair_queue(&lp);
+  begin_queue();
+  /* The list by which b finds its node missing is request number 1. */
   lp.two.link->cut_at = lp.two.link->requests + 2; /* the second create */
   lp.two.link->cut_after = true;
   model_delete(&lp.server, lk_lock_node(lp.b.lock));
@@ -361,16 +369,24 @@ START_TEST(the_token_is_that_of_the_last_node)
 }
 END_TEST
 
-/* Cancels while the create of b is not sent, sent, executed or answered. */
-START_TEST(cancelled_create_leaves_no_node_executed_or_not)
+/* b cancels before its create is sent, or after the connection broke. */
+START_TEST(cancelled_create_leaves_no_node)
 {
-  for (int how = 0; how < 4; how++) {
+  enum {
+    REQUEST_LOST_BEFORE_CANCEL, /* the create is not executed */
+    REPLY_LOST_BEFORE_CANCEL,
+    REPLY_LOST_AFTER_CANCEL,
+    NOTHING_LOST,
+    CASES
+  };
+
+  for (int lost = 0; lost < CASES; lost++) {
     begin();
-    lp.two.link->cut_at = how < 3 ? 1 : 0;
-    lp.two.link->cut_after = how > 0;
-    lp.two.link->frozen = how == 2;
-    ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
-    if (how < 2)
+    lp.two.link->cut_at = lost == NOTHING_LOST ? 0 : 1;
+    lp.two.link->cut_after = lost != REQUEST_LOST_BEFORE_CANCEL;
+    lp.two.link->frozen = lost == REPLY_LOST_AFTER_CANCEL;
+    ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
+    if (lost == REQUEST_LOST_BEFORE_CANCEL || lost == REPLY_LOST_BEFORE_CANCEL)
       model_turn(&lp.server);
     lk_lock_cancel(lp.b.lock);
     ck_assert_int_eq(lp.b.acquired, LK_ERR_CANCELLED);
@@ -380,10 +396,10 @@ START_TEST(cancelled_create_leaves_no_node_executed_or_not)
     model_run(&lp.server, T / 10);
     ck_assert_uint_eq(lk_lease_pending_cleanups(lp.two.link->client), 0);
     ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
-    if (how == 0)
+    if (lost == REQUEST_LOST_BEFORE_CANCEL)
       ck_assert(model_check_log(lp.two.link,
                                 "create2 getChildren2 | multi getChildren2"));
-    if (how == 1 || how == 2)
+    else if (lost != NOTHING_LOST)
       ck_assert(model_check_log(lp.two.link, "create2 getChildren2 | "
                                              "multi getChildren2 | delete"));
     lock_pair_end(&lp);
@@ -391,22 +407,24 @@ START_TEST(cancelled_create_leaves_no_node_executed_or_not)
 }
 END_TEST
 
-/* ---- rule H: each condition broken leads to a list --------------------- */
+/* ---- rule H ------------------------------------------------------------- */
 
-/* b must be granted by the deletion alone. */
-static void assert_no_list(void)
+/* The tests h1 to h6 each break one condition of
+ * lk__direct_handoff_is_proven(). Then b is not granted without a list. */
+
+static void assert_granted_without_list(void)
 {
   ck_assert_int_eq(lp.b.acquired, 0);
   ck_assert_uint_eq(model_count(lp.two.link, "getChildren2"), 0);
 }
 
-static void assert_list(void)
+static void assert_granted_after_list(void)
 {
   ck_assert_int_eq(lp.b.acquired, 0);
   ck_assert_uint_eq(model_count(lp.two.link, "getChildren2"), 1);
 }
 
-static void hand_over(void)
+static void release_a(void)
 {
   ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
   model_turn(&lp.server);
@@ -415,8 +433,8 @@ static void hand_over(void)
 START_TEST(deletion_of_the_only_predecessor_grants_without_a_list)
 {
   begin_queue();
-  hand_over();
-  assert_no_list();
+  release_a();
+  assert_granted_without_list();
   lock_pair_end(&lp);
 }
 END_TEST
@@ -427,8 +445,8 @@ START_TEST(names_of_predecessors_take_memory_only_if_they_are_longer)
   size_t before;
 
   begin_queue();
-  lk_contender *holder = lp.a.lock->acquisition->parts[0];
-  lk_contender *waiter = lp.b.lock->acquisition->parts[0];
+  lk_contender *holder = contender_of(&lp.a);
+  lk_contender *waiter = contender_of(&lp.b);
 
   ck_assert_ptr_null(holder->predecessors.block);
   p.head.name =
@@ -448,7 +466,7 @@ START_TEST(h1_another_predecessor_is_left)
   begin();
   model_create(&lp.server, LOCKS "/x-lock-0000000000");
   model_create(&lp.server, LOCKS "/y-lock-0000000001");
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   model_delete(&lp.server, LOCKS "/y-lock-0000000001");
   model_turn(&lp.server);
@@ -460,16 +478,16 @@ START_TEST(h1_another_predecessor_is_left)
 }
 END_TEST
 
-START_TEST(h2_another_connection)
+START_TEST(h2_deletion_is_noticed_on_another_connection)
 {
   begin_queue();
   lp.server.down = true;
   model_drop(lp.two.link);
-  hand_over();
+  release_a();
   lp.two.link->log[0] = '\0';
   lp.server.down = false;
   model_run(&lp.server, T / 4);
-  assert_list();
+  assert_granted_after_list();
   lock_pair_end(&lp);
 }
 END_TEST
@@ -477,23 +495,23 @@ END_TEST
 START_TEST(h3_own_node_is_not_watched)
 {
   begin_queue();
-  /* the own watch has fired, and the new one is not confirmed yet */
+  /* the watch on b's node fires, and its renewal is not confirmed */
   lp.two.link->allow = 0;
   model_set(&lp.server, model_child(&lp.server, LOCKS, 1), "__REVOKE__");
-  hand_over();
+  release_a();
   lp.two.link->log[0] = '\0';
   lp.two.link->allow = SIZE_MAX;
   model_turn(&lp.server);
-  assert_list();
+  assert_granted_after_list();
   lock_pair_end(&lp);
 }
 END_TEST
 
-START_TEST(h4_a_writ_node_was_a_predecessor)
+START_TEST(h4_a_curator_writer_was_a_predecessor)
 {
   begin();
   model_create(&lp.server, LOCKS "/x-__WRIT__0000000000");
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   lp.two.link->log[0] = '\0';
   /* Curator's downgrade: the holder keeps the read side */
@@ -509,12 +527,12 @@ START_TEST(h4_a_writ_node_was_a_predecessor)
 }
 END_TEST
 
-START_TEST(h4_a_writ_node_was_a_predecessor_though_a_read_node_is_deleted_last)
+START_TEST(h4_a_curator_writer_was_a_predecessor_and_a_reader_is_deleted_last)
 {
   begin();
   model_create(&lp.server, LOCKS "/x-__WRIT__0000000000");
   model_create(&lp.server, LOCKS "/y-__READ__0000000001");
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   model_create(&lp.server, LOCKS "/x-__READ__0000000000");
   model_delete(&lp.server, LOCKS "/x-__WRIT__0000000000");
@@ -528,25 +546,28 @@ START_TEST(h4_a_writ_node_was_a_predecessor_though_a_read_node_is_deleted_last)
 }
 END_TEST
 
-START_TEST(h5_a_number_out_of_range)
+START_TEST(h5_a_number_in_the_queue_is_out_of_range)
 {
   begin();
   model_create(&lp.server, LOCKS "/x-lock-2147483647");
   lock_pair_hold(&lp);
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   lp.two.link->log[0] = '\0';
-  hand_over();
-  assert_list();
+  release_a();
+  assert_granted_after_list();
   model_delete(&lp.server, LOCKS "/x-lock-2147483647");
   lock_pair_end(&lp);
 }
 END_TEST
 
-/* With so long a gap a lease lasts hardly longer than what proves it. */
-START_TEST(h6_the_lease_has_run_out)
+/* The lease of b rests on two replies that are `gap_ms` apart. With so long a
+ * gap, it is hardly ever long enough for a grant. */
+START_TEST(h6_the_lease_is_too_short_for_a_grant)
 {
-  lk_lease_config c = {.size = sizeof c, .gap_ms = T - 500, .margin_ms = 1};
+  enum { GAP_MS = T - 500 };
+
+  lk_lease_config c = {.size = sizeof c, .gap_ms = GAP_MS, .margin_ms = 1};
 
   lock_pair_begin(&lp, &c, NULL);
   lock_pair_queue(&lp);
@@ -556,8 +577,8 @@ START_TEST(h6_the_lease_has_run_out)
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, NOT_YET);
   ck_assert(model_check_log(lp.two.link, "multi getChildren2"));
-  /* that check is what the next one proves, a gap later */
-  model_run(&lp.server, T - 500);
+  /* that multi begins a new lease, which a reply proves after gap_ms */
+  model_run(&lp.server, GAP_MS);
   ck_assert_uint_eq(model_count(lp.two.link, "multi"), 0);
   model_run(&lp.server, 10);
   ck_assert_int_eq(lp.b.acquired, 0);
@@ -592,20 +613,20 @@ START_TEST(own_node_deleted_three_times_fails_the_acquire)
 }
 END_TEST
 
-static void delete_before_list(model_server *s, model_link *l, int32_t op,
-                               const char *path)
+static void delete_own_node_before_list(model_server *s, model_link *l,
+                                        int32_t op, const char *path)
 {
   (void)l;
   (void)path;
-  if (op == 12 && model_children(s, LOCKS) > 0)
+  if (op == LK_OPCODE_GET_CHILDREN2 && model_children(s, LOCKS) > 0)
     model_delete(s, model_child(s, LOCKS, 0));
 }
 
-START_TEST(own_node_missing_in_the_list_is_noticed)
+START_TEST(own_node_missing_in_three_lists_fails_the_acquire)
 {
   begin();
-  lp.server.before = delete_before_list;
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  lp.server.before = delete_own_node_before_list;
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.a.acquired, LK_ERR_NO_NODE);
   ck_assert(
@@ -649,11 +670,11 @@ START_TEST(changed_data_of_the_own_node_is_no_loss)
 END_TEST
 
 /* Deletes the predecessor just before b reads it. */
-static void delete_pred_at_read(model_server *s, model_link *l, int32_t op,
-                                const char *path)
+static void delete_predecessor_before_read(model_server *s, model_link *l,
+                                           int32_t op, const char *path)
 {
   (void)path;
-  if (op == 4 && l == lp.two.link &&
+  if (op == LK_OPCODE_GET_DATA && l == lp.two.link &&
       model_node(s, LOCKS "/x-lock-0000000000") != NULL)
     model_delete(s, LOCKS "/x-lock-0000000000");
 }
@@ -662,8 +683,8 @@ START_TEST(predecessor_deleted_before_its_read_is_not_missed)
 {
   begin();
   model_create(&lp.server, LOCKS "/x-lock-0000000000");
-  lp.server.before = delete_pred_at_read;
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  lp.server.before = delete_predecessor_before_read;
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, 0);
   ck_assert(
@@ -672,22 +693,23 @@ START_TEST(predecessor_deleted_before_its_read_is_not_missed)
 }
 END_TEST
 
-static unsigned reads;
+static unsigned reads_of_b;
 
-static void delete_pred_at_second_read(model_server *s, model_link *l,
-                                       int32_t op, const char *path)
+static void delete_predecessor_before_second_read(model_server *s,
+                                                  model_link *l, int32_t op,
+                                                  const char *path)
 {
-  if (op == 4 && l == lp.two.link && ++reads == 2)
-    delete_pred_at_read(s, l, op, path);
+  if (op == LK_OPCODE_GET_DATA && l == lp.two.link && ++reads_of_b == 2)
+    delete_predecessor_before_read(s, l, op, path);
 }
 
 START_TEST(predecessor_deleted_after_its_read_is_not_missed)
 {
   begin();
-  reads = 0;
+  reads_of_b = 0;
   model_create(&lp.server, LOCKS "/x-lock-0000000000");
-  lp.server.before = delete_pred_at_second_read;
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  lp.server.before = delete_predecessor_before_second_read;
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, 0);
   ck_assert(
@@ -696,12 +718,12 @@ START_TEST(predecessor_deleted_after_its_read_is_not_missed)
 }
 END_TEST
 
-/* The own node becomes unreadable as soon as it is created. */
-static void hide_own(model_server *s, model_link *l, int32_t op,
-                     const char *path)
+/* b cannot read its node from the time between its create and its list. */
+static void deny_read_of_own_node(model_server *s, model_link *l, int32_t op,
+                                  const char *path)
 {
   (void)path;
-  if (op != 12 || l != lp.two.link)
+  if (op != LK_OPCODE_GET_CHILDREN2 || l != lp.two.link)
     return;
   model_deny_owned(s, l->session, LK_PERM_READ);
 }
@@ -713,7 +735,7 @@ START_TEST(refused_create_of_the_directory_fails_at_once)
   begin();
   model_delete(&lp.server, LOCKS);
   model_deny(&lp.server, "/locks", LK_PERM_CREATE);
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.a.acquired, LK_ERR_NO_AUTH);
   ck_assert_uint_eq(model_count(lp.one.link, "create2"), 2);
@@ -721,59 +743,58 @@ START_TEST(refused_create_of_the_directory_fails_at_once)
 }
 END_TEST
 
-START_TEST(error_of_the_missing_directory_is_the_result)
+START_TEST(error_of_the_create_of_a_parent_is_the_result)
 {
-  lk_lock *l;
   locker deep;
 
   begin();
-  locker_init(&deep, &lp.one, NULL);
-  l = deep.lock;
+  locker_clear(&deep, &lp.one);
   ck_assert_int_eq(
       lk_lock_new(&deep.lock, lp.one.link->client, "/locks/p/q/r", NULL), 0);
   model_deny(&lp.server, "/locks", LK_PERM_CREATE);
-  ck_assert_int_eq(locker_acquire(&deep, -1), 0);
+  ck_assert_int_eq(locker_acquire(&deep, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(deep.acquired, LK_ERR_NO_AUTH);
   /* if the directory exists, no create is needed */
-  model_deny(&lp.server, "/locks", 0);
+  allow_all("/locks");
   model_create(&lp.server, "/locks/p");
   model_deny(&lp.server, "/locks", LK_PERM_CREATE);
-  ck_assert_int_eq(locker_acquire(&deep, -1), 0);
+  ck_assert_int_eq(locker_acquire(&deep, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(deep.acquired, 0);
-  lk_lock_free(l);
   locker_free(&deep);
-  model_deny(&lp.server, "/locks", 0);
+  allow_all("/locks");
   lock_pair_end(&lp);
 }
 END_TEST
 
-static int times_created;
+static int directory_changes; /* 1: created, 2: deleted again */
 
-/* Another client creates the directory, and deletes it again. */
+/* Another client creates the directory before our first create of it, and
+ * deletes it again. */
 static void create_and_delete_directory(model_server *s, model_link *l,
                                         int32_t op, const char *path)
 {
   (void)l;
-  if (op == 19 && times_created == 0 && strcmp(path, LOCKS) == 0) {
+  if (op == LK_OPCODE_CREATE_CONTAINER && directory_changes == 0 &&
+      strcmp(path, LOCKS) == 0) {
     model_create(s, LOCKS);
-    times_created++;
-  } else if (op == 15 && times_created == 1) {
+    directory_changes++;
+  } else if (op == LK_OPCODE_CREATE2 && directory_changes == 1) {
     model_delete(s, LOCKS);
-    times_created++;
+    directory_changes++;
   }
 }
 
-START_TEST(directory_deleted_again_and_again_is_created)
+START_TEST(directory_that_another_client_creates_and_deletes_is_created_again)
 {
   begin();
   model_delete(&lp.server, LOCKS);
-  times_created = 0;
+  directory_changes = 0;
   lp.server.before = create_and_delete_directory;
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
-  ck_assert_int_eq(times_created, 2);
+  ck_assert_int_eq(directory_changes, 2);
   ck_assert_int_eq(lp.a.acquired, 0);
   lock_pair_end(&lp);
 }
@@ -785,7 +806,7 @@ START_TEST(unreadable_predecessor_is_watched_by_its_directory)
   model_create(&lp.server, LOCKS "/x-lock-0000000000");
   model_create(&lp.server, LOCKS "/y-lock-0000000001");
   model_deny(&lp.server, LOCKS "/y-lock-0000000001", LK_PERM_READ);
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert(model_check_log(
       lp.two.link, "create2 getChildren2 | getData getData | getChildren2"));
@@ -801,14 +822,14 @@ START_TEST(unreadable_predecessor_is_watched_by_its_directory)
 }
 END_TEST
 
-START_TEST(predecessor_is_read_again_after_a_new_start)
+START_TEST(predecessor_that_became_readable_is_watched_after_a_new_create)
 {
   begin();
   model_create(&lp.server, LOCKS "/x-lock-0000000000");
   model_deny(&lp.server, LOCKS "/x-lock-0000000000", LK_PERM_READ);
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
-  model_deny(&lp.server, LOCKS "/x-lock-0000000000", 0);
+  allow_all(LOCKS "/x-lock-0000000000");
   lp.two.link->log[0] = '\0';
   model_delete(&lp.server, lk_lock_node(lp.b.lock));
   model_turn(&lp.server);
@@ -828,7 +849,7 @@ START_TEST(predecessor_that_cannot_be_read_counts)
   model_create(&lp.server, LOCKS "/y-lock-0000000001");
   model_create(&lp.server, LOCKS "/z-lock-0000000002");
   model_deny(&lp.server, LOCKS "/x-lock-0000000000", LK_PERM_READ);
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   lp.two.link->log[0] = '\0';
   model_delete(&lp.server, LOCKS "/z-lock-0000000002");
@@ -845,16 +866,17 @@ START_TEST(predecessor_that_cannot_be_read_counts)
 }
 END_TEST
 
-static bool predecessor_deleted;
+static bool second_predecessor_deleted;
 
 /* The predecessor is deleted before the own node is read again. */
-static void delete_pred_once(model_server *s, model_link *l, int32_t op,
-                             const char *path)
+static void delete_second_predecessor_once(model_server *s, model_link *l,
+                                           int32_t op, const char *path)
 {
   (void)path;
-  if (op != 4 || l != lp.two.link || predecessor_deleted)
+  if (op != LK_OPCODE_GET_DATA || l != lp.two.link ||
+      second_predecessor_deleted)
     return;
-  predecessor_deleted = true;
+  second_predecessor_deleted = true;
   model_delete(s, LOCKS "/y-lock-0000000001");
 }
 
@@ -864,7 +886,7 @@ START_TEST(change_of_the_directory_during_the_read_of_the_own_node_is_seen)
   model_create(&lp.server, LOCKS "/x-lock-0000000000");
   model_create(&lp.server, LOCKS "/y-lock-0000000001");
   model_deny(&lp.server, LOCKS "/y-lock-0000000001", LK_PERM_READ);
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   lp.two.link->log[0] = '\0';
   lp.two.link->frozen = true;
@@ -873,11 +895,11 @@ START_TEST(change_of_the_directory_during_the_read_of_the_own_node_is_seen)
   model_set(&lp.server, lk_lock_node(lp.b.lock), "x");
   model_turn(&lp.server);
   ck_assert(model_check_log(lp.two.link, "getChildren2 | getData"));
-  predecessor_deleted = false;
-  lp.server.before = delete_pred_once;
+  second_predecessor_deleted = false;
+  lp.server.before = delete_second_predecessor_once;
   lp.two.link->frozen = false;
   model_turn(&lp.server);
-  ck_assert(predecessor_deleted);
+  ck_assert(second_predecessor_deleted);
   ck_assert(model_check_log(lp.two.link, "getChildren2"));
   model_delete(&lp.server, LOCKS "/x-lock-0000000000");
   model_turn(&lp.server);
@@ -892,8 +914,8 @@ START_TEST(recovered_node_that_cannot_be_read_is_deleted)
   begin();
   lp.two.link->cut_at = 1;
   lp.two.link->cut_after = true;
-  lp.server.before = hide_own;
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  lp.server.before = deny_read_of_own_node;
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_run(&lp.server, T / 4);
   ck_assert_int_eq(lp.b.acquired, LK_ERR_NO_AUTH);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
@@ -905,7 +927,7 @@ START_TEST(cancel_deletes_the_node_without_permission_to_list)
 {
   begin();
   model_deny(&lp.server, LOCKS, LK_PERM_READ);
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   lk_lock_cancel(lp.a.lock);
   model_turn(&lp.server);
   ck_assert_str_eq(lp.one.left_behind, "");
@@ -919,13 +941,13 @@ START_TEST(own_node_that_cannot_be_read_is_reported_and_disables_rule_h)
 {
   begin();
   lock_pair_hold(&lp);
-  lp.server.before = hide_own;
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  lp.server.before = deny_read_of_own_node;
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert(locker_check_events(&lp.b, "waiting 1 0000000000\nunwatched\n"));
   lp.two.link->log[0] = '\0';
-  hand_over();
-  assert_list();
+  release_a();
+  assert_granted_after_list();
   model_run(&lp.server, 3 * T);
   /* the heartbeat still detects a deletion: the check of an existing node fails
    * with NO_AUTH */
@@ -937,13 +959,12 @@ START_TEST(own_node_that_cannot_be_read_is_reported_and_disables_rule_h)
 }
 END_TEST
 
-/* The own nodes become unreadable while they are held. */
-static void hide_nodes(model_link *l)
+static void deny_reads_of_held_nodes(model_link *l)
 {
   model_deny_owned(&lp.server, l->session, LK_PERM_READ);
 }
 
-START_TEST(nodes_that_cannot_be_read_do_not_hide_others)
+START_TEST(unreadable_nodes_do_not_hide_the_loss_of_another_lock)
 {
   lk_lock *others[3];
 
@@ -955,10 +976,10 @@ START_TEST(nodes_that_cannot_be_read_do_not_hide_others)
     model_create(&lp.server, path);
     ck_assert_int_eq(lk_lock_new(&others[i], lp.one.link->client, path, NULL),
                      0);
-    ck_assert_int_eq(lk_lock_acquire(others[i], -1, NULL, NULL), 0);
+    ck_assert_int_eq(lk_lock_acquire(others[i], LK_NO_LIMIT, NULL, NULL), 0);
     model_turn(&lp.server);
     if (i == 1)
-      hide_nodes(lp.one.link);
+      deny_reads_of_held_nodes(lp.one.link);
   }
   lock_pair_hold(&lp);
   model_run(&lp.server, T);
@@ -981,11 +1002,11 @@ START_TEST(nodes_that_cannot_be_read_do_not_hide_others)
 }
 END_TEST
 
-START_TEST(replies_after_the_release_are_ignored)
+START_TEST(refused_reads_after_the_release_are_not_reported)
 {
   begin();
   lock_pair_hold(&lp);
-  hide_nodes(lp.one.link);
+  deny_reads_of_held_nodes(lp.one.link);
   lp.one.link->frozen = true;
   model_run(&lp.server, T / 4);
   ck_assert(model_check_log(lp.one.link, "getData multi"));
@@ -998,25 +1019,28 @@ START_TEST(replies_after_the_release_are_ignored)
 }
 END_TEST
 
-/* ---- an overloaded server ---------------------------------------------- */
+/* ---- errors of requests ------------------------------------------------- */
 
-START_TEST(other_errors_end_the_acquire_and_leave_nothing)
+START_TEST(unexpected_errors_end_the_acquire_and_leave_nothing)
 {
-  const int errors[] = {LK_ERR_QUOTA_EXCEEDED, LK_ERR_INVALID_ACL, -999,
+  const int unknown_code = -999;
+  const int errors[] = {LK_ERR_QUOTA_EXCEEDED, LK_ERR_INVALID_ACL, unknown_code,
                         LK_ERR_CONNECTION_LOSS};
 
   for (size_t e = 0; e < 4; e++) {
-    for (unsigned n = 1; n < 5; n++) {
-      bool in_doubt = n == 1 && errors[e] == LK_ERR_CONNECTION_LOSS;
+    /* The requests of an acquire that waits: create, list, and two reads. */
+    for (unsigned n = 1; n <= 4; n++) {
+      bool create_in_doubt = n == 1 && errors[e] == LK_ERR_CONNECTION_LOSS;
 
       begin();
       lock_pair_hold(&lp);
       lp.two.link->answer_at = n;
       lp.two.link->answer_err = errors[e];
-      ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+      ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
       model_turn(&lp.server);
-      ck_assert_int_eq(lp.b.acquired, in_doubt ? LK_ERR_IN_DOUBT : errors[e]);
-      hand_over();
+      ck_assert_int_eq(lp.b.acquired,
+                       create_in_doubt ? LK_ERR_IN_DOUBT : errors[e]);
+      release_a();
       ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
       ck_assert_uint_eq(model_watches(lp.two.link), 0);
       lock_pair_end(&lp);
@@ -1027,23 +1051,23 @@ END_TEST
 
 /* ---- the counter ------------------------------------------------------- */
 
-START_TEST(number_near_the_end_of_the_counter_fails_the_acquire)
+START_TEST(number_above_the_limit_fails_the_acquire_and_a_large_one_warns_once)
 {
   begin();
-  model_counter(&lp.server, LOCKS, INT32_MAX - (1 << 20) + 1);
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  model_counter(&lp.server, LOCKS, LK_SEQUENCE_LIMIT + 1);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.a.acquired, LK_ERR_SEQ_UNSAFE);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
-  model_counter(&lp.server, LOCKS, INT32_MIN + 5);
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  model_counter(&lp.server, LOCKS, INT32_MIN + 5); /* after an overflow */
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.a.acquired, LK_ERR_SEQ_UNSAFE);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
   ck_assert_uint_eq(lp.one.warnings, 0);
   for (int i = 0; i < 2; i++) {
-    model_counter(&lp.server, LOCKS, (1 << 30) + 5);
-    ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+    model_counter(&lp.server, LOCKS, INT32_MAX / 2 + 6); /* half is used */
+    ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
     model_turn(&lp.server);
     ck_assert_int_eq(lp.a.acquired, 0);
     ck_assert_uint_eq(lp.one.warnings, 1);
@@ -1071,15 +1095,22 @@ END_TEST
 
 /* ---- sessions ---------------------------------------------------------- */
 
-/* The old node may still exist, or its create be outstanding. */
-START_TEST(node_made_anew_has_another_name)
+/* Both are paths of contender nodes at LOCKS. */
+static bool has_same_unique_part(const char *path, const char *other_path)
 {
-  for (int expires = 0; expires < 2; expires++) {
+  size_t len = strlen(LOCKS "/") + LK_UNIQUE_PART_MAX_LEN;
+
+  return strncmp(path, other_path, len) == 0;
+}
+
+START_TEST(node_created_again_has_another_unique_part)
+{
+  for (int session_expires = 0; session_expires < 2; session_expires++) {
     char first[128];
 
     begin_queue();
     snprintf(first, sizeof first, "%s", lk_lock_node(lp.b.lock));
-    if (expires == 0) {
+    if (!session_expires) {
       model_delete(&lp.server, first);
     } else {
       lp.server.down = true;
@@ -1088,13 +1119,14 @@ START_TEST(node_made_anew_has_another_name)
       lp.server.down = false;
     }
     model_run(&lp.server, T / 10);
-    ck_assert(strncmp(first, lk_lock_node(lp.b.lock), 50) != 0);
+    ck_assert(!has_same_unique_part(first, lk_lock_node(lp.b.lock)));
     lock_pair_end(&lp);
   }
 }
 END_TEST
 
-/* The server sends the event of the deletion before it closes. */
+/* The server sends the event of the node's deletion before it closes the
+ * connection of the expired session. */
 START_TEST(an_expiry_on_a_living_connection_loses_the_place_once)
 {
   begin_queue();
@@ -1132,10 +1164,10 @@ START_TEST(create_of_an_expired_session_is_not_taken_for_ours)
   begin();
   lp.one.link->cut_at = 1;
   lp.one.link->cut_after = true;
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   lp.server.down = true;
   model_turn(&lp.server);
-  /* the session ends, and a stale server still shows its node */
+  /* the session ends, and a server that is behind still shows its node */
   char orphan[128];
 
   snprintf(orphan, sizeof orphan, "%s", model_child(&lp.server, LOCKS, 0));
@@ -1144,7 +1176,7 @@ START_TEST(create_of_an_expired_session_is_not_taken_for_ours)
   lp.server.down = false;
   model_run(&lp.server, T / 4);
   ck_assert_int_eq(lp.a.acquired, NOT_YET);
-  ck_assert(strncmp(orphan, lk_lock_node(lp.a.lock), 50) != 0);
+  ck_assert(!has_same_unique_part(orphan, lk_lock_node(lp.a.lock)));
   model_delete(&lp.server, orphan);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.a.acquired, 0);
@@ -1154,48 +1186,52 @@ END_TEST
 
 SUITE("mutex_failures", stop_leads_from_every_state_to_cleanup,
       names_of_predecessors_take_memory_only_if_they_are_longer,
-      directory_deleted_again_and_again_is_created,
+      directory_that_another_client_creates_and_deletes_is_created_again,
       contender_in_cleanup_is_never_granted,
-      recovery_lists_verifies_or_cleans_up_again,
-      grants_come_from_first_and_unsure_from_held_only,
-      replies_in_pieces_make_no_difference,
-      a_lost_create_is_found_again_behind_a_commit,
-      a_create_that_was_not_executed_is_sent_again_by_the_same_name,
+      restarted_waiter_lists_and_restarted_holder_verifies,
+      grant_or_lease_leads_to_held_and_unsure_follows_held_only,
+      break_among_replies_in_pieces_prevents_no_grant,
+      create_with_a_lost_reply_is_recovered_by_a_list,
+      create_that_was_not_executed_is_sent_again_after_a_list,
       break_while_waiting_leads_to_a_list_and_another_wait,
-      list_after_a_break_detects_what_changed,
-      release_during_a_break_is_sent_first,
-      release_with_a_lost_reply_is_repeated,
+      release_during_a_break_is_found_by_the_next_list,
+      release_during_a_break_is_sent_before_other_requests,
+      release_is_repeated_after_a_break_whether_executed_or_not,
       delete_is_sent_before_the_check_of_held_locks,
-      unsent_create_is_not_recovered, a_list_without_its_commit_proves_nothing,
-      recovery_does_not_take_a_foreign_node, the_token_is_that_of_the_last_node,
-      cancelled_create_leaves_no_node_executed_or_not,
+      unsent_create_is_not_recovered,
+      recovery_is_repeated_if_its_transaction_is_throttled,
+      recovery_does_not_take_a_foreign_node,
+      token_is_the_czxid_of_the_last_node_created,
+      cancelled_create_leaves_no_node,
       deletion_of_the_only_predecessor_grants_without_a_list,
-      h1_another_predecessor_is_left, h2_another_connection,
-      h3_own_node_is_not_watched, h4_a_writ_node_was_a_predecessor,
-      h4_a_writ_node_was_a_predecessor_though_a_read_node_is_deleted_last,
-      h5_a_number_out_of_range, h6_the_lease_has_run_out,
+      h1_another_predecessor_is_left,
+      h2_deletion_is_noticed_on_another_connection, h3_own_node_is_not_watched,
+      h4_a_curator_writer_was_a_predecessor,
+      h4_a_curator_writer_was_a_predecessor_and_a_reader_is_deleted_last,
+      h5_a_number_in_the_queue_is_out_of_range,
+      h6_the_lease_is_too_short_for_a_grant,
       deleted_own_node_is_not_granted_by_its_predecessor,
       own_node_deleted_three_times_fails_the_acquire,
-      own_node_missing_in_the_list_is_noticed,
+      own_node_missing_in_three_lists_fails_the_acquire,
       own_node_deleted_just_after_the_grant_is_found_by_the_first_heartbeat,
       changed_data_of_the_own_node_is_no_loss,
       predecessor_deleted_before_its_read_is_not_missed,
       predecessor_deleted_after_its_read_is_not_missed,
       refused_create_of_the_directory_fails_at_once,
-      error_of_the_missing_directory_is_the_result,
+      error_of_the_create_of_a_parent_is_the_result,
       unreadable_predecessor_is_watched_by_its_directory,
-      predecessor_is_read_again_after_a_new_start,
+      predecessor_that_became_readable_is_watched_after_a_new_create,
       predecessor_that_cannot_be_read_counts,
       change_of_the_directory_during_the_read_of_the_own_node_is_seen,
       recovered_node_that_cannot_be_read_is_deleted,
       cancel_deletes_the_node_without_permission_to_list,
       own_node_that_cannot_be_read_is_reported_and_disables_rule_h,
-      nodes_that_cannot_be_read_do_not_hide_others,
-      replies_after_the_release_are_ignored,
-      other_errors_end_the_acquire_and_leave_nothing,
-      number_near_the_end_of_the_counter_fails_the_acquire,
+      unreadable_nodes_do_not_hide_the_loss_of_another_lock,
+      refused_reads_after_the_release_are_not_reported,
+      unexpected_errors_end_the_acquire_and_leave_nothing,
+      number_above_the_limit_fails_the_acquire_and_a_large_one_warns_once,
       foreign_node_in_the_queue_is_reported_once,
-      node_made_anew_has_another_name,
+      node_created_again_has_another_unique_part,
       an_expiry_on_a_living_connection_loses_the_place_once,
       expiry_completes_a_cleanup,
       create_of_an_expired_session_is_not_taken_for_ours)

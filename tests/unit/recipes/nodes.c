@@ -21,24 +21,29 @@ static failing_mem mem;
 static size_t outstanding_limit;
 static const char *hosts; /* connect string with a chroot; NULL: without one */
 
-/* The result of the last call. */
-static int ended;
-static unsigned calls;
-static char made[256];
-static size_t deleted;
-static lk_stat found;
-static bool frees; /* the callback of the call frees the client */
-static size_t
-    patience; /* the delete of a tree is cancelled after this many nodes */
+/* What the last callback has received. */
+static int result; /* or NOT_YET */
+static char created_path[256];
+static size_t deleted_count;
+static lk_stat last_stat;
 
-static void on_identity(lk_client *c, int err, void *arg)
+static unsigned callbacks; /* how many were invoked since the call */
+static bool callback_frees_client;
+/* The delete of a tree is cancelled after this many nodes. */
+static size_t cancel_after;
+
+/* Arguments of reliable writes. `sole` promises that no other client writes to
+ * the node. */
+enum { ANY_VERSION = -1, SHARED = false, SOLE = true };
+
+static void on_auth(lk_client *c, int err, void *arg)
 {
   (void)c;
   (void)err;
   (void)arg;
 }
 
-static bool try_join(void)
+static bool try_make_client(void)
 {
   lk_client_config config = {.size = sizeof config,
                              .hosts = hosts,
@@ -48,8 +53,7 @@ static bool try_join(void)
 
   link = model_client(&server, &config);
   if (link != NULL) /* the identity that lk_acl_creator stands for */
-    (void)lk_add_auth(link->client, "digest", lk_text("me:x"), on_identity,
-                      NULL);
+    (void)lk_add_auth(link->client, "digest", lk_text("me:x"), on_auth, NULL);
   return link != NULL;
 }
 
@@ -57,21 +61,21 @@ static void begin(void)
 {
   outstanding_limit = 0;
   hosts = NULL;
-  frees = false;
-  patience = SIZE_MAX;
+  callback_frees_client = false;
+  cancel_after = SIZE_MAX;
   failing_mem_init(&mem);
   model_init(&server);
-  ck_assert(try_join());
+  ck_assert(try_make_client());
   model_turn(&server);
   link->log[0] = '\0';
 }
 
 /* Replaces the client by one with this chroot on the same server. */
-static void move_to(const char *chroot)
+static void use_chroot(const char *chroot)
 {
   lk_client_free(link->client);
   hosts = chroot;
-  ck_assert(try_join());
+  ck_assert(try_make_client());
   model_turn(&server);
   link->log[0] = '\0';
 }
@@ -85,9 +89,9 @@ static void finish(void)
 
 static void record_result(int err)
 {
-  ended = err;
-  calls++;
-  if (frees)
+  result = err;
+  callbacks++;
+  if (callback_frees_client)
     lk_client_free(link->client);
 }
 
@@ -95,11 +99,11 @@ static void on_created(lk_client *c, int err, const char *path,
                        const lk_stat *stat, void *arg)
 {
   (void)c;
-  ck_assert_ptr_eq(arg, made);
+  ck_assert_ptr_eq(arg, created_path);
   ck_assert(err == 0 || (path == NULL && stat == NULL));
-  snprintf(made, sizeof made, "%s", err == 0 ? path : "");
+  snprintf(created_path, sizeof created_path, "%s", err == 0 ? path : "");
   if (err == 0)
-    found = *stat;
+    last_stat = *stat;
   record_result(err);
 }
 
@@ -108,7 +112,7 @@ static void on_stat(lk_client *c, int err, const lk_stat *stat, void *arg)
   (void)c;
   (void)arg;
   if (err == 0)
-    found = *stat;
+    last_stat = *stat;
   record_result(err);
 }
 
@@ -123,27 +127,27 @@ static void on_deleted(lk_client *c, int err, size_t count, void *arg)
 {
   (void)c;
   (void)arg;
-  deleted = count;
+  deleted_count = count;
   record_result(err);
 }
 
-static bool more(lk_client *c, size_t count, void *arg)
+static bool continue_until_cancelled(lk_client *c, size_t count, void *arg)
 {
   (void)c;
   (void)arg;
-  return count < patience;
+  return count < cancel_after;
 }
 
 /* Run until the call completes; returns its result. */
-static int outcome(void)
+static int wait_for_result(void)
 {
-  ended = NOT_YET;
-  calls = 0;
+  result = NOT_YET;
+  callbacks = 0;
   model_turn(&server);
-  if (ended == NOT_YET)
+  if (result == NOT_YET)
     model_run(&server, T / 2);
-  ck_assert_uint_le(calls, 1);
-  return ended;
+  ck_assert_uint_le(callbacks, 1);
+  return result;
 }
 
 static const sim_node *node(const char *path)
@@ -151,45 +155,62 @@ static const sim_node *node(const char *path)
   return model_node(&server, path);
 }
 
-static void begin_settled(bool node_there)
+/* Begins with a client that has received a zxid, and with "/d". */
+static void begin_with_zxid(bool node_exists)
 {
   begin();
   model_create(&server, "/d");
-  if (node_there)
+  if (node_exists)
     model_create(&server, "/d/n");
   /* After this reply the client has seen the zxid of the create. */
-  ck_assert_int_eq(lk_delete(link->client, "/none", -1, NULL, on_done, NULL),
-                   0);
-  ck_assert_int_eq(outcome(), LK_ERR_NO_NODE);
+  ck_assert_int_eq(
+      lk_delete(link->client, "/none", ANY_VERSION, NULL, on_done, NULL), 0);
+  ck_assert_int_eq(wait_for_result(), LK_ERR_NO_NODE);
   link->log[0] = '\0';
 }
 
-/* ---- with parents ------------------------------------------------------ */
+static void begin_without_node(void)
+{
+  const bool node_exists = false;
 
-static const lk_acl few = {
+  begin_with_zxid(node_exists);
+}
+
+static void begin_with_node(void)
+{
+  const bool node_exists = true;
+
+  begin_with_zxid(node_exists);
+}
+
+/* ---- creates with parents ---------------------------------------------- */
+
+static const lk_acl read_create_acl = {
     LK_PERM_READ | LK_PERM_CREATE, {"world", 5}, {"anyone", 6}};
-static const lk_acls few_for_all = {&few, 1};
+static const lk_acls read_create_acls = {&read_create_acl, 1};
 static const lk_parents_config containers = {
-    .size = sizeof containers, .containers = true, .acl = &few_for_all};
+    .size = sizeof containers, .containers = true, .acl = &read_create_acls};
 
-static int make(const char *path, int flags, const lk_parents_config *parents)
+static int create_with_parents(const char *path, int flags,
+                               const lk_parents_config *parents)
 {
   int err = lk_create_with_parents(link->client, path, lk_text("data"),
                                    &lk_acl_creator, flags, parents, NULL,
-                                   on_created, made);
+                                   on_created, created_path);
 
-  return err != 0 ? err : outcome();
+  return err != 0 ? err : wait_for_result();
 }
 
 START_TEST(create_below_existing_parents_is_one_request)
 {
   begin();
   model_create(&server, "/a");
-  ck_assert_int_eq(make("/a/b", LK_PERSISTENT, NULL), 0);
+  ck_assert_int_eq(create_with_parents("/a/b", LK_PERSISTENT, NULL), 0);
   ck_assert(model_check_log(link, "create2"));
-  ck_assert_str_eq(made, "/a/b");
-  ck_assert_int_eq(make("/a/b", LK_PERSISTENT, NULL), LK_ERR_NODE_EXISTS);
-  ck_assert_int_eq(make("/c", LK_PERSISTENT, NULL), 0);
+  ck_assert_str_eq(created_path, "/a/b");
+  ck_assert_int_eq(create_with_parents("/a/b", LK_PERSISTENT, NULL),
+                   LK_ERR_NODE_EXISTS);
+  ck_assert_int_eq(create_with_parents("/c", LK_PERSISTENT, NULL), 0);
   finish();
 }
 END_TEST
@@ -198,15 +219,15 @@ START_TEST(missing_parents_are_created_in_one_write_with_the_node)
 {
   begin();
   model_create(&server, "/a");
-  ck_assert_int_eq(make("/a/b/c/d-", LK_SEQUENTIAL, NULL), 0);
+  ck_assert_int_eq(create_with_parents("/a/b/c/d-", LK_SEQUENTIAL, NULL), 0);
   ck_assert(model_check_log(link, "create2 | create create create create2"));
-  ck_assert_str_eq(made, "/a/b/c/d-0000000000");
-  ck_assert_int_eq(found.czxid, node(made)->stat.czxid);
+  ck_assert_str_eq(created_path, "/a/b/c/d-0000000000");
+  ck_assert_int_eq(last_stat.czxid, node(created_path)->stat.czxid);
   ck_assert_int_eq(node("/a/b")->stat.data_length, 0);
   ck_assert(!node("/a/b")->container);
   ck_assert_str_eq(model_acl(&server, "/a/b/c"), "31 world anyone");
-  ck_assert_int_eq(node(made)->stat.data_length, 4);
-  ck_assert_str_eq(model_acl(&server, made),
+  ck_assert_int_eq(node(created_path)->stat.data_length, 4);
+  ck_assert_str_eq(model_acl(&server, created_path),
                    "31 digest me:xSt7uiiGSJ+hX0ohMyxaLcULzA0=");
   finish();
 }
@@ -215,7 +236,7 @@ END_TEST
 START_TEST(parents_can_be_containers_with_their_own_acl)
 {
   begin();
-  ck_assert_int_eq(make("/a/b/c", LK_EPHEMERAL, &containers), 0);
+  ck_assert_int_eq(create_with_parents("/a/b/c", LK_EPHEMERAL, &containers), 0);
   ck_assert(node("/a")->container && node("/a/b")->container);
   ck_assert_str_eq(model_acl(&server, "/a/b"), "5 world anyone");
   ck_assert_int_ne(node("/a/b/c")->stat.ephemeral_owner, 0);
@@ -227,16 +248,17 @@ START_TEST(containers_are_refused_by_an_old_server)
 {
   begin();
   server.no_containers = true;
-  ck_assert_int_eq(make("/a/b/c", 0, &containers), LK_ERR_UNIMPLEMENTED);
+  ck_assert_int_eq(create_with_parents("/a/b/c", LK_PERSISTENT, &containers),
+                   LK_ERR_UNIMPLEMENTED);
   finish();
 }
 END_TEST
 
 static unsigned deletions_left;
 
-/* Deletes the directory before the create of the node. */
-static void delete_before(model_server *s, model_link *l, int32_t op,
-                          const char *path)
+/* Deletes "/a/b" between its create and the create of the node below it. */
+static void delete_parent_before_create(model_server *s, model_link *l,
+                                        int32_t op, const char *path)
 {
   (void)l;
   if (op != LK_OPCODE_CREATE2 || deletions_left == 0 || node("/a/b") == NULL)
@@ -250,8 +272,9 @@ START_TEST(container_parents_that_a_server_deletes_are_created_again)
 {
   begin();
   deletions_left = 3;
-  server.before = delete_before;
-  ck_assert_int_eq(make("/a/b/c", 0, &containers), 0);
+  server.before = delete_parent_before_create;
+  ck_assert_int_eq(create_with_parents("/a/b/c", LK_PERSISTENT, &containers),
+                   0);
   ck_assert_uint_eq(deletions_left, 0);
   finish();
 }
@@ -260,10 +283,11 @@ END_TEST
 START_TEST(deleted_container_parents_are_created_again_ten_times_at_most)
 {
   begin();
-  deletions_left = 100;
-  server.before = delete_before;
-  ck_assert_int_eq(make("/a/b/c", 0, &containers), LK_ERR_NO_NODE);
-  ck_assert_uint_eq(deletions_left, 90);
+  deletions_left = 100; /* more than the client has patience for */
+  server.before = delete_parent_before_create;
+  ck_assert_int_eq(create_with_parents("/a/b/c", LK_PERSISTENT, &containers),
+                   LK_ERR_NO_NODE);
+  ck_assert_uint_eq(deletions_left, 100 - 10);
   finish();
 }
 END_TEST
@@ -272,12 +296,15 @@ START_TEST(missing_permission_for_a_parent_is_the_result)
 {
   begin();
   model_deny(&server, "/", LK_PERM_CREATE);
-  ck_assert_int_eq(make("/a/b/c", 0, NULL), LK_ERR_NO_AUTH);
+  ck_assert_int_eq(create_with_parents("/a/b/c", LK_PERSISTENT, NULL),
+                   LK_ERR_NO_AUTH);
   model_deny(&server, "/", 0);
   model_create(&server, "/a");
   model_deny(&server, "/", LK_PERM_CREATE);
-  ck_assert_int_eq(make("/a/b/c", 0, NULL), 0); /* "/a" exists */
-  ck_assert_int_eq(make("/z", 0, NULL), LK_ERR_NO_AUTH);
+  ck_assert_int_eq(create_with_parents("/a/b/c", LK_PERSISTENT, NULL),
+                   0); /* "/a" exists */
+  ck_assert_int_eq(create_with_parents("/z", LK_PERSISTENT, NULL),
+                   LK_ERR_NO_AUTH);
   finish();
 }
 END_TEST
@@ -285,23 +312,26 @@ END_TEST
 START_TEST(create_below_an_ephemeral_node_fails_with_its_error)
 {
   begin();
-  ck_assert_int_eq(make("/e", LK_EPHEMERAL, NULL), 0);
-  ck_assert_int_eq(make("/e/x/y", 0, NULL), LK_ERR_NO_CHILDREN_FOR_EPHEMERALS);
+  ck_assert_int_eq(create_with_parents("/e", LK_EPHEMERAL, NULL), 0);
+  ck_assert_int_eq(create_with_parents("/e/x/y", LK_PERSISTENT, NULL),
+                   LK_ERR_NO_CHILDREN_FOR_EPHEMERALS);
   finish();
 }
 END_TEST
 
-/* A server answers so where there is no chroot. */
+/* If the chroot is missing, the server replies NO_NODE to the create of the
+ * first parent as well. */
 START_TEST(missing_root_ends_a_create_with_parents)
 {
   begin();
-  link->answer_at = 2;
+  link->answer_at = 2; /* the create of "/a" */
   link->answer_err = LK_ERR_NO_NODE;
   link->requests = 0;
-  server.before = delete_before;
-  deletions_left = 1; /* so that the node is not there either */
+  server.before = delete_parent_before_create;
+  deletions_left = 1; /* so that the create of the node fails, too */
   model_create(&server, "/a");
-  ck_assert_int_eq(make("/a/b/c", 0, NULL), LK_ERR_NO_NODE);
+  ck_assert_int_eq(create_with_parents("/a/b/c", LK_PERSISTENT, NULL),
+                   LK_ERR_NO_NODE);
   ck_assert_uint_eq(model_count(link, "create2"), 2);
   finish();
 }
@@ -310,20 +340,21 @@ END_TEST
 START_TEST(parents_end_at_the_chroot)
 {
   begin();
-  move_to("x/app");
-  ck_assert_int_eq(make("/a/b", 0, NULL), LK_ERR_NO_NODE);
+  use_chroot("x/app");
+  ck_assert_int_eq(create_with_parents("/a/b", LK_PERSISTENT, NULL),
+                   LK_ERR_NO_NODE);
   ck_assert(model_check_log(link, "create2 | create create2"));
   ck_assert_ptr_null(node("/app"));
   model_create(&server, "/app");
-  ck_assert_int_eq(make("/a/b", 0, NULL), 0);
-  ck_assert_str_eq(made, "/a/b");
+  ck_assert_int_eq(create_with_parents("/a/b", LK_PERSISTENT, NULL), 0);
+  ck_assert_str_eq(created_path, "/a/b");
   ck_assert_ptr_nonnull(node("/app/a/b"));
   finish();
 }
 END_TEST
 
-/* Only the first write is answered. */
-static void freeze(model_server *s, model_link *l, const char *names)
+/* The server does not read the write that creates the parents. */
+static void freeze_at_parents(model_server *s, model_link *l, const char *names)
 {
   (void)s;
   l->frozen = strstr(names, "create create") != NULL;
@@ -336,35 +367,35 @@ START_TEST(a_deadline_covers_all_of_a_create)
   begin();
   link->frozen = true;
   ck_assert_int_eq(lk_create_with_parents(link->client, "/a/b", lk_text(""),
-                                          NULL, 0, NULL, &call, on_created,
-                                          made),
+                                          NULL, LK_PERSISTENT, NULL, &call,
+                                          on_created, created_path),
                    0);
-  ended = NOT_YET;
+  result = NOT_YET;
   model_run(&server, 99);
-  ck_assert_int_eq(ended, NOT_YET);
+  ck_assert_int_eq(result, NOT_YET);
   model_run(&server, 2);
-  ck_assert_int_eq(ended, LK_ERR_DEADLINE);
+  ck_assert_int_eq(result, LK_ERR_DEADLINE);
   finish();
 }
 END_TEST
 
-START_TEST(create_may_pass_its_deadline_before_its_parents_exist)
+START_TEST(deadline_ends_a_create_whose_parents_are_not_created_yet)
 {
   lk_call call = {.size = sizeof call, .timeout_ms = 100};
 
   begin();
-  server.wrote = freeze;
+  server.wrote = freeze_at_parents;
   ck_assert_int_eq(lk_create_with_parents(link->client, "/a/b/c", lk_text(""),
-                                          NULL, 0, NULL, &call, on_created,
-                                          made),
+                                          NULL, LK_PERSISTENT, NULL, &call,
+                                          on_created, created_path),
                    0);
   server.clock_step_ms = 1;
-  ended = NOT_YET;
+  result = NOT_YET;
   model_turn(&server);
   server.clock_step_ms = 0;
-  ck_assert_int_eq(ended, NOT_YET);
+  ck_assert_int_eq(result, NOT_YET);
   model_run(&server, 100);
-  ck_assert_int_eq(ended, LK_ERR_DEADLINE);
+  ck_assert_int_eq(result, LK_ERR_DEADLINE);
   finish();
 }
 END_TEST
@@ -372,16 +403,24 @@ END_TEST
 START_TEST(invalid_arguments_are_refused)
 {
   lk_call call = {.size = sizeof call, .repeat = true};
-  lk_parents_config parents = {0};
+  lk_parents_config parents_without_size = {0};
+  const int unknown_flags = 99;
 
-  begin_settled(false);
-  ck_assert_int_eq(make("a/b", 0, NULL), LK_ERR_BAD_PATH);
-  ck_assert_int_eq(make("", 0, NULL), LK_ERR_BAD_PATH);
-  ck_assert_int_eq(make(NULL, 0, NULL), LK_ERR_BAD_PATH);
-  ck_assert_int_eq(make("/a", 99, NULL), LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(make("/a", 0, &parents), LK_ERR_BAD_ARGUMENT);
+  begin_without_node();
+  ck_assert_int_eq(create_with_parents("a/b", LK_PERSISTENT, NULL),
+                   LK_ERR_BAD_PATH);
+  ck_assert_int_eq(create_with_parents("", LK_PERSISTENT, NULL),
+                   LK_ERR_BAD_PATH);
+  ck_assert_int_eq(create_with_parents(NULL, LK_PERSISTENT, NULL),
+                   LK_ERR_BAD_PATH);
+  ck_assert_int_eq(create_with_parents("/a", unknown_flags, NULL),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(
+      create_with_parents("/a", LK_PERSISTENT, &parents_without_size),
+      LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(lk_create_with_parents(link->client, "/a", lk_text(""), NULL,
-                                          0, NULL, &call, NULL, NULL),
+                                          LK_PERSISTENT, NULL, &call, NULL,
+                                          NULL),
                    LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(
       lk_delete_recursive(link->client, "/", NULL, NULL, on_deleted, NULL),
@@ -395,7 +434,7 @@ START_TEST(invalid_arguments_are_refused)
   ck_assert_int_eq(
       lk_delete_recursive(link->client, "x", NULL, NULL, NULL, NULL),
       LK_ERR_BAD_PATH);
-  ck_assert_int_eq(lk_set_reliable(link->client, "/x", lk_text(""), -2, false,
+  ck_assert_int_eq(lk_set_reliable(link->client, "/x", lk_text(""), -2, SHARED,
                                    NULL, NULL, NULL),
                    LK_ERR_BAD_ARGUMENT);
   ck_assert(model_check_log(link, ""));
@@ -403,23 +442,34 @@ START_TEST(invalid_arguments_are_refused)
 }
 END_TEST
 
-/* ---- trees ------------------------------------------------------------- */
+/* ---- deletes of trees -------------------------------------------------- */
 
 static int delete_tree_with(const char *path, bool repeat)
 {
   lk_call call = {.size = sizeof call, .repeat = repeat};
-  int err =
-      lk_delete_recursive(link->client, path, &call, more, on_deleted, NULL);
+  int err = lk_delete_recursive(link->client, path, &call,
+                                continue_until_cancelled, on_deleted, NULL);
 
-  return err != 0 ? err : outcome();
+  return err != 0 ? err : wait_for_result();
 }
 
 static int delete_tree(const char *path)
 {
-  return delete_tree_with(path, false);
+  const bool repeat = false;
+
+  return delete_tree_with(path, repeat);
 }
 
-/* A tree of 13 nodes. */
+static int delete_tree_with_repeat(const char *path)
+{
+  const bool repeat = true;
+
+  return delete_tree_with(path, repeat);
+}
+
+enum { TREE_NODES = 13 };
+
+/* The tree "/t", and beside it "/tree", which does not belong to it. */
 static void create_tree(void)
 {
   static const char *const paths[] = {
@@ -437,9 +487,9 @@ START_TEST(delete_of_a_leaf_is_one_request)
   create_tree();
   ck_assert_int_eq(delete_tree("/t/a"), 0);
   ck_assert(model_check_log(link, "delete"));
-  ck_assert_uint_eq(deleted, 1);
+  ck_assert_uint_eq(deleted_count, 1);
   ck_assert_int_eq(delete_tree("/t/a"), LK_ERR_NO_NODE);
-  ck_assert_uint_eq(deleted, 0);
+  ck_assert_uint_eq(deleted_count, 0);
   finish();
 }
 END_TEST
@@ -449,7 +499,7 @@ START_TEST(delete_of_a_tree_deletes_nothing_else)
   begin();
   create_tree();
   ck_assert_int_eq(delete_tree("/t"), 0);
-  ck_assert_uint_eq(deleted, 13);
+  ck_assert_uint_eq(deleted_count, TREE_NODES);
   ck_assert_ptr_null(node("/t"));
   ck_assert_ptr_nonnull(node("/tree"));
   finish();
@@ -466,7 +516,7 @@ START_TEST(delete_of_a_directory_of_leaves_is_three_writes)
   ck_assert_int_eq(delete_tree("/d"), 0);
   ck_assert(model_check_log(
       link, "delete | getChildren2 | delete delete delete delete"));
-  ck_assert_uint_eq(deleted, 4);
+  ck_assert_uint_eq(deleted_count, 4);
   finish();
 }
 END_TEST
@@ -481,7 +531,7 @@ START_TEST(chain_of_directories_is_deleted_in_one_write)
     model_create(&server, path);
   }
   ck_assert_int_eq(delete_tree("/n"), 0);
-  ck_assert_uint_eq(deleted, 10);
+  ck_assert_uint_eq(deleted_count, 10);
   /* On the way to the leaf, each list is followed by that of the next directory
      and by the delete of this one. */
   ck_assert_uint_eq(model_count(link, "getChildren2"), 9);
@@ -493,14 +543,14 @@ START_TEST(chain_of_directories_is_deleted_in_one_write)
 }
 END_TEST
 
-/* Only the requests of the first write are answered. */
-static void freeze_list(model_server *s, model_link *l, const char *names)
+/* The server does not read a write that contains a list. */
+static void freeze_at_list(model_server *s, model_link *l, const char *names)
 {
   (void)s;
   l->frozen = strstr(names, "getChildren2") != NULL;
 }
 
-static void delete_tree_until(int64_t timeout_ms)
+static void assert_delete_ends_at_deadline(int64_t timeout_ms)
 {
   lk_call call = {
       .size = sizeof call, .timeout_ms = timeout_ms, .repeat = true};
@@ -508,33 +558,33 @@ static void delete_tree_until(int64_t timeout_ms)
   ck_assert_int_eq(
       lk_delete_recursive(link->client, "/t", &call, NULL, on_deleted, NULL),
       0);
-  ended = NOT_YET;
+  result = NOT_YET;
   model_run(&server, timeout_ms - 1);
-  ck_assert_int_eq(ended, NOT_YET);
+  ck_assert_int_eq(result, NOT_YET);
   model_run(&server, 2);
-  ck_assert_int_eq(ended, LK_ERR_DEADLINE);
+  ck_assert_int_eq(result, LK_ERR_DEADLINE);
 }
 
 START_TEST(a_deadline_covers_all_of_a_tree)
 {
   begin();
   create_tree();
-  server.wrote = freeze_list;
-  delete_tree_until(100);
+  server.wrote = freeze_at_list;
+  assert_delete_ends_at_deadline(100);
   finish();
   /* The deadline also ends a pause, and the requests after it. */
   begin();
   create_tree();
   link->requests = 0;
   link->throttle_at = 1;
-  delete_tree_until(50);
+  assert_delete_ends_at_deadline(50);
   finish();
   begin();
   create_tree();
   link->requests = 0;
   link->throttle_at = 1;
-  server.wrote = freeze_list;
-  delete_tree_until(200);
+  server.wrote = freeze_at_list;
+  assert_delete_ends_at_deadline(200);
   finish();
 }
 END_TEST
@@ -547,28 +597,29 @@ START_TEST(zookeeper_node_is_reserved_at_the_root_of_the_servers_only)
   model_create(&server, "/app/zookeeper/x");
   model_create(&server, "/zookeepers");
   ck_assert_int_eq(delete_tree("/zookeepers"), 0);
-  move_to("x/app");
+  use_chroot("x/app");
   ck_assert_int_eq(delete_tree("/zookeeper"), 0);
   ck_assert_ptr_null(node("/app/zookeeper"));
   ck_assert_int_eq(delete_tree("/"), LK_ERR_BAD_ARGUMENT);
-  move_to("x/zookeeper");
+  use_chroot("x/zookeeper");
   ck_assert_int_eq(delete_tree("/quota"), LK_ERR_BAD_ARGUMENT);
   finish();
 }
 END_TEST
 
-static unsigned new_nodes;
+static unsigned children_to_create;
 
-/* Another client creates a node in a directory that was just listed. */
-static void join_before(model_server *s, model_link *l, int32_t op,
-                        const char *path)
+/* Another client creates a child of "/t" before "/t" is deleted. */
+static void create_child_before_delete(model_server *s, model_link *l,
+                                       int32_t op, const char *path)
 {
   char name[64];
 
   (void)l;
-  if (op != LK_OPCODE_DELETE || new_nodes == 0 || strcmp(path, "/t") != 0)
+  if (op != LK_OPCODE_DELETE || children_to_create == 0 ||
+      strcmp(path, "/t") != 0)
     return;
-  snprintf(name, sizeof name, "/t/new-%u", new_nodes--);
+  snprintf(name, sizeof name, "/t/new-%u", children_to_create--);
   model_create(s, name);
 }
 
@@ -576,11 +627,11 @@ START_TEST(nodes_created_during_a_delete_are_deleted)
 {
   begin();
   create_tree();
-  new_nodes = 4;
-  server.before = join_before;
+  children_to_create = 4;
+  server.before = create_child_before_delete;
   ck_assert_int_eq(delete_tree("/t"), 0);
-  ck_assert_uint_eq(new_nodes, 0);
-  ck_assert_uint_eq(deleted, 17);
+  ck_assert_uint_eq(children_to_create, 0);
+  ck_assert_uint_eq(deleted_count, TREE_NODES + 4);
   finish();
 }
 END_TEST
@@ -589,22 +640,22 @@ START_TEST(delete_gives_up_when_children_are_created_all_the_time)
 {
   begin();
   create_tree();
-  new_nodes = 1000;
-  server.before = join_before;
+  children_to_create = 1000;
+  server.before = create_child_before_delete;
   ck_assert_int_eq(delete_tree("/t"), LK_ERR_NOT_EMPTY);
   ck_assert_ptr_nonnull(node("/t"));
-  ck_assert_uint_ge(deleted, 12);
+  ck_assert_uint_ge(deleted_count, TREE_NODES - 1);
   finish();
 }
 END_TEST
 
-static int32_t rival_op;
-static unsigned rival_at;
+/* The tree vanishes before the n-th request with this opcode. */
+static int32_t vanish_op;
+static unsigned vanish_at; /* n, counted down; 0: it has vanished */
 
-/* Another client deletes the whole tree before a list or a delete is
- * executed. */
-static void rival_before(model_server *s, model_link *l, int32_t op,
-                         const char *path)
+/* Another client deletes the whole tree. */
+static void delete_tree_before_request(model_server *s, model_link *l,
+                                       int32_t op, const char *path)
 {
   static const char *const paths[] = {
       "/t/b/d/e", "/t/b/d", "/t/b/c", "/t/b", "/t/f/h/i/j",
@@ -613,7 +664,7 @@ static void rival_before(model_server *s, model_link *l, int32_t op,
 
   (void)l;
   (void)path;
-  if (op != rival_op || rival_at == 0 || --rival_at > 0)
+  if (op != vanish_op || vanish_at == 0 || --vanish_at > 0)
     return;
   for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
     if (node(paths[i]) != NULL)
@@ -623,19 +674,23 @@ static void rival_before(model_server *s, model_link *l, int32_t op,
 
 START_TEST(nodes_that_others_delete_meanwhile_are_no_error)
 {
-  for (unsigned at = 1; at < 20; at++) {
-    begin();
-    create_tree();
-    rival_op = at % 2 == 0 ? LK_OPCODE_DELETE : LK_OPCODE_GET_CHILDREN2;
-    rival_at = at / 2 + 1;
-    server.before = rival_before;
-    int err = delete_tree("/t");
+  static const int32_t ops[] = {LK_OPCODE_GET_CHILDREN2, LK_OPCODE_DELETE};
 
-    ck_assert(err == 0 || (at < 2 && err == LK_ERR_NO_NODE));
-    ck_assert_ptr_null(node("/t"));
-    ck_assert_uint_lt(deleted, 14);
-    server.before = NULL;
-    finish();
+  for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
+    for (unsigned n = 1; n <= 10; n++) {
+      begin();
+      create_tree();
+      vanish_op = ops[i];
+      vanish_at = n;
+      server.before = delete_tree_before_request;
+      int err = delete_tree("/t");
+
+      ck_assert(err == 0 || (n == 1 && err == LK_ERR_NO_NODE));
+      ck_assert_ptr_null(node("/t"));
+      ck_assert_uint_le(deleted_count, TREE_NODES);
+      server.before = NULL;
+      finish();
+    }
   }
 }
 END_TEST
@@ -657,22 +712,22 @@ START_TEST(delete_of_a_tree_can_be_cancelled)
 {
   begin();
   create_tree();
-  patience = 3;
+  cancel_after = 3;
   ck_assert_int_eq(delete_tree("/t"), LK_ERR_CANCELLED);
-  ck_assert_uint_ge(deleted, 3);
+  ck_assert_uint_ge(deleted_count, 3);
   ck_assert_ptr_nonnull(node("/t"));
-  patience = 0;
+  cancel_after = 0;
   ck_assert_int_eq(delete_tree("/tree"), LK_ERR_CANCELLED);
   finish();
 }
 END_TEST
 
-static unsigned most_lists; /* largest number of lists in one write */
-static unsigned writes;
-static unsigned
-    deletes_in[8]; /* number of deletes in each of the first writes */
+static unsigned most_lists;          /* largest number of lists in one write */
+static unsigned writes;              /* how many the client has made */
+static unsigned deletes_in_write[8]; /* in each of the first writes */
 
-static void on_write(model_server *s, model_link *l, const char *names)
+static void count_requests_of_write(model_server *s, model_link *l,
+                                    const char *names)
 {
   unsigned count = 0;
 
@@ -681,12 +736,13 @@ static void on_write(model_server *s, model_link *l, const char *names)
     count++;
   most_lists = count > most_lists ? count : most_lists;
   for (const char *at = names; (at = strstr(at, "delete")) != NULL; at++)
-    deletes_in[writes % 8]++;
+    deletes_in_write[writes % 8]++;
   writes++;
   l->log[0] = '\0';
 }
 
-/* A directory with so many leaves, and subdirectories that are met first. */
+/* The directory "/w" with leaves, and with subdirectories of one leaf each.
+ * Resets the counters of count_requests_of_write(). */
 static void create_wide_tree(int leaves, int directories)
 {
   char path[64];
@@ -704,8 +760,8 @@ static void create_wide_tree(int leaves, int directories)
   }
   most_lists = 0;
   writes = 0;
-  memset(deletes_in, 0, sizeof deletes_in);
-  server.wrote = on_write;
+  memset(deletes_in_write, 0, sizeof deletes_in_write);
+  server.wrote = count_requests_of_write;
 }
 
 START_TEST(sixteen_lists_are_requested_at_a_time_at_most)
@@ -713,18 +769,18 @@ START_TEST(sixteen_lists_are_requested_at_a_time_at_most)
   begin();
   create_wide_tree(0, 40);
   ck_assert_int_eq(delete_tree("/w"), 0);
-  ck_assert_uint_eq(deleted, 81);
+  ck_assert_uint_eq(deleted_count, 1 + 40 * 2);
   ck_assert_uint_eq(most_lists, 16);
   finish();
 }
 END_TEST
 
-/* Reverses a list, so that the directories, which were created last, come
- * first. */
-static bool list_backwards(model_link *l, lk_bytes frame)
+/* Reverses the list of "/w", so that the directories, which were created last,
+ * come first. */
+static bool serve_list_backwards(model_link *l, lk_bytes frame)
 {
   const sim_node *n = node("/w");
-  struct lk_names_stat_reply a = {.stat = n->stat};
+  struct lk_names_stat_reply reply = {.stat = n->stat};
   lk_reader in;
 
   lk__reader_init(&in, frame.at, frame.len);
@@ -736,40 +792,52 @@ static bool list_backwards(model_link *l, lk_bytes frame)
     return model_serve(l, frame);
   lk_bytes *names = calloc((size_t)n->stat.num_children, sizeof *names);
 
-  for (const sim_node *k = n->last_child; k != NULL; k = k->prev)
-    names[a.names.count++] = lk_text(k->name);
-  a.names.items = names;
+  for (const sim_node *child = n->last_child; child != NULL;
+       child = child->prev)
+    names[reply.names.count++] = lk_text(child->name);
+  reply.names.items = names;
   size_t mark = wire_begin(&l->out);
 
   wire_header(&l->out, xid, n->stat.pzxid, 0);
-  wire_record(&l->out, &lk__names_stat_reply_record, &a);
+  wire_record(&l->out, &lk__names_stat_reply_record, &reply);
   wire_end(&l->out, mark);
   free(names);
   return true;
 }
 
-/* 256 names have been requested when the first directory turns out not to be
- * empty; the other names are kept in memory. */
+enum {
+  SENT_NAMES = 256,  /* deletes sent before the first directory turns out not to
+                        be empty */
+  MANY_NAMES = 4096, /* with so many other names in memory, lists are requested
+                        one at a time */
+  DIRECTORIES = 3
+};
+
+/* Deletes a directory of which `names` children are in memory when the first
+ * list is requested. */
+static void delete_with_names_in_memory(int names)
+{
+  int children = SENT_NAMES + names;
+
+  begin();
+  server.serve = serve_list_backwards;
+  create_wide_tree(children - DIRECTORIES, DIRECTORIES);
+  ck_assert_int_eq(delete_tree("/w"), 0);
+  ck_assert_uint_eq(deleted_count, 1 + (size_t)children + DIRECTORIES);
+}
+
 START_TEST(with_many_names_in_memory_one_list_is_requested_at_a_time)
 {
-  begin();
-  server.serve = list_backwards;
-  create_wide_tree(4096 + 256 - 3, 3);
-  ck_assert_int_eq(delete_tree("/w"), 0);
-  ck_assert_uint_eq(deleted, 4356);
+  delete_with_names_in_memory(MANY_NAMES);
   ck_assert_uint_eq(most_lists, 1);
   finish();
 }
 END_TEST
 
-START_TEST(with_one_name_less_in_memory_lists_are_requested_together)
+START_TEST(with_fewer_names_in_memory_lists_are_requested_together)
 {
-  begin();
-  server.serve = list_backwards;
-  create_wide_tree(4095 + 256 - 3, 3);
-  ck_assert_int_eq(delete_tree("/w"), 0);
-  ck_assert_uint_eq(deleted, 4355);
-  ck_assert_uint_eq(most_lists, 3);
+  delete_with_names_in_memory(MANY_NAMES - 1);
+  ck_assert_uint_eq(most_lists, DIRECTORIES);
   finish();
 }
 END_TEST
@@ -779,26 +847,28 @@ START_TEST(delete_of_a_tree_respects_the_limit_of_outstanding_requests)
   begin();
   lk_client_free(link->client);
   outstanding_limit = 2;
-  ck_assert(try_join());
+  ck_assert(try_make_client());
   create_tree();
   ck_assert_int_eq(delete_tree("/t"), 0);
-  ck_assert_uint_eq(deleted, 13);
+  ck_assert_uint_eq(deleted_count, TREE_NODES);
   finish();
 }
 END_TEST
 
 START_TEST(delete_of_a_tree_with_repeat_continues_after_connection_loss)
 {
-  for (unsigned at = 1; at < 60; at++) {
-    begin();
-    create_tree();
-    link->requests = 0;
-    link->cut_at = at / 2 + 1;
-    link->cut_after = at % 2 == 0;
-    ck_assert_int_eq(delete_tree_with("/t", true), 0);
-    ck_assert_ptr_null(node("/t"));
-    ck_assert_uint_le(deleted, 13);
-    finish();
+  for (unsigned at = 1; at <= 30; at++) {
+    for (int executed = 0; executed < 2; executed++) {
+      begin();
+      create_tree();
+      link->requests = 0;
+      link->cut_at = at;
+      link->cut_after = executed;
+      ck_assert_int_eq(delete_tree_with_repeat("/t"), 0);
+      ck_assert_ptr_null(node("/t"));
+      ck_assert_uint_le(deleted_count, TREE_NODES);
+      finish();
+    }
   }
 }
 END_TEST
@@ -810,8 +880,8 @@ START_TEST(delete_with_a_lost_reply_succeeds_if_the_node_is_gone)
   link->requests = 0;
   link->cut_at = 1;
   link->cut_after = true;
-  ck_assert_int_eq(delete_tree_with("/t", true), 0);
-  ck_assert_uint_eq(deleted, 0);
+  ck_assert_int_eq(delete_tree_with_repeat("/t"), 0);
+  ck_assert_uint_eq(deleted_count, 0);
   finish();
 }
 END_TEST
@@ -828,15 +898,17 @@ START_TEST(delete_of_a_tree_without_repeat_ends_with_the_connection)
 }
 END_TEST
 
-static unsigned refuse_from, refuse_until;
+/* The requests from the first number to the one before the second number are
+ * throttled. */
+static unsigned throttle_from, throttle_until;
 
-static void refuse_some(model_server *s, model_link *l, int32_t op,
-                        const char *path)
+static void throttle_range(model_server *s, model_link *l, int32_t op,
+                           const char *path)
 {
   (void)s;
   (void)op;
   (void)path;
-  if (l->requests < refuse_from || l->requests >= refuse_until)
+  if (l->requests < throttle_from || l->requests >= throttle_until)
     return;
   l->answer_at = l->requests;
   l->answer_err = LK_ERR_THROTTLED;
@@ -850,42 +922,42 @@ START_TEST(throttled_delete_of_a_tree_succeeds)
     link->requests = 0;
     link->throttle_at = at;
     ck_assert_int_eq(delete_tree("/t"), 0);
-    ck_assert_uint_eq(deleted, 13);
+    ck_assert_uint_eq(deleted_count, TREE_NODES);
     finish();
   }
 }
 END_TEST
 
-/* The number of deletes and lists that the tree of create_tree() costs if
- * `refusals` requests in a row are refused, the first of them number `at`. */
-static unsigned count_requests(unsigned at, unsigned refusals)
+/* The number of requests for the delete of the tree if `throttled` of them in a
+ * row are throttled, from number `at` on. */
+static unsigned count_requests(unsigned at, unsigned throttled)
 {
-  unsigned all = 0;
+  unsigned requests = 0;
 
   begin();
   create_tree();
   link->requests = 0;
-  refuse_from = at;
-  refuse_until = at + refusals;
-  server.before = refuse_some;
+  throttle_from = at;
+  throttle_until = at + throttled;
+  server.before = throttle_range;
   ck_assert_int_eq(delete_tree("/t"), 0);
-  ck_assert_uint_eq(deleted, 13);
-  all = model_count(link, "delete") + model_count(link, "getChildren2");
+  ck_assert_uint_eq(deleted_count, TREE_NODES);
+  requests = model_count(link, "delete") + model_count(link, "getChildren2");
   server.before = NULL;
   finish();
-  return all;
+  return requests;
 }
 
 /* A pause changes the order of requests, so one directory more or less may be
  * deleted or listed again. */
 START_TEST(each_throttled_request_costs_one_more_request)
 {
-  unsigned usual = count_requests(0, 0);
+  unsigned usual = count_requests(1, 0);
 
   ck_assert_uint_eq(usual, 32);
   for (unsigned at = 1; at <= usual; at++) {
-    for (unsigned refusals = 1; refusals < 6; refusals++)
-      ck_assert_uint_le(count_requests(at, refusals), usual + refusals + 4);
+    for (unsigned throttled = 1; throttled < 6; throttled++)
+      ck_assert_uint_le(count_requests(at, throttled), usual + throttled + 4);
   }
 }
 END_TEST
@@ -896,56 +968,59 @@ START_TEST(pause_of_a_delete_ends_with_the_client)
   model_create(&server, "/t");
   link->requests = 0;
   link->throttle_at = 1;
-  ck_assert_int_eq(
-      lk_delete_recursive(link->client, "/t", NULL, more, on_deleted, NULL), 0);
-  ended = NOT_YET;
+  ck_assert_int_eq(lk_delete_recursive(link->client, "/t", NULL,
+                                       continue_until_cancelled, on_deleted,
+                                       NULL),
+                   0);
+  result = NOT_YET;
   model_turn(&server);
-  ck_assert_int_eq(ended, NOT_YET);
+  ck_assert_int_eq(result, NOT_YET);
   lk_client_free(link->client);
-  ck_assert_int_eq(ended, LK_ERR_CLOSED);
+  ck_assert_int_eq(result, LK_ERR_CLOSED);
   finish();
 }
 END_TEST
 
-START_TEST(client_can_be_freed_during_a_create_or_delete)
+START_TEST(client_can_be_freed_during_the_delete_of_a_tree)
 {
   for (unsigned turns = 0; turns < 12; turns++) {
     begin();
     create_tree();
-    ck_assert_int_eq(
-        lk_delete_recursive(link->client, "/t", NULL, more, on_deleted, NULL),
-        0);
+    ck_assert_int_eq(lk_delete_recursive(link->client, "/t", NULL,
+                                         continue_until_cancelled, on_deleted,
+                                         NULL),
+                     0);
     link->step = 40; /* bytes arrive in pieces of this size */
-    ended = NOT_YET;
-    calls = 0;
+    result = NOT_YET;
+    callbacks = 0;
     for (unsigned i = 0; i < turns; i++) {
       link->allow = 60;
       model_turn(&server);
     }
     lk_client_free(link->client);
-    ck_assert(ended == LK_ERR_CLOSED || ended == LK_ERR_NOT_SENT);
-    ck_assert_uint_eq(calls, 1);
+    ck_assert(result == LK_ERR_CLOSED || result == LK_ERR_NOT_SENT);
+    ck_assert_uint_eq(callbacks, 1);
     finish();
   }
 }
 END_TEST
 
-START_TEST(client_can_be_freed_in_the_last_callback)
+START_TEST(client_can_be_freed_in_the_callback_of_a_result)
 {
   begin();
   create_tree();
-  frees = true;
+  callback_frees_client = true;
   ck_assert_int_eq(delete_tree("/t"), 0);
   ck_assert_uint_eq(mem.live, 0);
   ck_assert_ptr_null(link->client);
-  ck_assert(try_join());
-  ck_assert_int_eq(make("/x/y", 0, NULL), 0);
+  ck_assert(try_make_client());
+  ck_assert_int_eq(create_with_parents("/x/y", LK_PERSISTENT, NULL), 0);
   ck_assert_ptr_null(link->client);
   finish();
 }
 END_TEST
 
-static bool free_in_more(lk_client *c, size_t count, void *arg)
+static bool free_client_on_progress(lk_client *c, size_t count, void *arg)
 {
   (void)count;
   (void)arg;
@@ -957,148 +1032,159 @@ START_TEST(client_can_be_freed_in_the_progress_callback)
 {
   begin();
   create_tree();
-  ck_assert_int_eq(lk_delete_recursive(link->client, "/t", NULL, free_in_more,
-                                       on_deleted, NULL),
+  ck_assert_int_eq(lk_delete_recursive(link->client, "/t", NULL,
+                                       free_client_on_progress, on_deleted,
+                                       NULL),
                    0);
-  ck_assert_int_eq(outcome(), LK_ERR_CLOSED);
+  ck_assert_int_eq(wait_for_result(), LK_ERR_CLOSED);
   finish();
 }
 END_TEST
 
-/* ---- until it is known ------------------------------------------------- */
+/* ---- reliable writes: see the table in latchkey/nodes.h ----------------- */
 
-/* What other clients change before the recovery reads. */
-static void (*meanwhile)(model_server *s);
+/* What other clients do after the break, before the recovery reads the node.
+ * NULL: it was done. */
+static void (*others_act)(model_server *s);
 
-static void on_look(model_server *s, model_link *l, int32_t op,
-                    const char *path)
+static void run_others_before_recovery(model_server *s, model_link *l,
+                                       int32_t op, const char *path)
 {
-  void (*what)(model_server * s) = meanwhile;
-
   (void)l;
   (void)path;
-  if (op != LK_OPCODE_MULTI || what == NULL)
+  if (op != LK_OPCODE_MULTI || others_act == NULL)
     return;
-  meanwhile = NULL;
-  what(s);
+  others_act(s);
+  others_act = NULL;
 }
 
-static void nothing(model_server *s)
+static void others_do_nothing(model_server *s)
 {
   (void)s;
 }
 
-static void make_it(model_server *s)
+static void others_create(model_server *s)
 {
   model_create(s, "/d/n");
 }
 
-static void delete_it(model_server *s)
+static void others_delete(model_server *s)
 {
   if (node("/d/n") != NULL)
     model_delete(s, "/d/n");
 }
 
-static void make_another(model_server *s)
+static void others_create_sibling(model_server *s)
 {
   model_create(s, "/d/other");
 }
 
-static void replace_it(model_server *s)
+static void others_replace(model_server *s)
 {
-  delete_it(s);
-  make_it(s);
+  others_delete(s);
+  others_create(s);
 }
 
-static void write_other(model_server *s)
+static void others_write(model_server *s)
 {
   model_set(s, "/d/n", "other");
 }
 
-static void write_ours(model_server *s)
+static void others_write_our_data(model_server *s)
 {
   model_set(s, "/d/n", "ours");
 }
 
-static void write_twice(model_server *s)
+static void others_write_twice(model_server *s)
 {
-  write_ours(s);
-  write_other(s);
+  others_write_our_data(s);
+  others_write(s);
 }
 
-static void hide_it(model_server *s)
+static void others_deny_reads(model_server *s)
 {
   model_deny(s, "/d/n", LK_PERM_READ);
 }
 
-/* The connection breaks at the first request, before or after (`done`) it is
- * executed; then `others` change nodes. */
-static void cut(bool done, void (*others)(model_server *s))
+enum { NOT_EXECUTED = false, EXECUTED = true, ABSENT = false, EXISTS = true };
+
+/* The connection breaks at the next request, before or after it is executed.
+ * Then the others act. */
+static void break_at_next_request(bool executed,
+                                  void (*others)(model_server *s))
 {
   link->requests = 0;
   link->cut_at = 1;
-  link->cut_after = done;
-  meanwhile = others;
-  server.before = on_look;
+  link->cut_after = executed;
+  others_act = others;
+  server.before = run_others_before_recovery;
 }
 
-static int create_it(int flags, bool sole)
+static int create_reliably(int flags, bool sole)
 {
   int err = lk_create_reliable(link->client, "/d/n", lk_text("ours"), NULL,
-                               flags, sole, NULL, on_created, made);
+                               flags, sole, NULL, on_created, created_path);
 
-  return err != 0 ? err : outcome();
+  return err != 0 ? err : wait_for_result();
 }
 
-typedef struct creates {
+typedef struct create_case {
   int flags;
   bool sole;
-  bool there; /* the node exists before the call */
-  bool done;  /* the first request is executed, and its reply is lost */
+  bool existed;  /* the node existed before the call */
+  bool executed; /* the first request is executed, and its reply is lost */
   void (*others)(model_server *s);
   int err;
-  bool left; /* the node exists in the end */
-} creates;
+  bool exists; /* the node exists in the end */
+} create_case;
 
-static void check_create(const creates *x)
+static void check_create(const create_case *x)
 {
-  begin_settled(x->there);
-  cut(x->done, x->others);
-  ck_assert_int_eq(create_it(x->flags, x->sole), x->err);
-  ck_assert_ptr_null(meanwhile);
-  ck_assert(x->left == (node("/d/n") != NULL));
+  begin_with_zxid(x->existed);
+  break_at_next_request(x->executed, x->others);
+  ck_assert_int_eq(create_reliably(x->flags, x->sole), x->err);
+  ck_assert_ptr_null(others_act);
+  ck_assert(x->exists == (node("/d/n") != NULL));
   if (x->err == 0) {
-    ck_assert_str_eq(made, "/d/n");
-    ck_assert_int_eq(found.czxid, node("/d/n")->stat.czxid);
+    ck_assert_str_eq(created_path, "/d/n");
+    ck_assert_int_eq(last_stat.czxid, node("/d/n")->stat.czxid);
   }
   finish();
 }
 
-START_TEST(outcome_of_a_reliable_create_is_known)
+START_TEST(reliable_create_completes_as_documented)
 {
   enum { P = LK_PERSISTENT, E = LK_EPHEMERAL };
 
-  static const creates all[] = {
-      {P, false, false, false, nothing, 0, true},
-      {P, false, false, true, nothing, LK_ERR_IN_DOUBT, true},
-      {P, false, true, false, nothing, LK_ERR_NODE_EXISTS, true},
-      {P, false, true, true, nothing, LK_ERR_NODE_EXISTS, true},
-      {P, false, false, false, make_it, LK_ERR_IN_DOUBT, true},
-      {P, false, false, false, make_another, LK_ERR_IN_DOUBT, false},
-      {P, false, false, true, delete_it, LK_ERR_IN_DOUBT, false},
-      {P, false, true, false, hide_it, LK_ERR_IN_DOUBT, true},
-      {P, true, false, false, nothing, 0, true},
-      {P, true, false, true, nothing, 0, true},
-      {P, true, true, false, nothing, LK_ERR_NODE_EXISTS, true},
-      {P, true, false, false, make_another, 0, true},
-      {E, false, false, false, nothing, 0, true},
-      {E, false, false, true, nothing, 0, true},
-      {E, false, true, false, nothing, LK_ERR_NODE_EXISTS, true},
-      {E, false, false, false, make_it, LK_ERR_NODE_EXISTS, true},
-      {E, false, false, false, make_another, 0, true},
-      {E, true, false, true, nothing, 0, true},
-      {LK_CONTAINER, false, false, true, nothing, LK_ERR_IN_DOUBT, true},
-      {LK_CONTAINER, true, false, true, nothing, 0, true},
+  static const create_case all[] = {
+      {P, SHARED, ABSENT, NOT_EXECUTED, others_do_nothing, 0, EXISTS},
+      {P, SHARED, ABSENT, EXECUTED, others_do_nothing, LK_ERR_IN_DOUBT, EXISTS},
+      {P, SHARED, EXISTS, NOT_EXECUTED, others_do_nothing, LK_ERR_NODE_EXISTS,
+       EXISTS},
+      {P, SHARED, EXISTS, EXECUTED, others_do_nothing, LK_ERR_NODE_EXISTS,
+       EXISTS},
+      {P, SHARED, ABSENT, NOT_EXECUTED, others_create, LK_ERR_IN_DOUBT, EXISTS},
+      {P, SHARED, ABSENT, NOT_EXECUTED, others_create_sibling, LK_ERR_IN_DOUBT,
+       ABSENT},
+      {P, SHARED, ABSENT, EXECUTED, others_delete, LK_ERR_IN_DOUBT, ABSENT},
+      {P, SHARED, EXISTS, NOT_EXECUTED, others_deny_reads, LK_ERR_IN_DOUBT,
+       EXISTS},
+      {P, SOLE, ABSENT, NOT_EXECUTED, others_do_nothing, 0, EXISTS},
+      {P, SOLE, ABSENT, EXECUTED, others_do_nothing, 0, EXISTS},
+      {P, SOLE, EXISTS, NOT_EXECUTED, others_do_nothing, LK_ERR_NODE_EXISTS,
+       EXISTS},
+      {P, SOLE, ABSENT, NOT_EXECUTED, others_create_sibling, 0, EXISTS},
+      {E, SHARED, ABSENT, NOT_EXECUTED, others_do_nothing, 0, EXISTS},
+      {E, SHARED, ABSENT, EXECUTED, others_do_nothing, 0, EXISTS},
+      {E, SHARED, EXISTS, NOT_EXECUTED, others_do_nothing, LK_ERR_NODE_EXISTS,
+       EXISTS},
+      {E, SHARED, ABSENT, NOT_EXECUTED, others_create, LK_ERR_NODE_EXISTS,
+       EXISTS},
+      {E, SHARED, ABSENT, NOT_EXECUTED, others_create_sibling, 0, EXISTS},
+      {E, SOLE, ABSENT, EXECUTED, others_do_nothing, 0, EXISTS},
+      {LK_CONTAINER, SHARED, ABSENT, EXECUTED, others_do_nothing,
+       LK_ERR_IN_DOUBT, EXISTS},
+      {LK_CONTAINER, SOLE, ABSENT, EXECUTED, others_do_nothing, 0, EXISTS},
   };
 
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
@@ -1106,19 +1192,18 @@ START_TEST(outcome_of_a_reliable_create_is_known)
 }
 END_TEST
 
-/* The first write of a client is lost and not executed. The client has received
- * replies before (`seen`), or none (`blind`). */
-typedef struct firsts {
+/* The first write of a client is lost and not executed. */
+typedef struct first_write {
   int (*call)(bool sole);
   bool sole;
-  const char *data; /* data of the node; NULL: it does not exist */
-  int blind;        /* the result if the client had no reply before */
-  int seen;         /* the result if it had one */
-} firsts;
+  const char *data;     /* data of the node; NULL: it does not exist */
+  int err_without_zxid; /* the result if the client had no reply before */
+  int err_with_zxid;    /* the result if it had one */
+} first_write;
 
 static int first_create(bool sole)
 {
-  return create_it(LK_PERSISTENT, sole);
+  return create_reliably(LK_PERSISTENT, sole);
 }
 
 static int first_set(bool sole)
@@ -1126,61 +1211,63 @@ static int first_set(bool sole)
   int err = lk_set_reliable(link->client, "/d/n", lk_text("ours"), 1, sole,
                             NULL, on_stat, NULL);
 
-  return err != 0 ? err : outcome();
+  return err != 0 ? err : wait_for_result();
 }
 
 static int first_delete(bool sole)
 {
-  int err =
-      lk_delete_reliable(link->client, "/d/n", -1, sole, NULL, on_done, NULL);
+  int err = lk_delete_reliable(link->client, "/d/n", ANY_VERSION, sole, NULL,
+                               on_done, NULL);
 
-  return err != 0 ? err : outcome();
+  return err != 0 ? err : wait_for_result();
 }
 
-static void check_first(const firsts *x, bool blind)
+static void check_first_write(const first_write *x, bool has_zxid)
 {
-  bool there = x->data != NULL;
+  bool exists = x->data != NULL;
 
   begin();
   model_create(&server, "/d");
-  if (there) {
+  if (exists) {
     model_create(&server, "/d/n");
     model_set(&server, "/d/n", x->data);
   }
   link->requests = 0;
-  link->cut_at = 2;
-  link->cut_softly = !blind;
+  link->cut_at = 2;            /* the write; a read of "/" is sent before it */
+  link->cut_softly = has_zxid; /* the reply to the read arrives */
   int err = x->call(x->sole);
 
-  ck_assert_int_eq(err, blind ? x->blind : x->seen);
+  ck_assert_int_eq(err, has_zxid ? x->err_with_zxid : x->err_without_zxid);
   if (err == 0)
-    there = x->call != first_delete;
-  ck_assert(there == (node("/d/n") != NULL));
-  if (there && x->call == first_set)
+    exists = x->call != first_delete;
+  ck_assert(exists == (node("/d/n") != NULL));
+  if (exists && x->call == first_set)
     ck_assert_int_eq(node("/d/n")->stat.version, err == 0 ? 2 : 1);
   finish();
 }
 
 START_TEST(client_without_a_zxid_does_not_claim_a_node)
 {
-  enum { LOST = LK_ERR_IN_DOUBT, THERE = LK_ERR_NODE_EXISTS };
+  enum { DOUBT = LK_ERR_IN_DOUBT, FOUND = LK_ERR_NODE_EXISTS };
 
-  static const firsts all[] = {
-      {first_create, false, NULL, LOST, 0},
-      {first_create, false, "ours", LOST, THERE},
-      {first_create, true, NULL, 0, 0},
-      {first_create, true, "ours", LOST, THERE},
-      {first_create, true, "other", LOST, THERE},
-      {first_set, false, "other", LOST, 0},
-      {first_set, true, "other", 0, 0},
-      {first_set, true, "ours", 0, 0},
-      {first_delete, false, "", LOST, 0},
-      {first_delete, true, "", 0, 0},
+  static const first_write all[] = {
+      {first_create, SHARED, NULL, DOUBT, 0},
+      {first_create, SHARED, "ours", DOUBT, FOUND},
+      {first_create, SOLE, NULL, 0, 0},
+      {first_create, SOLE, "ours", DOUBT, FOUND},
+      {first_create, SOLE, "other", DOUBT, FOUND},
+      {first_set, SHARED, "other", DOUBT, 0},
+      {first_set, SOLE, "other", 0, 0},
+      {first_set, SOLE, "ours", 0, 0},
+      {first_delete, SHARED, "", DOUBT, 0},
+      {first_delete, SOLE, "", 0, 0},
   };
 
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-    check_first(&all[i], true);
-    check_first(&all[i], false);
+    const bool has_zxid = true;
+
+    check_first_write(&all[i], !has_zxid);
+    check_first_write(&all[i], has_zxid);
   }
 }
 END_TEST
@@ -1189,19 +1276,19 @@ END_TEST
  * client received. */
 START_TEST(node_created_before_the_call_is_not_taken_for_ours)
 {
-  begin_settled(false);
+  begin_without_node();
   model_create(&server, "/d/n");
-  cut(false, nothing);
-  ck_assert_int_eq(create_it(LK_PERSISTENT, true), LK_ERR_NODE_EXISTS);
+  break_at_next_request(NOT_EXECUTED, others_do_nothing);
+  ck_assert_int_eq(create_reliably(LK_PERSISTENT, SOLE), LK_ERR_NODE_EXISTS);
   finish();
-  begin_settled(false);
+  begin_without_node();
   model_create(&server, "/d/n");
   model_set(&server, "/d/n", "other");
-  cut(false, nothing);
-  ck_assert_int_eq(first_set(true), 0);
+  break_at_next_request(NOT_EXECUTED, others_do_nothing);
+  ck_assert_int_eq(first_set(SOLE), 0);
   ck_assert_int_eq(node("/d/n")->stat.version, 2);
-  cut(false, nothing);
-  ck_assert_int_eq(first_delete(true), 0);
+  break_at_next_request(NOT_EXECUTED, others_do_nothing);
+  ck_assert_int_eq(first_delete(SOLE), 0);
   ck_assert_ptr_null(node("/d/n"));
   finish();
 }
@@ -1209,9 +1296,9 @@ END_TEST
 
 START_TEST(recovery_read_and_its_transaction_are_one_write)
 {
-  begin_settled(false);
-  cut(true, NULL);
-  ck_assert_int_eq(create_it(0, true), 0);
+  begin_without_node();
+  break_at_next_request(EXECUTED, NULL);
+  ck_assert_int_eq(create_reliably(LK_PERSISTENT, SOLE), 0);
   ck_assert(model_check_log(link, "create2 | multi getData") ||
             model_check_log(link, "create2 multi getData"));
   finish();
@@ -1220,79 +1307,80 @@ END_TEST
 
 START_TEST(sequential_create_stays_in_doubt)
 {
-  begin_settled(false);
-  cut(true, NULL);
-  ck_assert_int_eq(create_it(LK_SEQUENTIAL, true), LK_ERR_IN_DOUBT);
-  cut(false, NULL);
-  ck_assert_int_eq(create_it(LK_SEQUENTIAL | LK_EPHEMERAL, false),
+  begin_without_node();
+  break_at_next_request(EXECUTED, NULL);
+  ck_assert_int_eq(create_reliably(LK_SEQUENTIAL, SOLE), LK_ERR_IN_DOUBT);
+  break_at_next_request(NOT_EXECUTED, NULL);
+  ck_assert_int_eq(create_reliably(LK_SEQUENTIAL | LK_EPHEMERAL, SHARED),
                    LK_ERR_IN_DOUBT);
   finish();
 }
 END_TEST
 
-static void expire(model_server *s)
+static void others_expire_session(model_server *s)
 {
   model_expire(s, link->session);
 }
 
 START_TEST(reliable_create_of_an_ephemeral_node_ends_with_its_session)
 {
-  begin_settled(false);
-  cut(true, expire);
-  ck_assert_int_eq(create_it(LK_EPHEMERAL, false), LK_ERR_SESSION_EXPIRED);
+  begin_without_node();
+  break_at_next_request(EXECUTED, others_expire_session);
+  ck_assert_int_eq(create_reliably(LK_EPHEMERAL, SHARED),
+                   LK_ERR_SESSION_EXPIRED);
   finish();
-  begin_settled(false);
-  cut(true, expire);
-  ck_assert_int_eq(create_it(LK_PERSISTENT, true), 0);
+  begin_without_node();
+  break_at_next_request(EXECUTED, others_expire_session);
+  ck_assert_int_eq(create_reliably(LK_PERSISTENT, SOLE), 0);
   finish();
 }
 END_TEST
 
-typedef struct sets {
+typedef struct set_case {
   int32_t version;
   bool sole;
-  bool done;
+  bool executed; /* the first request is executed, and its reply is lost */
   void (*others)(model_server *s);
   int err;
-  int32_t after; /* the version of the node in the end */
-} sets;
+  int32_t final_version; /* of the node */
+} set_case;
 
-static void check_set(const sets *x)
+static void check_set(const set_case *x)
 {
-  begin_settled(true);
-  cut(x->done, x->others);
+  begin_with_node();
+  break_at_next_request(x->executed, x->others);
   ck_assert_int_eq(lk_set_reliable(link->client, "/d/n", lk_text("ours"),
                                    x->version, x->sole, NULL, on_stat, NULL),
                    0);
-  ck_assert_int_eq(outcome(), x->err);
-  ck_assert_ptr_null(meanwhile);
+  ck_assert_int_eq(wait_for_result(), x->err);
+  ck_assert_ptr_null(others_act);
   if (node("/d/n") != NULL)
-    ck_assert_int_eq(node("/d/n")->stat.version, x->after);
+    ck_assert_int_eq(node("/d/n")->stat.version, x->final_version);
   if (x->err == 0)
-    ck_assert_int_eq(found.version, x->after);
+    ck_assert_int_eq(last_stat.version, x->final_version);
   finish();
 }
 
-START_TEST(outcome_of_a_reliable_set_is_known)
+START_TEST(reliable_set_completes_as_documented)
 {
-  static const sets all[] = {
-      {0, false, false, nothing, 0, 1},
-      {0, false, true, nothing, LK_ERR_IN_DOUBT, 1},
-      {0, false, false, write_ours, LK_ERR_IN_DOUBT, 1},
-      {0, false, false, write_other, LK_ERR_BAD_VERSION, 1},
-      {0, false, true, write_other, LK_ERR_IN_DOUBT, 2},
-      {0, false, false, write_twice, LK_ERR_IN_DOUBT, 2},
-      {0, false, false, delete_it, LK_ERR_IN_DOUBT, 0},
-      {0, false, false, replace_it, LK_ERR_IN_DOUBT, 0},
-      {0, false, true, hide_it, LK_ERR_IN_DOUBT, 1},
-      {0, true, true, nothing, 0, 1},
-      {0, true, false, nothing, 0, 1},
-      {-1, false, false, nothing, 0, 1},
-      {-1, false, true, nothing, LK_ERR_IN_DOUBT, 1},
-      {-1, false, false, write_other, LK_ERR_IN_DOUBT, 1},
-      {-1, true, true, nothing, 0, 1},
-      {-1, true, false, delete_it, LK_ERR_NO_NODE, 0},
-      {1, false, false, nothing, LK_ERR_BAD_VERSION, 0},
+  static const set_case all[] = {
+      {0, SHARED, NOT_EXECUTED, others_do_nothing, 0, 1},
+      {0, SHARED, EXECUTED, others_do_nothing, LK_ERR_IN_DOUBT, 1},
+      {0, SHARED, NOT_EXECUTED, others_write_our_data, LK_ERR_IN_DOUBT, 1},
+      {0, SHARED, NOT_EXECUTED, others_write, LK_ERR_BAD_VERSION, 1},
+      {0, SHARED, EXECUTED, others_write, LK_ERR_IN_DOUBT, 2},
+      {0, SHARED, NOT_EXECUTED, others_write_twice, LK_ERR_IN_DOUBT, 2},
+      {0, SHARED, NOT_EXECUTED, others_delete, LK_ERR_IN_DOUBT, 0},
+      {0, SHARED, NOT_EXECUTED, others_replace, LK_ERR_IN_DOUBT, 0},
+      {0, SHARED, EXECUTED, others_deny_reads, LK_ERR_IN_DOUBT, 1},
+      {0, SOLE, EXECUTED, others_do_nothing, 0, 1},
+      {0, SOLE, NOT_EXECUTED, others_do_nothing, 0, 1},
+      {ANY_VERSION, SHARED, NOT_EXECUTED, others_do_nothing, 0, 1},
+      {ANY_VERSION, SHARED, EXECUTED, others_do_nothing, LK_ERR_IN_DOUBT, 1},
+      {ANY_VERSION, SHARED, NOT_EXECUTED, others_write, LK_ERR_IN_DOUBT, 1},
+      {ANY_VERSION, SOLE, EXECUTED, others_do_nothing, 0, 1},
+      {ANY_VERSION, SOLE, NOT_EXECUTED, others_delete, LK_ERR_NO_NODE, 0},
+      {1, SHARED, NOT_EXECUTED, others_do_nothing, LK_ERR_BAD_VERSION, 0},
   };
 
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
@@ -1300,41 +1388,44 @@ START_TEST(outcome_of_a_reliable_set_is_known)
 }
 END_TEST
 
-typedef struct deletes {
+typedef struct delete_case {
   int32_t version;
   bool sole;
-  bool done;
+  bool executed; /* the first request is executed, and its reply is lost */
   void (*others)(model_server *s);
   int err;
-  bool left;
-} deletes;
+  bool exists; /* the node exists in the end */
+} delete_case;
 
-static void check_delete(const deletes *x)
+static void check_delete(const delete_case *x)
 {
-  begin_settled(true);
-  cut(x->done, x->others);
+  begin_with_node();
+  break_at_next_request(x->executed, x->others);
   ck_assert_int_eq(lk_delete_reliable(link->client, "/d/n", x->version, x->sole,
                                       NULL, on_done, NULL),
                    0);
-  ck_assert_int_eq(outcome(), x->err);
-  ck_assert_ptr_null(meanwhile);
-  ck_assert(x->left == (node("/d/n") != NULL));
+  ck_assert_int_eq(wait_for_result(), x->err);
+  ck_assert_ptr_null(others_act);
+  ck_assert(x->exists == (node("/d/n") != NULL));
   finish();
 }
 
-START_TEST(outcome_of_a_reliable_delete_is_known)
+START_TEST(reliable_delete_completes_as_documented)
 {
-  static const deletes all[] = {
-      {-1, false, false, nothing, 0, false},
-      {-1, false, true, nothing, LK_ERR_IN_DOUBT, false},
-      {-1, false, false, delete_it, LK_ERR_IN_DOUBT, false},
-      {-1, false, false, replace_it, LK_ERR_IN_DOUBT, true},
-      {-1, false, true, make_it, LK_ERR_IN_DOUBT, true},
-      {-1, true, true, nothing, 0, false},
-      {-1, true, false, nothing, 0, false},
-      {0, false, false, write_other, LK_ERR_BAD_VERSION, true},
-      {0, true, true, nothing, 0, false},
-      {7, false, false, nothing, LK_ERR_BAD_VERSION, true},
+  static const delete_case all[] = {
+      {ANY_VERSION, SHARED, NOT_EXECUTED, others_do_nothing, 0, ABSENT},
+      {ANY_VERSION, SHARED, EXECUTED, others_do_nothing, LK_ERR_IN_DOUBT,
+       ABSENT},
+      {ANY_VERSION, SHARED, NOT_EXECUTED, others_delete, LK_ERR_IN_DOUBT,
+       ABSENT},
+      {ANY_VERSION, SHARED, NOT_EXECUTED, others_replace, LK_ERR_IN_DOUBT,
+       EXISTS},
+      {ANY_VERSION, SHARED, EXECUTED, others_create, LK_ERR_IN_DOUBT, EXISTS},
+      {ANY_VERSION, SOLE, EXECUTED, others_do_nothing, 0, ABSENT},
+      {ANY_VERSION, SOLE, NOT_EXECUTED, others_do_nothing, 0, ABSENT},
+      {0, SHARED, NOT_EXECUTED, others_write, LK_ERR_BAD_VERSION, EXISTS},
+      {0, SOLE, EXECUTED, others_do_nothing, 0, ABSENT},
+      {7, SHARED, NOT_EXECUTED, others_do_nothing, LK_ERR_BAD_VERSION, EXISTS},
   };
 
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
@@ -1344,14 +1435,14 @@ END_TEST
 
 /* The deletes of the remaining leaves are sent with the list of the
  * directory. */
-START_TEST(directory_among_leaves_does_not_delay_them)
+START_TEST(leaves_are_deleted_while_a_directory_is_listed)
 {
   begin();
   create_wide_tree(300, 1);
   ck_assert_int_eq(delete_tree("/w"), 0);
-  ck_assert_uint_eq(deleted, 303);
+  ck_assert_uint_eq(deleted_count, 303);
   ck_assert_uint_eq(writes, 5);
-  ck_assert_uint_eq(deletes_in[3], 45);
+  ck_assert_uint_eq(deletes_in_write[3], 45);
   finish();
 }
 END_TEST
@@ -1362,12 +1453,12 @@ START_TEST(node_created_by_the_last_zxid_seen_is_deleted)
   model_create(&server, "/d");
   model_create(&server, "/d/n");
   ck_assert_int_eq(lk_sync(link->client, "/d", NULL, on_done, NULL), 0);
-  ck_assert_int_eq(outcome(), 0);
-  cut(false, nothing);
-  ck_assert_int_eq(
-      lk_delete_reliable(link->client, "/d/n", -1, false, NULL, on_done, NULL),
-      0);
-  ck_assert_int_eq(outcome(), 0);
+  ck_assert_int_eq(wait_for_result(), 0);
+  break_at_next_request(NOT_EXECUTED, others_do_nothing);
+  ck_assert_int_eq(lk_delete_reliable(link->client, "/d/n", ANY_VERSION, SHARED,
+                                      NULL, on_done, NULL),
+                   0);
+  ck_assert_int_eq(wait_for_result(), 0);
   ck_assert_ptr_null(node("/d/n"));
   finish();
 }
@@ -1375,10 +1466,12 @@ END_TEST
 
 static const int32_t give_up_ms = T / 4;
 
-/* Sends a write `after_ms` after a request that was answered. All servers
+enum { NO_TIMEOUT = 0 }; /* a value of lk_call.timeout_ms */
+
+/* Sends a create `after_ms` after a request that was answered. All servers
  * vanish before the reply. The client gives up its session, and then the
  * servers are back. */
-static void give_session_up(int64_t timeout_ms, int64_t after_ms)
+static void give_up_session_during_create(int64_t timeout_ms, int64_t after_ms)
 {
   lk_client_config config = {.size = sizeof config,
                              .session_timeout_ms = T,
@@ -1386,20 +1479,21 @@ static void give_session_up(int64_t timeout_ms, int64_t after_ms)
                              .mem = &mem.mem};
   lk_call call = {.size = sizeof call, .timeout_ms = timeout_ms};
 
-  begin_settled(false);
+  begin_without_node();
   lk_client_free(link->client);
   link = model_client(&server, &config);
   model_turn(&server);
-  ck_assert_int_eq(lk_delete(link->client, "/none", -1, NULL, on_done, NULL),
-                   0);
-  ck_assert_int_eq(outcome(), LK_ERR_NO_NODE);
+  ck_assert_int_eq(
+      lk_delete(link->client, "/none", ANY_VERSION, NULL, on_done, NULL), 0);
+  ck_assert_int_eq(wait_for_result(), LK_ERR_NO_NODE);
   link->log[0] = '\0';
   link->frozen = true;
-  ended = NOT_YET;
-  calls = 0;
+  result = NOT_YET;
+  callbacks = 0;
   model_run(&server, after_ms);
   ck_assert_int_eq(lk_create_reliable(link->client, "/d/n", lk_text("x"), NULL,
-                                      0, true, &call, on_created, made),
+                                      LK_PERSISTENT, SOLE, &call, on_created,
+                                      created_path),
                    0);
   model_turn(&server);
   server.down = true;
@@ -1413,20 +1507,20 @@ static void give_session_up(int64_t timeout_ms, int64_t after_ms)
  * execute the write until then. */
 START_TEST(reliable_write_waits_for_the_end_of_an_abandoned_session)
 {
-  give_session_up(0, 0);
+  give_up_session_during_create(NO_TIMEOUT, 0);
   int64_t left = lk_client_abandoned_session_end(link->client) - server.now;
 
   ck_assert_int_eq(left, T + T / 4 - 1);
   model_run(&server, left - 1);
   ck_assert_int_eq(lk_client_state(link->client), LK_STATE_CONNECTED);
   ck_assert(model_check_log(link, "create2"));
-  ck_assert_int_eq(ended, NOT_YET);
+  ck_assert_int_eq(result, NOT_YET);
   model_create(&server, "/d/n"); /* an old server executes the write late */
   model_set(&server, "/d/n", "x");
   model_run(&server, 1);
   ck_assert(model_check_log(link, "multi getData"));
-  ck_assert_int_eq(ended, 0);
-  ck_assert_uint_eq(calls, 1);
+  ck_assert_int_eq(result, 0);
+  ck_assert_uint_eq(callbacks, 1);
   finish();
 }
 END_TEST
@@ -1435,54 +1529,59 @@ END_TEST
    reply. */
 START_TEST(abandoned_session_ends_a_timeout_after_the_last_bytes_sent)
 {
-  give_session_up(0, T / 8);
+  give_up_session_during_create(NO_TIMEOUT, T / 8);
   int64_t left = lk_client_abandoned_session_end(link->client) - server.now;
 
   ck_assert_int_eq(left, T + T / 4 + T / 8 - 1);
   model_run(&server, left - 1);
-  ck_assert_int_eq(ended, NOT_YET);
+  ck_assert_int_eq(result, NOT_YET);
   model_run(&server, 1);
-  ck_assert_int_eq(ended, 0);
+  ck_assert_int_eq(result, 0);
   finish();
 }
 END_TEST
 
 START_TEST(the_wait_for_a_session_ends_at_the_deadline)
 {
-  give_session_up(T, 0);
+  give_up_session_during_create(T, 0);
   model_run(&server, T - T / 4 - 2);
-  ck_assert_int_eq(ended, NOT_YET);
+  ck_assert_int_eq(result, NOT_YET);
   model_run(&server, 2);
-  ck_assert_int_eq(ended, LK_ERR_DEADLINE);
+  ck_assert_int_eq(result, LK_ERR_DEADLINE);
   ck_assert(model_check_log(link, "create2"));
   finish();
 }
 END_TEST
 
-/* A write that was made without a connection was certainly not sent. Yet its
- * result is only that its session ended. */
-START_TEST(unsent_write_is_sent_in_the_next_session)
+/* A write that begins without a connection was certainly not sent. If the
+ * session expires, only an ephemeral create ends with that error. */
+START_TEST(unsent_write_is_sent_in_the_next_session_unless_ephemeral)
 {
-  for (int flags = 0; flags <= LK_EPHEMERAL; flags += LK_EPHEMERAL) {
-    begin_settled(false);
+  static const int both[] = {LK_PERSISTENT, LK_EPHEMERAL};
+
+  for (size_t i = 0; i < 2; i++) {
+    int flags = both[i];
+
+    begin_without_node();
     server.down = true;
     model_drop(link);
     model_turn(&server);
     ck_assert_int_eq(lk_create_reliable(link->client, "/d/n", lk_text("x"),
-                                        NULL, flags, false, NULL, on_created,
-                                        made),
+                                        NULL, flags, SHARED, NULL, on_created,
+                                        created_path),
                      0);
-    ended = NOT_YET;
-    calls = 0;
+    result = NOT_YET;
+    callbacks = 0;
     model_expire(&server, link->last_session);
     server.down = false;
     model_run(&server, T / 2);
-    ck_assert_int_eq(ended, flags == 0 ? 0 : LK_ERR_SESSION_EXPIRED);
+    ck_assert_int_eq(result,
+                     flags == LK_PERSISTENT ? 0 : LK_ERR_SESSION_EXPIRED);
     ck_assert_int_eq(lk_client_abandoned_session_end(link->client), INT64_MIN);
-    ck_assert_uint_eq(calls, 1);
+    ck_assert_uint_eq(callbacks, 1);
     ck_assert(model_check_log(
-        link, flags == 0 ? "multi exists getData | create2" : ""));
-    ck_assert((node("/d/n") != NULL) == (flags == 0));
+        link, flags == LK_PERSISTENT ? "multi exists getData | create2" : ""));
+    ck_assert((node("/d/n") != NULL) == (flags == LK_PERSISTENT));
     finish();
   }
 }
@@ -1490,26 +1589,28 @@ END_TEST
 
 START_TEST(refused_credentials_end_a_pause_at_once)
 {
-  for (int deep = 0; deep < 2; deep++) {
-    begin_settled(true);
+  for (int is_tree = 0; is_tree < 2; is_tree++) {
+    begin_with_node();
     link->requests = 0;
     link->throttle_at = 1;
     link->answer_at = 2;
     link->answer_err = LK_ERR_AUTH_REQUIRED;
-    ck_assert_int_eq(deep ? lk_delete_recursive(link->client, "/d/n", NULL,
-                                                more, on_deleted, NULL)
-                          : lk_delete_reliable(link->client, "/d/n", -1, true,
-                                               NULL, on_done, NULL),
+    ck_assert_int_eq(is_tree
+                         ? lk_delete_recursive(link->client, "/d/n", NULL,
+                                               continue_until_cancelled,
+                                               on_deleted, NULL)
+                         : lk_delete_reliable(link->client, "/d/n", ANY_VERSION,
+                                              SOLE, NULL, on_done, NULL),
                      0);
-    ended = NOT_YET;
-    calls = 0;
+    result = NOT_YET;
+    callbacks = 0;
     model_turn(&server);
-    ck_assert_int_eq(ended, NOT_YET);
+    ck_assert_int_eq(result, NOT_YET);
     ck_assert_int_eq(lk_exists(link->client, "/d", NULL, NULL, NULL), 0);
     model_turn(&server);
     ck_assert_int_eq(lk_client_state(link->client), LK_STATE_AUTH_FAILED);
-    ck_assert_int_eq(ended, LK_ERR_AUTH_FAILED);
-    ck_assert_uint_eq(calls, 1);
+    ck_assert_int_eq(result, LK_ERR_AUTH_FAILED);
+    ck_assert_uint_eq(callbacks, 1);
     finish();
   }
 }
@@ -1517,18 +1618,19 @@ END_TEST
 
 START_TEST(unsent_write_is_sent_after_the_reconnect)
 {
-  begin_settled(false);
+  begin_without_node();
   server.down = true;
   model_drop(link);
   model_turn(&server);
   ck_assert_int_eq(lk_create_reliable(link->client, "/d/n", lk_text(""), NULL,
-                                      0, false, NULL, on_created, made),
+                                      LK_PERSISTENT, SHARED, NULL, on_created,
+                                      created_path),
                    0);
-  ended = NOT_YET;
+  result = NOT_YET;
   model_run(&server, T / 4);
-  ck_assert_int_eq(ended, NOT_YET);
+  ck_assert_int_eq(result, NOT_YET);
   server.down = false;
-  ck_assert_int_eq(outcome(), 0);
+  ck_assert_int_eq(wait_for_result(), 0);
   finish();
 }
 END_TEST
@@ -1538,18 +1640,21 @@ START_TEST(recovery_below_a_chroot_reads_the_same_nodes)
   static const char *const roots[] = {"x/d", "x/none"};
 
   for (size_t i = 0; i < 2; i++) {
-    begin_settled(false);
-    move_to(roots[i]);
-    ck_assert_int_eq(lk_delete(link->client, "/other", -1, NULL, on_done, NULL),
-                     0);
-    ck_assert_int_eq(outcome(), LK_ERR_NO_NODE);
-    cut(false, nothing);
+    bool chroot_exists = i == 0;
+
+    begin_without_node();
+    use_chroot(roots[i]);
+    ck_assert_int_eq(
+        lk_delete(link->client, "/other", ANY_VERSION, NULL, on_done, NULL), 0);
+    ck_assert_int_eq(wait_for_result(), LK_ERR_NO_NODE);
+    break_at_next_request(NOT_EXECUTED, others_do_nothing);
     ck_assert_int_eq(lk_create_reliable(link->client, "/n", lk_text(""), NULL,
-                                        0, i > 0, NULL, on_created, made),
+                                        0, !chroot_exists, NULL, on_created,
+                                        created_path),
                      0);
-    ck_assert_int_eq(outcome(), i == 0 ? 0 : LK_ERR_NO_NODE);
-    ck_assert_str_eq(made, i == 0 ? "/n" : "");
-    ck_assert(i > 0 || node("/d/n") != NULL);
+    ck_assert_int_eq(wait_for_result(), chroot_exists ? 0 : LK_ERR_NO_NODE);
+    ck_assert_str_eq(created_path, chroot_exists ? "/n" : "");
+    ck_assert(!chroot_exists || node("/d/n") != NULL);
     finish();
   }
 }
@@ -1557,23 +1662,24 @@ END_TEST
 
 START_TEST(interrupted_recovery_of_a_write_starts_again)
 {
-  for (unsigned at = 1; at < 7; at++) {
-    begin_settled(true);
+  for (unsigned i = 0; i < 6; i++) {
+    begin_with_node();
     link->requests = 0;
     link->cut_at = 1;
     link->cut_after = true;
-    ck_assert_int_eq(
-        lk_delete_reliable(link->client, "/d/n", -1, true, NULL, on_done, NULL),
-        0);
-    ended = NOT_YET;
-    calls = 0;
+    ck_assert_int_eq(lk_delete_reliable(link->client, "/d/n", ANY_VERSION, SOLE,
+                                        NULL, on_done, NULL),
+                     0);
+    result = NOT_YET;
+    callbacks = 0;
     model_turn(&server);
     while (link->requests < 1)
       model_run(&server, 1);
+    /* The recovery is interrupted, too. */
     link->requests = 0;
-    link->cut_at = at / 2;
-    link->cut_after = at % 2 == 0;
-    ck_assert_int_eq(outcome(), 0);
+    link->cut_at = 1 + i / 2;
+    link->cut_after = i % 2 == 0;
+    ck_assert_int_eq(wait_for_result(), 0);
     finish();
   }
 }
@@ -1582,16 +1688,16 @@ END_TEST
 START_TEST(throttled_recovery_of_a_write_is_repeated)
 {
   for (unsigned at = 1; at < 5; at++) {
-    begin_settled(true);
+    begin_with_node();
     link->requests = 0;
     link->throttle_at = at;
-    link->cut_at = at == 1 ? 2 : 1;
+    link->cut_at = at == 1 ? 2 : 1; /* the set that is not throttled */
     link->cut_after = true;
     ck_assert_int_eq(lk_set_reliable(link->client, "/d/n", lk_text("x"), 0,
                                      true, NULL, on_stat, NULL),
                      0);
-    ck_assert_int_eq(outcome(), 0);
-    ck_assert_int_eq(found.version, 1);
+    ck_assert_int_eq(wait_for_result(), 0);
+    ck_assert_int_eq(last_stat.version, 1);
     /* A read without a transaction before it proves nothing. */
     if (at == 2 || at == 3)
       ck_assert_uint_eq(model_count(link, "multi"), 2);
@@ -1604,58 +1710,61 @@ START_TEST(deadline_ends_a_write_in_doubt)
 {
   lk_call call = {.size = sizeof call, .timeout_ms = 500};
 
-  begin_settled(false);
+  begin_without_node();
   link->requests = 0;
   link->cut_at = 1;
   ck_assert_int_eq(lk_create_reliable(link->client, "/d/n", lk_text(""), NULL,
-                                      0, true, &call, on_created, made),
+                                      LK_PERSISTENT, SOLE, &call, on_created,
+                                      created_path),
                    0);
-  ended = NOT_YET;
+  result = NOT_YET;
   model_turn(&server);
   server.down = true;
   model_drop(link);
   model_run(&server, 500); /* timeouts are rounded up */
-  ck_assert_int_eq(ended, NOT_YET);
+  ck_assert_int_eq(result, NOT_YET);
   model_run(&server, 1);
-  ck_assert_int_eq(ended, LK_ERR_DEADLINE);
+  ck_assert_int_eq(result, LK_ERR_DEADLINE);
   finish();
 }
 END_TEST
 
 START_TEST(reliable_write_ends_with_its_client)
 {
-  begin_settled(false);
+  begin_without_node();
   server.down = true;
   model_drop(link);
   model_turn(&server);
   ck_assert_int_eq(lk_create_reliable(link->client, "/d/n", lk_text(""), NULL,
-                                      0, false, NULL, on_created, made),
+                                      LK_PERSISTENT, SHARED, NULL, on_created,
+                                      created_path),
                    0);
-  ended = NOT_YET;
+  result = NOT_YET;
   lk_client_free(link->client);
-  ck_assert_int_eq(ended, LK_ERR_CLOSED);
+  ck_assert_int_eq(result, LK_ERR_CLOSED);
   finish();
-  begin_settled(false);
+  begin_without_node();
   link->requests = 0;
   link->throttle_at = 1;
   ck_assert_int_eq(lk_create_reliable(link->client, "/d/n", lk_text(""), NULL,
-                                      0, false, NULL, on_created, made),
+                                      LK_PERSISTENT, SHARED, NULL, on_created,
+                                      created_path),
                    0);
-  ended = NOT_YET;
+  result = NOT_YET;
   model_turn(&server);
-  ck_assert_int_eq(ended, NOT_YET);
+  ck_assert_int_eq(result, NOT_YET);
   lk_client_free(link->client);
-  ck_assert_int_eq(ended, LK_ERR_CLOSED);
+  ck_assert_int_eq(result, LK_ERR_CLOSED);
   finish();
 }
 END_TEST
 
 START_TEST(client_can_be_freed_in_the_callback_of_a_reliable_write)
 {
-  begin_settled(false);
-  frees = true;
-  cut(true, NULL);
-  ck_assert_int_eq(create_it(LK_EPHEMERAL, false), 0);
+  begin_without_node();
+  callback_frees_client = true;
+  break_at_next_request(EXECUTED, NULL);
+  ck_assert_int_eq(create_reliably(LK_EPHEMERAL, SHARED), 0);
   ck_assert_ptr_null(link->client);
   finish();
 }
@@ -1663,33 +1772,37 @@ END_TEST
 
 /* ---- memory ------------------------------------------------------------ */
 
-/* Starts a call of each kind; all can be outstanding together. */
-static int start_all(unsigned *wanted)
+/* Starts a call of each kind until one is refused, and counts the others. */
+static int start_one_of_each(unsigned *accepted)
 {
   lk_client *c = link->client;
-  int err = lk_create_with_parents(c, "/a/b/c", lk_text("x"), &lk_acl_read, 0,
-                                   &containers, NULL, on_created, made);
+  int err = lk_create_with_parents(c, "/a/b/c", lk_text("x"), &lk_acl_read,
+                                   LK_PERSISTENT, &containers, NULL, on_created,
+                                   created_path);
 
-  *wanted += err == 0;
+  *accepted += err == 0;
   if (err == 0) {
-    err = lk_delete_recursive(c, "/t", NULL, more, on_deleted, NULL);
-    *wanted += err == 0;
+    err = lk_delete_recursive(c, "/t", NULL, continue_until_cancelled,
+                              on_deleted, NULL);
+    *accepted += err == 0;
   }
   if (err == 0) {
-    err = lk_create_reliable(c, "/d/n", lk_text("x"), &lk_acl_creator, 0, true,
-                             NULL, on_created, made);
-    *wanted += err == 0;
+    err =
+        lk_create_reliable(c, "/d/n", lk_text("x"), &lk_acl_creator,
+                           LK_PERSISTENT, SOLE, NULL, on_created, created_path);
+    *accepted += err == 0;
   }
   return err;
 }
 
-/* The n-th allocation fails. true: there were that many. */
-static bool run_out(size_t n, bool for_good)
+/* The n-th allocation fails, or all from the n-th on (`for_good`). Returns
+ * whether there were so many. */
+static bool run_out_of_memory(size_t n, bool for_good)
 {
-  unsigned wanted = 0;
+  unsigned accepted = 0;
 
-  frees = false;
-  patience = SIZE_MAX;
+  callback_frees_client = false;
+  cancel_after = SIZE_MAX;
   outstanding_limit = 0;
   model_init(&server);
   model_create(&server, "/d");
@@ -1697,17 +1810,17 @@ static bool run_out(size_t n, bool for_good)
   failing_mem_init(&mem);
   mem.fail_at = n;
   mem.for_good = for_good;
-  if (try_join()) {
+  if (try_make_client()) {
     model_turn(&server);
     link->requests = 0;
     link->cut_at = 9;
-    calls = 0;
-    int err = start_all(&wanted);
+    callbacks = 0;
+    int err = start_one_of_each(&accepted);
 
     ck_assert(err == 0 || err == LK_ERR_NO_MEMORY);
     model_run(&server, T / 2);
     lk_client_free(link->client);
-    ck_assert_uint_eq(calls, wanted);
+    ck_assert_uint_eq(callbacks, accepted);
   }
   bool failed = failing_mem_failed(&mem);
 
@@ -1718,9 +1831,11 @@ static bool run_out(size_t n, bool for_good)
 
 START_TEST(every_allocation_can_fail)
 {
-  for (size_t n = 1; run_out(n, false);)
+  const bool for_good = true;
+
+  for (size_t n = 1; run_out_of_memory(n, !for_good);)
     n++;
-  for (size_t n = 1; run_out(n, true);)
+  for (size_t n = 1; run_out_of_memory(n, for_good);)
     n++;
 }
 END_TEST
@@ -1735,7 +1850,7 @@ SUITE("nodes", create_below_existing_parents_is_one_request,
       create_below_an_ephemeral_node_fails_with_its_error,
       missing_root_ends_a_create_with_parents, parents_end_at_the_chroot,
       a_deadline_covers_all_of_a_create,
-      create_may_pass_its_deadline_before_its_parents_exist,
+      deadline_ends_a_create_whose_parents_are_not_created_yet,
       invalid_arguments_are_refused, delete_of_a_leaf_is_one_request,
       delete_of_a_tree_deletes_nothing_else,
       delete_of_a_directory_of_leaves_is_three_writes,
@@ -1749,8 +1864,8 @@ SUITE("nodes", create_below_existing_parents_is_one_request,
       delete_of_a_tree_can_be_cancelled,
       sixteen_lists_are_requested_at_a_time_at_most,
       with_many_names_in_memory_one_list_is_requested_at_a_time,
-      with_one_name_less_in_memory_lists_are_requested_together,
-      directory_among_leaves_does_not_delay_them,
+      with_fewer_names_in_memory_lists_are_requested_together,
+      leaves_are_deleted_while_a_directory_is_listed,
       node_created_by_the_last_zxid_seen_is_deleted,
       delete_of_a_tree_respects_the_limit_of_outstanding_requests,
       delete_of_a_tree_with_repeat_continues_after_connection_loss,
@@ -1759,21 +1874,22 @@ SUITE("nodes", create_below_existing_parents_is_one_request,
       throttled_delete_of_a_tree_succeeds,
       each_throttled_request_costs_one_more_request,
       pause_of_a_delete_ends_with_the_client,
-      client_can_be_freed_during_a_create_or_delete,
-      client_can_be_freed_in_the_last_callback,
+      client_can_be_freed_during_the_delete_of_a_tree,
+      client_can_be_freed_in_the_callback_of_a_result,
       client_can_be_freed_in_the_progress_callback,
-      outcome_of_a_reliable_create_is_known,
+      reliable_create_completes_as_documented,
       client_without_a_zxid_does_not_claim_a_node,
       node_created_before_the_call_is_not_taken_for_ours,
       recovery_read_and_its_transaction_are_one_write,
       sequential_create_stays_in_doubt,
       reliable_create_of_an_ephemeral_node_ends_with_its_session,
-      outcome_of_a_reliable_set_is_known, outcome_of_a_reliable_delete_is_known,
+      reliable_set_completes_as_documented,
+      reliable_delete_completes_as_documented,
       unsent_write_is_sent_after_the_reconnect,
       reliable_write_waits_for_the_end_of_an_abandoned_session,
       abandoned_session_ends_a_timeout_after_the_last_bytes_sent,
       the_wait_for_a_session_ends_at_the_deadline,
-      unsent_write_is_sent_in_the_next_session,
+      unsent_write_is_sent_in_the_next_session_unless_ephemeral,
       refused_credentials_end_a_pause_at_once,
       recovery_below_a_chroot_reads_the_same_nodes,
       interrupted_recovery_of_a_write_starts_again,

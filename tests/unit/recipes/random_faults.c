@@ -21,40 +21,42 @@ enum { LOCKERS = 5, STEPS = 300 };
 static model_server server;
 static test_client clients[LOCKERS];
 static locker lockers[LOCKERS];
-static uint64_t seed;
-static uint64_t newest; /* the newest token granted */
+static uint64_t random_state;
+static uint64_t largest_token; /* the largest one granted so far */
 static bool without_operator;
 
+/* A random number below `sides`, of a linear congruential generator. */
 static unsigned roll(unsigned sides)
 {
-  seed = seed * 6364136223846793005U + 1442695040888963407U;
-  return (unsigned)(seed >> 33) % sides;
+  random_state = random_state * 6364136223846793005U + 1442695040888963407U;
+  return (unsigned)(random_state >> 33) % sides;
 }
 
-static void check_all(void)
+static void check_holders(void)
 {
-  const locker *sure = NULL;
+  const locker *holder = NULL;
 
   if (!without_operator)
     return;
   for (int i = 0; i < LOCKERS; i++) {
     if (!lk_lock_ok(lockers[i].lock))
       continue;
-    ck_assert_msg(sure == NULL, "two are sure to hold");
-    sure = &lockers[i];
+    ck_assert_msg(holder == NULL, "two clients hold the lock");
+    holder = &lockers[i];
   }
-  if (sure == NULL)
+  if (holder == NULL)
     return;
-  ck_assert_uint_ge(lk_lock_token(sure->lock), newest);
-  newest = lk_lock_token(sure->lock);
+  /* The token is the same as before if it is still the same holder. */
+  ck_assert_uint_ge(lk_lock_token(holder->lock), largest_token);
+  largest_token = lk_lock_token(holder->lock);
 }
 
 static void try_acquire(locker *l)
 {
-  int64_t timeouts[] = {-1, -1, 0, 100, 2 * T};
+  int64_t timeouts_ms[] = {LK_NO_LIMIT, LK_NO_LIMIT, 0, 100, 2 * T};
 
   if (lk_lock_get_state(l->lock) == LK_LOCK_IDLE)
-    ck_assert_int_eq(locker_acquire(l, timeouts[roll(5)]), 0);
+    ck_assert_int_eq(locker_acquire(l, timeouts_ms[roll(5)]), 0);
 }
 
 static void try_release(locker *l)
@@ -63,7 +65,7 @@ static void try_release(locker *l)
     (void)lk_lock_release(l->lock, NULL, NULL);
 }
 
-static void inject_link_fault(model_link *l)
+static void inject_fault(model_link *l)
 {
   switch (roll(7)) {
   case 0:
@@ -72,7 +74,7 @@ static void inject_link_fault(model_link *l)
     break;
   case 1:
     l->allow = roll(400);
-    break; /* the bytes behind these are held back */
+    break; /* bytes behind the first ones do not arrive */
   case 2: l->frozen = true; break;
   case 3:
     l->cut_at = l->requests + 1 + roll(4);
@@ -87,10 +89,11 @@ static void inject_link_fault(model_link *l)
   }
 }
 
-static void remove_link_faults(model_link *l)
+/* Let the bytes of both sides arrive again. */
+static void deliver_again(model_link *l)
 {
   if (l->allow < SIZE_MAX && l->up)
-    model_drop(l); /* the bytes that were held back are lost */
+    model_drop(l); /* bytes that did not arrive are lost with a connection */
   l->allow = SIZE_MAX;
   l->frozen = false;
 }
@@ -121,9 +124,9 @@ static void run_step(void)
   case 2:
   case 3: try_release(l); break;
   case 4: lk_lock_cancel(l->lock); break;
-  case 5: inject_link_fault(link); break;
+  case 5: inject_fault(link); break;
   case 6:
-  case 7: remove_link_faults(link); break;
+  case 7: deliver_again(link); break;
   case 8:
     if (roll(4) == 0)
       change_a_node();
@@ -136,15 +139,14 @@ static void run_step(void)
     break;
   }
   model_run(&server, roll(4) == 0 ? roll(T / 2) : roll(40));
-  check_all();
+  check_holders();
 }
 
-static void end_faults(void)
+static void end_faults_and_release_all(void)
 {
   server.down = false;
-  server.before = NULL;
   for (int i = 0; i < LOCKERS; i++) {
-    remove_link_faults(clients[i].link);
+    deliver_again(clients[i].link);
     lk_lock_cancel(lockers[i].lock);
     while (lk_lock_count(lockers[i].lock) > 0)
       (void)lk_lock_release(lockers[i].lock, NULL, NULL);
@@ -153,37 +155,39 @@ static void end_faults(void)
   ck_assert_uint_eq(model_children(&server, LOCKS), 0);
 }
 
-/* All lockers acquire, and are granted one after the other. */
+/* All lockers acquire, are granted one after the other, and release. */
 static void grant_all(void)
 {
-  int served = 0;
+  int granted = 0;
 
   for (int i = 0; i < LOCKERS; i++)
-    ck_assert_int_eq(locker_acquire(&lockers[i], -1), 0);
-  for (int i = 0; i < 100 && served < LOCKERS; i++) {
+    ck_assert_int_eq(locker_acquire(&lockers[i], LK_NO_LIMIT), 0);
+  for (int i = 0; i < 100 && granted < LOCKERS; i++) {
     model_run(&server, T / 10);
-    check_all();
+    check_holders();
     for (int j = 0; j < LOCKERS; j++) {
       if (lk_lock_get_state(lockers[j].lock) != LK_LOCK_HELD)
         continue;
       (void)lk_lock_release(lockers[j].lock, NULL, NULL);
-      served++;
+      granted++;
     }
   }
-  ck_assert_int_eq(served, LOCKERS);
+  ck_assert_int_eq(granted, LOCKERS);
 }
 
-static void run_schedule(uint64_t number)
+static void run_schedule(uint64_t seed)
 {
-  seed = number;
-  newest = 0;
-  without_operator = number % 2 == 0;
+  random_state = seed;
+  largest_token = 0;
+  without_operator = seed % 2 == 0;
   model_init(&server);
   server.expires = true;
   model_create(&server, "/locks");
   model_create(&server, LOCKS);
   for (int i = 0; i < LOCKERS; i++) {
-    lk_lease_config c = {.size = sizeof c, .assurance = (lk_assurance)roll(3)};
+    const unsigned assurances = LK_ASSURE_PING + 1;
+    lk_lease_config c = {.size = sizeof c,
+                         .assurance = (lk_assurance)roll(assurances)};
     lk_lock_config lc = {.size = sizeof lc, .unsure_when_suspended = roll(2)};
 
     test_client_init(&clients[i], &server, &c);
@@ -191,10 +195,10 @@ static void run_schedule(uint64_t number)
   }
   for (int i = 0; i < STEPS; i++) {
     run_step();
-    for (int j = 0; j < LOCKERS; j++)
+    for (int j = 0; j < LOCKERS; j++) /* room for those of the next step */
       lockers[j].events[0] = clients[j].link->log[0] = '\0';
   }
-  end_faults();
+  end_faults_and_release_all();
   grant_all();
   for (int i = 0; i < LOCKERS; i++)
     locker_free(&lockers[i]);
@@ -208,16 +212,16 @@ static void run_schedule(uint64_t number)
 /* LATCHKEY_STORM=FIRST,LAST in the environment selects other seeds. */
 START_TEST(locks_survive_random_faults)
 {
-  const char *which = getenv("LATCHKEY_STORM");
+  const char *range = getenv("LATCHKEY_STORM");
   uint64_t first = 1, last = 200;
 
-  if (which != NULL)
-    ck_assert(sscanf(which, "%" SCNu64 ",%" SCNu64, &first, &last) == 2);
-  for (uint64_t n = first; n <= last; n++) {
+  if (range != NULL)
+    ck_assert(sscanf(range, "%" SCNu64 ",%" SCNu64, &first, &last) == 2);
+  for (uint64_t seed = first; seed <= last; seed++) {
     mark_point();
-    if (which != NULL)
-      fprintf(stderr, "storm %" PRIu64 "\n", n);
-    run_schedule(n);
+    if (range != NULL)
+      fprintf(stderr, "storm %" PRIu64 "\n", seed);
+    run_schedule(seed);
   }
 }
 END_TEST

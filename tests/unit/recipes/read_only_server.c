@@ -19,10 +19,15 @@ static model_server server;
 static test_client one;
 static locker a;
 
-/* The result of the last call of nodes.h. */
-static int ended;
+static int result; /* of the last call of nodes.h, or NOT_YET */
 
-static bool try_join(lk_assurance assurance)
+enum quorum { HAS_QUORUM, NO_QUORUM };
+
+/* Arguments of reliable writes. */
+enum { ANY_VERSION = -1 };
+static const bool sole_writer = true;
+
+static bool try_make_client(lk_assurance assurance)
 {
   lk_client_config cc = {.size = sizeof cc,
                          .session_timeout_ms = T,
@@ -41,15 +46,16 @@ static void make_nodes(void)
   model_create(&server, LOCKS);
 }
 
-static void start(bool no_quorum, lk_assurance assurance)
+static void connect_client(enum quorum quorum, lk_assurance assurance)
 {
-  if (no_quorum)
+  if (quorum == NO_QUORUM)
     model_lose_quorum(&server);
   failing_mem_init(&one.mem);
-  ck_assert(try_join(assurance));
+  ck_assert(try_make_client(assurance));
   model_turn(&server);
-  ck_assert_int_eq(lk_client_state(one.link->client),
-                   no_quorum ? LK_STATE_READ_ONLY : LK_STATE_CONNECTED);
+  ck_assert_int_eq(lk_client_state(one.link->client), quorum == NO_QUORUM
+                                                          ? LK_STATE_READ_ONLY
+                                                          : LK_STATE_CONNECTED);
 }
 
 static void finish(void)
@@ -58,14 +64,14 @@ static void finish(void)
   model_done(&server);
 }
 
-static void begin(bool no_quorum, lk_assurance assurance)
+static void begin(enum quorum quorum, lk_assurance assurance)
 {
   make_nodes();
-  start(no_quorum, assurance);
+  connect_client(quorum, assurance);
 }
 
-static int64_t
-    session_to_expire; /* the session that expires when the quorum is back */
+/* The session that expires when the quorum is back; 0: none. */
+static int64_t session_to_expire;
 
 /* The server has a quorum again and closes all connections. */
 static void regain_quorum(void)
@@ -101,7 +107,7 @@ static lk_lock *new_mutex(const lk_lock_config *config)
   return l;
 }
 
-static lk_lock *new_local(const lk_lock_config *config)
+static lk_lock *new_mutex_with_local_queue(const lk_lock_config *config)
 {
   lk_lock_config c = *config;
 
@@ -117,7 +123,7 @@ static lk_lock *new_single(const lk_lock_config *config)
   return l;
 }
 
-static lk_lock *new_permit(const lk_lock_config *config)
+static lk_lock *new_semaphore_permit(const lk_lock_config *config)
 {
   lk_semaphore_config options = {
       .size = sizeof options, .permits = 2, .limit_path = "/locks/limit"};
@@ -127,7 +133,7 @@ static lk_lock *new_permit(const lk_lock_config *config)
   return l;
 }
 
-static lk_lock *new_several(const lk_lock_config *config)
+static lk_lock *new_multilock(const lk_lock_config *config)
 {
   static const lk_multilock_member members[] = {{.path = LOCKS},
                                                 {.path = "/locks/y"}};
@@ -137,20 +143,19 @@ static lk_lock *new_several(const lk_lock_config *config)
   return l;
 }
 
-static lk_lock *(*const kinds[])(const lk_lock_config *config) = {
-    new_mutex, new_local, new_single, new_permit, new_several};
+static lk_lock *(*const lock_makers[])(const lk_lock_config *config) = {
+    new_mutex, new_mutex_with_local_queue, new_single, new_semaphore_permit,
+    new_multilock};
 
-enum { KINDS = sizeof kinds / sizeof kinds[0] };
+enum { KINDS = sizeof lock_makers / sizeof lock_makers[0] };
 
 static bool try_init(size_t kind)
 {
   lk_lock_config config = {
       .size = sizeof config, .on_event = locker_on_event, .arg = &a};
 
-  memset(&a, 0, sizeof a);
-  a.p = &one;
-  a.released = NOT_YET;
-  a.lock = kinds[kind](&config);
+  locker_clear(&a, &one);
+  a.lock = lock_makers[kind](&config);
   return a.lock != NULL;
 }
 
@@ -163,9 +168,9 @@ static bool is_held(void)
 START_TEST(no_lock_is_granted_by_a_read_only_server)
 {
   for (size_t kind = 0; kind < KINDS; kind++) {
-    begin(true, LK_ASSURE_QUORUM);
+    begin(NO_QUORUM, LK_ASSURE_QUORUM);
     ck_assert(try_init(kind));
-    ck_assert_int_eq(locker_acquire(&a, -1), 0);
+    ck_assert_int_eq(locker_acquire(&a, LK_NO_LIMIT), 0);
     model_run(&server, 3 * T);
     ck_assert_int_eq(a.acquired, NOT_YET);
     regain_quorum();
@@ -176,14 +181,14 @@ START_TEST(no_lock_is_granted_by_a_read_only_server)
 }
 END_TEST
 
-START_TEST(acquire_begun_before_the_read_only_server_was_found_waits_too)
+START_TEST(acquire_begun_without_a_connection_waits_for_a_quorum)
 {
   for (size_t kind = 0; kind < KINDS; kind++) {
-    begin(true, LK_ASSURE_QUORUM);
+    begin(NO_QUORUM, LK_ASSURE_QUORUM);
     server.down = true;
     model_drop(one.link);
     ck_assert(try_init(kind));
-    ck_assert_int_eq(locker_acquire(&a, -1), 0);
+    ck_assert_int_eq(locker_acquire(&a, LK_NO_LIMIT), 0);
     model_run(&server, T);
     server.down = false;
     model_run(&server, T);
@@ -201,7 +206,7 @@ END_TEST
 START_TEST(replies_of_a_read_only_server_are_no_evidence)
 {
   for (int i = LK_ASSURE_QUORUM; i <= LK_ASSURE_PING; i++) {
-    begin(true, (lk_assurance)i);
+    begin(NO_QUORUM, (lk_assurance)i);
     ck_assert_int_eq(lk_get(one.link->client, "/", NULL, NULL, NULL), 0);
     model_run(&server, 2 * T);
     ck_assert_int_eq(lk_lease_deadline(one.link->client), INT64_MIN);
@@ -215,9 +220,9 @@ END_TEST
 START_TEST(lock_is_lost_before_a_read_only_server_serves_reads)
 {
   for (size_t kind = 0; kind < KINDS; kind++) {
-    begin(false, LK_ASSURE_PING);
+    begin(HAS_QUORUM, LK_ASSURE_PING);
     ck_assert(try_init(kind));
-    ck_assert_int_eq(locker_acquire(&a, -1), 0);
+    ck_assert_int_eq(locker_acquire(&a, LK_NO_LIMIT), 0);
     model_run(&server, T);
     ck_assert(is_held());
     a.events[0] = '\0';
@@ -227,7 +232,7 @@ START_TEST(lock_is_lost_before_a_read_only_server_serves_reads)
     ck_assert(!lk_lock_ok(a.lock));
     ck_assert_int_eq(lk_lease_deadline(one.link->client), INT64_MIN);
     ck_assert_int_eq(locker_try_release(&a), LK_ERR_LOST);
-    ck_assert_int_eq(locker_acquire(&a, -1), 0);
+    ck_assert_int_eq(locker_acquire(&a, LK_NO_LIMIT), 0);
     model_run(&server, T);
     ck_assert_int_eq(a.acquired, NOT_YET);
     regain_quorum();
@@ -238,19 +243,22 @@ START_TEST(lock_is_lost_before_a_read_only_server_serves_reads)
 }
 END_TEST
 
-/* All of it where the n-th allocation fails. */
-static bool survives(size_t kind, size_t fail_at)
+/* Acquires a lock at a read-only server while allocation number `fail_at`
+ * fails. Returns whether there were so many allocations. */
+static bool acquire_without_memory(size_t kind, size_t fail_at)
 {
-  bool ran;
+  bool started;
+
+  a.lock = NULL; /* it stays so if the client cannot be made */
 
   make_nodes();
   model_lose_quorum(&server);
   failing_mem_init(&one.mem);
   one.mem.fail_at = fail_at;
-  ran = try_join(LK_ASSURE_QUORUM) && try_init(kind) &&
-        locker_acquire(&a, -1) == 0;
+  started = try_make_client(LK_ASSURE_QUORUM) && try_init(kind) &&
+            locker_acquire(&a, LK_NO_LIMIT) == 0;
   model_run(&server, T);
-  if (ran) {
+  if (started) {
     ck_assert(a.acquired == NOT_YET || a.acquired == LK_ERR_NO_MEMORY);
     model_regain_quorum(&server);
     model_drop(one.link);
@@ -265,11 +273,13 @@ static bool survives(size_t kind, size_t fail_at)
   return failed;
 }
 
-START_TEST(any_allocation_may_fail)
+START_TEST(acquire_at_a_read_only_server_survives_any_failed_allocation)
 {
   for (size_t kind = 0; kind < KINDS; kind++) {
-    for (size_t n = 1; survives(kind, n); n++)
-      a.lock = NULL;
+    size_t n = 1;
+
+    while (acquire_without_memory(kind, n))
+      n++;
   }
 }
 END_TEST
@@ -280,7 +290,7 @@ static void on_done(lk_client *c, int err, void *arg)
 {
   (void)c;
   (void)arg;
-  ended = err;
+  result = err;
 }
 
 static void on_deleted(lk_client *c, int err, size_t count, void *arg)
@@ -288,28 +298,28 @@ static void on_deleted(lk_client *c, int err, size_t count, void *arg)
   (void)c;
   (void)count;
   (void)arg;
-  ended = err;
+  result = err;
 }
 
 /* A read-only server can neither execute the write nor show its outcome, so its
  * deadline ends it. */
-START_TEST(a_write_without_a_quorum_ends_at_its_deadline)
+START_TEST(reliable_write_without_a_quorum_ends_at_its_deadline)
 {
   lk_call call = {.size = sizeof call, .timeout_ms = T};
 
   make_nodes();
   model_create(&server, "/x");
-  start(true, LK_ASSURE_QUORUM);
+  connect_client(NO_QUORUM, LK_ASSURE_QUORUM);
   model_drop(one.link);
-  ended = NOT_YET;
-  ck_assert_int_eq(lk_delete_reliable(one.link->client, "/x", -1, true, &call,
-                                      on_done, NULL),
+  result = NOT_YET;
+  ck_assert_int_eq(lk_delete_reliable(one.link->client, "/x", ANY_VERSION,
+                                      sole_writer, &call, on_done, NULL),
                    0);
   model_run(&server, T / 2);
   ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
-  ck_assert_int_eq(ended, NOT_YET);
+  ck_assert_int_eq(result, NOT_YET);
   model_run(&server, T);
-  ck_assert_int_eq(ended, LK_ERR_DEADLINE);
+  ck_assert_int_eq(result, LK_ERR_DEADLINE);
   finish();
 }
 END_TEST
@@ -320,16 +330,16 @@ START_TEST(delete_of_a_tree_without_a_quorum_ends_at_its_deadline)
 
   make_nodes();
   model_create(&server, "/x");
-  start(true, LK_ASSURE_QUORUM);
+  connect_client(NO_QUORUM, LK_ASSURE_QUORUM);
   model_drop(one.link);
-  ended = NOT_YET;
+  result = NOT_YET;
   ck_assert_int_eq(lk_delete_recursive(one.link->client, "/x", &call, NULL,
                                        on_deleted, NULL),
                    0);
   model_run(&server, T / 2);
-  ck_assert_int_eq(ended, NOT_YET);
+  ck_assert_int_eq(result, NOT_YET);
   model_run(&server, T);
-  ck_assert_int_eq(ended, LK_ERR_DEADLINE);
+  ck_assert_int_eq(result, LK_ERR_DEADLINE);
   finish();
 }
 END_TEST
@@ -338,15 +348,15 @@ END_TEST
  * older state, which proves nothing. */
 START_TEST(write_in_doubt_is_not_decided_by_a_read_only_server)
 {
-  begin(false, LK_ASSURE_QUORUM);
+  begin(HAS_QUORUM, LK_ASSURE_QUORUM);
   model_create(&server, "/x");
   one.link->requests = 0;
-  one.link->cut_at = 2; /* the second request, behind a read */
+  one.link->cut_at = 2; /* the delete; a read of "/" is sent before it */
   one.link->cut_after = true;
-  ended = NOT_YET;
-  ck_assert_int_eq(
-      lk_delete_reliable(one.link->client, "/x", -1, true, NULL, on_done, NULL),
-      0);
+  result = NOT_YET;
+  ck_assert_int_eq(lk_delete_reliable(one.link->client, "/x", ANY_VERSION,
+                                      sole_writer, NULL, on_done, NULL),
+                   0);
   server.down = true;
   model_turn(&server);
   server.down = false;
@@ -356,11 +366,11 @@ START_TEST(write_in_doubt_is_not_decided_by_a_read_only_server)
   model_lose_quorum(&server);
   model_run(&server, 3 * T);
   ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
-  ck_assert_int_eq(ended, NOT_YET);
+  ck_assert_int_eq(result, NOT_YET);
   model_regain_quorum(&server);
   model_delete(&server, "/x");
   regain_quorum();
-  ck_assert_int_eq(ended, 0);
+  ck_assert_int_eq(result, 0);
   finish();
 }
 END_TEST
@@ -369,20 +379,20 @@ START_TEST(reliable_write_waits_for_a_quorum)
 {
   make_nodes();
   model_create(&server, "/x");
-  start(true, LK_ASSURE_QUORUM);
-  ck_assert_int_eq(
-      lk_delete_reliable(one.link->client, "/x", -1, true, NULL, on_done, NULL),
-      LK_ERR_NOT_READ_ONLY);
+  connect_client(NO_QUORUM, LK_ASSURE_QUORUM);
+  ck_assert_int_eq(lk_delete_reliable(one.link->client, "/x", ANY_VERSION,
+                                      sole_writer, NULL, on_done, NULL),
+                   LK_ERR_NOT_READ_ONLY);
   model_drop(one.link);
-  ended = NOT_YET;
-  ck_assert_int_eq(
-      lk_delete_reliable(one.link->client, "/x", -1, true, NULL, on_done, NULL),
-      0);
+  result = NOT_YET;
+  ck_assert_int_eq(lk_delete_reliable(one.link->client, "/x", ANY_VERSION,
+                                      sole_writer, NULL, on_done, NULL),
+                   0);
   model_run(&server, T);
   ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
-  ck_assert_int_eq(ended, NOT_YET);
+  ck_assert_int_eq(result, NOT_YET);
   regain_quorum();
-  ck_assert_int_eq(ended, 0);
+  ck_assert_int_eq(result, 0);
   ck_assert_ptr_null(model_node(&server, "/x"));
   finish();
 }
@@ -393,24 +403,24 @@ START_TEST(delete_of_a_tree_waits_for_a_quorum)
   make_nodes();
   model_create(&server, "/x");
   model_create(&server, "/x/y");
-  start(true, LK_ASSURE_QUORUM);
+  connect_client(NO_QUORUM, LK_ASSURE_QUORUM);
   model_drop(one.link);
-  ended = NOT_YET;
+  result = NOT_YET;
   ck_assert_int_eq(
       lk_delete_recursive(one.link->client, "/x", NULL, NULL, on_deleted, NULL),
       0);
   model_run(&server, T);
   ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
-  ck_assert_int_eq(ended, NOT_YET);
+  ck_assert_int_eq(result, NOT_YET);
   regain_quorum();
-  ck_assert_int_eq(ended, 0);
+  ck_assert_int_eq(result, 0);
   ck_assert_ptr_null(model_node(&server, "/x"));
   finish();
 }
 END_TEST
 
 static size_t reports;
-static size_t children;
+static size_t child_count; /* in the last report */
 
 static void on_children(lk_subscription *s, int err, const lk_bytes *names,
                         size_t count, const lk_stat *stat, void *arg)
@@ -421,26 +431,26 @@ static void on_children(lk_subscription *s, int err, const lk_bytes *names,
   (void)arg;
   ck_assert_int_eq(err, 0);
   reports++;
-  children = count;
+  child_count = count;
 }
 
-START_TEST(a_subscription_is_served_without_a_quorum)
+START_TEST(subscription_reports_changes_at_a_read_only_server)
 {
   lk_subscription *s;
 
-  begin(true, LK_ASSURE_QUORUM);
+  begin(NO_QUORUM, LK_ASSURE_QUORUM);
   reports = 0;
   ck_assert_int_eq(lk_subscribe_children(&s, one.link->client, "/locks", NULL,
                                          on_children, NULL),
                    0);
   model_turn(&server);
   ck_assert_uint_eq(reports, 1);
-  ck_assert_uint_eq(children, 1);
+  ck_assert_uint_eq(child_count, 1);
   model_regain_quorum(&server);
   model_create(&server, "/locks/y");
   regain_quorum();
   ck_assert_uint_eq(reports, 2);
-  ck_assert_uint_eq(children, 2);
+  ck_assert_uint_eq(child_count, 2);
   model_create(&server, "/locks/z");
   model_turn(&server);
   ck_assert_uint_eq(reports, 3);
@@ -454,13 +464,13 @@ START_TEST(a_subscription_is_served_without_a_quorum)
 END_TEST
 
 SUITE("read_only_server", no_lock_is_granted_by_a_read_only_server,
-      acquire_begun_before_the_read_only_server_was_found_waits_too,
+      acquire_begun_without_a_connection_waits_for_a_quorum,
       replies_of_a_read_only_server_are_no_evidence,
       lock_is_lost_before_a_read_only_server_serves_reads,
-      any_allocation_may_fail,
+      acquire_at_a_read_only_server_survives_any_failed_allocation,
       write_in_doubt_is_not_decided_by_a_read_only_server,
       reliable_write_waits_for_a_quorum,
-      a_write_without_a_quorum_ends_at_its_deadline,
+      reliable_write_without_a_quorum_ends_at_its_deadline,
       delete_of_a_tree_without_a_quorum_ends_at_its_deadline,
       delete_of_a_tree_waits_for_a_quorum,
-      a_subscription_is_served_without_a_quorum)
+      subscription_reports_changes_at_a_read_only_server)

@@ -11,36 +11,26 @@
 typedef struct owner {
   test_client p;
   lk_rwlock *rw;
-  locker r;
-  locker w;
-  bool gives_up; /* cancels the acquire of its read side when its write side is
-                    lost */
+  locker r; /* of the read side */
+  locker w; /* of the write side */
+  bool cancels_read_when_write_is_lost;
 } owner;
 
 static model_server server;
 static owner one;
 static owner two;
 
-static void side_init(locker *l, test_client *p, lk_lock *lock)
-{
-  memset(l, 0, sizeof *l);
-  l->p = p;
-  l->lock = lock;
-  l->acquired = NOT_YET;
-  l->released = NOT_YET;
-  l->verified = NOT_YET;
-}
-
 static void on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
 {
   owner *o = arg;
 
   locker_on_event(lock, e, lock == o->r.lock ? &o->r : &o->w);
-  if (o->gives_up && lock == o->w.lock && e->type == LK_LOCK_EVENT_LOST)
+  if (o->cancels_read_when_write_is_lost && lock == o->w.lock &&
+      e->type == LK_LOCK_EVENT_LOST)
     lk_lock_cancel(o->r.lock);
 }
 
-static bool try_join(owner *o)
+static bool try_init_owner(owner *o)
 {
   lk_lock_config config = {
       .size = sizeof config, .on_event = on_event, .arg = o};
@@ -48,15 +38,17 @@ static bool try_join(owner *o)
   if (!test_client_try_init(&o->p, &server, NULL) ||
       lk_rwlock_new(&o->rw, o->p.link->client, LOCKS, &config) != 0)
     return false;
-  side_init(&o->r, &o->p, lk_rwlock_read_side(o->rw));
-  side_init(&o->w, &o->p, lk_rwlock_write_side(o->rw));
+  locker_clear(&o->r, &o->p);
+  o->r.lock = lk_rwlock_read_side(o->rw);
+  locker_clear(&o->w, &o->p);
+  o->w.lock = lk_rwlock_write_side(o->rw);
   return true;
 }
 
-static void join(owner *o)
+static void init_owner(owner *o)
 {
   failing_mem_init(&o->p.mem);
-  ck_assert(try_join(o));
+  ck_assert(try_init_owner(o));
 }
 
 static void free_owner(owner *o)
@@ -71,12 +63,12 @@ static void begin(void)
   model_init(&server);
   model_create(&server, "/locks");
   model_create(&server, LOCKS);
-  join(&one);
-  join(&two);
+  init_owner(&one);
+  init_owner(&two);
   model_turn(&server);
 }
 
-/* No node is left when all are released. */
+/* Free all, and check that no node is left. */
 static void end(void)
 {
   lk_rwlock_free(one.rw);
@@ -92,11 +84,11 @@ static void end(void)
 
 static void start_acquire(locker *l)
 {
-  ck_assert_int_eq(locker_acquire(l, -1), 0);
+  ck_assert_int_eq(locker_acquire(l, LK_NO_LIMIT), 0);
   model_turn(&server);
 }
 
-static void get(locker *l)
+static void acquire_at_once(locker *l)
 {
   start_acquire(l);
   ck_assert_int_eq(l->acquired, 0);
@@ -108,7 +100,7 @@ static void release_lock(locker *l)
   model_turn(&server);
 }
 
-static void forget_logs(void)
+static void empty_logs(void)
 {
   one.p.link->log[0] = '\0';
   two.p.link->log[0] = '\0';
@@ -119,8 +111,8 @@ static void forget_logs(void)
 START_TEST(readers_hold_at_the_same_time)
 {
   begin();
-  get(&one.r);
-  get(&two.r);
+  acquire_at_once(&one.r);
+  acquire_at_once(&two.r);
   ck_assert(lk_lock_ok(one.r.lock) && lk_lock_ok(two.r.lock));
   end();
 }
@@ -128,13 +120,13 @@ END_TEST
 
 START_TEST(writer_waits_for_all_readers)
 {
-  owner three = {.gives_up = false};
+  owner three = {.rw = NULL};
 
   begin();
-  join(&three);
+  init_owner(&three);
   model_turn(&server);
-  get(&one.r);
-  get(&two.r);
+  acquire_at_once(&one.r);
+  acquire_at_once(&two.r);
   start_acquire(&three.w);
   ck_assert_int_eq(three.w.acquired, NOT_YET);
   release_lock(&one.r);
@@ -149,12 +141,12 @@ END_TEST
 
 START_TEST(a_reader_does_not_overtake_a_writer_that_waits)
 {
-  owner three = {.gives_up = false};
+  owner three = {.rw = NULL};
 
   begin();
-  join(&three);
+  init_owner(&three);
   model_turn(&server);
-  get(&one.r);
+  acquire_at_once(&one.r);
   start_acquire(&two.w);
   start_acquire(&three.r);
   ck_assert_int_eq(two.w.acquired, NOT_YET);
@@ -172,15 +164,15 @@ END_TEST
 
 START_TEST(all_readers_behind_a_writer_are_served_together)
 {
-  owner three = {.gives_up = false};
+  owner three = {.rw = NULL};
 
   begin();
-  join(&three);
+  init_owner(&three);
   model_turn(&server);
-  get(&one.w);
+  acquire_at_once(&one.w);
   start_acquire(&two.r);
   start_acquire(&three.r);
-  forget_logs();
+  empty_logs();
   release_lock(&one.w);
   ck_assert_int_eq(two.r.acquired, 0);
   ck_assert_int_eq(three.r.acquired, 0);
@@ -196,9 +188,9 @@ END_TEST
 START_TEST(a_writer_behind_a_writer_lists_before_it_is_granted)
 {
   begin();
-  get(&one.w);
+  acquire_at_once(&one.w);
   start_acquire(&two.w);
-  forget_logs();
+  empty_logs();
   release_lock(&one.w);
   ck_assert_int_eq(two.w.acquired, 0);
   ck_assert(model_check_log(two.p.link, "getChildren2"));
@@ -212,7 +204,7 @@ START_TEST(a_mutex_on_the_same_path_excludes_both_sides)
 
   begin();
   locker_init(&m, &two.p, NULL);
-  get(&m);
+  acquire_at_once(&m);
   start_acquire(&one.r);
   ck_assert_int_eq(one.r.acquired, NOT_YET);
   release_lock(&m);
@@ -226,14 +218,14 @@ START_TEST(a_mutex_on_the_same_path_excludes_both_sides)
 }
 END_TEST
 
-/* ---- down and up ------------------------------------------------------- */
+/* ---- both sides of one owner -------------------------------------------- */
 
-START_TEST(writer_gets_its_read_lock_at_once_with_its_own_number)
+START_TEST(writer_gets_its_read_lock_at_once_with_the_number_of_its_write_node)
 {
   begin();
-  get(&one.w);
-  forget_logs();
-  get(&one.r);
+  acquire_at_once(&one.w);
+  empty_logs();
+  acquire_at_once(&one.r);
   ck_assert(model_check_log(one.p.link, "multi"));
   ck_assert_ptr_nonnull(
       strstr(lk_lock_node(one.r.lock), "-__READ__0000000000"));
@@ -246,9 +238,9 @@ END_TEST
 START_TEST(no_other_writer_is_granted_during_a_downgrade)
 {
   begin();
-  get(&one.w);
+  acquire_at_once(&one.w);
   start_acquire(&two.w);
-  get(&one.r);
+  acquire_at_once(&one.r);
   uint64_t token = lk_lock_token(one.w.lock);
 
   release_lock(&one.w);
@@ -264,11 +256,11 @@ START_TEST(no_other_writer_is_granted_during_a_downgrade)
 }
 END_TEST
 
-START_TEST(downgraded_reader_may_release_first)
+START_TEST(read_side_may_be_released_before_the_write_side)
 {
   begin();
-  get(&one.w);
-  get(&one.r);
+  acquire_at_once(&one.w);
+  acquire_at_once(&one.r);
   start_acquire(&two.r);
   release_lock(&one.r);
   ck_assert_int_eq(two.r.acquired, NOT_YET);
@@ -281,13 +273,13 @@ END_TEST
 START_TEST(reader_cannot_acquire_the_write_lock)
 {
   begin();
-  get(&one.r);
-  forget_logs();
-  ck_assert_int_eq(locker_acquire(&one.w, -1), LK_ERR_DEADLOCK);
+  acquire_at_once(&one.r);
+  empty_logs();
+  ck_assert_int_eq(locker_acquire(&one.w, LK_NO_LIMIT), LK_ERR_DEADLOCK);
   model_turn(&server);
   ck_assert(model_check_log(one.p.link, ""));
   release_lock(&one.r);
-  get(&one.w);
+  acquire_at_once(&one.w);
   end();
 }
 END_TEST
@@ -295,25 +287,25 @@ END_TEST
 START_TEST(downgraded_writer_cannot_acquire_the_write_lock_again)
 {
   begin();
-  get(&one.w);
-  get(&one.r);
-  get(&one.w); /* a re-entry, while the write side is still held */
+  acquire_at_once(&one.w);
+  acquire_at_once(&one.r);
+  acquire_at_once(&one.w); /* a re-entry, while the write side is still held */
   release_lock(&one.w);
   release_lock(&one.w);
-  ck_assert_int_eq(locker_acquire(&one.w, -1), LK_ERR_DEADLOCK);
+  ck_assert_int_eq(locker_acquire(&one.w, LK_NO_LIMIT), LK_ERR_DEADLOCK);
   end();
 }
 END_TEST
 
-START_TEST(one_side_is_acquired_at_a_time)
+START_TEST(second_side_is_refused_while_the_first_waits)
 {
   begin();
-  get(&one.w);
+  acquire_at_once(&one.w);
   start_acquire(&two.r);
-  ck_assert_int_eq(locker_acquire(&two.w, -1), LK_ERR_STATE);
+  ck_assert_int_eq(locker_acquire(&two.w, LK_NO_LIMIT), LK_ERR_STATE);
   lk_lock_cancel(two.r.lock);
   start_acquire(&two.w);
-  ck_assert_int_eq(locker_acquire(&two.r, -1), LK_ERR_STATE);
+  ck_assert_int_eq(locker_acquire(&two.r, LK_NO_LIMIT), LK_ERR_STATE);
   end();
 }
 END_TEST
@@ -321,10 +313,10 @@ END_TEST
 START_TEST(reentrant_acquires_are_counted_for_each_side)
 {
   begin();
-  get(&one.w);
-  get(&one.w);
-  get(&one.r);
-  get(&one.r);
+  acquire_at_once(&one.w);
+  acquire_at_once(&one.w);
+  acquire_at_once(&one.r);
+  acquire_at_once(&one.r);
   ck_assert_uint_eq(lk_lock_count(one.w.lock), 2);
   ck_assert_uint_eq(lk_lock_count(one.r.lock), 2);
   release_lock(&one.w);
@@ -338,12 +330,13 @@ START_TEST(reentrant_acquires_are_counted_for_each_side)
 }
 END_TEST
 
-/* ---- what goes wrong --------------------------------------------------- */
+/* ---- losses, breaks and failures ---------------------------------------- */
 
 START_TEST(writer_that_lost_its_lock_gets_no_read_lock)
 {
   begin();
-  get(&one.w); /* the own node is not watched before the first heartbeat */
+  acquire_at_once(
+      &one.w); /* the own node is not watched before the first heartbeat */
   start_acquire(&two.w);
   model_delete(&server, lk_lock_node(one.w.lock));
   model_turn(&server);
@@ -364,26 +357,28 @@ END_TEST
 /* The create of the read node fails, since the write node is deleted. The
  * writer is notified of that first, and its callback may cancel the read side's
  * acquire. */
-START_TEST(reader_cancelled_as_its_writer_is_lost_leaves_nothing)
+START_TEST(read_side_cancelled_when_the_write_side_is_lost_leaves_no_node)
 {
   begin();
-  one.gives_up = true;
-  get(&one.w);
+  one.cancels_read_when_write_is_lost = true;
+  acquire_at_once(&one.w);
   model_delete(&server, lk_lock_node(one.w.lock));
   model_turn(&server);
   start_acquire(&one.r);
   ck_assert(locker_check_events(&one.w, "lost NO_NODE\n"));
   ck_assert_int_eq(one.r.acquired, LK_ERR_CANCELLED);
   ck_assert_uint_eq(model_children(&server, LOCKS), 0);
-  one.gives_up = false;
+  one.cancels_read_when_write_is_lost = false;
   end();
 }
 END_TEST
 
-static void cut(bool executed)
+/* The connection breaks at the create of the read node, before or after it is
+ * executed. */
+static void break_at_create_of_read_node(bool executed)
 {
   begin();
-  get(&one.w);
+  acquire_at_once(&one.w);
   start_acquire(&two.w);
   uint64_t token = lk_lock_token(one.w.lock);
 
@@ -393,6 +388,7 @@ static void cut(bool executed)
   start_acquire(&one.r);
   model_run(&server, T / 4);
   ck_assert_int_eq(one.r.acquired, 0);
+  /* the two nodes of `one`, and that of the waiting `two` */
   ck_assert_uint_eq(model_children(&server, LOCKS), 3);
   ck_assert_uint_eq(lk_lock_token(one.r.lock), token);
   release_lock(&one.w);
@@ -404,25 +400,29 @@ static void cut(bool executed)
 
 START_TEST(read_node_not_created_before_a_break_is_created_again)
 {
-  cut(false);
+  const bool executed = false;
+
+  break_at_create_of_read_node(executed);
 }
 END_TEST
 
 START_TEST(read_node_created_before_a_break_is_recovered)
 {
-  cut(true);
+  const bool executed = true;
+
+  break_at_create_of_read_node(executed);
 }
 END_TEST
 
-START_TEST(a_read_side_that_is_cancelled_at_once_leaves_nothing)
+START_TEST(read_side_cancelled_at_once_leaves_no_node)
 {
   begin();
-  get(&one.w);
-  ck_assert_int_eq(locker_acquire(&one.r, -1), 0);
+  acquire_at_once(&one.w);
+  ck_assert_int_eq(locker_acquire(&one.r, LK_NO_LIMIT), 0);
   lk_lock_cancel(one.r.lock);
   ck_assert_int_eq(one.r.acquired, LK_ERR_CANCELLED);
   model_run(&server, T);
-  ck_assert_uint_eq(model_children(&server, LOCKS), 1);
+  ck_assert_uint_eq(model_children(&server, LOCKS), 1); /* the write node */
   ck_assert(lk_lock_ok(one.w.lock));
   end();
 }
@@ -431,8 +431,8 @@ END_TEST
 START_TEST(expired_session_loses_both_sides)
 {
   begin();
-  get(&one.w);
-  get(&one.r);
+  acquire_at_once(&one.w);
+  acquire_at_once(&one.r);
   model_expire(&server, one.p.link->session);
   model_drop(one.p.link);
   model_run(&server, T / 4);
@@ -440,16 +440,16 @@ START_TEST(expired_session_loses_both_sides)
   ck_assert(locker_check_events(&one.r, "suspended\nlost SESSION_EXPIRED\n"));
   (void)lk_lock_release(one.w.lock, NULL, NULL);
   (void)lk_lock_release(one.r.lock, NULL, NULL);
-  get(&one.r);
+  acquire_at_once(&one.r);
   end();
 }
 END_TEST
 
-START_TEST(the_handle_may_be_freed_while_it_acquires_and_holds)
+START_TEST(handle_may_be_freed_while_one_side_is_held_and_the_other_acquired)
 {
   begin();
-  get(&one.w);
-  ck_assert_int_eq(locker_acquire(&one.r, -1), 0);
+  acquire_at_once(&one.w);
+  ck_assert_int_eq(locker_acquire(&one.r, LK_NO_LIMIT), 0);
   lk_rwlock_free(one.rw);
   one.rw = NULL;
   ck_assert_int_eq(one.r.acquired, LK_ERR_CLOSED);
@@ -457,16 +457,18 @@ START_TEST(the_handle_may_be_freed_while_it_acquires_and_holds)
 }
 END_TEST
 
-static bool play_without(size_t fail_at)
+/* Acquires both sides and releases them while allocation number `fail_at`
+ * fails. Returns whether there were so many allocations. */
+static bool downgrade_without_memory(size_t fail_at)
 {
   model_init(&server);
   model_create(&server, "/locks");
   model_create(&server, LOCKS);
-  join(&two);
+  init_owner(&two);
   memset(&one, 0, sizeof one);
   failing_mem_init(&one.p.mem);
   one.p.mem.fail_at = fail_at;
-  if (try_join(&one)) {
+  if (try_init_owner(&one)) {
     model_run(&server, T / 4);
     if (locker_acquire(&one.w, T) == 0)
       model_run(&server, T / 4);
@@ -482,13 +484,14 @@ static bool play_without(size_t fail_at)
   return failed;
 }
 
-START_TEST(any_allocation_of_a_downgrade_may_fail)
+START_TEST(downgrade_survives_any_failed_allocation)
 {
   size_t n = 0;
 
   do
     n++;
-  while (play_without(n));
+  while (downgrade_without_memory(n));
+  /* in the last run no allocation has failed */
   ck_assert_int_eq(one.w.acquired, 0);
   ck_assert_int_eq(one.r.acquired, 0);
 }
@@ -499,17 +502,18 @@ SUITE("rwlock", readers_hold_at_the_same_time, writer_waits_for_all_readers,
       all_readers_behind_a_writer_are_served_together,
       a_writer_behind_a_writer_lists_before_it_is_granted,
       a_mutex_on_the_same_path_excludes_both_sides,
-      writer_gets_its_read_lock_at_once_with_its_own_number,
+      writer_gets_its_read_lock_at_once_with_the_number_of_its_write_node,
       no_other_writer_is_granted_during_a_downgrade,
-      downgraded_reader_may_release_first, reader_cannot_acquire_the_write_lock,
+      read_side_may_be_released_before_the_write_side,
+      reader_cannot_acquire_the_write_lock,
       downgraded_writer_cannot_acquire_the_write_lock_again,
-      one_side_is_acquired_at_a_time,
+      second_side_is_refused_while_the_first_waits,
       reentrant_acquires_are_counted_for_each_side,
       writer_that_lost_its_lock_gets_no_read_lock,
-      reader_cancelled_as_its_writer_is_lost_leaves_nothing,
+      read_side_cancelled_when_the_write_side_is_lost_leaves_no_node,
       read_node_not_created_before_a_break_is_created_again,
       read_node_created_before_a_break_is_recovered,
-      a_read_side_that_is_cancelled_at_once_leaves_nothing,
+      read_side_cancelled_at_once_leaves_no_node,
       expired_session_loses_both_sides,
-      the_handle_may_be_freed_while_it_acquires_and_holds,
-      any_allocation_of_a_downgrade_may_fail)
+      handle_may_be_freed_while_one_side_is_held_and_the_other_acquired,
+      downgrade_survives_any_failed_allocation)
