@@ -21,13 +21,13 @@ static void request_unref(lk_sync_request *r)
   lk__mem_free(&c->mem, r);
 }
 
-/* ---- the thread of the handle -------------------------------------------- */
-
 static void request_free_watch(lk_sync_request *r)
 {
   lk__sync_watch_discard(r->watch);
   r->watch = NULL;
 }
+
+/* ---- the thread of the handle -------------------------------------------- */
 
 /* The client completes the request later, and its result is not used. */
 static void interrupt_request(lk_blocking_call *e, int err)
@@ -255,6 +255,9 @@ static int request_send_and_wait(lk_sync_client *c, const lk_sync_request *from,
   err = request_allocate(r, call);
   if (err == 0)
     err = lk__blocking_call_wait(&r->call, begin_request);
+  /* The handle is being freed, and has not taken the call any more. */
+  if (!r->call.is_completed)
+    request_free_watch(r);
   request_give_result(r, err, call);
   request_unref(r);
   return err;

@@ -356,6 +356,78 @@ START_TEST(free_waits_until_all_calls_have_returned)
 }
 END_TEST
 
+/* Memory whose next allocation by the thread that arms it begins to free the
+ * client, and returns when the client takes no more calls. */
+static struct {
+  lk_mem mem;
+  bool is_armed;
+  pthread_t caller;
+  waiter freeing;
+} closing_mem;
+
+static int do_free(void *arg)
+{
+  (void)arg;
+  lk_sync_client_free(client);
+  return 0;
+}
+
+static bool client_takes_calls(void)
+{
+  pthread_mutex_lock(&client->mutex);
+  bool open = !client->freeing;
+
+  pthread_mutex_unlock(&client->mutex);
+  return open;
+}
+
+static void *resize_and_free_client(void *arg, void *p, size_t size)
+{
+  (void)arg;
+  if (closing_mem.is_armed && size > 0 &&
+      pthread_equal(closing_mem.caller, pthread_self())) {
+    closing_mem.is_armed = false;
+    waiter_start(&closing_mem.freeing, do_free, NULL);
+    while (client_takes_calls())
+      usleep(200);
+  }
+  return mem.mem.resize(mem.mem.arg, p, size);
+}
+
+/* The call is inside the handle when the free begins, but has not been given to
+ * the handle's thread yet. */
+static void call_while_freeing(lk_sync_call *call)
+{
+  lk_client_config client_config = {
+      .size = sizeof client_config, .hosts = hosts, .mem = &closing_mem.mem};
+  lk_sync_config config = {.size = sizeof config, .client = &client_config};
+
+  prepare();
+  closing_mem.mem = (lk_mem){.resize = resize_and_free_client};
+  closing_mem.caller = pthread_self();
+  ck_assert_int_eq(lk_sync_client_new(&client, &config), 0);
+  closing_mem.is_armed = true;
+  ck_assert_int_eq(do_get(call), LK_ERR_CLOSED);
+  ck_assert(!closing_mem.is_armed);
+  ck_assert_int_eq(waiter_end(&closing_mem.freeing), 0);
+  ck_assert_uint_eq(mem.live, 0);
+}
+
+START_TEST(call_that_a_free_overtakes_leaves_no_watch)
+{
+  int event_count = 0;
+  lk_sync_watch *watch = (lk_sync_watch *)(void *)&event_count; /* not NULL */
+  lk_sync_call call = {
+      .size = sizeof call, .on_event = on_event, .watch_arg = &event_count};
+
+  call_while_freeing(&call);
+  call.watch = &watch;
+  call_while_freeing(&call);
+  ck_assert_ptr_null(watch);
+  ck_assert_int_eq(event_count, 0);
+}
+END_TEST
+
 START_TEST(freeing_a_lock_ends_calls_that_wait_for_it)
 {
   waiter w[2];
@@ -705,6 +777,7 @@ SUITE("without_server", a_call_ends_at_its_deadline,
       cancel_ends_all_calls_that_have_it, a_signal_handler_may_cancel,
       closing_ends_all_calls, freeing_ends_all_calls,
       free_waits_until_all_calls_have_returned,
+      call_that_a_free_overtakes_leaves_no_watch,
       freeing_a_lock_ends_calls_that_wait_for_it,
       freeing_a_subscription_ends_calls_that_wait_for_it,
       a_thread_is_not_cancelled_in_a_call, invalid_arguments_are_refused,
