@@ -10,7 +10,7 @@ sys.path.append(sys.path[0] + "/../support")
 import command
 import live
 from live import eventually
-from worker import Worker
+from worker import SEQUENTIAL, Worker
 
 T = 3000  # the session timeout
 MODE = ("--tick", "200", "--property", "readonlymode.enabled=true")
@@ -79,7 +79,7 @@ def client_leaves_a_read_only_server_for_a_quorum():
         rest = others_than(n)
         maker = worker.client(three.client[rest[0]].address, timeout=T)
         maker.state("connected")
-        base = maker.create("/cut-", data=b"old", flags=2).path
+        base = maker.create("/cut-", data=b"old", flags=SEQUENTIAL).path
         calm = maker.create(base + "/calm").path
         wait_until_synced(worker, n, calm)
         three.cut_off(n)
@@ -135,7 +135,7 @@ def read_only_session_begins_after_the_expiry():
         rest = others_than(n)
         client = worker.client(three.connect, timeout=T, read_only=1)
         client.state("connected")
-        base = client.create("/last-", data=b"old", flags=2).path
+        base = client.create("/last-", data=b"old", flags=SEQUENTIAL).path
         lock = client.lock(base + "/l")
         lock.acquire()
         wait_until_synced(worker, n, base)

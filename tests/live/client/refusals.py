@@ -10,7 +10,7 @@ import command
 import live
 import zkserver
 from live import eventually
-from worker import Worker
+from worker import EPHEMERAL, Worker
 
 LONG = 40000  # a session timeout that no test reaches
 AT_ONCE = 50  # requests at once; the server executes one at a time
@@ -95,7 +95,7 @@ def local_session_cannot_acquire_locks():
     with zkserver.Server(*LOCAL, servers=3) as zk, Worker() as worker:
         tested = worker.client(zk.connect, timeout=LONG)
         tested.do("create", path="/n", data=b"")
-        tested.submit("create", path="/e", data=b"", flags=1).fails(
+        tested.submit("create", path="/e", data=b"", flags=EPHEMERAL).fails(
             "EPHEMERAL_ON_LOCAL_SESSION")
         tested.lock("/l").submit("acquire", wait=-1).fails(
             "EPHEMERAL_ON_LOCAL_SESSION")

@@ -10,7 +10,8 @@ import live
 import relay
 import zkserver
 from live import eventually
-from worker import Worker, boottime
+from worker import EPHEMERAL, EPHEMERAL_SEQUENTIAL, SEQUENTIAL, Worker, \
+    boottime
 from relay import Relay
 
 T = 4000  # the session timeout
@@ -25,7 +26,7 @@ def on_relay(test):
             direct = worker.client(zk.connect, timeout=T)
             tested.state("connected")
             direct.state("connected")
-            base = direct.create("/test-", flags=2).path
+            base = direct.create("/test-", flags=SEQUENTIAL).path
             test(wire, worker, tested, direct, base)
             tested.submit("close").result()
             direct.create(base + "/end")  # `direct` may still be connecting
@@ -46,7 +47,7 @@ def same_session(client, before):
 def client_reconnects_after_a_broken_connection(wire, worker, tested, direct,
                                                 base):
     before = tested.facts()
-    tested.create(base + "/mine", flags=1)
+    tested.create(base + "/mine", flags=EPHEMERAL)
     wire.drop()
     tested.state("suspended")
     tested.state("connected")
@@ -72,23 +73,23 @@ def write_without_reply_is_in_doubt(wire, worker, tested, direct, base):
     # The server receives no request, or half of one, and executes nothing. The
     # client cannot distinguish this from a lost reply.
     for action in ("cut", "tear"):
-        wire.trap(action, op=relay.CREATE2)
+        wire.at_frame(action, op=relay.CREATE2)
         tested.submit("create", path=base + "/never").fails("IN_DOUBT")
         tested.state("connected")
         direct.submit("exists", path=base + "/never").fails("NO_NODE")
     # The server executes the request, and the reply is lost as a whole or in
     # part.
     for action in ("cut", "tear"):
-        wire.trap(action, up=False, op=relay.CREATE2)
+        wire.at_frame(action, up=False, op=relay.CREATE2)
         tested.submit("create", path=base + "/" + action).fails("IN_DOUBT")
         tested.state("connected")
         assert direct.get(base + "/" + action)
     for action, up in (("cut", True), ("tear", True), ("cut", False),
                        ("tear", False)):
-        wire.trap(action, up=up, op=relay.GET)
+        wire.at_frame(action, up=up, op=relay.GET)
         tested.submit("get", path=base).fails("CONNECTION_LOSS")
         tested.state("connected")
-        wire.trap(action, up=up, op=relay.GET)
+        wire.at_frame(action, up=up, op=relay.GET)
         tested.get(base, repeat=1)
 
 
@@ -115,12 +116,12 @@ def broken_handshake_is_repeated(wire, worker, tested, direct, base):
     session = tested.facts()
     for action in ("cut", "tear"):
         for up in (True, False):
-            trap = wire.trap(action, up=up, op=relay.CONNECT)
+            trap = wire.at_frame(action, up=up, op=relay.CONNECT)
             wire.drop()
             trap.wait()
             tested.state("connected")
             same_session(tested, session)
-            new = wire.trap(action, up=up, op=relay.CONNECT)
+            new = wire.at_frame(action, up=up, op=relay.CONNECT)
             third = worker.client(wire.address, timeout=T)
             new.wait()
             third.state("connected")
@@ -131,7 +132,7 @@ def broken_handshake_is_repeated(wire, worker, tested, direct, base):
 def requests_on_a_slow_connection_keep_their_order(wire, worker, tested,
                                                    direct, base):
     wire.delay(60)
-    pending = [tested.submit("create", path=base + "/n-", flags=3)
+    pending = [tested.submit("create", path=base + "/n-", flags=EPHEMERAL_SEQUENTIAL)
                for _ in range(300)]
     names = [a.succeeds().path for a in pending]
     assert names == ["%s/n-%010d" % (base, n) for n in range(300)]
@@ -171,7 +172,7 @@ def late_reply_is_ignored(wire, worker, tested, direct, base):
 @on_relay
 def close_without_a_server_ends_at_its_deadline(wire, worker, tested, direct,
                                                 base):
-    tested.create(base + "/mine", flags=1)
+    tested.create(base + "/mine", flags=EPHEMERAL)
     wire.freeze()
     began = boottime()
     end = tested.submit("close").fails("DEADLINE", "IN_DOUBT", "NOT_SENT")
@@ -256,7 +257,7 @@ def many_watches_are_reregistered_in_several_requests(wire, worker, tested,
 def server_reports_an_expired_session(wire, worker, tested, direct, base):
     stubborn = worker.client(wire.address, timeout=T, give_up=-1)
     stubborn.state("connected")
-    mine = stubborn.create(base + "/mine", flags=1)
+    mine = stubborn.create(base + "/mine", flags=EPHEMERAL)
     watch = stubborn.submit("get", path=base, watch=1)
     watch.succeeds()
     gone = direct.submit("exists", path=mine.path, watch=1)
@@ -300,7 +301,7 @@ def session_expires_without_a_server(wire, worker, tested, direct, base):
 @on_relay
 def resumed_session_moves_to_another_client(wire, worker, tested, direct, base):
     facts = tested.facts()
-    tested.create(base + "/mine", flags=1)
+    tested.create(base + "/mine", flags=EPHEMERAL)
     wire.refuse()
     other = worker.client(
         zk.connect, timeout=T,
@@ -319,11 +320,11 @@ def resumed_session_moves_to_another_client(wire, worker, tested, direct, base):
 @on_relay
 def paused_process_is_suspended_before_a_reply(wire, worker, tested, direct,
                                                base):
-    tested.create(base + "/mine", flags=1)
+    tested.create(base + "/mine", flags=EPHEMERAL)
     with Worker() as other:
         sleeper = other.client(wire.address, timeout=T)
         sleeper.state("connected")
-        sleeper.create(base + "/sleeper", flags=1)
+        sleeper.create(base + "/sleeper", flags=EPHEMERAL)
         gone = direct.submit("exists", path=base + "/sleeper", watch=1)
         gone.succeeds()
         other.stop()
@@ -343,7 +344,7 @@ def paused_process_is_suspended_before_a_reply(wire, worker, tested, direct,
 def session_survives_a_short_stop_of_the_server(wire, worker, tested, direct,
                                                 base):
     before = tested.facts()
-    tested.create(base + "/mine", flags=1)
+    tested.create(base + "/mine", flags=EPHEMERAL)
     zk.stop()
     time.sleep(T / 4000)
     zk.cont()
@@ -365,7 +366,7 @@ def session_survives_a_server_restart(wire, worker, tested, direct, base):
     slow = worker.client(wire.address, timeout=30000)
     slow.state("connected")
     before = slow.facts()
-    slow.create(base + "/mine", flags=1)
+    slow.create(base + "/mine", flags=EPHEMERAL)
     watch = slow.submit("get", path=base, watch=1)
     watch.succeeds()
     reading = slow.submit("get", path=base + "/mine", repeat=1)

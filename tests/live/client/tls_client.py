@@ -212,8 +212,8 @@ def at_each_record(worker, zk, n, actions, ways=(True, False)):
         for at in range(1, counts[up] + 1):
             for action, forward in actions:
                 wire = relay.Relay(zk.tls_addresses[n - 1], relay.RECORDS)
-                cases.append((wire, wire.trap(action, up=up, count=at,
-                                              forward=forward),
+                cases.append((wire, wire.at_frame(action, up=up, count=at,
+                                                  forward=forward),
                               (action, forward, up, at)))
     try:
         clients = [Peer(zk, worker, n).client(wire.address, own="client")
@@ -221,7 +221,8 @@ def at_each_record(worker, zk, n, actions, ways=(True, False)):
         for client, (wire, trap, case) in zip(clients, cases):
             client.state("connected")
             assert client.do("sync", path="/", repeat=1).err == "0", case
-            eventually(lambda w=wire, t=trap: t.has_hit() and w.accepted > 1,
+            eventually(lambda w=wire, t=trap:
+                       t.is_executed() and w.accepted > 1,
                        case)
         pending = [client.submit("close") for client in clients]
         for a in pending:
@@ -253,7 +254,7 @@ def invalid_replies_to_a_handshake_fail_the_attempt(worker):
     for said, text in ((GARBAGE, "does not speak TLS"),
                        (ALERT, "handshake failure")):
         with relay.Relay(good.tls_addresses[0], relay.RECORDS) as wire:
-            wire.trap(said, up=False, lasting=True)
+            wire.at_frame(said, up=False, lasting=True)
             Peer(good, worker).refused(text, hosts=wire.address)
 
 
@@ -283,9 +284,9 @@ def broken_record_leaves_requests_in_doubt(worker):
         for action, up, at in (("tear", True, 1), ("tear", False, 1),
                                ("tear", False, 3), ("reset", False, 2),
                                ("cut", True, 2)):
-            trap = wire.trap(action, up=up, op=relay.DATA, count=at)
+            trap = wire.at_frame(action, up=up, op=relay.DATA, count=at)
             for n in range(4):
-                if trap.has_hit():
+                if trap.is_executed():
                     break
                 client.submit("set", path="/data", data=b"%d" % n).result()
             trap.wait()

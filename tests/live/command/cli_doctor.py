@@ -196,7 +196,7 @@ def silent_server_is_reported():
 
 def doctor_waits_for_a_slow_server():
     with relay.Relay(zk.connect, frames=False) as proxy:
-        proxy.delays[False] = 0.2  # s, of what the server sends
+        proxy.delay(200, up=False)
         findings = run_doctor("-z", proxy.address, code=0)
     one = finding("session", findings)
     assert one["verdict"] == "ok", findings

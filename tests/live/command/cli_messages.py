@@ -619,7 +619,7 @@ def writes_in_doubt_are_named():
     """A create with a TTL is in doubt: the node does not name the session that
     created it."""
     with relay.Relay(zk.connect) as proxy:
-        proxy.trap("cut", op=CREATE_TTL)
+        proxy.at_frame("cut", op=CREATE_TTL)
         expect_message(125, "create /ttl: connection lost: the write may or may not have "
                             "been executed; read the node, and try again if it is not done" +
                        DOCTOR_ADVICE, "create", "-t", "60000", "-z", proxy.address, "/ttl")
@@ -627,7 +627,7 @@ def writes_in_doubt_are_named():
 
 def missing_replies_are_named():
     with relay.Relay(zk.connect) as proxy:
-        proxy.trap("freeze", op=relay.GET)
+        proxy.at_frame("freeze", op=relay.GET)
         expect_message(125, "get /: the servers did not reply in time; try again" +
                        DOCTOR_ADVICE, "get", "-T", "2", "-z", proxy.address, "/")
 

@@ -179,7 +179,7 @@ def signals_end_a_connection_attempt():
 
 def n_does_not_wait_for_a_silent_server():
     with relay.Relay(zk.connect) as proxy:
-        proxy.trap("freeze")  # at the first request of the session
+        proxy.at_frame("freeze")  # at the first request of the session
         done = run("run", "-n", "-z", proxy.address, "--connect-timeout", "3",
                    "/silent", "true")
         assert done.code == 125 and "did not reply in time" in done.err, done

@@ -127,7 +127,7 @@ def reconnect_reports_missed_events():
 def watch_is_registered_again_if_the_connection_breaks_before_the_reply():
     add_watch = 106  # its opcode
     with relay.Relay(zk.connect) as proxy:
-        trap = proxy.trap("cut", up=False, op=add_watch)
+        trap = proxy.at_frame("cut", up=False, op=add_watch)
         with start_watch("-n", "1", "-z", proxy.address, "/first") as process:
             trap.wait()
             expect_exit(0, "create", "/first")

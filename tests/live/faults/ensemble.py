@@ -10,13 +10,12 @@ sys.path.append(sys.path[0] + "/../support")
 import live
 import relay
 from live import eventually
-from worker import Worker
+from worker import EPHEMERAL, SEQUENTIAL, Worker
 
 # Session timeouts in ms: of tests that wait for it, and of tests with an
 # election.
 SHORT = 6000
 LONG = 30000
-EPHEMERAL, SEQUENTIAL = 1, 2  # flags of create
 DATA_CHANGED = 3  # the type of an event
 
 
@@ -126,7 +125,7 @@ def session_survives_an_election(worker, client, base):
     node = client.create(base + "/ephemeral", flags=EPHEMERAL)
     three.zk.kill(three.zk.leader())
     eventually(lambda: client.submit("create", path=base + "/x-",
-                                     flags=2).result().err == "0")
+                                     flags=SEQUENTIAL).result().err == "0")
     assert client.facts().session == before.session
     assert client.do("get", path=node.path, repeat=1).owner == before.session
 
@@ -252,7 +251,7 @@ def cut_during_create_leaves_one_node(worker, client, base):
     lock.release()
     for turn in range(4):
         wire = three.client[server_of(client)]
-        trap = wire.trap("cut", op=relay.CREATE2, forward=True)
+        trap = wire.at_frame("cut", op=relay.CREATE2, forward=True)
         pending = lock.submit("acquire")
         trap.wait()
         grant = pending.succeeds()

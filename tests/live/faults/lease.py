@@ -20,7 +20,7 @@ sys.path.append(sys.path[0] + "/../support")
 
 import live
 from live import eventually
-from worker import Worker, boottime
+from worker import SEQUENTIAL, Worker, boottime
 
 FULL = "--full" in sys.argv
 SEPARATIONS = 20 if FULL else 2
@@ -30,7 +30,6 @@ SHORT = 4000
 LONG = 30000
 HEARTBEAT_INTERVAL_S = SHORT / 1000 / 4
 QUORUM, SYNC, PING = 0, 1, 2  # assurances
-SEQUENTIAL = 2  # a flag of create
 
 
 class Pair:

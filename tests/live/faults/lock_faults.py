@@ -15,8 +15,9 @@ import live
 import relay
 import zkserver
 from live import eventually
-from worker import Worker
-from relay import (CHILDREN, CREATE2, DELETE, EVENT, GET, MULTI, Relay)
+from worker import SEQUENTIAL, Worker
+from relay import CHILDREN, CREATE2, DELETE, DOWN, EVENT, GET, MULTI, UP, \
+    Relay
 
 LONG = 30000    # session timeouts in ms
 MEDIUM = 10000
@@ -24,7 +25,6 @@ SHORT = 4000
 
 # The frames of an acquire without and with waiting, of a grant, and of a release:
 # (direction, opcode, the n-th of this opcode).
-UP, DOWN = True, False
 ACQUIRE_FREE = [(UP, CREATE2, 1), (UP, CHILDREN, 1),
                 (DOWN, CREATE2, 1), (DOWN, CHILDREN, 1)]
 ACQUIRE_HELD = ACQUIRE_FREE + [(UP, GET, 1), (UP, GET, 2),
@@ -33,7 +33,6 @@ GRANT = [(DOWN, EVENT, 1), (UP, MULTI, 1), (DOWN, MULTI, 1)]
 RELEASE = [(UP, DELETE, 1), (DOWN, DELETE, 1)]
 
 NATIVE = 2  # a lk_layout without a UUID in the node names
-SEQUENTIAL = 2  # a flag of create
 
 
 class TwoLocks:
@@ -130,7 +129,7 @@ def check_grant(locks, pending):
 def check_acquire_of_a_free_lock(locks, wire, fault, step):
     up, op, count = step
     action, end_fault = fault(wire)
-    trap = wire.trap(action, up=up, op=op, count=count)
+    trap = wire.at_frame(action, up=up, op=op, count=count)
     pending = locks.lock.submit("acquire")
     trap.wait()
     end_fault()
@@ -143,7 +142,7 @@ def check_acquire_of_a_held_lock(locks, wire, fault, step):
     up, op, count = step
     locks.rival.acquire()
     action, end_fault = fault(wire)
-    trap = wire.trap(action, up=up, op=op, count=count)
+    trap = wire.at_frame(action, up=up, op=op, count=count)
     pending = locks.lock.submit("acquire")
     trap.wait()
     end_fault()
@@ -165,7 +164,7 @@ def check_grant_to_a_waiter(locks, wire, fault, step):
     eventually(lambda: [f.op for f in wire.frames_since()
                         if not f.up].count(GET) == 2)
     action, end_fault = fault(wire)
-    trap = wire.trap(action, up=up, op=op, count=count)
+    trap = wire.at_frame(action, up=up, op=op, count=count)
     released = locks.rival.submit("release")
     trap.wait()
     end_fault()
@@ -182,7 +181,7 @@ def check_release(locks, wire, fault, step):
     waiting = locks.rival.submit("acquire")
     locks.rival.wait_until_queued()
     action, end_fault = fault(wire)
-    trap = wire.trap(action, up=up, op=op, count=count)
+    trap = wire.at_frame(action, up=up, op=op, count=count)
     released = locks.lock.submit("release")
     trap.wait()
     end_fault()
@@ -225,7 +224,7 @@ def end_acquire_at_each_step(how):
         up, op, count = step
         if contended:
             locks.rival.acquire()
-        trap = wire.trap("freeze", up=up, op=op, count=count)
+        trap = wire.at_frame("freeze", up=up, op=op, count=count)
         pending = locks.lock.submit("acquire",
                                     wait=150 if how == "timeout" else -1)
         trap.wait()
@@ -269,7 +268,7 @@ def release_is_executed_before_the_next_acquire(locks, wire):
     for up in (UP, DOWN):
         locks.lock.acquire()
         old = locks.lock.inspect().node
-        trap = wire.trap("cut", up=up, op=DELETE)
+        trap = wire.at_frame("cut", up=up, op=DELETE)
         again = locks.lock.submit("reacquire")
         trap.wait()
         grant = again.succeeds()
@@ -293,7 +292,7 @@ def process_killed_at_any_step_leaves_no_node():
                 killed = Worker()
                 tested = killed.client(wire.address, timeout=SHORT)
                 tested.state("connected")
-                trap = wire.trap("freeze", up=up, op=op, count=count)
+                trap = wire.at_frame("freeze", up=up, op=op, count=count)
                 tested.lock(path).submit("acquire")
                 trap.wait()
                 killed.kill()

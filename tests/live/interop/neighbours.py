@@ -15,9 +15,8 @@ import command
 import live
 from curator import Curator
 from live import eventually
-from worker import Worker
+from worker import EPHEMERAL_SEQUENTIAL, Worker
 
-EPHEMERAL_SEQUENTIAL = 3  # flags of create
 CHILDREN_CHANGED = 4  # the type of an event
 
 # The critical section: it writes to the file "overlaps" if another process is

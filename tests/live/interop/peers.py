@@ -13,7 +13,7 @@ import live
 import locks
 import relay
 from live import eventually
-from worker import Worker
+from worker import SEQUENTIAL, Worker
 from relay import Relay
 
 try:
@@ -24,7 +24,6 @@ except ImportError:
 import kazoos  # noqa: F401 - quiets kazoo's log
 
 SESSION_MS = 4000
-SEQUENTIAL = 2      # a flag of create
 
 
 class Latchkey:

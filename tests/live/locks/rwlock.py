@@ -10,10 +10,10 @@ import live
 import locks as shared
 from live import eventually
 from locks import SHORT, CountedClient, names, on_server, wait_until_empty
+from worker import EPHEMERAL, EPHEMERAL_SEQUENTIAL
 from relay import CHILDREN, CREATE2, DELETE, GET, MULTI
 
 
-EPHEMERAL, EPHEMERAL_SEQUENTIAL = 1, 3  # flags of a create
 
 
 def number_of(node):

@@ -10,7 +10,7 @@ import live
 import locks as shared
 from live import eventually
 from locks import LONG, on_server
-from relay import CREATE2, DELETE, EVENT, GET, MULTI, Relay
+from relay import CREATE2, DELETE, DOWN, EVENT, GET, MULTI, UP, Relay
 
 
 def czxid(direct, path):
@@ -103,7 +103,6 @@ class TwoClients:
         self.tested.do("close")
 
 
-UP, DOWN = True, False  # the direction of a frame: a request, or its reply
 
 
 def with_two_clients(*all_arguments):
@@ -128,7 +127,7 @@ def delete_in_doubt_does_not_delete_the_next_holders_node(clients, wire, up):
     clients.lock.acquire()
     pending = clients.other.submit("acquire")
     clients.other.wait_until_queued()
-    trap = wire.trap("cut", up=up, op=DELETE)
+    trap = wire.at_frame("cut", up=up, op=DELETE)
     released = clients.lock.submit("release")
     trap.wait()
     wire.refuse()
@@ -150,7 +149,7 @@ def lost_delete_is_repeated(clients, wire):
     clients.lock.acquire()
     pending = clients.other.submit("acquire")
     clients.other.wait_until_queued()
-    trap = wire.trap("cut", up=UP, op=DELETE)
+    trap = wire.at_frame("cut", up=UP, op=DELETE)
     released = clients.lock.submit("release")
     trap.wait()
     released.succeeds()
@@ -160,7 +159,7 @@ def lost_delete_is_repeated(clients, wire):
 
 @with_two_clients((UP, CREATE2), (UP, GET), (DOWN, CREATE2), (DOWN, GET))
 def create_in_doubt_is_resolved(clients, wire, up, op):
-    trap = wire.trap("cut", up=up, op=op)
+    trap = wire.at_frame("cut", up=up, op=op)
     pending = clients.lock.submit("acquire")
     trap.wait()
     grant = pending.succeeds()
@@ -171,7 +170,7 @@ def create_in_doubt_is_resolved(clients, wire, up, op):
 
 @with_two_clients((UP, CREATE2), (DOWN, CREATE2), (DOWN, GET))
 def cancelled_create_in_doubt_is_deleted(clients, wire, up, op):
-    trap = wire.trap("cut", up=up, op=op)
+    trap = wire.at_frame("cut", up=up, op=op)
     pending = clients.lock.submit("acquire")
     trap.wait()
     wire.refuse()
@@ -187,7 +186,7 @@ def waiter_acquires_after_a_broken_connection(clients, wire, up, op):
     clients.other.acquire()
     pending = clients.lock.submit("acquire")
     clients.lock.wait_until_queued()
-    trap = wire.trap("cut", up=up, op=op)
+    trap = wire.at_frame("cut", up=up, op=op)
     clients.other.release()
     trap.wait()
     assert pending.succeeds().token == czxid(clients.direct, clients.path)

@@ -46,7 +46,7 @@ class Stage:
     def trap(self, cut, nth):
         """Cut the connection at the nth frame from now."""
         up, forward = cut
-        return self.wire.trap("cut", up=up, count=nth, forward=forward)
+        return self.wire.at_frame("cut", up=up, count=nth, forward=forward)
 
     def frames(self, mark):
         """The numbers of frames from the client (True) and to it (False)."""
@@ -244,7 +244,7 @@ def a_write(stage, write, first, second):
     if write.there:
         stage.direct.create(stage.dir + "/n", data=b"before")
     stage.settle()  # a sync, so that the client knows a zxid after the create
-    traps = [stage.wire.trap("cut", up=up, op=op, forward=forward)
+    traps = [stage.wire.at_frame("cut", up=up, op=op, forward=forward)
              for (up, forward), op in
              ((first, write.op), second) if op is not None]
     done = write.submit(stage).result()
@@ -283,7 +283,7 @@ def a_first_write(stage, write, there, first):
     elif write.name != "create_reliable":
         return
     up, forward = first
-    trap = stage.wire.trap("cut", up=up, op=write.op, forward=forward)
+    trap = stage.wire.at_frame("cut", up=up, op=write.op, forward=forward)
     done = write.submit(stage).result()
     trap.wait()
     if write.name == "create_reliable" and there:
@@ -322,7 +322,7 @@ def reliable_write_ends_with_an_expired_session():
             pending.append(tested.submit("create_reliable", data=b"ours",
                                          path="%s/%s" % (path, name),
                                          **options))
-        trap = wire.trap("freeze", up=False, op=CREATE2)
+        trap = wire.at_frame("freeze", up=False, op=CREATE2)
         trap.wait()
         wire.drop()
         eventually(lambda: shared.names(direct, path) == ["kept"])

@@ -243,7 +243,7 @@ def subscription_survives_a_break_at_any_frame(scene, direct, wire):
                    (True, GET), (False, GET)):
         for action in ("cut", "tear"):
             number += 1
-            trap = wire.trap(action, up=up, op=op)
+            trap = wire.at_frame(action, up=up, op=op)
             change(number)
             trap.wait()
             scene.wait_for_last(sorted(map(str, range(1, number + 1))),
@@ -261,7 +261,7 @@ def subscription_to_a_missing_node_survives_breaks(worker, direct, base):
         for up, op in ((False, EVENT), (True, EXISTS), (False, EXISTS)):
             direct.create(path)
             subscription.expect_notified(names=[])
-            trap = wire.trap("cut", up=up, op=op)
+            trap = wire.at_frame("cut", up=up, op=op)
             direct.do("delete", path=path)
             trap.wait()
             subscription.expect_missing()

@@ -230,7 +230,7 @@ def relay_misbehaves_in_a_handshake_as_asked():
                     ("stall", (timeout,)),
                     (b"HTTP/1.1 400\r\n\r\n", (ssl.SSLError, reset)),
                     (ALERT, (ssl.SSLError,))):
-                trap = way.trap(action, up=up)
+                trap = way.at_frame(action, up=up)
                 try:
                     peer.connect(seconds=.3).close()
                 except (ssl.SSLError, OSError) as why:
@@ -239,8 +239,8 @@ def relay_misbehaves_in_a_handshake_as_asked():
                         "ALERT_BAD_CERTIFICATE" in why.reason), repr(why)
                 else:
                     raise AssertionError("%s, %s: no effect" % (action, up))
-                assert trap.has_hit()
-        trap = way.trap("reset", up=False, forward=3, lasting=True)
+                assert trap.is_executed()
+        trap = way.at_frame("reset", up=False, forward=3, lasting=True)
         for _ in range(2):
             try:
                 peer.connect()

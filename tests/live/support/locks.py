@@ -8,7 +8,7 @@ import hashlib
 import relay
 import zkserver
 from live import eventually
-from worker import Worker
+from worker import SEQUENTIAL, Worker
 from relay import Relay
 
 # Session timeouts in ms. LONG is so long that no heartbeat is due in a test.
@@ -36,7 +36,7 @@ def on_server(test):
     def with_client():
         with Worker() as worker:
             direct = worker.client(_server.connect, timeout=LONG)
-            base = direct.create("/lock-test-", flags=2).path
+            base = direct.create("/lock-test-", flags=SEQUENTIAL).path
             test(worker, direct, base)
             eventually(lambda: direct.facts().unfinished == 0)
             direct.do("close")

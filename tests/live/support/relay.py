@@ -4,7 +4,7 @@
     with Relay("127.1.2.3:2181") as relay:
         connect to relay.address
         relay.freeze()              # forwards nothing, closes no connection
-        relay.trap("cut", op=CREATE2)
+        relay.at_frame("cut", op=CREATE2)   # when it arrives
         relay.requests()            # the requests of clients so far
 
 A relay accepts connections of clients, and connects to a server for each. With
@@ -12,7 +12,7 @@ frames=False it stands between servers, and forwards bytes without parsing them.
 With frames=RECORDS it forwards TLS: its frames are the TLS records, and the `op`
 of a frame is the type of the record.
 
-"Up" is the direction from the client to the server, "down" the other.
+UP is the direction from the client to the server, DOWN the other.
 All relays of a process share one thread; any thread may call the methods.
 """
 
@@ -31,16 +31,27 @@ REMOVE_WATCHES, CREATE_CONTAINER, AUTH, SET_WATCHES = 18, 19, 100, 101
 CLOSE = -11
 CONNECT = "connect"  # the first frame of each direction
 EVENT = "event"
+EVENT_XID = -1
 
 RECORDS = "records"
-CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, DATA = 20, 21, 22, 23  # types of records
+RECORD_TYPES = CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, DATA = 20, 21, 22, 23
 
+UP, DOWN = True, False
+
+READ_SIZE = 1 << 18         # bytes that one read() returns at most
 MAX_QUEUED_BYTES = 1 << 20  # with more in its queue, a direction stops reading
+MAX_BODY = 512              # bytes of a frame's body that the log keeps
 
-# One frame. The `op` of a reply is the opcode of its request. `xid` is None in
-# connect frames; `err` is None in connect frames and in requests. `read` is the
-# number of the read() that returned the frame: frames of one connection and
-# direction with the same `read` arrived together.
+# For SO_LINGER: struct linger {on, 0 s}. close() then sends a RST.
+LINGER_RESET = struct.pack("ii", 1, 0)
+
+# One frame. `at` is the time.monotonic() of its arrival, `connection` the number
+# of its connection, and `up` its direction, UP or DOWN. `read` is the number of the
+# read() that returned the frame: frames of one connection and direction with the
+# same `read` arrived together. The `op` of a reply is the opcode of its request.
+# `xid` is None in connect frames; `err` is None in connect frames and in requests.
+# `path` is None in replies. `size` counts all bytes of the frame, and `body` has
+# the first MAX_BODY bytes after the length.
 Frame = collections.namedtuple(
     "Frame", "at connection up read op xid err path size body")
 
@@ -59,49 +70,50 @@ class _Loop:
             return await result if asyncio.iscoroutine(result) else result
 
         return asyncio.run_coroutine_threadsafe(
-            call(), self.loop).result(30)
+            call(), self.loop).result(timeout=30)
 
 
 _the_loop = None
 _the_loop_lock = threading.Lock()
 
 
-def _loop():
-    """The event loop; the first call starts it."""
+def _in_loop(function, *args):
+    """Call the function in the thread of the event loop, which the first call
+    starts; gives the function's result."""
     global _the_loop
     with _the_loop_lock:  # tests that run together call this at the same time
         if _the_loop is None:
             _the_loop = _Loop()
-        return _the_loop
+    return _the_loop.run(function, *args)
 
 
 class Trap:
-    """An action at a certain frame; see Relay.trap()."""
+    """An action at a certain frame; see Relay.at_frame()."""
 
     def __init__(self, action, up, op, count, forward, lasting):
         self.action, self.up, self.op = action, up, op
         self.count, self.forward, self.lasting = count, forward, lasting
-        self._seen = collections.Counter()  # matching frames; see takes()
-        self._hit = threading.Event()
+        self._seen = collections.Counter()  # matching frames; see count_frame()
+        self._executed = threading.Event()
 
     def wait(self, seconds=20):
         """Wait until the action was executed."""
-        assert self._hit.wait(seconds), "no frame for the trap at %s" % (
+        assert self._executed.wait(seconds), "no frame for the trap at %s" % (
             self.op,)
 
-    def has_hit(self):
-        return self._hit.is_set()
+    def is_executed(self):
+        return self._executed.is_set()
 
-    def takes(self, frame):
+    def count_frame(self, frame):
         """Count the frame if it matches; gives whether it is the one at which
         the action is executed. A lasting trap counts each connection alone."""
-        if frame.up != self.up or (self.has_hit() and not self.lasting):
+        if frame.up != self.up or (self.is_executed() and not self.lasting):
             return False
         if self.op is None and frame.op == CONNECT:
             return False
         if self.op is not None and frame.op != self.op:
             return False
-        counter = frame.connection if self.lasting else None
+        counter = frame.connection if self.lasting else "all connections"
         self._seen[counter] += 1
         return self._seen[counter] == self.count
 
@@ -109,27 +121,27 @@ class Trap:
         """Whether the connection forwards nothing after the action."""
         return self.action in ("cut", "tear", "reset", "stall")
 
-    def first(self, piece):
+    def part_before_action(self, piece):
         """The bytes of the frame that are forwarded before the action."""
         if self.action == "tear":
             return piece[:len(piece) // 2]
         if self.forward is True:
             return piece
-        return piece[:self.forward] if self.forward else b""
+        return piece[:int(self.forward)]  # a number of bytes; False: none
 
-    def rest(self, piece):
+    def part_after_action(self, piece):
         """The bytes that are forwarded after the action."""
         if isinstance(self.action, bytes):
             return self.action
         if self.ends_connection():
             return b""
-        return piece[len(self.first(piece)):]
+        return piece[len(self.part_before_action(piece)):]
 
-    def note_hit(self):
-        self._hit.set()
+    def note_executed(self):
+        self._executed.set()
 
 
-class _Side:
+class _Direction:
     """One direction of one connection. read() queues the input, and write()
     takes it off the queue and forwards it, perhaps later."""
 
@@ -138,76 +150,80 @@ class _Side:
         self.reader, self.writer = reader, writer
         self.queue = asyncio.Queue()  # (time of arrival, bytes, Frame or None)
         self.queued_bytes = 0
-        self.reads = 0      # number of read() calls so far
-        self.rest = b""     # input that is no complete frame yet
-        self.first = True   # the first frame was not received yet
+        self.reads = 0              # number of read() calls so far
+        self.incomplete = b""       # input that is no complete frame yet
+        self.expects_first = True   # the first frame was not received yet
 
     async def read(self):
         """Queue the input, split into frames. At its end the bytes in the queue
         are None."""
         try:
-            while piece := await self.reader.read(1 << 18):
+            while piece := await self.reader.read(READ_SIZE):
                 self.reads += 1
-                self.take(piece)
+                self.queue_frames(piece)
                 while self.queued_bytes > MAX_QUEUED_BYTES:
                     await asyncio.sleep(.01)
         except OSError:
             pass
-        if self.rest and self.connection.relay.frames == RECORDS:
-            self.put(time.monotonic(), self.rest, None)
+        if self.incomplete and self.connection.relay.frames == RECORDS:
+            self.queue_piece(time.monotonic(), self.incomplete, None)
         self.queue.put_nowait((time.monotonic(), None, None))
 
-    def take(self, piece):
+    def queue_frames(self, piece):
         """Queue the complete frames of the input, including this piece."""
         now = time.monotonic()
         if not self.connection.relay.frames:
-            self.put(now, self.with_relays_address(piece), None)
+            self.queue_piece(now, self.with_relays_address(piece), None)
             return
-        self.rest += piece
+        self.incomplete += piece
         if self.connection.relay.frames == RECORDS:
-            self.take_records(now)
+            self.queue_records(now)
             return
-        while len(self.rest) >= 4:
-            size, = struct.unpack_from(">i", self.rest)
-            if len(self.rest) < 4 + size:
+        while len(self.incomplete) >= 4:
+            size, = struct.unpack_from(">i", self.incomplete)
+            if len(self.incomplete) < 4 + size:
                 break
-            if self.first and self.up:
-                self.limit_timeout()
-            frame = self.frame(self.rest[4:4 + size])
+            if self.expects_first and self.up:
+                self.shorten_timeout()
+            frame = self.parse_frame(self.incomplete[4:4 + size])
             self.connection.relay.log.append(frame)
-            self.put(now, self.rest[:4 + size], frame)
-            self.rest = self.rest[4 + size:]
+            self.queue_piece(now, self.incomplete[:4 + size], frame)
+            self.incomplete = self.incomplete[4 + size:]
 
-    def take_records(self, now):
+    def queue_records(self, now):
         """Queue the complete TLS records of the input. A record consists of type
         (1 byte), version (2), length (2) and data. Input that does not begin
         with a known type is taken as one frame."""
-        while self.rest:
-            size = len(self.rest)
-            if self.rest[0] in (CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, DATA):
+        while self.incomplete:
+            size = len(self.incomplete)
+            if self.incomplete[0] in RECORD_TYPES:
                 if size < 5:
                     return
-                size = 5 + struct.unpack_from(">H", self.rest, 3)[0]
-            if len(self.rest) < size:
+                size = 5 + struct.unpack_from(">H", self.incomplete, 3)[0]
+            if len(self.incomplete) < size:
                 return
-            piece, self.rest = self.rest[:size], self.rest[size:]
+            piece = self.incomplete[:size]
+            self.incomplete = self.incomplete[size:]
             frame = Frame(now, self.connection.number, self.up, self.reads,
-                          piece[0], None, None, None, size, piece[5:517])
+                          op=piece[0], xid=None, err=None, path=None, size=size,
+                          body=piece[5:5 + MAX_BODY])
             self.connection.relay.log.append(frame)
-            self.put(now, piece, frame)
+            self.queue_piece(now, piece, frame)
 
-    def limit_timeout(self):
+    def shorten_timeout(self):
         """Shorten the timeout in the connect request of a resumed session. The
         request consists of version, zxid, timeout, session and password, and a
         new session has the id 0."""
-        most = self.connection.relay.most_timeout
-        _, _, timeout, session = struct.unpack_from(">iqiq", self.rest, 4)
-        if most is not None and session != 0 and timeout > most:
-            self.rest = self.rest[:16] + struct.pack(">i", most) + \
-                self.rest[20:]
+        limit = self.connection.relay.timeout_limit
+        request = self.incomplete
+        length, version, zxid, timeout, session = struct.unpack_from(
+            ">iiqiq", request)
+        if limit is not None and session != 0 and timeout > limit:
+            self.incomplete = struct.pack(
+                ">iiqi", length, version, zxid, limit) + request[20:]
             self.connection.shortens = True
 
-    def put(self, now, piece, frame):
+    def queue_piece(self, now, piece, frame):
         """Queue a piece; `frame` is the frame that it is, or None."""
         self.queued_bytes += len(piece)
         self.queue.put_nowait((now, piece, frame))
@@ -219,72 +235,74 @@ class _Side:
         through the relay, too. Until the address is complete, nothing is
         forwarded."""
         address = self.connection.relay.election_address
-        if address is None or not self.up or not self.first:
+        if address is None or not self.up or not self.expects_first:
             return piece
-        self.rest += piece
-        if len(self.rest) < 20:  # protocol version, server id, and a length
+        self.incomplete += piece
+        # Protocol version (8 bytes), server id (8), length (4) and address.
+        if len(self.incomplete) < 20:
             return b""
-        head = self.rest[:16]
-        size, = struct.unpack_from(">i", self.rest, 16)
-        if len(self.rest) < 20 + size:
+        head = self.incomplete[:16]
+        size, = struct.unpack_from(">i", self.incomplete, 16)
+        if len(self.incomplete) < 20 + size:
             return b""
-        self.first = False
-        tail = self.rest[20 + size:]
+        self.expects_first = False
+        tail = self.incomplete[20 + size:]
         return head + struct.pack(">i", len(address)) + address.encode() + tail
 
-    def frame(self, body):
+    def parse_frame(self, body):
         """The Frame with this body, the bytes after its length."""
         op = xid = err = path = None
-        if self.first:
-            self.first = False
+        if self.expects_first:
+            self.expects_first = False
             op = CONNECT
         elif self.up:
             xid, op = struct.unpack_from(">ii", body)
-            path = _text(body, 8)
+            path = _text(body, 8)  # after xid and opcode
             self.connection.pending[xid] = op
         else:
             xid, _, err = struct.unpack_from(">iqi", body)
-            if xid == -1:
+            if xid == EVENT_XID:
+                # After the header of 16 bytes, the event's type and the state.
                 op, path = EVENT, _text(body, 24)
             else:
                 op = self.connection.pending.pop(xid, None)
         return Frame(time.monotonic(), self.connection.number, self.up,
-                     self.reads, op, xid, err, path, len(body) + 4,
-                     body[:512])
+                     self.reads, op, xid, err, path, size=4 + len(body),
+                     body=body[:MAX_BODY])
 
     async def write(self):
         """Forward what is in the queue, and end the connection after it."""
         relay = self.connection.relay
         while True:
-            at, piece, frame = await self.queue.get()
+            arrival, piece, frame = await self.queue.get()
             # The reply with a shortened timeout is never held back.
             if self.up or not self.connection.shortens:
-                late = at + relay.delays[self.up] - time.monotonic()
-                if late > 0:
-                    await asyncio.sleep(late)
-                await relay.gates[self.up].wait()
+                pause = arrival + relay.delays[self.up] - time.monotonic()
+                if pause > 0:
+                    await asyncio.sleep(pause)
+                await relay.thawed[self.up].wait()
             if piece is None:
                 break
             trap = frame and relay.trap_for(frame)
             self.queued_bytes -= len(piece)
             try:
                 if not trap:
-                    await self.carry(piece)
+                    await self.forward(piece)
                 else:
-                    await self.carry(trap.first(piece))
+                    await self.forward(trap.part_before_action(piece))
                     if await self.execute_action(trap):
                         return
-                    if rest := trap.rest(piece):
-                        await relay.gates[self.up].wait()
-                        await self.carry(rest)
+                    if rest := trap.part_after_action(piece):
+                        await relay.thawed[self.up].wait()
+                        await self.forward(rest)
             except OSError:
                 break
             if not self.up:
                 self.connection.shortens = False
         self.connection.end()
 
-    async def carry(self, piece):
-        """Forward a piece; in small parts if drip() was called."""
+    async def forward(self, piece):
+        """Forward a piece; in small parts if Relay.drip() was called."""
         size, pause = self.connection.relay.drips[self.up] or (len(piece), 0)
         while piece:
             self.writer.write(piece[:size])
@@ -303,11 +321,11 @@ class _Side:
         elif trap.action == "stall":
             self.connection.stall()
         elif trap.action == "freeze":
-            self.connection.relay.shut(True, True)
+            self.connection.relay._freeze(up=True, down=True)
         elif not isinstance(trap.action, bytes):
             await asyncio.get_running_loop().run_in_executor(
                 None, trap.action)
-        trap.note_hit()
+        trap.note_executed()
         return trap.ends_connection()
 
 
@@ -322,17 +340,19 @@ def _text(body, at):
 
 
 class _Connection:
-    """A connection of a client, and the one to the server for it."""
+    """A connection of a client, and the one to the server for it. `client` and
+    `server` are (StreamReader, StreamWriter) each."""
 
     def __init__(self, relay, number, client, server):
         self.relay, self.number = relay, number
         self.pending = {}       # opcodes of requests without a reply, by xid
         self.shortens = False   # a shortened connect request has no reply yet
         self.writers = [client[1], server[1]]
-        self.sides = [_Side(self, True, client[0], server[1]),
-                      _Side(self, False, server[0], client[1])]
-        self.tasks = [asyncio.ensure_future(work) for side in self.sides
-                      for work in (side.read(), side.write())]
+        self.directions = [_Direction(self, UP, client[0], server[1]),
+                           _Direction(self, DOWN, server[0], client[1])]
+        self.tasks = [asyncio.ensure_future(work)
+                      for direction in self.directions
+                      for work in (direction.read(), direction.write())]
 
     def end(self, reset=False):
         """Close both connections; with `reset`, by a RST."""
@@ -340,17 +360,16 @@ class _Connection:
         for writer in self.writers:
             if reset:
                 writer.get_extra_info("socket").setsockopt(
-                    socket.SOL_SOCKET, socket.SO_LINGER,
-                    struct.pack("ii", 1, 0))
+                    socket.SOL_SOCKET, socket.SO_LINGER, LINGER_RESET)
                 writer.transport.abort()
             writer.close()
         self.stall()
 
     def stall(self):
         """Stop reading and forwarding."""
-        me = asyncio.current_task()
+        this_task = asyncio.current_task()
         for task in self.tasks:
-            if task is not me:
+            if task is not this_task:
                 task.cancel()
 
 
@@ -360,49 +379,49 @@ class Relay:
     def __init__(self, target, frames=True):
         self.lead_to(target)
         self.frames = frames
-        # Between servers: see _Side.with_relays_address(). None: leave it.
+        # Between servers, the address that replaces that of the server; see
+        # _Direction.with_relays_address(). None: it is not replaced.
         self.election_address = None
         self.log = []           # of Frame, in the order of arrival
         self.connections = set()
         self.accepted = 0       # number of connections so far
-        self.traps = []
-        self.most_timeout = None    # see limit_timeout(); None: no limit
-        # Of each direction, True for up: the delay in s, and the drip as
-        # (bytes at a time, pause in s) or None.
-        self.delays = {True: 0.0, False: 0.0}
-        self.drips = {True: None, False: None}
+        self.traps = []         # those that are lasting or not executed yet
+        self.timeout_limit = None   # in ms; see limit_timeout(); None: no limit
+        self.delays = {UP: 0.0, DOWN: 0.0}  # in s; see delay()
+        # (bytes at a time, pause in s), or None; see drip()
+        self.drips = {UP: None, DOWN: None}
         self.port = 0           # any free port, until the relay listens
         self.server = None
         self.tls = tls.for_relay() if frames is True else None
-        self.gates = {}         # events of each direction, not set if frozen
-        # The tasks of accepted connections that wait for the one to the target,
-        # by their writers.
+        self.thawed = {}        # an asyncio.Event for UP and one for DOWN
+        # Connections of clients while the relay connects to the target:
+        # the task that connects, by the writer to the client.
         self.opening = {}
-        _loop().run(self._start)
+        _in_loop(self._start)
         self.address = "127.0.0.1:%d" % self.port
         if self.tls:
             tls.add_relay(self.address)
 
     async def _start(self):
-        self.gates = {True: asyncio.Event(), False: asyncio.Event()}
+        self.thawed = {UP: asyncio.Event(), DOWN: asyncio.Event()}
         self._thaw()
         await self._listen()
 
     async def _listen(self):
         if self.server is None:
             self.server = await asyncio.start_server(
-                self._accepted, "127.0.0.1", self.port, limit=1 << 18,
+                self._accepted, "127.0.0.1", self.port, limit=READ_SIZE,
                 backlog=1024, ssl=self.tls)
             self.port = self.server.sockets[0].getsockname()[1]
 
     async def _accepted(self, reader, writer):
         self.accepted += 1
         number = self.accepted
-        me = asyncio.current_task()
-        self.opening[writer] = me
+        this_task = asyncio.current_task()
+        self.opening[writer] = this_task
         try:
             # A frozen relay accepts, but does not connect to the target.
-            await self.gates[True].wait()
+            await self.thawed[UP].wait()
             server = await self._connect_to_target()
         except (OSError, asyncio.CancelledError):
             writer.close()
@@ -416,11 +435,13 @@ class Relay:
         """Connect to the target. Between servers this is retried for two
         seconds: if the relay closed the connection at once, the server would
         take its peer for failed and start an election."""
-        end = time.monotonic() + (0 if self.frames else 2)
+        end = time.monotonic()
+        if not self.frames:
+            end += 2
         while True:
             try:
                 return await asyncio.open_connection(*self.target,
-                                                     limit=1 << 18)
+                                                     limit=READ_SIZE)
             except OSError:
                 if time.monotonic() >= end:
                     raise
@@ -429,29 +450,30 @@ class Relay:
     def trap_for(self, frame):
         """The trap whose action is executed at this frame, or None."""
         for trap in list(self.traps):
-            if trap.takes(frame):
+            if trap.count_frame(frame):
                 if not trap.lasting:
                     self.traps.remove(trap)
                 return trap
         return None
 
-    def shut(self, up, down):
+    def _freeze(self, up, down):
         if up:
-            self.gates[True].clear()
+            self.thawed[UP].clear()
         if down:
-            self.gates[False].clear()
+            self.thawed[DOWN].clear()
 
     def _thaw(self):
-        for gate in self.gates.values():
-            gate.set()
+        for event in self.thawed.values():
+            event.set()
 
-    def _drop(self, closing=False):
-        """Close the connections, as drop(); with `closing`, all of them."""
+    def _drop(self, even_shortening=False):
+        """Close the connections, without those whose client has not received its
+        shortened timeout. With `even_shortening`, close these, too."""
         for writer, task in list(self.opening.items()):
             writer.close()
             task.cancel()
         for connection in list(self.connections):
-            if closing or not connection.shortens:
+            if even_shortening or not connection.shortens:
                 connection.end()
 
     async def _refuse(self):
@@ -462,7 +484,7 @@ class Relay:
 
     async def _close(self):
         await self._refuse()
-        self._drop(True)
+        self._drop(even_shortening=True)
 
     # ---- the interface of tests
 
@@ -473,53 +495,54 @@ class Relay:
 
     def freeze(self, up=True, down=True):
         """Stop forwarding in these directions; buffer what arrives."""
-        _loop().run(self.shut, up, down)
+        _in_loop(self._freeze, up, down)
 
     def thaw(self):
         """Forward the buffered bytes, and all later ones."""
-        _loop().run(self._thaw)
+        _in_loop(self._thaw)
 
     def drop(self):
-        """Close all connections; buffered bytes are lost."""
-        _loop().run(self._drop)
+        """Close all connections, except as limit_timeout() says. Buffered bytes
+        are lost."""
+        _in_loop(self._drop)
 
     def refuse(self):
         """Refuse new connections; open ones stay."""
-        _loop().run(self._refuse)
+        _in_loop(self._refuse)
 
     def accept(self):
         """Accept connections again, at the same address."""
-        _loop().run(self._listen)
+        _in_loop(self._listen)
 
     def delay(self, ms, up=True, down=True):
         """Forward everything `ms` later in these directions."""
-        for way, wanted in ((True, up), (False, down)):
+        for direction, wanted in ((UP, up), (DOWN, down)):
             if wanted:
-                self.delays[way] = ms / 1000
+                self.delays[direction] = ms / 1000
 
     def drip(self, size, ms=0, up=True, down=True):
-        """Forward `size` bytes at a time in these directions, with a pause
-        between them. A size of 0: whole frames again."""
-        for way, wanted in ((True, up), (False, down)):
+        """Forward `size` bytes at a time in these directions, with a pause of
+        `ms` between them. A size of 0: whole frames again."""
+        for direction, wanted in ((UP, up), (DOWN, down)):
             if wanted:
-                self.drips[way] = (size, ms / 1000) if size else None
+                self.drips[direction] = (size, ms / 1000) if size else None
 
     def limit_timeout(self, ms):
         """From now on limit the timeout of resumed sessions, as a server with a
         smaller maxSessionTimeout does; None: no limit. drop() leaves a
         connection open until its client has the reply with the new timeout,
         since otherwise the client would not know the timeout."""
-        self.most_timeout = ms
+        self.timeout_limit = ms
 
     def is_shortening(self):
         """Whether a client has not received its shortened timeout yet."""
         return any(c.shortens for c in list(self.connections))
 
-    def trap(self, action, up=True, op=None, count=1, forward=False,
-             lasting=False):
-        """Execute `action` at the `count`-th frame from now in one direction.
-        Only frames with the opcode `op` are counted; None: all frames except
-        the handshake.
+    def at_frame(self, action, up=True, op=None, count=1, forward=False,
+                 lasting=False):
+        """Execute `action` when the `count`-th frame from now arrives in one
+        direction; gives the Trap, which can wait for it. Only frames with the
+        opcode `op` are counted; None: all frames except CONNECT.
 
         Actions:
         "cut"       close the connection
@@ -532,25 +555,25 @@ class Relay:
         bytes       forward these bytes instead of the frame
 
         If `forward` is True, the frame is forwarded before the action; if it is
-        a number, as many bytes of the frame. Otherwise a function and "freeze"
-        forward the frame after the action, and the other actions drop it. With
-        `lasting` the action is executed on each connection, at the `count`-th
-        frame of this connection.
+        a number, so many bytes of the frame are. Otherwise a function and
+        "freeze" forward the frame after the action, and the other actions drop
+        it. With `lasting` the action is executed on each connection, at the
+        `count`-th frame of this connection.
         """
         trap = Trap(action, up, op, count, forward, lasting)
-        _loop().run(self.traps.append, trap)
+        _in_loop(self.traps.append, trap)
         return trap
 
     def clear_traps(self):
-        _loop().run(self.traps.clear)
+        _in_loop(self.traps.clear)
 
     def mark(self):
-        """The present end of the log, for the functions below: they give the
-        frames after it."""
-        return _loop().run(lambda: len(self.log))
+        """The number of frames in the log. The functions below take it, and give
+        the frames that arrived after this call."""
+        return _in_loop(lambda: len(self.log))
 
     def frames_since(self, mark=0):
-        return _loop().run(lambda: self.log[mark:])
+        return _in_loop(lambda: self.log[mark:])
 
     def requests(self, mark=0, pings=False):
         """Frames from clients, without handshakes and, by default, pings."""
@@ -566,7 +589,7 @@ class Relay:
         return [f for f in self.frames_since(mark) if f.op == EVENT]
 
     def close(self):
-        _loop().run(self._close)
+        _in_loop(self._close)
 
     def __enter__(self):
         return self

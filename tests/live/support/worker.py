@@ -27,6 +27,8 @@ import tls
 # The limit of every wait, in seconds.
 SECONDS = float(os.environ.get("LATCHKEY_TEST_SECONDS", 40))
 
+EPHEMERAL, SEQUENTIAL, EPHEMERAL_SEQUENTIAL = 1, 2, 3  # flags of create()
+
 
 def program(name):
     """The path of a program of tests/live, such as "support/worker"."""
