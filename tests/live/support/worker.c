@@ -35,17 +35,17 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE_SIZE = 3 << 20 };
+enum { INPUT_SIZE = 3 << 20, MAX_HEX_BYTES = 4096 };
 
 lk_ev *worker_ev;
 static object *objects;
 static struct ev_loop *loop;
-static char line[LINE_SIZE]; /* input that was not executed yet */
-static size_t line_len;
-static unsigned char bytes[LINE_SIZE]; /* the results of option_bytes() */
-static size_t bytes_len;
+static char input[INPUT_SIZE]; /* received and not executed yet */
+static size_t input_len;
+static unsigned char decoded[INPUT_SIZE]; /* results of option_bytes() */
+static size_t decoded_len;
 static unsigned long sends; /* number of send() calls */
-unsigned long long worker_sent;
+unsigned long long worker_bytes_sent;
 
 /* ---- the writes of this process, counted by the linker's --wrap ---------- */
 
@@ -57,7 +57,8 @@ ssize_t __wrap_send(int fd, const void *at, size_t len, int flags)
   ssize_t sent = __real_send(fd, at, len, flags);
 
   sends++;
-  worker_sent += sent > 0 ? (unsigned long long)sent : 0;
+  if (sent > 0)
+    worker_bytes_sent += (unsigned long long)sent;
   return sent;
 }
 
@@ -69,6 +70,7 @@ void print_line(const char *name, const char *format, ...)
   va_list args;
 
   clock_gettime(CLOCK_BOOTTIME, &now);
+  /* In ms, with three decimals. */
   printf("%lld.%03ld %s ", (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000,
          now.tv_nsec / 1000 % 1000, name);
   va_start(args, format);
@@ -93,10 +95,10 @@ const char *error_word(int err)
 
 const char *hex(lk_bytes b)
 {
-  static char buffers[4][2 * 4096 + 1];
-  static unsigned turn;
-  char *out = buffers[turn++ % 4];
-  size_t len = b.len < 4096 ? b.len : 4096;
+  static char buffers[4][2 * MAX_HEX_BYTES + 1];
+  static unsigned calls;
+  char *out = buffers[calls++ % 4];
+  size_t len = b.len < MAX_HEX_BYTES ? b.len : MAX_HEX_BYTES;
 
   if (b.at == NULL)
     return "null";
@@ -106,7 +108,25 @@ const char *hex(lk_bytes b)
   return out;
 }
 
-void report_refusal(const command *cmd, int err, void *tag)
+const char *join_names(const lk_bytes *names, size_t count)
+{
+  static char text[1 << 16];
+  size_t len = 0;
+
+  text[0] = '\0';
+  for (size_t i = 0; i < count && len + names[i].len + 2 < sizeof text; i++)
+    len += (size_t)snprintf(text + len, sizeof text - len, "%s%.*s",
+                            i == 0 ? "" : ",", (int)names[i].len,
+                            (const char *)names[i].at);
+  return text;
+}
+
+void report_made(const command *cmd, int err)
+{
+  print_line(cmd->tag, err == 0 ? "err=%s" : "refused=%s", error_word(err));
+}
+
+void report_if_refused(const command *cmd, int err, void *tag)
 {
   if (err == 0)
     return;
@@ -156,7 +176,7 @@ void object_forget(object *o)
   free(o);
 }
 
-static object *some_lock(void)
+static object *find_any_lock(void)
 {
   object *o = objects;
 
@@ -165,7 +185,7 @@ static object *some_lock(void)
   return o;
 }
 
-static object *some_subscription(void)
+static object *find_any_subscription(void)
 {
   object *o = objects;
 
@@ -179,9 +199,9 @@ static void free_all(void)
   object *o;
 
   /* Locks and subscriptions must be freed before their clients. */
-  while ((o = some_lock()) != NULL)
+  while ((o = find_any_lock()) != NULL)
     object_free_lock(o);
-  while ((o = some_subscription()) != NULL)
+  while ((o = find_any_subscription()) != NULL)
     object_free_subscription(o);
   while (objects != NULL)
     object_free_client(objects);
@@ -193,18 +213,31 @@ const char *option(const command *cmd, const char *key)
 {
   size_t len = strlen(key);
 
-  for (size_t i = 0; i < cmd->count; i++) {
-    if (strncmp(cmd->words[i], key, len) == 0 && cmd->words[i][len] == '=')
-      return cmd->words[i] + len + 1;
+  for (size_t i = 0; i < cmd->option_count; i++) {
+    const char *text = cmd->options[i];
+
+    if (strncmp(text, key, len) == 0 && text[len] == '=')
+      return text + len + 1;
   }
   return NULL;
 }
 
-long long option_number(const command *cmd, const char *key, long long usual)
+long long option_number(const command *cmd, const char *key,
+                        long long if_absent)
 {
   const char *text = option(cmd, key);
 
-  return text == NULL ? usual : strtoll(text, NULL, 0);
+  return text == NULL ? if_absent : strtoll(text, NULL, 0);
+}
+
+int32_t option_version(const command *cmd)
+{
+  return (int32_t)option_number(cmd, "version", -1);
+}
+
+bool option_flag(const command *cmd, const char *key)
+{
+  return option_number(cmd, key, 0) != 0;
 }
 
 const char *option_path(const command *cmd)
@@ -214,7 +247,7 @@ const char *option_path(const command *cmd)
   return path == NULL ? "" : path;
 }
 
-static unsigned char digit(char c)
+static unsigned char hex_digit_value(char c)
 {
   return (unsigned char)(isdigit((unsigned char)c) ? c - '0' : c - 'a' + 10);
 }
@@ -222,27 +255,47 @@ static unsigned char digit(char c)
 lk_bytes option_bytes(const command *cmd, const char *key)
 {
   const char *text = option(cmd, key);
-  unsigned char *at = bytes + bytes_len;
+  unsigned char *at = decoded + decoded_len;
   size_t len;
 
   if (text == NULL || strcmp(text, "null") == 0)
     return lk_text(NULL);
   len = strlen(text) / 2;
   for (size_t i = 0; i < len; i++)
-    at[i] = (unsigned char)(digit(text[2 * i]) << 4 | digit(text[2 * i + 1]));
-  bytes_len += len;
+    at[i] = (unsigned char)(hex_digit_value(text[2 * i]) << 4 |
+                            hex_digit_value(text[2 * i + 1]));
+  decoded_len += len;
   return lk_bytes_of(at, len);
+}
+
+/* The list of one entry, "PERMS:SCHEME:ID". The second call after this one
+ * overwrites it: a lock has two access lists. */
+static const lk_acls *parse_acl(const char *option_text)
+{
+  static lk_acl entries[2];
+  static lk_acls acls[2];
+  static char texts[2][256];
+  static unsigned calls;
+  unsigned n = calls++ % 2;
+  char *text = texts[n], *scheme, *id;
+
+  snprintf(text, sizeof texts[n], "%s", option_text);
+  scheme = strchr(text, ':');
+  id = scheme == NULL ? NULL : strchr(scheme + 1, ':');
+  if (id == NULL)
+    abort();
+  *scheme++ = '\0';
+  *id++ = '\0';
+  entries[n] = (lk_acl){.perms = (int32_t)strtol(text, NULL, 0),
+                        .scheme = lk_text(scheme),
+                        .id = lk_text(id)};
+  acls[n] = (lk_acls){.entries = &entries[n], .count = 1};
+  return &acls[n];
 }
 
 const lk_acls *option_acl(const command *cmd, const char *key)
 {
-  static lk_acl entry[2];
-  static lk_acls acls[2];
-  static char texts[2][256];
-  static unsigned turn;
   const char *text = option(cmd, key);
-  char *scheme, *id;
-  unsigned n = turn++ % 2;
 
   if (text == NULL)
     return NULL;
@@ -252,21 +305,12 @@ const lk_acls *option_acl(const command *cmd, const char *key)
     return &lk_acl_creator;
   if (strcmp(text, "read") == 0)
     return &lk_acl_read;
-  snprintf(texts[n], sizeof texts[n], "%s", text);
-  entry[n].perms = (int32_t)strtol(texts[n], &scheme, 0);
-  id = strchr(*scheme == ':' ? ++scheme : scheme, ':');
-  if (id == NULL)
-    abort();
-  *id++ = '\0';
-  entry[n].scheme = lk_text(scheme);
-  entry[n].id = lk_text(id);
-  acls[n].entries = &entry[n];
-  acls[n].count = 1;
-  return &acls[n];
+  return parse_acl(text);
 }
 
 /* ---- input -------------------------------------------------------------- */
 
+/* Execute the command if its verb is in the array; returns whether it is. */
 static bool execute_one_of(const verb *verbs, const command *cmd, object *o)
 {
   for (; verbs->name != NULL; verbs++) {
@@ -279,14 +323,14 @@ static bool execute_one_of(const verb *verbs, const command *cmd, object *o)
 }
 
 /* Whether the verb makes a new object. */
-static bool makes_object(const char *what)
+static bool makes_object(const char *verb_name)
 {
   static const char *const makers[] = {"client",    "lock",      "rwlock",
                                        "semaphore", "multilock", "single",
                                        "subscribe"};
 
   for (size_t i = 0; i < sizeof makers / sizeof *makers; i++) {
-    if (strcmp(what, makers[i]) == 0)
+    if (strcmp(verb_name, makers[i]) == 0)
       return true;
   }
   return false;
@@ -303,7 +347,7 @@ static void execute_descriptors(const command *cmd)
   print_line(cmd->tag, "err=%d last=%d", fd < 0 ? errno : 0, fd);
 }
 
-static void execute(char *text)
+static void execute_line(char *text)
 {
   command cmd = {.tag = strtok(text, " "),
                  .verb = strtok(NULL, " "),
@@ -312,9 +356,11 @@ static void execute(char *text)
 
   if (cmd.name == NULL)
     abort();
-  while (cmd.count < 64 && (cmd.words[cmd.count] = strtok(NULL, " ")) != NULL)
-    cmd.count++;
-  bytes_len = 0;
+  while (cmd.option_count < sizeof cmd.options / sizeof cmd.options[0] &&
+         (cmd.options[cmd.option_count] = strtok(NULL, " ")) != NULL)
+    cmd.option_count++;
+  decoded_len = 0;
+  /* These two verbs take no object. */
   if (strcmp(cmd.verb, "sends") == 0) {
     print_line(cmd.tag, "err=0 sends=%lu", sends);
     return;
@@ -324,8 +370,12 @@ static void execute(char *text)
     return;
   }
   o = object_find(cmd.name);
-  if ((o == NULL) != makes_object(cmd.verb)) {
+  if (o == NULL && !makes_object(cmd.verb)) {
     print_line(cmd.tag, "refused=no_such_object");
+    return;
+  }
+  if (o != NULL && makes_object(cmd.verb)) {
+    print_line(cmd.tag, "refused=object_exists");
     return;
   }
   if (!execute_one_of(client_verbs, &cmd, o) &&
@@ -339,20 +389,20 @@ static void execute(char *text)
 
 static void execute_lines(void)
 {
-  char *at = line, *end;
+  char *at = input, *end;
 
-  while ((end = memchr(at, '\n', line_len - (size_t)(at - line))) != NULL) {
+  while ((end = memchr(at, '\n', input_len - (size_t)(at - input))) != NULL) {
     *end = '\0';
-    execute(at);
+    execute_line(at);
     at = end + 1;
   }
-  line_len -= (size_t)(at - line);
-  memmove(line, at, line_len);
+  input_len -= (size_t)(at - input);
+  memmove(input, at, input_len);
 }
 
 static void on_input(struct ev_loop *l, ev_io *w, int revents)
 {
-  ssize_t got = read(w->fd, line + line_len, sizeof line - line_len);
+  ssize_t got = read(w->fd, input + input_len, sizeof input - input_len);
 
   (void)revents;
   if (got < 0 && errno == EINTR)
@@ -361,13 +411,13 @@ static void on_input(struct ev_loop *l, ev_io *w, int revents)
     ev_break(l, EVBREAK_ALL);
     return;
   }
-  line_len += (size_t)got;
+  input_len += (size_t)got;
   execute_lines();
 }
 
 int main(void)
 {
-  ev_io input;
+  ev_io input_watcher;
   int err;
 
   signal(SIGPIPE, SIG_DFL); /* exit when the test has died */
@@ -376,10 +426,10 @@ int main(void)
     fprintf(stderr, "worker: cannot make a loop\n");
     return 1;
   }
-  ev_io_init(&input, on_input, STDIN_FILENO, EV_READ);
-  ev_io_start(loop, &input);
+  ev_io_init(&input_watcher, on_input, STDIN_FILENO, EV_READ);
+  ev_io_start(loop, &input_watcher);
   ev_run(loop, 0);
-  ev_io_stop(loop, &input);
+  ev_io_stop(loop, &input_watcher);
   free_all();
   lk_ev_free(worker_ev);
   ev_loop_destroy(loop);

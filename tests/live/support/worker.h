@@ -19,17 +19,17 @@ typedef struct object {
   lk_rwlock *rwlock;             /* NULL: `lock` is no side of such a lock */
   struct object *partner;        /* the other side of `rwlock`, or NULL */
   lk_subscription *subscription; /* NULL: the object is no subscription */
-  lk_listener listener;
-  struct object *next;
+  lk_listener listener;          /* prints the states of `client` */
+  struct object *next;           /* in the list of all objects */
 } object;
 
 /** An input line, split into words: `TAG VERB OBJECT KEY=VALUE...`. */
 typedef struct command {
   const char *tag;
   const char *verb;
-  const char *name; /* of the object */
-  char *words[64];  /* "KEY=VALUE" each */
-  size_t count;
+  const char *name;  /* of the object */
+  char *options[64]; /* "KEY=VALUE" each */
+  size_t option_count;
 } command;
 
 typedef struct verb {
@@ -47,8 +47,8 @@ extern const verb crowd_verbs[];
 extern const verb subscribe_verbs[];
 
 extern lk_ev *worker_ev;
-/** Bytes that this process has sent. */
-extern unsigned long long worker_sent;
+/** The number of bytes that this process has sent. */
+extern unsigned long long worker_bytes_sent;
 
 object *object_new(const char *name);
 object *object_find(const char *name);
@@ -63,7 +63,12 @@ void object_free_subscription(object *o);
 
 /** The value of a key; NULL if it is not given. */
 const char *option(const command *cmd, const char *key);
-long long option_number(const command *cmd, const char *key, long long usual);
+long long option_number(const command *cmd, const char *key,
+                        long long if_absent);
+/** The value of `version`; -1 (any version) if it is not given. */
+int32_t option_version(const command *cmd);
+/** Whether the value of a key is given and not 0. */
+bool option_flag(const command *cmd, const char *key);
 /** The value of `path`; "" if it is not given. */
 const char *option_path(const command *cmd);
 /** The value of a key, decoded from hex; lk_text(NULL) if it is not given. The
@@ -76,9 +81,9 @@ const lk_acls *option_acl(const command *cmd, const char *key);
 /** The config of a lock, from the options. Its events are printed with the name
     of `o`. */
 lk_lock_config option_lock(const command *cmd, object *o);
-/** The client object that the option `client` names. NULL: there is none, and
-    the refusal of the command has been printed. */
-object *option_owner(const command *cmd);
+/** The client of the object that the option `client` names. NULL: there is no
+    such object, and the refusal of the command has been printed. */
+lk_client *option_client(const command *cmd);
 
 /** A copy of the tag, which the callback frees. */
 void *copy_tag(const command *cmd);
@@ -89,7 +94,9 @@ void print_line(const char *name, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /** If `err` is not 0, print the refusal of the command and free `tag` (may be
     NULL). */
-void report_refusal(const command *cmd, int err, void *tag);
+void report_if_refused(const command *cmd, int err, void *tag);
+/** Print the result of a command that makes an object. */
+void report_made(const command *cmd, int err);
 
 /* Callbacks that print the result of a request and free its tag. */
 void report_done(lk_client *c, int err, void *tag);
@@ -99,8 +106,10 @@ void report_stat(lk_client *c, int err, const lk_stat *stat, void *tag);
 
 /** The name of an error, "0", or its number. */
 const char *error_word(int err);
-/** The bytes in hex, or "null". The text is in one of a few buffers, which are
-    used in turn. */
+/** The first 4096 bytes in hex, or "null". The fourth call after this one
+    overwrites the text. */
 const char *hex(lk_bytes b);
+/** The names separated by commas, cut to 64 KB. The next call overwrites it. */
+const char *join_names(const lk_bytes *names, size_t count);
 
 #endif

@@ -35,6 +35,7 @@ static void on_left_behind(lk_client *c, const char *path, int err, void *arg)
   print_line(o->name, "left_behind path=%s err=%s", path, error_word(err));
 }
 
+/* Parse "ID:PASSWORD", both in hex; returns false if it is not that. */
 static bool parse_session(const char *text, lk_session *out)
 {
   unsigned byte;
@@ -62,13 +63,15 @@ static bool parse_tls(const command *cmd, lk_tls_config *out)
       .password_file = option(cmd, "password_file"),
       .crl_file = option(cmd, "crl"),
       .server_name = option(cmd, "server_name"),
-      .any_name = option_number(cmd, "any_name", 0) != 0,
-      .any_certificate = option_number(cmd, "any_certificate", 0) != 0,
+      .any_name = option_flag(cmd, "any_name"),
+      .any_certificate = option_flag(cmd, "any_certificate"),
   };
   return out->ca_file != NULL || out->any_certificate;
 }
 
-static int client_make(const command *cmd, object *o)
+/* Make the client of the object, with a lease. After an error `o->client` may
+ * be set. */
+static int make_client(const command *cmd, object *o)
 {
   lk_session session = {0};
   lk_tls_config tls;
@@ -77,8 +80,8 @@ static int client_make(const command *cmd, object *o)
       .hosts = option(cmd, "hosts"),
       .session_timeout_ms = (int32_t)option_number(cmd, "timeout", 0),
       .give_up_ms = (int32_t)option_number(cmd, "give_up", 0),
-      .one_session = option_number(cmd, "one_session", 0) != 0,
-      .read_only = option_number(cmd, "read_only", 0) != 0,
+      .one_session = option_flag(cmd, "one_session"),
+      .read_only = option_flag(cmd, "read_only"),
       .send_limit = (size_t)option_number(cmd, "send_limit", 0),
       .receive_limit = (size_t)option_number(cmd, "receive_limit", 0),
       .outstanding_limit = (size_t)option_number(cmd, "outstanding", 0),
@@ -106,15 +109,15 @@ static int client_make(const command *cmd, object *o)
   return lk_lease_configure(o->client, &lease);
 }
 
-static void execute_client(const command *cmd, object *o)
+static void execute_client(const command *cmd, object *none)
 {
-  int err;
+  object *o = object_new(cmd->name);
+  int err = make_client(cmd, o);
 
-  o = object_new(cmd->name);
-  err = client_make(cmd, o);
+  (void)none;
   if (err != 0)
     object_free_client(o);
-  print_line(cmd->tag, err == 0 ? "err=%s" : "refused=%s", error_word(err));
+  report_made(cmd, err);
 }
 
 void object_free_client(object *o)
@@ -153,16 +156,16 @@ static void execute_close(const command *cmd, object *o)
 {
   void *tag = copy_tag(cmd);
 
-  report_refusal(cmd, lk_client_close(o->client, on_closed, tag), tag);
+  report_if_refused(cmd, lk_client_close(o->client, on_closed, tag), tag);
 }
 
 static void execute_facts(const command *cmd, object *o)
 {
   lk_client *c = o->client;
   lk_session s = lk_client_session(c);
-  int64_t deadline = lk_lease_deadline(o->client);
-  const char *why;
-  int trouble = lk_client_last_error(c, &why);
+  int64_t deadline = lk_lease_deadline(c);
+  const char *unused_text;
+  int last_error = lk_client_last_error(c, &unused_text);
 
   print_line(cmd->tag,
              "err=0 state=%s connection=%" PRIu64 " session=0x%" PRIx64
@@ -171,14 +174,15 @@ static void execute_facts(const command *cmd, object *o)
              lk_state_text(lk_client_state(c)), lk_client_connection(c),
              (uint64_t)s.id, hex(lk_bytes_of(s.password, sizeof s.password)),
              lk_client_server(c), lk_client_timeout_ms(c), deadline,
-             lk_lease_pending_cleanups(o->client), error_word(trouble));
+             lk_lease_pending_cleanups(c), error_word(last_error));
 }
 
 /* ---- requests ----------------------------------------------------------- */
 
+/* A one-shot watch that has not fired yet. */
 typedef struct watch_entry {
-  char name[64];
-  char tag[32];
+  char name[64]; /* of the client's object */
+  char tag[32];  /* of the command that set the watch */
   lk_watch *watch;
   struct watch_entry *next;
 } watch_entry;
@@ -210,39 +214,40 @@ static void on_event(lk_client *c, lk_watch *watch, const lk_event *event,
 
 typedef struct request {
   lk_call call;
-  watch_entry *watch;
+  watch_entry *watch; /* NULL: the request sets no watch */
 } request;
 
 static request request_from(const command *cmd)
 {
-  request a = {.call = {.size = sizeof a.call}};
+  request r = {.call = {.size = sizeof r.call}};
 
-  a.call.timeout_ms = option_number(cmd, "wait", 0);
-  a.call.repeat = option_number(cmd, "repeat", 0) != 0;
-  a.call.until_disconnect = option_number(cmd, "until_disconnect", 0) != 0;
+  r.call.timeout_ms = option_number(cmd, "wait", 0);
+  r.call.repeat = option_flag(cmd, "repeat");
+  r.call.until_disconnect = option_flag(cmd, "until_disconnect");
   if (option_number(cmd, "watch", 0) == 0)
-    return a;
-  a.watch = calloc(1, sizeof *a.watch);
-  if (a.watch == NULL)
+    return r;
+  r.watch = calloc(1, sizeof *r.watch);
+  if (r.watch == NULL)
     abort();
-  snprintf(a.watch->name, sizeof a.watch->name, "%s", cmd->name);
-  snprintf(a.watch->tag, sizeof a.watch->tag, "%s", cmd->tag);
-  a.watch->next = watch_entries;
-  watch_entries = a.watch;
-  a.call.on_event = on_event;
-  a.call.watch_arg = a.watch;
-  a.call.watch = &a.watch->watch;
-  return a;
+  snprintf(r.watch->name, sizeof r.watch->name, "%s", cmd->name);
+  snprintf(r.watch->tag, sizeof r.watch->tag, "%s", cmd->tag);
+  r.watch->next = watch_entries;
+  watch_entries = r.watch;
+  r.call.on_event = on_event;
+  r.call.watch_arg = r.watch;
+  r.call.watch = &r.watch->watch;
+  return r;
 }
 
-static void finish_submit(const command *cmd, request *a, int err, void *tag)
+static void clean_up_if_refused(const command *cmd, request *r, int err,
+                                void *tag)
 {
-  if (err != 0 && a->watch != NULL)
-    forget_watch(a->watch);
-  report_refusal(cmd, err, tag);
+  if (err != 0 && r->watch != NULL)
+    forget_watch(r->watch);
+  report_if_refused(cmd, err, tag);
 }
 
-/* The callback of a watch is not invoked after its request failed. */
+/* A request that failed has set no watch: on_event() will not forget it. */
 static void forget_watch_of_request(const char *tag)
 {
   for (watch_entry *w = watch_entries; w != NULL; w = w->next) {
@@ -253,16 +258,14 @@ static void forget_watch_of_request(const char *tag)
   }
 }
 
-static void finish_request(void *tag, int err, bool watch_stands,
-                           const char *rest)
+static void finish_request(void *tag, int err, const char *rest)
 {
-  if (!watch_stands)
-    forget_watch_of_request(tag);
   print_line(tag, "err=%s%s", error_word(err), rest);
   free(tag);
 }
 
-static void stat_text(char *out, size_t size, const lk_stat *s)
+/* Write the members of the stat; nothing if it is NULL. */
+static void print_stat(char *out, size_t size, const lk_stat *s)
 {
   out[0] = '\0';
   if (s != NULL)
@@ -277,7 +280,7 @@ static void stat_text(char *out, size_t size, const lk_stat *s)
 void report_done(lk_client *c, int err, void *tag)
 {
   (void)c;
-  finish_request(tag, err, false, "");
+  finish_request(tag, err, "");
 }
 
 void report_created(lk_client *c, int err, const char *path,
@@ -286,10 +289,10 @@ void report_created(lk_client *c, int err, const char *path,
   char text[1024], facts[512];
 
   (void)c;
-  stat_text(facts, sizeof facts, stat);
+  print_stat(facts, sizeof facts, stat);
   snprintf(text, sizeof text, " path=%s%s", path == NULL ? "null" : path,
            facts);
-  finish_request(tag, err, false, text);
+  finish_request(tag, err, text);
 }
 
 void report_stat(lk_client *c, int err, const lk_stat *stat, void *tag)
@@ -297,124 +300,125 @@ void report_stat(lk_client *c, int err, const lk_stat *stat, void *tag)
   char text[512];
 
   (void)c;
-  stat_text(text, sizeof text, stat);
-  finish_request(tag, err, err == 0 || err == LK_ERR_NO_NODE, text);
+  print_stat(text, sizeof text, stat);
+  if (err != 0 && err != LK_ERR_NO_NODE) /* exists() watches a missing node */
+    forget_watch_of_request(tag);
+  finish_request(tag, err, text);
 }
 
 static void on_get(lk_client *c, int err, const lk_bytes *data,
                    const lk_stat *stat, void *tag)
 {
-  static char text[9000];
+  static char text[9000]; /* the longest result of hex(), and the facts */
   char facts[512];
 
   (void)c;
-  stat_text(facts, sizeof facts, stat);
+  print_stat(facts, sizeof facts, stat);
   snprintf(text, sizeof text, " data=%s%s",
            hex(data == NULL ? lk_text(NULL) : *data), facts);
-  finish_request(tag, err, err == 0, text);
+  if (err != 0)
+    forget_watch_of_request(tag);
+  finish_request(tag, err, text);
 }
 
 static void on_children(lk_client *c, int err, const lk_bytes *names,
                         size_t count, const lk_stat *stat, void *tag)
 {
-  static char text[1 << 16];
-  size_t at = 0;
+  static char text[(1 << 16) + 100]; /* join_names(), and the count */
 
   (void)c;
   (void)stat;
-  at += (size_t)snprintf(text, sizeof text, " count=%zu names=", count);
-  for (size_t i = 0; i < count && at + names[i].len + 2 < sizeof text; i++)
-    at += (size_t)snprintf(text + at, sizeof text - at, "%s%.*s",
-                           i == 0 ? "" : ",", (int)names[i].len,
-                           (const char *)names[i].at);
-  finish_request(tag, err, err == 0, text);
+  snprintf(text, sizeof text, " count=%zu names=%s", count,
+           join_names(names, count));
+  if (err != 0)
+    forget_watch_of_request(tag);
+  finish_request(tag, err, text);
 }
 
 static void execute_create(const command *cmd, object *o)
 {
   void *tag = copy_tag(cmd);
-  request a = request_from(cmd);
+  request r = request_from(cmd);
 
-  finish_submit(cmd, &a,
-                lk_create2(o->client, option_path(cmd),
-                           option_bytes(cmd, "data"), option_acl(cmd, "acl"),
-                           (int)option_number(cmd, "flags", 0), &a.call,
-                           report_created, tag),
-                tag);
+  clean_up_if_refused(
+      cmd, &r,
+      lk_create2(o->client, option_path(cmd), option_bytes(cmd, "data"),
+                 option_acl(cmd, "acl"), (int)option_number(cmd, "flags", 0),
+                 &r.call, report_created, tag),
+      tag);
 }
 
 static void execute_delete(const command *cmd, object *o)
 {
   void *tag = copy_tag(cmd);
-  request a = request_from(cmd);
+  request r = request_from(cmd);
 
-  finish_submit(cmd, &a,
-                lk_delete(o->client, option_path(cmd),
-                          (int32_t)option_number(cmd, "version", -1), &a.call,
-                          report_done, tag),
-                tag);
+  clean_up_if_refused(cmd, &r,
+                      lk_delete(o->client, option_path(cmd),
+                                option_version(cmd), &r.call, report_done, tag),
+                      tag);
 }
 
 static void execute_exists(const command *cmd, object *o)
 {
   void *tag = copy_tag(cmd);
-  request a = request_from(cmd);
+  request r = request_from(cmd);
 
-  finish_submit(
-      cmd, &a,
-      lk_exists(o->client, option_path(cmd), &a.call, report_stat, tag), tag);
+  clean_up_if_refused(
+      cmd, &r,
+      lk_exists(o->client, option_path(cmd), &r.call, report_stat, tag), tag);
 }
 
 static void execute_get(const command *cmd, object *o)
 {
   void *tag = copy_tag(cmd);
-  request a = request_from(cmd);
+  request r = request_from(cmd);
 
-  finish_submit(cmd, &a,
-                lk_get(o->client, option_path(cmd), &a.call, on_get, tag), tag);
+  clean_up_if_refused(
+      cmd, &r, lk_get(o->client, option_path(cmd), &r.call, on_get, tag), tag);
 }
 
 static void execute_set(const command *cmd, object *o)
 {
   void *tag = copy_tag(cmd);
-  request a = request_from(cmd);
+  request r = request_from(cmd);
 
-  finish_submit(cmd, &a,
-                lk_set(o->client, option_path(cmd), option_bytes(cmd, "data"),
-                       (int32_t)option_number(cmd, "version", -1), &a.call,
-                       report_stat, tag),
-                tag);
+  clean_up_if_refused(cmd, &r,
+                      lk_set(o->client, option_path(cmd),
+                             option_bytes(cmd, "data"), option_version(cmd),
+                             &r.call, report_stat, tag),
+                      tag);
 }
 
 static void execute_children(const command *cmd, object *o)
 {
   void *tag = copy_tag(cmd);
-  request a = request_from(cmd);
+  request r = request_from(cmd);
 
-  finish_submit(
-      cmd, &a,
-      lk_get_children(o->client, option_path(cmd), &a.call, on_children, tag),
+  clean_up_if_refused(
+      cmd, &r,
+      lk_get_children(o->client, option_path(cmd), &r.call, on_children, tag),
       tag);
 }
 
 static void execute_sync(const command *cmd, object *o)
 {
   void *tag = copy_tag(cmd);
-  request a = request_from(cmd);
+  request r = request_from(cmd);
 
-  finish_submit(cmd, &a,
-                lk_sync(o->client, option_path(cmd), &a.call, report_done, tag),
-                tag);
+  clean_up_if_refused(
+      cmd, &r, lk_sync(o->client, option_path(cmd), &r.call, report_done, tag),
+      tag);
 }
 
 static void execute_auth(const command *cmd, object *o)
 {
   void *tag = copy_tag(cmd);
 
-  report_refusal(cmd,
-                 lk_add_auth(o->client, option(cmd, "scheme"),
-                             option_bytes(cmd, "auth"), report_done, tag),
-                 tag);
+  report_if_refused(cmd,
+                    lk_add_auth(o->client, option(cmd, "scheme"),
+                                option_bytes(cmd, "auth"), report_done, tag),
+                    tag);
 }
 
 const verb client_verbs[] = {

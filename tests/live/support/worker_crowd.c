@@ -35,16 +35,16 @@ struct crowd {
   char path[256];
   bool announce;
   long long count;
-  long long started, queued, granted, failed;
+  long long joined, queued, granted, failed; /* numbers of members */
   member members[];
 };
 
 /* All crowds of the process queue for the same lock, and share these. */
 static uint64_t last_token;
-static member *holder;
-static long long left; /* number of members that have not held the lock yet */
-static bool release_late;
-static unsigned backwards; /* number of tokens not larger than the last one */
+static member *holder;         /* NULL: no member holds the lock */
+static long long not_held_yet; /* number of members */
+static bool release_late;      /* the option of the last command */
+static unsigned backwards;     /* number of tokens that did not grow */
 
 static unsigned long long bytes_in; /* received by the process */
 static unsigned long long lists;    /* calls of lk_get_children() */
@@ -53,33 +53,34 @@ static unsigned long long lists;    /* calls of lk_get_children() */
 
 ssize_t __real_recv(int fd, void *room, size_t size, int flags);
 ssize_t __wrap_recv(int fd, void *room, size_t size, int flags);
-ssize_t __wrap___recv_chk(int fd, void *room, size_t size, size_t all,
+ssize_t __wrap___recv_chk(int fd, void *room, size_t size, size_t room_size,
                           int flags);
-int __real_lk_get_children(lk_client *c, const char *path, const lk_call *call,
-                           lk_children_cb done, void *arg);
-int __wrap_lk_get_children(lk_client *c, const char *path, const lk_call *call,
-                           lk_children_cb done, void *arg);
+int __real_lk_get_children(lk_client *client, const char *path,
+                           const lk_call *call, lk_children_cb done, void *arg);
+int __wrap_lk_get_children(lk_client *client, const char *path,
+                           const lk_call *call, lk_children_cb done, void *arg);
 
 ssize_t __wrap_recv(int fd, void *room, size_t size, int flags)
 {
   ssize_t got = __real_recv(fd, room, size, flags);
 
-  bytes_in += got > 0 ? (unsigned long long)got : 0;
+  if (got > 0)
+    bytes_in += (unsigned long long)got;
   return got;
 }
 
-ssize_t __wrap___recv_chk(int fd, void *room, size_t size, size_t all,
+ssize_t __wrap___recv_chk(int fd, void *room, size_t size, size_t room_size,
                           int flags)
 {
-  (void)all;
+  (void)room_size;
   return __wrap_recv(fd, room, size, flags);
 }
 
-int __wrap_lk_get_children(lk_client *c, const char *path, const lk_call *call,
-                           lk_children_cb done, void *arg)
+int __wrap_lk_get_children(lk_client *client, const char *path,
+                           const lk_call *call, lk_children_cb done, void *arg)
 {
   lists++;
-  return __real_lk_get_children(c, path, call, done, arg);
+  return __real_lk_get_children(client, path, call, done, arg);
 }
 
 static void execute_totals(const command *cmd, object *o)
@@ -87,38 +88,38 @@ static void execute_totals(const command *cmd, object *o)
   (void)o;
   print_line(cmd->tag,
              "err=0 bytes_in=%llu bytes_out=%llu lists=%llu backwards=%u",
-             bytes_in, worker_sent, lists, backwards);
+             bytes_in, worker_bytes_sent, lists, backwards);
 }
 
 /* ---- members ------------------------------------------------------------- */
 
-static void crowd_continue(crowd *y);
+static void crowd_join_more(crowd *c);
 
 static void note_queued(member *m)
 {
-  crowd *y = m->crowd;
+  crowd *c = m->crowd;
 
   if (m->is_queued)
     return;
   m->is_queued = true;
-  if (++y->queued == y->count)
-    print_line(y->name, "crowd queued");
-  crowd_continue(y);
+  if (++c->queued == c->count)
+    print_line(c->name, "crowd queued");
+  crowd_join_more(c);
 }
 
-static void crowd_finish_if_done(crowd *y)
+static void crowd_finish_if_done(crowd *c)
 {
-  if (y->granted + y->failed < y->count)
+  if (c->granted + c->failed < c->count)
     return;
-  print_line(y->tag, "err=0 granted=%lld failed=%lld", y->granted, y->failed);
-  free(y->tag);
-  free(y);
+  print_line(c->tag, "err=0 granted=%lld failed=%lld", c->granted, c->failed);
+  free(c->tag);
+  free(c);
 }
 
 static void member_release(member *m)
 {
   holder = NULL;
-  left--;
+  not_held_yet--;
   lk_lock_free(m->lock);
   m->crowd->granted++;
   crowd_finish_if_done(m->crowd);
@@ -129,7 +130,7 @@ static void on_event(lk_lock *l, const lk_lock_event *event, void *arg)
   (void)l;
   if (event->type != LK_LOCK_EVENT_WAITING)
     return;
-  if (event->position == 1 && holder != NULL)
+  if (event->position == 1 && holder != NULL) /* with release_late */
     member_release(holder);
   note_queued(arg);
 }
@@ -137,58 +138,60 @@ static void on_event(lk_lock *l, const lk_lock_event *event, void *arg)
 static void on_acquired(lk_lock *l, int err, void *arg)
 {
   member *m = arg;
-  crowd *y = m->crowd;
+  crowd *c = m->crowd;
 
   if (err != 0) {
-    y->failed++;
-    left--;
+    c->failed++;
+    not_held_yet--;
     lk_lock_free(l);
-    crowd_finish_if_done(y);
+    crowd_finish_if_done(c);
     return;
   }
-  backwards += lk_lock_token(l) <= last_token;
+  if (lk_lock_token(l) <= last_token)
+    backwards++;
   last_token = lk_lock_token(l);
   note_queued(m);
   holder = m;
-  if (!release_late || left == 1) /* the last member has none behind it */
+  if (!release_late || not_held_yet == 1) /* no member is behind it */
     member_release(m);
 }
 
-static void member_join(crowd *y, member *m)
+static void member_join(member *m, crowd *c)
 {
   lk_lock_config config = {.size = sizeof config,
-                           .announce = y->announce,
+                           .announce = c->announce,
                            .on_event = on_event,
                            .arg = m};
 
-  m->crowd = y;
-  if (lk_lock_new(&m->lock, y->client, y->path, &config) != 0 ||
-      lk_lock_acquire(m->lock, -1, on_acquired, m) != 0)
+  m->crowd = c;
+  if (lk_lock_new(&m->lock, c->client, c->path, &config) != 0 ||
+      lk_lock_acquire(m->lock, LK_NO_LIMIT, on_acquired, m) != 0)
     abort();
 }
 
-static void crowd_continue(crowd *y)
+/* Let members join until BATCH of them have joined and are not queued. */
+static void crowd_join_more(crowd *c)
 {
-  while (y->started < y->count && y->started - y->queued < BATCH)
-    member_join(y, &y->members[y->started++]);
+  while (c->joined < c->count && c->joined - c->queued < BATCH)
+    member_join(&c->members[c->joined++], c);
 }
 
 static void execute_crowd(const command *cmd, object *o)
 {
   long long count = option_number(cmd, "count", 1);
-  crowd *y = calloc(1, sizeof *y + (size_t)count * sizeof y->members[0]);
+  crowd *c = calloc(1, sizeof *c + (size_t)count * sizeof c->members[0]);
 
-  if (y == NULL)
+  if (c == NULL)
     abort();
-  y->tag = copy_tag(cmd);
-  y->name = o->name;
-  y->client = o->client;
-  y->count = count;
-  left += count;
-  y->announce = option_number(cmd, "announce", 0) != 0;
-  release_late = option_number(cmd, "release_late", 0) != 0;
-  snprintf(y->path, sizeof y->path, "%s", option_path(cmd));
-  crowd_continue(y);
+  c->tag = copy_tag(cmd);
+  c->name = o->name;
+  c->client = o->client;
+  c->count = count;
+  not_held_yet += count;
+  c->announce = option_flag(cmd, "announce");
+  release_late = option_flag(cmd, "release_late");
+  snprintf(c->path, sizeof c->path, "%s", option_path(cmd));
+  crowd_join_more(c);
 }
 
 const verb crowd_verbs[] = {

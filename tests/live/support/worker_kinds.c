@@ -14,32 +14,33 @@
 
 enum { MAX_MEMBERS = 32 };
 
-static void report_made(const command *cmd, object *o, const object *client,
+/* Complete a command that has made the lock of `o`, or has failed to. */
+static void finish_lock(const command *cmd, object *o, lk_client *client,
                         int err)
 {
-  o->client = client->client;
+  o->client = client;
   if (err != 0)
     object_forget(o);
-  print_line(cmd->tag, err == 0 ? "err=%s" : "refused=%s", error_word(err));
+  report_made(cmd, err);
 }
 
 /* ---- read-write locks ---------------------------------------------------- */
 
-static object *side_new(const char *name, const char *side,
-                        const object *client)
+static object *side_new(const char *lock_name, const char *side,
+                        lk_client *client)
 {
-  char both[64];
+  char name[64];
 
-  snprintf(both, sizeof both, "%.50s.%s", name, side);
-  object *o = object_new(both);
+  snprintf(name, sizeof name, "%.50s.%s", lock_name, side);
+  object *o = object_new(name);
 
-  o->client = client->client;
+  o->client = client;
   return o;
 }
 
 static void execute_rwlock(const command *cmd, object *none)
 {
-  object *client = option_owner(cmd);
+  lk_client *client = option_client(cmd);
 
   (void)none;
   if (client == NULL)
@@ -47,8 +48,7 @@ static void execute_rwlock(const command *cmd, object *none)
   object *read = side_new(cmd->name, "read", client);
   object *write = side_new(cmd->name, "write", client);
   lk_lock_config config = option_lock(cmd, read);
-  int err =
-      lk_rwlock_new(&read->rwlock, client->client, option_path(cmd), &config);
+  int err = lk_rwlock_new(&read->rwlock, client, option_path(cmd), &config);
 
   if (err != 0) {
     object_forget(write);
@@ -68,7 +68,8 @@ static void execute_rwlock(const command *cmd, object *none)
 
 static void execute_semaphore(const command *cmd, object *none)
 {
-  object *client = option_owner(cmd), *o;
+  lk_client *client = option_client(cmd);
+  object *o;
   lk_semaphore_config options = {
       .size = sizeof options,
       .permits = (int32_t)option_number(cmd, "permits", 1),
@@ -82,16 +83,17 @@ static void execute_semaphore(const command *cmd, object *none)
   o = object_new(cmd->name);
   lk_lock_config config = option_lock(cmd, o);
 
-  report_made(cmd, o, client,
-              lk_semaphore_new(&o->lock, client->client, option_path(cmd),
-                               &config, &options));
+  finish_lock(
+      cmd, o, client,
+      lk_semaphore_new(&o->lock, client, option_path(cmd), &config, &options));
 }
 
 /* ---- single-node locks --------------------------------------------------- */
 
 static void execute_single(const command *cmd, object *none)
 {
-  object *client = option_owner(cmd), *o;
+  lk_client *client = option_client(cmd);
+  object *o;
   lk_single_config options = {
       .size = sizeof options,
       .poll_ms = (int32_t)option_number(cmd, "poll", 0),
@@ -104,9 +106,9 @@ static void execute_single(const command *cmd, object *none)
   o = object_new(cmd->name);
   lk_lock_config config = option_lock(cmd, o);
 
-  report_made(cmd, o, client,
-              lk_single_new(&o->lock, client->client, option_path(cmd), &config,
-                            &options));
+  finish_lock(
+      cmd, o, client,
+      lk_single_new(&o->lock, client, option_path(cmd), &config, &options));
 }
 
 /* ---- multi-locks --------------------------------------------------------- */
@@ -115,7 +117,8 @@ static void execute_single(const command *cmd, object *none)
  * read-write lock). */
 static lk_multilock_member member_of(const char *text)
 {
-  lk_multilock_member m = {.path = text + 2, .side = LK_MULTILOCK_MUTEX};
+  lk_multilock_member m = {.path = text + strlen("x:"),
+                           .side = LK_MULTILOCK_MUTEX};
 
   if (text[0] == 'r')
     m.side = LK_MULTILOCK_READ;
@@ -126,18 +129,19 @@ static lk_multilock_member member_of(const char *text)
 
 static void execute_multilock(const command *cmd, object *none)
 {
-  object *client = option_owner(cmd), *o;
+  lk_client *client = option_client(cmd);
+  object *o;
   const char *list = option(cmd, "members");
-  char *texts = strdup(list == NULL ? "" : list), *rest = texts, *text;
+  char *copy = strdup(list == NULL ? "" : list), *rest = copy, *text;
   lk_multilock_member members[MAX_MEMBERS];
   lk_multilock_config options = {
       .size = sizeof options,
-      .keep_order = option_number(cmd, "keep_order", 0) != 0,
+      .keep_order = option_flag(cmd, "keep_order"),
   };
   size_t count = 0;
 
   (void)none;
-  if (texts == NULL)
+  if (copy == NULL)
     abort();
   while (count < MAX_MEMBERS && (text = strtok_r(rest, ",", &rest)) != NULL)
     members[count++] = member_of(text);
@@ -145,11 +149,11 @@ static void execute_multilock(const command *cmd, object *none)
     o = object_new(cmd->name);
     lk_lock_config config = option_lock(cmd, o);
 
-    report_made(cmd, o, client,
-                lk_multilock_new(&o->lock, client->client, members, count,
-                                 &config, &options));
+    finish_lock(
+        cmd, o, client,
+        lk_multilock_new(&o->lock, client, members, count, &config, &options));
   }
-  free(texts);
+  free(copy);
 }
 
 const verb kind_verbs[] = {

@@ -25,7 +25,7 @@ static const char *event_word(lk_lock_event_type type)
 
 static void on_event(lk_lock *l, const lk_lock_event *event, void *arg)
 {
-  object *o = arg;
+  object *o = arg; /* of a read-write lock: the object of the read side */
 
   if (l != o->lock)
     o = o->partner;
@@ -34,14 +34,16 @@ static void on_event(lk_lock *l, const lk_lock_event *event, void *arg)
              event->node == NULL ? "none" : event->node, event->deadline_ms);
 }
 
-object *option_owner(const command *cmd)
+lk_client *option_client(const command *cmd)
 {
-  const char *owner = option(cmd, "client");
-  object *client = object_find(owner == NULL ? "" : owner);
+  const char *name = option(cmd, "client");
+  object *o = object_find(name == NULL ? "" : name);
 
-  if (client == NULL)
+  if (o == NULL) {
     print_line(cmd->tag, "refused=no_such_client");
-  return client;
+    return NULL;
+  }
+  return o->client;
 }
 
 lk_lock_config option_lock(const command *cmd, object *o)
@@ -51,13 +53,13 @@ lk_lock_config option_lock(const command *cmd, object *o)
       .data = option_bytes(cmd, "data"),
       .acl = option_acl(cmd, "acl"),
       .parent_acl = option_acl(cmd, "parent_acl"),
-      .persistent_parents = option_number(cmd, "persistent", 0) != 0,
-      .unsure_when_suspended = option_number(cmd, "unsure_early", 0) != 0,
-      .revocable = option_number(cmd, "revocable", 0) != 0,
-      .fail_on_expiry = option_number(cmd, "fail_on_expiry", 0) != 0,
+      .persistent_parents = option_flag(cmd, "persistent"),
+      .unsure_when_suspended = option_flag(cmd, "unsure_early"),
+      .revocable = option_flag(cmd, "revocable"),
+      .fail_on_expiry = option_flag(cmd, "fail_on_expiry"),
       .max_queue = (size_t)option_number(cmd, "max_queue", 0),
-      .peek = option_number(cmd, "peek", 0) != 0,
-      .announce = option_number(cmd, "announce", 0) != 0,
+      .peek = option_flag(cmd, "peek"),
+      .announce = option_flag(cmd, "announce"),
       .layout = (lk_layout)option_number(cmd, "layout", 0),
       .prefix = option(cmd, "prefix"),
       .on_event = on_event,
@@ -67,19 +69,20 @@ lk_lock_config option_lock(const command *cmd, object *o)
 
 static void execute_lock(const command *cmd, object *none)
 {
-  object *client = option_owner(cmd), *o;
+  lk_client *client = option_client(cmd);
+  object *o;
 
   (void)none;
   if (client == NULL)
     return;
   o = object_new(cmd->name);
   lk_lock_config config = option_lock(cmd, o);
-  int err = lk_lock_new(&o->lock, client->client, option_path(cmd), &config);
+  int err = lk_lock_new(&o->lock, client, option_path(cmd), &config);
 
-  o->client = client->client;
+  o->client = client;
   if (err != 0)
     object_forget(o);
-  print_line(cmd->tag, err == 0 ? "err=%s" : "refused=%s", error_word(err));
+  report_made(cmd, err);
 }
 
 void object_free_lock(object *o)
@@ -95,6 +98,7 @@ void object_free_lock(object *o)
   object_forget(o);
 }
 
+/* Print the result of an acquire, a release or a verify. */
 static void on_done(lk_lock *l, int err, void *tag)
 {
   const char *node = lk_lock_node(l);
@@ -109,10 +113,11 @@ static void execute_acquire(const command *cmd, object *o)
 {
   void *tag = copy_tag(cmd);
 
-  report_refusal(
-      cmd,
-      lk_lock_acquire(o->lock, option_number(cmd, "wait", -1), on_done, tag),
-      tag);
+  report_if_refused(cmd,
+                    lk_lock_acquire(o->lock,
+                                    option_number(cmd, "wait", LK_NO_LIMIT),
+                                    on_done, tag),
+                    tag);
 }
 
 static void execute_cancel(const command *cmd, object *o)
@@ -125,13 +130,14 @@ static void execute_cancel(const command *cmd, object *o)
  * servers for a long time. With `wait=0` the command completes at once. */
 static void execute_release(const command *cmd, object *o)
 {
-  void *tag = option_number(cmd, "wait", 1) != 0 ? copy_tag(cmd) : NULL;
-  int err = lk_lock_release_until(o->lock, LK_NO_LIMIT,
-                                  tag == NULL ? NULL : on_done, tag);
+  bool waits = option_number(cmd, "wait", 1) != 0;
+  void *tag = waits ? copy_tag(cmd) : NULL;
+  int err =
+      lk_lock_release_until(o->lock, LK_NO_LIMIT, waits ? on_done : NULL, tag);
 
-  if (err == 0 && tag == NULL)
+  if (err == 0 && !waits)
     print_line(cmd->tag, "err=0");
-  report_refusal(cmd, err, tag);
+  report_if_refused(cmd, err, tag);
 }
 
 /* Release and acquire without returning to the loop. */
@@ -141,25 +147,28 @@ static void execute_reacquire(const command *cmd, object *o)
   int err = lk_lock_release(o->lock, NULL, NULL);
 
   if (err == 0)
-    err =
-        lk_lock_acquire(o->lock, option_number(cmd, "wait", -1), on_done, tag);
-  report_refusal(cmd, err, tag);
+    err = lk_lock_acquire(o->lock, option_number(cmd, "wait", LK_NO_LIMIT),
+                          on_done, tag);
+  report_if_refused(cmd, err, tag);
 }
 
 static void execute_verify(const command *cmd, object *o)
 {
   void *tag = copy_tag(cmd);
 
-  report_refusal(cmd, lk_lock_verify(o->lock, on_done, tag), tag);
+  report_if_refused(cmd, lk_lock_verify(o->lock, on_done, tag), tag);
 }
 
 static void on_guarded(lk_client *c, int err, const lk_op_result *results,
                        size_t count, void *tag)
 {
+  int32_t version = -1; /* there is no stat of the node that was set */
+
   (void)c;
+  if (count > 0 && results[0].stat != NULL)
+    version = results[0].stat->version;
   print_line(tag, "err=%s count=%zu version=%" PRId32, error_word(err), count,
-             count > 0 && results[0].stat != NULL ? results[0].stat->version
-                                                  : -1);
+             version);
   free(tag);
 }
 
@@ -167,9 +176,9 @@ static void execute_guarded(const command *cmd, object *o)
 {
   void *tag = copy_tag(cmd);
   lk_op op = lk_op_set(option_path(cmd), option_bytes(cmd, "data"),
-                       (int32_t)option_number(cmd, "version", -1));
+                       option_version(cmd));
 
-  report_refusal(
+  report_if_refused(
       cmd, lk_lock_guarded_multi(o->lock, &op, 1, NULL, on_guarded, tag), tag);
 }
 
@@ -198,58 +207,63 @@ static void execute_inspect(const command *cmd, object *o)
              lk_lock_token(l), node == NULL ? "none" : node, lk_lock_count(l));
 }
 
-/* ---- many turns at once ------------------------------------------------- */
+/* ---- repeated acquires --------------------------------------------------- */
 
 typedef struct cycle {
   void *tag;
-  long long left;
+  long long acquires_left;
   int64_t wait_ms;
-  uint64_t token;
-  unsigned counts[3]; /* granted, timed out, failed */
+  uint64_t last_token;
+  unsigned granted, missed, failed; /* missed: busy, or not granted in time */
 } cycle;
 
-static void cycle_continue(lk_lock *l, cycle *y);
+static void acquire_again_or_report(lk_lock *l, cycle *c);
 
 static void on_cycle_acquired(lk_lock *l, int err, void *arg)
 {
-  cycle *y = arg;
+  cycle *c = arg;
 
   if (err == 0) {
-    if (lk_lock_token(l) <= y->token)
-      print_line(y->tag, "token went backwards");
-    y->token = lk_lock_token(l);
-    y->counts[0]++;
+    if (lk_lock_token(l) <= c->last_token)
+      print_line(c->tag, "token went backwards");
+    c->last_token = lk_lock_token(l);
+    c->granted++;
     lk_lock_release(l, NULL, NULL);
+  } else if (err == LK_ERR_DEADLINE || err == LK_ERR_BUSY) {
+    c->missed++;
   } else {
-    y->counts[err == LK_ERR_DEADLINE || err == LK_ERR_BUSY ? 1 : 2]++;
+    c->failed++;
   }
-  cycle_continue(l, y);
+  acquire_again_or_report(l, c);
 }
 
-static void cycle_continue(lk_lock *l, cycle *y)
+static void acquire_again_or_report(lk_lock *l, cycle *c)
 {
   int err = 0;
 
-  if (y->left-- > 0 &&
-      (err = lk_lock_acquire(l, y->wait_ms, on_cycle_acquired, y)) == 0)
-    return;
-  print_line(y->tag, "err=%s granted=%u missed=%u failed=%u", error_word(err),
-             y->counts[0], y->counts[1], y->counts[2]);
-  free(y->tag);
-  free(y);
+  if (c->acquires_left > 0) {
+    c->acquires_left--;
+    err = lk_lock_acquire(l, c->wait_ms, on_cycle_acquired, c);
+    if (err == 0)
+      return;
+  }
+  print_line(c->tag, "err=%s granted=%u missed=%u failed=%u", error_word(err),
+             c->granted, c->missed, c->failed);
+  free(c->tag);
+  free(c);
 }
 
 /* Acquire and release `turns` times. */
 static void execute_cycle(const command *cmd, object *o)
 {
-  cycle *y = calloc(1, sizeof *y);
+  cycle *c = calloc(1, sizeof *c);
 
-  if (y == NULL)
+  if (c == NULL)
     abort();
-  y->tag = copy_tag(cmd);
-  y->left = option_number(cmd, "turns", 1);
-  y->wait_ms = option_number(cmd, "wait", -1);
-  cycle_continue(o->lock, y);
+  c->tag = copy_tag(cmd);
+  c->acquires_left = option_number(cmd, "turns", 1);
+  c->wait_ms = option_number(cmd, "wait", LK_NO_LIMIT);
+  acquire_again_or_report(o->lock, c);
 }
 
 const verb lock_verbs[] = {

@@ -4,8 +4,8 @@
 /*
  * The calls of <latchkey/nodes.h>: "create_deep NAME path=... data=...
  * flags=... containers=1", "delete_deep NAME path=...", and "create_reliable",
- * "set_reliable", "delete_reliable" with sole=1. All take wait=MS, and
- * delete_deep takes repeat=1.
+ * "set_reliable", "delete_reliable" with sole=1, which sets their argument
+ * `sole`. All take wait=MS, and delete_deep takes repeat=1.
  */
 
 #include "live/support/worker.h"
@@ -13,21 +13,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static lk_call call_of(const command *cmd)
+static lk_call option_call(const command *cmd)
 {
   return (lk_call){.size = sizeof(lk_call),
                    .timeout_ms = option_number(cmd, "wait", 0),
-                   .repeat = option_number(cmd, "repeat", 0) != 0};
+                   .repeat = option_flag(cmd, "repeat")};
 }
 
-static bool is_sole(const command *cmd)
+static bool option_sole(const command *cmd)
 {
-  return option_number(cmd, "sole", 0) != 0;
-}
-
-static int32_t version_of(const command *cmd)
-{
-  return (int32_t)option_number(cmd, "version", -1);
+  return option_flag(cmd, "sole");
 }
 
 /* ---- trees --------------------------------------------------------------- */
@@ -35,18 +30,17 @@ static int32_t version_of(const command *cmd)
 static void execute_create_deep(const command *cmd, object *o)
 {
   void *tag = copy_tag(cmd);
-  lk_call call = call_of(cmd);
+  lk_call call = option_call(cmd);
   lk_parents_config parents = {.size = sizeof parents,
-                               .containers =
-                                   option_number(cmd, "containers", 0) != 0,
+                               .containers = option_flag(cmd, "containers"),
                                .acl = option_acl(cmd, "acl")};
 
-  report_refusal(cmd,
-                 lk_create_with_parents(o->client, option_path(cmd),
-                                        option_bytes(cmd, "data"), NULL,
-                                        (int)option_number(cmd, "flags", 0),
-                                        &parents, &call, report_created, tag),
-                 tag);
+  report_if_refused(cmd,
+                    lk_create_with_parents(
+                        o->client, option_path(cmd), option_bytes(cmd, "data"),
+                        NULL, (int)option_number(cmd, "flags", 0), &parents,
+                        &call, report_created, tag),
+                    tag);
 }
 
 static void on_deleted(lk_client *c, int err, size_t deleted, void *tag)
@@ -59,12 +53,12 @@ static void on_deleted(lk_client *c, int err, size_t deleted, void *tag)
 static void execute_delete_deep(const command *cmd, object *o)
 {
   void *tag = copy_tag(cmd);
-  lk_call call = call_of(cmd);
+  lk_call call = option_call(cmd);
 
-  report_refusal(cmd,
-                 lk_delete_recursive(o->client, option_path(cmd), &call, NULL,
-                                     on_deleted, tag),
-                 tag);
+  report_if_refused(cmd,
+                    lk_delete_recursive(o->client, option_path(cmd), &call,
+                                        NULL, on_deleted, tag),
+                    tag);
 }
 
 /* ---- reliable writes ----------------------------------------------------- */
@@ -72,38 +66,39 @@ static void execute_delete_deep(const command *cmd, object *o)
 static void execute_create_reliable(const command *cmd, object *o)
 {
   void *tag = copy_tag(cmd);
-  lk_call call = call_of(cmd);
+  lk_call call = option_call(cmd);
 
-  report_refusal(cmd,
-                 lk_create_reliable(o->client, option_path(cmd),
-                                    option_bytes(cmd, "data"), NULL,
-                                    (int)option_number(cmd, "flags", 0),
-                                    is_sole(cmd), &call, report_created, tag),
-                 tag);
+  report_if_refused(
+      cmd,
+      lk_create_reliable(o->client, option_path(cmd), option_bytes(cmd, "data"),
+                         NULL, (int)option_number(cmd, "flags", 0),
+                         option_sole(cmd), &call, report_created, tag),
+      tag);
 }
 
 static void execute_set_reliable(const command *cmd, object *o)
 {
   void *tag = copy_tag(cmd);
-  lk_call call = call_of(cmd);
+  lk_call call = option_call(cmd);
 
-  report_refusal(cmd,
-                 lk_set_reliable(o->client, option_path(cmd),
-                                 option_bytes(cmd, "data"), version_of(cmd),
-                                 is_sole(cmd), &call, report_stat, tag),
-                 tag);
+  report_if_refused(cmd,
+                    lk_set_reliable(o->client, option_path(cmd),
+                                    option_bytes(cmd, "data"),
+                                    option_version(cmd), option_sole(cmd),
+                                    &call, report_stat, tag),
+                    tag);
 }
 
 static void execute_delete_reliable(const command *cmd, object *o)
 {
   void *tag = copy_tag(cmd);
-  lk_call call = call_of(cmd);
+  lk_call call = option_call(cmd);
 
-  report_refusal(cmd,
-                 lk_delete_reliable(o->client, option_path(cmd),
-                                    version_of(cmd), is_sole(cmd), &call,
-                                    report_done, tag),
-                 tag);
+  report_if_refused(cmd,
+                    lk_delete_reliable(o->client, option_path(cmd),
+                                       option_version(cmd), option_sole(cmd),
+                                       &call, report_done, tag),
+                    tag);
 }
 
 const verb node_verbs[] = {

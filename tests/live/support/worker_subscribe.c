@@ -15,18 +15,12 @@
 static void on_names(lk_subscription *s, int err, const lk_bytes *names,
                      size_t count, const lk_stat *stat, void *arg)
 {
-  static char text[1 << 16];
   const object *o = arg;
-  size_t at = 0;
 
   (void)s;
-  text[0] = '\0';
-  for (size_t i = 0; i < count && at + names[i].len + 2 < sizeof text; i++)
-    at += (size_t)snprintf(text + at, sizeof text - at, "%s%.*s",
-                           i == 0 ? "" : ",", (int)names[i].len,
-                           (const char *)names[i].at);
   print_line(o->name, "notified err=%s count=%zu pzxid=%" PRId64 " names=%s",
-             error_word(err), count, stat == NULL ? 0 : stat->pzxid, text);
+             error_word(err), count, stat == NULL ? 0 : stat->pzxid,
+             join_names(names, count));
 }
 
 static void on_data(lk_subscription *s, int err, const lk_bytes *data,
@@ -40,10 +34,11 @@ static void on_data(lk_subscription *s, int err, const lk_bytes *data,
              hex(err == 0 ? *data : lk_text(NULL)));
 }
 
-/* "subscribe NAME client=... path=... data=1 check=MS" */
+/* "subscribe NAME client=... path=... check=MS" subscribes to the children, and
+ * with data=1 to the data. */
 static void execute_subscribe(const command *cmd, object *none)
 {
-  const object *client = option_owner(cmd);
+  lk_client *client = option_client(cmd);
   lk_subscription_config config = {
       .size = sizeof config,
       .check_ms = (int32_t)option_number(cmd, "check", -1)};
@@ -52,15 +47,15 @@ static void execute_subscribe(const command *cmd, object *none)
   if (client == NULL)
     return;
   object *o = object_new(cmd->name);
-  int err = option_number(cmd, "data", 0) != 0
-                ? lk_subscribe_data(&o->subscription, client->client,
-                                    option_path(cmd), &config, on_data, o)
-                : lk_subscribe_children(&o->subscription, client->client,
+  int err = option_flag(cmd, "data")
+                ? lk_subscribe_data(&o->subscription, client, option_path(cmd),
+                                    &config, on_data, o)
+                : lk_subscribe_children(&o->subscription, client,
                                         option_path(cmd), &config, on_names, o);
 
   if (err != 0)
     object_forget(o);
-  print_line(cmd->tag, err == 0 ? "err=%s" : "refused=%s", error_word(err));
+  report_made(cmd, err);
 }
 
 void object_free_subscription(object *o)
