@@ -10,31 +10,31 @@
 
 static void on_call_deadline(lk_client *client, void *arg)
 {
-  lk_blocking_call *e = arg;
+  lk_blocking_call *b = arg;
 
   (void)client;
-  e->interrupt(e, LK_ERR_DEADLINE);
+  b->interrupt(b, LK_ERR_DEADLINE);
 }
 
-int lk__blocking_call_init(lk_blocking_call *e, lk_sync_client *c,
+int lk__blocking_call_init(lk_blocking_call *b, lk_sync_client *c,
                            const lk_sync_call *call)
 {
-  if (pthread_cond_init(&e->completed, NULL) != 0)
+  if (pthread_cond_init(&b->completed, NULL) != 0)
     return LK_ERR_NO_MEMORY;
-  e->client = c;
-  e->cancel = call == NULL ? NULL : call->cancel;
-  e->deadline_ms = call == NULL
+  b->client = c;
+  b->cancel = call == NULL ? NULL : call->cancel;
+  b->deadline_ms = call == NULL
                        ? INT64_MAX
                        : lk__timeout_end(lk__driver_clock(&c->driver),
                                          call->timeout_ms, call->deadline_ms);
-  e->interrupt = NULL;
-  e->timer = (lk_timer){.fire = on_call_deadline, .arg = e};
-  lk__list_init(&e->link);
-  e->is_completed = false;
+  b->interrupt = NULL;
+  b->timer = (lk_timer){.fire = on_call_deadline, .arg = b};
+  lk__list_init(&b->link);
+  b->is_completed = false;
   return 0;
 }
 
-int lk__blocking_call_init_from(lk_blocking_call *e, lk_sync_client *c,
+int lk__blocking_call_init_from(lk_blocking_call *b, lk_sync_client *c,
                                 const lk_sync_call *call)
 {
   lk_sync_call copy;
@@ -43,43 +43,43 @@ int lk__blocking_call_init_from(lk_blocking_call *e, lk_sync_client *c,
   if (err != 0)
     return err;
   return copy.on_event != NULL ? LK_ERR_BAD_ARGUMENT
-                               : lk__blocking_call_init(e, c, &copy);
+                               : lk__blocking_call_init(b, c, &copy);
 }
 
 static void begin_blocking_call(lk_task *t)
 {
-  lk_blocking_call *e = LK_OWNER(t, lk_blocking_call, task);
+  lk_blocking_call *b = LK_OWNER(t, lk_blocking_call, task);
 
-  e->begin(e);
+  b->begin(b);
 }
 
-static int blocking_call_await(lk_blocking_call *e)
+static int blocking_call_await(lk_blocking_call *b)
 {
-  pthread_mutex_t *mutex = &e->client->mutex;
+  pthread_mutex_t *mutex = &b->client->mutex;
 
   pthread_mutex_lock(mutex);
-  while (!e->is_completed)
-    pthread_cond_wait(&e->completed, mutex);
+  while (!b->is_completed)
+    pthread_cond_wait(&b->completed, mutex);
   pthread_mutex_unlock(mutex);
-  return e->err;
+  return b->err;
 }
 
-int lk__blocking_call_wait(lk_blocking_call *e,
-                           void (*begin)(lk_blocking_call *e))
+int lk__blocking_call_wait(lk_blocking_call *b,
+                           void (*begin)(lk_blocking_call *b))
 {
-  e->task.begin = begin_blocking_call;
-  e->begin = begin;
-  return lk__task_post(e->client, &e->task) ? blocking_call_await(e)
+  b->task.begin = begin_blocking_call;
+  b->begin = begin;
+  return lk__task_post(b->client, &b->task) ? blocking_call_await(b)
                                             : LK_ERR_CLOSED;
 }
 
-void lk__blocking_call_destroy(lk_blocking_call *e)
+void lk__blocking_call_destroy(lk_blocking_call *b)
 {
-  pthread_cond_destroy(&e->completed);
+  pthread_cond_destroy(&b->completed);
 }
 
-int lk__blocking_call_do(lk_blocking_call *e, lk_sync_client *c,
-                         void (*begin)(lk_blocking_call *e))
+int lk__blocking_call_do(lk_blocking_call *b, lk_sync_client *c,
+                         void (*begin)(lk_blocking_call *b))
 {
   const lk_sync_call *no_options = NULL;
   int cancel_state;
@@ -87,10 +87,10 @@ int lk__blocking_call_do(lk_blocking_call *e, lk_sync_client *c,
 
   if (err != 0)
     return err;
-  err = lk__blocking_call_init(e, c, no_options);
+  err = lk__blocking_call_init(b, c, no_options);
   if (err == 0) {
-    err = lk__blocking_call_wait(e, begin);
-    lk__blocking_call_destroy(e);
+    err = lk__blocking_call_wait(b, begin);
+    lk__blocking_call_destroy(b);
   }
   lk__sync_leave(c, cancel_state);
   return err;
@@ -104,11 +104,11 @@ typedef struct log_call {
   const char *text;
 } log_call;
 
-static void begin_log(lk_blocking_call *e)
+static void begin_log(lk_blocking_call *b)
 {
-  lk_client_log(e->client->client, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT,
-                LK_OWNER(e, log_call, call)->text);
-  lk__blocking_call_complete(e, 0);
+  lk_client_log(b->client->client, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT,
+                LK_OWNER(b, log_call, call)->text);
+  lk__blocking_call_complete(b, 0);
 }
 
 int lk__sync_copy_options(lk_sync_client *c, const lk_sized_struct *type,
@@ -138,45 +138,45 @@ int lk__sync_copy_call(lk_sync_client *c, lk_sync_call *out,
 
 /* ---- the handle's thread ------------------------------------------------- */
 
-static bool call_is_cancelled(const lk_blocking_call *e)
+static bool call_is_cancelled(const lk_blocking_call *b)
 {
-  return e->cancel != NULL && atomic_load(&e->cancel->set);
+  return b->cancel != NULL && atomic_load(&b->cancel->set);
 }
 
-int lk__blocking_call_refusal(const lk_blocking_call *e)
+int lk__blocking_call_refusal(const lk_blocking_call *b)
 {
-  if (e->client->closing)
+  if (b->client->closing)
     return LK_ERR_CLOSED;
-  if (call_is_cancelled(e))
+  if (call_is_cancelled(b))
     return LK_ERR_CANCELLED;
-  return e->deadline_ms <= lk__blocking_call_clock(e) ? LK_ERR_DEADLINE : 0;
+  return b->deadline_ms <= lk__blocking_call_clock(b) ? LK_ERR_DEADLINE : 0;
 }
 
-void lk__blocking_call_allow_interrupt(lk_blocking_call *e,
-                                       void (*interrupt)(lk_blocking_call *e,
+void lk__blocking_call_allow_interrupt(lk_blocking_call *b,
+                                       void (*interrupt)(lk_blocking_call *b,
                                                          int err))
 {
-  e->interrupt = interrupt;
-  lk__safe_list_add(&e->client->interruptible, &e->link);
+  b->interrupt = interrupt;
+  lk__safe_list_add(&b->client->interruptible, &b->link);
 }
 
-void lk__blocking_call_start_timer(lk_blocking_call *e)
+void lk__blocking_call_start_timer(lk_blocking_call *b)
 {
-  if (e->deadline_ms != INT64_MAX)
-    lk_timer_start(e->client->client, &e->timer, e->deadline_ms);
+  if (b->deadline_ms != INT64_MAX)
+    lk_timer_start(b->client->client, &b->timer, b->deadline_ms);
 }
 
-void lk__blocking_call_complete(lk_blocking_call *e, int err)
+void lk__blocking_call_complete(lk_blocking_call *b, int err)
 {
-  pthread_mutex_t *mutex = &e->client->mutex;
+  pthread_mutex_t *mutex = &b->client->mutex;
 
-  e->interrupt = NULL;
-  lk__safe_list_remove(&e->client->interruptible, &e->link);
-  lk_timer_stop(e->client->client, &e->timer);
+  b->interrupt = NULL;
+  lk__safe_list_remove(&b->client->interruptible, &b->link);
+  lk_timer_stop(b->client->client, &b->timer);
   pthread_mutex_lock(mutex);
-  e->err = err;
-  e->is_completed = true;
-  pthread_cond_signal(&e->completed);
+  b->err = err;
+  b->is_completed = true;
+  pthread_cond_signal(&b->completed);
   pthread_mutex_unlock(mutex);
 }
 
@@ -186,9 +186,9 @@ void lk__blocking_calls_interrupt_cancelled(lk_sync_client *c)
 
   lk__safe_iterator_begin(&it, &c->interruptible);
   for (lk_link *l; (l = lk__safe_iterator_next(&it)) != NULL;) {
-    lk_blocking_call *e = LK_OWNER(l, lk_blocking_call, link);
+    lk_blocking_call *b = LK_OWNER(l, lk_blocking_call, link);
 
-    if (call_is_cancelled(e))
-      e->interrupt(e, LK_ERR_CANCELLED);
+    if (call_is_cancelled(b))
+      b->interrupt(b, LK_ERR_CANCELLED);
   }
 }

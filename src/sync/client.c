@@ -230,25 +230,25 @@ static void on_closed(lk_client *client, int err, void *arg)
   lk__blocking_call_complete(arg, err);
 }
 
-static void begin_close(lk_blocking_call *e)
+static void begin_close(lk_blocking_call *b)
 {
-  lk_sync_client *c = e->client;
+  lk_sync_client *c = b->client;
 
   if (c->closing) {
-    lk__blocking_call_complete(e, LK_ERR_CLOSED);
+    lk__blocking_call_complete(b, LK_ERR_CLOSED);
     return;
   }
   c->closing = true;
   lk__lock_owners_close(c);
-  int err = lk_client_close(c->client, on_closed, e);
+  int err = lk_client_close(c->client, on_closed, b);
 
   if (err != 0)
-    lk__blocking_call_complete(e, err);
+    lk__blocking_call_complete(b, err);
 }
 
 int lk_sync_client_close(lk_sync_client *c)
 {
-  lk_blocking_call e;
+  lk_blocking_call b;
 
-  return lk__blocking_call_do(&e, c, begin_close);
+  return lk__blocking_call_do(&b, c, begin_close);
 }

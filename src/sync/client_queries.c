@@ -25,12 +25,12 @@ typedef struct run_call {
   void *arg;
 } run_call;
 
-static void begin_run(lk_blocking_call *e)
+static void begin_run(lk_blocking_call *b)
 {
-  run_call *run = LK_OWNER(e, run_call, call);
+  run_call *run = LK_OWNER(b, run_call, call);
 
-  run->function(e->client->client, run->arg);
-  lk__blocking_call_complete(e, 0);
+  run->function(b->client->client, run->arg);
+  lk__blocking_call_complete(b, 0);
 }
 
 int lk_sync_client_run_on_thread(lk_sync_client *c,

@@ -35,9 +35,9 @@ static void on_acquired(lk_lock *l, int err, void *arg)
 }
 
 /* lk_lock_cancel() calls on_acquired(), which completes the call. */
-static void interrupt_acquire(lk_blocking_call *e, int err)
+static void interrupt_acquire(lk_blocking_call *b, int err)
 {
-  lk_lock_owner *owner = lk__lock_owner_of(e);
+  lk_lock_owner *owner = lk__lock_owner_of(b);
 
   owner->interrupt_err = err;
   lk_lock_cancel(owner->recipe);
@@ -55,10 +55,10 @@ static int start_acquire(lk_lock_owner *owner)
                                     on_acquired, owner);
 }
 
-static void begin_acquire(lk_blocking_call *e)
+static void begin_acquire(lk_blocking_call *b)
 {
-  lk_lock_owner *owner = lk__lock_owner_of(e);
-  int err = lk__blocking_call_refusal(e);
+  lk_lock_owner *owner = lk__lock_owner_of(b);
+  int err = lk__blocking_call_refusal(b);
 
   if (err == 0)
     err = start_acquire(owner);
@@ -67,8 +67,8 @@ static void begin_acquire(lk_blocking_call *e)
     return;
   }
   lk__safe_list_add(&owner->client->lock_owners, &owner->link);
-  lk__blocking_call_allow_interrupt(e, interrupt_acquire);
-  lk__blocking_call_start_timer(e);
+  lk__blocking_call_allow_interrupt(b, interrupt_acquire);
+  lk__blocking_call_start_timer(b);
 }
 
 /* The thread has a lock owner already. */
@@ -164,9 +164,9 @@ static void on_released(lk_lock *l, int err, void *arg)
 
 /* The node is still deleted, but the call does not wait for that. Freeing the
    lk_lock calls on_released(), which completes the call. */
-static void interrupt_release(lk_blocking_call *e, int err)
+static void interrupt_release(lk_blocking_call *b, int err)
 {
-  lk_lock_owner *owner = lk__lock_owner_of(e);
+  lk_lock_owner *owner = lk__lock_owner_of(b);
 
   owner->interrupt_err = err;
   lk__recipe_free(owner);
@@ -174,10 +174,10 @@ static void interrupt_release(lk_blocking_call *e, int err)
 
 /* A call that may not wait, because its deadline has passed or its cancel is
    set, is interrupted only after its release has begun. */
-static void begin_release(lk_blocking_call *e)
+static void begin_release(lk_blocking_call *b)
 {
-  lk_lock_owner *owner = lk__lock_owner_of(e);
-  int refusal = lk__blocking_call_refusal(e);
+  lk_lock_owner *owner = lk__lock_owner_of(b);
+  int refusal = lk__blocking_call_refusal(b);
 
   lk__lock_owner_set_lost(owner); /* from now on the thread holds nothing */
   int err = owner->recipe == NULL
@@ -189,10 +189,10 @@ static void begin_release(lk_blocking_call *e)
     free_recipe_and_complete(owner, err);
     return;
   }
-  lk__blocking_call_allow_interrupt(e, interrupt_release);
-  lk__blocking_call_start_timer(e);
+  lk__blocking_call_allow_interrupt(b, interrupt_release);
+  lk__blocking_call_start_timer(b);
   if (refusal != 0)
-    e->interrupt(e, refusal);
+    b->interrupt(b, refusal);
 }
 
 static int release_and_wait(lk_lock_owner *owner, const lk_sync_call *call)

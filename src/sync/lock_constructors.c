@@ -19,10 +19,10 @@ typedef struct check_call {
   const lk_sync_lock *lock;
 } check_call;
 
-static void begin_check(lk_blocking_call *e)
+static void begin_check(lk_blocking_call *b)
 {
   lk__blocking_call_complete(
-      e, lk__recipe_check_options(LK_OWNER(e, check_call, call)->lock));
+      b, lk__recipe_check_options(LK_OWNER(b, check_call, call)->lock));
 }
 
 /* Frees the lock and returns `err`. */
@@ -81,7 +81,7 @@ int lk_sync_semaphore_new(lk_sync_lock **out, lk_sync_client *c,
     err = copy_limit_path(*out);
   if (err != 0)
     return destroy_and_return(out, err);
-  if (copy->history == NULL)
+  if (copy->history == NULL) /* the threads share one history */
     copy->history = &(*out)->history;
   return lk__sync_lock_check_or_destroy(out);
 }

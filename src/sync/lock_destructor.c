@@ -12,13 +12,13 @@ typedef struct end_call {
   lk_sync_lock *lock;
 } end_call;
 
-static void begin_end_owners(lk_blocking_call *e)
+static void begin_end_owners(lk_blocking_call *b)
 {
-  lk_sync_lock *lock = LK_OWNER(e, end_call, call)->lock;
+  lk_sync_lock *lock = LK_OWNER(b, end_call, call)->lock;
   lk_safe_iterator it;
 
   lock->freeing = true;
-  lk__safe_iterator_begin(&it, &e->client->lock_owners);
+  lk__safe_iterator_begin(&it, &b->client->lock_owners);
   for (lk_link *l; (l = lk__safe_iterator_next(&it)) != NULL;) {
     lk_lock_owner *owner = LK_OWNER(l, lk_lock_owner, link);
 
@@ -28,7 +28,7 @@ static void begin_end_owners(lk_blocking_call *e)
       lk__recipe_free(owner);
     }
   }
-  lk__blocking_call_complete(e, 0);
+  lk__blocking_call_complete(b, 0);
 }
 
 bool lk__sync_lock_end_owners(lk_sync_lock *l)

@@ -12,7 +12,7 @@ static bool holds_for_certain(lk_lock_owner *owner)
 {
   int64_t sure_until_ms = atomic_load(&owner->sure_until_ms);
 
-  return sure_until_ms != INT64_MIN &&
+  return sure_until_ms != LK_NOT_SURE &&
          lk__blocking_call_clock(&owner->call) < sure_until_ms;
 }
 
@@ -61,13 +61,13 @@ static void lock_owner_store(lk_lock_owner *owner, int64_t sure_until_ms,
                         memory_order_release);
   atomic_store_explicit(&owner->lease_deadline_ms, lease_deadline_ms,
                         memory_order_release);
-  lock_owner_set_doubt(owner, sure_until_ms == INT64_MIN);
+  lock_owner_set_doubt(owner, sure_until_ms == LK_NOT_SURE);
   lk__lock_owner_check_wait(owner);
 }
 
 void lk__lock_owner_set_lost(lk_lock_owner *owner)
 {
-  lock_owner_store(owner, INT64_MIN, INT64_MIN);
+  lock_owner_store(owner, LK_NOT_SURE, LK_NOT_HELD);
 }
 
 void lk__lock_owner_publish(lk_lock_owner *owner)
@@ -75,7 +75,7 @@ void lk__lock_owner_publish(lk_lock_owner *owner)
   int64_t lease_deadline_ms = lk_lock_deadline(owner->recipe);
   bool sure = lk_lock_get_state(owner->recipe) == LK_LOCK_HELD;
 
-  lock_owner_store(owner, sure ? lease_deadline_ms : INT64_MIN,
+  lock_owner_store(owner, sure ? lease_deadline_ms : LK_NOT_SURE,
                    lease_deadline_ms);
 }
 

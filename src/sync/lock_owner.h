@@ -5,6 +5,10 @@
 #include "sync/blocking_call.h"
 #include "sync/lock.h"
 
+/* Values of deadlines in lk_lock_owner that have passed at any time. */
+#define LK_NOT_SURE INT64_MIN /* the lock is unsure, or not held */
+#define LK_NOT_HELD INT64_MIN
+
 /**
  * One thread as an owner of a lock. The thread waits for the lock, holds it, or
  * has lost it and not released it yet. The thread finds its lock owners in a
@@ -22,9 +26,9 @@ typedef struct lk_lock_owner {
   lk_task retire;             /**< releases the lock and frees this struct */
 
   /* Written by the thread of the handle, read by the owning thread. */
-  /** The lease deadline; INT64_MIN: the lock is unsure, or not held. */
+  /** The lease deadline, or LK_NOT_SURE. */
   _Atomic(int64_t) sure_until_ms;
-  /** The lease deadline; INT64_MIN: the lock is not held. */
+  /** The lease deadline, or LK_NOT_HELD. */
   _Atomic(int64_t) lease_deadline_ms;
   /* Set before the acquire completes. */
   uint64_t token;    /**< lk_lock_token() of the grant */
@@ -48,16 +52,16 @@ typedef struct lk_lock_owner {
   int fd;
 } lk_lock_owner;
 
-/** The lock owner whose call is `e`. */
-static inline lk_lock_owner *lk__lock_owner_of(lk_blocking_call *e)
+/** The lock owner whose call is `b`. */
+static inline lk_lock_owner *lk__lock_owner_of(lk_blocking_call *b)
 {
-  return LK_OWNER(e, lk_lock_owner, call);
+  return LK_OWNER(b, lk_lock_owner, call);
 }
 
 /** Whether the thread does not hold the lock any more, or not yet. */
 static inline bool lk__lock_owner_is_lost(const lk_lock_owner *owner)
 {
-  return atomic_load(&owner->lease_deadline_ms) == INT64_MIN;
+  return atomic_load(&owner->lease_deadline_ms) == LK_NOT_HELD;
 }
 
 /* ---- for the thread of the handle ---------------------------------------- */

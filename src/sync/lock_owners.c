@@ -73,8 +73,8 @@ lk_lock_owner *lk__lock_owner_new(lk_sync_lock *l)
     return NULL;
   owner->client = c;
   atomic_init(&owner->lock, l);
-  atomic_init(&owner->sure_until_ms, INT64_MIN);
-  atomic_init(&owner->lease_deadline_ms, INT64_MIN);
+  atomic_init(&owner->sure_until_ms, LK_NOT_SURE);
+  atomic_init(&owner->lease_deadline_ms, LK_NOT_HELD);
   owner->fd = -1;
   lk__list_init(&owner->link);
   owner->next =

@@ -29,7 +29,7 @@ bool lk_sync_lock_ok(const lk_sync_lock *l)
   int64_t sure_until_ms =
       atomic_load_explicit(&owner->sure_until_ms, memory_order_acquire);
 
-  return sure_until_ms != INT64_MIN &&
+  return sure_until_ms != LK_NOT_SURE &&
          lk__driver_clock(&l->client->driver) < sure_until_ms;
 }
 
@@ -37,7 +37,7 @@ int64_t lk_sync_lock_deadline(const lk_sync_lock *l)
 {
   const lk_lock_owner *owner = current_lock_owner(l);
 
-  return owner == NULL ? INT64_MIN : atomic_load(&owner->lease_deadline_ms);
+  return owner == NULL ? LK_NOT_HELD : atomic_load(&owner->lease_deadline_ms);
 }
 
 uint64_t lk_sync_lock_token(const lk_sync_lock *l)
@@ -62,8 +62,8 @@ lk_lock_state lk_sync_lock_get_state(const lk_sync_lock *l)
     return LK_LOCK_IDLE;
   if (lk__lock_owner_is_lost(owner))
     return LK_LOCK_LOST;
-  return atomic_load(&owner->sure_until_ms) == INT64_MIN ? LK_LOCK_UNSURE
-                                                         : LK_LOCK_HELD;
+  return atomic_load(&owner->sure_until_ms) == LK_NOT_SURE ? LK_LOCK_UNSURE
+                                                           : LK_LOCK_HELD;
 }
 
 size_t lk_sync_lock_count(const lk_sync_lock *l)
@@ -88,7 +88,7 @@ int lk_sync_lock_fd(lk_sync_lock *l)
     /* A doubt that arises now is not missed: `sure_until_ms` is stored first,
        and then lock_owner_set_doubt() looks for the descriptor, under the
        mutex. */
-    bool doubt = atomic_load(&owner->sure_until_ms) == INT64_MIN;
+    bool doubt = atomic_load(&owner->sure_until_ms) == LK_NOT_SURE;
     unsigned initial_count = doubt ? 1 : 0;
 
     owner->fd = eventfd(initial_count, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -107,13 +107,13 @@ typedef struct token_call {
   uint64_t token; /**< the result */
 } token_call;
 
-static void begin_token(lk_blocking_call *e)
+static void begin_token(lk_blocking_call *b)
 {
-  token_call *q = LK_OWNER(e, token_call, call);
+  token_call *q = LK_OWNER(b, token_call, call);
 
   if (q->lock_owner->recipe != NULL)
     q->token = lk_multilock_token(q->lock_owner->recipe, q->path);
-  lk__blocking_call_complete(e, 0);
+  lk__blocking_call_complete(b, 0);
 }
 
 uint64_t lk_sync_multilock_token(lk_sync_lock *l, const char *path)

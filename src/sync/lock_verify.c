@@ -19,27 +19,27 @@ static void on_verified(lk_lock *l, int err, void *arg)
   complete_verify(arg, err);
 }
 
-static void interrupt_verify(lk_blocking_call *e, int err)
+static void interrupt_verify(lk_blocking_call *b, int err)
 {
-  complete_verify(lk__lock_owner_of(e), err);
+  complete_verify(lk__lock_owner_of(b), err);
 }
 
-static void begin_verify(lk_blocking_call *e)
+static void begin_verify(lk_blocking_call *b)
 {
-  lk_lock_owner *owner = lk__lock_owner_of(e);
-  int err = lk__blocking_call_refusal(e);
+  lk_lock_owner *owner = lk__lock_owner_of(b);
+  int err = lk__blocking_call_refusal(b);
 
   if (err == 0)
     err = owner->recipe == NULL
               ? LK_ERR_CLOSED
               : lk_lock_verify(owner->recipe, on_verified, owner);
   if (err != 0) {
-    lk__blocking_call_complete(e, err);
+    lk__blocking_call_complete(b, err);
     return;
   }
   owner->verifying = true;
-  lk__blocking_call_allow_interrupt(e, interrupt_verify);
-  lk__blocking_call_start_timer(e);
+  lk__blocking_call_allow_interrupt(b, interrupt_verify);
+  lk__blocking_call_start_timer(b);
 }
 
 static int thread_verify(lk_lock_owner *owner, const lk_sync_call *call)

@@ -5,23 +5,23 @@
 
 /* lk_sync_lock_wait_certain() waits while the lock of this thread is unsure. */
 
-static void interrupt_wait(lk_blocking_call *e, int err)
+static void interrupt_wait(lk_blocking_call *b, int err)
 {
-  lk__lock_owner_end_wait(lk__lock_owner_of(e), err);
+  lk__lock_owner_end_wait(lk__lock_owner_of(b), err);
 }
 
-static void begin_wait(lk_blocking_call *e)
+static void begin_wait(lk_blocking_call *b)
 {
-  lk_lock_owner *owner = lk__lock_owner_of(e);
-  int err = lk__blocking_call_refusal(e);
+  lk_lock_owner *owner = lk__lock_owner_of(b);
+  int err = lk__blocking_call_refusal(b);
 
   if (err != 0) {
-    lk__blocking_call_complete(e, err);
+    lk__blocking_call_complete(b, err);
     return;
   }
   owner->waiting = true;
-  lk__blocking_call_allow_interrupt(e, interrupt_wait);
-  lk__blocking_call_start_timer(e);
+  lk__blocking_call_allow_interrupt(b, interrupt_wait);
+  lk__blocking_call_start_timer(b);
   lk__lock_owner_check_wait(owner);
 }
 

@@ -33,7 +33,9 @@ int lk__recipe_make(lk_lock_owner *owner)
   const lk_sync_lock *l = atomic_load(&owner->lock);
   lk_lock_config config = l->config;
 
-  if (l->partner != NULL)
+  bool is_side = l->partner != NULL; /* of a read-write lock */
+
+  if (is_side)
     return lk__rwlock_side_make(owner);
   config.on_event = lk__lock_owner_on_event;
   config.arg = owner;

@@ -30,37 +30,37 @@ static void request_free_watch(lk_sync_request *r)
 /* ---- the thread of the handle -------------------------------------------- */
 
 /* The client completes the request later, and its result is not used. */
-static void interrupt_request(lk_blocking_call *e, int err)
+static void interrupt_request(lk_blocking_call *b, int err)
 {
-  lk_sync_request *r = LK_OWNER(e, lk_sync_request, call);
+  lk_sync_request *r = LK_OWNER(b, lk_sync_request, call);
   const bool on_server = true;
 
   if (r->watch != NULL)
-    lk_watch_cancel(e->client->client, r->watch->watch, on_server);
+    lk_watch_cancel(b->client->client, r->watch->watch, on_server);
   request_free_watch(r);
-  lk__blocking_call_complete(e, err);
+  lk__blocking_call_complete(b, err);
 }
 
-static void begin_request(lk_blocking_call *e)
+static void begin_request(lk_blocking_call *b)
 {
-  lk_sync_request *r = LK_OWNER(e, lk_sync_request, call);
-  int err = lk__blocking_call_refusal(e);
+  lk_sync_request *r = LK_OWNER(b, lk_sync_request, call);
+  int err = lk__blocking_call_refusal(b);
 
   r->options.deadline_ms =
-      e->deadline_ms == INT64_MAX ? LK_NO_LIMIT : e->deadline_ms;
+      b->deadline_ms == INT64_MAX ? LK_NO_LIMIT : b->deadline_ms;
   if (r->watch != NULL)
     r->options.watch = &r->watch->watch;
   if (err == 0)
     err = r->start(r, &r->options);
   if (err != 0) {
     request_free_watch(r);
-    lk__blocking_call_complete(e, err);
+    lk__blocking_call_complete(b, err);
     return;
   }
   r->refs++; /* the mutex is not needed: the other thread waits */
-  lk__blocking_call_allow_interrupt(e, interrupt_request);
+  lk__blocking_call_allow_interrupt(b, interrupt_request);
   if (r->has_own_timer)
-    lk__blocking_call_start_timer(e);
+    lk__blocking_call_start_timer(b);
 }
 
 bool lk__sync_request_is_awaited(const lk_sync_request *r)

@@ -119,27 +119,27 @@ static int subscription_start(lk_sync_subscription *s)
                                  s);
 }
 
-static void interrupt_next(lk_blocking_call *e, int err)
+static void interrupt_next(lk_blocking_call *b, int err)
 {
-  lk__list_remove(&LK_OWNER(e, next_call, call)->link);
-  lk__blocking_call_complete(e, err);
+  lk__list_remove(&LK_OWNER(b, next_call, call)->link);
+  lk__blocking_call_complete(b, err);
 }
 
-static void begin_next(lk_blocking_call *e)
+static void begin_next(lk_blocking_call *b)
 {
-  next_call *next = LK_OWNER(e, next_call, call);
+  next_call *next = LK_OWNER(b, next_call, call);
   lk_sync_subscription *s = next->subscription;
-  int err = lk__blocking_call_refusal(e);
+  int err = lk__blocking_call_refusal(b);
 
   if (err == 0 && s->source == NULL && !error_is_final(s->err))
     err = subscription_start(s);
   if (err != 0) {
-    lk__blocking_call_complete(e, err);
+    lk__blocking_call_complete(b, err);
     return;
   }
   lk__list_add(&s->waiting, &next->link);
-  lk__blocking_call_allow_interrupt(e, interrupt_next);
-  lk__blocking_call_start_timer(e);
+  lk__blocking_call_allow_interrupt(b, interrupt_next);
+  lk__blocking_call_start_timer(b);
   subscription_deliver(s);
 }
 
@@ -162,20 +162,20 @@ typedef struct subscription_call {
   lk_sync_subscription *subscription;
 } subscription_call;
 
-static void begin_subscribe(lk_blocking_call *e)
+static void begin_subscribe(lk_blocking_call *b)
 {
-  int err = lk__blocking_call_refusal(e);
+  int err = lk__blocking_call_refusal(b);
 
   if (err == 0)
     err =
-        subscription_start(LK_OWNER(e, subscription_call, call)->subscription);
-  lk__blocking_call_complete(e, err);
+        subscription_start(LK_OWNER(b, subscription_call, call)->subscription);
+  lk__blocking_call_complete(b, err);
 }
 
-static void begin_subscription_end(lk_blocking_call *e)
+static void begin_subscription_end(lk_blocking_call *b)
 {
-  subscription_end(LK_OWNER(e, subscription_call, call)->subscription);
-  lk__blocking_call_complete(e, 0);
+  subscription_end(LK_OWNER(b, subscription_call, call)->subscription);
+  lk__blocking_call_complete(b, 0);
 }
 
 static int subscription_new(lk_sync_subscription **out, lk_sync_client *c,

@@ -60,10 +60,10 @@ typedef struct watch_end {
   lk_sync_watch *watch;
 } watch_end;
 
-static void begin_watch_end(lk_blocking_call *e)
+static void begin_watch_end(lk_blocking_call *b)
 {
-  watch_cancel_and_free(LK_OWNER(e, watch_end, call)->watch);
-  lk__blocking_call_complete(e, 0);
+  watch_cancel_and_free(LK_OWNER(b, watch_end, call)->watch);
+  lk__blocking_call_complete(b, 0);
 }
 
 void lk_sync_watch_free(lk_sync_watch *w)
