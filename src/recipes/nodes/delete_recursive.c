@@ -158,14 +158,14 @@ static void tree_deletion_on_pause_over(void *arg, int err);
 
 static void tree_deletion_pause(tree_deletion *t)
 {
-  if (!t->pause.on)
+  if (!t->pause.running)
     lk__retry_pause_start(&t->pause, t->client, t->deadline_ms,
                           tree_deletion_on_pause_over, t);
 }
 
 static void tree_deletion_continue(tree_deletion *t)
 {
-  while (t->err == 0 && !t->pause.on && t->tree.stack != NULL &&
+  while (t->err == 0 && !t->pause.running && t->tree.stack != NULL &&
          tree_deletion_has_room(t)) {
     int err = tree_deletion_step(t);
 
@@ -176,7 +176,7 @@ static void tree_deletion_continue(tree_deletion *t)
     else if (err != 0)
       tree_deletion_record_error(t, err);
   }
-  bool continues_after_pause = t->err == 0 && t->pause.on;
+  bool continues_after_pause = t->err == 0 && t->pause.running;
 
   if (t->requests == 0 && !continues_after_pause)
     tree_deletion_complete(t);
@@ -299,7 +299,8 @@ static bool is_reserved_path(const lk_client *c, const char *path)
 }
 
 int lk_delete_recursive(lk_client *c, const char *path, const lk_call *call,
-                        lk_progress_cb more, lk_deleted_cb done, void *arg)
+                        lk_progress_cb may_continue, lk_deleted_cb done,
+                        void *arg)
 {
   lk_call timing;
   int err = lk__call_options_copy(c, &timing, call);
@@ -315,7 +316,7 @@ int lk_delete_recursive(lk_client *c, const char *path, const lk_call *call,
   if (t == NULL)
     return LK_ERR_NO_MEMORY;
   t->client = c;
-  t->may_continue = more;
+  t->may_continue = may_continue;
   t->done = done;
   t->arg = arg;
   t->deadline_ms = lk__call_deadline(c, &timing);

@@ -35,7 +35,7 @@ void lk__retry_pause_until(lk_retry_pause *p, lk_client *c, int64_t end_ms,
   p->listener = (lk_listener){.state = retry_pause_on_state, .arg = p};
   p->over = over;
   p->arg = arg;
-  p->on = true;
+  p->running = true;
   p->ends_at_deadline = false;
   lk_client_attach(c, &p->listener);
   lk_timer_start(c, &p->timer, end_ms);
@@ -54,9 +54,9 @@ void lk__retry_pause_start(lk_retry_pause *p, lk_client *c, int64_t deadline_ms,
 
 void lk__retry_pause_stop(lk_retry_pause *p, lk_client *c)
 {
-  if (!p->on)
+  if (!p->running)
     return;
-  p->on = false;
+  p->running = false;
   lk_timer_stop(c, &p->timer);
   lk_client_detach(c, &p->listener);
 }

@@ -13,14 +13,14 @@
  * A pause before a retry. It listens to the client, so that a caller without a
  * request under way learns that the client was closed or failed to
  * authenticate. The struct must be zeroed at first, and must not be moved while
- * `on` is set.
+ * `running` is set.
  */
 typedef struct lk_retry_pause {
   lk_timer timer;
   lk_listener listener;
   void (*over)(void *arg, int err); /**< the pause has ended */
   void *arg;
-  bool on;               /**< the pause has begun and not ended */
+  bool running;          /**< the pause has begun and not ended */
   bool ends_at_deadline; /**< of the call: no retry follows */
 } lk_retry_pause;
 
@@ -33,7 +33,7 @@ void lk__retry_pause_until(lk_retry_pause *p, lk_client *c, int64_t end_ms,
     the pause ends then, and `over` is called with LK_ERR_DEADLINE. */
 void lk__retry_pause_start(lk_retry_pause *p, lk_client *c, int64_t deadline_ms,
                            void (*over)(void *arg, int err), void *arg);
-/** Stop the pause; `over` is not called. No effect if it is not `on`. */
+/** Stop the pause; `over` is not called. No effect if it is not `running`. */
 void lk__retry_pause_stop(lk_retry_pause *p, lk_client *c);
 
 #endif

@@ -135,7 +135,7 @@ static int subscription_open(lk_subscription **out, lk_client *client,
   *out = NULL;
   if (lk__config_copy(client, &sized, &copy, config) != 0 ||
       !subscription_config_is_valid(&copy) ||
-      (template->children == NULL && template->data == NULL))
+      (template->on_children == NULL && template->on_data == NULL))
     return LK_ERR_BAD_ARGUMENT;
   if (lk_path_check(path) != 0)
     return LK_ERR_BAD_PATH;
@@ -143,8 +143,8 @@ static int subscription_open(lk_subscription **out, lk_client *client,
 
   if (s == NULL)
     return LK_ERR_NO_MEMORY;
-  s->children = template->children;
-  s->data = template->data;
+  s->on_children = template->on_children;
+  s->on_data = template->on_data;
   s->check_ms = copy.check_ms == 0 ? DEFAULT_CHECK_MS : copy.check_ms;
   int err = subscription_begin(s);
 
@@ -162,7 +162,7 @@ int lk_subscribe_children(lk_subscription **out, lk_client *client,
                           const lk_subscription_config *config,
                           lk_subscribe_children_cb callback, void *arg)
 {
-  const lk_subscription template = {.children = callback, .arg = arg};
+  const lk_subscription template = {.on_children = callback, .arg = arg};
 
   return subscription_open(out, client, path, config, &template);
 }
@@ -171,7 +171,7 @@ int lk_subscribe_data(lk_subscription **out, lk_client *client,
                       const char *path, const lk_subscription_config *config,
                       lk_subscribe_data_cb callback, void *arg)
 {
-  const lk_subscription template = {.data = callback, .arg = arg};
+  const lk_subscription template = {.on_data = callback, .arg = arg};
 
   return subscription_open(out, client, path, config, &template);
 }

@@ -25,7 +25,7 @@ lk_node_state lk__subscription_state_of_reply(const lk_subscription *s, int err,
 {
   if (err != 0)
     return (lk_node_state){.err = err};
-  if (s->children != NULL)
+  if (s->on_children != NULL)
     return (lk_node_state){
         .czxid = stat->czxid, .zxid = stat->pzxid, .version = stat->cversion};
   return (lk_node_state){
@@ -55,10 +55,13 @@ bool lk__subscription_record_state(lk_subscription *s, int err,
 
 void lk__subscription_report_error(lk_subscription *s, int err)
 {
-  if (!lk__subscription_record_state(s, err, NULL))
+  const lk_bytes *no_content = NULL;
+  const lk_stat *no_stat = NULL;
+
+  if (!lk__subscription_record_state(s, err, no_stat))
     return;
-  if (s->children != NULL)
-    s->children(s, err, NULL, 0, NULL, s->arg);
+  if (s->on_children != NULL)
+    s->on_children(s, err, no_content, 0, no_stat, s->arg);
   else
-    s->data(s, err, NULL, NULL, s->arg);
+    s->on_data(s, err, no_content, no_stat, s->arg);
 }

@@ -19,9 +19,9 @@ typedef struct lk_node_state {
 
 struct lk_subscription {
   lk_mem mem;
-  lk_client *client;                 /* NULL: the subscription has ended */
-  lk_subscribe_children_cb children; /* NULL: a subscription to the data */
-  lk_subscribe_data_cb data;         /* NULL: one to the children */
+  lk_client *client;                    /* NULL: the subscription has ended */
+  lk_subscribe_children_cb on_children; /* NULL: a subscription to the data */
+  lk_subscribe_data_cb on_data;         /* NULL: one to the children */
   void *arg;
   size_t refs;          /* of the caller, the request and running callbacks */
   bool request_sent;    /* a request is under way */

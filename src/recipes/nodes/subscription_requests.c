@@ -127,7 +127,7 @@ int lk__subscription_request_node(lk_subscription *s)
 
   return subscription_requested(
       s,
-      s->children != NULL
+      s->on_children != NULL
           ? lk_get_children(s->client, s->path, &call, subscription_on_names, s)
           : lk_get(s->client, s->path, &call, subscription_on_data, s));
 }
@@ -157,8 +157,9 @@ static void subscription_await_creation(lk_subscription *s)
 
 void lk__subscription_check(lk_subscription *s)
 {
+  const lk_call *no_watch = NULL;
   int err = subscription_requested(
-      s, lk_exists(s->client, s->path, NULL, subscription_on_check, s));
+      s, lk_exists(s->client, s->path, no_watch, subscription_on_check, s));
 
   if (err != 0)
     subscription_request_failed(s, err);
@@ -210,7 +211,7 @@ static void subscription_on_names(lk_client *c, int err, const lk_bytes *names,
 
   (void)c;
   if (subscription_read_replied(s, err, stat))
-    s->children(s, 0, names, count, stat, s->arg);
+    s->on_children(s, 0, names, count, stat, s->arg);
   lk__subscription_unref(s);
 }
 
@@ -221,7 +222,7 @@ static void subscription_on_data(lk_client *c, int err, const lk_bytes *data,
 
   (void)c;
   if (subscription_read_replied(s, err, stat))
-    s->data(s, 0, data, stat, s->arg);
+    s->on_data(s, 0, data, stat, s->arg);
   lk__subscription_unref(s);
 }
 
@@ -235,7 +236,7 @@ static void subscription_exists_replied(lk_subscription *s, int err)
     subscription_schedule_check(s);
     lk__subscription_report_error(s, err);
   } else {
-    s->watch = NULL; /* an exists that fails so sets no watch */
+    s->watch = NULL; /* after another error no watch is set */
     subscription_request_failed(s, err);
   }
 }

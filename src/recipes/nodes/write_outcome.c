@@ -53,7 +53,8 @@ static int conclude_create(const lk_lost_write *w, const lk_node_facts *node)
 static bool only_change_is_foreign(const lk_lost_write *w,
                                    const lk_node_facts *node)
 {
-  bool requires_version = w->version != -1;
+  enum { ANY_VERSION = -1 };
+  bool requires_version = w->version != ANY_VERSION;
   bool is_same_node = node->stat.czxid <= w->seen_zxid;
   bool changed_once = (uint32_t)node->stat.version == (uint32_t)w->version + 1;
 

@@ -136,7 +136,8 @@ static void verification_on_parent(lk_client *c, int err, const lk_stat *stat,
   verification_replied(v);
 }
 
-/* A parent without changes shows that a missing node was never created. */
+/* A missing node was never created if its parent has not changed. If the write
+ * is `sole`, that is known without the parent: no other client deletes it. */
 static bool parent_is_needed(const lk_lost_write *write)
 {
   return write->kind == LK_WRITE_CREATE && !write->sole;
