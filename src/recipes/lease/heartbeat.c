@@ -84,7 +84,7 @@ static bool send_checks(lk_session_lease *lease, const lk_op *ops, size_t count)
 {
   if (count == 0)
     return true;
-  if (lk_multi(lease->client, ops, count, NULL, on_checks, lease) != 0)
+  if (lk_multi(lease->client, ops, count, LK_NO_OPTIONS, on_checks, lease) != 0)
     return false; /* the next heartbeat tries again */
   lease->heartbeat.requests++;
   lk__lease_ref(lease);
@@ -139,8 +139,8 @@ static void on_single_heartbeat_request(lk_client *c, int err, void *arg)
 
 static void send_sync(lk_session_lease *lease)
 {
-  if (lk_sync(lease->client, "/", NULL, on_single_heartbeat_request, lease) !=
-      0)
+  if (lk_sync(lease->client, "/", LK_NO_OPTIONS, on_single_heartbeat_request,
+              lease) != 0)
     return;
   lease->heartbeat.requests++;
   lk__lease_ref(lease);
@@ -185,7 +185,8 @@ static void send_check_of_waiter(lk_session_lease *lease, lk_lease_user *u)
   bool unreadable; /* does not matter for a single check */
   lk_op check = lk_op_check(u->kind->node(u, &unreadable), ANY_VERSION);
 
-  if (lk_multi(lease->client, &check, 1, NULL, on_waiting_check, lease) != 0)
+  if (lk_multi(lease->client, &check, 1, LK_NO_OPTIONS, on_waiting_check,
+               lease) != 0)
     return;
   lease->heartbeat.requests++;
   lk__lease_ref(lease);

@@ -11,6 +11,9 @@
 #include "recipes/lease/lease_deadline.h"
 #include "recipes/lease/lease_user.h"
 
+/** The options of a request without deadline, repeat or watch. */
+#define LK_NO_OPTIONS ((const lk_call *)NULL)
+
 /** The heartbeat: the requests whose replies prove that the session lives. */
 typedef struct lk_heartbeat {
   lk_timer timer;

@@ -166,7 +166,7 @@ bool lk__local_acquisition_attach(lk_lock *l, const lk_lock_config *config)
     q = lk__local_queue_new(l, config, lk__local_node_on_timer);
   if (q == NULL)
     return false;
-  q->refs++;
+  q->refs++; /* the reference of the handle; a new queue has none */
   l->source.make = local_request_make;
   l->source.plan = q;
   l->source.free_plan = local_queue_detach_handle;

@@ -39,7 +39,7 @@ void lk__local_node_begin_if_needed(lk_local_queue *q)
       lk__local_queue_end_first(q, LK_ERR_NO_MEMORY);
       continue;
     }
-    lk__contender_ref(q->node);
+    lk__contender_ref(q->node); /* until local_queue_detach_node() */
     lk__contender_begin(q->node);
   }
   if (q->node == NULL)

@@ -82,7 +82,7 @@ struct lk_lock {
   lk_reported_events reported;
   unsigned callbacks_running; /**< calls of lk__lock_enter() without a leave:
                                  callbacks on the stack, and a late acquire */
-  bool freed;       /**< destroy the lock when `callbacks_running` is 0 */
+  bool freeing;     /**< destroy the lock when `callbacks_running` is 0 */
   lk_lock *partner; /**< the other side of a read-write lock; or NULL */
   /** If there is a partner: why the state of the partner refuses an acquire, or
       0. */

@@ -83,7 +83,7 @@ static int lock_begin_late_acquire(lk_lock *l, int64_t deadline_ms,
  */
 static int lock_acquire_refusal(const lk_lock *l)
 {
-  if (l->freed)
+  if (l->freeing)
     return LK_ERR_CLOSED;
   if (l->lease->end_err != 0)
     return l->lease->end_err;

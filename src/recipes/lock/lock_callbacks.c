@@ -22,14 +22,14 @@ void lk__lock_enter(lk_lock *l)
 
 void lk__lock_leave(lk_lock *l)
 {
-  if (--l->callbacks_running == 0 && l->freed)
+  if (--l->callbacks_running == 0 && l->freeing)
     lk__lock_destroy(l);
 }
 
 void lk__lock_notify(lk_lock *l, const lk_lock_event *event)
 {
   lk__lock_enter(l);
-  if (l->on_event != NULL && !l->freed)
+  if (l->on_event != NULL && !l->freeing)
     l->on_event(l, event, l->arg);
   lk__lock_leave(l);
 }

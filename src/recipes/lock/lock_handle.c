@@ -165,7 +165,7 @@ static void lock_cancel_all(lk_lock *l)
 
 void lk_lock_reset(lk_lock *l)
 {
-  if (l->freed)
+  if (l->freeing)
     return;
   lk__lock_enter(l);
   lock_cancel_all(l);
@@ -174,10 +174,10 @@ void lk_lock_reset(lk_lock *l)
 
 void lk_lock_free(lk_lock *l)
 {
-  if (l == NULL || l->freed)
+  if (l == NULL || l->freeing)
     return;
   lk__lock_enter(l);
-  l->freed = true;
+  l->freeing = true;
   lock_cancel_all(l);
   lk__lock_leave(l);
 }

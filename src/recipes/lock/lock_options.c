@@ -50,16 +50,6 @@ const lk_role *lk__lock_options_role(const lk_lock_options *o,
   return role == NULL ? &o->plain.role : role;
 }
 
-static char *copy_string(const lk_mem *mem, const char *from)
-{
-  size_t size = strlen(from) + 1;
-  char *to = lk__mem_new(mem, size);
-
-  if (to != NULL)
-    memcpy(to, from, size);
-  return to;
-}
-
 enum { ANNOUNCEMENT_LEN = sizeof LK_ANNOUNCEMENT - 1 };
 
 /* A copy of `data` with LK_ANNOUNCEMENT and a NUL behind it. */
@@ -95,10 +85,10 @@ bool lk__lock_options_init(lk_lock_options *o, const lk_mem *mem,
   const lk_acls *parent =
       config->parent_acl == NULL ? config->acl : config->parent_acl;
 
-  o->path = copy_string(mem, path);
+  o->path = lk__mem_text(mem, path);
   o->data = copy_data_with_announcement(mem, config->data);
   if (config->prefix != NULL)
-    o->prefix = copy_string(mem, config->prefix);
+    o->prefix = lk__mem_text(mem, config->prefix);
   if (config->acl != NULL)
     o->acl = lk__acls_copy(mem, config->acl);
   if (parent != NULL)

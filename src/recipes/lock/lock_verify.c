@@ -110,8 +110,7 @@ static void on_verified(lk_client *c, int err, const lk_op_result *results,
   (void)c;
   lk_check_result result = lock_multi_report_checks(multi, err, results, count);
 
-  /* If a node is missing, lock_multi_report_checks() has completed the verify.
-   */
+  /* If a node is missing, the lock was lost, which completed the verify. */
   if (multi->lock != NULL)
     lk__lock_complete_verify(multi->lock,
                              result == LK_CHECK_EXISTS ? 0 : LK_ERR_UNSURE);
@@ -136,8 +135,7 @@ int lk_lock_verify(lk_lock *l, lk_lock_cb done, void *arg)
   if (l->verifying != NULL)
     return LK_ERR_STATE;
   const lk_op *no_operations = NULL;
-  const lk_call *default_options = NULL;
-  int err = lock_multi_send(l, no_operations, 0, default_options, on_verified,
+  int err = lock_multi_send(l, no_operations, 0, LK_NO_OPTIONS, on_verified,
                             &l->verifying);
 
   if (err != 0)
@@ -155,17 +153,17 @@ static void on_guarded(lk_client *c, int err, const lk_op_result *results,
 {
   lk_lock_multi *multi = arg;
   size_t check_count = multi->acquisition->count;
-  bool has_results = count > check_count; /* of operations of the caller */
-  /* Without results, it is not known whether `err` is the error of a check. So
-   * `err` says nothing about the own nodes. */
+  bool has_caller_results = count > check_count;
+  /* If there are no results at all, `err` need not be the error of a check. So
+   * it says nothing about the own nodes. */
   int check_err = count > 0 ? err : LK_ERR_IN_DOUBT;
 
   if (lock_multi_report_checks(multi, check_err, results, count) ==
       LK_CHECK_MISSING)
     err = LK_ERR_LOST;
   if (multi->done != NULL)
-    multi->done(c, err, has_results ? results + check_count : NULL,
-                has_results ? count - check_count : 0, multi->arg);
+    multi->done(c, err, has_caller_results ? results + check_count : NULL,
+                has_caller_results ? count - check_count : 0, multi->arg);
   lock_multi_free(multi);
 }
 

@@ -151,7 +151,7 @@ static void multilock_use_plan(lk_lock *l, multilock_plan *p)
     /* A contender ends with its session. Then the acquisition begins again as a
      * whole, unless the caller's fail_on_expiry is set. */
     p->members[i].fail_on_expiry = true;
-    p->members[i].peek = false;
+    p->members[i].peek = false; /* a transaction creates the nodes first */
     if (!may_announce)
       p->members[i].announcement = (lk_bytes){0};
   }

@@ -25,7 +25,7 @@ static void multilock_begin_again(lk_multilock_acquisition *m, int err)
   }
   lk__joint_ref(joint);
   if (m->in_transaction) {
-    /* The reply has the names of nodes, which are deleted before. */
+    /* The nodes can be deleted when the reply has given their names. */
     m->begin_again = true;
   } else {
     lk__multilock_drop_all(m);

@@ -124,7 +124,7 @@ static int multilock_request_transaction(lk_multilock_acquisition *m)
                           LK_EPHEMERAL | LK_SEQUENTIAL);
   }
   if (err == 0)
-    err = lk_multi(m->joint.lease->client, ops, count, NULL,
+    err = lk_multi(m->joint.lease->client, ops, count, LK_NO_OPTIONS,
                    multilock_on_transaction, m);
   lk__mem_free(&m->joint.lease->mem, ops);
   return err;

@@ -73,8 +73,8 @@ static void cleanup_send_delete(lk_contender *ct)
 {
   enum { ANY_VERSION = -1 };
   int err = lk__contender_count_request(
-      ct, lk_delete(lk__contender_client(ct), ct->own.path, ANY_VERSION, NULL,
-                    cleanup_on_deleted, ct));
+      ct, lk_delete(lk__contender_client(ct), ct->own.path, ANY_VERSION,
+                    LK_NO_OPTIONS, cleanup_on_deleted, ct));
 
   ct->cleanup.deleting = err == 0;
   if (err != 0)

@@ -56,7 +56,7 @@ static int holder_announce(lk_contender *ct)
   return lk__contender_count_request(
       ct,
       lk_set(lk__contender_client(ct), ct->own.path, ct->config->announcement,
-             FIRST_VERSION, NULL, on_announcement_written, ct));
+             FIRST_VERSION, LK_NO_OPTIONS, on_announcement_written, ct));
 }
 
 static int contender_enter_held(lk_contender *ct, lk_contender_state from)
@@ -215,7 +215,8 @@ void lk__contender_supervise_own(lk_contender *ct)
              (!ct->holding.proven || now >= ct->holding.read_due_ms)) {
     ct->holding.read_due_ms = now + lk_client_timeout_ms(c);
     (void)lk__contender_count_request(
-        ct, lk_get(c, ct->own.path, NULL, on_own_read_without_watch, ct));
+        ct,
+        lk_get(c, ct->own.path, LK_NO_OPTIONS, on_own_read_without_watch, ct));
   }
 }
 

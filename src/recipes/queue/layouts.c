@@ -62,13 +62,13 @@ bool lk_layout_contends(lk_layout layout, const char *prefix, lk_bytes name,
   if (rules == NULL || !lk__plain_prefix_is_valid(prefix))
     return false;
   lk__plain_names_init(&plain, prefix);
-  bool has_prefix = rules->roles[LK_MULTILOCK_MUTEX] == NULL;
+  bool mutexes_have_prefix = rules->roles[LK_MULTILOCK_MUTEX] == NULL;
 
-  /* The names of a role's queue are those of its readers and writers. Without a
-   * prefix, those of mutexes are among them. */
+  /* The format of the read role has the names of readers and writers, and of
+   * mutexes unless those have a prefix. */
   return name_contends_with_role(rules->roles[LK_MULTILOCK_READ], name, number,
                                  shared) ||
-         (has_prefix &&
+         (mutexes_have_prefix &&
           name_contends_with_role(&plain.role, name, number, shared));
 }
 

@@ -71,7 +71,7 @@ static bool name_read_number(const char *at, size_t len, int64_t *out)
   return (len == NUMBER_LEN && !is_minus_zero) || is_minus_and_ten_digits;
 }
 
-/* ---- names of known kinds ----------------------------------------------- */
+/* ---- names of known kinds: any text may precede that of the kind --------- */
 
 static const lk_node_kind *node_kind_at_end(const lk_name_format *format,
                                             const char *at, size_t len)
@@ -114,7 +114,7 @@ static bool name_parse_known(const lk_name_format *format, lk_bytes name,
   return out->kind != NULL;
 }
 
-/* ---- exact names --------------------------------------------------------- */
+/* ---- exact names: only a UUID may precede the text of the kind ----------- */
 
 static bool is_hex(char c)
 {
@@ -187,8 +187,7 @@ bool lk__node_kinds_contend(const lk_node_kind *a, const lk_node_kind *b)
   return true;
 }
 
-/* The length of a UUID without its dashes. */
-enum { HEX_LEN = 32 };
+enum { HEX_LEN = 32 }; /* the length of a UUID without its dashes */
 
 size_t lk__name_unique_part_len(lk_node_identity identity)
 {

@@ -144,7 +144,7 @@ int lk__own_node_created(lk_own_node *own, const char *path, uint64_t token,
 {
   size_t dir_len = strlen(own->dir);
 
-  own->state = LK_OWN_IN_DOUBT; /* if `path` is not the requested one */
+  own->state = LK_OWN_IN_DOUBT; /* if `path` is not ours */
   if (path == NULL || strncmp(path, own->dir, dir_len) != 0 ||
       path[dir_len] != '/' ||
       !lk__own_node_set_name(own, lk_text(path + dir_len + 1)))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/lease/session_lease.h"
 #include "recipes/queue/own_node_check.h"
 #include "recipes/queue/request_count.h"
 
@@ -30,5 +31,6 @@ int lk__contender_check_own(lk_contender *ct, lk_multi_cb done)
   lk_op check = lk_op_check(ct->own.path, ANY_VERSION);
 
   return lk__contender_count_request(
-      ct, lk_multi(lk__contender_client(ct), &check, 1, NULL, done, ct));
+      ct,
+      lk_multi(lk__contender_client(ct), &check, 1, LK_NO_OPTIONS, done, ct));
 }

@@ -77,12 +77,12 @@ static int contender_send_create(lk_contender *ct)
 
   if (lk__identity_is_unnumbered(ct->own.identity))
     flags = LK_EPHEMERAL;
-  /* The server appends the number. */
+  /* Cut off the number of an earlier node: the server appends a new one. */
   ct->own.path[ct->own.base_len] = '\0';
   int err = lk__contender_count_request(
       ct,
       lk_create2(lk__contender_client(ct), ct->own.path, lk__contender_data(ct),
-                 ct->config->acl, flags, NULL, on_own_created, ct));
+                 ct->config->acl, flags, LK_NO_OPTIONS, on_own_created, ct));
 
   if (err == 0)
     lk__own_node_requested(&ct->own, ct->lease->evidence->seen_zxid);
@@ -120,7 +120,7 @@ static int contender_send_create_of_parent(lk_contender *ct, const char *path,
                                            lk_bytes data, int flags)
 {
   return lk_create(lk__contender_client(ct), path, data, ct->config->parent_acl,
-                   flags, NULL, on_parent_created, ct);
+                   flags, LK_NO_OPTIONS, on_parent_created, ct);
 }
 
 static int contender_create_parent(lk_contender *ct, const char *path,

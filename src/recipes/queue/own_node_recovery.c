@@ -140,7 +140,7 @@ static int candidates_read_next(lk_contender *ct)
   for (size_t i = 0; i < READS_AT_A_TIME && s->count > 0 && err == 0; i++) {
     lk__own_node_set_number(&ct->own, s->numbers[--s->count]);
     err = lk__contender_count_request(ct, lk_get(lk__contender_client(ct),
-                                                 ct->own.path, NULL,
+                                                 ct->own.path, LK_NO_OPTIONS,
                                                  on_candidate_read, ct));
   }
   if (err != 0)
@@ -186,7 +186,7 @@ int lk__recovery_begin(lk_contender *ct)
   bool dir_is_root = *ct->own.dir == '\0';
   lk_op check = lk_op_check(dir_is_root ? "/" : ct->own.dir, ANY_VERSION);
   int err = lk__contender_count_request(
-      ct, lk_multi(lk__contender_client(ct), &check, 1, NULL,
+      ct, lk_multi(lk__contender_client(ct), &check, 1, LK_NO_OPTIONS,
                    on_recovery_transaction, ct));
 
   return err != 0 ? err : ct->machine->request_view(ct);

@@ -18,7 +18,8 @@ void lk__contender_own_unreadable(lk_contender *ct)
 }
 
 /* Take the token from a read of the own path. Returns LK_ERR_NO_NODE if the
- * node there is not the own one: it belongs to another session or contender. */
+ * node there is not the own one: it belongs to another session or contender. If
+ * contenders share names, the token tells their nodes apart. */
 static int own_node_take_read(lk_contender *ct, const lk_stat *stat)
 {
   uint64_t connection = lk__contender_connection(ct);
@@ -56,7 +57,7 @@ static void on_own_read(lk_client *c, int err, const lk_bytes *data,
   (void)c;
   if (lk__contender_take_reply(ct)) {
     if (err != 0)
-      ct->own.watch = NULL;
+      ct->own.watch = NULL; /* a read that fails sets no watch */
     else
       err = own_node_take_read(ct, stat);
     ct->round.own_err = err;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/lease/session_lease.h"
 #include "recipes/queue/contender_step.h"
 #include "recipes/queue/direct_handoff.h"
 #include "recipes/queue/node_data.h"
@@ -16,7 +17,8 @@ static void on_predecessor_event(lk_client *c, lk_watch *w,
 
 static bool direct_predecessor_is_mutex(const lk_contender *ct)
 {
-  const char *name = ct->predecessors.path[0] + strlen(ct->own.dir) + 1;
+  const char *name =
+      ct->predecessors.path[0] + strlen(ct->own.dir) + strlen("/");
   lk_name direct;
 
   return lk__name_parse(ct->role->format, lk_text(name), &direct) &&
@@ -46,7 +48,7 @@ static void on_predecessor_read(lk_client *c, int err, const lk_bytes *data,
   if (lk__contender_take_reply(ct)) {
     ct->round.predecessor_err = err;
     if (err != 0)
-      ct->wait.watch = NULL;
+      ct->wait.watch = NULL; /* a read that fails sets no watch */
     else
       predecessor_check_announcement(ct, data);
     if (!lk__contender_fail_if_too_big(ct, err))
@@ -91,7 +93,7 @@ static void on_one_of_few_read(lk_client *c, int err, const lk_bytes *data,
                          (err == LK_ERR_NO_AUTH && !is_direct);
 
     if (is_direct && err != 0)
-      ct->wait.watch = NULL;
+      ct->wait.watch = NULL; /* a read that fails sets no watch */
     ct->round.deleted[i] = err == LK_ERR_NO_NODE;
     if (!read_suffices)
       ct->round.predecessor_err = err;
@@ -163,7 +165,8 @@ static void contender_judge_predecessors(lk_contender *ct)
 
 static void contender_judge_watches(lk_contender *ct)
 {
-  bool directory_changed = ct->wait.watches_directory && ct->wait.watch == NULL;
+  bool watch_has_ended = ct->wait.watch == NULL;
+  bool directory_changed = ct->wait.watches_directory && watch_has_ended;
   bool limit_changed = ct->wait.watches_directory && ct->wait.limit_changed;
 
   if (directory_changed || limit_changed)
@@ -222,9 +225,9 @@ static int contender_enter_reading_predecessors(lk_contender *ct,
   memset(ct->round.deleted, 0, sizeof ct->round.deleted);
   err = contender_watch_predecessor(ct, on_one_of_few_read);
   for (size_t i = 1; i < ct->predecessors.kept && err == 0; i++)
-    err = lk__contender_count_request(ct, lk_get(lk__contender_client(ct),
-                                                 ct->predecessors.path[i], NULL,
-                                                 on_one_of_few_read, ct));
+    err = lk__contender_count_request(
+        ct, lk_get(lk__contender_client(ct), ct->predecessors.path[i],
+                   LK_NO_OPTIONS, on_one_of_few_read, ct));
   return err;
 }
 

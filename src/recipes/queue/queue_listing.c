@@ -217,7 +217,7 @@ int lk__contender_send_list(lk_contender *ct)
 
   return lk__contender_count_request(
       ct, lk_get_children(lk__contender_client(ct), ct->own.dir,
-                          ct->wait.watches_directory ? &call : NULL,
+                          ct->wait.watches_directory ? &call : LK_NO_OPTIONS,
                           on_list_reply, ct));
 }
 

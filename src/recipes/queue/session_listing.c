@@ -13,6 +13,8 @@
  * alone. Servers before 3.6 do not support it.
  */
 
+static const lk_bytes *const no_names = NULL;
+
 /* The name of the node at `path` if its parent is the directory of the queue.
  * Otherwise `at` of the result is NULL. */
 static lk_bytes child_name_in_dir(const lk_contender *ct, lk_bytes path)
@@ -40,7 +42,7 @@ static void contender_take_ephemerals(lk_contender *ct, const lk_bytes *paths,
   size_t found = 0;
 
   if (names == NULL) {
-    lk__contender_rules(ct)->listed(ct, LK_ERR_NO_MEMORY, NULL, 0);
+    lk__contender_rules(ct)->listed(ct, LK_ERR_NO_MEMORY, no_names, 0);
     return;
   }
   for (size_t i = 0; i < count; i++) {
@@ -72,7 +74,7 @@ static void on_ephemerals_listed(lk_client *c, int err, const lk_bytes *paths,
     if (err == 0)
       contender_take_ephemerals(ct, paths, count);
     else
-      lk__contender_rules(ct)->listed(ct, error_of_list(err), NULL, 0);
+      lk__contender_rules(ct)->listed(ct, error_of_list(err), no_names, 0);
   }
   lk__contender_unref(ct);
 }
@@ -83,7 +85,7 @@ int lk__contender_list_session(lk_contender *ct)
    * prefix must not end with the number of an earlier node. */
   if (ct->own.state == LK_OWN_IN_DOUBT)
     ct->own.path[ct->own.base_len] = '\0';
-  int err = lk_ephemerals(lk__contender_client(ct), ct->own.path, NULL,
+  int err = lk_ephemerals(lk__contender_client(ct), ct->own.path, LK_NO_OPTIONS,
                           on_ephemerals_listed, ct);
 
   return lk__contender_count_request(ct, error_of_list(err));

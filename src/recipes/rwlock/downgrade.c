@@ -82,7 +82,7 @@ static int downgrade_send_create(lk_contender *ct)
   ops[1] = lk_op_create(ct->own.path, ct->config->data, ct->config->acl,
                         LK_EPHEMERAL);
   int err = lk__contender_count_request(
-      ct, lk_multi(lk__contender_client(ct), ops, COUNT, NULL,
+      ct, lk_multi(lk__contender_client(ct), ops, COUNT, LK_NO_OPTIONS,
                    on_downgraded_created, ct));
 
   if (err == 0) {

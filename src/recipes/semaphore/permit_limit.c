@@ -75,9 +75,8 @@ void lk__permit_limit_on_timer(lk_client *c, void *arg)
   lk__joint_unref(&s->joint);
 }
 
-/* A read failed, so its watch is not set. While the read was under way the
- * watch counted as set, so other calls of lk__permit_limit_read() sent nothing.
- * That is why the read is repeated here. */
+/* While a read is under way, lk__permit_limit_read() sends no other. So the
+ * read that failed is repeated here. */
 static void permit_limit_read_failed(lk_semaphore_acquisition *s, int err)
 {
   switch (lk__error_advice(s->joint.lease->client, err)) {
@@ -163,8 +162,8 @@ static void permit_limit_create(lk_semaphore_acquisition *s)
   if (!permit_limit_is_text(s))
     data = lk_bytes_of(bytes, sizeof bytes);
   int err = lk_create(s->joint.lease->client, s->plan->limit_path, data,
-                      s->plan->queue_node.parent_acl, LK_PERSISTENT, NULL,
-                      permit_limit_on_created, s);
+                      s->plan->queue_node.parent_acl, LK_PERSISTENT,
+                      LK_NO_OPTIONS, permit_limit_on_created, s);
 
   if (err != 0) {
     lk__joint_end(&s->joint, err);
@@ -240,7 +239,7 @@ static void permit_limit_on_read(lk_client *c, int err, const lk_bytes *data,
 
   (void)stat;
   if (err != 0)
-    s->limit.watch = NULL;
+    s->limit.watch = NULL; /* a read that fails sets no watch */
   if (s->joint.over) {
     lk__permit_limit_forget(s);
   } else if (permit_limit_reply_unproven(c)) {

@@ -147,7 +147,7 @@ static void permit_granted(void *arg)
   if (member->index + 1 == take)
     last_granted(s);
   else if (s->joint.acquisition.count + 1 == take && others_are_held(s))
-    permit_nodes_create_last(s);
+    permit_nodes_create_last(s); /* last_granted() had dropped the last */
   else
     s->reports->permits_held(s);
   lk__joint_unref(&s->joint);
@@ -240,6 +240,7 @@ void lk__permit_nodes_create(lk_semaphore_acquisition *s)
     if (!permit_nodes_add(s))
       return;
   }
+  /* A contender that begins may end the acquisition or drop its nodes. */
   for (size_t i = 0; i < take && a->count == take && !s->joint.over; i++)
     lk__contender_begin(a->parts[i]);
 }

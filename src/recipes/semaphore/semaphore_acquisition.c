@@ -103,22 +103,23 @@ static bool has_counted(const lk_semaphore_acquisition *s)
   return ct != NULL && lk__contender_holds(ct);
 }
 
-/* The limit was read. If it differs from the one before, counts that used the
- * old limit are invalid. If the count had succeeded, the permit nodes are
- * deleted and created again; otherwise the last contender lists again. */
+/* The limit was read. A grant awaits this if the limit was not known, or if it
+ * has changed after the count had succeeded. If the limit differs from the one
+ * that was counted with, the permit nodes are then deleted and created again.
+ * If no grant awaits it, the last contender lists again. */
 static void semaphore_set_limit(lk_semaphore_acquisition *s, int32_t limit)
 {
   bool is_same = limit == s->plan->limit;
   bool was_read_again = s->limit.changed;
-  bool count_awaits_limit =
+  bool grant_awaits_limit =
       !s->limit.known || (was_read_again && has_counted(s));
 
   s->plan->limit = limit;
   s->limit.known = true;
   s->limit.changed = false;
-  if (is_same && (count_awaits_limit || was_read_again)) {
+  if (is_same && (grant_awaits_limit || was_read_again)) {
     semaphore_try_grant(s);
-  } else if (count_awaits_limit && s->joint.acquisition.count > 0) {
+  } else if (grant_awaits_limit && s->joint.acquisition.count > 0) {
     lk__permit_nodes_drop(s);
     if (s->is_first)
       lk__permit_nodes_create(s);
@@ -237,7 +238,7 @@ static void semaphore_create_queue_node(lk_semaphore_acquisition *s)
     lk__joint_end(&s->joint, LK_ERR_NO_MEMORY);
     return;
   }
-  lk__contender_ref(s->queue_node);
+  lk__contender_ref(s->queue_node); /* until semaphore_drop_queue_node() */
   lk__contender_begin(s->queue_node);
 }
 

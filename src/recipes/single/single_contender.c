@@ -271,7 +271,7 @@ static void on_single_node_read(lk_client *c, int err, const lk_bytes *data,
   (void)c;
   if (lk__contender_take_reply(ct)) {
     if (err != 0)
-      ct->own.watch = NULL;
+      ct->own.watch = NULL; /* a read that fails sets no watch */
     if (!lk__contender_fail_if_too_big(ct, err))
       single_node_judge(ct, err, stat);
     if (err == 0 && ct->own.state == LK_OWN_CREATED)
@@ -299,7 +299,7 @@ static int single_node_send_read(lk_contender *ct)
   ct->own.watch = NULL;
   if (cleans_up || needs_no_watch)
     return lk__contender_count_request(
-        ct, lk_get(c, ct->own.path, NULL, on_single_node_read, ct));
+        ct, lk_get(c, ct->own.path, LK_NO_OPTIONS, on_single_node_read, ct));
   return lk__contender_read_own(ct, on_single_node_read);
 }
 
