@@ -17,15 +17,15 @@ enum { MAX_PAUSE_MS = 1000 };
 /* Length of a four-letter word. */
 enum { WORD_LEN = 4 };
 
-bool cli_blocking_connection_init(cli_blocking_connection *d,
+bool cli_blocking_connection_init(cli_blocking_connection *c,
                                   const lk_transport_type *type)
 {
-  d->type = type;
-  d->flow = LK_FLOW_FAILED;
-  d->transport = calloc(1, type->size);
-  if (d->transport != NULL)
-    d->transport->fd = -1;
-  return d->transport != NULL;
+  c->type = type;
+  c->flow = LK_FLOW_FAILED;
+  c->transport = calloc(1, type->size);
+  if (c->transport != NULL)
+    c->transport->fd = -1;
+  return c->transport != NULL;
 }
 
 /* Returns the timeout for poll(). -1 (no timeout) stands for more than 24 days.
@@ -40,11 +40,11 @@ static int poll_timeout_ms(int64_t until)
 }
 
 /* Waits until the descriptor is readable or writable, as the last call of the
-   transport required (d->flow). Returns false if it is not so in time. */
-static bool wait_for_flow(const cli_blocking_connection *d, int64_t until)
+   transport required (c->flow). Returns false if it is not so in time. */
+static bool wait_for_flow(const cli_blocking_connection *c, int64_t until)
 {
-  struct pollfd ready = {.fd = d->transport->fd,
-                         .events = d->flow == LK_FLOW_READ ? POLLIN : POLLOUT};
+  struct pollfd ready = {.fd = c->transport->fd,
+                         .events = c->flow == LK_FLOW_READ ? POLLIN : POLLOUT};
   int ready_count;
 
   do {
@@ -55,39 +55,39 @@ static bool wait_for_flow(const cli_blocking_connection *d, int64_t until)
   return ready_count > 0;
 }
 
-static bool is_waiting(const cli_blocking_connection *d)
+static bool is_waiting(const cli_blocking_connection *c)
 {
-  return d->flow == LK_FLOW_READ || d->flow == LK_FLOW_WRITE;
+  return c->flow == LK_FLOW_READ || c->flow == LK_FLOW_WRITE;
 }
 
-cli_connection_result cli_blocking_connect_continue(cli_blocking_connection *d,
+cli_connection_result cli_blocking_connect_continue(cli_blocking_connection *c,
                                                     int64_t until)
 {
-  while (is_waiting(d)) {
-    if (!wait_for_flow(d, until))
+  while (is_waiting(c)) {
+    if (!wait_for_flow(c, until))
       return CLI_CONNECTION_LATE;
-    d->flow = d->type->handshake(d->transport);
+    c->flow = c->type->handshake(c->transport);
   }
-  return d->flow == LK_FLOW_DONE ? CLI_CONNECTION_READY : CLI_CONNECTION_FAILED;
+  return c->flow == LK_FLOW_DONE ? CLI_CONNECTION_READY : CLI_CONNECTION_FAILED;
 }
 
-cli_connection_result cli_blocking_connect(cli_blocking_connection *d,
+cli_connection_result cli_blocking_connect(cli_blocking_connection *c,
                                            const lk_endpoint *to, int64_t until)
 {
-  d->flow = d->type->open(d->transport, to);
-  return cli_blocking_connect_continue(d, until);
+  c->flow = c->type->open(c->transport, to);
+  return cli_blocking_connect_continue(c, until);
 }
 
-bool cli_blocking_connection_has_tcp(const cli_blocking_connection *d)
+bool cli_blocking_connection_has_tcp(const cli_blocking_connection *c)
 {
   struct sockaddr_storage peer;
   socklen_t len = sizeof peer;
 
-  return d->transport->fd >= 0 &&
-         getpeername(d->transport->fd, (struct sockaddr *)&peer, &len) == 0;
+  return c->transport->fd >= 0 &&
+         getpeername(c->transport->fd, (struct sockaddr *)&peer, &len) == 0;
 }
 
-bool cli_blocking_connection_send_word(cli_blocking_connection *d,
+bool cli_blocking_connection_send_word(cli_blocking_connection *c,
                                        const char *word, int64_t until)
 {
   size_t sent = 0;
@@ -95,11 +95,11 @@ bool cli_blocking_connection_send_word(cli_blocking_connection *d,
   while (sent < WORD_LEN) {
     size_t done;
 
-    d->flow = d->type->send(d->transport, word + sent, WORD_LEN - sent, &done);
+    c->flow = c->type->send(c->transport, word + sent, WORD_LEN - sent, &done);
     sent += done;
-    if (d->flow == LK_FLOW_FAILED)
+    if (c->flow == LK_FLOW_FAILED)
       return false;
-    if (sent < WORD_LEN && !wait_for_flow(d, until))
+    if (sent < WORD_LEN && !wait_for_flow(c, until))
       return false;
   }
   return true;
@@ -107,7 +107,7 @@ bool cli_blocking_connection_send_word(cli_blocking_connection *d,
 
 /* Returns -1 if nothing came in time; 0 if the connection ended or failed
    before the first byte. */
-ssize_t cli_blocking_connection_receive(cli_blocking_connection *d,
+ssize_t cli_blocking_connection_receive(cli_blocking_connection *c,
                                         int64_t until, char *out, size_t size)
 {
   size_t len = 0;
@@ -115,31 +115,31 @@ ssize_t cli_blocking_connection_receive(cli_blocking_connection *d,
   while (len < size) {
     size_t got;
 
-    d->flow = d->type->recv(d->transport, out + len, size - len, &got);
+    c->flow = c->type->recv(c->transport, out + len, size - len, &got);
     len += got;
-    if (d->flow == LK_FLOW_END || d->flow == LK_FLOW_FAILED)
+    if (c->flow == LK_FLOW_END || c->flow == LK_FLOW_FAILED)
       break;
     int64_t end_of_pause = cli_boottime_ms() + MAX_PAUSE_MS;
 
     if (got > 0 && end_of_pause < until)
       until = end_of_pause;
-    if (d->flow != LK_FLOW_DONE && !wait_for_flow(d, until))
+    if (c->flow != LK_FLOW_DONE && !wait_for_flow(c, until))
       return len == 0 ? -1 : (ssize_t)len;
   }
   return (ssize_t)len;
 }
 
-void cli_blocking_connection_close(cli_blocking_connection *d)
+void cli_blocking_connection_close(cli_blocking_connection *c)
 {
-  d->type->close(d->transport);
+  c->type->close(c->transport);
 }
 
-void cli_blocking_connection_free(cli_blocking_connection *d)
+void cli_blocking_connection_free(cli_blocking_connection *c)
 {
-  if (d->transport == NULL)
+  if (c->transport == NULL)
     return;
-  d->type->close(d->transport);
-  if (d->type->end != NULL)
-    d->type->end(d->transport);
-  free(d->transport);
+  c->type->close(c->transport);
+  if (c->type->end != NULL)
+    c->type->end(c->transport);
+  free(c->transport);
 }

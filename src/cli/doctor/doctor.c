@@ -199,6 +199,7 @@ static void connect_and_check(checkup *c, const char *path)
   cli_command command;
 
   if (!cli_command_begin(&command, c->options, "doctor", path, &complaint)) {
+    /* With --auth-file, its lines are the likely cause. */
     cli_doctor_report_begin(&c->findings, CLI_VERDICT_BROKEN,
                             c->options->auth_file != NULL ? "auth" : "session");
     cli_doctor_report_end(&c->findings, &complaint, NULL);

@@ -49,6 +49,7 @@ static void read_version_and_mode(cli_four_letter_reply *out, lk_bytes text)
 
   if (version.at == NULL)
     return;
+  /* As in "3.8.4-9316c2a, built on ...". */
   out->version = text_up_to(version, "-, \n");
   if (mode.at != NULL)
     out->mode = text_up_to(mode, "\n");

@@ -240,6 +240,7 @@ static bool connect_address(port_checker *checker, const struct addrinfo *a,
       cli_blocking_connect(connection, &to, first_until);
 
   *error = ERROR_WAS_SENT;
+  /* While TCP is not connected, the other transport could not be tried. */
   if (outcome == CLI_CONNECTION_LATE &&
       !cli_blocking_connection_has_tcp(connection))
     outcome = cli_blocking_connect_continue(connection, until);
@@ -368,12 +369,12 @@ static void check_port(port_checker *checker)
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
                            .ai_flags = AI_NUMERICSERV};
   struct addrinfo *list = NULL;
-  int wrong = getaddrinfo(checker->host, checker->port, &hints, &list);
+  int gai_error = getaddrinfo(checker->host, checker->port, &hints, &list);
 
-  if (wrong != 0) {
+  if (gai_error != 0) {
     send_port_error(checker, CLI_PORT_NOT_RESOLVED,
-                    wrong == EAI_SYSTEM ? strerror(errno)
-                                        : gai_strerror(wrong));
+                    gai_error == EAI_SYSTEM ? strerror(errno)
+                                            : gai_strerror(gai_error));
     return;
   }
   if (!cli_blocking_connection_init(&checker->connection,
@@ -385,6 +386,7 @@ static void check_port(port_checker *checker)
 
   if (a != NULL) {
     record_tls_connection(checker);
+    /* Holds if the parent ends the check before a reply comes. */
     send_port_stage(checker, CLI_PORT_SILENT);
     try_four_letter_words(checker, a);
   }

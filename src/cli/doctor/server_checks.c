@@ -10,7 +10,7 @@
 
 /* ---- the list ------------------------------------------------------------ */
 
-/* One block contains "host:port" and, behind it, the host. */
+/* Allocates one block: the text "host:port", and behind it the host. */
 static bool set_server_name(cli_server_check *s, const char *host,
                             uint16_t port)
 {
@@ -56,22 +56,22 @@ int cli_server_checks_open(cli_server_checks *s, const cli_options *o)
   return err != 0 ? err : s->err;
 }
 
+static bool had_session(const cli_server_check *s)
+{
+  return s->timeout_ms != 0;
+}
+
 size_t cli_server_checks_count_serving(const cli_server_checks *s)
 {
   size_t serving = 0;
 
   for (size_t i = 0; i < s->count; i++)
-    if (s->items[i].timeout_ms > 0)
+    if (had_session(&s->items[i]))
       serving++;
   return serving;
 }
 
 /* ---- one server ---------------------------------------------------------- */
-
-static bool had_session(const cli_server_check *s)
-{
-  return s->timeout_ms != 0;
-}
 
 /* With TLS 1.3 a server can refuse the client's certificate after the handshake
    has ended for the client, and the port check may not see the refusal. So the
@@ -180,6 +180,7 @@ static bool may_give_session(const cli_server_check *s)
 
   if (result->wrong_transport)
     return false;
+  /* The session shows why a server has closed the connection. */
   return result->stage == CLI_PORT_HUNG_UP ||
          (result->stage == CLI_PORT_REPLIED &&
           s->reply.state != CLI_FOUR_LETTER_NO_QUORUM &&
@@ -274,7 +275,7 @@ int cli_server_checks_run(cli_server_checks *s, cli_clock_check *clocks)
   s->err = begin_all_checks(s);
   start_check_timers(s);
   cli_clock_check_start(clocks, s->loop);
-  lk__loop_hold(s->loop);
+  lk__loop_hold(s->loop); /* the port checks do not keep it running */
   if (s->err == 0)
     lk__loop_run(s->loop, &s->done);
   cli_clock_check_stop(clocks);

@@ -19,10 +19,10 @@ static const char advice_without_quorum[] =
 
 /* ---- one server ---------------------------------------------------------- */
 
-static void add_version(cli_text *said, const cli_four_letter_reply *w)
+static void add_version(cli_text *said, const cli_four_letter_reply *reply)
 {
   cli_text_puts(said, "ZooKeeper ");
-  cli_text_add(said, w->version.at, w->version.len);
+  cli_text_add(said, reply->version.at, reply->version.len);
 }
 
 /* Returns the diagnosis of a server that gave a session. */

@@ -9,7 +9,8 @@
 #include "cli/locks/contenders.h"
 #include "cli/session/request_batch.h"
 
-/* A semaphore of kazoo at PATH has its queue in the directory PATH-__lock__. */
+/* A semaphore of kazoo at PATH has its queue in the directory PATH-__lock__.
+   The slash is in front of the names of its children. */
 #define KAZOO_QUEUE "-__lock__/"
 
 /* Returns the text to put in front of "/NAME" for a child of `path`. */
@@ -123,8 +124,8 @@ static void add_directory_path(cli_text *out, const char *path,
                     len_without_slash, directory);
 }
 
-/* Lists `directory`; see cli_contenders. A missing directory is an empty queue,
-   since servers delete empty container nodes. */
+/* Lists `directory`, which is as in cli_contenders: "" for the lock's node. A
+   missing directory is an empty queue: servers delete empty containers. */
 static int list_directory(cli_contenders *queue, const char *directory)
 {
   lk_call call = cli_command_repeatable_call(queue->command);
@@ -264,6 +265,7 @@ int cli_contenders_read_nodes(cli_contenders *queue)
 
 void cli_contenders_mark_holders(cli_contenders *queue)
 {
+  /* The dropped contenders stay in `all`, behind `count`. */
   queue->count = queue->semaphore
                      ? cli_queue_mark_permit_holders(queue->all, queue->count)
                      : cli_queue_mark_lock_holders(queue->all, queue->count);

@@ -17,8 +17,7 @@
 /* Limit of the symbolic links that are followed, as in the kernel. */
 enum { MAX_LINKS = 40 };
 
-/* The functions below that return int return 0, an errno (positive), or one of
-   these. */
+/* A variable `error` below is 0, an errno (positive), or one of these. */
 enum {
   /* Another process has replaced or removed FILE; the check starts again. */
   FILE_CHANGED = -1,

@@ -46,16 +46,16 @@ static void show_contender(cli_text *out, const cli_contender *c)
 }
 
 static void show_contenders(cli_text *out, const cli_contenders *queue,
-                            bool holders)
+                            bool that_hold)
 {
   for (size_t i = 0; i < queue->count; i++)
-    if (queue->all[i].holds == holders)
+    if (queue->all[i].holds == that_hold)
       show_contender(out, &queue->all[i]);
 }
 
 static void show_status(status *s)
 {
-  const bool holders_only = true;
+  const bool that_hold = true;
   cli_text *out = &s->command.out;
   size_t holders = cli_contenders_count_holders(&s->queue);
 
@@ -68,8 +68,8 @@ static void show_status(status *s)
   else
     cli_text_printf(out, ": %s, %zu waiting\n", holders == 0 ? "free" : "held",
                     s->queue.count - holders);
-  show_contenders(out, &s->queue, holders_only);
-  show_contenders(out, &s->queue, !holders_only);
+  show_contenders(out, &s->queue, that_hold);
+  show_contenders(out, &s->queue, !that_hold);
 }
 
 static void show_contender_json(cli_json *j, const cli_contenders *queue,
@@ -90,18 +90,18 @@ static void show_contender_json(cli_json *j, const cli_contenders *queue,
 
 /* Adds an array of the holders, or of the other contenders. */
 static void show_contenders_json(cli_json *j, const char *key,
-                                 const cli_contenders *queue, bool holders)
+                                 const cli_contenders *queue, bool that_hold)
 {
   cli_json_open(j, key, '[');
   for (size_t i = 0; i < queue->count; i++)
-    if (queue->all[i].holds == holders)
+    if (queue->all[i].holds == that_hold)
       show_contender_json(j, queue, i);
   cli_json_close(j, ']');
 }
 
 static void show_status_json(status *s)
 {
-  const bool holders_only = true;
+  const bool that_hold = true;
   cli_json j = {.out = &s->command.out};
 
   cli_json_open(&j, NULL, '{');
@@ -110,8 +110,8 @@ static void show_status_json(status *s)
       &j, "state",
       lk_text(cli_contenders_count_holders(&s->queue) == 0 ? "free" : "held"));
   cli_json_bool(&j, "missing", s->queue.missing);
-  show_contenders_json(&j, "holders", &s->queue, holders_only);
-  show_contenders_json(&j, "waiters", &s->queue, !holders_only);
+  show_contenders_json(&j, "holders", &s->queue, that_hold);
+  show_contenders_json(&j, "waiters", &s->queue, !that_hold);
   cli_json_close(&j, '}');
   cli_text_puts(&s->command.out, "\n");
 }

@@ -51,12 +51,10 @@ static void on_contender_read(lk_client *c, int err, const lk_bytes *data,
 /* Waits until `node` changes or the time of -w is over. */
 static int wait_for_change(lock_wait *waiter, const char *node)
 {
-  lk_watch *w = NULL;
   lk_call call = {.size = sizeof call,
                   .repeat = true,
                   .on_event = on_contender_event,
-                  .watch_arg = waiter,
-                  .watch = &w};
+                  .watch_arg = waiter};
 
   if (node == NULL)
     return LK_ERR_NO_MEMORY;

@@ -7,8 +7,7 @@
 #include "cli/nodes/subtree.h"
 #include "cli/output/print.h"
 
-/* ---- the list ---------------------------------------------------------------
- */
+/* ---- the list ------------------------------------------------------------ */
 
 /* Makes room for one more node. Returns false if out of memory. */
 static bool grow_subtree(cli_subtree *subtree)

@@ -82,7 +82,7 @@ static const char *event_name(lk_event_type type)
   return "";
 }
 
-static void end_watch(watch *w, int err)
+static void end_watch_verb(watch *w, int err)
 {
   w->err = err;
   w->done = true;
@@ -102,7 +102,7 @@ static void on_watch_event(lk_client *c, lk_watch *handle,
   if (event->type == LK_EVENT_ENDED) {
     w->handle = NULL;
     if (event->err != LK_ERR_SESSION_EXPIRED) {
-      end_watch(w, event->err);
+      end_watch_verb(w, event->err);
       return;
     }
   }
@@ -127,7 +127,7 @@ static void on_watch_added(lk_client *c, int err, void *arg)
   }
   w->handle = NULL;
   if (err != LK_ERR_SESSION_EXPIRED)
-    end_watch(w, err);
+    end_watch_verb(w, err);
 }
 
 static void add_node_watch(watch *w)
@@ -143,7 +143,7 @@ static void add_node_watch(watch *w)
                          &call, on_watch_added, w);
 
   if (err != 0)
-    end_watch(w, err);
+    end_watch_verb(w, err);
 }
 
 static void on_watch_session_state(lk_client *c, lk_state state, int err,
@@ -155,7 +155,7 @@ static void on_watch_session_state(lk_client *c, lk_state state, int err,
   if (state == LK_STATE_CONNECTED && w->handle == NULL && !w->done)
     add_node_watch(w);
   if (state == LK_STATE_AUTH_FAILED)
-    end_watch(w, err);
+    end_watch_verb(w, err);
 }
 
 /* ---- the reader ---------------------------------------------------------- */

@@ -65,12 +65,12 @@ static bool has_digest_scheme(const lk_acl *entry)
 }
 
 /* The part of `id` after the colon may be a password, so it is not shown. */
-static void refuse_digest(cli_text *out, const char *what, lk_bytes id)
+static void refuse_digest_id(cli_text *out, const char *name, lk_bytes id)
 {
   const char *colon = memchr(id.at, ':', id.len);
   size_t user_len = colon == NULL ? 0 : (size_t)(colon - (const char *)id.at);
 
-  cli_text_printf(out, "%s: \"digest:", what);
+  cli_text_printf(out, "%s: \"digest:", name);
   cli_text_add_printable(out, lk_bytes_of(id.at, user_len));
   cli_text_puts(out, ":...\" is not base64 of the SHA-1 of user:password, so "
                      "no client could use the node; put digest:USER:PASSWORD "
@@ -79,7 +79,7 @@ static void refuse_digest(cli_text *out, const char *what, lk_bytes id)
 
 /* Refuses an id of the scheme digest that contains no hash: no client could use
    the node. */
-static bool check_digests(const lk_acls *acl, const char *what,
+static bool check_digests(const lk_acls *acl, const char *name,
                           cli_text *complaint)
 {
   for (size_t i = 0; i < acl->count; i++) {
@@ -87,7 +87,7 @@ static bool check_digests(const lk_acls *acl, const char *what,
 
     if (!has_digest_scheme(entry) || is_digest_id(entry->id))
       continue;
-    refuse_digest(complaint, what, entry->id);
+    refuse_digest_id(complaint, name, entry->id);
     return false;
   }
   return true;
@@ -95,7 +95,7 @@ static bool check_digests(const lk_acls *acl, const char *what,
 
 /* ---- access lists -------------------------------------------------------- */
 
-bool cli_acl_read(cli_acl *out, const char *what, const char *spec,
+bool cli_acl_read(cli_acl *out, const char *name, const char *spec,
                   cli_text *complaint)
 {
   const char *wrong;
@@ -109,16 +109,16 @@ bool cli_acl_read(cli_acl *out, const char *what, const char *spec,
 
   if (err == 0) {
     out->list = *out->parsed;
-    if (check_digests(&out->list, what, complaint))
+    if (check_digests(&out->list, name, complaint))
       return true;
     cli_acl_free(out);
     return false;
   }
   if (err != LK_ERR_BAD_ARGUMENT) {
-    cli_text_printf(complaint, "%s: %s", what, lk_error_text(err));
+    cli_text_printf(complaint, "%s: %s", name, lk_error_text(err));
     return false;
   }
-  cli_text_printf(complaint, "%s: \"", what);
+  cli_text_printf(complaint, "%s: \"", name);
   cli_text_add_printable(complaint, lk_bytes_of(wrong, strcspn(wrong, ",")));
   cli_text_puts(complaint, "\" is none of open, creator, scheme:id:perms "
                            "with perms from the letters cdrwa");

@@ -14,8 +14,9 @@ typedef struct cli_acl {
 
 /** Parses "open", "creator" or the syntax of lk_acl_parse(); ids of the scheme
     digest must contain a hash. On error returns false with one line in
-    `complaint`, which begins with `what`, and leaves nothing to free. */
-bool cli_acl_read(cli_acl *out, const char *what, const char *spec,
+    `complaint`, which begins with `name` (of the option or operand), and leaves
+    nothing to free. */
+bool cli_acl_read(cli_acl *out, const char *name, const char *spec,
                   cli_text *complaint);
 void cli_acl_free(cli_acl *acl);
 

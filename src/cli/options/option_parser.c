@@ -140,9 +140,8 @@ static void parse_option(cli_options *o, const struct getopt_table *t, int got,
 }
 
 /* Parses options. With RETURN_OPERANDS, operands move to argv[1] and after;
-   returns their number. Parsing goes on after the first complaint, since a
-   later
-   --json decides how the complaint is printed. */
+   returns their number. Parsing goes on after the first complaint: a --json
+   that follows it decides how the complaint is printed. */
 static int parse_options(cli_options *o, const struct getopt_table *t, int argc,
                          char **argv, cli_text *complaint)
 {
@@ -151,6 +150,7 @@ static int parse_options(cli_options *o, const struct getopt_table *t, int argc,
   opterr = 0;
   optind = 0; /* 0 makes getopt_long() read the order character again */
   for (;;) {
+    /* getopt_long() parses this word next. */
     const char *word = argv[optind == 0 ? 1 : optind];
     int got = getopt_long(argc, argv, t->letters, t->longs, NULL);
     cli_text ignored = {0};

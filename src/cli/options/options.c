@@ -18,11 +18,12 @@ void cli_options_init(cli_options *o)
   o->hosts = hosts != NULL && *hosts != '\0' ? hosts : "127.0.0.1:2181";
   o->session_timeout_ms = SESSION_TIMEOUT_MS;
   o->connect_timeout_ms = CONNECT_TIMEOUT_MS;
-  o->wait_ms = -1;
+  o->wait_ms = -1; /* no limit */
   o->conflict_code = CLI_EXIT_BUSY;
   o->acl = "open";
+  /* Only the foreground process group can read from the terminal. */
   o->foreground = isatty(STDIN_FILENO) != 0;
-  o->events_fd = -1;
+  o->events_fd = -1; /* not given */
   o->node_version = CLI_ANY_VERSION;
 }
 

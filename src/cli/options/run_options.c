@@ -179,6 +179,7 @@ static const char *take_events_fd(cli_options *o, const char *value)
   return NULL;
 }
 
+/* Options without a help text are synonyms, for users of flock(1). */
 /* clang-format off */
 const cli_option cli_options_run[] = {
   {'s', "shared", NULL, "acquire the read side of a read-write lock", take_shared},

@@ -101,6 +101,7 @@ void cli_json_data(cli_json *j, const char *key, lk_bytes data)
     cli_json_text(j, key, data);
     return;
   }
+  /* This name, in place of `key`, shows that the value is encoded. */
   begin_member(j, "data_base64");
   cli_text_puts(j->out, "\"");
   cli_text_base64(j->out, data);

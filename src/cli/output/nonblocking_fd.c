@@ -145,8 +145,10 @@ int cli_nonblocking_fd_open(cli_nonblocking_fd *s, int fd)
     s->fd = -1;
     return errno;
   }
+  /* A regular file does not block; send() on a socket takes MSG_DONTWAIT. */
   if (S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode))
     return 0;
+  /* Opened again: O_NONBLOCK on `fd` would hold for other processes, too. */
   snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
   s->fd = open(name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   s->opened_here = s->fd >= 0;

@@ -168,8 +168,8 @@ void cli_text_base64(cli_text *t, lk_bytes b)
     unsigned second = left > 1 ? s[i + 1] : 0u;
     unsigned third = left > 2 ? s[i + 2] : 0u;
     unsigned bits = (unsigned)s[i] << 16 | second << 8 | third;
-    char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63],
-                    left > 1 ? digits[bits >> 6 & 63] : '=',
+    char four[4] = {digits[bits >> 18], digits[(bits >> 12) & 63],
+                    left > 1 ? digits[(bits >> 6) & 63] : '=',
                     left > 2 ? digits[bits & 63] : '='};
 
     cli_text_add(t, four, sizeof four);

@@ -238,7 +238,8 @@ void cli_acquire_on_session(cli_session *s, void *arg)
     r->timer.on_timer = on_reply_timeout;
     lk__loop_set_timer(s->loop, &r->timer, r->options->connect_timeout_ms);
   }
-  /* A limited -w began with the connection; `wait_ends_at` is its end. */
+  /* A limited -w began with the connection; `wait_ends_at` is its end. Without
+     a limit `wait_ms` is -1. */
   int err =
       wait_ms > 0
           ? lk_lock_acquire_until(r->lock, r->wait_ends_at, on_lock_acquired, r)

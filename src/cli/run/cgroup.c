@@ -210,8 +210,11 @@ bool cli_cgroup_freeze(const cli_cgroup *g, bool frozen)
   if (g->fd < 0 ||
       !write_cgroup_file(g->fd, "cgroup.freeze", frozen ? "1" : "0"))
     return false;
-  return read_whole_file(g->fd, "cgroup.events", events, sizeof events) &&
-         (strstr(events, "frozen 1") != NULL) == frozen;
+  if (!read_whole_file(g->fd, "cgroup.events", events, sizeof events))
+    return false;
+  bool is_frozen = strstr(events, "frozen 1") != NULL;
+
+  return is_frozen == frozen;
 }
 
 /* Moves the processes of the group `dir` to the group `parent`. One read may

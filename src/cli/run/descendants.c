@@ -177,15 +177,16 @@ static bool stop_descendants(void)
 
   add_children(&d, getpid());
   for (size_t i = 0; i < d.count; i++) {
-    descendant one = d.at[i];
-    char state = cli_proc_state(one.pid, &one.parent);
+    descendant one = d.at[i]; /* add_children() can move the array */
+    pid_t ignored_parent;
+    char state = cli_proc_state(one.pid, &ignored_parent);
 
     if (one.parent_waits) {
-      continue_for_parent(&d.at[i], state);
+      continue_for_parent(&one, state);
       continue;
     }
     if (!does_not_run(state)) {
-      signal_descendant(&d.at[i], SIGSTOP);
+      signal_descendant(&one, SIGSTOP);
       any_ran = true;
     }
     d.parent_waits = state == STATE_UNINTERRUPTIBLE;
@@ -197,7 +198,10 @@ static bool stop_descendants(void)
 
 bool cli_descendants_stop(const cli_cgroup *cgroup)
 {
-  return cgroup->fd >= 0 ? cli_cgroup_freeze(cgroup, true) : stop_descendants();
+  const bool frozen = true;
+
+  return cgroup->fd >= 0 ? cli_cgroup_freeze(cgroup, frozen)
+                         : stop_descendants();
 }
 
 /* Continues children before their parents: a continued parent may wait for its
@@ -205,9 +209,10 @@ bool cli_descendants_stop(const cli_cgroup *cgroup)
 void cli_descendants_continue(const cli_cgroup *cgroup)
 {
   descendants d = {.complete = true};
+  const bool frozen = false;
 
   if (cgroup->fd >= 0) {
-    cli_cgroup_freeze(cgroup, false);
+    cli_cgroup_freeze(cgroup, frozen);
     return;
   }
   add_children(&d, getpid());

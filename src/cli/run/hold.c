@@ -182,9 +182,10 @@ void cli_hold_begin(cli_runner *r)
 static void report_lock_lost(cli_runner *r, const lk_lock_event *event)
 {
   cli_order order = {.what = CLI_ORDER_LOST};
+  const lk_lock *not_held = NULL;
 
   r->lock_lost = true;
-  cli_events_lock(&r->events, "lost", NULL, r->session.client,
+  cli_events_lock(&r->events, "lost", not_held, r->session.client,
                   lk_error_text(event->err));
   cli_events_say(
       &r->events, "%s: the lock is lost while COMMAND runs: %s", r->path,

@@ -87,7 +87,7 @@ void cli_job_signal(const cli_job *job, int number)
 void cli_job_terminate(const cli_job *job)
 {
   cli_job_signal(job, SIGTERM);
-  cli_job_signal(job, SIGCONT);
+  cli_job_signal(job, SIGCONT); /* a stopped process acts on TERM then */
 }
 
 /* While `exec_result` is open, the child may not have set PR_SET_PDEATHSIG yet.

@@ -47,6 +47,7 @@ static int64_t kill_after_term_at(const cli_kill_schedule *schedule)
 {
   if (schedule->kill_at_is_fixed)
     return schedule->kill_at;
+  /* After --max-hold, a later lease deadline does not delay the KILL. */
   if (schedule->max_hold_is_over)
     return earlier_time(schedule->kill_at, kill_deadline(schedule));
   return kill_deadline(schedule);
@@ -130,7 +131,7 @@ static cli_action next_while_stopped(cli_kill_schedule *schedule, int64_t now,
 
   if (schedule->lost || is_max_hold_over(schedule, now))
     return enter_stage(schedule, CLI_STAGE_KILLED, CLI_ACTION_KILL);
-  if (now < margin_begins_at)
+  if (now < margin_begins_at) /* the lease was renewed */
     return enter_stage(schedule, CLI_STAGE_RUNNING, CLI_ACTION_CONT);
   if (!schedule->all_stopped && now >= kill_deadline(schedule))
     return enter_stage(schedule, CLI_STAGE_KILLED, CLI_ACTION_KILL);

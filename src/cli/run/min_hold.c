@@ -30,7 +30,8 @@ static bool is_min_hold_wanted(const cli_runner *r)
   return command_ran && !on_lost_acted && !r->lock_lost;
 }
 
-/* Returns how long the lock must still be kept; 0 or less: no longer. */
+/* Returns how long the lock must still be kept. 0 or less: it can be released
+   now. */
 static int64_t min_hold_left_ms(const cli_runner *r)
 {
   if (!is_min_hold_wanted(r))

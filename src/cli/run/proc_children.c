@@ -125,6 +125,7 @@ bool cli_proc_children_each(pid_t parent, void (*each)(pid_t child, void *arg),
 
   if (!proc_is_ours())
     return false;
+  /* A kernel without CONFIG_PROC_CHILDREN has no such file. */
   if (access("/proc/thread-self/children", R_OK) != 0)
     return search_all_of_proc(parent, each, arg);
   snprintf(name, sizeof name, "/proc/%ld/task", (long)parent);

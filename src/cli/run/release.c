@@ -83,8 +83,8 @@ static void warn_not_released(cli_runner *r)
                     r->path);
 }
 
-/* Whether the client has given up the session (`give_up_ms`): the servers may
-   keep the session and its node for longer. */
+/* Whether the client has given up the session without a reply of a server: the
+   servers may keep the session and its node for longer. */
 static bool is_session_given_up(const lk_client *c)
 {
   bool was_abandoned = lk_client_abandoned_session_end(c) != INT64_MIN;
@@ -95,6 +95,7 @@ static bool is_session_given_up(const lk_client *c)
 static void on_lock_released(lk_lock *l, int err, void *arg)
 {
   cli_runner *r = arg;
+  const lk_lock *not_held = NULL;
 
   (void)l;
   if (r->phase != CLI_PHASE_RELEASING)
@@ -102,7 +103,7 @@ static void on_lock_released(lk_lock *l, int err, void *arg)
   if (err == 0 && is_session_given_up(r->session.client))
     warn_not_released(r);
   else if (err == 0)
-    cli_events_lock(&r->events, "released", NULL, r->session.client, NULL);
+    cli_events_lock(&r->events, "released", not_held, r->session.client, NULL);
   else
     cli_events_notice(&r->events,
                       "warning: %s: the lock's node could not be deleted (%s); "

@@ -57,7 +57,8 @@ bool cli_signals_next(const cli_signals *s, cli_signal *out)
   if (read(s->fd, &info, sizeof info) != (ssize_t)sizeof info)
     return false;
   out->number = (int)info.ssi_signo;
-  out->from_terminal = info.ssi_code > 0; /* sent by the kernel */
+  /* Above 0: sent by the kernel, for a key of the terminal. */
+  out->from_terminal = info.ssi_code > 0;
   return true;
 }
 

@@ -167,7 +167,7 @@ cli_received cli_supervisor_receive(const cli_supervisor *supervisor,
 
   if (received != CLI_RECEIVED_NOTHING || !is_supervisor_dead(supervisor))
     return received;
-  /* It can have sent a report between the two checks. */
+  /* The supervisor can have sent a report between the two checks. */
   received = receive_report(supervisor, out);
   return received == CLI_RECEIVED_NOTHING ? CLI_RECEIVED_END : received;
 }

@@ -55,6 +55,7 @@ static void send_not_started(supervisor *s, int error)
 /* Exits after CLI_ORDER_EXIT, or before COMMAND was started. */
 static _Noreturn void exit_supervisor(supervisor *s)
 {
+  /* No other process would continue the stopped ones. */
   if (s->schedule.stage == CLI_STAGE_STOPPED)
     cli_job_continue(&s->job);
   cli_cgroup_remove(&s->job.cgroup);
@@ -144,8 +145,8 @@ static void pass_signals_on(supervisor *s, uint64_t signals)
 {
   if (s->none_left_reported)
     return;
-  for (int number = 1; signals >> number != 0; number++) {
-    bool is_set = (signals >> number & 1) != 0;
+  for (int number = 1; (signals >> number) != 0; number++) {
+    bool is_set = ((signals >> number) & 1) != 0;
 
     if (is_set && !continues_stopped_command(s, number))
       cli_job_signal(&s->job, number);
@@ -262,7 +263,7 @@ static void handle_child_deaths(supervisor *s)
   struct signalfd_siginfo info;
   ssize_t n = read(s->sigchld_fd, &info, sizeof info);
 
-  (void)n;
+  (void)n; /* the children are asked for by waitid(), not named by `info` */
   if (s->job.pid == 0)
     return;
   check_command_state(s);
@@ -295,7 +296,7 @@ static void act_on_command(supervisor *s, cli_action action)
   case CLI_ACTION_TERM: cli_job_terminate(&s->job); break;
   case CLI_ACTION_STOP: s->schedule.all_stopped = cli_job_stop(&s->job); break;
   case CLI_ACTION_CONT: cli_job_continue(&s->job); break;
-  case CLI_ACTION_KILL: break; /* below, since it takes time */
+  case CLI_ACTION_KILL: break; /* after the report, since it takes time */
   }
   send_report(s, report);
   if (action == CLI_ACTION_KILL)
@@ -388,6 +389,7 @@ static int open_boottime_timer(void)
   int flags = TFD_CLOEXEC | TFD_NONBLOCK;
   int fd = timerfd_create(CLOCK_BOOTTIME, flags);
 
+  /* Without CLOCK_BOOTTIME, cli_boottime_ms() reads CLOCK_MONOTONIC, too. */
   return fd >= 0 ? fd : timerfd_create(CLOCK_MONOTONIC, flags);
 }
 

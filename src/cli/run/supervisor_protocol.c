@@ -30,6 +30,7 @@ cli_order cli_order_signal(int number)
   return (cli_order){.what = CLI_ORDER_SIGNAL, .signals = signal_bit(number)};
 }
 
+/* CONT discards an earlier TSTP, and TSTP an earlier CONT, as in the kernel. */
 static void merge_signals(uint64_t *into, uint64_t more)
 {
   if ((more & signal_bit(SIGCONT)) != 0)
@@ -58,6 +59,8 @@ void cli_supervisor_report_merge(cli_supervisor_report *into,
   const unsigned cont_bit = 1u << CLI_ACTION_CONT;
 
   into->what |= more->what;
+  /* The receiver takes a STOP to be before a CONT. So an earlier CONT is
+     dropped when a STOP follows it. */
   if ((more->action_bits & stop_bit) != 0)
     into->action_bits &= ~cont_bit;
   into->action_bits |= more->action_bits;

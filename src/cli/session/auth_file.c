@@ -10,7 +10,7 @@
 #include "cli/options/acl_spec.h"
 #include "cli/session/auth_file.h"
 
-/* Size limit of an auth file. */
+/* More bytes of an auth file are not read. */
 enum { MAX_FILE_BYTES = 1 << 20 };
 
 /* Overwrites memory with zeroes. A compiler may remove a memset() before
@@ -129,7 +129,7 @@ static const char *find_sasl_line(cli_auth_file *file)
 bool cli_auth_file_read(cli_auth_file *file, const char *name,
                         cli_text *complaint)
 {
-  if (name == NULL || file->name != NULL)
+  if (name == NULL || file->name != NULL) /* no file, or read before */
     return true;
   file->name = name;
   if (!read_auth_file(file)) {

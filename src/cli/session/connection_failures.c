@@ -20,7 +20,7 @@ static void add_failure_entry(const char *host, uint16_t port, void *arg)
   void *items =
       realloc(failures->items, (failures->count + 1) * sizeof *failures->items);
 
-  if (items == NULL)
+  if (items == NULL) /* messages do without this server */
     return;
   failures->items = items;
   cli_text_printf(&name, ipv6 ? "[%s]:%u" : "%s:%u", host, (unsigned)port);
@@ -157,8 +157,7 @@ void cli_connection_failures_say(const cli_connection_failures *failures,
   cli_connection_failures_list(failures, current, seconds, out);
 }
 
-/* ---- cause and advice -----------------------------------------------------
- */
+/* ---- cause and advice ---------------------------------------------------- */
 
 /* The number of servers for each cause of a failure. */
 typedef struct cause_counts {

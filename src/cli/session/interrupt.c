@@ -59,7 +59,7 @@ void cli_interrupt_open(cli_interrupt *interrupt, lk_loop *loop, bool *done)
     return;
   sigprocmask(SIG_BLOCK, &interrupts, &interrupt->mask_before);
   lk__loop_set_io(loop, &interrupt->io, LK_LOOP_READ);
-  lk__loop_hold(loop);
+  lk__loop_hold(loop); /* the signals do not keep it running */
 }
 
 void cli_interrupt_close(cli_interrupt *interrupt)
@@ -68,6 +68,7 @@ void cli_interrupt_close(cli_interrupt *interrupt)
     return;
   lk__loop_release(interrupt->loop);
   lk__loop_stop_io(interrupt->loop, &interrupt->io);
+  /* A pending signal would kill latchkey when it is unblocked below. */
   (void)take_pending_signals(interrupt);
   close(interrupt->io.fd);
   sigprocmask(SIG_SETMASK, &interrupt->mask_before, NULL);

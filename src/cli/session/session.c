@@ -87,7 +87,7 @@ static void on_session_log(void *arg, int level, int err, const char *text)
     s->on_log(s, text, s->arg);
 }
 
-/* Invoked each REPORT_MS. Reports the connection attempts once: as soon as one
+/* Invoked every REPORT_MS. Reports the connection attempts once: as soon as one
    has failed, or after SILENT_MS. */
 static void on_report_timer(lk_loop_timer *t)
 {

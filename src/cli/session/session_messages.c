@@ -20,6 +20,7 @@ void cli_session_say_connection_lost(const cli_session *s, cli_text *out)
   if (reason == NULL ||
       strcmp(reason, lk_error_text(LK_ERR_CONNECTION_LOSS)) == 0)
     return;
+  /* The text of LK_ERR_REFUSED says "without a reply". */
   if (err == LK_ERR_REFUSED)
     reason = "the server closed the connection";
   cli_text_puts(out, ": ");
@@ -28,6 +29,7 @@ void cli_session_say_connection_lost(const cli_session *s, cli_text *out)
 
 int cli_session_error(const cli_session *s, int err)
 {
+  /* Without --auth-file, there are no credentials that can be wrong. */
   return err == LK_ERR_AUTH_FAILED && s->options->auth_file == NULL
              ? LK_ERR_AUTH_REQUIRED
              : err;
@@ -60,6 +62,7 @@ const char *cli_session_advice(const cli_session *s)
 {
   if (s->err != LK_ERR_AUTH_FAILED)
     return cli_connection_failures_advice(&s->failures);
+  /* The advice for both errors of authentication begins with "; ". */
   return cli_error_advice(cli_session_error(s, s->err)) + strlen("; ");
 }
 
