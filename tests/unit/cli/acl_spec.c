@@ -57,18 +57,20 @@ END_TEST
 START_TEST(digest_with_a_password_in_clear_is_refused)
 {
   static const char *const bad[] = {
-      "digest:bob:secret:r",
-      "world:anyone:r,digest:bob:secret:r",
-      "digest:bob:card",
-      "digest:bob::r",
+      "digest:bob:secret:r", "world:anyone:r,digest:bob:secret:r",
+      "digest:bob:card", "digest:bob::r",
+      /* These have: no user, no padding, a digit for the padding, a bit after
+         the hash, a byte that is not base64, and too much padding. */
       "digest::fyVmFCwVbTJYrznoSu1koqYEYF0=:r",
       "digest:bob:fyVmFCwVbTJYrznoSu1koqYEYF0:r",
       "digest:bob:fyVmFCwVbTJYrznoSu1koqYEYFAA:r",
       "digest:bob:fyVmFCwVbTJYrznoSu1koqYEYF1=:r",
       "digest:bob:fyVmFCwVbTJYrz-oSu1koqYEYF0=:r",
       "digest:bob:fyVmFCwVbTJYrznoSu1koqYE====:r",
+      /* a bit after a hash of 64 bytes */
       ("digest:u:JuOwXdmk4f1omXNJj7k4ILDOHOlc+"
        "8PMyEaxl9nrWl6OmV83jKYivSqJWsp5PsMTda6BtnipueoU1r5DtBd7CB==:r")};
+  /* hashes of 20, 32 and 64 bytes */
   static const char *const good[] = {
       "digest:bob:fyVmFCwVbTJYrznoSu1koqYEYF0=:r",
       "digest:u:/Y8xRBngpX5duYn15uUqIRaIaCviy5TEwSk419hCwuA=:r",

@@ -17,6 +17,7 @@ START_TEST(auth_file_allows_comments_and_colons_in_passwords)
   ck_assert_uint_eq(scheme.len, 6);
   ck_assert_uint_eq(auth.len, 6);
   ck_assert_mem_eq(auth.at, "u:p:w ", 6);
+  /* "bad" has no colon, so the scheme is empty. */
   ck_assert(cli_auth_file_next_line(&text, &scheme, &auth));
   ck_assert_uint_eq(scheme.len, 0);
   ck_assert(cli_auth_file_next_line(&text, &scheme, &auth));
@@ -29,45 +30,46 @@ START_TEST(auth_file_allows_comments_and_colons_in_passwords)
 END_TEST
 
 /* Writes a file of identities with this content, reads and removes it. */
-static bool read_identities(cli_auth_file *i, const char *text,
+static bool read_identities(cli_auth_file *file, const char *text,
                             cli_text *complaint)
 {
   char name[] = "/tmp/check_cli.XXXXXX";
   int fd = mkstemp(name);
 
-  memset(i, 0, sizeof *i);
+  memset(file, 0, sizeof *file);
   ck_assert_int_ge(fd, 0);
   ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
   close(fd);
-  bool ok = cli_auth_file_read(i, name, complaint);
+  bool ok = cli_auth_file_read(file, name, complaint);
 
   unlink(name);
-  i->name = NULL;
+  file->name = NULL;
   return ok;
 }
 
 START_TEST(a_line_of_sasl_is_a_user_and_a_password)
 {
   cli_text wrong = {0};
-  cli_auth_file i;
+  cli_auth_file file;
   char out[LK_SASL_PASSWORD_MAX];
 
-  ck_assert(read_identities(&i, "digest:a:b\n", &wrong));
-  ck_assert_ptr_null(cli_auth_file_sasl(&i));
-  cli_auth_file_free(&i);
+  ck_assert(read_identities(&file, "digest:a:b\n", &wrong));
+  ck_assert_ptr_null(cli_auth_file_sasl(&file));
+  cli_auth_file_free(&file);
   if (lk_sasl_digest_md5() == NULL)
     return;
-  ck_assert(read_identities(&i, "digest:a:b\n sasl:bob:se:cret\r\n", &wrong));
-  const lk_sasl_config *sasl = cli_auth_file_sasl(&i);
+  ck_assert(
+      read_identities(&file, "digest:a:b\n sasl:bob:se:cret\r\n", &wrong));
+  const lk_sasl_config *sasl = cli_auth_file_sasl(&file);
 
   ck_assert_ptr_nonnull(sasl);
   ck_assert_str_eq(sasl->user, "bob");
   ck_assert_int_eq(sasl->password(out, sizeof out, sasl->password_arg), 7);
   ck_assert_mem_eq(out, "se:cret", 7);
   ck_assert_int_eq(sasl->password(out, 6, sasl->password_arg), LK_ERR_TOO_BIG);
-  cli_auth_file_free(&i);
-  ck_assert_ptr_null(cli_auth_file_sasl(&i));
-  ck_assert_ptr_null(i.at);
+  cli_auth_file_free(&file);
+  ck_assert_ptr_null(cli_auth_file_sasl(&file));
+  ck_assert_ptr_null(file.at);
 }
 END_TEST
 
@@ -79,13 +81,13 @@ START_TEST(other_lines_of_sasl_are_refused_without_the_password)
 
   for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
     cli_text wrong = {0};
-    cli_auth_file i;
+    cli_auth_file file;
 
-    ck_assert_msg(!read_identities(&i, bad[k], &wrong), "%s", bad[k]);
+    ck_assert_msg(!read_identities(&file, bad[k], &wrong), "%s", bad[k]);
     ck_assert_ptr_nonnull(strstr(cli_text_end(&wrong), "--auth-file: "));
     ck_assert_ptr_null(strstr(wrong.at, "secret"));
     cli_text_free(&wrong);
-    cli_auth_file_free(&i);
+    cli_auth_file_free(&file);
   }
 }
 END_TEST

@@ -31,6 +31,7 @@ START_TEST(our_cgroup_is_found_where_version_2_is_mounted)
                 "/mnt/b");
   expect_cgroup("30 25 0:26 /a /mnt rw - cgroup2 none rw\n", "0::/a\n", "/mnt");
   expect_cgroup("30 25 0:26 /a /mnt rw - cgroup2 none rw\n", "0::/ab\n", NULL);
+  /* The first line ends before the mount point. */
   expect_cgroup("30 - cgroup2 \n/mnt\n", "0::/a\n", NULL);
 }
 END_TEST

@@ -11,17 +11,17 @@ static void expect_message(const char *hosts, const int *errs,
                            const char *const *lines, const char *message,
                            const char *advice)
 {
-  cli_connection_failures a;
+  cli_connection_failures failures;
   cli_text t = {0};
   const cli_tls_options tls = {0};
 
-  cli_connection_failures_init(&a, &tls, hosts);
+  cli_connection_failures_init(&failures, &tls, hosts);
   for (size_t i = 0; lines[i] != NULL; i++)
-    cli_connection_failures_record(&a, errs[i], LK_TLS_OTHER, lines[i]);
-  cli_connection_failures_say(&a, "a:2181", 1.5, &t);
+    cli_connection_failures_record(&failures, errs[i], LK_TLS_OTHER, lines[i]);
+  cli_connection_failures_say(&failures, "a:2181", 1.5, &t);
   expect_text(&t, message);
-  ck_assert_str_eq(cli_connection_failures_advice(&a), advice);
-  cli_connection_failures_free(&a);
+  ck_assert_str_eq(cli_connection_failures_advice(&failures), advice);
+  cli_connection_failures_free(&failures);
 }
 
 #define LINES(...) ((const char *[]){__VA_ARGS__, NULL})
@@ -77,22 +77,22 @@ START_TEST(tls_failure_names_a_remedy_for_each_cause)
   const cli_tls_options tls = {.selected = true};
 
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    cli_connection_failures a;
+    cli_connection_failures failures;
     cli_text t = {0};
 
     /* A server that is down does not hide the failure of TLS. The default port
      * is that of TLS. */
-    cli_connection_failures_init(&a, &tls, "a,b:1/x");
-    cli_connection_failures_record(&a, LK_ERR_CONNECT, LK_TLS_OTHER,
+    cli_connection_failures_init(&failures, &tls, "a,b:1/x");
+    cli_connection_failures_record(&failures, LK_ERR_CONNECT, LK_TLS_OTHER,
                                    "b:1: connect to b:1: Connection refused");
-    cli_connection_failures_record(&a, LK_ERR_TLS, rows[i].cause,
+    cli_connection_failures_record(&failures, LK_ERR_TLS, rows[i].cause,
                                    "a:2281: TLS: why");
-    cli_connection_failures_say(&a, "", 1, &t);
+    cli_connection_failures_say(&failures, "", 1, &t);
     expect_text(&t, "cannot connect to any server: a:2281: TLS: why, b:1: "
                     "Connection refused");
     ck_assert_ptr_nonnull(
-        strstr(cli_connection_failures_advice(&a), rows[i].remedy));
-    cli_connection_failures_free(&a);
+        strstr(cli_connection_failures_advice(&failures), rows[i].remedy));
+    cli_connection_failures_free(&failures);
   }
 }
 END_TEST

@@ -13,8 +13,8 @@
 
 /* ---- memory that runs out ------------------------------------------------ */
 
-static int allocations_left =
-    -1; /* number of allocations that still succeed; below 0: all do */
+/* The number of allocations that succeed before one fails; -1: all succeed. */
+static int allocations_left = -1;
 
 static bool allocation_fails(void)
 {
@@ -54,20 +54,20 @@ START_TEST(days_of_a_certificate_are_whole_and_negative_once_it_has_expired)
 END_TEST
 
 /* Checks the verdict on the client's own certificate, which is valid from
- * `from_days` to `days` days from now. */
+ * `from_days` to `days` days and an hour from now. */
 static void expect_verdict(int64_t from_days, int64_t days, const char *verdict)
 {
   int64_t now_s = time(NULL);
-  cli_doctor_report f = {.as_json = true};
+  cli_doctor_report report = {.as_json = true};
   lk_tls_certificate own = {.subject = "CN=a",
                             .issuer = "CN=ca",
                             .not_before_s = now_s + from_days * 86400,
                             .not_after_s = now_s + days * 86400 + 3600};
 
-  cli_tls_report_own_certificate(&own, &f);
-  ck_assert_msg(strstr(cli_text_end(&f.text), verdict) != NULL, "%s",
-                f.text.at);
-  cli_text_free(&f.text);
+  cli_tls_report_own_certificate(&own, &report);
+  ck_assert_msg(strstr(cli_text_end(&report.text), verdict) != NULL, "%s",
+                report.text.at);
+  cli_text_free(&report.text);
 }
 
 START_TEST(certificate_is_reported_a_month_before_it_expires)
@@ -92,23 +92,21 @@ static void expect_reply(const char *reply, cli_four_letter_state kind,
                          const char *version, const char *mode)
 {
   size_t len = strlen(reply);
-  char *exact = malloc(
-      len +
-      1); /* a block of the exact size, so that ASan reports a read behind it */
-  cli_four_letter_reply w;
+  /* A block of the exact size, so that ASan reports a read behind it. */
+  char *exact = malloc(len > 0 ? len : 1);
+  cli_four_letter_reply parsed;
 
   memcpy(exact, reply, len);
-  exact = realloc(exact, len > 0 ? len : 1);
-  cli_four_letter_reply_read(&w, lk_bytes_of(exact, len));
-  ck_assert_msg(w.state == kind, "%s: %d", reply, (int)w.state);
-  ck_assert_int_eq(w.version.at != NULL, version != NULL);
-  ck_assert_int_eq(w.mode.at != NULL, mode != NULL);
+  cli_four_letter_reply_read(&parsed, lk_bytes_of(exact, len));
+  ck_assert_msg(parsed.state == kind, "%s: %d", reply, (int)parsed.state);
+  ck_assert_int_eq(parsed.version.at != NULL, version != NULL);
+  ck_assert_int_eq(parsed.mode.at != NULL, mode != NULL);
   if (version != NULL)
-    ck_assert(w.version.len == strlen(version) &&
-              memcmp(w.version.at, version, w.version.len) == 0);
+    ck_assert(parsed.version.len == strlen(version) &&
+              memcmp(parsed.version.at, version, parsed.version.len) == 0);
   if (mode != NULL)
-    ck_assert(w.mode.len == strlen(mode) &&
-              memcmp(w.mode.at, mode, w.mode.len) == 0);
+    ck_assert(parsed.mode.len == strlen(mode) &&
+              memcmp(parsed.mode.at, mode, parsed.mode.len) == 0);
   free(exact);
 }
 
@@ -167,8 +165,8 @@ START_TEST(list_of_servers_without_memory_is_an_error)
     ck_assert_int_eq(err, failed ? LK_ERR_NO_MEMORY : 0);
     cli_server_checks_free(&s);
   }
-  ck_assert_int_gt(tries,
-                   6); /* one allocation for the list and for each name */
+  /* For each server, the list and the name are allocated. */
+  ck_assert_int_gt(tries, 6);
 }
 END_TEST
 
@@ -181,8 +179,8 @@ START_TEST(only_versions_that_are_numbers_are_compared)
   ck_assert(!cli_version_is_before(lk_text("4.0"), 3, 5));
   ck_assert(!cli_version_is_before(lk_text("3"), 3, 5));
   ck_assert(!cli_version_is_before(lk_text("3.x"), 3, 5));
-  ck_assert(!cli_version_is_before(
-      lk_text("3./:"), 3, 5)); /* '/' and ':' would be the digits -1 and 10 */
+  /* '/' and ':' would be the digits -1 and 10. */
+  ck_assert(!cli_version_is_before(lk_text("3./:"), 3, 5));
   ck_assert(!cli_version_is_before(lk_text("3.99999999999"), 3, 5));
   ck_assert(!cli_version_is_before(lk_text(""), 3, 5));
   ck_assert(!cli_version_is_before(lk_text(NULL), 3, 5));

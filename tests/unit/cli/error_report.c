@@ -44,12 +44,12 @@ END_TEST
 
 START_TEST(hints_name_the_options_of_tls)
 {
-  static const int strange[] = {LK_ERR_PROTOCOL, LK_ERR_MARSHALLING,
-                                LK_ERR_REFUSED};
+  static const int not_zookeeper[] = {LK_ERR_PROTOCOL, LK_ERR_MARSHALLING,
+                                      LK_ERR_REFUSED};
 
-  for (size_t i = 0; i < sizeof strange / sizeof strange[0]; i++)
+  for (size_t i = 0; i < sizeof not_zookeeper / sizeof not_zookeeper[0]; i++)
     ck_assert_ptr_nonnull(
-        strstr(cli_error_advice(strange[i]), "expects TLS (--tls)"));
+        strstr(cli_error_advice(not_zookeeper[i]), "expects TLS (--tls)"));
   ck_assert_ptr_nonnull(
       strstr(cli_error_advice(LK_ERR_NO_AUTH), "--auth-file or --cert gives"));
   ck_assert_ptr_nonnull(

@@ -37,9 +37,9 @@ static void write_file(const char *text)
   fclose(f);
 }
 
-/* Records a system call; true: it must fail. Calls of other tests are not
- * recorded. */
-static bool call(const char *name)
+/* Records a system call, and returns whether it is to fail. Calls of other
+ * tests are not recorded. */
+static bool call_fails(const char *name)
 {
   if (*folder == '\0')
     return false;
@@ -54,12 +54,12 @@ static bool call(const char *name)
   return calls.count == calls.fail_at;
 }
 
-#define WRAP(type, name, params, args)            \
-  type __real_##name params;                      \
-  type __wrap_##name params;                      \
-  type __wrap_##name params                       \
-  {                                               \
-    return call(#name) ? -1 : __real_##name args; \
+#define WRAP(type, name, params, args)                  \
+  type __real_##name params;                            \
+  type __wrap_##name params;                            \
+  type __wrap_##name params                             \
+  {                                                     \
+    return call_fails(#name) ? -1 : __real_##name args; \
   }
 
 WRAP(int, mkostemp, (char *name, int flags), (name, flags))
@@ -79,7 +79,7 @@ int __wrap_fsync(int fd)
   struct stat st;
 
   ck_assert_int_eq(fstat(fd, &st), 0);
-  return call(S_ISDIR(st.st_mode) ? "fsync-folder" : "fsync-file")
+  return call_fails(S_ISDIR(st.st_mode) ? "fsync-folder" : "fsync-file")
              ? -1
              : __real_fsync(fd);
 }
@@ -94,7 +94,7 @@ ssize_t __wrap_write(int fd, const void *at, size_t len)
 
   if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || fd <= STDERR_FILENO)
     return __real_write(fd, at, len);
-  if (call("write"))
+  if (call_fails("write"))
     return -1;
   return __real_write(fd, at, calls.short_write ? len - 1 : len);
 }
@@ -102,7 +102,7 @@ ssize_t __wrap_write(int fd, const void *at, size_t len)
 /* ---- a folder with FILE -------------------------------------------------- */
 
 static uint64_t largest;    /* the largest token so far, from FILE */
-static char complaint[400]; /* of the last pass() */
+static char complaint[400]; /* of the last pass_token() */
 
 /* Starts a process that removes the folder when the test's process and its
  * children have ended in any way. It reads a pipe that they keep open. */
@@ -124,7 +124,7 @@ static void remove_folder_at_end(void)
   _exit(1);
 }
 
-static void begin(void)
+static void make_folder(void)
 {
   strcpy(folder, "fence.XXXXXX");
   ck_assert_ptr_nonnull(mkdtemp(folder));
@@ -145,7 +145,7 @@ static int count_files(void)
   return count;
 }
 
-static void end(void)
+static void remove_folder(void)
 {
   char command[100];
 
@@ -165,7 +165,7 @@ static void expect_content(const char *text)
 }
 
 /* Passes a token, as `latchkey fence` does. Returns the exit code. */
-static int pass_at(const char *path, uint64_t token)
+static int pass_token_at(const char *path, uint64_t token)
 {
   cli_text text = {0};
   int code;
@@ -178,9 +178,9 @@ static int pass_at(const char *path, uint64_t token)
   return code;
 }
 
-static int pass(uint64_t token)
+static int pass_token(uint64_t token)
 {
-  return pass_at(file, token);
+  return pass_token_at(file, token);
 }
 
 /* ---- tests --------------------------------------------------------------- */
@@ -209,35 +209,35 @@ END_TEST
 
 START_TEST(smaller_token_than_the_largest_is_refused)
 {
-  begin();
-  ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
-  ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
-  ck_assert_int_eq(pass(4), CLI_EXIT_NO);
+  make_folder();
+  ck_assert_int_eq(pass_token(5), CLI_EXIT_DONE);
+  ck_assert_int_eq(pass_token(5), CLI_EXIT_DONE);
+  ck_assert_int_eq(pass_token(4), CLI_EXIT_NO);
   ck_assert_uint_eq(largest, 5);
   expect_content("5\n");
-  ck_assert_int_eq(pass(UINT64_MAX), CLI_EXIT_DONE);
-  ck_assert_int_eq(pass(UINT64_MAX - 1), CLI_EXIT_NO);
+  ck_assert_int_eq(pass_token(UINT64_MAX), CLI_EXIT_DONE);
+  ck_assert_int_eq(pass_token(UINT64_MAX - 1), CLI_EXIT_NO);
   expect_content("18446744073709551615\n");
   ck_assert_int_eq(count_files(), 1);
-  end();
+  remove_folder();
 }
 END_TEST
 
 START_TEST(token_is_on_the_disk_before_it_is_accepted)
 {
-  begin();
-  ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
+  make_folder();
+  ck_assert_int_eq(pass_token(5), CLI_EXIT_DONE);
   ck_assert_str_eq(calls.names,
                    "mkostemp fchmod write fsync-file linkat unlink "
                    "fsync-folder");
-  ck_assert_int_eq(pass(6), CLI_EXIT_DONE);
+  ck_assert_int_eq(pass_token(6), CLI_EXIT_DONE);
   ck_assert_str_eq(calls.names, "unlinkat fchown fchmod write fsync-file "
                                 "renameat fsync-folder");
-  ck_assert_int_eq(pass(6), CLI_EXIT_DONE);
+  ck_assert_int_eq(pass_token(6), CLI_EXIT_DONE);
   ck_assert_str_eq(calls.names, "fsync-folder");
-  ck_assert_int_eq(pass(5), CLI_EXIT_NO);
+  ck_assert_int_eq(pass_token(5), CLI_EXIT_NO);
   ck_assert_str_eq(calls.names, "");
-  end();
+  remove_folder();
 }
 END_TEST
 
@@ -250,7 +250,7 @@ static void pass_and_crash(uint64_t token, int at)
 
   if (pid == 0) {
     calls.crash_at = at;
-    pass(token);
+    pass_token(token);
     _exit(1);
   }
   ck_assert_int_eq(waitpid(pid, &status, 0), pid);
@@ -270,16 +270,16 @@ START_TEST(crash_at_any_call_leaves_the_old_token_or_the_new_one)
   for (int at = 1; at <= LAST_CALL; at++) {
     bool replaced = at > RENAMEAT;
 
-    begin();
-    ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
+    make_folder();
+    ck_assert_int_eq(pass_token(5), CLI_EXIT_DONE);
     pass_and_crash(7, at);
     expect_content(replaced ? "7\n" : "5\n");
-    ck_assert_int_eq(pass(4), CLI_EXIT_NO);
-    ck_assert_int_eq(pass(6), replaced ? CLI_EXIT_NO : CLI_EXIT_DONE);
-    ck_assert_int_eq(pass(8), CLI_EXIT_DONE);
+    ck_assert_int_eq(pass_token(4), CLI_EXIT_NO);
+    ck_assert_int_eq(pass_token(6), replaced ? CLI_EXIT_NO : CLI_EXIT_DONE);
+    ck_assert_int_eq(pass_token(8), CLI_EXIT_DONE);
     /* The temporary file of the crashed process is removed. */
     ck_assert_int_eq(count_files(), 1);
-    end();
+    remove_folder();
   }
 }
 END_TEST
@@ -289,12 +289,12 @@ START_TEST(crash_while_file_is_made_leaves_none_or_a_whole_one)
   for (int at = 1; at <= LAST_CALL; at++) {
     bool created = at > LINKAT;
 
-    begin();
+    make_folder();
     pass_and_crash(7, at);
     ck_assert_int_eq(access(file, F_OK), created ? 0 : -1);
-    ck_assert_int_eq(pass(6), created ? CLI_EXIT_NO : CLI_EXIT_DONE);
-    ck_assert_int_eq(pass(8), CLI_EXIT_DONE);
-    end();
+    ck_assert_int_eq(pass_token(6), created ? CLI_EXIT_NO : CLI_EXIT_DONE);
+    ck_assert_int_eq(pass_token(8), CLI_EXIT_DONE);
+    remove_folder();
   }
 }
 END_TEST
@@ -302,20 +302,21 @@ END_TEST
 START_TEST(call_that_fails_is_a_failure_and_leaves_nothing_behind)
 {
   for (int at = FCHOWN; at <= LAST_CALL; at++) {
-    begin();
-    ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
+    make_folder();
+    ck_assert_int_eq(pass_token(5), CLI_EXIT_DONE);
     calls.fail_at = at;
     calls.error = ENOSPC;
     /* fchown is tried twice, and fails only the first time. */
-    ck_assert_int_eq(pass(7), at == FCHOWN ? CLI_EXIT_DONE : CLI_EXIT_FAILED);
+    ck_assert_int_eq(pass_token(7),
+                     at == FCHOWN ? CLI_EXIT_DONE : CLI_EXIT_FAILED);
     if (at > FCHOWN) {
       ck_assert_ptr_nonnull(strstr(complaint, ": No space left on device"));
       expect_content(at > RENAMEAT ? "7\n" : "5\n");
     }
     ck_assert_int_eq(count_files(), 1);
     calls.fail_at = 0;
-    ck_assert_int_eq(pass(8), CLI_EXIT_DONE);
-    end();
+    ck_assert_int_eq(pass_token(8), CLI_EXIT_DONE);
+    remove_folder();
   }
 }
 END_TEST
@@ -323,12 +324,12 @@ END_TEST
 START_TEST(failure_while_file_is_made_leaves_nothing_behind)
 {
   for (int at = 1; at <= LINKAT; at++) {
-    begin();
+    make_folder();
     calls.fail_at = at;
     calls.error = EIO;
-    ck_assert_int_eq(pass(7), CLI_EXIT_FAILED);
+    ck_assert_int_eq(pass_token(7), CLI_EXIT_FAILED);
     ck_assert_int_eq(count_files(), 0);
-    end();
+    remove_folder();
   }
 }
 END_TEST
@@ -336,25 +337,25 @@ END_TEST
 /* EINVAL: the file system does not know fsync() of a folder. */
 START_TEST(failed_sync_of_the_folder_is_a_failure_unless_it_is_not_supported)
 {
-  begin();
-  ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
+  make_folder();
+  ck_assert_int_eq(pass_token(5), CLI_EXIT_DONE);
   calls.fail_at = 1; /* a token that is equal only syncs the folder */
   calls.error = EIO;
-  ck_assert_int_eq(pass(5), CLI_EXIT_FAILED);
+  ck_assert_int_eq(pass_token(5), CLI_EXIT_FAILED);
   calls.error = EINVAL;
-  ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
-  end();
+  ck_assert_int_eq(pass_token(5), CLI_EXIT_DONE);
+  remove_folder();
 }
 END_TEST
 
 START_TEST(token_that_is_written_in_part_is_not_accepted)
 {
-  begin();
-  ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
+  make_folder();
+  ck_assert_int_eq(pass_token(5), CLI_EXIT_DONE);
   calls.short_write = true;
-  ck_assert_int_eq(pass(77), CLI_EXIT_FAILED);
+  ck_assert_int_eq(pass_token(77), CLI_EXIT_FAILED);
   expect_content("5\n");
-  end();
+  remove_folder();
 }
 END_TEST
 
@@ -371,33 +372,33 @@ START_TEST(file_without_a_token_is_refused_and_kept)
       "18446744073709551616\n",
       "000000000000000000000000000000000000000000000000000000000000001\n2\n"};
 
-  begin();
+  make_folder();
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     write_file(bad[i]);
-    ck_assert_msg(pass(UINT64_MAX) == CLI_EXIT_FAILED, "%s", bad[i]);
+    ck_assert_msg(pass_token(UINT64_MAX) == CLI_EXIT_FAILED, "%s", bad[i]);
     ck_assert_ptr_nonnull(
         strstr(complaint, "it does not hold one decimal number"));
     expect_content(bad[i]);
   }
   write_file("0\n");
-  ck_assert_int_eq(pass(1), CLI_EXIT_DONE);
-  end();
+  ck_assert_int_eq(pass_token(1), CLI_EXIT_DONE);
+  remove_folder();
 }
 END_TEST
 
 START_TEST(only_regular_files_hold_tokens)
 {
-  begin();
+  make_folder();
   ck_assert_int_eq(mkfifo(file, 0600), 0);
-  ck_assert_int_eq(pass(1), CLI_EXIT_FAILED);
+  ck_assert_int_eq(pass_token(1), CLI_EXIT_FAILED);
   ck_assert_str_eq(complaint, "it is not a regular file");
-  ck_assert_int_eq(pass_at(folder, 1), CLI_EXIT_FAILED);
+  ck_assert_int_eq(pass_token_at(folder, 1), CLI_EXIT_FAILED);
   ck_assert_str_eq(complaint, "cannot open it: Is a directory");
-  ck_assert_int_eq(pass_at("fence.none/file", 1), CLI_EXIT_FAILED);
+  ck_assert_int_eq(pass_token_at("fence.none/file", 1), CLI_EXIT_FAILED);
   ck_assert_str_eq(complaint,
                    "cannot resolve its path: No such file or directory");
-  ck_assert_int_eq(pass_at("fence.none/", 1), CLI_EXIT_FAILED);
-  end();
+  ck_assert_int_eq(pass_token_at("fence.none/", 1), CLI_EXIT_FAILED);
+  remove_folder();
 }
 END_TEST
 
@@ -408,26 +409,26 @@ START_TEST(symbolic_link_is_followed_and_stays)
   char link[80];
   struct stat st;
 
-  begin();
+  make_folder();
   snprintf(link, sizeof link, "%s/link", folder);
   ck_assert_int_eq(symlink("file", link), 0); /* FILE does not exist yet */
   for (uint64_t token = 5; token < 8; token++)
-    ck_assert_int_eq(pass_at(link, token), CLI_EXIT_DONE);
+    ck_assert_int_eq(pass_token_at(link, token), CLI_EXIT_DONE);
   ck_assert_int_eq(lstat(link, &st), 0);
   ck_assert(S_ISLNK(st.st_mode));
   expect_content("7\n");
   ck_assert_int_eq(count_files(), 2);
-  end();
+  remove_folder();
 }
 END_TEST
 
 START_TEST(link_that_leads_to_itself_is_refused)
 {
-  begin();
+  make_folder();
   ck_assert_int_eq(symlink("file", file), 0);
-  ck_assert_int_eq(pass(5), CLI_EXIT_FAILED);
+  ck_assert_int_eq(pass_token(5), CLI_EXIT_FAILED);
   ck_assert_ptr_nonnull(strstr(complaint, "symbolic links"));
-  end();
+  remove_folder();
 }
 END_TEST
 
@@ -444,21 +445,21 @@ START_TEST(mode_and_owner_are_kept)
   struct stat st;
   mode_t mask = umask(027);
 
-  begin();
-  ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
+  make_folder();
+  ck_assert_int_eq(pass_token(5), CLI_EXIT_DONE);
   ck_assert_uint_eq(mode_of_file(), 0640);
   ck_assert_int_eq(chmod(file, 0664), 0);
   bool root = getuid() == 0; /* only root can change the owner */
 
   if (root)
     ck_assert_int_eq(chown(file, 1234, 4321), 0);
-  ck_assert_int_eq(pass(6), CLI_EXIT_DONE);
+  ck_assert_int_eq(pass_token(6), CLI_EXIT_DONE);
   ck_assert_uint_eq(mode_of_file(), 0664);
   ck_assert_int_eq(stat(file, &st), 0);
   ck_assert_uint_eq(st.st_uid, root ? 1234 : getuid());
   ck_assert_uint_eq(st.st_gid, root ? 4321 : getgid());
   ck_assert_uint_eq(umask(mask), 027);
-  end();
+  remove_folder();
 }
 END_TEST
 
@@ -481,7 +482,7 @@ START_TEST(replaced_file_is_locked_anew)
   char old_file[90];
   int status;
 
-  begin();
+  make_folder();
   snprintf(old_file, sizeof old_file, "%s/old", folder);
   write_file("3\n");
   int fd = open_and_lock(file);
@@ -489,7 +490,7 @@ START_TEST(replaced_file_is_locked_anew)
 
   if (pid == 0) {
     close(fd); /* only the parent must have the lock */
-    _exit(pass(5));
+    _exit(pass_token(5));
   }
   usleep(100000);
   ck_assert_int_eq(waitpid(pid, &status, WNOHANG), 0);
@@ -501,19 +502,19 @@ START_TEST(replaced_file_is_locked_anew)
   ck_assert_int_eq(waitpid(pid, &status, 0), pid);
   ck_assert_int_eq(WEXITSTATUS(status), CLI_EXIT_NO);
   expect_content("9\n");
-  end();
+  remove_folder();
 }
 END_TEST
 
 /* FILE was missing, and another process creates it just before link(). */
 START_TEST(file_that_another_process_made_first_counts)
 {
-  begin();
+  make_folder();
   calls.rival = true;
-  ck_assert_int_eq(pass(5), CLI_EXIT_NO);
+  ck_assert_int_eq(pass_token(5), CLI_EXIT_NO);
   ck_assert_uint_eq(largest, 9);
   ck_assert_int_eq(count_files(), 1);
-  end();
+  remove_folder();
 }
 END_TEST
 

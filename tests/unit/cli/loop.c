@@ -14,16 +14,17 @@
 
 /* The contract of net/loop.h, for any implementation of it. */
 
-enum { MOST_SECONDS = 20, LONG_MS = 1000 * 1000 };
+enum { MAX_SECONDS = 20, LONG_MS = 1000 * 1000 };
 
-enum { STOP = -1 }; /* for lk__loop_set_timer() */
+/* As a time for lk__loop_set_timer(): the timer is stopped. */
+enum { STOP = -1 };
 
 static lk_loop *loop;
 static bool done; /* ends lk__loop_run() */
 
 static void open_loop(void)
 {
-  alarm(MOST_SECONDS); /* ends this test if it hangs */
+  alarm(MAX_SECONDS); /* ends this test if it hangs */
   done = false;
   ck_assert_int_eq(lk__loop_new(&loop, &lk__mem_libc), 0);
 }
@@ -185,6 +186,7 @@ START_TEST(hook_is_called_before_each_wait)
   lk__loop_start_hook(loop, &hook.base);
   io.base.fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
   lk__loop_set_io(loop, &io.base, LK_LOOP_READ);
+  /* The descriptor ends two runs, and the third call of the hook the last. */
   for (int i = 0; i < 2; i++, done = false)
     lk__loop_run(loop, &done);
   lk__loop_run(loop, &done);

@@ -4,6 +4,7 @@
 #include "cli/locks/queue_order.h"
 #include "support/suite.h"
 
+/* Contender N has the name that begins at names[N]. */
 static char names[] = "abcdefgh";
 
 static cli_contender writer(int64_t number)

@@ -26,17 +26,12 @@
 
 static char sh[] = "sh", minus_c[] = "-c";
 
-/* The results of cli_supervisor_receive(). */
-enum { RECEIVED = 1, NOTHING_YET = 0, SUPERVISOR_ENDED = -1 };
-
 typedef struct command_run {
   cli_supervisor supervisor;
   char *words[4];
-  int out[2]; /* pipe with the output of the command */
-  cli_supervisor_report
-      received; /* reports that were received and not all checked yet */
-  unsigned
-      received_acts; /* actions that were reported and not all checked yet */
+  int out[2];                     /* pipe with the output of the command */
+  cli_supervisor_report received; /* reports that are not checked yet */
+  unsigned unchecked_actions;     /* bits of reported actions */
 } command_run;
 
 enum { FIRST_FD = 20 }; /* above the descriptors that a command is given */
@@ -70,17 +65,17 @@ static void restore_fd(int fd, int old)
   close(old);
 }
 
-enum { MOST_SECONDS = 20 };
+enum { MAX_SECONDS = 20 };
 
 /* A supervisor that is ready to run `text`. */
 static void prepare_run(command_run *s, char *text, cli_on_lost policy)
 {
-  static char title[] = "check_guard";
+  static char title[] = "check_supervisor";
   cli_job job = {.argv = s->words, .group = getpgrp(), .cgroup = {.fd = -1}};
 
-  alarm(MOST_SECONDS); /* ends this test if it hangs */
+  alarm(MAX_SECONDS); /* ends this test if it hangs */
   s->received = (cli_supervisor_report){0};
-  s->received_acts = 0;
+  s->unchecked_actions = 0;
   prctl(PR_SET_CHILD_SUBREAPER, 1); /* so that orphans can be waited for */
   s->words[0] = sh;
   s->words[1] = minus_c;
@@ -151,23 +146,23 @@ static cli_supervisor_report next_report(command_run *s, unsigned what)
   if (s->received.what == 0) {
     ck_assert_int_eq(poll(&ready, 1, -1), 1);
     ck_assert_int_eq(cli_supervisor_receive(&s->supervisor, &s->received),
-                     RECEIVED);
+                     CLI_RECEIVED_REPORT);
   }
   ck_assert_uint_eq(lowest_bit(s->received.what), what);
   s->received.what &= ~what;
   return s->received;
 }
 
-#define NO_MORE_LINES NULL
-
 /* Checks the next action that --on-lost has caused. */
 static void expect_action(command_run *s, cli_action act)
 {
-  if (s->received_acts == 0)
-    s->received_acts = next_report(s, CLI_REPORT_ACTED).action_bits;
-  ck_assert_uint_ne(s->received_acts & 1u << act, 0);
-  s->received_acts &= ~(1u << act);
+  if (s->unchecked_actions == 0)
+    s->unchecked_actions = next_report(s, CLI_REPORT_ACTED).action_bits;
+  ck_assert_uint_ne(s->unchecked_actions & 1u << act, 0);
+  s->unchecked_actions &= ~(1u << act);
 }
+
+#define NO_MORE_LINES NULL
 
 /* Checks the next line that the command writes; NO_MORE_LINES: all writers must
  * have ended. */
@@ -310,24 +305,24 @@ START_TEST(a_supervisor_without_descriptors_for_its_signals_and_its_clock_ends)
   static char *words[] = {sh, NULL};
   cli_job job = {.argv = words, .group = getpgrp(), .cgroup = {.fd = -1}};
   struct pollfd ready = {-1, POLLIN, 0};
-  cli_supervisor g;
+  cli_supervisor supervisor;
   cli_supervisor_report got;
 
   limit_descriptors(2);
-  ck_assert_int_eq(cli_supervisor_fork(&g, &job, CLI_ON_LOST_TERM,
+  ck_assert_int_eq(cli_supervisor_fork(&supervisor, &job, CLI_ON_LOST_TERM,
                                        (cli_process_title){NULL, 0}),
                    0);
-  ready.fd = g.fd;
+  ready.fd = supervisor.fd;
   ck_assert_int_eq(poll(&ready, 1, 10000), 1);
-  ck_assert_int_eq(cli_supervisor_receive(&g, &got), SUPERVISOR_ENDED);
-  cli_supervisor_close(&g);
+  ck_assert_int_eq(cli_supervisor_receive(&supervisor, &got), CLI_RECEIVED_END);
+  cli_supervisor_close(&supervisor);
 }
 END_TEST
 
 /* ---- the end of the supervisor ------------------------------------------- */
 
 /* Processes that ignore TERM, in the group of COMMAND and outside. */
-static char family[] =
+static char term_ignorers[] =
     "trap '' TERM INT; sleep 600 & setsid sh -c 'echo in; sleep 600' & "
     "wait; sleep 600";
 
@@ -335,7 +330,7 @@ START_TEST(end_of_latchkey_kills_all_descendants)
 {
   command_run s;
 
-  begin_run(&s, family, CLI_ON_LOST_IGNORE);
+  begin_run(&s, term_ignorers, CLI_ON_LOST_IGNORE);
   expect_line(&s, "in");
   close(s.supervisor.fd); /* as if latchkey had died: no exit order was sent */
   s.supervisor.fd = -1;
@@ -346,6 +341,7 @@ END_TEST
 
 START_TEST(exit_order_leaves_descendants_running)
 {
+  /* Descriptor 4: a shell gives background jobs another standard input. */
   static char text[] = "exec 4<&0; (read word; echo still here) <&4 & exit 0";
   int in[2];
   command_run s;
@@ -449,20 +445,21 @@ END_TEST
 START_TEST(end_of_the_supervisor_is_reported)
 {
   for (int unread = 0; unread < 2; unread++) {
-    cli_supervisor g = {.fd = -1};
+    cli_supervisor supervisor = {.fd = -1};
     cli_supervisor_report received;
     int ends[2];
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
-    g.fd = ends[0];
-    ck_assert_int_eq(cli_supervisor_receive(&g, &received),
-                     NOTHING_YET); /* errno is EAGAIN */
+    supervisor.fd = ends[0];
+    ck_assert_int_eq(cli_supervisor_receive(&supervisor, &received),
+                     CLI_RECEIVED_NOTHING); /* errno is EAGAIN */
     if (unread)
-      ck_assert_int_eq(write(g.fd, "x", 1), 1);
+      ck_assert_int_eq(write(supervisor.fd, "x", 1), 1);
     close(ends[1]);
     errno = EAGAIN;
-    ck_assert_int_eq(cli_supervisor_receive(&g, &received), SUPERVISOR_ENDED);
-    close(g.fd);
+    ck_assert_int_eq(cli_supervisor_receive(&supervisor, &received),
+                     CLI_RECEIVED_END);
+    close(supervisor.fd);
   }
 }
 END_TEST
@@ -473,9 +470,9 @@ START_TEST(term_and_kill_end_all_without_an_order)
 {
   command_run s;
 
-  begin_run(&s, family, CLI_ON_LOST_TERM);
+  begin_run(&s, term_ignorers, CLI_ON_LOST_TERM);
   expect_line(&s, "in");
-  order_lease(&s, 150, 100);
+  order_lease(&s, 150, 100); /* TERM after 50 ms */
   expect_action(&s, CLI_ACTION_TERM);
   expect_action(&s, CLI_ACTION_KILL);
   ck_assert_int_eq(WTERMSIG(next_report(&s, CLI_REPORT_ENDED).status), SIGKILL);
@@ -505,7 +502,7 @@ START_TEST(longest_hold_of_a_millisecond_ends_the_command)
 
     ck_assert_int_eq(poll(&ready, 1, -1), 1);
     ck_assert_int_eq(cli_supervisor_receive(&s.supervisor, &s.received),
-                     RECEIVED);
+                     CLI_RECEIVED_REPORT);
   }
   ck_assert_int_eq(WTERMSIG(s.received.status), SIGTERM);
   end_run(&s);
@@ -535,18 +532,19 @@ START_TEST(a_command_is_executed_before_it_is_stopped)
 {
   for (int i = 0; i < 20; i++) {
     static char text[] = "sleep 30";
-    unsigned what = 0;
+    unsigned seen = 0; /* CLI_REPORT_ constants */
     command_run s;
 
     prepare_run(&s, text, CLI_ON_LOST_STOP);
     start_command(&s, MARGIN_MS - 1000);
-    while ((what & CLI_REPORT_STARTED) == 0) {
+    while ((seen & CLI_REPORT_STARTED) == 0) {
       struct pollfd ready = {s.supervisor.fd, POLLIN, 0};
-      cli_supervisor_report part;
+      cli_supervisor_report report;
 
       ck_assert_int_eq(poll(&ready, 1, 5000), 1);
-      ck_assert_int_eq(cli_supervisor_receive(&s.supervisor, &part), RECEIVED);
-      what |= part.what;
+      ck_assert_int_eq(cli_supervisor_receive(&s.supervisor, &report),
+                       CLI_RECEIVED_REPORT);
+      seen |= report.what;
     }
     order_signal(&s, SIGKILL);
     end_run(&s);
@@ -559,25 +557,28 @@ END_TEST
 START_TEST(supervisor_that_died_is_noticed_after_its_messages_are_read)
 {
   cli_supervisor_report sent = {.what = CLI_REPORT_NONE_LEFT}, got;
-  cli_supervisor g;
+  cli_supervisor supervisor;
   int ends[2];
 
   ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends),
                    0);
-  g = (cli_supervisor){.fd = ends[0], .pid = fork()};
-  if (g.pid == 0)
+  supervisor = (cli_supervisor){.fd = ends[0], .pid = fork()};
+  if (supervisor.pid == 0)
     pause();
-  ck_assert_int_gt(g.pid, 0);
-  ck_assert_int_eq(cli_supervisor_receive(&g, &got), NOTHING_YET);
+  ck_assert_int_gt(supervisor.pid, 0);
+  ck_assert_int_eq(cli_supervisor_receive(&supervisor, &got),
+                   CLI_RECEIVED_NOTHING);
   ck_assert_int_eq(send(ends[1], &sent, sizeof sent, 0), (int)sizeof sent);
-  kill(g.pid, SIGKILL);
+  kill(supervisor.pid, SIGKILL);
   siginfo_t info;
 
-  ck_assert_int_eq(waitid(P_PID, (id_t)g.pid, &info, WEXITED | WNOWAIT), 0);
-  ck_assert_int_eq(cli_supervisor_receive(&g, &got), RECEIVED);
+  ck_assert_int_eq(
+      waitid(P_PID, (id_t)supervisor.pid, &info, WEXITED | WNOWAIT), 0);
+  ck_assert_int_eq(cli_supervisor_receive(&supervisor, &got),
+                   CLI_RECEIVED_REPORT);
   ck_assert_uint_eq(got.what, CLI_REPORT_NONE_LEFT);
-  ck_assert_int_eq(cli_supervisor_receive(&g, &got), SUPERVISOR_ENDED);
-  waitpid(g.pid, NULL, 0);
+  ck_assert_int_eq(cli_supervisor_receive(&supervisor, &got), CLI_RECEIVED_END);
+  waitpid(supervisor.pid, NULL, 0);
   close(ends[0]);
   close(ends[1]);
 }
@@ -613,7 +614,7 @@ START_TEST(message_waits_for_room_but_not_for_an_ended_process)
   int ends[2];
 
   ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
-  alarm(MOST_SECONDS);
+  alarm(MAX_SECONDS);
   while (cli_supervisor_socket_send(ends[0], &o, sizeof o))
     ;
   ck_assert_int_eq(recv(ends[1], &o, sizeof o, 0), (int)sizeof o);
@@ -664,7 +665,7 @@ START_TEST(waiting_messages_are_merged_and_none_is_lost)
       {.what = CLI_REPORT_STOPPED, .signal = SIGSTOP},
       {.what = CLI_REPORT_ACTED, .action_bits = 1u << CLI_ACTION_CONT},
       {.what = CLI_REPORT_STOPPED, .signal = SIGTSTP},
-      {.what = CLI_REPORT_ENDED, .status = 0x700},
+      {.what = CLI_REPORT_ENDED, .status = 0x700}, /* exit code 7 */
   };
 
   for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
@@ -769,7 +770,8 @@ START_TEST(unread_messages_do_not_block_the_supervisor)
     cli_supervisor_report more;
 
     ck_assert_int_eq(poll(&ready, 1, 10000), 1);
-    ck_assert_int_eq(cli_supervisor_receive(&s.supervisor, &more), RECEIVED);
+    ck_assert_int_eq(cli_supervisor_receive(&s.supervisor, &more),
+                     CLI_RECEIVED_REPORT);
     cli_supervisor_report_merge(&all, &more);
   }
   ck_assert_int_eq(WTERMSIG(all.status), SIGKILL);
@@ -809,9 +811,10 @@ END_TEST
 /* ---- the tree ------------------------------------------------------------ */
 
 /* A tree of 40 levels. */
-static char deep[] = "t='if [ $1 = 0 ]; then echo in; exec sleep 600; fi; "
-                     "setsid sh -c \"$t\" x $(($1 - 1)) & wait'; export t; "
-                     "sh -c \"$t\" x 40";
+static char deep_tree[] =
+    "t='if [ $1 = 0 ]; then echo in; exec sleep 600; fi; "
+    "setsid sh -c \"$t\" x $(($1 - 1)) & wait'; export t; "
+    "sh -c \"$t\" x 40";
 
 /* Each level of the tree is a session of its own, so they must be killed one
  * after the other. */
@@ -819,7 +822,7 @@ START_TEST(deep_tree_of_processes_is_killed_at_once)
 {
   command_run s;
 
-  begin_run(&s, deep, CLI_ON_LOST_KILL);
+  begin_run(&s, deep_tree, CLI_ON_LOST_KILL);
   expect_line(&s, "in");
   int64_t before = cli_boottime_ms();
 
