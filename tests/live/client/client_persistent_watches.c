@@ -9,15 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The events of a watch, as in "created /a, deleted /a". */
+/* A watch, and the events that it has reported. */
 typedef struct event_log {
-  lk_call call;
+  lk_call call; /* sets the watch */
   lk_watch *watch;
-  unsigned count;
-  bool reregistered;
-  bool ended;
-  int err;
-  char text[1024];
+  bool was_reregistered;
+  bool has_ended;
+  int err;         /* of the last event */
+  char text[1024]; /* the events, as in "created /a, deleted /a" */
 } event_log;
 
 static const char *name_of(lk_event_type type)
@@ -33,228 +32,236 @@ static const char *name_of(lk_event_type type)
   return "?";
 }
 
-static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
-                     void *arg)
+static void log_event(lk_client *c, lk_watch *w, const lk_event *event,
+                      void *arg)
 {
-  event_log *d = arg;
-  size_t len = strlen(d->text);
+  event_log *log = arg;
+  size_t len = strlen(log->text);
 
   (void)c;
-  ck_assert_ptr_eq(w, d->watch);
-  ck_assert(!d->ended);
-  d->count++;
-  d->reregistered = d->reregistered || event->type == LK_EVENT_REREGISTERED;
-  d->ended = event->type == LK_EVENT_ENDED;
-  d->err = event->err;
-  snprintf(d->text + len, sizeof d->text - len, "%s%s %s", len == 0 ? "" : ", ",
-           name_of(event->type), (const char *)event->path.at);
+  ck_assert_ptr_eq(w, log->watch);
+  ck_assert(!log->has_ended);
+  if (event->type == LK_EVENT_REREGISTERED)
+    log->was_reregistered = true;
+  if (event->type == LK_EVENT_ENDED)
+    log->has_ended = true;
+  log->err = event->err;
+  snprintf(log->text + len, sizeof log->text - len, "%s%s %s",
+           len == 0 ? "" : ", ", name_of(event->type),
+           (const char *)event->path.at);
 }
 
-static void event_log_init(event_log *d)
+/* Clear the log. A request with the lk_call `log->call` then sets a watch whose
+ * events are noted in the log. */
+static void event_log_init(event_log *log)
 {
-  memset(d, 0, sizeof *d);
-  d->call.size = sizeof d->call;
-  d->call.on_event = on_event;
-  d->call.watch_arg = d;
-  d->call.watch = &d->watch;
+  memset(log, 0, sizeof *log);
+  log->call.size = sizeof log->call;
+  log->call.on_event = log_event;
+  log->call.watch_arg = log;
+  log->call.watch = &log->watch;
 }
 
-static int add_logged_watch(lk_client *c, event_log *d, const char *path,
+static int add_logged_watch(lk_client *c, event_log *log, const char *path,
                             lk_watch_mode mode)
 {
-  event_log_init(d);
-  memset(&last, 0, sizeof last);
-  int err = lk_add_watch(c, path, mode, &d->call, on_done, &last);
+  event_log_init(log);
+  memset(&last_reply, 0, sizeof last_reply);
+  int err = lk_add_watch(c, path, mode, &log->call, on_done, &last_reply);
 
   if (err != 0)
     return err;
-  wait_until(&last.done);
-  return last.err;
+  wait_until(&last_reply.done);
+  return last_reply.err;
 }
 
-/* Check the events so far. It sends a sync first, since the server sends the
- * events of earlier changes before the reply to a sync. */
-static void assert_events(event_log *d, const char *text)
+/* Check the events since the last check, and clear the log. It sends a sync
+ * first, since the server sends the events of earlier changes before the reply
+ * to a sync. */
+static void assert_new_events(event_log *log, const char *text)
 {
   ck_assert_int_eq(sync_with(here, "/"), 0);
-  ck_assert_str_eq(d->text, text);
-  d->text[0] = '\0';
+  ck_assert_str_eq(log->text, text);
+  log->text[0] = '\0';
 }
 
 START_TEST(persistent_watch_survives_creation_and_deletion)
 {
-  event_log d;
+  event_log log;
 
-  world_enter(_i);
-  ck_assert_int_eq(add_logged_watch(here, &d, "/w", LK_WATCH_PERSISTENT), 0);
+  connect_here(with_chroot(_i));
+  ck_assert_int_eq(add_logged_watch(here, &log, "/w", LK_WATCH_PERSISTENT), 0);
   for (int i = 0; i < 2; i++) {
-    ck_assert_int_eq(create(there, full("/w"), "", 0), 0);
-    ck_assert_int_eq(set(there, full("/w"), lk_text("1"), -1), 0);
-    ck_assert_int_eq(create(there, full("/w/x"), "", 0), 0);
-    ck_assert_int_eq(set(there, full("/w/x"), lk_text("1"), -1), 0);
-    ck_assert_int_eq(erase(there, full("/w/x"), -1), 0);
-    ck_assert_int_eq(erase(there, full("/w"), -1), 0);
-    assert_events(&d, "created /w, changed /w, children /w, children /w, "
-                      "deleted /w");
+    ck_assert_int_eq(create(there, absolute("/w"), "", LK_PERSISTENT), 0);
+    ck_assert_int_eq(set(there, absolute("/w"), lk_text("1"), -1), 0);
+    ck_assert_int_eq(create(there, absolute("/w/x"), "", LK_PERSISTENT), 0);
+    ck_assert_int_eq(set(there, absolute("/w/x"), lk_text("1"), -1), 0);
+    ck_assert_int_eq(delete_node(there, absolute("/w/x"), -1), 0);
+    ck_assert_int_eq(delete_node(there, absolute("/w"), -1), 0);
+    assert_new_events(&log, "created /w, changed /w, children /w, children /w, "
+                            "deleted /w");
   }
-  lk_watch_cancel(here, d.watch, true);
-  ck_assert_int_eq(create(there, full("/w"), "", 0), 0);
-  assert_events(&d, "");
-  ck_assert_int_eq(erase(there, full("/w"), -1), 0);
+  lk_watch_cancel(here, log.watch, REMOVE_AT_SERVER);
+  ck_assert_int_eq(create(there, absolute("/w"), "", LK_PERSISTENT), 0);
+  assert_new_events(&log, "");
+  ck_assert_int_eq(delete_node(there, absolute("/w"), -1), 0);
 }
 END_TEST
 
 START_TEST(recursive_watch_covers_any_depth)
 {
-  event_log d, top;
+  event_log tree, top;
 
-  world_enter(_i);
-  ck_assert_int_eq(add_logged_watch(here, &d, "/t", LK_WATCH_RECURSIVE), 0);
+  connect_here(with_chroot(_i));
+  ck_assert_int_eq(add_logged_watch(here, &tree, "/t", LK_WATCH_RECURSIVE), 0);
   ck_assert_int_eq(add_logged_watch(here, &top, "/", LK_WATCH_RECURSIVE), 0);
-  ck_assert_int_eq(create(there, full("/t"), "", 0), 0);
-  ck_assert_int_eq(create(there, full("/t/a"), "", 0), 0);
-  ck_assert_int_eq(create(there, full("/t/a/b"), "", 0), 0);
-  ck_assert_int_eq(set(there, full("/t/a/b"), lk_text("1"), -1), 0);
-  ck_assert_int_eq(erase(there, full("/t/a/b"), -1), 0);
-  ck_assert_int_eq(create(there, full("/tt"), "", 0), 0);
-  ck_assert_int_eq(erase(there, full("/tt"), -1), 0);
-  assert_events(&d, "created /t, created /t/a, created /t/a/b, changed /t/a/b, "
+  ck_assert_int_eq(create(there, absolute("/t"), "", LK_PERSISTENT), 0);
+  ck_assert_int_eq(create(there, absolute("/t/a"), "", LK_PERSISTENT), 0);
+  ck_assert_int_eq(create(there, absolute("/t/a/b"), "", LK_PERSISTENT), 0);
+  ck_assert_int_eq(set(there, absolute("/t/a/b"), lk_text("1"), -1), 0);
+  ck_assert_int_eq(delete_node(there, absolute("/t/a/b"), -1), 0);
+  ck_assert_int_eq(create(there, absolute("/tt"), "", LK_PERSISTENT), 0);
+  ck_assert_int_eq(delete_node(there, absolute("/tt"), -1), 0);
+  assert_new_events(&tree,
+                    "created /t, created /t/a, created /t/a/b, changed /t/a/b, "
                     "deleted /t/a/b");
-  assert_events(&top,
-                "created /t, created /t/a, created /t/a/b, changed /t/a/b, "
-                "deleted /t/a/b, created /tt, deleted /tt");
-  ck_assert_int_eq(erase(here, "/t/a", -1), 0);
-  ck_assert_int_eq(erase(here, "/t", -1), 0);
-  lk_watch_cancel(here, d.watch, true);
-  lk_watch_cancel(here, top.watch, true);
+  assert_new_events(&top,
+                    "created /t, created /t/a, created /t/a/b, changed /t/a/b, "
+                    "deleted /t/a/b, created /tt, deleted /tt");
+  ck_assert_int_eq(delete_node(here, "/t/a", -1), 0);
+  ck_assert_int_eq(delete_node(here, "/t", -1), 0);
+  lk_watch_cancel(here, tree.watch, REMOVE_AT_SERVER);
+  lk_watch_cancel(here, top.watch, REMOVE_AT_SERVER);
 }
 END_TEST
 
 START_TEST(one_shot_and_persistent_watches_are_independent)
 {
-  event_log stays, data, child;
+  event_log persistent, by_get, by_children;
 
-  world_enter(_i);
-  ck_assert_int_eq(create(here, "/m", "", 0), 0);
-  ck_assert_int_eq(add_logged_watch(here, &stays, "/m", LK_WATCH_PERSISTENT),
-                   0);
+  connect_here(with_chroot(_i));
+  ck_assert_int_eq(create(here, "/m", "", LK_PERSISTENT), 0);
+  ck_assert_int_eq(
+      add_logged_watch(here, &persistent, "/m", LK_WATCH_PERSISTENT), 0);
   for (int i = 0; i < 2; i++) {
-    event_log_init(&data);
-    event_log_init(&child);
-    ck_assert_int_eq(get(here, "/m", &data.call), 0);
-    ck_assert_int_eq(children(here, "/m", &child.call), 0);
-    ck_assert_int_eq(set(there, full("/m"), lk_text("1"), -1), 0);
-    ck_assert_int_eq(create(there, full("/m/x"), "", 0), 0);
-    ck_assert_int_eq(set(there, full("/m"), lk_text("2"), -1), 0);
-    ck_assert_int_eq(erase(there, full("/m/x"), -1), 0);
-    assert_events(&stays, "changed /m, children /m, changed /m, children /m");
-    assert_events(&data, "changed /m");
-    assert_events(&child, "children /m");
+    event_log_init(&by_get);
+    event_log_init(&by_children);
+    ck_assert_int_eq(get_and_watch(here, "/m", &by_get.call), 0);
+    ck_assert_int_eq(children_and_watch(here, "/m", &by_children.call), 0);
+    ck_assert_int_eq(set(there, absolute("/m"), lk_text("1"), -1), 0);
+    ck_assert_int_eq(create(there, absolute("/m/x"), "", LK_PERSISTENT), 0);
+    ck_assert_int_eq(set(there, absolute("/m"), lk_text("2"), -1), 0);
+    ck_assert_int_eq(delete_node(there, absolute("/m/x"), -1), 0);
+    assert_new_events(&persistent,
+                      "changed /m, children /m, changed /m, children /m");
+    assert_new_events(&by_get, "changed /m");
+    assert_new_events(&by_children, "children /m");
   }
   /* Cancelling the persistent watch does not affect the one-shot watches. */
-  event_log_init(&data);
-  event_log_init(&child);
-  ck_assert_int_eq(get(here, "/m", &data.call), 0);
-  ck_assert_int_eq(children(here, "/m", &child.call), 0);
-  lk_watch_cancel(here, stays.watch, true);
+  event_log_init(&by_get);
+  event_log_init(&by_children);
+  ck_assert_int_eq(get_and_watch(here, "/m", &by_get.call), 0);
+  ck_assert_int_eq(children_and_watch(here, "/m", &by_children.call), 0);
+  lk_watch_cancel(here, persistent.watch, REMOVE_AT_SERVER);
   ck_assert_int_eq(sync_with(here, "/"), 0);
-  ck_assert_int_eq(create(there, full("/m/y"), "", 0), 0);
-  ck_assert_int_eq(set(there, full("/m"), lk_text("3"), -1), 0);
-  assert_events(&data, "changed /m");
-  assert_events(&child, "children /m");
-  assert_events(&stays, "");
-  ck_assert_int_eq(erase(here, "/m/y", -1), 0);
-  ck_assert_int_eq(erase(here, "/m", -1), 0);
+  ck_assert_int_eq(create(there, absolute("/m/y"), "", LK_PERSISTENT), 0);
+  ck_assert_int_eq(set(there, absolute("/m"), lk_text("3"), -1), 0);
+  assert_new_events(&by_get, "changed /m");
+  assert_new_events(&by_children, "children /m");
+  assert_new_events(&persistent, "");
+  ck_assert_int_eq(delete_node(here, "/m/y", -1), 0);
+  ck_assert_int_eq(delete_node(here, "/m", -1), 0);
 }
 END_TEST
 
 START_TEST(recursive_watch_and_child_watch_of_its_root_coexist)
 {
-  event_log tree, before, after, node;
+  event_log tree, before, after, refused;
 
-  world_enter(_i);
-  ck_assert_int_eq(create(here, "/wn", "", 0), 0);
+  connect_here(with_chroot(_i));
+  ck_assert_int_eq(create(here, "/wn", "", LK_PERSISTENT), 0);
   event_log_init(&before);
-  ck_assert_int_eq(children(here, "/wn", &before.call), 0);
+  ck_assert_int_eq(children_and_watch(here, "/wn", &before.call), 0);
   ck_assert_int_eq(add_logged_watch(here, &tree, "/wn", LK_WATCH_RECURSIVE), 0);
-  ck_assert_int_eq(add_logged_watch(here, &node, "/wn", LK_WATCH_PERSISTENT),
+  ck_assert_int_eq(add_logged_watch(here, &refused, "/wn", LK_WATCH_PERSISTENT),
                    LK_ERR_WATCH_MODE);
-  ck_assert_ptr_null(node.watch);
+  ck_assert_ptr_null(refused.watch);
   ck_assert_int_eq(sync_with(here, "/"), 0);
-  ck_assert_int_eq(create(there, full("/wn/x"), "", 0), 0);
-  assert_events(&before, "children /wn");
-  assert_events(&tree, "created /wn/x");
+  ck_assert_int_eq(create(there, absolute("/wn/x"), "", LK_PERSISTENT), 0);
+  assert_new_events(&before, "children /wn");
+  assert_new_events(&tree, "created /wn/x");
   event_log_init(&after);
-  ck_assert_int_eq(children(here, "/wn", &after.call), 0);
-  ck_assert_int_eq(set(there, full("/wn/x"), lk_text("1"), -1), 0);
-  ck_assert_int_eq(erase(there, full("/wn/x"), -1), 0);
-  ck_assert_int_eq(create(there, full("/wn/y"), "", 0), 0);
-  assert_events(&after, "children /wn");
-  assert_events(&tree, "changed /wn/x, deleted /wn/x, created /wn/y");
-  ck_assert_int_eq(erase(here, "/wn/y", -1), 0);
-  ck_assert_int_eq(erase(here, "/wn", -1), 0);
-  lk_watch_cancel(here, tree.watch, true);
+  ck_assert_int_eq(children_and_watch(here, "/wn", &after.call), 0);
+  ck_assert_int_eq(set(there, absolute("/wn/x"), lk_text("1"), -1), 0);
+  ck_assert_int_eq(delete_node(there, absolute("/wn/x"), -1), 0);
+  ck_assert_int_eq(create(there, absolute("/wn/y"), "", LK_PERSISTENT), 0);
+  assert_new_events(&after, "children /wn");
+  assert_new_events(&tree, "changed /wn/x, deleted /wn/x, created /wn/y");
+  ck_assert_int_eq(delete_node(here, "/wn/y", -1), 0);
+  ck_assert_int_eq(delete_node(here, "/wn", -1), 0);
+  lk_watch_cancel(here, tree.watch, REMOVE_AT_SERVER);
 }
 END_TEST
 
 START_TEST(last_cancel_of_a_path_removes_the_watch_at_the_server)
 {
-  event_log a, b;
-  long before;
+  event_log first, second;
+  long count_before;
 
-  world_enter(_i);
+  connect_here(with_chroot(_i));
   wait_for_state(here, LK_STATE_CONNECTED);
-  before = watches_on_server();
-  ck_assert_int_eq(add_logged_watch(here, &a, "/g", LK_WATCH_RECURSIVE), 0);
-  ck_assert_int_eq(add_logged_watch(here, &b, "/g", LK_WATCH_RECURSIVE), 0);
-  ck_assert_int_gt(watches_on_server(), before);
-  lk_watch_cancel(here, a.watch, true);
+  count_before = watches_on_server();
+  ck_assert_int_eq(add_logged_watch(here, &first, "/g", LK_WATCH_RECURSIVE), 0);
+  ck_assert_int_eq(add_logged_watch(here, &second, "/g", LK_WATCH_RECURSIVE),
+                   0);
+  ck_assert_int_gt(watches_on_server(), count_before);
+  lk_watch_cancel(here, first.watch, REMOVE_AT_SERVER);
   ck_assert_int_eq(create(here, "/g", "", LK_EPHEMERAL), 0);
-  assert_events(&b, "created /g");
-  ck_assert_int_gt(watches_on_server(), before);
-  lk_watch_cancel(here, b.watch, true);
+  assert_new_events(&second, "created /g");
+  ck_assert_int_gt(watches_on_server(), count_before);
+  lk_watch_cancel(here, second.watch, REMOVE_AT_SERVER);
   ck_assert_int_eq(sync_with(here, "/"), 0);
-  ck_assert_int_eq(watches_on_server(), before);
-  ck_assert_str_eq(a.text, "");
+  ck_assert_int_eq(watches_on_server(), count_before);
+  ck_assert_str_eq(first.text, "");
 }
 END_TEST
 
 START_TEST(persistent_watches_continue_after_a_reconnect)
 {
-  event_log node, tree, once, shot;
+  event_log node, tree, until_disconnect, one_shot;
 
-  world_enter(_i);
-  ck_assert_int_eq(create(here, "/wr", "", 0), 0);
+  connect_here(with_chroot(_i));
+  ck_assert_int_eq(create(here, "/wr", "", LK_PERSISTENT), 0);
   ck_assert_int_eq(add_logged_watch(here, &node, "/wr", LK_WATCH_PERSISTENT),
                    0);
   ck_assert_int_eq(add_logged_watch(here, &tree, "/s", LK_WATCH_RECURSIVE), 0);
-  event_log_init(&once);
-  once.call.until_disconnect = true;
-  memset(&last, 0, sizeof last);
-  ck_assert_int_eq(
-      lk_add_watch(here, "/o", LK_WATCH_PERSISTENT, &once.call, on_done, &last),
-      0);
-  wait_until(&last.done);
-  event_log_init(&shot);
-  ck_assert_int_eq(get(here, "/wr", &shot.call), 0);
+  event_log_init(&until_disconnect);
+  until_disconnect.call.until_disconnect = true;
+  memset(&last_reply, 0, sizeof last_reply);
+  ck_assert_int_eq(lk_add_watch(here, "/o", LK_WATCH_PERSISTENT,
+                                &until_disconnect.call, on_done, &last_reply),
+                   0);
+  wait_until(&last_reply.done);
+  event_log_init(&one_shot);
+  ck_assert_int_eq(get_and_watch(here, "/wr", &one_shot.call), 0);
   server_ask(&zk, "restart 1");
-  wait_until(&node.reregistered);
-  wait_until(&tree.reregistered);
-  ck_assert_str_eq(once.text, "ended /o");
-  ck_assert_int_eq(once.err, LK_ERR_CONNECTION_LOSS);
+  wait_until(&node.was_reregistered);
+  wait_until(&tree.was_reregistered);
+  ck_assert_str_eq(until_disconnect.text, "ended /o");
+  ck_assert_int_eq(until_disconnect.err, LK_ERR_CONNECTION_LOSS);
   ck_assert_int_eq(set(here, "/wr", lk_text("1"), -1), 0);
-  ck_assert_int_eq(create(here, "/s", "", 0), 0);
-  ck_assert_int_eq(create(here, "/s/x", "", 0), 0);
-  ck_assert_int_eq(create(here, "/wr/x", "", 0), 0);
-  assert_events(&node, "reregistered /wr, changed /wr, children /wr");
-  assert_events(&tree, "reregistered /s, created /s, created /s/x");
-  assert_events(&shot, "changed /wr");
-  ck_assert_int_eq(erase(here, "/s/x", -1), 0);
-  ck_assert_int_eq(erase(here, "/s", -1), 0);
-  ck_assert_int_eq(erase(here, "/wr/x", -1), 0);
-  ck_assert_int_eq(erase(here, "/wr", -1), 0);
+  ck_assert_int_eq(create(here, "/s", "", LK_PERSISTENT), 0);
+  ck_assert_int_eq(create(here, "/s/x", "", LK_PERSISTENT), 0);
+  ck_assert_int_eq(create(here, "/wr/x", "", LK_PERSISTENT), 0);
+  assert_new_events(&node, "reregistered /wr, changed /wr, children /wr");
+  assert_new_events(&tree, "reregistered /s, created /s, created /s/x");
+  assert_new_events(&one_shot, "changed /wr");
+  ck_assert_int_eq(delete_node(here, "/s/x", -1), 0);
+  ck_assert_int_eq(delete_node(here, "/s", -1), 0);
+  ck_assert_int_eq(delete_node(here, "/wr/x", -1), 0);
+  ck_assert_int_eq(delete_node(here, "/wr", -1), 0);
   ck_assert_int_eq(close_client(here), 0);
-  ck_assert(node.ended && tree.ended);
+  ck_assert(node.has_ended && tree.has_ended);
   ck_assert_int_eq(node.err, LK_ERR_CLOSED);
 }
 END_TEST
@@ -271,7 +278,6 @@ TCase *persistent_watch_tests(void)
   };
   TCase *t = tcase_create("persistent");
 
-  for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
-    tcase_add_loop_test(t, tests[i], 0, 2);
+  add_tests_without_and_with_chroot(t, tests, sizeof tests / sizeof tests[0]);
   return t;
 }

@@ -20,11 +20,11 @@ bool is_ensemble;
 
 /* ---- fixture ------------------------------------------------------------ */
 
-/* The session timeout. It is short, so that the client pauses for a short time
+/* The session timeout is short, so that the client pauses for a short time
  * between connection attempts. */
-enum { TIMEOUT_MS = 3000 };
+enum { SESSION_TIMEOUT_MS = 3000 };
 
-static char test_directory[sizeof last.path]; /* as `there` names it */
+static char test_directory[sizeof last_reply.path]; /* as `there` names it */
 
 /* The three parts of a path joined, in one of eight buffers, which are used in
  * turn. */
@@ -32,8 +32,8 @@ static const char *path_in(const char *start, const char *node,
                            const char *name)
 {
   static char text[8][sizeof test_directory + 256];
-  static unsigned turn;
-  char *out = text[turn++ % 8];
+  static unsigned ncalls;
+  char *out = text[ncalls++ % 8];
 
   snprintf(out, sizeof text[0], "%s%s%s", start, node, name);
   return out;
@@ -64,8 +64,9 @@ static const char *server_address(int n)
 static lk_client *client_to_address(const char *address, const char *chroot)
 {
   char hosts[256];
-  lk_client_config config = {
-      .size = sizeof config, .hosts = hosts, .session_timeout_ms = TIMEOUT_MS};
+  lk_client_config config = {.size = sizeof config,
+                             .hosts = hosts,
+                             .session_timeout_ms = SESSION_TIMEOUT_MS};
 
   snprintf(hosts, sizeof hosts, "%s%s", address, chroot);
   return client_of(&config);
@@ -95,26 +96,36 @@ const char *all_members(void)
 }
 
 /* The numbers of the servers of `here` and of `there`. */
-static int own_server, other_server;
+static int server_of_here, server_of_there;
+
+/* The next server of the three; the first one comes after the last one. */
+static int server_after(int n)
+{
+  return n % 3 + 1;
+}
 
 /* In an ensemble, choose two different followers, so that the changes of `here`
  * must be replicated before `there` sees them. */
 static void choose_servers(void)
 {
-  own_server = is_ensemble ? server_in_mode(&zk, "leader") % 3 + 1 : 1;
-  other_server = is_ensemble ? own_server % 3 + 1 : 1;
+  server_of_here = 1;
+  server_of_there = 1;
+  if (is_ensemble) {
+    server_of_here = server_after(server_in_mode(&zk, "leader"));
+    server_of_there = server_after(server_of_here);
+  }
 }
 
-void fixture_set_up(bool chroot)
+void fixture_set_up(bool use_chroot)
 {
   loop = ev_loop_new(0);
   ck_assert_ptr_nonnull(loop);
   ck_assert_int_eq(lk_ev_new(&ev, loop, NULL), 0);
-  there = client_to(other_server);
+  there = client_to(server_of_there);
   ck_assert_int_eq(create(there, "/p-", "", LK_SEQUENTIAL), 0);
-  snprintf(test_directory, sizeof test_directory, "%s", last.path);
-  chroot_path = chroot ? test_directory : "";
-  wire_of_here = wire_new(loop, server_address(own_server));
+  snprintf(test_directory, sizeof test_directory, "%s", last_reply.path);
+  chroot_path = use_chroot ? test_directory : "";
+  wire_of_here = wire_new(loop, server_address(server_of_here));
   here = client_to_address(wire_address(wire_of_here), chroot_path);
   ck_assert_int_eq(sync_with(here, "/"), 0);
 }
@@ -135,55 +146,61 @@ void fixture_tear_down(void)
 
 const char test_node_tree[] = ".=one /kid=x /mine*=";
 
-static int64_t config_zxid;
+/* last_reconfig() when the test node was made. */
+static int64_t first_reconfig;
 
+/* The zxid of the last reconfig. */
 static int64_t last_reconfig(void)
 {
-  ck_assert_int_eq(get(there, "/zookeeper/config", NULL), 0);
-  return last.stat.mzxid;
+  ck_assert_int_eq(get(there, "/zookeeper/config"), 0);
+  return last_reply.stat.mzxid;
 }
 
 void make_test_node(const char *node)
 {
-  ck_assert_int_eq(create(there, path_there(node, ""), "one", 0), 0);
-  ck_assert_int_eq(create(there, path_there(node, "/kid"), "x", 0), 0);
+  ck_assert_int_eq(create(there, path_there(node, ""), "one", LK_PERSISTENT),
+                   0);
+  ck_assert_int_eq(create(there, path_there(node, "/kid"), "x", LK_PERSISTENT),
+                   0);
   ck_assert_int_eq(sync_with(here, "/"), 0);
   ck_assert_int_eq(create(here, path_here(node, "/mine"), "", LK_EPHEMERAL), 0);
-  config_zxid = last_reconfig();
+  first_reconfig = last_reconfig();
 }
 
-static int by_text(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
   return strcmp(a, b);
 }
 
-/* Append a node and its descendants to `out`, sorted by name. */
-static void draw(const char *node, const char *path, char *out, size_t size)
+/* Append the text of tree_of() for the node `path` below `node` and for its
+ * descendants, sorted by name. */
+static void append_tree(const char *node, const char *path, char *out,
+                        size_t size)
 {
   size_t len = strlen(out), count;
-  char names[8][64], inner[640];
+  char names[8][64], child[640];
 
-  if (get(there, path_there(node, path), NULL) != 0)
+  if (get(there, path_there(node, path)) != 0)
     return;
   snprintf(out + len, size - len, "%s%s%s", len == 0 ? "" : " ",
            path[0] == '\0' ? "." : path,
-           last.stat.ephemeral_owner == 0 ? "" : "*");
+           last_reply.stat.ephemeral_owner == 0 ? "" : "*");
   len = strlen(out);
-  if (last.stat.version != 0)
-    len +=
-        (size_t)snprintf(out + len, size - len, "@%d", (int)last.stat.version);
-  if (last.stat.aversion != 0)
-    len +=
-        (size_t)snprintf(out + len, size - len, "#%d", (int)last.stat.aversion);
-  snprintf(out + len, size - len, "=%s", last.data);
-  ck_assert_int_eq(children(there, path_there(node, path), NULL), 0);
-  count = last.count;
+  if (last_reply.stat.version != 0)
+    len += (size_t)snprintf(out + len, size - len, "@%d",
+                            (int)last_reply.stat.version);
+  if (last_reply.stat.aversion != 0)
+    len += (size_t)snprintf(out + len, size - len, "#%d",
+                            (int)last_reply.stat.aversion);
+  snprintf(out + len, size - len, "=%s", last_reply.data);
+  ck_assert_int_eq(children(there, path_there(node, path)), 0);
+  count = last_reply.count;
   ck_assert_uint_le(count, 8);
-  memcpy(names, last.names, sizeof names);
-  qsort(names, count, sizeof names[0], by_text);
+  memcpy(names, last_reply.names, sizeof names);
+  qsort(names, count, sizeof names[0], compare_names);
   for (size_t i = 0; i < count; i++) {
-    snprintf(inner, sizeof inner, "%s/%s", path, names[i]);
-    draw(node, inner, out, size);
+    snprintf(child, sizeof child, "%s/%s", path, names[i]);
+    append_tree(node, child, out, size);
   }
 }
 
@@ -193,27 +210,42 @@ const char *tree_of(const char *node)
 
   ck_assert_int_eq(sync_with(there, "/"), 0);
   text[0] = '\0';
-  draw(node, "", text, sizeof text);
-  if (last_reconfig() != config_zxid)
+  append_tree(node, "", text, sizeof text);
+  if (last_reconfig() != first_reconfig)
     strcat(text, " reconfigured");
   return text;
 }
 
 /* ---- requests ----------------------------------------------------------- */
 
-int wait_for_result(int refused)
+void reset_last_result(void)
 {
-  if (refused != 0)
-    return refused;
-  ck_assert_msg(!last_result.done, "it completed before its call returned");
+  memset(&last_result, 0, sizeof last_result);
+}
+
+int wait_for_last_result(void)
+{
   wait_until(&last_result.done);
   return last_result.err;
 }
 
+int wait_for_result(int call_err)
+{
+  if (call_err != 0)
+    return call_err;
+  ck_assert_msg(!last_result.done, "it completed before its call returned");
+  return wait_for_last_result();
+}
+
 int send_and_wait(const operation *o, const char *node, const lk_call *call)
 {
-  memset(&last_result, 0, sizeof last_result);
+  reset_last_result();
   return wait_for_result(o->send(here, node, call));
+}
+
+int turns_of_operations(bool ensemble)
+{
+  return 2 * (int)operations_accepted(ensemble);
 }
 
 const operation *operation_of(int i)
@@ -221,17 +253,15 @@ const operation *operation_of(int i)
   return &operations[i / 2];
 }
 
-bool with_chroot(int i)
-{
-  return i % 2 == 1;
-}
-
 /* ---- running ------------------------------------------------------------ */
 
-static int run(bool ensemble)
+enum { STANDALONE = false, ENSEMBLE = true };
+
+/* Returns the number of tests that have failed. */
+static int run_suite(bool ensemble)
 {
   char digest[64], super[128];
-  Suite *suite = suite_create(ensemble ? "in an ensemble" : "alone");
+  Suite *suite = suite_create(ensemble ? "in an ensemble" : "standalone");
   SRunner *runner;
   int failed;
 
@@ -263,13 +293,15 @@ static int run(bool ensemble)
  * time, since they mostly wait. */
 int main(void)
 {
-  int failed, result = 0;
+  int failed, child_status = 0;
   pid_t child = fork();
 
   if (child < 0)
     return EXIT_FAILURE;
-  failed = run(child == 0);
-  if (child > 0 && (waitpid(child, &result, 0) != child || result != 0))
-    failed++;
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  const bool is_child = child == 0;
+
+  failed = run_suite(is_child ? ENSEMBLE : STANDALONE);
+  if (!is_child && waitpid(child, &child_status, 0) != child)
+    return EXIT_FAILURE;
+  return failed == 0 && child_status == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

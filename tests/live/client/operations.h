@@ -13,7 +13,8 @@
 #include "live/client/wire.h"
 #include "live/client/world.h"
 
-/** The results of the last request, as text. */
+/** The results of the last request of an operation, as text. (The functions of
+    world.h leave theirs in `last_reply`.) */
 typedef struct outcome {
   bool done;
   int err;
@@ -31,6 +32,9 @@ enum {
   ENSEMBLE_ONLY = 16 /**< a standalone server refuses it */
 };
 
+/** In place of an event: the request sets no watch. */
+enum { NO_WATCH = 0 };
+
 typedef struct operation {
   const char *name;
   int32_t op; /**< the opcode of the request */
@@ -40,22 +44,24 @@ typedef struct operation {
   int (*send)(lk_client *c, const char *node, const lk_call *call);
   const char *result;     /**< the expected `last_result.text` */
   const char *tree_after; /**< the expected tree_of(); NULL: unchanged */
-  int missing;            /**< the error if the node is missing */
-  int denied;             /**< the error if the client has no permission */
+  int missing_err;        /**< the error if the node is missing */
+  int denied_err;         /**< the error if the client has no permission */
   int watch_event;        /**< the event that the request's watch reports for
-                             make_change(); 0: the request sets no watch */
+                             make_change(); or NO_WATCH */
 } operation;
 
 extern const operation operations[];
 extern const size_t noperations;
-/** The number of operations that a standalone server, or an ensemble, accepts.
+/** The number of operations that an ensemble accepts, or a standalone server.
     They are the first of the table. */
-size_t operations_in(bool ensemble);
+size_t operations_accepted(bool ensemble);
+/** The number of turns of a loop test that tries each of these operations
+    without a chroot and with one. */
+int turns_of_operations(bool ensemble);
 
-/** The operation that a loop test tries in its turn `_i`, and whether this turn
-    has a chroot: each operation has a turn without and one with it. */
+/** The operation that such a test tries in its turn `_i`. Whether the turn uses
+    a chroot says with_chroot(). */
 const operation *operation_of(int i);
-bool with_chroot(int i);
 
 /* ---- fixture ------------------------------------------------------------ */
 
@@ -70,7 +76,7 @@ lk_client *client_to(int n);
 const char *all_members(void);
 
 /** Create a directory for the test, and connect `here` and `there`. */
-void fixture_set_up(bool chroot);
+void fixture_set_up(bool use_chroot);
 void fixture_tear_down(void);
 /** The path of `name` below `node`, in the directory of the test, as `here` and
     as `there` must name it. The text is in one of eight buffers, which are used
@@ -83,14 +89,23 @@ const char *path_there(const char *node, const char *name);
 void make_test_node(const char *node);
 /** tree_of() of a new test node. */
 extern const char test_node_tree[];
-/** A node and its descendants as text, as `there` reads them after a sync. */
+/** A node and its descendants as text, as `there` reads them after a sync. Each
+    node is "NAME=DATA"; NAME is "." for the node, and otherwise the path below
+    it. Behind NAME follow "*" if the node is ephemeral, "@N" if its version N is
+    not 0, and "#N" if the version N of its access list is not 0. The text ends
+    with " reconfigured" if the ensemble was reconfigured after
+    make_test_node(). */
 const char *tree_of(const char *node);
 
 /** Send the request, wait until it completes, and return its error. */
 int send_and_wait(const operation *o, const char *node, const lk_call *call);
-/** Wait until the request completes, and return its error; `refused` is what
-    the call returned. */
-int wait_for_result(int refused);
+/** Clear `last_result`, before a call that queues a request. */
+void reset_last_result(void);
+/** Wait until the request of this call completes, and return its error;
+    `call_err` is what the call returned. If it is an error, return it. */
+int wait_for_result(int call_err);
+/** Wait until an accepted request completes, and return its error. */
+int wait_for_last_result(void);
 
 /** Callbacks that fill `last_result` and ignore `arg`. */
 void on_ended(lk_client *c, int err, void *arg);

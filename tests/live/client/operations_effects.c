@@ -50,10 +50,11 @@ END_TEST
 
 /* ---- over a connection that breaks -------------------------------------- */
 
-/* Check that the client still has this session, on the connection with this
- * number. */
-static void assert_kept_session(const operation *o, const lk_session *session,
-                                uint64_t connection)
+/* Check that the client still has this session, and is on the connection with
+ * this number. */
+static void assert_session_and_connection(const operation *o,
+                                          const lk_session *session,
+                                          uint64_t connection)
 {
   ck_assert_msg(lk_client_session(here).id == session->id,
                 "%s: another session", o->name);
@@ -62,25 +63,27 @@ static void assert_kept_session(const operation *o, const lk_session *session,
                 (int)lk_client_connection(here), (int)connection);
 }
 
-/* Break the connection before the server has the request, or, if `replied`,
- * before the client has the reply. The client cannot distinguish the two cases,
- * so the error is the same: IN_DOUBT of a write, CONNECTION_LOSS of a read. */
-static void break_at(const operation *o, const char *node, bool replied)
+/* Break the connection at the request or at its reply. The client cannot
+ * distinguish the two cases, so the error is the same: IN_DOUBT of a write,
+ * CONNECTION_LOSS of a read. */
+static void assert_error_of_break(const operation *o, const char *node,
+                                  lost_message lost)
 {
-  const char *what = replied ? "the reply lost" : "the request lost";
+  const bool is_executed = lost == LOSE_REPLY;
+  const char *what = is_executed ? "the reply lost" : "the request lost";
   lk_session session = lk_client_session(here);
   uint64_t connection = lk_client_connection(here);
   int expected =
       (o->flags & WRITES) != 0 ? LK_ERR_IN_DOUBT : LK_ERR_CONNECTION_LOSS;
 
   make_test_node(node);
-  wire_break_at_request(wire_of_here, o->op, replied);
+  wire_break_at_request(wire_of_here, o->op, lost);
   assert_err(o, send_and_wait(o, path_here(node, ""), NULL), expected, what);
   ck_assert(wire_has_broken(wire_of_here));
   wait_for_state(here, LK_STATE_CONNECTED);
-  assert_text(o, tree_of(node), replied ? tree_left_by(o) : test_node_tree,
+  assert_text(o, tree_of(node), is_executed ? tree_left_by(o) : test_node_tree,
               what);
-  assert_kept_session(o, &session, connection + 1);
+  assert_session_and_connection(o, &session, connection + 1);
 }
 
 START_TEST(broken_connection_ends_a_request_with_its_error)
@@ -88,34 +91,40 @@ START_TEST(broken_connection_ends_a_request_with_its_error)
   const operation *o = operation_of(_i);
 
   fixture_set_up(with_chroot(_i));
-  break_at(o, "/a", false);
-  break_at(o, "/b", true);
+  assert_error_of_break(o, "/a", LOSE_REQUEST);
+  assert_error_of_break(o, "/b", LOSE_REPLY);
   fixture_tear_down();
 }
 END_TEST
 
-START_TEST(read_with_repeat_is_sent_again)
+static void assert_sent_again(const operation *o, lost_message lost)
 {
   const lk_call call = {.size = sizeof call, .repeat = true};
+  uint64_t connection = lk_client_connection(here);
+
+  wire_break_at_request(wire_of_here, o->op, lost);
+  assert_succeeded(o, send_and_wait(o, path_here("/a", ""), &call), "repeat");
+  ck_assert(wire_has_broken(wire_of_here));
+  ck_assert_uint_eq(lk_client_connection(here), connection + 1);
+}
+
+START_TEST(read_with_repeat_is_sent_again)
+{
   const operation *o = operation_of(_i);
 
   if ((o->flags & WRITES) != 0)
-    return;
+    return; /* `repeat` is for reads only */
   fixture_set_up(with_chroot(_i));
   make_test_node("/a");
-  for (int replied = 0; replied < 2; replied++) {
-    wire_break_at_request(wire_of_here, o->op, replied == 1);
-    assert_succeeded(o, send_and_wait(o, path_here("/a", ""), &call), "repeat");
-    ck_assert(wire_has_broken(wire_of_here));
-    ck_assert_uint_eq(lk_client_connection(here), (uint64_t)replied + 2);
-  }
+  assert_sent_again(o, LOSE_REQUEST);
+  assert_sent_again(o, LOSE_REPLY);
   fixture_tear_down();
 }
 END_TEST
 
 START_TEST(request_without_connection_is_sent_later_or_times_out)
 {
-  const lk_call call = {.size = sizeof call, .timeout_ms = 20};
+  const lk_call with_timeout = {.size = sizeof with_timeout, .timeout_ms = 20};
   const operation *o = operation_of(_i);
 
   fixture_set_up(with_chroot(_i));
@@ -123,14 +132,14 @@ START_TEST(request_without_connection_is_sent_later_or_times_out)
   make_test_node("/b");
   wire_break(wire_of_here);
   wait_for_state(here, LK_STATE_SUSPENDED);
-  assert_err(o, send_and_wait(o, path_here("/a", ""), &call), LK_ERR_DEADLINE,
-             "waiting");
-  memset(&last_result, 0, sizeof last_result);
+  assert_err(o, send_and_wait(o, path_here("/a", ""), &with_timeout),
+             LK_ERR_DEADLINE, "with a timeout");
+  reset_last_result();
   ck_assert_int_eq(o->send(here, path_here("/b", ""), NULL), 0);
   ck_assert(!last_result.done);
   wire_mend(wire_of_here);
-  assert_succeeded(o, wait_for_result(0), "waiting");
-  assert_text(o, tree_of("/b"), tree_left_by(o), "waiting");
+  assert_succeeded(o, wait_for_last_result(), "sent later");
+  assert_text(o, tree_of("/b"), tree_left_by(o), "sent later");
   ck_assert_uint_eq(lk_client_connection(here), 2);
   fixture_tear_down();
 }
@@ -145,7 +154,7 @@ TCase *effect_tests(bool ensemble)
       request_without_connection_is_sent_later_or_times_out,
   };
   TCase *t = tcase_create("effects");
-  int count = 2 * (int)operations_in(ensemble);
+  int count = turns_of_operations(ensemble);
 
   tcase_set_timeout(t, 0);
   for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+/* The table of operations, and the callbacks that note their results as text.
+ */
+
 #include "live/client/operations.h"
 
 #include <stdarg.h>
@@ -12,9 +15,10 @@ outcome last_result;
 
 /* ---- callbacks ----------------------------------------------------------- */
 
-static void put(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void append(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
 
-static void put(const char *format, ...)
+static void append(const char *format, ...)
 {
   size_t len = strlen(last_result.text);
   va_list args;
@@ -25,7 +29,8 @@ static void put(const char *format, ...)
   va_end(args);
 }
 
-static bool result_begin(int err)
+/* Note that the last request has completed. Returns whether it succeeded. */
+static bool note_completion(int err)
 {
   ck_assert_msg(!last_result.done, "a request completed twice");
   last_result.done = true;
@@ -34,22 +39,25 @@ static bool result_begin(int err)
   return err == 0;
 }
 
-/* The part of a path below the test node. */
-static const char *inner(const char *path)
+/* The part of a path below the test node, which is a child of the directory of
+ * the test. */
+static const char *below_test_node(const char *path)
 {
-  const char *start = path_here("", "");
-  size_t len = strlen(start);
+  const char *directory = path_here("", ""), *node;
+  size_t len = strlen(directory);
 
-  ck_assert_msg(strncmp(path, start, len) == 0, "%s is not in %s", path, start);
-  return path + len + 1 + strcspn(path + len + 1, "/");
+  ck_assert_msg(strncmp(path, directory, len) == 0, "%s is not in %s", path,
+                directory);
+  node = path + len + strlen("/");
+  return node + strcspn(node, "/");
 }
 
-static int by_text(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
   return strcmp(a, b);
 }
 
-static void put_names(const lk_bytes *names, size_t count)
+static void append_names(const lk_bytes *names, size_t count)
 {
   char texts[8][64];
 
@@ -57,40 +65,40 @@ static void put_names(const lk_bytes *names, size_t count)
   for (size_t i = 0; i < count; i++)
     snprintf(texts[i], sizeof texts[i], "%.*s", (int)names[i].len,
              (const char *)names[i].at);
-  qsort(texts, count, sizeof texts[0], by_text);
+  qsort(texts, count, sizeof texts[0], compare_names);
   for (size_t i = 0; i < count; i++)
-    put("%s%s", i == 0 ? "" : " ", texts[i]);
+    append("%s%s", i == 0 ? "" : " ", texts[i]);
 }
 
-static void put_data(const lk_bytes *data, const lk_stat *stat)
+static void append_data(const lk_bytes *data, const lk_stat *stat)
 {
-  put("%.*s, version %d", (int)data->len, (const char *)data->at,
-      (int)stat->version);
+  append("%.*s, version %d", (int)data->len, (const char *)data->at,
+         (int)stat->version);
 }
 
 void on_ended(lk_client *c, int err, void *arg)
 {
   (void)c;
   (void)arg;
-  result_begin(err);
+  note_completion(err);
 }
 
-static void on_made(lk_client *c, int err, const char *path,
-                    const lk_stat *stat, void *arg)
+static void on_created_path(lk_client *c, int err, const char *path,
+                            const lk_stat *stat, void *arg)
 {
   (void)c;
   (void)arg;
-  if (result_begin(err))
-    put("%s%s", inner(path), stat == NULL ? "" : ", Stat");
+  if (note_completion(err))
+    append("%s%s", below_test_node(path), stat == NULL ? "" : ", Stat");
 }
 
 void on_version(lk_client *c, int err, const lk_stat *stat, void *arg)
 {
   (void)c;
   (void)arg;
-  if (result_begin(err))
-    put("version %d, list %d, %d children", (int)stat->version,
-        (int)stat->aversion, (int)stat->num_children);
+  if (note_completion(err))
+    append("version %d, aversion %d, %d children", (int)stat->version,
+           (int)stat->aversion, (int)stat->num_children);
 }
 
 static void on_data(lk_client *c, int err, const lk_bytes *data,
@@ -98,8 +106,8 @@ static void on_data(lk_client *c, int err, const lk_bytes *data,
 {
   (void)c;
   (void)arg;
-  if (result_begin(err))
-    put_data(data, stat);
+  if (note_completion(err))
+    append_data(data, stat);
 }
 
 static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
@@ -107,32 +115,32 @@ static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
 {
   (void)c;
   (void)arg;
-  if (!result_begin(err))
+  if (!note_completion(err))
     return;
-  put_names(names, count);
+  append_names(names, count);
   if (stat != NULL)
-    put(", %d children", (int)stat->num_children);
+    append(", %d children", (int)stat->num_children);
 }
 
-static void on_list(lk_client *c, int err, const lk_acls *acl,
-                    const lk_stat *stat, void *arg)
+static void on_acl(lk_client *c, int err, const lk_acls *acl,
+                   const lk_stat *stat, void *arg)
 {
   char text[256];
 
   (void)c;
   (void)arg;
-  if (!result_begin(err))
+  if (!note_completion(err))
     return;
   lk_acl_print(text, sizeof text, acl);
-  put("%s, list %d", text, (int)stat->aversion);
+  append("%s, aversion %d", text, (int)stat->aversion);
 }
 
 static void on_number(lk_client *c, int err, int32_t count, void *arg)
 {
   (void)c;
   (void)arg;
-  if (result_begin(err))
-    put("%d", (int)count);
+  if (note_completion(err))
+    append("%d", (int)count);
 }
 
 static void on_paths(lk_client *c, int err, const lk_bytes *paths, size_t count,
@@ -142,12 +150,12 @@ static void on_paths(lk_client *c, int err, const lk_bytes *paths, size_t count,
 
   (void)c;
   (void)arg;
-  if (!result_begin(err))
+  if (!note_completion(err))
     return;
   for (size_t i = 0; i < count; i++) {
     snprintf(path, sizeof path, "%.*s", (int)paths[i].len,
              (const char *)paths[i].at);
-    put("%s%s", i == 0 ? "" : " ", inner(path));
+    append("%s%s", i == 0 ? "" : " ", below_test_node(path));
   }
 }
 
@@ -156,12 +164,12 @@ void on_ids(lk_client *c, int err, const lk_identity *ids, size_t count,
 {
   (void)c;
   (void)arg;
-  if (!result_begin(err))
+  if (!note_completion(err))
     return;
   for (size_t i = 0; i < count; i++)
-    put("%s%.*s:%.*s", i == 0 ? "" : " ", (int)ids[i].scheme.len,
-        (const char *)ids[i].scheme.at, (int)ids[i].user.len,
-        (const char *)ids[i].user.at);
+    append("%s%.*s:%.*s", i == 0 ? "" : " ", (int)ids[i].scheme.len,
+           (const char *)ids[i].scheme.at, (int)ids[i].user.len,
+           (const char *)ids[i].user.at);
 }
 
 static void on_results(lk_client *c, int err, const lk_op_result *results,
@@ -169,19 +177,19 @@ static void on_results(lk_client *c, int err, const lk_op_result *results,
 {
   (void)c;
   (void)arg;
-  result_begin(err);
+  note_completion(err);
   for (size_t i = 0; i < count; i++) {
     const lk_op_result *r = &results[i];
 
-    put("%s", i == 0 ? "" : " ");
+    append("%s", i == 0 ? "" : " ");
     if (r->err != 0)
-      put("%s", lk_error_name(r->err));
+      append("%s", lk_error_name(r->err));
     else if (r->path != NULL)
-      put("%s", inner(r->path));
+      append("%s", below_test_node(r->path));
     else if (r->stat != NULL)
-      put("version %d", (int)r->stat->version);
+      append("version %d", (int)r->stat->version);
     else
-      put("ok");
+      append("ok");
   }
 }
 
@@ -190,17 +198,17 @@ static void on_reads(lk_client *c, int err, const lk_read_result *results,
 {
   (void)c;
   (void)arg;
-  result_begin(err);
+  note_completion(err);
   for (size_t i = 0; i < count; i++) {
     const lk_read_result *r = &results[i];
 
-    put("%s", i == 0 ? "" : "; ");
+    append("%s", i == 0 ? "" : "; ");
     if (r->err != 0)
-      put("%s", lk_error_name(r->err));
+      append("%s", lk_error_name(r->err));
     else if (r->type == LK_READ_GET)
-      put_data(&r->data, r->stat);
+      append_data(&r->data, r->stat);
     else
-      put_names(r->names, r->count);
+      append_names(r->names, r->count);
   }
 }
 
@@ -213,23 +221,25 @@ void on_config(lk_client *c, int err, const lk_bytes *data, const lk_stat *stat,
   (void)c;
   (void)stat;
   (void)arg;
-  if (!result_begin(err))
+  if (!note_completion(err))
     return;
   for (lk_bytes text = *data; lk_config_next(&text, &m) == 1;)
     count++;
-  put(is_ensemble == (count == 3) ? "as many servers as there are"
-                                  : "%d servers",
-      count);
+  /* A standalone server has no configuration. */
+  const int expected = is_ensemble ? 3 : 0;
+
+  append("%s", count == expected ? "all members" : "other members");
 }
 
 /* ---- requests ----------------------------------------------------------- */
 
-/* A path below another; in one of eight buffers that are used in turn. */
-static const char *below(const char *node, const char *name)
+/* The path `name` below `node`, in one of eight buffers, which are used in
+ * turn. */
+static const char *join(const char *node, const char *name)
 {
   static char text[8][300];
-  static unsigned turn;
-  char *out = text[turn++ % 8];
+  static unsigned ncalls;
+  char *out = text[ncalls++ % 8];
 
   snprintf(out, sizeof text[0], "%s%s", node, name);
   return out;
@@ -237,37 +247,39 @@ static const char *below(const char *node, const char *name)
 
 static int send_create(lk_client *c, const char *node, const lk_call *call)
 {
-  return lk_create(c, below(node, "/new"), lk_text("x"), NULL, 0, call, on_made,
-                   NULL);
+  return lk_create(c, join(node, "/new"), lk_text("x"), NULL, LK_PERSISTENT,
+                   call, on_created_path, NULL);
 }
 
 static int send_create2(lk_client *c, const char *node, const lk_call *call)
 {
-  return lk_create2(c, below(node, "/new"), lk_text("x"), NULL, LK_EPHEMERAL,
-                    call, on_made, NULL);
+  return lk_create2(c, join(node, "/new"), lk_text("x"), NULL, LK_EPHEMERAL,
+                    call, on_created_path, NULL);
 }
 
-static int send_sequential(lk_client *c, const char *node, const lk_call *call)
+static int send_create_sequential(lk_client *c, const char *node,
+                                  const lk_call *call)
 {
-  return lk_create2(c, below(node, "/n-"), lk_text("x"), NULL, LK_SEQUENTIAL,
-                    call, on_made, NULL);
+  return lk_create2(c, join(node, "/n-"), lk_text("x"), NULL, LK_SEQUENTIAL,
+                    call, on_created_path, NULL);
 }
 
-static int send_container(lk_client *c, const char *node, const lk_call *call)
+static int send_create_container(lk_client *c, const char *node,
+                                 const lk_call *call)
 {
-  return lk_create(c, below(node, "/new"), lk_text("x"), NULL, LK_CONTAINER,
-                   call, on_made, NULL);
+  return lk_create(c, join(node, "/new"), lk_text("x"), NULL, LK_CONTAINER,
+                   call, on_created_path, NULL);
 }
 
-static int send_ttl(lk_client *c, const char *node, const lk_call *call)
+static int send_create_ttl(lk_client *c, const char *node, const lk_call *call)
 {
-  return lk_create_ttl(c, below(node, "/n-"), lk_text("x"), NULL, LK_SEQUENTIAL,
-                       LK_TTL_MAX_MS, call, on_made, NULL);
+  return lk_create_ttl(c, join(node, "/n-"), lk_text("x"), NULL, LK_SEQUENTIAL,
+                       LK_TTL_MAX_MS, call, on_created_path, NULL);
 }
 
 static int send_delete(lk_client *c, const char *node, const lk_call *call)
 {
-  return lk_delete(c, below(node, "/kid"), 0, call, on_ended, NULL);
+  return lk_delete(c, join(node, "/kid"), 0, call, on_ended, NULL);
 }
 
 static int send_exists(lk_client *c, const char *node, const lk_call *call)
@@ -287,7 +299,7 @@ static int send_set(lk_client *c, const char *node, const lk_call *call)
 
 static int send_get_acl(lk_client *c, const char *node, const lk_call *call)
 {
-  return lk_get_acl(c, node, call, on_list, NULL);
+  return lk_get_acl(c, node, call, on_acl, NULL);
 }
 
 static int send_set_acl(lk_client *c, const char *node, const lk_call *call)
@@ -300,9 +312,8 @@ static int send_children(lk_client *c, const char *node, const lk_call *call)
   return lk_get_children(c, node, call, on_names, NULL);
 }
 
-/* lk_add_watch() needs a callback. */
-static void on_nothing(lk_client *c, lk_watch *w, const lk_event *event,
-                       void *arg)
+static void ignore_event(lk_client *c, lk_watch *w, const lk_event *event,
+                         void *arg)
 {
   (void)c;
   (void)w;
@@ -313,19 +324,23 @@ static void on_nothing(lk_client *c, lk_watch *w, const lk_event *event,
 static int add_watch(lk_client *c, const char *node, lk_watch_mode mode,
                      const lk_call *call)
 {
-  lk_call own = call == NULL ? (lk_call){.size = sizeof own} : *call;
+  lk_call with_callback =
+      call == NULL ? (lk_call){.size = sizeof with_callback} : *call;
 
-  if (own.on_event == NULL)
-    own.on_event = on_nothing;
-  return lk_add_watch(c, node, mode, &own, on_ended, NULL);
+  /* lk_add_watch() requires a callback for events. */
+  if (with_callback.on_event == NULL)
+    with_callback.on_event = ignore_event;
+  return lk_add_watch(c, node, mode, &with_callback, on_ended, NULL);
 }
 
-static int send_watch_node(lk_client *c, const char *node, const lk_call *call)
+static int send_persistent_watch(lk_client *c, const char *node,
+                                 const lk_call *call)
 {
   return add_watch(c, node, LK_WATCH_PERSISTENT, call);
 }
 
-static int send_watch_tree(lk_client *c, const char *node, const lk_call *call)
+static int send_recursive_watch(lk_client *c, const char *node,
+                                const lk_call *call)
 {
   return add_watch(c, node, LK_WATCH_RECURSIVE, call);
 }
@@ -337,7 +352,7 @@ static int send_count(lk_client *c, const char *node, const lk_call *call)
 
 static int send_ephemerals(lk_client *c, const char *node, const lk_call *call)
 {
-  return lk_ephemerals(c, below(node, "/"), call, on_paths, NULL);
+  return lk_ephemerals(c, join(node, "/"), call, on_paths, NULL);
 }
 
 static int send_sync(lk_client *c, const char *node, const lk_call *call)
@@ -349,14 +364,14 @@ static int send_multi(lk_client *c, const char *node, const lk_call *call)
 {
   const lk_op ops[] = {
       lk_op_check(node, 0),
-      lk_op_create(below(node, "/new"), lk_text("x"), NULL, 0),
-      lk_op_create2(below(node, "/new/e"), lk_text("x"), NULL, LK_EPHEMERAL),
-      lk_op_create(below(node, "/box"), lk_text("x"), NULL, LK_CONTAINER),
-      lk_op_create_ttl(below(node, "/n-"), lk_text("x"), NULL, LK_SEQUENTIAL,
+      lk_op_create(join(node, "/new"), lk_text("x"), NULL, LK_PERSISTENT),
+      lk_op_create2(join(node, "/new/e"), lk_text("x"), NULL, LK_EPHEMERAL),
+      lk_op_create(join(node, "/box"), lk_text("x"), NULL, LK_CONTAINER),
+      lk_op_create_ttl(join(node, "/n-"), lk_text("x"), NULL, LK_SEQUENTIAL,
                        LK_TTL_MAX_MS),
       lk_op_set(node, lk_text("two"), 0),
       lk_op_check(node, 1),
-      lk_op_delete(below(node, "/kid"), 0),
+      lk_op_delete(join(node, "/kid"), 0),
   };
 
   return lk_multi(c, ops, sizeof ops / sizeof ops[0], call, on_results, NULL);
@@ -365,7 +380,7 @@ static int send_multi(lk_client *c, const char *node, const lk_call *call)
 static int send_multi_read(lk_client *c, const char *node, const lk_call *call)
 {
   const lk_read reads[] = {lk_read_get(node), lk_read_get_children(node),
-                           lk_read_get(below(node, "/none"))};
+                           lk_read_get(join(node, "/none"))};
 
   return lk_multi_read(c, reads, sizeof reads / sizeof reads[0], call, on_reads,
                        NULL);
@@ -398,85 +413,94 @@ static int send_reconfig(lk_client *c, const char *node, const lk_call *call)
 /* ---- the table ---------------------------------------------------------- */
 
 #define UNCHANGED NULL
+enum { READS = 0, NO_ERROR = 0 };
+
+/* Each operation: its name, opcode, flags and function; its result and the tree
+ * after it; its errors for a missing node and without permission, and the event
+ * of its watch. */
 
 /* clang-format off */
 const operation operations[] = {
   {"create", 1, WRITES | CREATES, send_create,
    "/new", ".=one /kid=x /mine*= /new=x",
-   LK_ERR_NO_NODE, LK_ERR_NO_AUTH, 0},
+   LK_ERR_NO_NODE, LK_ERR_NO_AUTH, NO_WATCH},
   {"create2", 15, WRITES | CREATES, send_create2,
    "/new, Stat", ".=one /kid=x /mine*= /new*=x",
-   LK_ERR_NO_NODE, LK_ERR_NO_AUTH, 0},
-  {"create2, sequential", 15, WRITES | CREATES | NUMBERED, send_sequential,
+   LK_ERR_NO_NODE, LK_ERR_NO_AUTH, NO_WATCH},
+  {"create2, sequential", 15, WRITES | CREATES | NUMBERED,
+   send_create_sequential,
    "/n-0000000002, Stat", ".=one /kid=x /mine*= /n-0000000002=x",
-   LK_ERR_NO_NODE, LK_ERR_NO_AUTH, 0},
-  {"createContainer", 19, WRITES | CREATES, send_container,
+   LK_ERR_NO_NODE, LK_ERR_NO_AUTH, NO_WATCH},
+  {"createContainer", 19, WRITES | CREATES, send_create_container,
    "/new, Stat", ".=one /kid=x /mine*= /new=x",
-   LK_ERR_NO_NODE, LK_ERR_NO_AUTH, 0},
-  {"createTTL", 21, WRITES | CREATES | NUMBERED, send_ttl,
+   LK_ERR_NO_NODE, LK_ERR_NO_AUTH, NO_WATCH},
+  {"createTTL", 21, WRITES | CREATES | NUMBERED, send_create_ttl,
    "/n-0000000002, Stat", ".=one /kid=x /mine*= /n-0000000002=x",
-   LK_ERR_NO_NODE, LK_ERR_NO_AUTH, 0},
+   LK_ERR_NO_NODE, LK_ERR_NO_AUTH, NO_WATCH},
   {"delete", 2, WRITES, send_delete,
    "", ".=one /mine*=",
-   LK_ERR_NO_NODE, LK_ERR_NO_AUTH, 0},
-  {"exists", 3, 0, send_exists,
-   "version 0, list 0, 2 children", UNCHANGED,
-   LK_ERR_NO_NODE, 0, LK_EVENT_CHANGED},
-  {"getData", 4, 0, send_get,
+   LK_ERR_NO_NODE, LK_ERR_NO_AUTH, NO_WATCH},
+  {"exists", 3, READS, send_exists,
+   "version 0, aversion 0, 2 children", UNCHANGED,
+   LK_ERR_NO_NODE, NO_ERROR, LK_EVENT_CHANGED},
+  {"getData", 4, READS, send_get,
    "one, version 0", UNCHANGED,
    LK_ERR_NO_NODE, LK_ERR_NO_AUTH, LK_EVENT_CHANGED},
   {"setData", 5, WRITES, send_set,
-   "version 1, list 0, 2 children", ".@1=two /kid=x /mine*=",
-   LK_ERR_NO_NODE, LK_ERR_NO_AUTH, 0},
-  {"getACL", 6, 0, send_get_acl,
-   "world:anyone:cdrwa, list 0", UNCHANGED,
-   LK_ERR_NO_NODE, LK_ERR_NO_AUTH, 0},
+   "version 1, aversion 0, 2 children", ".@1=two /kid=x /mine*=",
+   LK_ERR_NO_NODE, LK_ERR_NO_AUTH, NO_WATCH},
+  {"getACL", 6, READS, send_get_acl,
+   "world:anyone:cdrwa, aversion 0", UNCHANGED,
+   LK_ERR_NO_NODE, LK_ERR_NO_AUTH, NO_WATCH},
   {"setACL", 7, WRITES, send_set_acl,
-   "version 0, list 1, 2 children", ".#1=one /kid=x /mine*=",
-   LK_ERR_NO_NODE, LK_ERR_NO_AUTH, 0},
-  {"sync", 9, 0, send_sync,
+   "version 0, aversion 1, 2 children", ".#1=one /kid=x /mine*=",
+   LK_ERR_NO_NODE, LK_ERR_NO_AUTH, NO_WATCH},
+  {"sync", 9, READS, send_sync,
    "", UNCHANGED,
-   0, 0, 0},
-  {"getChildren2", 12, 0, send_children,
+   NO_ERROR, NO_ERROR, NO_WATCH},
+  {"getChildren2", 12, READS, send_children,
    "kid mine, 2 children", UNCHANGED,
    LK_ERR_NO_NODE, LK_ERR_NO_AUTH, LK_EVENT_CHILDREN},
   {"multi", 14, WRITES, send_multi,
    "ok /new /new/e /box /n-0000000004 version 1 ok ok",
    ".@1=two /box=x /mine*= /n-0000000004=x /new=x /new/e*=x",
-   LK_ERR_NO_NODE, LK_ERR_NO_AUTH, 0},
-  {"multiRead", 22, 0, send_multi_read,
+   LK_ERR_NO_NODE, LK_ERR_NO_AUTH, NO_WATCH},
+  {"multiRead", 22, READS, send_multi_read,
    "one, version 0; kid mine; NO_NODE", UNCHANGED,
-   0, 0, 0},
-  {"getEphemerals", 103, 0, send_ephemerals,
+   NO_ERROR, NO_ERROR, NO_WATCH},
+  {"getEphemerals", 103, READS, send_ephemerals,
    "/mine", UNCHANGED,
-   0, 0, 0},
-  {"getAllChildrenNumber", 104, 0, send_count,
+   NO_ERROR, NO_ERROR, NO_WATCH},
+  {"getAllChildrenNumber", 104, READS, send_count,
    "2", UNCHANGED,
-   LK_ERR_NO_NODE, LK_ERR_NO_AUTH, 0},
-  {"addWatch", 106, 0, send_watch_node,
+   LK_ERR_NO_NODE, LK_ERR_NO_AUTH, NO_WATCH},
+  {"addWatch", 106, READS, send_persistent_watch,
    "", UNCHANGED,
-   0, 0, LK_EVENT_CHANGED},
-  {"addWatch, recursive", 106, 0, send_watch_tree,
+   NO_ERROR, NO_ERROR, LK_EVENT_CHANGED},
+  {"addWatch, recursive", 106, READS, send_recursive_watch,
    "", UNCHANGED,
-   0, 0, LK_EVENT_CHANGED},
+   NO_ERROR, NO_ERROR, LK_EVENT_CHANGED},
   {"whoAmI", 107, NO_PATH, send_who_am_i,
    "ip:127.0.0.1", UNCHANGED,
-   0, 0, 0},
+   NO_ERROR, NO_ERROR, NO_WATCH},
   {"config", 4, NO_PATH, send_config,
-   "as many servers as there are", UNCHANGED,
-   0, 0, 0},
+   "all members", UNCHANGED,
+   NO_ERROR, NO_ERROR, NO_WATCH},
   {"reconfig", 16, NO_PATH | WRITES | ENSEMBLE_ONLY, send_reconfig,
-   "as many servers as there are", ".=one /kid=x /mine*= reconfigured",
-   0, 0, 0},
+   "all members", ".=one /kid=x /mine*= reconfigured",
+   NO_ERROR, NO_ERROR, NO_WATCH},
 };
 /* clang-format on */
 const size_t noperations = sizeof operations / sizeof operations[0];
 
-size_t operations_in(bool ensemble)
+/* The operations with ENSEMBLE_ONLY are the last ones of the table. */
+size_t operations_accepted(bool ensemble)
 {
-  size_t n = noperations;
+  size_t count = noperations;
 
-  while (!ensemble && (operations[n - 1].flags & ENSEMBLE_ONLY) != 0)
-    n--;
-  return n;
+  if (ensemble)
+    return count;
+  while ((operations[count - 1].flags & ENSEMBLE_ONLY) != 0)
+    count--;
+  return count;
 }

@@ -12,10 +12,14 @@
 #include <unistd.h>
 
 enum {
-  ROOM = 1 << 20, /* bytes of input that are no complete frame yet */
+  ROOM = 1 << 20, /* the largest frame, in bytes */
   HOPS = 8,       /* connections at the same time */
-  NO_OP = 0       /* no opcode */
+  NO_OP = 0,      /* no opcode */
+  UNKNOWN_OP = 99 /* an opcode that no server knows */
 };
+
+/* Where the fields begin in a frame, which begins with its length. */
+enum { LENGTH_BYTES = 4, XID_AT = 4, OPCODE_AT = 8, END_OF_OPCODE = 12 };
 
 /* One direction of a hop, from one socket to the other. */
 typedef struct direction {
@@ -23,29 +27,32 @@ typedef struct direction {
   struct hop *hop;
   int from;
   int to;
-  bool up;            /* from the client to the server */
-  bool saw_handshake; /* the first frame, the handshake, was forwarded */
-  unsigned char *bytes;
-  size_t len;
+  bool is_to_server;    /* otherwise from the server to the client */
+  bool saw_handshake;   /* the first frame, the handshake, was forwarded */
+  unsigned char *bytes; /* the input that is not forwarded yet */
+  size_t len;           /* number of these bytes */
 } direction;
 
-/* A connection of a client, and the connection to the server for it. */
+enum { TO_SERVER, TO_CLIENT };
+
+/* A connection of a client, and the connection to the server for it. Each
+ * direction closes the socket from which it reads. */
 typedef struct hop {
   wire *wire;
   bool is_open;
-  bool drops_reply; /* close at the reply to `xid` */
+  bool drops_reply; /* close at the reply with this xid: */
   int32_t xid;
-  direction directions[2];
+  direction directions[2]; /* TO_SERVER, TO_CLIENT */
 } hop;
 
 struct wire {
   struct ev_loop *loop;
   ev_io accept_io;
   int listener;
-  struct sockaddr_in to;
-  char address[32];
-  int32_t op;   /* break at this request, or NO_OP */
-  bool replied; /* break at the reply to this request */
+  struct sockaddr_in to; /* the server */
+  char address[32];      /* of the listener */
+  int32_t op;        /* break at the next request with this opcode, or NO_OP */
+  lost_message lost; /* the request with the opcode `op`, or its reply */
   bool has_broken;
   int32_t replaced_op; /* see wire_replace_opcode(), or NO_OP */
   hop hops[HOPS];
@@ -70,54 +77,72 @@ static void hop_close(hop *h)
 }
 
 /* Whether the hop closes instead of forwarding this reply. */
-static bool is_reply_to_drop(const direction *d, const unsigned char *answer)
+static bool is_reply_to_drop(const direction *d, const unsigned char *reply)
 {
-  return d->hop->drops_reply && int_at(answer + 4) == d->hop->xid;
+  return d->hop->drops_reply && int_at(reply + XID_AT) == d->hop->xid;
 }
 
-/* Whether the hop closes instead of forwarding this request. Before, replace
- * the opcode of the request if the test wants that. */
-static bool is_request_to_break_at(direction *d, unsigned char *request)
+/* Whether the hop closes instead of forwarding this request. If it is to lose
+ * the reply, remember the xid of the request, by which the reply is found. */
+static bool must_break_at_request(direction *d, unsigned char *request)
 {
-  static const unsigned char unknown[] = {0, 0, 0, 99};
-  wire *on = d->hop->wire;
-  const int32_t op = int_at(request + 8);
+  wire *w = d->hop->wire;
 
-  if (op == on->replaced_op)
-    memcpy(request + 8, unknown, sizeof unknown);
-  if (on->op == NO_OP || op != on->op)
+  if (w->op == NO_OP || int_at(request + OPCODE_AT) != w->op)
     return false;
-  on->op = NO_OP;
-  d->hop->drops_reply = on->replied;
-  d->hop->xid = int_at(request + 4);
-  return !on->replied;
+  w->op = NO_OP; /* breaks once */
+  d->hop->xid = int_at(request + XID_AT);
+  d->hop->drops_reply = w->lost == LOSE_REPLY;
+  return w->lost == LOSE_REQUEST;
 }
 
-/* Whether the hop closes instead of forwarding this frame. The first frame in
- * each direction is the handshake, which has no opcode. */
-static bool breaks_at_frame(direction *d, unsigned char *frame, size_t len)
+/* Replace the opcode of a request, see wire_replace_opcode(). */
+static void replace_opcode(const wire *w, unsigned char *request)
 {
-  const bool saw_handshake = d->saw_handshake;
+  const uint32_t unknown = htonl(UNKNOWN_OP);
 
-  d->saw_handshake = true;
-  if (!saw_handshake || len < 12)
-    return false;
-  return d->up ? is_request_to_break_at(d, frame) : is_reply_to_drop(d, frame);
+  if (int_at(request + OPCODE_AT) == w->replaced_op)
+    memcpy(request + OPCODE_AT, &unknown, sizeof unknown);
 }
 
-/* Forward the first frame of the input; returns false if the hop must close.
- * send() accepts a frame as a whole, since the frames are small. */
+/* Whether the hop closes instead of forwarding this frame. */
+static bool must_break_at_frame(direction *d, unsigned char *frame)
+{
+  return d->is_to_server ? must_break_at_request(d, frame)
+                         : is_reply_to_drop(d, frame);
+}
+
+/* Forward the first frame of the input, which has `len` bytes; returns false if
+ * the hop must close. The first frame in each direction is the handshake, which
+ * has no opcode. send() accepts a frame as a whole, since the frames are small.
+ */
 static bool forward_frame(direction *d, size_t len)
 {
-  if (breaks_at_frame(d, d->bytes, len)) {
-    d->hop->wire->has_broken = true;
-    return false;
+  if (d->saw_handshake && len >= END_OF_OPCODE) {
+    if (must_break_at_frame(d, d->bytes)) {
+      d->hop->wire->has_broken = true;
+      return false;
+    }
+    if (d->is_to_server)
+      replace_opcode(d->hop->wire, d->bytes);
   }
+  d->saw_handshake = true;
   if (send(d->to, d->bytes, len, MSG_NOSIGNAL) != (ssize_t)len)
     return false;
   d->len -= len;
   memmove(d->bytes, d->bytes + len, d->len);
   return true;
+}
+
+/* The size of the first frame of the input; 0: it is not complete yet. */
+static size_t complete_frame(const direction *d)
+{
+  size_t size;
+
+  if (d->len < LENGTH_BYTES)
+    return 0;
+  size = LENGTH_BYTES + (size_t)int_at(d->bytes);
+  return d->len < size ? 0 : size;
 }
 
 static void on_bytes(struct ev_loop *loop, ev_io *io, int revents)
@@ -130,8 +155,7 @@ static void on_bytes(struct ev_loop *loop, ev_io *io, int revents)
   (void)loop;
   (void)revents;
   d->len += is_open ? (size_t)got : 0;
-  while (is_open && d->len >= 4 &&
-         d->len >= (len = 4 + (size_t)int_at(d->bytes)))
+  while (is_open && (len = complete_frame(d)) != 0)
     is_open = forward_frame(d, len);
   if (!is_open)
     hop_close(d->hop);
@@ -139,11 +163,12 @@ static void on_bytes(struct ev_loop *loop, ev_io *io, int revents)
     ck_assert_uint_lt(d->len, ROOM);
 }
 
-static void hop_start_direction(hop *h, int i, int from, int to)
+static void hop_start_direction(hop *h, direction *d, int from, int to)
 {
-  direction *d = &h->directions[i];
-
-  *d = (direction){.hop = h, .from = from, .to = to, .up = i == 0};
+  *d = (direction){.hop = h,
+                   .from = from,
+                   .to = to,
+                   .is_to_server = d == &h->directions[TO_SERVER]};
   d->bytes = malloc(ROOM);
   ck_assert_ptr_nonnull(d->bytes);
   ev_io_init(&d->io, on_bytes, from, EV_READ);
@@ -177,14 +202,14 @@ static void on_accept(struct ev_loop *loop, ev_io *io, int revents)
     return;
   }
   *h = (hop){.wire = w, .is_open = true};
-  hop_start_direction(h, 0, client, server);
-  hop_start_direction(h, 1, server, client);
+  hop_start_direction(h, &h->directions[TO_SERVER], client, server);
+  hop_start_direction(h, &h->directions[TO_CLIENT], server, client);
 }
 
 wire *wire_new(struct ev_loop *loop, const char *to)
 {
-  struct sockaddr_in own = {.sin_family = AF_INET};
-  socklen_t len = sizeof own;
+  struct sockaddr_in address = {.sin_family = AF_INET};
+  socklen_t len = sizeof address;
   char host[64];
   wire *w = calloc(1, sizeof *w);
 
@@ -194,15 +219,16 @@ wire *wire_new(struct ev_loop *loop, const char *to)
   w->to.sin_family = AF_INET;
   w->to.sin_port = htons((uint16_t)atoi(to + strcspn(to, ":") + 1));
   ck_assert_int_eq(inet_pton(AF_INET, host, &w->to.sin_addr), 1);
-  own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   w->listener = socket(AF_INET, SOCK_STREAM, 0);
   ck_assert_int_eq(
-      bind(w->listener, (struct sockaddr *)(void *)&own, sizeof own), 0);
+      bind(w->listener, (struct sockaddr *)(void *)&address, sizeof address),
+      0);
   ck_assert_int_eq(listen(w->listener, HOPS), 0);
   ck_assert_int_eq(
-      getsockname(w->listener, (struct sockaddr *)(void *)&own, &len), 0);
+      getsockname(w->listener, (struct sockaddr *)(void *)&address, &len), 0);
   snprintf(w->address, sizeof w->address, "127.0.0.1:%d",
-           (int)ntohs(own.sin_port));
+           (int)ntohs(address.sin_port));
   ev_io_init(&w->accept_io, on_accept, w->listener, EV_READ);
   w->accept_io.data = w;
   ev_io_start(loop, &w->accept_io);
@@ -221,10 +247,10 @@ const char *wire_address(const wire *w)
   return w->address;
 }
 
-void wire_break_at_request(wire *w, int32_t op, bool replied)
+void wire_break_at_request(wire *w, int32_t op, lost_message lost)
 {
   w->op = op;
-  w->replied = replied;
+  w->lost = lost;
   w->has_broken = false;
 }
 

@@ -22,10 +22,15 @@ void wire_free(wire *w);
 /** The address of the proxy, "127.0.0.1:4711". */
 const char *wire_address(const wire *w);
 
-/** Close the connection at the next request with this opcode: instead of
-    forwarding the request, or, if `replied`, instead of forwarding its reply.
- */
-void wire_break_at_request(wire *w, int32_t op, bool replied);
+/** What is lost when the wire closes a connection. */
+typedef enum lost_message {
+  LOSE_REQUEST, /**< the request: the server does not receive it */
+  LOSE_REPLY    /**< its reply: the server has executed the request */
+} lost_message;
+
+/** Close the connection at the next request with this opcode, instead of
+    forwarding the message `lost`. */
+void wire_break_at_request(wire *w, int32_t op, lost_message lost);
 
 /** Whether the last wire_break_at_request() has closed a connection. */
 bool wire_has_broken(const wire *w);

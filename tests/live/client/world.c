@@ -15,10 +15,11 @@ struct ev_loop *loop;
 lk_ev *ev;
 lk_client *here;
 lk_client *there;
-completion last;
+completion last_reply;
 const char *chroot_path;
 
-/* ---- life --------------------------------------------------------------- */
+/* ---- server and clients
+ * --------------------------------------------------------------- */
 
 void world_begin(const char *const *options)
 {
@@ -28,8 +29,8 @@ void world_begin(const char *const *options)
 lk_client_config config_of(const char *chroot)
 {
   static char hosts[2][1024];
-  static unsigned turn;
-  char *text = hosts[turn++ % 2];
+  static unsigned ncalls;
+  char *text = hosts[ncalls++ % 2];
 
   snprintf(text, sizeof hosts[0], "%s%s", zk.hosts, chroot);
   return (lk_client_config){
@@ -58,19 +59,37 @@ void world_set_up(void)
   here = NULL;
 }
 
-/* Each test creates a node of its own, which is the chroot of `here`. */
-void world_enter(int with_chroot)
+/* Each test creates a node. If `here` has a chroot, it is this node. */
+void connect_here(bool use_chroot)
 {
-  static char path[sizeof last.path];
+  static char path[sizeof last_reply.path];
   lk_client_config config;
 
   ck_assert_int_eq(create(there, "/c-", "", LK_SEQUENTIAL), 0);
-  snprintf(path, sizeof path, "%s", last.path);
-  chroot_path = with_chroot ? path : "";
+  snprintf(path, sizeof path, "%s", last_reply.path);
+  chroot_path = use_chroot ? path : "";
   config = config_of(chroot_path);
   here = client_of(&config);
 }
 
+void add_test_without_and_with_chroot(TCase *t, const TTest *test)
+{
+  tcase_add_loop_test(t, test, 0, 2);
+}
+
+void add_tests_without_and_with_chroot(TCase *t, const TTest *const *tests,
+                                       size_t count)
+{
+  for (size_t i = 0; i < count; i++)
+    add_test_without_and_with_chroot(t, tests[i]);
+}
+
+bool with_chroot(int i)
+{
+  return i % 2 == 1;
+}
+
+/* It also frees `there`: lk_ev_free() frees the clients that are left. */
 void world_tear_down(void)
 {
   if (here != NULL && lk_client_state(here) == LK_STATE_CONNECTED)
@@ -80,7 +99,7 @@ void world_tear_down(void)
   ev_loop_destroy(loop);
 }
 
-static void on_time(struct ev_loop *l, ev_timer *t, int revents)
+static void on_time_limit(struct ev_loop *l, ev_timer *t, int revents)
 {
   (void)revents;
   *(bool *)t->data = true;
@@ -89,13 +108,13 @@ static void on_time(struct ev_loop *l, ev_timer *t, int revents)
 
 void wait_until(const bool *flag)
 {
-  bool late = false;
+  bool is_late = false;
   ev_timer limit;
 
-  ev_timer_init(&limit, on_time, 30., 0.);
-  limit.data = &late;
+  ev_timer_init(&limit, on_time_limit, 30., 0.);
+  limit.data = &is_late;
   ev_timer_start(loop, &limit);
-  while (!*flag && !late)
+  while (!*flag && !is_late)
     ev_run(loop, EVRUN_ONCE);
   ev_timer_stop(loop, &limit);
   ck_assert_msg(*flag, "nothing happened for 30 s");
@@ -108,32 +127,34 @@ typedef struct awaited_state {
 
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
 {
-  awaited_state *h = arg;
+  awaited_state *awaited = arg;
 
   (void)c;
   (void)err;
-  h->reached = h->reached || state == h->state;
+  awaited->reached = awaited->reached || state == awaited->state;
 }
 
 void wait_for_state(lk_client *c, lk_state state)
 {
-  awaited_state h = {state, lk_client_state(c) == state};
-  lk_listener listener = {.state = on_state, .arg = &h};
+  awaited_state awaited = {state, lk_client_state(c) == state};
+  lk_listener listener = {.state = on_state, .arg = &awaited};
 
   lk_client_attach(c, &listener);
-  wait_until(&h.reached);
+  wait_until(&awaited.reached);
   lk_client_detach(c, &listener);
 }
 
-/* ---- ends of requests --------------------------------------------------- */
+/* ---- callbacks --------------------------------------------------- */
 
+/* Fill the completion `arg` with what the replies to all requests have. The
+ * caller adds the results of its request, and then sets `done`. */
 static completion *completion_begin(void *arg, lk_client *c, int err)
 {
   static uint64_t order;
   const lk_reply *reply = lk_client_reply(c);
   completion *a = arg;
 
-  ck_assert_msg(!a->done, "a request ended twice");
+  ck_assert_msg(!a->done, "a request completed twice");
   memset(a, 0, sizeof *a);
   a->err = err;
   a->order = ++order;
@@ -187,7 +208,8 @@ void on_get(lk_client *c, int err, const lk_bytes *data, const lk_stat *stat,
     a->is_null = data->at == NULL;
     a->len = data->len;
     if (data->at != NULL)
-      memcpy(a->data, data->at, data->len < 256 ? data->len : 256);
+      memcpy(a->data, data->at,
+             data->len < sizeof a->data ? data->len : sizeof a->data);
   }
   a->done = true;
 }
@@ -231,101 +253,120 @@ static void on_closed(lk_client *c, int err, void *arg)
 
 /* ---- requests that wait ------------------------------------------------- */
 
-static completion *reset_last(void)
+static completion *reset_last_reply(void)
 {
-  memset(&last, 0, sizeof last);
-  return &last;
+  memset(&last_reply, 0, sizeof last_reply);
+  return &last_reply;
 }
 
-static int wait_for_completion(int refused)
+/* `call_err` is what the call has returned that queues the request. */
+static int wait_for_completion(int call_err)
 {
-  if (refused != 0)
-    return refused;
-  ck_assert_msg(!last.done, "a request completed before its call returned");
-  wait_until(&last.done);
-  return last.err;
+  if (call_err != 0)
+    return call_err;
+  ck_assert_msg(!last_reply.done,
+                "a request completed before its call returned");
+  wait_until(&last_reply.done);
+  return last_reply.err;
 }
 
 int create(lk_client *c, const char *path, const char *data, int flags)
 {
   return wait_for_completion(lk_create2(c, path, lk_text(data), NULL, flags,
-                                        NULL, on_created, reset_last()));
+                                        NULL, on_created, reset_last_reply()));
 }
 
 int create_as(lk_client *c, const char *path, const lk_acls *acl, int flags)
 {
   return wait_for_completion(lk_create2(c, path, lk_text("x"), acl, flags, NULL,
-                                        on_created, reset_last()));
+                                        on_created, reset_last_reply()));
 }
 
-int erase(lk_client *c, const char *path, int32_t version)
+int delete_node(lk_client *c, const char *path, int32_t version)
 {
   return wait_for_completion(
-      lk_delete(c, path, version, NULL, on_done, reset_last()));
+      lk_delete(c, path, version, NULL, on_done, reset_last_reply()));
 }
 
-int exists(lk_client *c, const char *path, const lk_call *call)
+int exists(lk_client *c, const char *path)
 {
-  return wait_for_completion(lk_exists(c, path, call, on_stat, reset_last()));
+  return exists_and_watch(c, path, NULL);
 }
 
-int get(lk_client *c, const char *path, const lk_call *call)
+int get(lk_client *c, const char *path)
 {
-  return wait_for_completion(lk_get(c, path, call, on_get, reset_last()));
+  return get_and_watch(c, path, NULL);
+}
+
+int children(lk_client *c, const char *path)
+{
+  return children_and_watch(c, path, NULL);
+}
+
+int exists_and_watch(lk_client *c, const char *path, const lk_call *call)
+{
+  return wait_for_completion(
+      lk_exists(c, path, call, on_stat, reset_last_reply()));
+}
+
+int get_and_watch(lk_client *c, const char *path, const lk_call *call)
+{
+  return wait_for_completion(lk_get(c, path, call, on_get, reset_last_reply()));
 }
 
 int set(lk_client *c, const char *path, lk_bytes data, int32_t version)
 {
   return wait_for_completion(
-      lk_set(c, path, data, version, NULL, on_stat, reset_last()));
+      lk_set(c, path, data, version, NULL, on_stat, reset_last_reply()));
 }
 
-int children(lk_client *c, const char *path, const lk_call *call)
+int children_and_watch(lk_client *c, const char *path, const lk_call *call)
 {
   return wait_for_completion(
-      lk_get_children(c, path, call, on_children, reset_last()));
+      lk_get_children(c, path, call, on_children, reset_last_reply()));
 }
 
 int sync_with(lk_client *c, const char *path)
 {
-  return wait_for_completion(lk_sync(c, path, NULL, on_done, reset_last()));
+  return wait_for_completion(
+      lk_sync(c, path, NULL, on_done, reset_last_reply()));
 }
 
 int multi(lk_client *c, const lk_op *ops, size_t count)
 {
   return wait_for_completion(
-      lk_multi(c, ops, count, NULL, on_multi, reset_last()));
+      lk_multi(c, ops, count, NULL, on_multi, reset_last_reply()));
 }
 
 int add_auth(lk_client *c, const char *scheme, const char *auth)
 {
   return wait_for_completion(
-      lk_add_auth(c, scheme, lk_text(auth), on_done, reset_last()));
+      lk_add_auth(c, scheme, lk_text(auth), on_done, reset_last_reply()));
 }
 
 int close_client(lk_client *c)
 {
-  return wait_for_completion(lk_client_close(c, on_closed, reset_last()));
+  return wait_for_completion(lk_client_close(c, on_closed, reset_last_reply()));
 }
 
-const char *full(const char *path)
+const char *absolute(const char *path)
 {
   static char text[4][256];
-  static unsigned turn;
-  char *out = text[turn++ % 4];
+  static unsigned ncalls;
+  char *out = text[ncalls++ % 4];
 
   snprintf(out, sizeof text[0], "%s%s", chroot_path, path);
   return out;
 }
 
-/* ---- four-letter words -------------------------------------------------- */
+/* ---- four-letter word -------------------------------------------------- */
 
 long watches_on_server(void)
 {
   struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(2181)};
   int fd = socket(AF_INET, SOCK_STREAM, 0);
   char host[64] = "", text[32768];
-  const char *at;
+  const char *line;
   size_t len = 0;
   ssize_t got;
 
@@ -333,13 +374,13 @@ long watches_on_server(void)
            zk.connect);
   ck_assert_int_eq(inet_pton(AF_INET, host, &to.sin_addr), 1);
   ck_assert_int_eq(connect(fd, (struct sockaddr *)(void *)&to, sizeof to), 0);
-  /* `wchs` counts data watches only */
+  /* The word is mntr, not wchs, which counts data watches only. */
   ck_assert_int_eq(write(fd, "mntr", 4), 4);
   while ((got = read(fd, text + len, sizeof text - 1 - len)) > 0)
     len += (size_t)got;
   close(fd);
   text[len] = '\0';
-  at = strstr(text, "zk_watch_count\t");
-  ck_assert_ptr_nonnull(at);
-  return strtol(at + strlen("zk_watch_count\t"), NULL, 10);
+  line = strstr(text, "zk_watch_count\t");
+  ck_assert_ptr_nonnull(line);
+  return strtol(line + strlen("zk_watch_count\t"), NULL, 10);
 }
