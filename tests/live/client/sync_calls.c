@@ -10,13 +10,15 @@
 #include <string.h>
 #include <unistd.h>
 
-static char test_node[64]; /* the path of a node of the running test */
+static char test_node[64]; /* the path of the node below which a test works */
 
+/* The path of a child of the test node, in one of four buffers, which are used
+ * in turn. */
 static const char *path_of(const char *name)
 {
   static char text[4][128];
-  static unsigned turn;
-  char *out = text[turn++ % 4];
+  static unsigned ncalls;
+  char *out = text[ncalls++ % 4];
 
   snprintf(out, sizeof text[0], "%s/%s", test_node, name);
   return out;
@@ -26,49 +28,52 @@ static void make_test_node(void)
 {
   lk_sync_result *r;
 
-  ck_assert_int_eq(
-      lk_sync_create(here, &r, "/c-", lk_text(""), NULL, LK_SEQUENTIAL, &soon),
-      0);
+  ck_assert_int_eq(lk_sync_create(here, &r, "/c-", lk_text(""), NULL,
+                                  LK_SEQUENTIAL, &ten_seconds),
+                   0);
   snprintf(test_node, sizeof test_node, "%s", r->path);
   lk_sync_result_free(r);
 }
 
 /* ---- requests ------------------------------------------------------------ */
 
-START_TEST(a_node_is_made_read_changed_and_deleted)
+START_TEST(node_is_created_read_changed_and_deleted)
 {
   lk_sync_result *r;
   lk_stat stat;
 
   make_test_node();
   ck_assert_int_eq(lk_sync_create(here, &r, path_of("n-"), lk_text("one"), NULL,
-                                  LK_EPHEMERAL | LK_SEQUENTIAL, &soon),
+                                  LK_EPHEMERAL | LK_SEQUENTIAL, &ten_seconds),
                    0);
   ck_assert_str_eq(r->path, path_of("n-0000000000"));
   ck_assert_int_eq(r->stat.czxid, r->zxid);
   ck_assert_int_ne(r->stat.ephemeral_owner, 0);
   lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_get(here, &r, path_of("n-0000000000"), &soon), 0);
+  ck_assert_int_eq(lk_sync_get(here, &r, path_of("n-0000000000"), &ten_seconds),
+                   0);
   ck_assert_str_eq(r->data.at, "one");
   ck_assert_uint_eq(r->data.len, 3);
   ck_assert_int_eq(r->stat.version, 0);
   lk_sync_result_free(r);
   ck_assert_int_eq(lk_sync_set(here, &stat, path_of("n-0000000000"),
-                               lk_bytes_of(NULL, 0), 0, &soon),
+                               lk_bytes_of(NULL, 0), 0, &ten_seconds),
                    0);
   ck_assert_int_eq(stat.version, 1);
   ck_assert_int_eq(lk_sync_get(here, &r, path_of("n-0000000000"), NULL), 0);
   ck_assert_ptr_null(r->data.at);
   lk_sync_result_free(r);
+  ck_assert_int_eq(lk_sync_set(here, NULL, path_of("n-0000000000"),
+                               lk_text("x"), 0, &ten_seconds),
+                   LK_ERR_BAD_VERSION);
   ck_assert_int_eq(
-      lk_sync_set(here, NULL, path_of("n-0000000000"), lk_text("x"), 0, &soon),
-      LK_ERR_BAD_VERSION);
-  ck_assert_int_eq(lk_sync_delete(here, path_of("n-0000000000"), 1, &soon), 0);
-  ck_assert_int_eq(lk_sync_exists(here, &stat, path_of("n-0000000000"), &soon),
-                   LK_ERR_NO_NODE);
-  ck_assert_int_eq(lk_sync_exists(here, NULL, test_node, &soon), 0);
-  ck_assert_int_eq(lk_sync_exists(here, &stat, test_node, &soon), 0);
-  ck_assert_int_eq(stat.cversion, 2);
+      lk_sync_delete(here, path_of("n-0000000000"), 1, &ten_seconds), 0);
+  ck_assert_int_eq(
+      lk_sync_exists(here, &stat, path_of("n-0000000000"), &ten_seconds),
+      LK_ERR_NO_NODE);
+  ck_assert_int_eq(lk_sync_exists(here, NULL, test_node, &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_exists(here, &stat, test_node, &ten_seconds), 0);
+  ck_assert_int_eq(stat.cversion, 2); /* a child was created and deleted */
 }
 END_TEST
 
@@ -78,123 +83,131 @@ START_TEST(children_are_listed)
   size_t len = 0;
 
   make_test_node();
-  ck_assert_int_eq(lk_sync_get_children(here, &r, test_node, &soon), 0);
+  ck_assert_int_eq(lk_sync_get_children(here, &r, test_node, &ten_seconds), 0);
   ck_assert_uint_eq(r->count, 0);
   lk_sync_result_free(r);
   ck_assert_int_eq(lk_sync_create(here, NULL, path_of("a"), lk_text(""), NULL,
                                   LK_CONTAINER, NULL),
                    0);
-  ck_assert_int_eq(
-      lk_sync_create(here, NULL, path_of("bcd"), lk_text(""), NULL, 0, NULL),
-      0);
-  ck_assert_int_eq(lk_sync_get_children(here, &r, test_node, &soon), 0);
+  ck_assert_int_eq(lk_sync_create(here, NULL, path_of("bcd"), lk_text(""), NULL,
+                                  LK_PERSISTENT, NULL),
+                   0);
+  ck_assert_int_eq(lk_sync_get_children(here, &r, test_node, &ten_seconds), 0);
   ck_assert_uint_eq(r->count, 2);
   ck_assert_int_eq(r->stat.num_children, 2);
   for (size_t i = 0; i < 2; i++) {
     ck_assert_uint_eq(strlen(r->names[i].at), r->names[i].len);
     len += r->names[i].len;
   }
-  ck_assert_uint_eq(len, 4);
+  ck_assert_uint_eq(len, strlen("a") + strlen("bcd"));
   lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_sync(here, test_node, &soon), 0);
-  ck_assert_int_eq(lk_sync_get_children(here, &r, "/none", &soon),
+  ck_assert_int_eq(lk_sync_sync(here, test_node, &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_get_children(here, &r, "/none", &ten_seconds),
                    LK_ERR_NO_NODE);
   ck_assert_ptr_null(r);
 }
 END_TEST
 
-/* Create a tree of three levels; returns its number of nodes, 1,097. */
+/* Create a tree of three levels; returns its number of nodes. */
 static size_t make_tree(void)
 {
+  enum { TOP = 8, MIDDLE = 8, LEAVES = 16 };
   lk_parents_config containers = {.size = sizeof containers,
                                   .containers = true};
   char name[64];
-  size_t count = 0;
 
-  for (int a = 0; a < 8; a++) {
-    for (int b = 0; b < 8; b++) {
-      for (int d = 0; d < 16; d++) {
-        snprintf(name, sizeof name, "tree/%d/%d/%d", a, b, d);
-        ck_assert_int_eq(lk_sync_create_with_parents(here, NULL, path_of(name),
-                                                     lk_text(""), NULL, 0,
-                                                     &containers, &soon),
+  for (int a = 0; a < TOP; a++) {
+    for (int b = 0; b < MIDDLE; b++) {
+      for (int c = 0; c < LEAVES; c++) {
+        snprintf(name, sizeof name, "tree/%d/%d/%d", a, b, c);
+        ck_assert_int_eq(lk_sync_create_with_parents(
+                             here, NULL, path_of(name), lk_text(""), NULL,
+                             LK_PERSISTENT, &containers, &ten_seconds),
                          0);
-        count += d > 0 ? 1 : b > 0 ? 2 : 3;
       }
     }
   }
-  return count + 1;
+  return 1 + TOP + TOP * MIDDLE + TOP * MIDDLE * LEAVES;
 }
 
-START_TEST(a_tree_is_made_and_deleted)
+START_TEST(tree_is_deleted_unless_cancelled)
 {
-  lk_sync_call never = {.size = sizeof never};
+  lk_sync_call cancelled = {.size = sizeof cancelled};
   size_t deleted;
 
   make_test_node();
   size_t count = make_tree();
 
-  ck_assert_int_eq(lk_sync_cancel_new(&never.cancel, here), 0);
-  lk_sync_cancel_set(never.cancel);
+  ck_assert_int_eq(lk_sync_cancel_new(&cancelled.cancel, here), 0);
+  lk_sync_cancel_set(cancelled.cancel);
   ck_assert_int_eq(
-      lk_sync_delete_recursive(here, &deleted, path_of("tree"), &never),
+      lk_sync_delete_recursive(here, &deleted, path_of("tree"), &cancelled),
       LK_ERR_CANCELLED);
   ck_assert_uint_eq(deleted, 0);
-  lk_sync_cancel_free(never.cancel);
+  lk_sync_cancel_free(cancelled.cancel);
   ck_assert_int_eq(
-      lk_sync_delete_recursive(here, &deleted, path_of("tree"), &soon), 0);
+      lk_sync_delete_recursive(here, &deleted, path_of("tree"), &ten_seconds),
+      0);
   ck_assert_uint_eq(deleted, count);
   ck_assert_int_eq(
-      lk_sync_delete_recursive(here, &deleted, path_of("tree"), &soon),
+      lk_sync_delete_recursive(here, &deleted, path_of("tree"), &ten_seconds),
       LK_ERR_NO_NODE);
-  ck_assert_int_eq(lk_sync_exists(here, NULL, test_node, &soon), 0);
-  ck_assert_int_eq(lk_sync_delete_recursive(here, NULL, "/", &soon),
+  ck_assert_int_eq(lk_sync_exists(here, NULL, test_node, &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_delete_recursive(here, NULL, "/", &ten_seconds),
                    LK_ERR_BAD_ARGUMENT);
 }
 END_TEST
 
 typedef struct tree_creator {
   atomic_bool stop;
-  unsigned made;
+  unsigned created_count;
 } tree_creator;
 
-/* Creates nodes in the tree until the tree is deleted and `stop` is set. */
+/* Create nodes in the tree until `stop` is set. When the tree is deleted, each
+ * create fails with NO_NODE. */
 static int create_in_tree(void *arg)
 {
-  tree_creator *j = arg;
+  tree_creator *creator = arg;
   char name[128];
   int err = 0;
 
-  while (!atomic_load(&j->stop) && (err == 0 || err == LK_ERR_NO_NODE)) {
-    snprintf(name, sizeof name, "%s/tree/3/3/new-%u", test_node, j->made);
-    err = lk_sync_create(there, NULL, name, lk_text(""), NULL, 0, &soon);
-    j->made += err == 0;
+  while (!atomic_load(&creator->stop) && (err == 0 || err == LK_ERR_NO_NODE)) {
+    snprintf(name, sizeof name, "%s/tree/3/3/new-%u", test_node,
+             creator->created_count);
+    err = lk_sync_create(there, NULL, name, lk_text(""), NULL, LK_PERSISTENT,
+                         &ten_seconds);
+    if (err == 0)
+      creator->created_count++;
   }
   return err == LK_ERR_NO_NODE ? 0 : err;
 }
 
-START_TEST(a_tree_in_which_others_make_nodes_is_deleted)
+START_TEST(tree_in_which_another_client_creates_nodes_is_deleted)
 {
-  tree_creator j = {.made = 0};
-  waiter other;
+  tree_creator creator = {.created_count = 0};
+  waiter creating;
   size_t deleted = 0;
-  size_t sum = 0;
+  size_t deleted_in_all = 0;
   int err;
 
   make_test_node();
   size_t count = make_tree();
 
-  waiter_start(&other, create_in_tree, &j);
+  waiter_start(&creating, create_in_tree, &creator);
   do {
-    err = lk_sync_delete_recursive(here, &deleted, path_of("tree"), &soon);
-    sum += deleted;
+    err =
+        lk_sync_delete_recursive(here, &deleted, path_of("tree"), &ten_seconds);
+    deleted_in_all += deleted;
   } while (err == LK_ERR_NOT_EMPTY);
   ck_assert_int_eq(err, 0);
-  atomic_store(&j.stop, true);
-  ck_assert_int_eq(waiter_end(&other), 0);
-  ck_assert_uint_eq(sum, count + j.made);
+  atomic_store(&creator.stop, true);
+  ck_assert_int_eq(waiter_end(&creating), 0);
+  ck_assert_uint_eq(deleted_in_all, count + creator.created_count);
 }
 END_TEST
+
+/* Whether no other client writes to the node. */
+enum { NOT_SOLE = false, SOLE = true };
 
 START_TEST(reliable_writes_name_their_outcome)
 {
@@ -203,24 +216,29 @@ START_TEST(reliable_writes_name_their_outcome)
 
   make_test_node();
   ck_assert_int_eq(lk_sync_create_reliable(here, &r, path_of("n"), lk_text("1"),
-                                           NULL, LK_EPHEMERAL, false, &soon),
+                                           NULL, LK_EPHEMERAL, NOT_SOLE,
+                                           &ten_seconds),
                    0);
   ck_assert_str_eq(r->path, path_of("n"));
   ck_assert_int_ne(r->stat.ephemeral_owner, 0);
   lk_sync_result_free(r);
   ck_assert_int_eq(lk_sync_create_reliable(here, NULL, path_of("n"),
-                                           lk_text("1"), NULL, 0, false, &soon),
+                                           lk_text("1"), NULL, LK_PERSISTENT,
+                                           NOT_SOLE, &ten_seconds),
                    LK_ERR_NODE_EXISTS);
   ck_assert_int_eq(lk_sync_set_reliable(here, &stat, path_of("n"), lk_text("2"),
-                                        0, true, &soon),
+                                        0, SOLE, &ten_seconds),
                    0);
   ck_assert_int_eq(stat.version, 1);
-  ck_assert_int_eq(lk_sync_delete_reliable(here, path_of("n"), 0, false, &soon),
-                   LK_ERR_BAD_VERSION);
-  ck_assert_int_eq(lk_sync_delete_reliable(here, path_of("n"), 1, false, &soon),
-                   0);
-  ck_assert_int_eq(lk_sync_delete_reliable(here, path_of("n"), 1, false, &soon),
-                   LK_ERR_NO_NODE);
+  ck_assert_int_eq(
+      lk_sync_delete_reliable(here, path_of("n"), 0, NOT_SOLE, &ten_seconds),
+      LK_ERR_BAD_VERSION);
+  ck_assert_int_eq(
+      lk_sync_delete_reliable(here, path_of("n"), 1, NOT_SOLE, &ten_seconds),
+      0);
+  ck_assert_int_eq(
+      lk_sync_delete_reliable(here, path_of("n"), 1, NOT_SOLE, &ten_seconds),
+      LK_ERR_NO_NODE);
 }
 END_TEST
 
@@ -233,38 +251,39 @@ START_TEST(multi_reports_each_operation)
                  lk_op_set(test_node, lk_text("2"), 0),
                  lk_op_create(path_of("e"), lk_text(""), NULL, LK_EPHEMERAL)};
 
-  ck_assert_int_eq(lk_sync_multi(here, &r, ops, 3, &soon), 0);
+  ck_assert_int_eq(lk_sync_multi(here, &r, ops, 3, &ten_seconds), 0);
   ck_assert_uint_eq(r->count, 3);
   ck_assert_str_eq(r->results[0].path, path_of("m-0000000000"));
   ck_assert_int_eq(r->results[1].stat->version, 1);
   ck_assert_str_eq(r->results[2].path, path_of("e"));
   ck_assert_int_gt(r->zxid, 0);
   lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_multi(here, &r, ops, 3, &soon), LK_ERR_BAD_VERSION);
+  ck_assert_int_eq(lk_sync_multi(here, &r, ops, 3, &ten_seconds),
+                   LK_ERR_BAD_VERSION);
   ck_assert_uint_eq(r->count, 3);
   ck_assert_int_eq(r->results[1].err, LK_ERR_BAD_VERSION);
   ck_assert_int_eq(r->results[2].err, LK_ERR_RUNTIME_INCONSISTENCY);
   lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_multi(here, NULL, ops, 3, &soon),
+  ck_assert_int_eq(lk_sync_multi(here, NULL, ops, 3, &ten_seconds),
                    LK_ERR_BAD_VERSION);
-  ck_assert_int_eq(lk_sync_multi(here, &r, NULL, 0, &soon), 0);
+  ck_assert_int_eq(lk_sync_multi(here, &r, NULL, 0, &ten_seconds), 0);
   ck_assert_uint_eq(r->count, 0);
   lk_sync_result_free(r);
 }
 END_TEST
 
-START_TEST(an_identity_is_added)
+START_TEST(added_identity_admits_its_client_only)
 {
   make_test_node();
   ck_assert_int_eq(lk_sync_create(here, NULL, path_of("x"), lk_text(""),
-                                  &lk_acl_creator, 0, &soon),
+                                  &lk_acl_creator, LK_PERSISTENT, &ten_seconds),
                    LK_ERR_INVALID_ACL);
   ck_assert_int_eq(
-      lk_sync_add_auth(here, "digest", lk_text("bob:secret"), &soon), 0);
+      lk_sync_add_auth(here, "digest", lk_text("bob:secret"), &ten_seconds), 0);
   ck_assert_int_eq(lk_sync_create(here, NULL, path_of("x"), lk_text(""),
-                                  &lk_acl_creator, 0, &soon),
+                                  &lk_acl_creator, LK_PERSISTENT, &ten_seconds),
                    0);
-  ck_assert_int_eq(lk_sync_get(there, NULL, path_of("x"), &soon),
+  ck_assert_int_eq(lk_sync_get(there, NULL, path_of("x"), &ten_seconds),
                    LK_ERR_NO_AUTH);
 }
 END_TEST
@@ -279,38 +298,40 @@ START_TEST(other_requests_return_their_results)
 
   make_test_node();
   ck_assert_int_eq(lk_sync_create_ttl(here, &r, path_of("t"), lk_text("one"),
-                                      NULL, 0, LK_TTL_MAX_MS, &soon),
+                                      NULL, LK_PERSISTENT, LK_TTL_MAX_MS,
+                                      &ten_seconds),
                    0);
   ck_assert_str_eq(r->path, path_of("t"));
   ck_assert_int_eq(r->stat.czxid, r->zxid);
   lk_sync_result_free(r);
   ck_assert_int_eq(lk_sync_create_ttl(here, &r, path_of("t"), lk_text(""), NULL,
-                                      LK_EPHEMERAL, 1, &soon),
+                                      LK_EPHEMERAL, 1, &ten_seconds),
                    LK_ERR_BAD_ARGUMENT);
   ck_assert_ptr_null(r);
   ck_assert_int_eq(lk_sync_create(here, NULL, path_of("e"), lk_text(""), NULL,
-                                  LK_EPHEMERAL, &soon),
+                                  LK_EPHEMERAL, &ten_seconds),
                    0);
-  ck_assert_int_eq(lk_sync_get_children(here, &r, test_node, &soon), 0);
+  ck_assert_int_eq(lk_sync_get_children(here, &r, test_node, &ten_seconds), 0);
   ck_assert_uint_eq(r->count, 2);
   lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_count_descendants(here, &count, test_node, &soon),
-                   0);
+  ck_assert_int_eq(
+      lk_sync_count_descendants(here, &count, test_node, &ten_seconds), 0);
   ck_assert_int_eq(count, 2);
-  ck_assert_int_eq(lk_sync_ephemerals(here, &r, test_node, &soon), 0);
+  ck_assert_int_eq(lk_sync_ephemerals(here, &r, test_node, &ten_seconds), 0);
   ck_assert_uint_eq(r->count, 1);
   ck_assert_str_eq(r->names[0].at, path_of("e"));
   lk_sync_result_free(r);
   ck_assert_int_eq(
-      lk_sync_set_acl(here, &stat, path_of("e"), &lk_acl_read, 0, &soon), 0);
+      lk_sync_set_acl(here, &stat, path_of("e"), &lk_acl_read, 0, &ten_seconds),
+      0);
   ck_assert_int_eq(stat.aversion, 1);
-  ck_assert_int_eq(lk_sync_get_acl(here, &r, path_of("e"), &soon), 0);
+  ck_assert_int_eq(lk_sync_get_acl(here, &r, path_of("e"), &ten_seconds), 0);
   ck_assert_uint_eq(r->acl->count, 1);
   ck_assert_int_eq(r->acl->entries->perms, LK_PERM_READ);
   ck_assert_str_eq(r->acl->entries->id.at, "anyone");
   ck_assert_int_eq(r->stat.aversion, 1);
   lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_multi_read(here, &r, reads, 3, &soon), 0);
+  ck_assert_int_eq(lk_sync_multi_read(here, &r, reads, 3, &ten_seconds), 0);
   ck_assert_uint_eq(r->count, 3);
   ck_assert_int_eq(r->reads[0].stat->num_children, 2);
   ck_assert_uint_eq(r->reads[1].count, 2);
@@ -318,14 +339,15 @@ START_TEST(other_requests_return_their_results)
   ck_assert_int_eq(r->reads[2].err, LK_ERR_NO_NODE);
   ck_assert_ptr_null(r->reads[2].names);
   lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_who_am_i(here, &r, &soon), 0);
+  ck_assert_int_eq(lk_sync_who_am_i(here, &r, &ten_seconds), 0);
   ck_assert_uint_eq(r->count, 1);
   ck_assert_str_eq(r->ids[0].scheme.at, "ip");
   lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_get_config(here, &r, &soon), 0);
+  ck_assert_int_eq(lk_sync_get_config(here, &r, &ten_seconds), 0);
   ck_assert_uint_eq(r->data.len, 0);
   lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_get_acl(here, &r, "/none", &soon), LK_ERR_NO_NODE);
+  ck_assert_int_eq(lk_sync_get_acl(here, &r, "/none", &ten_seconds),
+                   LK_ERR_NO_NODE);
   ck_assert_ptr_null(r);
 }
 END_TEST
@@ -336,48 +358,49 @@ START_TEST(silent_server_ends_calls_at_their_deadline)
 
   make_test_node();
   server_ask(&zk, "stop 1");
-  int64_t begun = lk_sync_client_clock(here);
+  int64_t begun_ms = lk_sync_client_clock(here);
 
   ck_assert_int_eq(lk_sync_get(here, NULL, test_node, &brief), LK_ERR_DEADLINE);
   ck_assert_int_eq(lk_sync_add_auth(here, "digest", lk_text("a:b"), &brief),
                    LK_ERR_DEADLINE);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &brief), LK_ERR_DEADLINE);
-  ck_assert_int_lt(lk_sync_client_clock(here), begun + 2000);
+  ck_assert_int_lt(lk_sync_client_clock(here), begun_ms + 2000);
   server_ask(&zk, "cont 1");
-  ck_assert_int_eq(lk_sync_get(here, NULL, test_node, &soon), 0);
+  ck_assert_int_eq(lk_sync_get(here, NULL, test_node, &ten_seconds), 0);
 }
 END_TEST
 
 /* ---- watches ------------------------------------------------------------- */
 
+/* The events of a watch. */
 typedef struct watch_record {
   atomic_uint count;
-  atomic_int type;
-  lk_sync_watch **free_it;
+  atomic_int type;             /* of the last event */
+  lk_sync_watch **freed_watch; /* the callback frees this watch; or NULL */
 } watch_record;
 
 static void on_event(lk_sync_client *c, const lk_event *event, void *arg)
 {
-  watch_record *s = arg;
+  watch_record *record = arg;
 
   ck_assert_ptr_eq(c, here);
-  if (s->free_it != NULL)
-    lk_sync_watch_free(*s->free_it);
-  s->type = (int)event->type;
-  s->count++;
+  if (record->freed_watch != NULL)
+    lk_sync_watch_free(*record->freed_watch);
+  record->type = (int)event->type;
+  record->count++;
 }
 
-static lk_sync_call call_with_watch(watch_record *s)
+static lk_sync_call call_with_watch(watch_record *record)
 {
   return (lk_sync_call){.size = sizeof(lk_sync_call),
                         .timeout_ms = 10000,
                         .on_event = on_event,
-                        .watch_arg = s};
+                        .watch_arg = record};
 }
 
-static void wait_for_count(const watch_record *s, unsigned count)
+static void wait_for_count(const watch_record *record, unsigned count)
 {
-  for (int i = 0; s->count < count; i++) {
+  for (int i = 0; record->count < count; i++) {
     ck_assert_int_lt(i, 1000);
     usleep(10000);
   }
@@ -385,78 +408,81 @@ static void wait_for_count(const watch_record *s, unsigned count)
 
 START_TEST(persistent_watch_reports_events_until_freed)
 {
-  watch_record handed = {.type = -1}, other = {.type = -1}, self = {.type = -1};
-  lk_sync_call call = call_with_watch(&handed);
-  lk_sync_watch *watch, *own;
+  watch_record with_handle = {.type = -1}, without_handle = {.type = -1};
+  watch_record frees_itself = {.type = -1};
+  lk_sync_call call = call_with_watch(&with_handle);
+  lk_sync_watch *watch, *self_freed;
 
   make_test_node();
   call.watch = &watch;
   ck_assert_int_eq(
       lk_sync_add_watch(here, test_node, LK_WATCH_PERSISTENT, &call), 0);
   ck_assert_ptr_nonnull(watch);
-  call = call_with_watch(&other);
+  call = call_with_watch(&without_handle);
   ck_assert_int_eq(
       lk_sync_add_watch(here, test_node, LK_WATCH_PERSISTENT, &call), 0);
-  call = call_with_watch(&self);
-  call.watch = &own;
-  self.free_it = &own;
+  call = call_with_watch(&frees_itself);
+  call.watch = &self_freed;
+  frees_itself.freed_watch = &self_freed;
   ck_assert_int_eq(
       lk_sync_add_watch(here, test_node, LK_WATCH_PERSISTENT, &call), 0);
   for (unsigned i = 1; i <= 3; i++) {
     ck_assert_int_eq(
-        lk_sync_set(there, NULL, test_node, lk_text("x"), -1, &soon), 0);
-    wait_for_count(&other, i);
-    wait_for_count(&self, 1);
-    ck_assert_uint_eq(handed.count, i);
+        lk_sync_set(there, NULL, test_node, lk_text("x"), -1, &ten_seconds), 0);
+    wait_for_count(&without_handle, i);
+    wait_for_count(&frees_itself, 1);
+    ck_assert_uint_eq(with_handle.count, i);
   }
   lk_sync_watch_free(watch);
-  ck_assert_int_eq(lk_sync_set(there, NULL, test_node, lk_text("x"), -1, &soon),
-                   0);
-  wait_for_count(&other, 4);
-  ck_assert_uint_eq(handed.count, 3);
-  ck_assert_uint_eq(self.count, 1);
-  ck_assert_int_eq(other.type, LK_EVENT_CHANGED);
-  call = call_with_watch(&handed);
+  ck_assert_int_eq(
+      lk_sync_set(there, NULL, test_node, lk_text("x"), -1, &ten_seconds), 0);
+  wait_for_count(&without_handle, 4);
+  ck_assert_uint_eq(with_handle.count, 3);
+  ck_assert_uint_eq(frees_itself.count, 1);
+  ck_assert_int_eq(without_handle.type, LK_EVENT_CHANGED);
+  call = call_with_watch(&with_handle);
   call.on_event = NULL;
   ck_assert_int_eq(
       lk_sync_add_watch(here, test_node, LK_WATCH_PERSISTENT, &call),
       LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(lk_sync_client_close(here), 0);
-  ck_assert_int_eq(other.type, LK_EVENT_ENDED);
+  ck_assert_int_eq(without_handle.type, LK_EVENT_ENDED);
 }
 END_TEST
 
 START_TEST(one_shot_watch_fires_once)
 {
-  watch_record data = {.type = -1}, none = {.type = -1}, names = {.type = -1};
-  lk_sync_call call = call_with_watch(&data);
+  watch_record by_get = {.type = -1}, by_exists = {.type = -1};
+  watch_record by_children = {.type = -1};
+  lk_sync_call call = call_with_watch(&by_get);
 
   make_test_node();
   ck_assert_int_eq(lk_sync_get(here, NULL, test_node, &call), 0);
-  call.watch_arg = &none;
+  call.watch_arg = &by_exists;
   ck_assert_int_eq(lk_sync_exists(here, NULL, path_of("x"), &call),
                    LK_ERR_NO_NODE);
-  call.watch_arg = &names;
+  call.watch_arg = &by_children;
   ck_assert_int_eq(lk_sync_get_children(here, NULL, test_node, &call), 0);
-  lk_sync_set(there, NULL, test_node, lk_text("new"), -1, &soon);
-  lk_sync_create(there, NULL, path_of("x"), lk_text(""), NULL, 0, &soon);
-  wait_for_event(&data.count);
-  wait_for_event(&none.count);
-  wait_for_event(&names.count);
-  ck_assert_int_eq(data.type, LK_EVENT_CHANGED);
-  ck_assert_int_eq(none.type, LK_EVENT_CREATED);
-  ck_assert_int_eq(names.type, LK_EVENT_CHILDREN);
-  lk_sync_set(there, NULL, test_node, lk_text("newer"), -1, &soon);
-  ck_assert_int_eq(lk_sync_sync(here, test_node, &soon), 0);
-  ck_assert_uint_eq(data.count, 1);
+  lk_sync_set(there, NULL, test_node, lk_text("new"), -1, &ten_seconds);
+  lk_sync_create(there, NULL, path_of("x"), lk_text(""), NULL, LK_PERSISTENT,
+                 &ten_seconds);
+  wait_for_event(&by_get.count);
+  wait_for_event(&by_exists.count);
+  wait_for_event(&by_children.count);
+  ck_assert_int_eq(by_get.type, LK_EVENT_CHANGED);
+  ck_assert_int_eq(by_exists.type, LK_EVENT_CREATED);
+  ck_assert_int_eq(by_children.type, LK_EVENT_CHILDREN);
+  lk_sync_set(there, NULL, test_node, lk_text("newer"), -1, &ten_seconds);
+  ck_assert_int_eq(lk_sync_sync(here, test_node, &ten_seconds), 0);
+  ck_assert_uint_eq(by_get.count, 1);
 }
 END_TEST
 
 START_TEST(watch_with_a_handle_can_be_freed)
 {
-  watch_record seen = {.type = -1}, next = {.type = -1};
+  watch_record first = {.type = -1}, next = {.type = -1};
   lk_sync_watch *watch;
-  lk_sync_call call = call_with_watch(&seen);
+  lk_sync_call call = call_with_watch(&first);
 
   make_test_node();
   call.watch = &watch;
@@ -466,38 +492,38 @@ START_TEST(watch_with_a_handle_can_be_freed)
   ck_assert_int_eq(lk_sync_get(here, NULL, test_node, &call), 0);
   ck_assert_ptr_nonnull(watch);
   lk_sync_watch_free(watch);
-  lk_sync_set(there, NULL, test_node, lk_text("new"), -1, &soon);
-  ck_assert_int_eq(lk_sync_sync(here, test_node, &soon), 0);
-  ck_assert_uint_eq(seen.count, 0);
+  lk_sync_set(there, NULL, test_node, lk_text("new"), -1, &ten_seconds);
+  ck_assert_int_eq(lk_sync_sync(here, test_node, &ten_seconds), 0);
+  ck_assert_uint_eq(first.count, 0);
   ck_assert_int_eq(lk_sync_get(here, NULL, test_node, &call), 0);
-  lk_sync_set(there, NULL, test_node, lk_text("newer"), -1, &soon);
-  wait_for_event(&seen.count);
+  lk_sync_set(there, NULL, test_node, lk_text("newer"), -1, &ten_seconds);
+  wait_for_event(&first.count);
   call.watch_arg = &next;
   call.watch = NULL;
   ck_assert_int_eq(lk_sync_get(here, NULL, test_node, &call), 0);
   lk_sync_watch_free(watch); /* it has fired; the next one is not affected */
   lk_sync_watch_free(NULL);
-  lk_sync_set(there, NULL, test_node, lk_text("newest"), -1, &soon);
+  lk_sync_set(there, NULL, test_node, lk_text("newest"), -1, &ten_seconds);
   wait_for_event(&next.count);
 }
 END_TEST
 
-START_TEST(a_watch_may_be_freed_by_its_callback)
+START_TEST(watch_may_be_freed_by_its_callback)
 {
   lk_sync_watch *watch;
-  watch_record seen = {.type = -1, .free_it = &watch};
+  watch_record seen = {.type = -1, .freed_watch = &watch};
   lk_sync_call call = call_with_watch(&seen);
 
   make_test_node();
   call.watch = &watch;
   ck_assert_int_eq(lk_sync_get(here, NULL, test_node, &call), 0);
-  lk_sync_delete(there, test_node, -1, &soon);
+  lk_sync_delete(there, test_node, -1, &ten_seconds);
   wait_for_event(&seen.count);
   ck_assert_int_eq(seen.type, LK_EVENT_DELETED);
 }
 END_TEST
 
-START_TEST(a_watch_ends_with_its_client)
+START_TEST(closing_the_client_ends_a_watch)
 {
   watch_record seen = {.type = -1};
   lk_sync_call call = call_with_watch(&seen);
@@ -515,9 +541,10 @@ static int get_and_watch(void *call)
   return lk_sync_get(here, NULL, test_node, call);
 }
 
-START_TEST(a_cancelled_call_leaves_no_watch)
+START_TEST(cancelled_call_leaves_no_watch)
 {
   watch_record seen = {.type = -1};
+  /* Not NULL, so that the test sees that the call stores NULL. */
   lk_sync_watch *watch = (void *)&seen;
   lk_sync_cancel *cancel;
   lk_sync_call call = call_with_watch(&seen);
@@ -535,8 +562,8 @@ START_TEST(a_cancelled_call_leaves_no_watch)
   ck_assert_ptr_null(watch);
   server_ask(&zk, "cont 1");
   lk_sync_cancel_free(cancel);
-  lk_sync_set(there, NULL, test_node, lk_text("new"), -1, &soon);
-  ck_assert_int_eq(lk_sync_sync(here, test_node, &soon), 0);
+  lk_sync_set(there, NULL, test_node, lk_text("new"), -1, &ten_seconds);
+  ck_assert_int_eq(lk_sync_sync(here, test_node, &ten_seconds), 0);
   ck_assert_uint_eq(seen.count, 0);
 }
 END_TEST
@@ -545,13 +572,13 @@ END_TEST
 
 static lk_sync_subscription *subscription;
 
-/* Wait for the next notification, for at most ten seconds. Its names, its data
- * or its error as text. */
+/* Wait for the next notification, for at most ten seconds. Returns it as text:
+ * its names with a space behind each, its data, or its error. */
 static const char *next_notification(void)
 {
   static char text[128];
   lk_sync_result *r;
-  int err = lk_sync_subscription_next(subscription, &r, &soon);
+  int err = lk_sync_subscription_next(subscription, &r, &ten_seconds);
 
   text[0] = '\0';
   if (err != 0) {
@@ -569,6 +596,15 @@ static const char *next_notification(void)
   return text;
 }
 
+/* Wait until the subscription has read the changes so far. The event of a
+ * change precedes the reply to the first sync. The client then reads the node,
+ * and the reply to the read precedes the reply to the second sync. */
+static void wait_for_subscription(void)
+{
+  ck_assert_int_eq(lk_sync_sync(here, test_node, &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_sync(here, test_node, &ten_seconds), 0);
+}
+
 static int take_notification(void *call)
 {
   return lk_sync_subscription_next(subscription, NULL, call);
@@ -582,16 +618,18 @@ START_TEST(subscription_merges_changes_of_children)
   ck_assert_int_eq(
       lk_sync_subscribe_children(&subscription, here, path_of("d"), NULL), 0);
   ck_assert_str_eq(next_notification(), "NO_NODE");
-  lk_sync_create(there, NULL, path_of("d"), lk_text(""), NULL, 0, &soon);
+  lk_sync_create(there, NULL, path_of("d"), lk_text(""), NULL, LK_PERSISTENT,
+                 &ten_seconds);
   ck_assert_str_eq(next_notification(), "");
   ck_assert_int_eq(take_notification(&brief), LK_ERR_DEADLINE);
-  lk_sync_create(there, NULL, path_of("d/a"), lk_text(""), NULL, 0, &soon);
+  lk_sync_create(there, NULL, path_of("d/a"), lk_text(""), NULL, LK_PERSISTENT,
+                 &ten_seconds);
   ck_assert_str_eq(next_notification(), "a ");
-  lk_sync_delete(there, path_of("d/a"), -1, &soon);
-  lk_sync_create(there, NULL, path_of("d/b"), lk_text(""), NULL, 0, &soon);
+  lk_sync_delete(there, path_of("d/a"), -1, &ten_seconds);
+  lk_sync_create(there, NULL, path_of("d/b"), lk_text(""), NULL, LK_PERSISTENT,
+                 &ten_seconds);
   /* Changes before the next call are merged into one notification. */
-  ck_assert_int_eq(lk_sync_sync(here, test_node, &soon), 0);
-  ck_assert_int_eq(lk_sync_sync(here, test_node, &soon), 0);
+  wait_for_subscription();
   ck_assert_str_eq(next_notification(), "b ");
   ck_assert_int_eq(take_notification(&brief), LK_ERR_DEADLINE);
   lk_sync_subscription_free(subscription);
@@ -611,20 +649,21 @@ START_TEST(each_change_of_data_goes_to_one_waiting_thread)
   waiters_inside(here, 3);
   for (int i = 0; i < 2; i++) {
     ck_assert_int_eq(
-        lk_sync_set(there, NULL, test_node, lk_text("new"), -1, &soon), 0);
-    ck_assert_int_eq(lk_sync_sync(here, test_node, &soon), 0);
-    ck_assert_int_eq(lk_sync_sync(here, test_node, &soon), 0);
+        lk_sync_set(there, NULL, test_node, lk_text("new"), -1, &ten_seconds),
+        0);
+    wait_for_subscription();
   }
   ck_assert_int_eq(lk_sync_client_close(here), 0);
-  int closed = 0;
+  int closed_count = 0;
 
   for (int i = 0; i < 3; i++) {
     int err = waiter_end(&w[i]);
 
     ck_assert(err == 0 || err == LK_ERR_CLOSED);
-    closed += err == LK_ERR_CLOSED;
+    if (err == LK_ERR_CLOSED)
+      closed_count++;
   }
-  ck_assert_int_eq(closed, 1);
+  ck_assert_int_eq(closed_count, 1);
   ck_assert_int_eq(take_notification(NULL), LK_ERR_CLOSED);
   lk_sync_subscription_free(subscription);
 }
@@ -636,33 +675,34 @@ START_TEST(closing_ends_the_session)
 {
   make_test_node();
   ck_assert_int_eq(lk_sync_create(here, NULL, path_of("e"), lk_text(""), NULL,
-                                  LK_EPHEMERAL, &soon),
+                                  LK_EPHEMERAL, &ten_seconds),
                    0);
   ck_assert_int_eq(lk_sync_client_close(here), 0);
-  ck_assert_int_eq(lk_sync_exists(there, NULL, path_of("e"), &soon),
+  ck_assert_int_eq(lk_sync_exists(there, NULL, path_of("e"), &ten_seconds),
                    LK_ERR_NO_NODE);
-  ck_assert_int_eq(lk_sync_get(here, NULL, test_node, &soon), LK_ERR_CLOSED);
+  ck_assert_int_eq(lk_sync_get(here, NULL, test_node, &ten_seconds),
+                   LK_ERR_CLOSED);
 }
 END_TEST
 
 TCase *call_tests(void)
 {
   const TTest *const tests[] = {
-      a_node_is_made_read_changed_and_deleted,
+      node_is_created_read_changed_and_deleted,
       children_are_listed,
-      a_tree_is_made_and_deleted,
-      a_tree_in_which_others_make_nodes_is_deleted,
+      tree_is_deleted_unless_cancelled,
+      tree_in_which_another_client_creates_nodes_is_deleted,
       reliable_writes_name_their_outcome,
       multi_reports_each_operation,
-      an_identity_is_added,
+      added_identity_admits_its_client_only,
       other_requests_return_their_results,
       silent_server_ends_calls_at_their_deadline,
       persistent_watch_reports_events_until_freed,
       one_shot_watch_fires_once,
       watch_with_a_handle_can_be_freed,
-      a_watch_may_be_freed_by_its_callback,
-      a_watch_ends_with_its_client,
-      a_cancelled_call_leaves_no_watch,
+      watch_may_be_freed_by_its_callback,
+      closing_the_client_ends_a_watch,
+      cancelled_call_leaves_no_watch,
       subscription_merges_changes_of_children,
       each_change_of_data_goes_to_one_waiting_thread,
       closing_ends_the_session,

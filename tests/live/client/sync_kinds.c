@@ -10,12 +10,13 @@
 
 static const lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 200};
 
+/* `l` is an lk_sync_lock. */
 static int try_and_release(void *l)
 {
-  int err = lk_sync_lock_try(l, &soon);
+  int err = lk_sync_lock_try(l, &ten_seconds);
 
   if (err == 0)
-    err = lk_sync_lock_release_wait(l, &soon);
+    err = lk_sync_lock_release_wait(l, &ten_seconds);
   return err;
 }
 
@@ -30,9 +31,9 @@ static int try_in_other_thread(lk_sync_lock *l)
 
 static int acquire_and_release(void *l)
 {
-  int err = lk_sync_lock_acquire(l, &soon);
+  int err = lk_sync_lock_acquire(l, &ten_seconds);
 
-  return err != 0 ? err : lk_sync_lock_release_wait(l, &soon);
+  return err != 0 ? err : lk_sync_lock_release_wait(l, &ten_seconds);
 }
 
 static const char *lock_path(void)
@@ -42,47 +43,47 @@ static const char *lock_path(void)
 
 /* ---- read-write locks --------------------------------------------------- */
 
-/* The read-write lock of the running test; `r` and `w` are its read and write
- * side. */
-static lk_sync_rwlock *rw;
-static lk_sync_lock *r, *w;
+/* The read-write lock of the running test, and its sides. */
+static lk_sync_rwlock *rwlock;
+static lk_sync_lock *read_side, *write_side;
 
-static void begin_rwlock(void)
+static void create_rwlock(void)
 {
-  ck_assert_int_eq(lk_sync_rwlock_new(&rw, here, lock_path(), NULL), 0);
-  r = lk_sync_rwlock_read_side(rw);
-  w = lk_sync_rwlock_write_side(rw);
+  ck_assert_int_eq(lk_sync_rwlock_new(&rwlock, here, lock_path(), NULL), 0);
+  read_side = lk_sync_rwlock_read_side(rwlock);
+  write_side = lk_sync_rwlock_write_side(rwlock);
 }
 
 START_TEST(readers_share_and_writers_exclude)
 {
-  begin_rwlock();
-  ck_assert_int_eq(lk_sync_lock_acquire(r, &soon), 0);
-  ck_assert_int_eq(try_in_other_thread(r), 0);
-  ck_assert_int_eq(try_in_other_thread(w), LK_ERR_BUSY);
-  ck_assert_int_eq(lk_sync_lock_try(rival, &soon), LK_ERR_BUSY);
-  ck_assert(lk_sync_lock_ok(r) && !lk_sync_lock_ok(w));
-  ck_assert_int_eq(lk_sync_lock_release_wait(r, &soon), 0);
-  ck_assert_int_eq(lk_sync_lock_acquire(w, &soon), 0);
-  ck_assert_int_eq(try_in_other_thread(r), LK_ERR_BUSY);
-  ck_assert_int_eq(try_in_other_thread(w), LK_ERR_BUSY);
-  ck_assert_int_eq(lk_sync_lock_release_wait(w, &soon), 0);
-  ck_assert_int_eq(try_in_other_thread(w), 0);
-  lk_sync_rwlock_free(rw);
+  create_rwlock();
+  ck_assert_int_eq(lk_sync_lock_acquire(read_side, &ten_seconds), 0);
+  ck_assert_int_eq(try_in_other_thread(read_side), 0);
+  ck_assert_int_eq(try_in_other_thread(write_side), LK_ERR_BUSY);
+  ck_assert_int_eq(lk_sync_lock_try(rival, &ten_seconds), LK_ERR_BUSY);
+  ck_assert(lk_sync_lock_ok(read_side) && !lk_sync_lock_ok(write_side));
+  ck_assert_int_eq(lk_sync_lock_release_wait(read_side, &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(write_side, &ten_seconds), 0);
+  ck_assert_int_eq(try_in_other_thread(read_side), LK_ERR_BUSY);
+  ck_assert_int_eq(try_in_other_thread(write_side), LK_ERR_BUSY);
+  ck_assert_int_eq(lk_sync_lock_release_wait(write_side, &ten_seconds), 0);
+  ck_assert_int_eq(try_in_other_thread(write_side), 0);
+  lk_sync_rwlock_free(rwlock);
 }
 END_TEST
 
 START_TEST(upgrade_of_a_reader_is_a_deadlock)
 {
-  begin_rwlock();
-  ck_assert_int_eq(lk_sync_lock_acquire(r, &soon), 0);
-  ck_assert_int_eq(lk_sync_lock_acquire(w, &soon), LK_ERR_DEADLOCK);
-  ck_assert(lk_sync_lock_ok(r));
-  ck_assert_uint_eq(lk_sync_lock_count(w), 0);
-  ck_assert_int_eq(lk_sync_lock_release_wait(r, &soon), 0);
-  ck_assert_int_eq(lk_sync_lock_acquire(w, &soon), 0);
-  lk_sync_rwlock_free(rw); /* releases the lock */
-  ck_assert_int_eq(lk_sync_lock_acquire(rival, &soon), 0);
+  create_rwlock();
+  ck_assert_int_eq(lk_sync_lock_acquire(read_side, &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(write_side, &ten_seconds),
+                   LK_ERR_DEADLOCK);
+  ck_assert(lk_sync_lock_ok(read_side));
+  ck_assert_uint_eq(lk_sync_lock_count(write_side), 0);
+  ck_assert_int_eq(lk_sync_lock_release_wait(read_side, &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(write_side, &ten_seconds), 0);
+  lk_sync_rwlock_free(rwlock); /* releases the lock */
+  ck_assert_int_eq(lk_sync_lock_acquire(rival, &ten_seconds), 0);
 }
 END_TEST
 
@@ -90,95 +91,107 @@ START_TEST(downgrade_admits_readers_and_no_writer)
 {
   waiter writer;
 
-  begin_rwlock();
-  ck_assert_int_eq(lk_sync_rwlock_downgrade(rw, &soon), LK_ERR_NOT_HELD);
-  ck_assert_int_eq(lk_sync_lock_acquire(w, &soon), 0);
-  uint64_t token = lk_sync_lock_token(w);
+  create_rwlock();
+  ck_assert_int_eq(lk_sync_rwlock_downgrade(rwlock, &ten_seconds),
+                   LK_ERR_NOT_HELD);
+  ck_assert_int_eq(lk_sync_lock_acquire(write_side, &ten_seconds), 0);
+  uint64_t token = lk_sync_lock_token(write_side);
 
-  waiter_start(&writer, acquire_and_release, w);
+  waiter_start(&writer, acquire_and_release, write_side);
   waiters_inside(here, 1);
-  ck_assert_int_eq(lk_sync_rwlock_downgrade(rw, &soon), 0);
-  ck_assert(lk_sync_lock_ok(r) && !lk_sync_lock_ok(w));
-  ck_assert_uint_eq(lk_sync_lock_token(r), token);
-  ck_assert_int_eq(lk_sync_lock_verify(r, &soon), 0);
-  ck_assert_int_eq(try_in_other_thread(w), LK_ERR_BUSY);
-  ck_assert_int_eq(lk_sync_lock_acquire(r, &soon), 0); /* reentrant */
-  ck_assert_int_eq(lk_sync_lock_release(r), 0);
-  ck_assert_int_eq(lk_sync_lock_release_wait(r, &soon), 0);
+  ck_assert_int_eq(lk_sync_rwlock_downgrade(rwlock, &ten_seconds), 0);
+  ck_assert(lk_sync_lock_ok(read_side) && !lk_sync_lock_ok(write_side));
+  ck_assert_uint_eq(lk_sync_lock_token(read_side), token);
+  ck_assert_int_eq(lk_sync_lock_verify(read_side, &ten_seconds), 0);
+  ck_assert_int_eq(try_in_other_thread(write_side), LK_ERR_BUSY);
+  /* A side is reentrant. */
+  ck_assert_int_eq(lk_sync_lock_acquire(read_side, &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_lock_release(read_side), 0);
+  ck_assert_int_eq(lk_sync_lock_release_wait(read_side, &ten_seconds), 0);
   ck_assert_int_eq(waiter_end(&writer), 0);
-  lk_sync_rwlock_free(rw);
+  lk_sync_rwlock_free(rwlock);
 }
 END_TEST
 
+static void acquire_both_and_release(lk_sync_lock *first, lk_sync_lock *second)
+{
+  ck_assert_int_eq(lk_sync_lock_acquire(write_side, &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(read_side, &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_lock_release_wait(first, &ten_seconds), 0);
+  ck_assert_uint_eq(count_contenders(), 1);
+  ck_assert(lk_sync_lock_ok(second));
+  ck_assert_int_eq(lk_sync_lock_release_wait(second, &ten_seconds), 0);
+  ck_assert_uint_eq(count_contenders(), 0);
+}
+
 START_TEST(sides_are_released_in_any_order)
 {
-  begin_rwlock();
-  for (int i = 0; i < 2; i++) {
-    ck_assert_int_eq(lk_sync_lock_acquire(w, &soon), 0);
-    ck_assert_int_eq(lk_sync_lock_acquire(r, &soon), 0);
-    ck_assert_int_eq(lk_sync_lock_release_wait(i == 0 ? r : w, &soon), 0);
-    ck_assert_uint_eq(count_contenders(), 1);
-    ck_assert(lk_sync_lock_ok(i == 0 ? w : r));
-    ck_assert_int_eq(lk_sync_lock_release_wait(i == 0 ? w : r, &soon), 0);
-    ck_assert_uint_eq(count_contenders(), 0);
-  }
-  lk_sync_rwlock_free(rw);
+  create_rwlock();
+  acquire_both_and_release(read_side, write_side);
+  acquire_both_and_release(write_side, read_side);
+  lk_sync_rwlock_free(rwlock);
 }
 END_TEST
 
 START_TEST(timed_out_side_leaves_no_node)
 {
-  begin_rwlock();
-  ck_assert_int_eq(lk_sync_lock_acquire(rival, &soon), 0);
-  ck_assert_int_eq(lk_sync_lock_acquire(r, &brief), LK_ERR_DEADLINE);
-  ck_assert_int_eq(lk_sync_lock_acquire(w, &brief), LK_ERR_DEADLINE);
-  ck_assert_int_eq(lk_sync_sync(here, "/", &soon), 0);
+  create_rwlock();
+  ck_assert_int_eq(lk_sync_lock_acquire(rival, &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(read_side, &brief), LK_ERR_DEADLINE);
+  ck_assert_int_eq(lk_sync_lock_acquire(write_side, &brief), LK_ERR_DEADLINE);
+  ck_assert_int_eq(lk_sync_sync(here, "/", &ten_seconds), 0);
   ck_assert_uint_eq(count_contenders(), 1);
-  lk_sync_rwlock_free(rw);
+  lk_sync_rwlock_free(rwlock);
 }
 END_TEST
 
 /* ---- semaphores --------------------------------------------------------- */
 
-static lk_sync_lock *permits_of(int32_t permits, int32_t take)
+static lk_sync_lock *new_semaphore(lk_semaphore_config options)
 {
-  lk_semaphore_config options = {
-      .size = sizeof options, .permits = permits, .take = take};
   char path[128];
   lk_sync_lock *l;
 
+  options.size = sizeof options;
   snprintf(path, sizeof path, "%s-permits", lock_path());
   ck_assert_int_eq(lk_sync_semaphore_new(&l, here, path, NULL, &options), 0);
   return l;
 }
 
+/* A thread that holds `lock` until `stop` is unlocked. */
+typedef struct holder {
+  lk_sync_lock *lock;
+  pthread_mutex_t *stop;
+} holder;
+
 static int hold_until_unlocked(void *arg)
 {
-  void **both = arg;
-  int err = lk_sync_lock_acquire(both[0], &soon);
+  holder *h = arg;
+  int err = lk_sync_lock_acquire(h->lock, &ten_seconds);
 
-  pthread_mutex_lock(both[1]);
-  pthread_mutex_unlock(both[1]);
-  return err != 0 ? err : lk_sync_lock_release(both[0]);
+  pthread_mutex_lock(h->stop);
+  pthread_mutex_unlock(h->stop);
+  return err != 0 ? err : lk_sync_lock_release(h->lock);
 }
 
-START_TEST(each_permit_is_held_by_another_thread)
+START_TEST(thread_holds_one_permit_at_most)
 {
   pthread_mutex_t stop = PTHREAD_MUTEX_INITIALIZER;
-  lk_sync_lock *l = permits_of(2, 1);
-  void *both[] = {l, &stop};
+  lk_sync_lock *l =
+      new_semaphore((lk_semaphore_config){.permits = 2, .take = 1});
+  holder h = {l, &stop};
   waiter other;
 
-  ck_assert_int_eq(lk_sync_lock_acquire(l, &soon), 0);
-  ck_assert_int_eq(lk_sync_lock_acquire(l, &soon), LK_ERR_DEADLOCK);
+  ck_assert_int_eq(lk_sync_lock_acquire(l, &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(l, &ten_seconds), LK_ERR_DEADLOCK);
   ck_assert_uint_eq(lk_sync_lock_count(l), 1);
   ck_assert_int_eq(try_in_other_thread(l), 0);
   pthread_mutex_lock(&stop);
-  waiter_start(&other, hold_until_unlocked, both);
+  waiter_start(&other, hold_until_unlocked, &h);
   while (try_in_other_thread(l) != LK_ERR_BUSY)
-    ;
-  ck_assert_int_eq(lk_sync_lock_release_wait(l, &soon), 0);
-  ck_assert_int_eq(lk_sync_lock_acquire(l, &soon), 0);
+    ; /* until `other` holds the second permit */
+  ck_assert_int_eq(lk_sync_lock_release_wait(l, &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(l, &ten_seconds), 0);
   pthread_mutex_unlock(&stop);
   ck_assert_int_eq(waiter_end(&other), 0);
   ck_assert_int_eq(lk_sync_lock_release(l), 0);
@@ -188,25 +201,28 @@ END_TEST
 
 START_TEST(several_permits_are_taken_together)
 {
-  lk_sync_lock *two = permits_of(3, 2), *one = permits_of(3, 1);
+  lk_sync_lock *two =
+      new_semaphore((lk_semaphore_config){.permits = 3, .take = 2});
+  lk_sync_lock *one =
+      new_semaphore((lk_semaphore_config){.permits = 3, .take = 1});
 
-  ck_assert_int_eq(lk_sync_lock_acquire(two, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(two, &ten_seconds), 0);
   ck_assert_int_eq(try_in_other_thread(two), LK_ERR_BUSY);
   ck_assert_int_eq(try_in_other_thread(one), 0);
-  ck_assert_int_eq(lk_sync_lock_release_wait(two, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_release_wait(two, &ten_seconds), 0);
   ck_assert_int_eq(try_in_other_thread(two), 0);
   lk_sync_lock_free(one);
   lk_sync_lock_free(two);
 }
 END_TEST
 
-static lk_stat permit_directory(void)
+static lk_stat stat_of_permit_directory(void)
 {
   char path[128];
   lk_stat stat = {0};
 
   snprintf(path, sizeof path, "%s-permits/leases", lock_path());
-  ck_assert_int_eq(lk_sync_exists(here, &stat, path, &soon), 0);
+  ck_assert_int_eq(lk_sync_exists(here, &stat, path, &ten_seconds), 0);
   return stat;
 }
 
@@ -215,24 +231,29 @@ static lk_stat permit_directory(void)
  * for the lock. */
 START_TEST(try_after_three_failures_creates_no_permit_node)
 {
-  pthread_mutex_t stop = PTHREAD_MUTEX_INITIALIZER;
-  lk_sync_lock *l = permits_of(1, 1), *other = permits_of(1, 1);
-  void *both[] = {l, &stop};
-  waiter first;
+  pthread_mutex_t stop = PTHREAD_MUTEX_INITIALIZER; /* never locked */
+  const lk_semaphore_config one_permit = {.permits = 1, .take = 1};
+  lk_sync_lock *l = new_semaphore(one_permit);
+  lk_sync_lock *other = new_semaphore(one_permit);
+  holder h = {l, &stop};
+  waiter first_in_queue;
 
-  ck_assert_int_eq(lk_sync_lock_acquire(l, &soon), 0);
-  waiter_start(&first, hold_until_unlocked, both);
-  while (permit_directory().num_children < 2)
-    ;
+  ck_assert_int_eq(lk_sync_lock_acquire(l, &ten_seconds), 0);
+  waiter_start(&first_in_queue, hold_until_unlocked, &h);
+  while (stat_of_permit_directory().num_children < 2)
+    ; /* until `first_in_queue` has created its permit node */
   for (int i = 0; i < 6; i++) {
-    int32_t before = permit_directory().cversion;
+    int32_t before = stat_of_permit_directory().cversion;
 
-    ck_assert_int_eq(lk_sync_lock_try(other, &soon), LK_ERR_BUSY);
-    ck_assert_int_eq(lk_sync_sync(here, lock_path(), &soon), 0);
-    ck_assert((i < 3) == (permit_directory().cversion > before));
+    ck_assert_int_eq(lk_sync_lock_try(other, &ten_seconds), LK_ERR_BUSY);
+    ck_assert_int_eq(lk_sync_sync(here, lock_path(), &ten_seconds), 0);
+    const bool created_permit_node =
+        stat_of_permit_directory().cversion > before;
+
+    ck_assert(created_permit_node == (i < 3));
   }
   ck_assert_int_eq(lk_sync_lock_release(l), 0);
-  ck_assert_int_eq(waiter_end(&first), 0);
+  ck_assert_int_eq(waiter_end(&first_in_queue), 0);
   lk_sync_lock_free(other);
   lk_sync_lock_free(l);
 }
@@ -251,20 +272,20 @@ START_TEST(multilock_acquires_all_its_members)
   lk_sync_lock *l;
 
   ck_assert_int_eq(lk_sync_multilock_new(&l, here, members, 2, NULL, NULL), 0);
-  ck_assert_int_eq(lk_sync_lock_acquire(l, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(l, &ten_seconds), 0);
   ck_assert_uint_eq(lk_sync_multilock_token(l, lock_path()),
                     lk_sync_lock_token(l));
   ck_assert_uint_ne(lk_sync_multilock_token(l, other), 0);
-  ck_assert_uint_eq(lk_sync_multilock_token(l, "/no"), 0);
-  ck_assert_int_eq(lk_sync_lock_try(rival, &soon), LK_ERR_BUSY);
-  ck_assert_int_eq(lk_sync_lock_release_wait(l, &soon), 0);
+  ck_assert_uint_eq(lk_sync_multilock_token(l, "/no-member"), 0);
+  ck_assert_int_eq(lk_sync_lock_try(rival, &ten_seconds), LK_ERR_BUSY);
+  ck_assert_int_eq(lk_sync_lock_release_wait(l, &ten_seconds), 0);
   ck_assert_uint_eq(lk_sync_multilock_token(l, lock_path()), 0);
-  ck_assert_int_eq(lk_sync_lock_acquire(rival, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(rival, &ten_seconds), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(l, &brief), LK_ERR_DEADLINE);
   ck_assert_int_eq(lk_sync_lock_release(rival), 0);
-  ck_assert_int_eq(lk_sync_lock_acquire(l, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(l, &ten_seconds), 0);
   delete_contender_nodes();
-  ck_assert_int_eq(lk_sync_lock_verify(l, &soon), LK_ERR_LOST);
+  ck_assert_int_eq(lk_sync_lock_verify(l, &ten_seconds), LK_ERR_LOST);
   ck_assert_int_eq(lk_sync_lock_release(l), LK_ERR_LOST);
   lk_sync_lock_free(l);
 }
@@ -272,18 +293,18 @@ END_TEST
 
 /* ---- single-node locks -------------------------------------------------- */
 
-START_TEST(a_single_node_is_held_by_one_thread)
+START_TEST(single_node_lock_is_reentrant_in_one_thread)
 {
   char path[128];
   lk_sync_lock *l;
 
   snprintf(path, sizeof path, "%s-single", lock_path());
   ck_assert_int_eq(lk_sync_single_new(&l, here, path, NULL, NULL), 0);
-  ck_assert_int_eq(lk_sync_lock_acquire(l, &soon), 0);
-  ck_assert_int_eq(lk_sync_lock_acquire(l, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(l, &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(l, &ten_seconds), 0);
   ck_assert_int_eq(try_in_other_thread(l), LK_ERR_BUSY);
   ck_assert_int_eq(lk_sync_lock_release(l), 0);
-  ck_assert_int_eq(lk_sync_lock_release_wait(l, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_release_wait(l, &ten_seconds), 0);
   ck_assert_int_eq(try_in_other_thread(l), 0);
   lk_sync_lock_free(l);
 }
@@ -294,32 +315,36 @@ END_TEST
 enum { THREADS = 40 };
 
 static lk_sync_lock *shared;
-static unsigned inside;
-static uint64_t last_token, last_turn;
+static unsigned holders;
+/* The token and the number of handoffs of the last holder. */
+static uint64_t last_token, last_handoffs;
 
 static int hold_once(void *arg)
 {
   (void)arg;
-  int err = lk_sync_lock_acquire(shared, &soon);
+  int err = lk_sync_lock_acquire(shared, &ten_seconds);
 
   if (err != 0)
     return err;
   uint64_t token = lk_sync_lock_token(shared);
-  uint64_t turn = lk_sync_lock_handoffs(shared);
+  uint64_t handoffs = lk_sync_lock_handoffs(shared);
 
-  if (++inside != 1 || token < last_token ||
-      (token == last_token && turn <= last_turn))
+  /* Either there is a new contender node, or this one is handed off. */
+  bool is_later =
+      token > last_token || (token == last_token && handoffs > last_handoffs);
+
+  if (++holders != 1 || !is_later)
     err = LK_ERR_STATE;
   last_token = token;
-  last_turn = turn;
+  last_handoffs = handoffs;
   if (count_contenders() > 2) /* its own node, and one that is being deleted */
     err = LK_ERR_TOO_MANY;
-  inside--;
+  holders--;
   lk_sync_lock_release(shared);
   return err;
 }
 
-START_TEST(threads_share_a_contender_node)
+START_TEST(threads_hold_in_turn_behind_one_contender_node)
 {
   lk_sync_lock_config config = {.size = sizeof config, .local_queue = true};
   waiter crowd[THREADS];
@@ -330,7 +355,7 @@ START_TEST(threads_share_a_contender_node)
     waiter_start(&crowd[i], hold_once, NULL);
   for (int i = 0; i < THREADS; i++)
     ck_assert_int_eq(waiter_end(&crowd[i]), 0);
-  ck_assert_int_eq(lk_sync_lock_acquire(rival, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(rival, &ten_seconds), 0);
   lk_sync_lock_free(shared);
 }
 END_TEST
@@ -339,29 +364,30 @@ END_TEST
 
 START_TEST(constructors_refuse_invalid_configs)
 {
-  lk_semaphore_config none = {.size = sizeof none};
-  lk_sync_lock_config local = {.size = sizeof local, .local_queue = true};
-  lk_sync_lock_config word = {.size = sizeof word,
-                              .data = lk_text(LK_REVOKE_MESSAGE)};
-  lk_multilock_member twice[] = {{"/a", LK_MULTILOCK_READ},
-                                 {"/a", LK_MULTILOCK_WRITE}};
-  lk_sync_rwlock *none_rw;
+  lk_semaphore_config no_permits = {.size = sizeof no_permits};
+  lk_sync_lock_config with_local_queue = {.size = sizeof with_local_queue,
+                                          .local_queue = true};
+  lk_sync_lock_config reserved_data = {.size = sizeof reserved_data,
+                                       .data = lk_text(LK_REVOKE_MESSAGE)};
+  lk_multilock_member same_path[] = {{"/a", LK_MULTILOCK_READ},
+                                     {"/a", LK_MULTILOCK_WRITE}};
+  lk_sync_rwlock *refused;
   lk_sync_lock *l;
 
-  ck_assert_int_eq(lk_sync_lock_new(&l, here, "/a", &word),
+  ck_assert_int_eq(lk_sync_lock_new(&l, here, "/a", &reserved_data),
                    LK_ERR_BAD_ARGUMENT);
   ck_assert_ptr_null(l);
-  ck_assert_int_eq(lk_sync_semaphore_new(&l, here, "/a", NULL, &none),
+  ck_assert_int_eq(lk_sync_semaphore_new(&l, here, "/a", NULL, &no_permits),
                    LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(lk_sync_semaphore_new(&l, here, "/a", NULL, NULL),
                    LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(lk_sync_multilock_new(&l, here, twice, 2, NULL, NULL),
+  ck_assert_int_eq(lk_sync_multilock_new(&l, here, same_path, 2, NULL, NULL),
                    LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(lk_sync_multilock_new(&l, here, twice, 0, NULL, NULL),
+  ck_assert_int_eq(lk_sync_multilock_new(&l, here, same_path, 0, NULL, NULL),
                    LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(lk_sync_rwlock_new(&none_rw, here, "/a", &local),
+  ck_assert_int_eq(lk_sync_rwlock_new(&refused, here, "/a", &with_local_queue),
                    LK_ERR_BAD_ARGUMENT);
-  ck_assert_ptr_null(none_rw);
+  ck_assert_ptr_null(refused);
   lk_sync_rwlock_free(NULL);
 }
 END_TEST
@@ -375,12 +401,12 @@ TCase *kind_tests(void)
   tcase_add_test(t, downgrade_admits_readers_and_no_writer);
   tcase_add_test(t, sides_are_released_in_any_order);
   tcase_add_test(t, timed_out_side_leaves_no_node);
-  tcase_add_test(t, each_permit_is_held_by_another_thread);
+  tcase_add_test(t, thread_holds_one_permit_at_most);
   tcase_add_test(t, several_permits_are_taken_together);
   tcase_add_test(t, try_after_three_failures_creates_no_permit_node);
   tcase_add_test(t, multilock_acquires_all_its_members);
-  tcase_add_test(t, a_single_node_is_held_by_one_thread);
-  tcase_add_test(t, threads_share_a_contender_node);
+  tcase_add_test(t, single_node_lock_is_reentrant_in_one_thread);
+  tcase_add_test(t, threads_hold_in_turn_behind_one_contender_node);
   tcase_add_test(t, constructors_refuse_invalid_configs);
   return t;
 }

@@ -15,7 +15,7 @@
 
 START_TEST(holder_reads_token_deadline_and_count)
 {
-  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &ten_seconds), 0);
   ck_assert(lk_sync_lock_ok(lock));
   ck_assert_uint_eq(lk_sync_lock_count(lock), 1);
   ck_assert_int_eq(lk_sync_lock_get_state(lock), LK_LOCK_HELD);
@@ -23,17 +23,17 @@ START_TEST(holder_reads_token_deadline_and_count)
 
   ck_assert_int_gt(left, 1000);
   ck_assert_int_le(left, 10000);
-  uint64_t first = lk_sync_lock_token(lock);
+  uint64_t first_token = lk_sync_lock_token(lock);
   int fd = lk_sync_lock_fd(lock);
 
   ck_assert_int_ge(fd, 0);
   ck_assert_int_eq(lk_sync_lock_fd(lock), fd);
-  ck_assert(!readable(fd));
+  ck_assert(!is_readable(fd));
   ck_assert_int_eq(lk_sync_lock_release(lock), 0);
   ck_assert(!lk_sync_lock_ok(lock));
   ck_assert_int_eq(lk_sync_lock_acquire(lock, NULL), 0);
-  ck_assert_uint_gt(lk_sync_lock_token(lock), first);
-  ck_assert_int_eq(lk_sync_lock_release_wait(lock, &soon), 0);
+  ck_assert_uint_gt(lk_sync_lock_token(lock), first_token);
+  ck_assert_int_eq(lk_sync_lock_release_wait(lock, &ten_seconds), 0);
   ck_assert_uint_eq(count_contenders(), 0);
 }
 END_TEST
@@ -42,23 +42,23 @@ START_TEST(lock_is_reentrant_in_one_thread)
 {
   waiter w;
 
-  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &ten_seconds), 0);
   uint64_t token = lk_sync_lock_token(lock);
 
-  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
-  ck_assert_int_eq(lk_sync_lock_try(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_lock_try(lock, &ten_seconds), 0);
   ck_assert_uint_eq(lk_sync_lock_count(lock), 3);
   ck_assert_uint_eq(lk_sync_lock_token(lock), token);
   ck_assert_uint_eq(count_contenders(), 1);
   for (int i = 0; i < 2; i++) {
     ck_assert_int_eq(lk_sync_lock_release(lock), 0);
-    waiter_start(&w, try_lock, (void *)(uintptr_t)&soon);
+    waiter_start(&w, try_lock, (void *)(uintptr_t)&ten_seconds);
     ck_assert_int_eq(waiter_end(&w), LK_ERR_BUSY);
-    ck_assert_int_eq(lk_sync_lock_try(rival, &soon), LK_ERR_BUSY);
+    ck_assert_int_eq(lk_sync_lock_try(rival, &ten_seconds), LK_ERR_BUSY);
   }
-  ck_assert_int_eq(lk_sync_lock_release_wait(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_release_wait(lock, &ten_seconds), 0);
   ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);
-  ck_assert_int_eq(lk_sync_lock_try(rival, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_try(rival, &ten_seconds), 0);
   ck_assert_int_eq(lk_sync_lock_release(rival), 0);
 }
 END_TEST
@@ -68,10 +68,10 @@ START_TEST(a_thread_may_hold_several_locks)
   lk_sync_lock *other;
 
   ck_assert_int_eq(lk_sync_lock_new(&other, here, "/other", NULL), 0);
-  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &ten_seconds), 0);
   ck_assert(!lk_sync_lock_ok(other));
   ck_assert_int_eq(lk_sync_lock_release(other), LK_ERR_NOT_HELD);
-  ck_assert_int_eq(lk_sync_lock_acquire(other, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(other, &ten_seconds), 0);
   ck_assert_uint_ne(lk_sync_lock_token(other), lk_sync_lock_token(lock));
   ck_assert_int_eq(lk_sync_lock_release(lock), 0);
   ck_assert(lk_sync_lock_ok(other));
@@ -82,24 +82,25 @@ START_TEST(a_thread_may_hold_several_locks)
 END_TEST
 
 /* Make each call that needs the lock, in a thread that does not hold it.
- * Returns 0 if a call does not report that, else the error of the release. */
+ * Returns LK_ERR_NOT_HELD if each call reports that, and otherwise another
+ * value. */
 static int use_without_holding(void *arg)
 {
   (void)arg;
   if (lk_sync_lock_ok(lock) || lk_sync_lock_token(lock) != 0 ||
       lk_sync_lock_count(lock) != 0 ||
       lk_sync_lock_get_state(lock) != LK_LOCK_IDLE ||
-      lk_sync_lock_verify(lock, &soon) != LK_ERR_NOT_HELD ||
-      lk_sync_lock_release_wait(lock, &soon) != LK_ERR_NOT_HELD)
+      lk_sync_lock_verify(lock, &ten_seconds) != LK_ERR_NOT_HELD ||
+      lk_sync_lock_release_wait(lock, &ten_seconds) != LK_ERR_NOT_HELD)
     return 0;
   return lk_sync_lock_release(lock);
 }
 
-START_TEST(other_thread_cannot_release)
+START_TEST(thread_without_the_lock_is_refused)
 {
   waiter w;
 
-  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &ten_seconds), 0);
   waiter_start(&w, use_without_holding, NULL);
   ck_assert_int_eq(waiter_end(&w), LK_ERR_NOT_HELD);
   ck_assert(lk_sync_lock_ok(lock));
@@ -113,13 +114,13 @@ START_TEST(timed_out_acquire_leaves_no_node)
 {
   lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 100};
 
-  ck_assert_int_eq(lk_sync_lock_acquire(rival, &soon), 0);
-  int64_t begun = lk_sync_client_clock(here);
+  ck_assert_int_eq(lk_sync_lock_acquire(rival, &ten_seconds), 0);
+  int64_t begun_ms = lk_sync_client_clock(here);
 
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &brief), LK_ERR_DEADLINE);
-  ck_assert_int_ge(lk_sync_client_clock(here), begun + 100);
+  ck_assert_int_ge(lk_sync_client_clock(here), begun_ms + brief.timeout_ms);
   ck_assert_int_eq(lk_sync_lock_try(lock, &brief), LK_ERR_BUSY);
-  ck_assert_int_eq(lk_sync_sync(here, "/", &soon), 0);
+  ck_assert_int_eq(lk_sync_sync(here, "/", &ten_seconds), 0);
   ck_assert_uint_eq(count_contenders(), 1);
   ck_assert_uint_gt(lock_events.waiting, 0);
   ck_assert_uint_eq(lock_events.token, 0);
@@ -130,15 +131,15 @@ START_TEST(release_wait_ends_at_its_deadline)
 {
   lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 100};
 
-  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &ten_seconds), 0);
   server_ask(&zk, "stop 1");
-  int64_t begun = lk_sync_client_clock(here);
+  int64_t begun_ms = lk_sync_client_clock(here);
 
   ck_assert_int_eq(lk_sync_lock_release_wait(lock, &brief), LK_ERR_DEADLINE);
-  ck_assert_int_ge(lk_sync_client_clock(here), begun + 100);
+  ck_assert_int_ge(lk_sync_client_clock(here), begun_ms + brief.timeout_ms);
   ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);
   server_ask(&zk, "cont 1");
-  ck_assert_int_eq(lk_sync_lock_acquire(rival, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(rival, &ten_seconds), 0);
 }
 END_TEST
 
@@ -150,7 +151,7 @@ START_TEST(cancelled_acquire_leaves_no_node)
 
   ck_assert_int_eq(lk_sync_cancel_new(&cancel, here), 0);
   call.cancel = cancel;
-  ck_assert_int_eq(lk_sync_lock_acquire(rival, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(rival, &ten_seconds), 0);
   for (int i = 0; i < 5; i++)
     waiter_start(&w[i], acquire_lock, &call);
   while (count_contenders() < 6)
@@ -158,7 +159,7 @@ START_TEST(cancelled_acquire_leaves_no_node)
   lk_sync_cancel_set(cancel);
   for (int i = 0; i < 5; i++)
     ck_assert_int_eq(waiter_end(&w[i]), LK_ERR_CANCELLED);
-  ck_assert_int_eq(lk_sync_sync(here, "/", &soon), 0);
+  ck_assert_int_eq(lk_sync_sync(here, "/", &ten_seconds), 0);
   ck_assert_uint_eq(count_contenders(), 1);
   lk_sync_cancel_free(cancel);
 }
@@ -168,8 +169,8 @@ START_TEST(release_grants_the_next_waiter)
 {
   waiter w;
 
-  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
-  waiter_start(&w, acquire_rival, (void *)(uintptr_t)&soon);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &ten_seconds), 0);
+  waiter_start(&w, acquire_rival, (void *)(uintptr_t)&ten_seconds);
   while (count_contenders() < 2)
     usleep(1000);
   ck_assert_int_eq(lk_sync_lock_release(lock), 0);
@@ -181,7 +182,7 @@ START_TEST(closing_releases_locks_and_ends_waits)
 {
   waiter w[10];
 
-  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &ten_seconds), 0);
   uint64_t token = lk_sync_lock_token(lock);
   int fd = lk_sync_lock_fd(lock);
 
@@ -196,12 +197,12 @@ START_TEST(closing_releases_locks_and_ends_waits)
   ck_assert_int_eq(lock_events.lost_err, LK_ERR_CLOSED);
   ck_assert_uint_eq(lock_events.token, token);
   ck_assert(!lk_sync_lock_ok(lock));
-  ck_assert(readable(fd));
+  ck_assert(is_readable(fd));
   ck_assert_int_eq(lk_sync_lock_get_state(lock), LK_LOCK_LOST);
-  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), LK_ERR_LOST);
-  ck_assert_int_eq(lk_sync_lock_verify(lock, &soon), LK_ERR_CLOSED);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &ten_seconds), LK_ERR_LOST);
+  ck_assert_int_eq(lk_sync_lock_verify(lock, &ten_seconds), LK_ERR_CLOSED);
   ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_LOST);
-  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), LK_ERR_CLOSED);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &ten_seconds), LK_ERR_CLOSED);
   ck_assert_uint_eq(count_contenders(), 0);
 }
 END_TEST
@@ -212,19 +213,23 @@ static int close_here(void *arg)
   return lk_sync_client_close(here);
 }
 
+/* lk_sync_client_close() waits at most this long for the reply. */
+enum { CLOSE_TIMEOUT_MS = 1500 };
+
 START_TEST(closing_loses_the_lock_before_the_server_replies)
 {
   waiter w;
 
-  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &ten_seconds), 0);
   server_ask(&zk, "stop 1");
-  int64_t begun = lk_sync_client_clock(here);
+  int64_t begun_ms = lk_sync_client_clock(here);
 
   waiter_start(&w, close_here, NULL);
   while (lk_sync_lock_ok(lock))
-    ck_assert_int_lt(lk_sync_client_clock(here), begun + 1400);
+    ck_assert_int_lt(lk_sync_client_clock(here),
+                     begun_ms + CLOSE_TIMEOUT_MS - 100);
   ck_assert_int_eq(waiter_end(&w), LK_ERR_DEADLINE);
-  ck_assert_int_ge(lk_sync_client_clock(here), begun + 1500);
+  ck_assert_int_ge(lk_sync_client_clock(here), begun_ms + CLOSE_TIMEOUT_MS);
   server_ask(&zk, "cont 1");
 }
 END_TEST
@@ -238,31 +243,32 @@ static int acquire_twice(void *call)
   return err != 0 ? err : lk_sync_lock_acquire(lock, call);
 }
 
-START_TEST(exit_of_a_thread_releases)
+START_TEST(exit_of_a_thread_releases_its_locks)
 {
   waiter w;
 
   for (int i = 0; i < 20; i++) {
-    waiter_start(&w, acquire_twice, (void *)(uintptr_t)&soon);
+    waiter_start(&w, acquire_twice, (void *)(uintptr_t)&ten_seconds);
     ck_assert_int_eq(waiter_end(&w), 0);
     /* The new thread may have the id of the thread that ended. */
     waiter_start(&w, use_without_holding, NULL);
     ck_assert_int_eq(waiter_end(&w), LK_ERR_NOT_HELD);
   }
-  ck_assert_int_eq(lk_sync_lock_acquire(rival, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(rival, &ten_seconds), 0);
   ck_assert_uint_eq(count_contenders(), 1);
 }
 END_TEST
 
-static atomic_uint acquired, go_on;
+static atomic_uint acquired, may_end;
 
-static int acquire_and_wait(void *arg)
+/* Acquires the lock, and ends without releasing it. */
+static int hold_until_may_end(void *arg)
 {
-  int err = lk_sync_lock_acquire(lock, &soon);
+  int err = lk_sync_lock_acquire(lock, &ten_seconds);
 
   (void)arg;
   acquired++;
-  while (go_on == 0)
+  while (may_end == 0)
     usleep(1000);
   return err;
 }
@@ -274,13 +280,13 @@ START_TEST(freeing_a_lock_releases_it_for_its_holder)
 
   ck_assert_int_eq(
       lk_sync_lock_new(&other, here, lk_sync_lock_path(lock), NULL), 0);
-  waiter_start(&w, acquire_and_wait, NULL);
+  waiter_start(&w, hold_until_may_end, NULL);
   wait_for_event(&acquired);
-  ck_assert_int_eq(lk_sync_lock_try(other, &soon), LK_ERR_BUSY);
+  ck_assert_int_eq(lk_sync_lock_try(other, &ten_seconds), LK_ERR_BUSY);
   lk_sync_lock_free(lock);
   lock = NULL;
-  ck_assert_int_eq(lk_sync_lock_acquire(other, &soon), 0);
-  go_on = 1;
+  ck_assert_int_eq(lk_sync_lock_acquire(other, &ten_seconds), 0);
+  may_end = 1;
   ck_assert_int_eq(waiter_end(&w), 0);
   lk_sync_lock_free(other);
 }
@@ -288,23 +294,25 @@ END_TEST
 
 /* The state of an allocator that uses the memory of a freed lock for the next
  * lock, so that the two have the same address. */
-typedef struct freed_lock_memory {
-  pthread_t thread;
-  void *kept;
-} freed_lock_memory;
+typedef struct lock_allocator {
+  pthread_t thread;   /* the thread that frees and creates locks */
+  void *freed_memory; /* of a freed lock, or NULL */
+} lock_allocator;
 
 static void *resize(void *arg, void *p, size_t size)
 {
-  freed_lock_memory *n = arg;
-  bool ours = pthread_equal(pthread_self(), n->thread) != 0;
+  lock_allocator *a = arg;
+  bool is_of_thread = pthread_equal(pthread_self(), a->thread) != 0;
+  bool frees_lock = size == 0 && p != NULL && p == (void *)lock;
+  bool creates_lock = size == sizeof(lk_sync_lock) && p == NULL;
 
-  if (ours && size == 0 && p != NULL && p == (void *)lock) {
-    n->kept = p;
+  if (is_of_thread && frees_lock) {
+    a->freed_memory = p;
     return NULL;
   }
-  if (ours && size == sizeof(lk_sync_lock) && p == NULL && n->kept != NULL) {
-    p = n->kept;
-    n->kept = NULL;
+  if (is_of_thread && creates_lock && a->freed_memory != NULL) {
+    p = a->freed_memory;
+    a->freed_memory = NULL;
     return p;
   }
   if (size > 0)
@@ -315,28 +323,29 @@ static void *resize(void *arg, void *p, size_t size)
 
 START_TEST(lock_at_the_address_of_a_freed_lock_is_not_held)
 {
-  freed_lock_memory n = {.thread = pthread_self()};
-  lk_mem mem = {.resize = resize, .arg = &n};
-  lk_client_config how = {.size = sizeof how, .hosts = zk.hosts, .mem = &mem};
-  lk_sync_config config = {.size = sizeof config, .client = &how};
+  lock_allocator allocator = {.thread = pthread_self()};
+  lk_mem mem = {.resize = resize, .arg = &allocator};
+  lk_client_config client_config = {
+      .size = sizeof client_config, .hosts = zk.hosts, .mem = &mem};
+  lk_sync_config config = {.size = sizeof config, .client = &client_config};
   lk_sync_client *c;
 
   lk_sync_lock_free(lock);
   ck_assert_int_eq(lk_sync_client_new(&c, &config), 0);
-  ck_assert_int_eq(lk_sync_lock_new(&lock, c, "/place", NULL), 0);
-  lk_sync_lock *first = lock;
+  ck_assert_int_eq(lk_sync_lock_new(&lock, c, "/address", NULL), 0);
+  const lk_sync_lock *freed_lock = lock;
 
-  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &ten_seconds), 0);
   lk_sync_lock_free(lock);
-  ck_assert_int_eq(lk_sync_lock_new(&lock, c, "/place", NULL), 0);
-  ck_assert_ptr_eq(lock, first);
+  ck_assert_int_eq(lk_sync_lock_new(&lock, c, "/address", NULL), 0);
+  ck_assert_ptr_eq(lock, freed_lock);
   ck_assert_uint_eq(lk_sync_lock_count(lock), 0);
   ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);
-  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &ten_seconds), 0);
   ck_assert_int_eq(lk_sync_lock_release(lock), 0);
   lk_sync_lock_free(lock);
   lk_sync_client_free(c);
-  free(n.kept);
+  free(allocator.freed_memory);
   lock = NULL;
 }
 END_TEST
@@ -345,19 +354,21 @@ START_TEST(client_may_be_freed_before_its_holder_ends)
 {
   waiter w;
 
-  waiter_start(&w, acquire_and_wait, NULL);
+  waiter_start(&w, hold_until_may_end, NULL);
   wait_for_event(&acquired);
   lk_sync_lock_free(lock);
   lk_sync_client_free(here);
-  go_on = 1;
+  may_end = 1;
   ck_assert_int_eq(waiter_end(&w), 0);
   lock = NULL;
+  /* sync_world_tear_down() frees a client. */
   ck_assert_int_eq(lk_sync_client_new(&here, NULL), 0);
 }
 END_TEST
 
 /* ---- fork ---------------------------------------------------------------- */
 
+/* End the child without the exit handlers of the test program. */
 static void exit_in_child(void)
 {
   _exit(0);
@@ -367,14 +378,14 @@ START_TEST(forked_child_does_not_hold)
 {
   int status;
 
-  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &ten_seconds), 0);
   int fd = lk_sync_lock_fd(lock);
 
   pthread_mutex_lock(&here->mutex); /* as if another thread were in a call */
   pid_t child = fork();
 
   if (child == 0) {
-    alarm(20);
+    alarm(20); /* kills the child if a call blocks */
     if (lk_sync_lock_ok(lock) || lk_sync_lock_token(lock) != 0 ||
         lk_sync_lock_count(lock) != 0 ||
         lk_sync_lock_get_state(lock) != LK_LOCK_IDLE ||
@@ -393,9 +404,9 @@ START_TEST(forked_child_does_not_hold)
   ck_assert_int_eq(waitpid(child, &status, 0), child);
   ck_assert_int_eq(status, 0);
   ck_assert(lk_sync_lock_ok(lock));
-  ck_assert(!readable(fd));
-  ck_assert_int_eq(lk_sync_lock_verify(lock, &soon), 0);
-  ck_assert_int_eq(lk_sync_lock_release_wait(lock, &soon), 0);
+  ck_assert(!is_readable(fd));
+  ck_assert_int_eq(lk_sync_lock_verify(lock, &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_lock_release_wait(lock, &ten_seconds), 0);
 }
 END_TEST
 
@@ -405,14 +416,14 @@ TCase *lock_tests(void)
       holder_reads_token_deadline_and_count,
       lock_is_reentrant_in_one_thread,
       a_thread_may_hold_several_locks,
-      other_thread_cannot_release,
+      thread_without_the_lock_is_refused,
       timed_out_acquire_leaves_no_node,
       release_wait_ends_at_its_deadline,
       cancelled_acquire_leaves_no_node,
       release_grants_the_next_waiter,
       closing_releases_locks_and_ends_waits,
       closing_loses_the_lock_before_the_server_replies,
-      exit_of_a_thread_releases,
+      exit_of_a_thread_releases_its_locks,
       freeing_a_lock_releases_it_for_its_holder,
       lock_at_the_address_of_a_freed_lock_is_not_held,
       client_may_be_freed_before_its_holder_ends,

@@ -14,25 +14,26 @@ lk_sync_client *there;
 lk_sync_lock *lock;
 lk_sync_lock *rival;
 event_counts lock_events;
-const lk_sync_call soon = {.size = sizeof soon, .timeout_ms = 10000};
+const lk_sync_call ten_seconds = {.size = sizeof ten_seconds,
+                                  .timeout_ms = 10000};
 
-static char path[64];
+static char lock_path[64]; /* of `lock` and `rival` */
 
 static void on_event(lk_sync_lock *l, const lk_lock_event *event,
                      uint64_t token, void *arg)
 {
-  event_counts *t = arg;
+  event_counts *counts = arg;
 
   ck_assert_ptr_eq(l, lock);
   if (token != 0)
-    atomic_store(&t->token, token);
+    atomic_store(&counts->token, token);
   switch (event->type) {
-  case LK_LOCK_EVENT_WAITING: t->waiting++; break;
-  case LK_LOCK_EVENT_UNSURE: t->unsure++; break;
-  case LK_LOCK_EVENT_RENEWED: t->held++; break;
+  case LK_LOCK_EVENT_WAITING: counts->waiting++; break;
+  case LK_LOCK_EVENT_UNSURE: counts->unsure++; break;
+  case LK_LOCK_EVENT_RENEWED: counts->renewed++; break;
   case LK_LOCK_EVENT_LOST:
-    t->lost_err = event->err;
-    t->lost++;
+    counts->lost_err = event->err;
+    counts->lost++;
     break;
   case LK_LOCK_EVENT_PLACE_LOST:
   case LK_LOCK_EVENT_SUSPENDED:
@@ -44,9 +45,10 @@ static void on_event(lk_sync_lock *l, const lk_lock_event *event,
 
 static lk_sync_client *new_client(int32_t timeout_ms)
 {
-  lk_client_config how = {
-      .size = sizeof how, .hosts = zk.hosts, .session_timeout_ms = timeout_ms};
-  lk_sync_config config = {.size = sizeof config, .client = &how};
+  lk_client_config client_config = {.size = sizeof client_config,
+                                    .hosts = zk.hosts,
+                                    .session_timeout_ms = timeout_ms};
+  lk_sync_config config = {.size = sizeof config, .client = &client_config};
   lk_sync_client *c;
 
   ck_assert_int_eq(lk_sync_client_new(&c, &config), 0);
@@ -59,7 +61,7 @@ static void make_here(int32_t timeout_ms)
       .size = sizeof config, .on_event = on_event, .arg = &lock_events};
 
   here = new_client(timeout_ms);
-  ck_assert_int_eq(lk_sync_lock_new(&lock, here, path, &config), 0);
+  ck_assert_int_eq(lk_sync_lock_new(&lock, here, lock_path, &config), 0);
 }
 
 static void end_here(void)
@@ -75,12 +77,12 @@ void sync_world_set_up(void)
   lk_sync_result *r;
 
   there = new_client(10000);
-  ck_assert_int_eq(
-      lk_sync_create(there, &r, "/w-", lk_text(""), NULL, LK_SEQUENTIAL, &soon),
-      0);
-  snprintf(path, sizeof path, "%s/lock", r->path);
+  ck_assert_int_eq(lk_sync_create(there, &r, "/w-", lk_text(""), NULL,
+                                  LK_SEQUENTIAL, &ten_seconds),
+                   0);
+  snprintf(lock_path, sizeof lock_path, "%s/lock", r->path);
   lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_lock_new(&rival, there, path, NULL), 0);
+  ck_assert_int_eq(lk_sync_lock_new(&rival, there, lock_path, NULL), 0);
   make_here(10000);
 }
 
@@ -92,7 +94,7 @@ void sync_world_tear_down(void)
   lk_sync_client_free(there);
 }
 
-void restart_with_timeout(int32_t ms)
+void renew_here_with_timeout(int32_t ms)
 {
   end_here();
   make_here(ms);
@@ -105,10 +107,11 @@ void wait_for_event(const atomic_uint *count)
   ck_assert_uint_gt(*count, 0);
 }
 
-static lk_sync_result *list(void)
+/* The names of the contender nodes; NULL if there is no lock directory yet. */
+static lk_sync_result *list_contenders(void)
 {
   lk_sync_result *r;
-  int err = lk_sync_get_children(there, &r, path, &soon);
+  int err = lk_sync_get_children(there, &r, lock_path, &ten_seconds);
 
   ck_assert(err == 0 || err == LK_ERR_NO_NODE);
   return r;
@@ -116,7 +119,7 @@ static lk_sync_result *list(void)
 
 size_t count_contenders(void)
 {
-  lk_sync_result *r = list();
+  lk_sync_result *r = list_contenders();
   size_t count = r == NULL ? 0 : r->count;
 
   lk_sync_result_free(r);
@@ -125,22 +128,23 @@ size_t count_contenders(void)
 
 void delete_contender_nodes(void)
 {
-  lk_sync_result *r = list();
+  lk_sync_result *r = list_contenders();
   char node[256];
 
   ck_assert_ptr_nonnull(r);
   for (size_t i = 0; i < r->count; i++) {
-    snprintf(node, sizeof node, "%s/%s", path, (const char *)r->names[i].at);
-    ck_assert_int_eq(lk_sync_delete(there, node, -1, &soon), 0);
+    snprintf(node, sizeof node, "%s/%s", lock_path,
+             (const char *)r->names[i].at);
+    ck_assert_int_eq(lk_sync_delete(there, node, -1, &ten_seconds), 0);
   }
   lk_sync_result_free(r);
 }
 
-bool readable(int fd)
+bool is_readable(int fd)
 {
-  struct pollfd p = {.fd = fd, .events = POLLIN};
+  struct pollfd polled = {.fd = fd, .events = POLLIN};
 
-  return poll(&p, 1, 0) == 1;
+  return poll(&polled, 1, 0) == 1;
 }
 
 int acquire_lock(void *call)

@@ -23,20 +23,20 @@ extern lk_sync_lock *rival;
 
 /** The number of events of each type. */
 typedef struct event_counts {
-  atomic_uint waiting, unsure, held, lost;
+  atomic_uint waiting, unsure, renewed, lost;
   atomic_int lost_err; /**< the error of the last event `lost` */
   atomic_ullong token; /**< the token of the last event that had one */
 } event_counts;
 
 extern event_counts lock_events;
 
-/** Ten seconds, for calls that should not take long. */
-extern const lk_sync_call soon;
+/** A call with a timeout of ten seconds, for calls that should not take long. */
+extern const lk_sync_call ten_seconds;
 
 void sync_world_set_up(void);
 void sync_world_tear_down(void);
-/** Free `here` and `lock`, and make new ones with another session timeout. */
-void restart_with_timeout(int32_t ms);
+/** Free `here` and `lock`, and make new ones with this session timeout. */
+void renew_here_with_timeout(int32_t ms);
 /** Wait until `*count` is not 0; fails after ten seconds. */
 void wait_for_event(const atomic_uint *count);
 
@@ -45,7 +45,7 @@ size_t count_contenders(void);
 /** Delete all contender nodes of the lock with the client `there`. */
 void delete_contender_nodes(void);
 /** Whether a descriptor is readable. */
-bool readable(int fd);
+bool is_readable(int fd);
 
 /* For waiter_start(); `arg` is a lk_sync_call, or NULL. */
 int acquire_lock(void *arg);
