@@ -42,8 +42,8 @@ static const char *broken_phase(const lk_client *c, lk_moment moment)
   bool live = c->connection.phase == LK_PHASE_LIVE;
   bool in_sasl = c->connection.phase == LK_PHASE_SASL;
   bool connected = live || in_sasl || c->connection.phase == LK_PHASE_HANDSHAKE;
-  bool mechanism_runs = c->sasl != NULL && c->sasl->running;
-  /* During a callback of the mechanism `running` is false. */
+  bool mechanism_runs = c->sasl != NULL && c->sasl->must_end;
+  /* During a callback of the mechanism `must_end` is false. */
   bool mechanism_must_run =
       in_sasl && moment == LK_MOMENT_REST && !c->nesting.free_wanted;
 

@@ -114,22 +114,20 @@ static bool exchange_continues(const lk_client *c, uint64_t attempt)
 }
 
 /* Let the mechanism process a token of the server. The mechanism may call the
- * program, which may end this connection. `running` is false meanwhile, so that
- * lk__sasl_drop() does not free the state that the mechanism is using. */
+ * program, which may end this connection. `must_end` is false meanwhile, so
+ * that lk__sasl_drop() does not free the state that the mechanism is using. */
 static void run_mechanism_step(lk_client *c, lk_bytes challenge)
 {
   lk_sasl *s = c->sasl;
   lk_bytes response = {NULL, 0};
   const char *why = NULL;
   uint64_t attempt = c->connection.attempt;
-  void *state = s->state;
 
-  s->running = false;
+  s->must_end = false;
   lk__invariants_check(c, LK_MOMENT_CALLBACK);
-  int result = s->mechanism.step(state, challenge, &response, &why);
+  int result = s->mechanism.step(s->state, challenge, &response, &why);
 
-  s->state = state;
-  s->running = true;
+  s->must_end = true;
   if (exchange_continues(c, attempt))
     take_result(c, result, response, why);
   else
@@ -190,12 +188,12 @@ static bool run_mechanism_start(lk_client *c)
 
     lk__invariants_check(c, LK_MOMENT_CALLBACK);
     err = s->mechanism.start(&s->state, &facts, &why);
-    s->running = err == 0;
+    s->must_end = err == 0;
   }
-  if (s->running && exchange_continues(c, attempt))
+  if (s->must_end && exchange_continues(c, attempt))
     return true;
   /* lk__sasl_drop() wipes the password only if the mechanism has started. */
-  if (!s->running)
+  if (!s->must_end)
     lk__mem_wipe(s->secret, sizeof s->secret);
   lk__sasl_drop(c);
   if (exchange_continues(c, attempt))

@@ -32,7 +32,7 @@ typedef struct lk_sasl {
 
   /* The exchange, which ends with its connection: */
   lk_handshake welcome; /**< the reply to the connect request */
-  bool running;     /**< the mechanism has started; its `end` must be called */
+  bool must_end;    /**< the mechanism has started; its `end` must be called */
   void *state;      /**< the mechanism's state of this exchange */
   bool satisfied;   /**< the mechanism has succeeded, and the server's last
                          reply is outstanding */

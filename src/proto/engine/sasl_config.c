@@ -185,9 +185,9 @@ void lk__sasl_drop(lk_client *c)
 {
   lk_sasl *s = c->sasl;
 
-  if (s == NULL || !s->running)
+  if (s == NULL || !s->must_end)
     return;
-  s->running = false;
+  s->must_end = false;
   s->mechanism.end(s->state);
   lk__mem_wipe(s->secret, sizeof s->secret);
 }
