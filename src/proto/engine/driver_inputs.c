@@ -229,6 +229,7 @@ void lk_client_sent(lk_client *c, uint64_t attempt, size_t len)
   c->now_stale = true;
   if (lk__buf_len(&c->output.bytes) > 0)
     return;
+  /* c->now may be behind the clock: the next ping is then early, not late. */
   c->output.all_sent_ms = c->now;
   lk__buf_trim(&c->output.bytes, MAX_KEPT_WHEN_SENT);
 }

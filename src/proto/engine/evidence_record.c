@@ -67,7 +67,7 @@ static void evidence_adopt_timeout(lk_evidence_record *r, int32_t timeout_ms)
 /* When a request was sent: the newest one whose reply came at least a gap
  * before `ms`. A leader that answers a request sent at `ms` has heard of that
  * request; see the header. */
-static int64_t evidence_newest_touch(const lk_evidence_record *r, int64_t ms)
+static int64_t evidence_known_to_leader(const lk_evidence_record *r, int64_t ms)
 {
   int64_t gap = r->wanted_gap_ms > 0 ? r->wanted_gap_ms : r->timeout_ms / 4;
 
@@ -144,7 +144,7 @@ static void evidence_keep_sample(lk_evidence_record *r, int64_t sent_ms,
 
 static void evidence_add_commit(lk_evidence_record *r, int64_t sent_ms)
 {
-  evidence_raise(r, LK_PROVEN_BY_COMMIT, evidence_newest_touch(r, sent_ms));
+  evidence_raise(r, LK_PROVEN_BY_COMMIT, evidence_known_to_leader(r, sent_ms));
   /* When a session is resumed, the leader itself restarts its timer. A commit
    * proves that this leader still led, so no gap is needed. */
   evidence_raise(r, LK_PROVEN_BY_COMMIT, r->resumed_ms);
@@ -180,7 +180,7 @@ static void evidence_add_proof(lk_evidence_record *r, const lk_reply *reply)
   case LK_EVIDENCE_COMMIT: evidence_add_commit(r, reply->sent_ms); break;
   case LK_EVIDENCE_LEADER:
     evidence_raise(r, LK_PROVEN_BY_LEADER,
-                   evidence_newest_touch(r, reply->sent_ms));
+                   evidence_known_to_leader(r, reply->sent_ms));
     break;
   case LK_EVIDENCE_NONE:
   case LK_EVIDENCE_CONTACT: break;

@@ -32,9 +32,10 @@ static void move_to_front(lk_hosts *fresh, const lk_hosts *old,
   size_t moved = 0;
 
   for (size_t i = 0; i < fresh->count; i++) {
-    bool kept = is_listed(old, &fresh->items[i]);
+    enum server_group group_of_server =
+        is_listed(old, &fresh->items[i]) ? KEPT_SERVERS : ADDED_SERVERS;
 
-    if (kept == (group == KEPT_SERVERS))
+    if (group_of_server == group)
       lk__host_swap(&fresh->items[i], &fresh->items[moved++]);
   }
 }

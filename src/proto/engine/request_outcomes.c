@@ -103,6 +103,7 @@ static void drop_deadlines(lk_client *c, const lk_ring *ring)
 
 void lk__requests_detach_sent(lk_client *c)
 {
+  /* ending_sent is empty: lk__requests_finish() has completed its requests. */
   swap_rings(&c->requests.sent, &c->requests.ending_sent);
   repeat_requests(c);
 }

@@ -280,7 +280,10 @@ static bool append_kind(const lk_watches *ws, cursor *c, int kind,
       return false;
     append_path(out, c->node);
     *budget -= need;
-    if (on->missing[kind] == REPLACED && on->last_request != number)
+    bool earlier_request_replaces =
+        on->missing[kind] == REPLACED && on->last_request != number;
+
+    if (earlier_request_replaces)
       mark_lost(on, kind, c->zxid);
     on->asked[kind] = true;
     on->last_request = number;

@@ -259,7 +259,7 @@ void lk__connect_string_free(lk_connect_string *s, const lk_mem *mem)
   *s = (lk_connect_string){.tls = s->tls};
 }
 
-/* Parse a program's connect string, of which NULL is an invalid one. */
+/* Parse a program's connect string. NULL is invalid, as the empty text is. */
 static int parse_hosts(lk_connect_string *out, const char *hosts,
                        const char **why)
 {

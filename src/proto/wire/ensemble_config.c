@@ -47,7 +47,8 @@ static bool drop_suffix(span *s, const char *text)
   return true;
 }
 
-/* The value of a hexadecimal digit; 16: `c` is no such digit. */
+/* The value of a digit, or of a hexadecimal one in lower case; 16: `c` is no
+ * such digit. */
 static unsigned digit_of(char c)
 {
   if (c >= '0' && c <= '9')

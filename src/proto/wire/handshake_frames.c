@@ -62,7 +62,7 @@ lk_welcome lk__handshake_decode(lk_handshake *h, lk_bytes frame)
   if (read_only && !h->read_only)
     return LK_WELCOME_READ_ONLY;
   if (h->session.id != 0 && h->session.id != reply.session_id)
-    return LK_WELCOME_EXPIRED;
+    return LK_WELCOME_EXPIRED; /* the server has made a new session */
   h->session.id = reply.session_id;
   h->timeout_ms = reply.timeout_ms;
   h->read_only = read_only;
