@@ -8,7 +8,7 @@ void lk__writer_long(lk_writer *w, int64_t v)
   unsigned char *at = lk__writer_take(w, 8);
 
   if (at == NULL)
-    return;
+    return; /* the buffer is full, and the bytes were only counted */
   lk__put32(at, (uint32_t)((uint64_t)v >> 32));
   lk__put32(at + 4, (uint32_t)(uint64_t)v);
 }

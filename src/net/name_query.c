@@ -71,6 +71,7 @@ void lk__name_query_complete(lk_name_query *q, const char *why)
 {
   if (why == NULL)
     why = q->no_memory ? "out of memory" : "no address";
+  /* The lookups get this text only if there is no address. */
   snprintf(q->why, sizeof q->why, "resolve %.80s: %s", q->host, why);
   lk__list_remove(&q->link);
   lk__list_add(q->ended, &q->link);
