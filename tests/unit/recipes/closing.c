@@ -13,13 +13,25 @@
 static lock_pair lp;
 static test_client small; /* a client with a low receive limit */
 
+/* The session of the client ends while the client cannot connect. It learns of
+ * the end when it connects again. */
+static void expire_session(test_client *p)
+{
+  lp.server.down = true;
+  model_drop(p->link);
+  model_expire(&lp.server, p->link->last_session);
+  lp.server.down = false;
+  model_run(&lp.server, T / 10);
+}
+
+/* Adds a line for a node that the client could not delete. */
 static void note_left_behind(lk_client *c, const char *path, int err, void *arg)
 {
   test_client *p = arg;
-  size_t at = strlen(p->left_behind);
+  size_t end = strlen(p->left_behind);
 
   (void)c;
-  snprintf(p->left_behind + at, sizeof p->left_behind - at, "%s %s\n",
+  snprintf(p->left_behind + end, sizeof p->left_behind - end, "%s %s\n",
            lk_error_name(err), path);
 }
 
@@ -48,20 +60,21 @@ static void close_when_connected(lk_client *c, lk_state state, int err,
 START_TEST(listener_closes_the_client_before_others_are_notified)
 {
   lk_listener first = {.state = close_when_connected, .arg = &first};
-  lk_listener last = {.state = NULL};
+  lk_listener second = {.state = NULL}; /* is notified after the first, which
+                                           has detached itself by then */
 
   begin();
   lp.server.down = true;
   model_drop(lp.one.link);
   model_run(&lp.server, 10);
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   lk_client_attach(lp.one.link->client, &first);
-  lk_client_attach(lp.one.link->client, &last);
+  lk_client_attach(lp.one.link->client, &second);
   lp.server.down = false;
   model_run(&lp.server, T / 4);
   ck_assert_int_eq(lk_client_state(lp.one.link->client), LK_STATE_CLOSED);
   ck_assert_int_eq(lp.a.acquired, LK_ERR_CLOSED);
-  lk_client_detach(lp.one.link->client, &last);
+  lk_client_detach(lp.one.link->client, &second);
   lock_pair_end(&lp);
 }
 END_TEST
@@ -83,26 +96,23 @@ START_TEST(expiry_ends_all_locks_of_a_client_with_one_session)
 {
   lk_client_config c = {
       .size = sizeof c, .session_timeout_ms = T, .one_session = true};
-  test_client three;
-  locker l;
+  test_client three; /* the only client that ends with its session */
+  locker waiter;
 
   begin();
   lock_pair_hold(&lp);
   failing_mem_init(&three.mem);
   c.mem = &three.mem.mem;
   three.link = model_client(&lp.server, &c);
-  locker_init(&l, &three, NULL);
+  locker_init(&waiter, &three, NULL);
   model_turn(&lp.server);
-  ck_assert_int_eq(locker_acquire(&l, -1), 0);
+  ck_assert_int_eq(locker_acquire(&waiter, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
-  lp.server.down = true;
-  model_drop(three.link);
-  model_expire(&lp.server, three.link->last_session);
-  lp.server.down = false;
-  model_run(&lp.server, T / 10);
-  ck_assert_int_eq(l.acquired, LK_ERR_SESSION_EXPIRED);
-  ck_assert_int_eq(lk_lock_acquire(l.lock, -1, NULL, NULL), LK_ERR_CLOSED);
-  locker_free(&l);
+  expire_session(&three);
+  ck_assert_int_eq(waiter.acquired, LK_ERR_SESSION_EXPIRED);
+  ck_assert_int_eq(lk_lock_acquire(waiter.lock, LK_NO_LIMIT, NULL, NULL),
+                   LK_ERR_CLOSED);
+  locker_free(&waiter);
   test_client_free(&three);
   lock_pair_end(&lp);
 }
@@ -110,14 +120,17 @@ END_TEST
 
 START_TEST(node_of_a_lock_freed_during_its_create_is_deleted)
 {
-  /* freed before the create is answered */
   begin();
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   locker_free(&lp.a);
   model_turn(&lp.server);
   ck_assert(model_check_log(lp.one.link, "create2 getChildren2 | delete"));
   lock_pair_end(&lp);
-  /* freed while held */
+}
+END_TEST
+
+START_TEST(node_of_a_lock_freed_while_held_is_deleted)
+{
   begin();
   lock_pair_hold(&lp);
   locker_free(&lp.a);
@@ -127,7 +140,7 @@ START_TEST(node_of_a_lock_freed_during_its_create_is_deleted)
 }
 END_TEST
 
-START_TEST(lock_freed_without_a_connection_is_deleted_on_the_next_one)
+START_TEST(node_of_a_lock_freed_while_disconnected_is_deleted_on_reconnect)
 {
   begin();
   lock_pair_hold(&lp);
@@ -141,13 +154,16 @@ START_TEST(lock_freed_without_a_connection_is_deleted_on_the_next_one)
 }
 END_TEST
 
-START_TEST(lock_freed_before_a_break_leaves_no_node)
+START_TEST(lock_freed_before_the_connection_breaks_leaves_no_node)
 {
-  for (unsigned request = 1; request < 3; request++) {
+  enum { CREATE = 1, LIST }; /* the requests of the acquire */
+
+  for (unsigned request = CREATE; request <= LIST; request++) {
     begin();
+    lp.one.link->requests = 0;
     lp.one.link->cut_at = request;
     lp.one.link->cut_after = true;
-    ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+    ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
     locker_free(&lp.a);
     model_run(&lp.server, T / 10);
     ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
@@ -156,36 +172,31 @@ START_TEST(lock_freed_before_a_break_leaves_no_node)
 }
 END_TEST
 
-static void acquire_once_more(locker *l, const char *what)
+static void acquire_again_after_a_failure(locker *l, const char *what)
 {
   if (strcmp(what, "acquired") == 0 && l->acquired != 0)
-    ck_assert_int_eq(locker_acquire(l, -1), 0);
+    ck_assert_int_eq(locker_acquire(l, LK_NO_LIMIT), 0);
 }
 
 START_TEST(acquire_in_the_callback_of_an_expiry_survives_that_expiry)
 {
   lk_lock_config c = {.size = sizeof c, .fail_on_expiry = true};
-
-  locker other;
+  locker other; /* a second lock of the session that expires */
 
   lock_pair_begin(&lp, NULL, &c);
   lock_pair_queue(&lp);
-  locker_init(&other, &lp.two, &c); /* its session expires as well */
-  ck_assert_int_eq(locker_acquire(&other, -1), 0);
+  locker_init(&other, &lp.two, &c);
+  ck_assert_int_eq(locker_acquire(&other, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
-  lp.b.react = acquire_once_more;
-  unsigned before = lp.b.calls;
+  lp.b.react = acquire_again_after_a_failure;
+  unsigned calls_before = lp.b.calls;
 
-  lp.server.down = true;
-  model_drop(lp.two.link);
-  model_expire(&lp.server, lp.two.link->last_session);
-  lp.server.down = false;
-  model_run(&lp.server, T / 10);
+  expire_session(&lp.two);
   ck_assert_int_eq(other.acquired, LK_ERR_SESSION_EXPIRED);
   ck_assert_int_eq(lp.b.acquired, NOT_YET);
-  ck_assert_uint_eq(
-      lp.b.calls,
-      before + 2); /* the end of the acquire, and WAITING of the next one */
+  /* the end of the acquire, and the event WAITING of the next one */
+  ck_assert_uint_eq(lp.b.calls, calls_before + 2);
+  /* the holder's node, and the new node of b */
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 2);
   lp.b.react = NULL;
   locker_free(&other);
@@ -193,17 +204,19 @@ START_TEST(acquire_in_the_callback_of_an_expiry_survives_that_expiry)
 }
 END_TEST
 
-static void acquire_when_released(locker *l, const char *what)
+/* The release also ends a verification. Its callback is invoked during the
+ * release. */
+static void acquire_when_verify_ends(locker *l, const char *what)
 {
   if (strcmp(what, "verified") == 0)
-    ck_assert_int_eq(locker_acquire(l, -1), 0);
+    ck_assert_int_eq(locker_acquire(l, LK_NO_LIMIT), 0);
 }
 
 START_TEST(acquire_in_the_callback_of_a_release_survives_that_release)
 {
   begin();
   lock_pair_hold(&lp);
-  lp.a.react = acquire_when_released;
+  lp.a.react = acquire_when_verify_ends;
   ck_assert_int_eq(locker_verify(&lp.a), 0);
   ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
   ck_assert_int_eq(lp.a.verified, LK_ERR_NOT_HELD);
@@ -218,9 +231,10 @@ END_TEST
 
 static void acquire_when_lost(locker *l, const char *what)
 {
-  if (strncmp(what, "lost", 4) == 0) {
+  if (strncmp(what, "lost", strlen("lost")) == 0) {
+    /* a lost lock must be released before its handle can acquire again */
     ck_assert_int_eq(lk_lock_release(l->lock, NULL, NULL), LK_ERR_LOST);
-    ck_assert_int_eq(locker_acquire(l, -1), 0);
+    ck_assert_int_eq(locker_acquire(l, LK_NO_LIMIT), 0);
   }
 }
 
@@ -229,6 +243,7 @@ START_TEST(acquire_in_the_callback_of_a_loss_survives_that_loss)
   begin();
   lock_pair_hold(&lp);
   lp.a.react = acquire_when_lost;
+  /* its reply shows that the own node is gone */
   ck_assert_int_eq(locker_verify(&lp.a), 0);
   model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
   model_turn(&lp.server);
@@ -250,23 +265,23 @@ static void free_victim(locker *l, const char *what)
   victim->lock = NULL;
 }
 
-START_TEST(next_subscription_to_be_notified_may_be_freed)
+START_TEST(lock_that_is_to_be_notified_next_may_be_freed)
 {
   locker others[3];
   char path[32];
 
   begin();
   for (int i = 0; i < 3; i++) {
-    locker_init(&others[i], &lp.one, NULL);
-    lk_lock_free(others[i].lock);
-    snprintf(path, sizeof path, "/locks/y%d", i);
-    lk_lock_config c = {.size = sizeof c, .on_event = locker_on_event};
+    lk_lock_config c = {
+        .size = sizeof c, .on_event = locker_on_event, .arg = &others[i]};
 
-    c.arg = &others[i];
+    locker_clear(&others[i], &lp.one);
+    snprintf(path, sizeof path, "/locks/y%d", i);
     ck_assert_int_eq(
         lk_lock_new(&others[i].lock, lp.one.link->client, path, &c), 0);
     model_create(&lp.server, path);
-    ck_assert_int_eq(lk_lock_acquire(others[i].lock, -1, NULL, NULL), 0);
+    ck_assert_int_eq(lk_lock_acquire(others[i].lock, LK_NO_LIMIT, NULL, NULL),
+                     0);
   }
   model_turn(&lp.server);
   victim = &others[1];
@@ -285,18 +300,23 @@ START_TEST(next_subscription_to_be_notified_may_be_freed)
 }
 END_TEST
 
-START_TEST(callback_that_frees_a_cancelled_lock_is_called_once)
+START_TEST(callbacks_of_a_lock_freed_during_its_cancel_are_called_once)
 {
   begin();
   lock_pair_hold(&lp);
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
   ck_assert_int_eq(locker_verify(&lp.a), 0);
+  unsigned calls_before = lp.a.calls;
   victim = &lp.a;
   lp.a.react = free_victim;
   lk_lock_cancel(lp.a.lock);
+  /* the cancel ends the hold and with it the verification, whose callback frees
+   * the lock; this ends the acquire */
   ck_assert_ptr_null(lp.a.lock);
+  ck_assert_int_eq(lp.a.verified, LK_ERR_NOT_HELD);
   ck_assert_int_eq(lp.a.acquired, LK_ERR_CLOSED);
+  ck_assert_uint_eq(lp.a.calls, calls_before + 2);
   lp.a.react = NULL;
   lock_pair_end(&lp);
 }
@@ -311,7 +331,7 @@ START_TEST(callback_of_a_close_may_free_the_next_lock)
   model_drop(lp.one.link);
   for (int i = 0; i < 3; i++) {
     locker_init(&others[i], &lp.one, NULL);
-    ck_assert_int_eq(locker_acquire(&others[i], -1), 0);
+    ck_assert_int_eq(locker_acquire(&others[i], LK_NO_LIMIT), 0);
   }
   victim = &others[1];
   others[0].react = free_victim;
@@ -328,42 +348,43 @@ END_TEST
 
 /* ---- freeing in callbacks ---------------------------------------------- */
 
-static unsigned calls;
-static unsigned act_at;
+static unsigned callbacks; /* invoked in this run of the sequence */
+static unsigned act_at;    /* the number of the callback that calls `act` */
 static void (*act)(locker *l);
 
 static void act_at_nth_callback(locker *l, const char *what)
 {
   (void)what;
-  if (++calls == act_at)
+  if (++callbacks == act_at)
     act(l);
 }
 
+/* A contender node of another layout, which is reported as an event. */
+#define FOREIGN_NODE LOCKS "/x__lock__0000009999"
+
 /* A sequence with all kinds of callbacks: acquire, wait, break, loss, re-entry,
- * release and expiry. Callbacks may have freed any object, so each step asks
- * what exists. */
+ * release and expiry. Callbacks may have freed any object or ended any hold, so
+ * the results of calls are ignored. */
 static void run_sequence(void)
 {
   lk_lock_config c = {.size = sizeof c, .unsure_when_suspended = true};
 
   lock_pair_begin(&lp, NULL, &c);
-  model_create(&lp.server,
-               LOCKS "/x__lock__0000009999"); /* a node of another kind, which
-                                                 is reported as an event */
-  calls = 0;
+  model_create(&lp.server, FOREIGN_NODE);
+  callbacks = 0;
   lp.a.react = act_at_nth_callback;
   lp.b.react = act_at_nth_callback;
-  (void)locker_acquire(&lp.a, -1);
+  (void)locker_acquire(&lp.a, LK_NO_LIMIT);
   (void)locker_acquire(&lp.b, 10 * T);
   model_run(&lp.server, T / 2);
   if (lp.one.link->up)
     model_drop(lp.one.link);
   model_run(&lp.server, T / 2);
-  if (model_children(&lp.server, LOCKS) > 2)
+  if (model_children(&lp.server, LOCKS) > 2) /* both locks have a node */
     model_delete(&lp.server, model_child(&lp.server, LOCKS, 1));
   model_turn(&lp.server);
   if (lp.a.lock != NULL && lk_lock_get_state(lp.a.lock) == LK_LOCK_HELD) {
-    (void)locker_acquire(&lp.a, -1);
+    (void)locker_acquire(&lp.a, LK_NO_LIMIT);
     model_turn(&lp.server);
   }
   for (int i = 0; i < 2 && lp.a.lock != NULL; i++) {
@@ -380,23 +401,24 @@ static void end_sequence(void)
 {
   lp.a.react = NULL;
   lp.b.react = NULL;
-  model_delete(&lp.server, LOCKS "/x__lock__0000009999");
+  model_delete(&lp.server, FOREIGN_NODE);
   model_expire(&lp.server, lp.one.link->last_session);
   model_expire(&lp.server, lp.two.link->last_session);
   lock_pair_end(&lp);
 }
 
-/* Runs the sequence once for each of its callbacks, and calls `what` in that
- * callback. */
-static void assert_survives(void (*what)(locker *l))
+/* Runs the sequence once for each of its callbacks, and calls `in_callback` in
+ * that callback. */
+static void assert_survives(void (*in_callback)(locker *l))
 {
-  act = what;
-  act_at = 1;
+  act = in_callback;
+  act_at = 0;
   do {
+    act_at++;
     run_sequence();
     end_sequence();
-  } while (calls >= act_at++);
-  ck_assert_uint_gt(act_at, 12); /* the sequence has more callbacks */
+  } while (callbacks >= act_at);
+  ck_assert_uint_gt(act_at, 11); /* so many callbacks were tried */
 }
 
 static void free_lock(locker *l)
@@ -424,19 +446,19 @@ START_TEST(every_callback_may_free_its_client)
 }
 END_TEST
 
-static void free_all(locker *l)
+static void free_lock_and_client(locker *l)
 {
   free_lock(l);
   lk_client_free(l->p->link->client);
 }
 
-START_TEST(every_callback_may_free_all)
+START_TEST(every_callback_may_free_its_lock_and_client)
 {
-  assert_survives(free_all);
+  assert_survives(free_lock_and_client);
 }
 END_TEST
 
-static void free_both(locker *l)
+static void free_both_locks(locker *l)
 {
   (void)l;
   if (lp.a.lock != NULL)
@@ -445,9 +467,9 @@ static void free_both(locker *l)
     free_lock(&lp.b);
 }
 
-START_TEST(every_callback_may_free_the_locks_of_others)
+START_TEST(every_callback_may_free_both_locks)
 {
-  assert_survives(free_both);
+  assert_survives(free_both_locks);
 }
 END_TEST
 
@@ -462,7 +484,7 @@ START_TEST(every_callback_may_close_its_client)
 }
 END_TEST
 
-static void stop(locker *l)
+static void cancel_and_release(locker *l)
 {
   lk_lock_cancel(l->lock);
   while (lk_lock_release(l->lock, NULL, NULL) == 0)
@@ -471,23 +493,23 @@ static void stop(locker *l)
 
 START_TEST(every_callback_may_cancel_and_release)
 {
-  assert_survives(stop);
+  assert_survives(cancel_and_release);
 }
 END_TEST
 
-static void acquire_again(locker *l)
+static void acquire_anew(locker *l)
 {
-  stop(l);
-  (void)lk_lock_acquire(l->lock, -1, NULL, NULL);
+  cancel_and_release(l);
+  (void)lk_lock_acquire(l->lock, LK_NO_LIMIT, NULL, NULL);
 }
 
 START_TEST(every_callback_may_acquire_anew)
 {
-  assert_survives(acquire_again);
+  assert_survives(acquire_anew);
 }
 END_TEST
 
-static void drop(locker *l)
+static void drop_connection(locker *l)
 {
   if (l->p->link->up)
     model_drop(l->p->link);
@@ -495,19 +517,19 @@ static void drop(locker *l)
 
 START_TEST(every_callback_may_see_its_connection_break)
 {
-  assert_survives(drop);
+  assert_survives(drop_connection);
 }
 END_TEST
 
-static void verify(locker *l)
+static void verify_and_send_guarded_multi(locker *l)
 {
   (void)lk_lock_verify(l->lock, NULL, NULL);
   (void)lk_lock_guarded_multi(l->lock, NULL, 0, NULL, NULL, NULL);
 }
 
-START_TEST(every_callback_may_verify)
+START_TEST(every_callback_may_verify_and_send_a_guarded_multi)
 {
-  assert_survives(verify);
+  assert_survives(verify_and_send_guarded_multi);
 }
 END_TEST
 
@@ -515,40 +537,71 @@ END_TEST
 
 enum { LONG_QUEUE = 40 };
 
-/* Begins with LONG_QUEUE contender nodes that have no session; `prefix` NULL:
- * with none. A list of them is longer than the limit of `small`. A list of the
- * nodes of one session is not. */
-static void begin_with_long_queue(const char *prefix)
+static void create_long_queue(const char *prefix)
 {
-  lk_client_config cc = {.size = sizeof cc,
-                         .session_timeout_ms = T,
-                         .receive_limit = 600,
-                         .mem = &small.mem.mem};
   char path[64];
 
-  begin();
-  for (int i = 0; i < LONG_QUEUE && prefix != NULL; i++) {
+  for (int i = 0; i < LONG_QUEUE; i++) {
     snprintf(path, sizeof path, LOCKS "/%s%010d", prefix, i);
     model_create(&lp.server, path);
   }
+}
+
+/* Makes the client `small`. It cannot receive a list of LONG_QUEUE nodes, of
+ * which each takes at least 18 bytes. It can receive a list of the nodes of one
+ * session. */
+static void begin_with_small_client(void)
+{
+  lk_client_config client_config = {.size = sizeof client_config,
+                                    .session_timeout_ms = T,
+                                    .receive_limit = 600,
+                                    .mem = &small.mem.mem};
+  lk_lease_config lease_config = {.size = sizeof lease_config,
+                                  .left_behind = note_left_behind,
+                                  .arg = &small};
+
+  begin();
   failing_mem_init(&small.mem);
   small.left_behind[0] = '\0';
-  small.link = model_client(&lp.server, &cc);
-  lk_lease_config kc = {
-      .size = sizeof kc, .left_behind = note_left_behind, .arg = &small};
-
-  ck_assert_int_eq(lk_lease_configure(small.link->client, &kc), 0);
+  small.link = model_client(&lp.server, &client_config);
+  ck_assert_int_eq(lk_lease_configure(small.link->client, &lease_config), 0);
   model_turn(&lp.server);
 }
 
-static void end_with_long_queue(size_t left)
+static void end_with_small_client(size_t nodes_left)
 {
-  ck_assert_uint_eq(model_children(&lp.server, LOCKS), left);
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), nodes_left);
   test_client_free(&small);
   model_expire(&lp.server, small.link->last_session);
   while (model_children(&lp.server, LOCKS) > 0)
     model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
   lock_pair_end(&lp);
+}
+
+/* The connection breaks after the request with the number `cut_at`; 0: it does
+ * not break. */
+static void acquire_behind_long_queue(lk_layout layout, unsigned cut_at)
+{
+  lk_lock_config config = {.size = sizeof config, .layout = layout};
+  locker first, second;
+
+  begin_with_small_client();
+  create_long_queue(layout == LK_LAYOUT_CURATOR ? "lock-" : "seq-");
+  locker_init(&first, &small, &config);
+  locker_init(&second, &small, &config);
+  small.link->requests = 0;
+  small.link->cut_at = cut_at;
+  small.link->cut_after = true;
+  ck_assert_int_eq(locker_acquire(&first, LK_NO_LIMIT), 0);
+  ck_assert_int_eq(locker_acquire(&second, LK_NO_LIMIT), 0);
+  model_run(&lp.server, 2 * T);
+  ck_assert_int_eq(first.acquired, LK_ERR_TOO_BIG);
+  ck_assert_int_eq(second.acquired, LK_ERR_TOO_BIG);
+  ck_assert_str_eq(small.left_behind, "");
+  ck_assert_uint_eq(lk_lease_pending_cleanups(small.link->client), 0);
+  locker_free(&first);
+  locker_free(&second);
+  end_with_small_client(LONG_QUEUE);
 }
 
 /* The cleanup works although no list can be received. It reads a node before
@@ -558,79 +611,66 @@ START_TEST(list_beyond_the_receive_limit_leaves_no_node)
 {
   static const lk_layout layouts[] = {LK_LAYOUT_CURATOR, LK_LAYOUT_NATIVE,
                                       LK_LAYOUT_NATIVE_UUID};
-  lk_lock_config lc = {.size = sizeof lc};
-  locker l, more;
+  enum { NO_REQUEST, CREATE, LIST }; /* at which the connection breaks */
 
-  for (int i = 0; i < 9; i++) {
-    lc.layout = layouts[i / 3];
-    begin_with_long_queue(lc.layout == LK_LAYOUT_CURATOR ? "lock-" : "seq-");
-    locker_init(&l, &small, &lc);
-    locker_init(&more, &small, &lc);
-    small.link->requests = 0;
-    small.link->cut_at = (unsigned)i % 3;
-    small.link->cut_after = true;
-    ck_assert_int_eq(locker_acquire(&l, -1), 0);
-    ck_assert_int_eq(locker_acquire(&more, -1), 0);
-    model_run(&lp.server, 2 * T);
-    ck_assert_int_eq(l.acquired, LK_ERR_TOO_BIG);
-    ck_assert_int_eq(more.acquired, LK_ERR_TOO_BIG);
-    ck_assert_str_eq(small.left_behind, "");
-    ck_assert_uint_eq(lk_lease_pending_cleanups(small.link->client), 0);
-    locker_free(&l);
-    locker_free(&more);
-    end_with_long_queue(LONG_QUEUE);
+  for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
+    for (unsigned cut_at = NO_REQUEST; cut_at <= LIST; cut_at++)
+      acquire_behind_long_queue(layouts[i], cut_at);
   }
 }
 END_TEST
 
-/* Without the failure, the request would be repeated on each connection, and
- * its reply would break each. */
-START_TEST(own_node_beyond_the_receive_limit_fails_the_acquire)
+/* A reply beyond the limit breaks the connection. If the acquire did not fail,
+ * the client would repeat the request on each new connection. */
+START_TEST(node_of_the_holder_beyond_the_receive_limit_fails_the_acquire)
 {
   char data[800] = "";
   locker l;
-  lk_lock *s;
+  lk_lock *single;
 
   memset(data, 'x', sizeof data - 1);
-  begin_with_long_queue(NULL);
+  begin_with_small_client();
   lock_pair_hold(&lp);
   model_set(&lp.server, model_child(&lp.server, LOCKS, 0), data);
   model_create(&lp.server, "/locks/single");
   model_set(&lp.server, "/locks/single", data);
   locker_init(&l, &small, NULL);
   ck_assert_int_eq(
-      lk_single_new(&s, small.link->client, "/locks/single", NULL, NULL), 0);
-  ck_assert_int_eq(locker_acquire(&l, -1), 0);
+      lk_single_new(&single, small.link->client, "/locks/single", NULL, NULL),
+      0);
+  ck_assert_int_eq(locker_acquire(&l, LK_NO_LIMIT), 0);
   model_run(&lp.server, T);
   ck_assert_int_eq(l.acquired, LK_ERR_TOO_BIG);
-  ck_assert_int_eq(lk_lock_acquire(s, -1, NULL, NULL), 0);
+  ck_assert_int_eq(lk_lock_acquire(single, LK_NO_LIMIT, NULL, NULL), 0);
   model_run(&lp.server, T);
-  ck_assert_int_eq(lk_lock_get_state(s), LK_LOCK_IDLE);
+  ck_assert_int_eq(lk_lock_get_state(single), LK_LOCK_IDLE);
   locker_free(&l);
-  lk_lock_free(s);
+  lk_lock_free(single);
   model_run(&lp.server, T);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 1);
   locker_release(&lp.a);
   model_turn(&lp.server);
-  end_with_long_queue(0);
+  end_with_small_client(0);
 }
 END_TEST
 
 START_TEST(node_that_cannot_be_identified_is_left_and_reported)
 {
-  lk_lock_config lc = {.size = sizeof lc, .layout = LK_LAYOUT_NATIVE};
+  lk_lock_config config = {.size = sizeof config, .layout = LK_LAYOUT_NATIVE};
   locker l;
 
-  begin_with_long_queue("seq-");
-  lp.server.no_ephemerals = true;
-  locker_init(&l, &small, &lc);
-  ck_assert_int_eq(locker_acquire(&l, -1), 0);
+  begin_with_small_client();
+  create_long_queue("seq-");
+  lp.server.no_ephemerals = true; /* the session's nodes cannot be listed */
+  locker_init(&l, &small, &config);
+  ck_assert_int_eq(locker_acquire(&l, LK_NO_LIMIT), 0);
   model_run(&lp.server, 2 * T);
   ck_assert_int_eq(l.acquired, LK_ERR_TOO_BIG);
+  /* its number follows those of the LONG_QUEUE nodes */
   ck_assert_str_eq(small.left_behind, "TOO_BIG " LOCKS "/seq-0000000040\n");
   ck_assert_uint_eq(lk_lease_pending_cleanups(small.link->client), 0);
   locker_free(&l);
-  end_with_long_queue(LONG_QUEUE + 1);
+  end_with_small_client(LONG_QUEUE + 1);
 }
 END_TEST
 
@@ -638,19 +678,21 @@ SUITE("closing", listener_closes_the_client_before_others_are_notified,
       release_before_a_close_is_executed_first,
       expiry_ends_all_locks_of_a_client_with_one_session,
       node_of_a_lock_freed_during_its_create_is_deleted,
-      lock_freed_without_a_connection_is_deleted_on_the_next_one,
-      lock_freed_before_a_break_leaves_no_node,
+      node_of_a_lock_freed_while_held_is_deleted,
+      node_of_a_lock_freed_while_disconnected_is_deleted_on_reconnect,
+      lock_freed_before_the_connection_breaks_leaves_no_node,
       acquire_in_the_callback_of_an_expiry_survives_that_expiry,
       acquire_in_the_callback_of_a_release_survives_that_release,
       acquire_in_the_callback_of_a_loss_survives_that_loss,
-      callback_that_frees_a_cancelled_lock_is_called_once,
-      next_subscription_to_be_notified_may_be_freed,
+      callbacks_of_a_lock_freed_during_its_cancel_are_called_once,
+      lock_that_is_to_be_notified_next_may_be_freed,
       callback_of_a_close_may_free_the_next_lock,
       every_callback_may_free_its_lock, every_callback_may_free_its_client,
-      every_callback_may_free_all, every_callback_may_free_the_locks_of_others,
-      every_callback_may_close_its_client,
+      every_callback_may_free_its_lock_and_client,
+      every_callback_may_free_both_locks, every_callback_may_close_its_client,
       every_callback_may_cancel_and_release, every_callback_may_acquire_anew,
-      every_callback_may_see_its_connection_break, every_callback_may_verify,
+      every_callback_may_see_its_connection_break,
+      every_callback_may_verify_and_send_a_guarded_multi,
       list_beyond_the_receive_limit_leaves_no_node,
-      own_node_beyond_the_receive_limit_fails_the_acquire,
+      node_of_the_holder_beyond_the_receive_limit_fails_the_acquire,
       node_that_cannot_be_identified_is_left_and_reported)

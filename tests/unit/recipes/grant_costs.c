@@ -67,7 +67,7 @@ static void acquire_after(lk_assurance assurance, int64_t idle_ms)
   begin(assurance);
   model_run(&lp.server, idle_ms);
   count_from_here();
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   expect_grant(&lp.a, assurance, "create2 getChildren2");
   ck_assert(model_check_log(lp.one.link, "create2 getChildren2"));
@@ -94,7 +94,7 @@ START_TEST(uncontended_acquire_of_a_live_session_is_one_write)
       model_run(&lp.server, pause_ms);
     }
     count_from_here();
-    ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+    ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
     model_turn(&lp.server);
     expect_grant(&lp.a, LK_ASSURE_QUORUM, "create2 getChildren2");
     lock_pair_end(&lp);
@@ -129,7 +129,7 @@ static void wait_behind_two(lk_assurance assurance, int64_t wait_ms)
   begin(assurance);
   model_create(&lp.server, LOCKS "/x-lock-0000000000");
   model_create(&lp.server, LOCKS "/x-lock-0000000001");
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_run(&lp.server, wait_ms);
   count_from_here();
   model_delete(&lp.server, LOCKS "/x-lock-0000000000");
@@ -184,7 +184,7 @@ static void hand_permit_over(int64_t wait_ms)
     ck_assert_int_eq(lk_semaphore_new(&both[i]->lock, both[i]->p->link->client,
                                       LOCKS, NULL, &one),
                      0);
-    ck_assert_int_eq(locker_acquire(both[i], -1), 0);
+    ck_assert_int_eq(locker_acquire(both[i], LK_NO_LIMIT), 0);
     model_turn(&lp.server);
   }
   ck_assert_int_eq(lp.b.acquired, NOT_YET);

@@ -161,10 +161,10 @@ START_TEST(contenders_with_and_without_a_uuid_share_a_queue)
   begin(&native);
   locker_init(&other, &lp.two, &named);
   lock_pair_hold(&lp);
-  ck_assert_int_eq(locker_acquire(&other, -1), 0);
+  ck_assert_int_eq(locker_acquire(&other, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(other.acquired, NOT_YET);
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   locker_release(&lp.a);
   model_turn(&lp.server);
   ck_assert_int_eq(other.acquired, 0);
@@ -185,7 +185,7 @@ START_TEST(negative_number_fails_the_acquire)
     snprintf(name, sizeof name, "%s-000000001",
              layouts[i].prefix == NULL ? "seq-" : layouts[i].prefix);
     create_foreign(name, "");
-    ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+    ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
     model_turn(&lp.server);
     ck_assert_int_eq(lp.a.acquired, LK_ERR_SEQ_UNSAFE);
     delete_foreign(name);
@@ -199,7 +199,7 @@ START_TEST(kazoo_readers_are_predecessors_and_curator_locks_are_foreign)
   begin(&layouts[0]);
   create_foreign("0123456789abcdef0123456789abcdef__rlock__0000000000", "");
   create_foreign("0123456789abcdef0123456789abcdef__lock__0000000009", "");
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.a.acquired, NOT_YET);
   ck_assert(locker_check_events(&lp.a, "waiting 1 0000000000\n"));
@@ -411,7 +411,7 @@ static void sides_init(sides *s, test_client *p, const lk_lock_config *c)
 
 static void start_acquire(locker *l)
 {
-  ck_assert_int_eq(locker_acquire(l, -1), 0);
+  ck_assert_int_eq(locker_acquire(l, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
 }
 
@@ -443,7 +443,7 @@ static void readers_and_writers(const lk_lock_config *c)
   ck_assert_int_eq(two.w.acquired, 0);
   /* In these layouts a downgrade is impossible: the read node would queue
    * behind the write node. */
-  ck_assert_int_eq(locker_acquire(&two.r, -1), LK_ERR_DEADLOCK);
+  ck_assert_int_eq(locker_acquire(&two.r, LK_NO_LIMIT), LK_ERR_DEADLOCK);
   start_acquire(&one.w);
   ck_assert_int_eq(one.w.acquired, NOT_YET);
   lp.one.link->log[0] = '\0';
@@ -455,7 +455,7 @@ static void readers_and_writers(const lk_lock_config *c)
   ck_assert_int_eq(two.r.acquired, NOT_YET);
   release_lock(&one.w);
   ck_assert_int_eq(two.r.acquired, 0);
-  ck_assert_int_eq(locker_acquire(&two.w, -1), LK_ERR_DEADLOCK);
+  ck_assert_int_eq(locker_acquire(&two.w, LK_NO_LIMIT), LK_ERR_DEADLOCK);
   lk_rwlock_free(one.rw);
   lk_rwlock_free(two.rw);
   model_turn(&lp.server);
@@ -532,7 +532,7 @@ static void cut_the_create(bool after)
   lp.one.link->requests = 0;
   lp.one.link->cut_at = 1;
   lp.one.link->cut_after = after;
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   model_run(&lp.server, T / 10);
 }
 
@@ -622,8 +622,8 @@ START_TEST(two_handles_of_a_session_recover_their_own_nodes)
   locker_init(&other, &lp.one, &native);
   lp.one.link->cut_at = 3; /* the third request: create, list, create */
   lp.one.link->cut_after = true;
-  ck_assert_int_eq(locker_acquire(&other, -1), 0);
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(locker_acquire(&other, LK_NO_LIMIT), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   model_run(&lp.server, T / 10);
   ck_assert_int_eq(other.acquired, 0);
   ck_assert_int_eq(lp.a.acquired, NOT_YET);
@@ -657,7 +657,7 @@ START_TEST(revoked_node_of_another_handle_is_not_recovered)
 
   begin(&native);
   locker_init(&other, &lp.one, &native);
-  ck_assert_int_eq(locker_acquire(&other, -1), 0);
+  ck_assert_int_eq(locker_acquire(&other, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   lp.server.down = true;
   cut_the_create(false);
@@ -685,8 +685,8 @@ START_TEST(revoked_node_is_recovered_by_one_handle)
   lp.one.link->requests = 0;
   lp.one.link->cut_at = 3; /* the third request: create, list, create */
   lp.one.link->cut_after = false;
-  ck_assert_int_eq(locker_acquire(&other, -1), 0);
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(locker_acquire(&other, LK_NO_LIMIT), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   model_run(&lp.server, T / 10);
   model_set(&lp.server, LOCKS "/seq-0000000000", LK_REVOKE_MESSAGE);
   lp.server.down = false;
@@ -706,7 +706,7 @@ START_TEST(cancel_during_recovery_leaves_no_node)
     begin(&native);
     lp.one.link->cut_at = 1;
     lp.one.link->cut_after = true;
-    ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+    ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
     for (unsigned i = 0; i < turns; i++)
       model_run(&lp.server, 4);
     lk_lock_cancel(lp.a.lock);
@@ -984,7 +984,7 @@ static bool survives_failed_allocation(const lk_lock_config *c, size_t n)
     lp.one.link->cut_at = 1;
     lp.one.link->cut_after = true;
     model_turn(&lp.server);
-    int err = locker_acquire(&lp.a, -1);
+    int err = locker_acquire(&lp.a, LK_NO_LIMIT);
 
     model_run(&lp.server, T / 2);
     if (err == 0)

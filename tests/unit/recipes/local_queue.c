@@ -44,7 +44,7 @@ static void add_owners(int count)
 static void acquire_all(int count)
 {
   for (int i = 0; i < count; i++)
-    ck_assert_int_eq(locker_acquire(&owners[i], -1), 0);
+    ck_assert_int_eq(locker_acquire(&owners[i], LK_NO_LIMIT), 0);
   model_turn(&lp.server);
 }
 
@@ -120,7 +120,7 @@ START_TEST(waiter_knows_its_position)
   begin();
   lock_pair_hold(&lp);
   locker_release(&lp.a);
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   add_owners(3);
   acquire_all(3);
@@ -131,7 +131,7 @@ START_TEST(waiter_knows_its_position)
   locker_release(&lp.b);
   model_turn(&lp.server);
   locker_init(&owners[3], &lp.one, &local);
-  ck_assert_int_eq(locker_acquire(&owners[3], -1), 0);
+  ck_assert_int_eq(locker_acquire(&owners[3], LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert(locker_check_events(&owners[3], "waiting 3 0000000002\n"));
   ck_assert_str_eq(lk_lock_node(owners[0].lock),
@@ -147,7 +147,7 @@ START_TEST(after_sixteen_handoffs_others_have_their_turn)
   begin();
   add_owners(OWNERS);
   acquire_all(OWNERS);
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   for (int i = 0; i < OWNERS; i++) {
     if (i == 17) {
@@ -179,12 +179,12 @@ START_TEST(a_queue_of_its_own_for_each_client_path_and_kind)
   begin();
   add_owners(1);
   acquire_all(1);
-  ck_assert_int_eq(locker_acquire(&lp.a, -1),
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT),
                    0); /* a has no local queue, so it has a node of its own */
   model_turn(&lp.server);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 2);
   locker_init(&owners[1], &lp.two, &local);
-  ck_assert_int_eq(locker_acquire(&owners[1], -1), 0);
+  ck_assert_int_eq(locker_acquire(&owners[1], LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 3);
   locker_release(&owners[0]);
@@ -228,11 +228,11 @@ START_TEST(try_is_refused_by_local_and_remote_contenders)
   model_turn(&lp.server);
   ck_assert_int_eq(owners[1].acquired, LK_ERR_BUSY);
   locker_release(&owners[0]);
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   /* owner 0 tries, and owner 1 waits behind it */
   ck_assert_int_eq(locker_acquire(&owners[0], 0), 0);
-  ck_assert_int_eq(locker_acquire(&owners[1], -1), 0);
+  ck_assert_int_eq(locker_acquire(&owners[1], LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(owners[0].acquired, LK_ERR_BUSY);
   ck_assert_int_eq(owners[1].acquired, NOT_YET);
@@ -251,7 +251,7 @@ START_TEST(queue_limit_counts_local_owners)
   begin();
   for (int i = 0; i < 4; i++) {
     locker_init(&owners[i], &lp.one, &config);
-    ck_assert_int_eq(locker_acquire(&owners[i], -1), 0);
+    ck_assert_int_eq(locker_acquire(&owners[i], LK_NO_LIMIT), 0);
     model_turn(&lp.server);
   }
   ck_assert_int_eq(owners[2].acquired, NOT_YET);
@@ -263,12 +263,12 @@ END_TEST
 START_TEST(a_wait_that_ends_leaves_the_others_in_place)
 {
   begin();
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   add_owners(4);
   ck_assert_int_eq(locker_acquire(&owners[0], 100), 0);
   for (int i = 1; i < 4; i++)
-    ck_assert_int_eq(locker_acquire(&owners[i], -1), 0);
+    ck_assert_int_eq(locker_acquire(&owners[i], LK_NO_LIMIT), 0);
   model_run(&lp.server, 200);
   ck_assert_int_eq(owners[0].acquired, LK_ERR_DEADLINE);
   lk_lock_cancel(owners[2].lock);
@@ -310,7 +310,7 @@ START_TEST(revoked_node_is_released_and_not_handed_over)
   acquire_all(2);
   model_run(&lp.server, T / 2);
   model_set(&lp.server, lk_lock_node(owners[0].lock), LK_REVOKE_MESSAGE);
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert(locker_check_events(&owners[0], "revoked\n"));
   locker_release(&owners[0]);
@@ -366,7 +366,7 @@ static void acquire_again_when_ended(locker *l, const char *what)
 {
   note(l, what);
   if (strcmp(what, "acquired") == 0 && l->acquired != 0 && l->calls < 8)
-    ck_assert_int_eq(locker_acquire(l, -1), 0);
+    ck_assert_int_eq(locker_acquire(l, LK_NO_LIMIT), 0);
 }
 
 START_TEST(acquire_in_the_callback_of_an_end_survives_that_end)
@@ -375,7 +375,7 @@ START_TEST(acquire_in_the_callback_of_an_end_survives_that_end)
       .size = sizeof fails, .local_queue = true, .fail_on_expiry = true};
 
   begin();
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   for (int i = 0; i < 3; i++)
     locker_init(&owners[i], &lp.one, &fails);
@@ -407,12 +407,12 @@ static void free_the_next(locker *l, const char *what)
 START_TEST(callback_of_an_end_may_free_the_others)
 {
   begin();
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   add_owners(2);
   owners[0].react = free_the_next;
   ck_assert_int_eq(locker_acquire(&owners[0], 0), 0);
-  ck_assert_int_eq(locker_acquire(&owners[1], -1), 0);
+  ck_assert_int_eq(locker_acquire(&owners[1], LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(owners[0].acquired, LK_ERR_BUSY);
   end(1);
@@ -457,7 +457,7 @@ START_TEST(a_closed_client_ends_all_of_them)
     begin();
     add_owners(4);
     if (held == 0) {
-      ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+      ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
       model_turn(&lp.server);
     }
     acquire_all(3);
@@ -500,14 +500,14 @@ START_TEST(all_may_be_freed_once_the_client_is_closed)
     freed_in_done = 0;
     add_owners(4);
     if (kind % 2 == 0) {
-      ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+      ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
       model_turn(&lp.server);
     }
     lp.server.down = kind / 2 == 1;
     if (lp.server.down)
       model_drop(lp.one.link);
     for (int i = 0; i < 3; i++)
-      ck_assert_int_eq(locker_acquire(&owners[i], -1), 0);
+      ck_assert_int_eq(locker_acquire(&owners[i], LK_NO_LIMIT), 0);
     if (kind / 2 == 2)
       model_turn(&lp.server);
     ck_assert_int_eq(locker_acquire(&owners[3], 0), 0); /* to be turned away */
@@ -534,7 +534,7 @@ START_TEST(try_in_the_callback_of_a_try_does_not_delay_others)
 {
   begin();
   add_owners(2);
-  ck_assert_int_eq(locker_acquire(&owners[0], -1), 0);
+  ck_assert_int_eq(locker_acquire(&owners[0], LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   owners[1].react = try_again;
   ck_assert_int_eq(locker_acquire(&owners[1], 0), 0);
@@ -555,17 +555,17 @@ static void acquire_again(locker *l, const char *what)
   l->react = NULL;
   lk_lock_cancel(l->lock);
   l->react = acquire_again;
-  ck_assert_int_eq(locker_acquire(l, -1), 0);
+  ck_assert_int_eq(locker_acquire(l, LK_NO_LIMIT), 0);
 }
 
 START_TEST(acquire_in_the_waiting_event_does_not_delay_others)
 {
   begin();
   add_owners(2);
-  ck_assert_int_eq(locker_acquire(&owners[0], -1), 0);
+  ck_assert_int_eq(locker_acquire(&owners[0], LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   owners[1].react = acquire_again;
-  ck_assert_int_eq(locker_acquire(&owners[1], -1), 0);
+  ck_assert_int_eq(locker_acquire(&owners[1], LK_NO_LIMIT), 0);
   lk_client_tick(lp.one.link->client);
   ck_assert_uint_gt(owners[1].calls, 0);
   ck_assert_uint_lt(owners[1].calls, 25000);
@@ -611,7 +611,7 @@ static bool runs_short_of_memory(unsigned n)
   while (made < 3 && locker_try_init(&owners[made], &lp.one, &local))
     made++;
   for (int i = 0; i < made; i++) {
-    int err = locker_acquire(&owners[i], -1);
+    int err = locker_acquire(&owners[i], LK_NO_LIMIT);
 
     ck_assert(err == 0 || err == LK_ERR_NO_MEMORY);
   }
@@ -739,7 +739,7 @@ static void run_random_calls(uint64_t seed)
   for (int step = 0; step < 150; step++) {
     act_randomly(&owners[roll(RANDOM_OWNERS)]);
     if (roll(4) == 0 && lk_lock_get_state(lp.b.lock) == LK_LOCK_IDLE)
-      (void)lk_lock_acquire(lp.b.lock, -1, NULL, NULL);
+      (void)lk_lock_acquire(lp.b.lock, LK_NO_LIMIT, NULL, NULL);
     else if (roll(4) == 0)
       (void)lk_lock_release(lp.b.lock, NULL, NULL);
     if (roll(20) == 0)

@@ -23,7 +23,7 @@ static void begin_with_waiters(const lk_lock_config *config, int count)
   lock_pair_hold(&lp);
   for (int i = 0; i < count; i++) {
     locker_init(&waiters[i], &lp.one, config);
-    ck_assert_int_eq(locker_acquire(&waiters[i], -1), 0);
+    ck_assert_int_eq(locker_acquire(&waiters[i], LK_NO_LIMIT), 0);
     model_turn(&lp.server);
   }
   lp.one.link->log[0] = '\0';
@@ -43,12 +43,12 @@ START_TEST(contender_behind_too_many_is_refused_at_once)
   lk_lock_config config = {.size = sizeof config, .max_queue = 3};
 
   begin_with_waiters(&config, 2);
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server); /* three predecessors: the holder and two waiters */
   ck_assert_int_eq(lp.b.acquired, NOT_YET);
   locker_init(&waiters[2], &lp.two, &config);
   lp.two.link->log[0] = '\0';
-  ck_assert_int_eq(locker_acquire(&waiters[2], -1), 0);
+  ck_assert_int_eq(locker_acquire(&waiters[2], LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(waiters[2].acquired, LK_ERR_QUEUE_FULL);
   ck_assert(model_check_log(lp.two.link, "create2 getChildren2 | delete"));
@@ -58,7 +58,7 @@ START_TEST(contender_behind_too_many_is_refused_at_once)
   /* when the queue is shorter, it is no longer refused */
   locker_release(&lp.a);
   model_turn(&lp.server);
-  ck_assert_int_eq(locker_acquire(&waiters[2], -1), 0);
+  ck_assert_int_eq(locker_acquire(&waiters[2], LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(waiters[2].acquired, NOT_YET);
   end_with_waiters(3);
@@ -74,7 +74,7 @@ START_TEST(contender_that_lost_its_node_in_a_full_queue_is_refused)
   model_turn(&lp.server);
   ck_assert_int_eq(waiters[0].acquired, NOT_YET);
   config.max_queue = 1;
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, LK_ERR_QUEUE_FULL);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 3);
@@ -93,9 +93,9 @@ START_TEST(only_predecessors_that_exclude_are_counted)
     snprintf(path, sizeof path, LOCKS "/x-__READ__000000000%d", i);
     model_create(&lp.server, path);
   }
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   ck_assert_int_eq(lk_rwlock_new(&rw, lp.two.link->client, LOCKS, &config), 0);
-  ck_assert_int_eq(lk_lock_acquire(lk_rwlock_read_side(rw), -1, NULL, NULL), 0);
+  ck_assert_int_eq(lk_lock_acquire(lk_rwlock_read_side(rw), LK_NO_LIMIT, NULL, NULL), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.a.acquired, LK_ERR_QUEUE_FULL);
   ck_assert(lk_lock_ok(lk_rwlock_read_side(rw)));
@@ -153,7 +153,7 @@ START_TEST(list_first_writes_nothing_if_the_queue_is_not_empty)
       model_check_log(lp.two.link, "getChildren2 | create2 getChildren2"));
   /* an acquire that may wait does not list first */
   lp.one.link->log[0] = '\0';
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert(
       model_check_log(lp.one.link, "create2 getChildren2 | getData getData"));
@@ -167,7 +167,7 @@ START_TEST(list_first_detects_a_full_queue_without_a_node)
 
   lock_pair_begin(&lp, NULL, &config);
   lock_pair_hold(&lp);
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert(model_check_log(lp.two.link,
                             "getChildren2 | create2 getChildren2 | "
@@ -376,7 +376,7 @@ START_TEST(announcement_of_a_reader_proves_nothing)
   lock_pair_begin(&lp, NULL, &announcing);
   model_create(&lp.server, LOCKS "/a-__READ__0000000000");
   model_create(&lp.server, LOCKS "/b-__READ__0000000001");
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   model_set(&lp.server, LOCKS "/b-__READ__0000000001", LK_ANNOUNCEMENT);
   model_turn(&lp.server);

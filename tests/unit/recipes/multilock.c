@@ -79,7 +79,7 @@ static void end(void)
 
 static void start_acquire(locker *l)
 {
-  ck_assert_int_eq(locker_acquire(l, -1), 0);
+  ck_assert_int_eq(locker_acquire(l, LK_NO_LIMIT), 0);
   model_turn(&server);
 }
 
@@ -318,7 +318,7 @@ START_TEST(multilock_freed_during_a_cleanup_leaves_nothing)
       one.link->requests = 0;
       one.link->cut_at = at / 2;
       one.link->cut_after = at % 2 == 0;
-      ck_assert_int_eq(locker_acquire(&all, -1), 0);
+      ck_assert_int_eq(locker_acquire(&all, LK_NO_LIMIT), 0);
       model_run(&server, ms);
       locker_free(&all);
       model_run(&server, T);

@@ -62,7 +62,7 @@ START_TEST(short_hold_costs_three_requests_with_other_locks_held)
   lk_lock_new(&other.lock, lp.one.link->client, "/locks/y", NULL);
   model_create(&lp.server, "/locks/y");
   for (int i = 0; i < 40; i++) {
-    ck_assert_int_eq(lk_lock_acquire(other.lock, -1, NULL, NULL), 0);
+    ck_assert_int_eq(lk_lock_acquire(other.lock, LK_NO_LIMIT, NULL, NULL), 0);
     model_run(&lp.server, T / 5);
     ck_assert_int_eq(lk_lock_release(other.lock, NULL, NULL), 0);
     model_turn(&lp.server);
@@ -86,7 +86,7 @@ START_TEST(alternating_holders_send_one_list_for_each_grant)
     locker *next = waiter;
 
     locker_release(holder);
-    ck_assert_int_eq(locker_acquire(holder, -1), 0);
+    ck_assert_int_eq(locker_acquire(holder, LK_NO_LIMIT), 0);
     model_turn(&lp.server);
     ck_assert_int_eq(holder->released, 0);
     ck_assert_int_eq(next->acquired, 0);
@@ -132,7 +132,7 @@ START_TEST(tokens_grow_with_each_grant)
   for (int i = 0; i < 10; i++) {
     locker *l = i % 2 == 0 ? &lp.a : &lp.b;
 
-    ck_assert_int_eq(locker_acquire(l, -1), 0);
+    ck_assert_int_eq(locker_acquire(l, LK_NO_LIMIT), 0);
     model_turn(&lp.server);
     ck_assert_uint_gt(lk_lock_token(l->lock), last);
     last = lk_lock_token(l->lock);
@@ -159,7 +159,7 @@ START_TEST(deletion_notifies_one_waiter_only)
     test_client_init(&crowd[i], &lp.server, NULL);
     locker_init(&lockers[i], &crowd[i], NULL);
     model_turn(&lp.server);
-    ck_assert_int_eq(locker_acquire(&lockers[i], -1), 0);
+    ck_assert_int_eq(locker_acquire(&lockers[i], LK_NO_LIMIT), 0);
     model_turn(&lp.server);
     crowd[i].link->log[0] = '\0';
   }
@@ -184,7 +184,7 @@ START_TEST(waiter_is_notified_of_its_position_and_the_holder)
   begin_queue();
   for (int i = 0; i < 4; i++) {
     locker_init(&crowd[i], &lp.one, NULL);
-    ck_assert_int_eq(locker_acquire(&crowd[i], -1), 0);
+    ck_assert_int_eq(locker_acquire(&crowd[i], LK_NO_LIMIT), 0);
     model_turn(&lp.server);
   }
   ck_assert(locker_check_events(&crowd[0], "waiting 2 0000000000\n"));
@@ -217,10 +217,10 @@ START_TEST(deleted_predecessor_costs_reads_of_up_to_eight_others_or_a_list)
   locker_init(&last, &late, NULL);
   for (int i = 0; i < 12; i++) {
     locker_init(&crowd[i], &lp.one, NULL);
-    ck_assert_int_eq(locker_acquire(&crowd[i], -1), 0);
+    ck_assert_int_eq(locker_acquire(&crowd[i], LK_NO_LIMIT), 0);
     model_turn(&lp.server);
   }
-  ck_assert_int_eq(locker_acquire(&last, -1), 0);
+  ck_assert_int_eq(locker_acquire(&last, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   late.link->log[0] = '\0';
   for (int left = 11; left > 8; left--) {
@@ -265,7 +265,7 @@ START_TEST(watch_event_does_not_extend_the_timeout)
 
   begin_held();
   locker_init(&between, &lp.one, NULL);
-  ck_assert_int_eq(locker_acquire(&between, -1), 0);
+  ck_assert_int_eq(locker_acquire(&between, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(locker_acquire(&lp.b, 300), 0);
   model_run(&lp.server, 200);
@@ -287,7 +287,7 @@ START_TEST(second_release_with_a_callback_is_refused)
 {
   begin_held();
   for (int i = 0; i < 3; i++) {
-    ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+    ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
     model_turn(&lp.server);
   }
   locker_release(&lp.a);
@@ -309,7 +309,7 @@ START_TEST(another_handle_cannot_release_the_lock_and_queues)
   begin_held();
   locker_init(&other, &lp.one, NULL);
   ck_assert_int_eq(lk_lock_release(other.lock, NULL, NULL), LK_ERR_NOT_HELD);
-  ck_assert_int_eq(locker_acquire(&other, -1), 0);
+  ck_assert_int_eq(locker_acquire(&other, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(other.acquired, NOT_YET);
   ck_assert_int_eq(lk_lock_release(other.lock, NULL, NULL), LK_ERR_NOT_HELD);
@@ -322,11 +322,11 @@ END_TEST
 START_TEST(reentrant_acquire_can_be_released_or_cancelled_before_it_completes)
 {
   begin_held();
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   lk_lock_cancel(lp.a.lock);
   ck_assert_int_eq(lp.a.acquired, LK_ERR_CANCELLED);
   ck_assert_uint_eq(lk_lock_count(lp.a.lock), 1);
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
   lk_lock_cancel(lp.a.lock);
   ck_assert_int_eq(lp.a.acquired, LK_ERR_CANCELLED);
@@ -334,7 +334,7 @@ START_TEST(reentrant_acquire_can_be_released_or_cancelled_before_it_completes)
   model_turn(&lp.server);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
   lock_pair_hold(&lp);
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
   ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
   ck_assert_int_eq(lp.a.acquired, LK_ERR_CANCELLED);
@@ -351,7 +351,7 @@ START_TEST(directories_can_be_persistent_nodes)
 
   begin();
   ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, "/a/b", &c), 0);
-  ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
+  ck_assert_int_eq(lk_lock_acquire(l, LK_NO_LIMIT, NULL, NULL), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_HELD);
   ck_assert(model_check_log(lp.one.link, "create2 getChildren2 | create create "
@@ -369,7 +369,7 @@ START_TEST(a_server_without_containers_is_remembered)
   begin();
   lp.server.no_containers = true;
   ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, "/a/b", NULL), 0);
-  ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
+  ck_assert_int_eq(lk_lock_acquire(l, LK_NO_LIMIT, NULL, NULL), 0);
   model_run(&lp.server, T / 2);
   ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_HELD);
   ck_assert_int_eq(lk_lock_release(l, NULL, NULL), 0);
@@ -378,7 +378,7 @@ START_TEST(a_server_without_containers_is_remembered)
   model_delete(&lp.server, "/a/b");
   lp.one.link->log[0] = '\0';
   ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, "/a/b", NULL), 0);
-  ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
+  ck_assert_int_eq(lk_lock_acquire(l, LK_NO_LIMIT, NULL, NULL), 0);
   model_turn(&lp.server);
   ck_assert(model_check_log(lp.one.link, "create2 getChildren2 | create create "
                                          "create2 getChildren2"));
@@ -404,12 +404,12 @@ START_TEST(acquire_fails_when_the_directory_is_deleted_ten_times)
   lk_lock_free(l.lock);
   ck_assert_int_eq(lk_lock_new(&l.lock, lp.one.link->client, "/a", NULL), 0);
   lp.server.before = delete_directory_before_create;
-  ck_assert_int_eq(locker_acquire(&l, -1), 0);
+  ck_assert_int_eq(locker_acquire(&l, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(l.acquired, LK_ERR_NO_NODE);
   ck_assert_uint_eq(model_count(lp.one.link, "create2"), 11);
   lp.server.before = NULL;
-  ck_assert_int_eq(locker_acquire(&l, -1), 0);
+  ck_assert_int_eq(locker_acquire(&l, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(l.acquired, 0);
   locker_free(&l);
@@ -440,7 +440,7 @@ START_TEST(only_consecutive_deletions_of_the_directory_count)
   ck_assert_int_eq(lk_lock_new(&l.lock, lp.one.link->client, "/a", NULL), 0);
   reaps = 0;
   lp.server.before = delete_directory_seven_times;
-  ck_assert_int_eq(locker_acquire(&l, -1), 0);
+  ck_assert_int_eq(locker_acquire(&l, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(l.acquired, 0);
   ck_assert_uint_eq(reaps, 16);
@@ -462,7 +462,7 @@ START_TEST(nodes_have_the_configured_access_lists)
   begin();
   ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, "/a", &c), 0);
   memset(mine, 0, sizeof mine); /* the lock has a copy of the list */
-  ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
+  ck_assert_int_eq(lk_lock_acquire(l, LK_NO_LIMIT, NULL, NULL), 0);
   model_turn(&lp.server);
   ck_assert_str_eq(model_acl(&lp.server, lk_lock_node(l)),
                    "31 digest me:x, 1 world anyone");
@@ -471,7 +471,7 @@ START_TEST(nodes_have_the_configured_access_lists)
   c.parent_acl = NULL;
   c.acl = &parent;
   ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, "/b", &c), 0);
-  ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
+  ck_assert_int_eq(lk_lock_acquire(l, LK_NO_LIMIT, NULL, NULL), 0);
   model_turn(&lp.server);
   ck_assert_str_eq(model_acl(&lp.server, "/b"), "13 ip 127.0.0.1");
   lk_lock_free(l);
