@@ -13,12 +13,16 @@
 #include <latchkey/semaphore.h>
 
 enum {
-  STEP = 37, /* ms by which time advances; T and its parts are no multiples of
-                it */
-  SHORT = T / 8, /* ms; after this wait the evidence of the create is still
-                    young enough */
-  LONG = 3 * T + 100
+  STEP_MS = 37, /* by which times differ; T and its parts are no multiples */
+  SHORT_WAIT_MS = T / 8, /* the reply to the create still proves the lease */
+  LONG_WAIT_MS = 3 * T + 100 /* the reply to the create proves nothing more */
 };
+
+static const lk_assurance all_assurances[] = {LK_ASSURE_QUORUM, LK_ASSURE_SYNC,
+                                              LK_ASSURE_PING};
+static const lk_assurance weak_assurances[] = {LK_ASSURE_SYNC, LK_ASSURE_PING};
+
+#define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
 static lock_pair lp;
 static char sent[512]; /* requests of the granted client until the grant */
@@ -40,8 +44,8 @@ static void begin(lk_assurance assurance)
   lp.b.react = note_grant;
 }
 
-/* Forget the requests that were sent so far. */
-static void count_from_here(void)
+/* Only requests from here on count as the cost of the next grant. */
+static void forget_requests(void)
 {
   strcpy(sent, "no grant");
   lp.one.link->log[0] = '\0';
@@ -62,23 +66,25 @@ static void expect_grant(const locker *l, lk_assurance assurance,
 
 /* ---- a free lock --------------------------------------------------------- */
 
-static void acquire_after(lk_assurance assurance, int64_t idle_ms)
+/* A free lock is acquired after `idle_ms` without a request. */
+static void acquire_in_one_write(lk_assurance assurance, int64_t idle_ms)
 {
   begin(assurance);
   model_run(&lp.server, idle_ms);
-  count_from_here();
+  forget_requests();
   ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   expect_grant(&lp.a, assurance, "create2 getChildren2");
+  /* nothing is sent after the grant */
   ck_assert(model_check_log(lp.one.link, "create2 getChildren2"));
   lock_pair_end(&lp);
 }
 
 START_TEST(uncontended_acquire_of_an_idle_session_is_one_write)
 {
-  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
-    for (int64_t idle_ms = 0; idle_ms < 2 * T; idle_ms += STEP)
-      acquire_after((lk_assurance)a, idle_ms);
+  for (size_t i = 0; i < COUNT(all_assurances); i++) {
+    for (int64_t idle_ms = 0; idle_ms < 2 * T; idle_ms += STEP_MS)
+      acquire_in_one_write(all_assurances[i], idle_ms);
   }
 }
 END_TEST
@@ -86,14 +92,14 @@ END_TEST
 /* A session with regular requests: the client sends no pings. */
 START_TEST(uncontended_acquire_of_a_live_session_is_one_write)
 {
-  for (int64_t pause_ms = STEP; pause_ms < T / 3; pause_ms += STEP) {
+  for (int64_t pause_ms = STEP_MS; pause_ms < T / 3; pause_ms += STEP_MS) {
     begin(LK_ASSURE_QUORUM);
     for (int64_t ms = 0; ms < 2 * T; ms += pause_ms) {
       ck_assert_int_eq(
           lk_exists(lp.one.link->client, "/locks", NULL, NULL, NULL), 0);
       model_run(&lp.server, pause_ms);
     }
-    count_from_here();
+    forget_requests();
     ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
     model_turn(&lp.server);
     expect_grant(&lp.a, LK_ASSURE_QUORUM, "create2 getChildren2");
@@ -106,15 +112,15 @@ END_TEST
 
 START_TEST(handoff_to_the_only_waiter_sends_nothing_however_long_it_waited)
 {
-  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
-    for (int64_t wait_ms = 0; wait_ms < 3 * T; wait_ms += STEP) {
-      begin((lk_assurance)a);
+  for (size_t i = 0; i < COUNT(all_assurances); i++) {
+    for (int64_t wait_ms = 0; wait_ms < 3 * T; wait_ms += STEP_MS) {
+      begin(all_assurances[i]);
       lock_pair_queue(&lp);
       model_run(&lp.server, wait_ms);
-      count_from_here();
+      forget_requests();
       locker_release(&lp.a);
       model_turn(&lp.server);
-      expect_grant(&lp.b, (lk_assurance)a, "");
+      expect_grant(&lp.b, all_assurances[i], "");
       ck_assert(model_check_log(lp.one.link, "delete"));
       lock_pair_end(&lp);
     }
@@ -122,8 +128,9 @@ START_TEST(handoff_to_the_only_waiter_sends_nothing_however_long_it_waited)
 }
 END_TEST
 
-/* b waits behind two locks of another session, which are released together
- * after `wait_ms`. */
+/* b waits behind two nodes of another session, which are deleted together after
+ * `wait_ms`. The deletion of the direct predecessor notifies b, which then
+ * reads the other node. */
 static void wait_behind_two(lk_assurance assurance, int64_t wait_ms)
 {
   begin(assurance);
@@ -131,7 +138,7 @@ static void wait_behind_two(lk_assurance assurance, int64_t wait_ms)
   model_create(&lp.server, LOCKS "/x-lock-0000000001");
   ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_run(&lp.server, wait_ms);
-  count_from_here();
+  forget_requests();
   model_delete(&lp.server, LOCKS "/x-lock-0000000000");
   model_delete(&lp.server, LOCKS "/x-lock-0000000001");
   model_turn(&lp.server);
@@ -139,7 +146,7 @@ static void wait_behind_two(lk_assurance assurance, int64_t wait_ms)
 
 START_TEST(handoff_after_a_short_wait_sends_no_check)
 {
-  for (int64_t wait_ms = 0; wait_ms <= SHORT; wait_ms += STEP) {
+  for (int64_t wait_ms = 0; wait_ms <= SHORT_WAIT_MS; wait_ms += STEP_MS) {
     wait_behind_two(LK_ASSURE_QUORUM, wait_ms);
     expect_grant(&lp.b, LK_ASSURE_QUORUM, "getData");
     lock_pair_end(&lp);
@@ -149,7 +156,8 @@ END_TEST
 
 START_TEST(handoff_after_a_long_wait_sends_check_and_list_in_one_write)
 {
-  for (int64_t wait_ms = LONG; wait_ms < LONG + T / 2; wait_ms += STEP) {
+  for (int64_t wait_ms = LONG_WAIT_MS; wait_ms < LONG_WAIT_MS + T / 2;
+       wait_ms += STEP_MS) {
     wait_behind_two(LK_ASSURE_QUORUM, wait_ms);
     expect_grant(&lp.b, LK_ASSURE_QUORUM, "getData | multi getChildren2");
     /* no heartbeat follows, since the check was one */
@@ -161,9 +169,9 @@ END_TEST
 
 START_TEST(handoff_without_quorum_assurance_never_sends_a_check)
 {
-  for (int a = LK_ASSURE_SYNC; a <= LK_ASSURE_PING; a++) {
-    wait_behind_two((lk_assurance)a, LONG);
-    expect_grant(&lp.b, (lk_assurance)a, "getData");
+  for (size_t i = 0; i < COUNT(weak_assurances); i++) {
+    wait_behind_two(weak_assurances[i], LONG_WAIT_MS);
+    expect_grant(&lp.b, weak_assurances[i], "getData");
     lock_pair_end(&lp);
   }
 }
@@ -175,26 +183,27 @@ END_TEST
  * queue node, so its heartbeats check that node. */
 static void hand_permit_over(int64_t wait_ms)
 {
-  lk_semaphore_config one = {.size = sizeof one, .permits = 1};
+  lk_semaphore_config one_permit = {.size = sizeof one_permit, .permits = 1};
   locker *both[] = {&lp.a, &lp.b};
 
   begin(LK_ASSURE_QUORUM);
   for (int i = 0; i < 2; i++) {
     lk_lock_free(both[i]->lock);
     ck_assert_int_eq(lk_semaphore_new(&both[i]->lock, both[i]->p->link->client,
-                                      LOCKS, NULL, &one),
+                                      LOCKS, NULL, &one_permit),
                      0);
     ck_assert_int_eq(locker_acquire(both[i], LK_NO_LIMIT), 0);
     model_turn(&lp.server);
   }
   ck_assert_int_eq(lp.b.acquired, NOT_YET);
   model_run(&lp.server, wait_ms);
-  count_from_here();
+  forget_requests();
   locker_release(&lp.a);
   model_turn(&lp.server);
   expect_grant(&lp.b, LK_ASSURE_QUORUM, "getChildren2");
   locker_release(&lp.b);
   model_turn(&lp.server);
+  /* the directories that the semaphore has created */
   model_delete(&lp.server, LOCKS "/locks");
   model_delete(&lp.server, LOCKS "/leases");
   lock_pair_end(&lp);
@@ -202,7 +211,7 @@ static void hand_permit_over(int64_t wait_ms)
 
 START_TEST(handoff_of_a_permit_sends_the_list_alone_however_long_it_waited)
 {
-  for (int64_t wait_ms = 0; wait_ms < 3 * T; wait_ms += STEP)
+  for (int64_t wait_ms = 0; wait_ms < 3 * T; wait_ms += STEP_MS)
     hand_permit_over(wait_ms);
 }
 END_TEST

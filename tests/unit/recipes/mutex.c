@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "proto/wire/opcode.h"
 #include "support/locks.h"
 #include "support/suite.h"
 
-/* The mutex without failures: costs, nodes, the queue and arguments. */
+/* The mutex without failures: costs, nodes, the queue and arguments. The
+ * event "waiting 2 0000000000" says that there are two predecessors, and that
+ * the first one, the holder, has the number 0. */
 
 static lock_pair lp;
 
@@ -34,7 +37,8 @@ START_TEST(every_lock_state_and_event_has_a_text)
     for (int k = LK_LOCK_IDLE; k < i; k++)
       ck_assert_str_ne(text, lk_lock_state_text((lk_lock_state)k));
   }
-  ck_assert_str_eq(lk_lock_state_text((lk_lock_state)99), "unknown state");
+  ck_assert_str_eq(lk_lock_state_text((lk_lock_state)(LK_LOCK_LOST + 1)),
+                   "unknown state");
   for (int i = LK_LOCK_EVENT_WAITING; i <= LK_LOCK_EVENT_REVOKED; i++) {
     const char *text = lk_lock_event_text((lk_lock_event_type)i);
 
@@ -42,36 +46,41 @@ START_TEST(every_lock_state_and_event_has_a_text)
     for (int k = LK_LOCK_EVENT_WAITING; k < i; k++)
       ck_assert_str_ne(text, lk_lock_event_text((lk_lock_event_type)k));
   }
-  ck_assert_str_eq(lk_lock_event_text((lk_lock_event_type)99), "unknown event");
+  ck_assert_str_eq(
+      lk_lock_event_text((lk_lock_event_type)(LK_LOCK_EVENT_REVOKED + 1)),
+      "unknown event");
 }
 END_TEST
 
 /* ---- costs --------------------------------------------------------------- */
 
+/* The session of the short holds has a lease already, since `a` is held. */
 START_TEST(short_hold_costs_three_requests_with_other_locks_held)
 {
+  enum { HOLDS = 40 };
   locker other;
 
   begin_held();
   model_run(&lp.server, T);
+  /* a watch on the own node of a, and four heartbeats in a timeout */
   ck_assert(
       model_check_log(lp.one.link, "getData multi | multi | multi | multi"));
-  locker_init(&other, &lp.one, NULL);
-  /* the directory /locks/y is created with the first acquire */
-  lk_lock_free(other.lock);
-  lk_lock_new(&other.lock, lp.one.link->client, "/locks/y", NULL);
+  locker_clear(&other, &lp.one);
+  ck_assert_int_eq(
+      lk_lock_new(&other.lock, lp.one.link->client, "/locks/y", NULL), 0);
   model_create(&lp.server, "/locks/y");
-  for (int i = 0; i < 40; i++) {
+  for (int i = 0; i < HOLDS; i++) {
     ck_assert_int_eq(lk_lock_acquire(other.lock, LK_NO_LIMIT, NULL, NULL), 0);
     model_run(&lp.server, T / 5);
     ck_assert_int_eq(lk_lock_release(other.lock, NULL, NULL), 0);
     model_turn(&lp.server);
   }
-  ck_assert_uint_eq(model_count(lp.one.link, "create2"), 40);
-  ck_assert_uint_eq(model_count(lp.one.link, "getChildren2"), 40);
-  ck_assert_uint_eq(model_count(lp.one.link, "delete"), 40);
+  ck_assert_uint_eq(model_count(lp.one.link, "create2"), HOLDS);
+  ck_assert_uint_eq(model_count(lp.one.link, "getChildren2"), HOLDS);
+  ck_assert_uint_eq(model_count(lp.one.link, "delete"), HOLDS);
   ck_assert_uint_eq(model_count(lp.one.link, "getData"), 0);
-  ck_assert_uint_le(model_count(lp.one.link, "multi"), 4 * 40 / 5);
+  /* each hold is a fifth of a timeout: only the heartbeats of a are sent */
+  ck_assert_uint_le(model_count(lp.one.link, "multi"), 4 * HOLDS / 5);
   locker_free(&other);
   lock_pair_end(&lp);
 }
@@ -113,6 +122,7 @@ START_TEST(node_has_the_name_that_curator_uses_and_the_given_data)
   lock_pair_hold(&lp);
   n = model_node(&lp.server, lk_lock_node(lp.a.lock));
   name = n->path + strlen(LOCKS "/");
+  /* "_c_", a UUID of version 4 with 36 characters, and "-lock-0000000000" */
   ck_assert_uint_eq(strlen(name), 55);
   ck_assert_mem_eq(name, "_c_", 3);
   ck_assert(name[17] == '4' && name[11] == '-' && name[39] == '-');
@@ -126,7 +136,7 @@ END_TEST
 
 START_TEST(tokens_grow_with_each_grant)
 {
-  uint64_t last = 0;
+  uint64_t last_token = 0;
 
   begin();
   for (int i = 0; i < 10; i++) {
@@ -134,12 +144,14 @@ START_TEST(tokens_grow_with_each_grant)
 
     ck_assert_int_eq(locker_acquire(l, LK_NO_LIMIT), 0);
     model_turn(&lp.server);
-    ck_assert_uint_gt(lk_lock_token(l->lock), last);
-    last = lk_lock_token(l->lock);
+    ck_assert_uint_gt(lk_lock_token(l->lock), last_token);
+    last_token = lk_lock_token(l->lock);
     ck_assert_int_eq(lk_lock_release(l->lock, NULL, NULL), 0);
     model_turn(&lp.server);
-    if (i == 5)
-      model_delete(&lp.server, LOCKS), model_create(&lp.server, LOCKS);
+    if (i == 5) { /* the next sequence number is 0 again */
+      model_delete(&lp.server, LOCKS);
+      model_create(&lp.server, LOCKS);
+    }
   }
   lock_pair_end(&lp);
 }
@@ -189,14 +201,13 @@ START_TEST(waiter_is_notified_of_its_position_and_the_holder)
   }
   ck_assert(locker_check_events(&crowd[0], "waiting 2 0000000000\n"));
   ck_assert(locker_check_events(&crowd[3], "waiting 5 0000000000\n"));
-  lk_lock_cancel(crowd[2].lock); /* its direct predecessor */
+  lk_lock_cancel(crowd[2].lock); /* the direct predecessor of crowd[3] */
   model_turn(&lp.server);
   ck_assert(locker_check_events(&crowd[3], "waiting 4 0000000000\n"));
   ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
   model_turn(&lp.server);
-  ck_assert(locker_check_events(
-      &crowd[3],
-      "")); /* only the deletion of the direct predecessor wakes it */
+  /* only the deletion of its direct predecessor notifies it */
+  ck_assert(locker_check_events(&crowd[3], ""));
   lk_lock_cancel(crowd[1].lock);
   model_turn(&lp.server);
   ck_assert(locker_check_events(&crowd[3], "waiting 2 0000000001\n"));
@@ -209,32 +220,30 @@ END_TEST
 START_TEST(deleted_predecessor_costs_reads_of_up_to_eight_others_or_a_list)
 {
   locker crowd[12];
-  test_client late;
-  locker last;
+  test_client third;
+  locker waiter; /* behind the crowd */
 
   begin();
-  test_client_init(&late, &lp.server, NULL);
-  locker_init(&last, &late, NULL);
+  test_client_init(&third, &lp.server, NULL);
+  locker_init(&waiter, &third, NULL);
   for (int i = 0; i < 12; i++) {
     locker_init(&crowd[i], &lp.one, NULL);
     ck_assert_int_eq(locker_acquire(&crowd[i], LK_NO_LIMIT), 0);
     model_turn(&lp.server);
   }
-  ck_assert_int_eq(locker_acquire(&last, LK_NO_LIMIT), 0);
+  ck_assert_int_eq(locker_acquire(&waiter, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
-  late.link->log[0] = '\0';
-  for (int left = 11; left > 8; left--) {
-    lk_lock_cancel(crowd[left].lock);
+  third.link->log[0] = '\0';
+  /* more than eight predecessors are left: one list costs less */
+  for (int nearest = 11; nearest > 8; nearest--) {
+    lk_lock_cancel(crowd[nearest].lock);
     model_turn(&lp.server);
-    ck_assert(model_check_log(late.link, left == 11   ? "getChildren2 | getData"
-                                         : left == 10 ? "getChildren2 | getData"
-                                         : left == 9  ? "getChildren2 | getData"
-                                                      : ""));
+    ck_assert(model_check_log(third.link, "getChildren2 | getData"));
   }
   /* nine predecessors: the nearest is deleted, and the other eight are read */
   lk_lock_cancel(crowd[8].lock);
   model_turn(&lp.server);
-  ck_assert(model_check_log(late.link,
+  ck_assert(model_check_log(third.link,
                             "getData getData getData getData getData "
                             "getData getData getData"));
   /* two in the middle are deleted without an event for this waiter, and then
@@ -242,19 +251,19 @@ START_TEST(deleted_predecessor_costs_reads_of_up_to_eight_others_or_a_list)
   lk_lock_cancel(crowd[5].lock);
   lk_lock_cancel(crowd[6].lock);
   model_turn(&lp.server);
-  ck_assert(model_check_log(late.link, ""));
+  ck_assert(model_check_log(third.link, ""));
   lk_lock_cancel(crowd[7].lock);
   model_turn(&lp.server);
-  ck_assert(model_check_log(late.link,
+  ck_assert(model_check_log(third.link,
                             "getData getData getData getData getData "
                             "getData getData | getData"));
   for (int i = 0; i < 12; i++)
     locker_free(&crowd[i]);
   model_turn(&lp.server);
-  ck_assert_int_eq(last.acquired, 0);
-  locker_free(&last);
+  ck_assert_int_eq(waiter.acquired, 0);
+  locker_free(&waiter);
   model_turn(&lp.server);
-  test_client_free(&late);
+  test_client_free(&third);
   lock_pair_end(&lp);
 }
 END_TEST
@@ -283,14 +292,17 @@ END_TEST
 
 /* ---- re-entrance and release ------------------------------------------- */
 
-START_TEST(second_release_with_a_callback_is_refused)
+START_TEST(
+    second_release_with_a_callback_is_refused_while_the_first_is_outstanding)
 {
   begin_held();
+  /* a count of 4 with the first hold */
   for (int i = 0; i < 3; i++) {
     ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
     model_turn(&lp.server);
   }
   locker_release(&lp.a);
+  /* refused, so the callback is not called */
   ck_assert_int_eq(lk_lock_release(lp.a.lock, (lk_lock_cb)abort, NULL),
                    LK_ERR_STATE);
   ck_assert_uint_eq(lk_lock_count(lp.a.lock), 3);
@@ -319,13 +331,20 @@ START_TEST(another_handle_cannot_release_the_lock_and_queues)
 }
 END_TEST
 
-START_TEST(reentrant_acquire_can_be_released_or_cancelled_before_it_completes)
+START_TEST(cancelled_reentrant_acquire_leaves_the_lock_held)
 {
   begin_held();
   ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   lk_lock_cancel(lp.a.lock);
   ck_assert_int_eq(lp.a.acquired, LK_ERR_CANCELLED);
   ck_assert_uint_eq(lk_lock_count(lp.a.lock), 1);
+  lock_pair_end(&lp);
+}
+END_TEST
+
+START_TEST(release_and_cancel_of_a_reentrant_acquire_release_the_lock)
+{
+  begin_held();
   ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
   lk_lock_cancel(lp.a.lock);
@@ -333,7 +352,13 @@ START_TEST(reentrant_acquire_can_be_released_or_cancelled_before_it_completes)
   ck_assert_int_eq(lk_lock_get_state(lp.a.lock), LK_LOCK_IDLE);
   model_turn(&lp.server);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
-  lock_pair_hold(&lp);
+  lock_pair_end(&lp);
+}
+END_TEST
+
+START_TEST(two_releases_before_a_reentrant_acquire_completes_cancel_it)
+{
+  begin_held();
   ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
   ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
@@ -387,11 +412,13 @@ START_TEST(a_server_without_containers_is_remembered)
 }
 END_TEST
 
+/* Deletes the lock directory /a before a node is created in it. */
 static void delete_directory_before_create(model_server *s, model_link *l,
                                            int32_t op, const char *path)
 {
   (void)l;
-  if (op == 15 && strncmp(path, "/a/", 3) == 0 && model_node(s, "/a") != NULL)
+  if (op == LK_OPCODE_CREATE2 && strncmp(path, "/a/", 3) == 0 &&
+      model_node(s, "/a") != NULL)
     model_delete(s, "/a");
 }
 
@@ -400,13 +427,13 @@ START_TEST(acquire_fails_when_the_directory_is_deleted_ten_times)
   locker l;
 
   begin();
-  locker_init(&l, &lp.one, NULL);
-  lk_lock_free(l.lock);
+  locker_clear(&l, &lp.one);
   ck_assert_int_eq(lk_lock_new(&l.lock, lp.one.link->client, "/a", NULL), 0);
   lp.server.before = delete_directory_before_create;
   ck_assert_int_eq(locker_acquire(&l, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(l.acquired, LK_ERR_NO_NODE);
+  /* in the missing directory, and in ten that are deleted */
   ck_assert_uint_eq(model_count(lp.one.link, "create2"), 11);
   lp.server.before = NULL;
   ck_assert_int_eq(locker_acquire(&l, LK_NO_LIMIT), 0);
@@ -417,16 +444,18 @@ START_TEST(acquire_fails_when_the_directory_is_deleted_ten_times)
 }
 END_TEST
 
-static unsigned reaps;
+static unsigned creates;
 
-/* The directory is deleted before seven creates, the own node before its first
- * list, and then the directory seven times again. */
-static void delete_directory_seven_times(model_server *s, model_link *l,
-                                         int32_t op, const char *path)
+/* The directory is deleted before each of seven creates. The eighth succeeds,
+ * and the own node is deleted before the list. Then the directory is deleted
+ * before each of seven creates again. */
+static void delete_directory_seven_times_twice(model_server *s, model_link *l,
+                                               int32_t op, const char *path)
 {
-  if (op == 15 && reaps++ % 8 != 7)
+  if (op == LK_OPCODE_CREATE2 && ++creates % 8 != 0)
     delete_directory_before_create(s, l, op, path);
-  if (op == 12 && reaps == 8 && model_children(s, "/a") > 0)
+  if (op == LK_OPCODE_GET_CHILDREN2 && creates == 8 &&
+      model_children(s, "/a") > 0)
     model_delete(s, model_child(s, "/a", 0));
 }
 
@@ -435,15 +464,14 @@ START_TEST(only_consecutive_deletions_of_the_directory_count)
   locker l;
 
   begin();
-  locker_init(&l, &lp.one, NULL);
-  lk_lock_free(l.lock);
+  locker_clear(&l, &lp.one);
   ck_assert_int_eq(lk_lock_new(&l.lock, lp.one.link->client, "/a", NULL), 0);
-  reaps = 0;
-  lp.server.before = delete_directory_seven_times;
+  creates = 0;
+  lp.server.before = delete_directory_seven_times_twice;
   ck_assert_int_eq(locker_acquire(&l, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(l.acquired, 0);
-  ck_assert_uint_eq(reaps, 16);
+  ck_assert_uint_eq(creates, 16);
   locker_free(&l);
   lock_pair_end(&lp);
 }
@@ -451,25 +479,27 @@ END_TEST
 
 START_TEST(nodes_have_the_configured_access_lists)
 {
-  lk_acl mine[] = {{LK_PERM_ALL, lk_text("digest"), lk_text("me:x")},
-                   {LK_PERM_READ, lk_text("world"), lk_text("anyone")}};
-  lk_acl theirs[] = {{LK_PERM_READ | LK_PERM_CREATE | LK_PERM_DELETE,
-                      lk_text("ip"), lk_text("127.0.0.1")}};
-  lk_acls own = {mine, 2}, parent = {theirs, 1};
-  lk_lock_config c = {.size = sizeof c, .acl = &own, .parent_acl = &parent};
+  lk_acl node_acl[] = {{LK_PERM_ALL, lk_text("digest"), lk_text("me:x")},
+                       {LK_PERM_READ, lk_text("world"), lk_text("anyone")}};
+  lk_acl directory_acl[] = {{LK_PERM_READ | LK_PERM_CREATE | LK_PERM_DELETE,
+                             lk_text("ip"), lk_text("127.0.0.1")}};
+  lk_acls of_nodes = {node_acl, 2}, of_directory = {directory_acl, 1};
+  lk_lock_config c = {
+      .size = sizeof c, .acl = &of_nodes, .parent_acl = &of_directory};
   lk_lock *l;
 
   begin();
   ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, "/a", &c), 0);
-  memset(mine, 0, sizeof mine); /* the lock has a copy of the list */
+  memset(node_acl, 0, sizeof node_acl); /* the lock has a copy of the list */
   ck_assert_int_eq(lk_lock_acquire(l, LK_NO_LIMIT, NULL, NULL), 0);
   model_turn(&lp.server);
   ck_assert_str_eq(model_acl(&lp.server, lk_lock_node(l)),
                    "31 digest me:x, 1 world anyone");
   ck_assert_str_eq(model_acl(&lp.server, "/a"), "13 ip 127.0.0.1");
   lk_lock_free(l);
+  /* without parent_acl, acl is used for the directory as well */
   c.parent_acl = NULL;
-  c.acl = &parent;
+  c.acl = &of_directory;
   ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, "/b", &c), 0);
   ck_assert_int_eq(lk_lock_acquire(l, LK_NO_LIMIT, NULL, NULL), 0);
   model_turn(&lp.server);
@@ -483,8 +513,8 @@ END_TEST
 
 START_TEST(bad_arguments_are_refused)
 {
-  lk_lock_config c = {.size = 1};
-  lk_lease_config k = {.size = sizeof k, .margin_ms = -1};
+  lk_lock_config wrong_size = {.size = 1};
+  lk_lease_config lease_config = {.size = sizeof lease_config, .margin_ms = -1};
   lk_lock *l;
 
   begin();
@@ -495,12 +525,14 @@ START_TEST(bad_arguments_are_refused)
                    LK_ERR_BAD_PATH);
   ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, "/a/", NULL),
                    LK_ERR_BAD_PATH);
-  ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, "/a", &c),
+  ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, "/a", &wrong_size),
                    LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(lk_lease_configure(lp.one.link->client, &k),
+  ck_assert_int_eq(lk_lease_configure(lp.one.link->client, &lease_config),
                    LK_ERR_BAD_ARGUMENT);
-  k = (lk_lease_config){.size = sizeof k, .assurance = (lk_assurance)3};
-  ck_assert_int_eq(lk_lease_configure(lp.one.link->client, &k),
+  lease_config =
+      (lk_lease_config){.size = sizeof lease_config,
+                        .assurance = (lk_assurance)(LK_ASSURE_PING + 1)};
+  ck_assert_int_eq(lk_lease_configure(lp.one.link->client, &lease_config),
                    LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(lk_lock_verify(lp.a.lock, NULL, NULL), LK_ERR_NOT_HELD);
   lk_lock_free(NULL);
@@ -531,9 +563,11 @@ SUITE("mutex", every_lock_state_and_event_has_a_text,
       waiter_is_notified_of_its_position_and_the_holder,
       deleted_predecessor_costs_reads_of_up_to_eight_others_or_a_list,
       watch_event_does_not_extend_the_timeout,
-      second_release_with_a_callback_is_refused,
+      second_release_with_a_callback_is_refused_while_the_first_is_outstanding,
       another_handle_cannot_release_the_lock_and_queues,
-      reentrant_acquire_can_be_released_or_cancelled_before_it_completes,
+      cancelled_reentrant_acquire_leaves_the_lock_held,
+      release_and_cancel_of_a_reentrant_acquire_release_the_lock,
+      two_releases_before_a_reentrant_acquire_completes_cancel_it,
       directories_can_be_persistent_nodes,
       a_server_without_containers_is_remembered,
       acquire_fails_when_the_directory_is_deleted_ten_times,
