@@ -11,11 +11,17 @@
 #include <latchkey/semaphore.h>
 #include <stdio.h>
 
-/* Mutexes and read-write locks in the layouts of other libraries. */
+/* Mutexes and read-write locks in the mutex_configs of other libraries. */
 
 static lock_pair lp;
 
-static const lk_lock_config layouts[] = {
+static const lk_lock_config kazoo = {.size = sizeof kazoo,
+                                     .layout = LK_LAYOUT_KAZOO};
+static const lk_lock_config native = {.size = sizeof native,
+                                      .layout = LK_LAYOUT_NATIVE};
+
+/* Mutexes whose names depend on the layout and the prefix. */
+static const lk_lock_config mutex_configs[] = {
     {.size = sizeof(lk_lock_config), .layout = LK_LAYOUT_KAZOO},
     {.size = sizeof(lk_lock_config), .layout = LK_LAYOUT_NATIVE},
     {.size = sizeof(lk_lock_config), .layout = LK_LAYOUT_NATIVE, .prefix = ""},
@@ -26,10 +32,13 @@ static const lk_lock_config layouts[] = {
      .layout = LK_LAYOUT_NATIVE_UUID,
      .prefix = "seq-"}};
 
-enum { COUNT = sizeof layouts / sizeof layouts[0] };
+#define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
-static lk_lock_config native = {.size = sizeof native,
-                                .layout = LK_LAYOUT_NATIVE};
+enum {
+  DO_NOT_WAIT = 0,          /* as the timeout of an acquire */
+  FOREIGN_SESSION = 0x5555, /* of nodes of another client */
+  UNKNOWN_LAYOUT = LK_LAYOUT_NATIVE_UUID + 1
+};
 
 static void begin(const lk_lock_config *config)
 {
@@ -46,9 +55,9 @@ static const sim_node *node_of(const locker *l)
   return model_node(&lp.server, lk_lock_node(l->lock));
 }
 
-/* Whether the text has that form: 'x' in the form stands for a hexadecimal
- * digit, all else for itself. */
-static bool is_like(const char *text, size_t len, const char *form)
+/* In the form, 'x' stands for a hexadecimal digit, and each other character for
+ * itself. */
+static bool has_form(const char *text, size_t len, const char *form)
 {
   if (len != strlen(form))
     return false;
@@ -60,6 +69,7 @@ static bool is_like(const char *text, size_t len, const char *form)
   return true;
 }
 
+/* UUIDs of version 4 */
 #define UUID_FORM "xxxxxxxx-xxxx-4xxx-xxxx-xxxxxxxxxxxx"
 #define HEX_FORM  "xxxxxxxxxxxx4xxxxxxxxxxxxxxxxxxx"
 
@@ -69,7 +79,7 @@ static const sim_node *create_foreign(const char *name, const char *data)
   char path[256];
 
   snprintf(path, sizeof path, LOCKS "/%s", name);
-  model_create_ephemeral(&lp.server, path, data, 0x5555);
+  model_create_ephemeral(&lp.server, path, data, FOREIGN_SESSION);
   return model_node(&lp.server, path);
 }
 
@@ -89,8 +99,8 @@ START_TEST(nodes_are_named_as_the_layout_says)
       HEX_FORM "__lock__0000000000", "seq-0000000000", "0000000000",
       "lock0000000000", UUID_FORM "-seq-0000000000"};
 
-  for (size_t i = 0; i < COUNT; i++) {
-    lk_lock_config c = layouts[i];
+  for (size_t i = 0; i < COUNT(mutex_configs); i++) {
+    lk_lock_config c = mutex_configs[i];
 
     c.data = lk_text("me");
     begin(&c);
@@ -98,25 +108,26 @@ START_TEST(nodes_are_named_as_the_layout_says)
     const char *name = name_of(&lp.a);
     const sim_node *n = node_of(&lp.a);
     size_t len = (size_t)n->stat.data_length;
+    bool name_is_unique = forms[i][0] == 'x';
 
-    ck_assert_msg(is_like(name, strlen(name), forms[i]), "%s", name);
-    if (forms[i][0] == 'x')
+    ck_assert_msg(has_form(name, strlen(name), forms[i]), "%s", name);
+    if (name_is_unique)
       ck_assert(len == 2 && memcmp(n->data, "me", 2) == 0);
     else
-      ck_assert(is_like((const char *)n->data, len, "me " UUID_FORM));
+      ck_assert(has_form((const char *)n->data, len, "me " UUID_FORM));
     lock_pair_end(&lp);
   }
 }
 END_TEST
 
-START_TEST(node_without_user_data_holds_the_uuid)
+START_TEST(data_of_a_node_are_the_uuid_if_the_user_gives_none)
 {
   begin(&native);
   lock_pair_hold(&lp);
   const sim_node *n = node_of(&lp.a);
 
   ck_assert(
-      is_like((const char *)n->data, (size_t)n->stat.data_length, UUID_FORM));
+      has_form((const char *)n->data, (size_t)n->stat.data_length, UUID_FORM));
   lock_pair_end(&lp);
 }
 END_TEST
@@ -138,15 +149,16 @@ START_TEST(only_names_of_exactly_this_form_are_contenders)
       "6f1c1d2e-3a4b-4c5d-8e9f-00112233445-seq-0000000000"};
 
   begin(&native);
-  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+  for (size_t i = 0; i < COUNT(others); i++)
     create_foreign(others[i], "");
   lock_pair_hold(&lp);
+  /* the number follows those of the twelve other nodes */
   ck_assert_str_eq(name_of(&lp.a), "seq-0000000012");
   ck_assert_ptr_null(strstr(lp.a.events, "waiting"));
   ck_assert_ptr_nonnull(strstr(lp.a.events, "mixed " LOCKS));
   locker_release(&lp.a);
   model_turn(&lp.server);
-  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+  for (size_t i = 0; i < COUNT(others); i++)
     delete_foreign(others[i]);
   lock_pair_end(&lp);
 }
@@ -154,12 +166,12 @@ END_TEST
 
 START_TEST(contenders_with_and_without_a_uuid_share_a_queue)
 {
-  lk_lock_config named = native;
+  const lk_lock_config native_uuid = {.size = sizeof native_uuid,
+                                      .layout = LK_LAYOUT_NATIVE_UUID};
   locker other;
 
-  named.layout = LK_LAYOUT_NATIVE_UUID;
   begin(&native);
-  locker_init(&other, &lp.two, &named);
+  locker_init(&other, &lp.two, &native_uuid);
   lock_pair_hold(&lp);
   ck_assert_int_eq(locker_acquire(&other, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
@@ -176,14 +188,17 @@ START_TEST(contenders_with_and_without_a_uuid_share_a_queue)
 }
 END_TEST
 
-START_TEST(negative_number_fails_the_acquire)
+START_TEST(negative_number_fails_the_acquire_in_native_layouts)
 {
-  for (size_t i = 1; i < COUNT; i++) {
+  for (size_t i = 0; i < COUNT(mutex_configs); i++) {
     char name[64];
 
-    begin(&layouts[i]);
+    if (mutex_configs[i].layout == LK_LAYOUT_KAZOO)
+      continue;
+    begin(&mutex_configs[i]);
     snprintf(name, sizeof name, "%s-000000001",
-             layouts[i].prefix == NULL ? "seq-" : layouts[i].prefix);
+             mutex_configs[i].prefix == NULL ? "seq-"
+                                             : mutex_configs[i].prefix);
     create_foreign(name, "");
     ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
     model_turn(&lp.server);
@@ -194,66 +209,75 @@ START_TEST(negative_number_fails_the_acquire)
 }
 END_TEST
 
+#define KAZOO_READER "0123456789abcdef0123456789abcdef__rlock__0000000000"
+#define KAZOO_WRITER "0123456789abcdef0123456789abcdef__lock__0000000009"
+
 START_TEST(kazoo_readers_are_predecessors_and_curator_locks_are_foreign)
 {
-  begin(&layouts[0]);
-  create_foreign("0123456789abcdef0123456789abcdef__rlock__0000000000", "");
-  create_foreign("0123456789abcdef0123456789abcdef__lock__0000000009", "");
+  begin(&kazoo);
+  create_foreign(KAZOO_READER, "");
+  create_foreign(KAZOO_WRITER, "");
   ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.a.acquired, NOT_YET);
   ck_assert(locker_check_events(&lp.a, "waiting 1 0000000000\n"));
   create_foreign("x-lock-0000000001", "");
-  delete_foreign("0123456789abcdef0123456789abcdef__rlock__0000000000");
+  delete_foreign(KAZOO_READER);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.a.acquired, 0);
-  /* A contender of another kind behind us is named by a list, which b sends. */
-  ck_assert_int_eq(locker_acquire(&lp.b, 0), 0);
+  /* Rule H has granted a without another list. Only the list of b reports the
+   * foreign node. */
+  ck_assert_int_eq(locker_acquire(&lp.b, DO_NOT_WAIT), 0);
   model_turn(&lp.server);
   ck_assert(locker_check_events(&lp.b, "mixed " LOCKS "/x-lock-0000000001\n"));
   delete_foreign("x-lock-0000000001");
-  delete_foreign("0123456789abcdef0123456789abcdef__lock__0000000009");
+  delete_foreign(KAZOO_WRITER);
   lock_pair_end(&lp);
 }
 END_TEST
 
-START_TEST(contenders_are_distinguished_from_other_children)
+/* Either library's layout recognizes the contenders of both libraries. */
+START_TEST(curator_and_kazoo_contenders_are_distinguished_from_other_children)
 {
+  enum { WRITER = false, READER = true };
+  static const lk_layout both[] = {LK_LAYOUT_CURATOR, LK_LAYOUT_KAZOO};
   static const struct {
     const char *name;
     int64_t number;
     bool shared;
-  } good[] = {
-      {"_c_58ddc2d1-9a3f-4e6e-8f4f-1b8f2a6fb0a1-lock-0000000007", 7, false},
-      {"_c_u-__READ__0000000010", 10, true},
-      {"_c_u-__WRIT__2147483647", 2147483647, false},
-      {"0123456789abcdef__lock__0000000003", 3, false},
-      {"0123456789abcdef__rlock__0000000004", 4, true},
-      {"lock--000000001", -1, false},
-      {"lock-lock-0000000002", 2, false}};
-  static const char *const bad[] = {"",
-                                    "lock-",
-                                    "lock-x",
-                                    "lock-1x",
-                                    "lock-00000000001",
-                                    "lock--",
-                                    "latch-0000000001",
-                                    "lease-0000000001",
-                                    "Lock-1",
-                                    "lock-+1"};
+  } contenders[] = {
+      {"_c_58ddc2d1-9a3f-4e6e-8f4f-1b8f2a6fb0a1-lock-0000000007", 7, WRITER},
+      {"_c_u-__READ__0000000010", 10, READER},
+      {"_c_u-__WRIT__2147483647", 2147483647, WRITER},
+      {"0123456789abcdef__lock__0000000003", 3, WRITER},
+      {"0123456789abcdef__rlock__0000000004", 4, READER},
+      {"lock--000000001", -1, WRITER},
+      {"lock-lock-0000000002", 2, WRITER}};
+  static const char *const others[] = {"",
+                                       "lock-",
+                                       "lock-x",
+                                       "lock-1x",
+                                       "lock-00000000001",
+                                       "lock--",
+                                       "latch-0000000001",
+                                       "lease-0000000001",
+                                       "Lock-1",
+                                       "lock-+1"};
   int64_t number;
   bool shared;
 
-  for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-    ck_assert(lk_layout_contends(LK_LAYOUT_CURATOR, NULL, lk_text(good[i].name),
-                                 &number, &shared));
-    ck_assert_int_eq(number, good[i].number);
-    ck_assert_int_eq(shared, good[i].shared);
+  for (size_t layout = 0; layout < COUNT(both); layout++) {
+    for (size_t i = 0; i < COUNT(contenders); i++) {
+      ck_assert(lk_layout_contends(
+          both[layout], NULL, lk_text(contenders[i].name), &number, &shared));
+      ck_assert_int_eq(number, contenders[i].number);
+      ck_assert_int_eq(shared, contenders[i].shared);
+    }
+    for (size_t i = 0; i < COUNT(others); i++)
+      ck_assert_msg(!lk_layout_contends(both[layout], NULL, lk_text(others[i]),
+                                        &number, &shared),
+                    "%s", others[i]);
   }
-  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-    ck_assert_msg(!lk_layout_contends(LK_LAYOUT_KAZOO, NULL, lk_text(bad[i]),
-                                      &number, &shared),
-                  "%s", bad[i]);
 }
 END_TEST
 
@@ -272,7 +296,7 @@ static const char *parsed(lk_layout layout, const char *prefix,
   return text;
 }
 
-START_TEST(contenders_with_plain_names_are_distinguished_too)
+START_TEST(names_of_contenders_depend_on_the_layout_and_the_prefix)
 {
   lk_layout native_uuid = LK_LAYOUT_NATIVE_UUID;
 
@@ -285,16 +309,18 @@ START_TEST(contenders_with_plain_names_are_distinguished_too)
   ck_assert_str_eq(parsed(LK_LAYOUT_NATIVE, NULL, "x-lock-0000000004"), "");
   ck_assert_str_eq(parsed(LK_LAYOUT_NATIVE, "r-", "r-0000000004"), "");
   ck_assert_str_eq(parsed(LK_LAYOUT_KAZOO, NULL, "x-lock-0000000004"), "4w");
-  ck_assert_str_eq(parsed((lk_layout)9, NULL, "x-lock-0000000004"), "");
+  ck_assert_str_eq(parsed((lk_layout)UNKNOWN_LAYOUT, NULL, "x-lock-0000000004"),
+                   "");
 }
 END_TEST
 
-/* The number in the name of a permit; -100: the name is no permit's. */
-static int permit(lk_layout layout, lk_bytes name)
+enum { NO_PERMIT = -100 }; /* Curator's numbers can be negative */
+
+static int permit_number(lk_layout layout, lk_bytes name)
 {
   int64_t number;
 
-  return lk_layout_is_permit(layout, name, &number) ? (int)number : -100;
+  return lk_layout_is_permit(layout, name, &number) ? (int)number : NO_PERMIT;
 }
 
 START_TEST(permits_of_curator_have_a_mark_and_a_number)
@@ -307,40 +333,50 @@ START_TEST(permits_of_curator_have_a_mark_and_a_number)
                                     "x-lease-00x",
                                     "0123456789abcdef0123456789abcdef"};
 
-  ck_assert_int_eq(permit(LK_LAYOUT_CURATOR, lk_text("x-lease-0000000004")), 4);
-  ck_assert_int_eq(permit(LK_LAYOUT_CURATOR, lk_text("lease--000000001")), -1);
+  ck_assert_int_eq(
+      permit_number(LK_LAYOUT_CURATOR, lk_text("x-lease-0000000004")), 4);
+  ck_assert_int_eq(
+      permit_number(LK_LAYOUT_CURATOR, lk_text("lease--000000001")), -1);
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-    ck_assert_msg(permit(LK_LAYOUT_CURATOR, lk_text(bad[i])) == -100, "%s",
-                  bad[i]);
-  ck_assert_int_eq(permit(LK_LAYOUT_NATIVE, lk_text("x-lease-0000000004")),
-                   -100);
-  ck_assert_int_eq(permit((lk_layout)9, lk_text("x-lease-0000000004")), -100);
+    ck_assert_msg(permit_number(LK_LAYOUT_CURATOR, lk_text(bad[i])) ==
+                      NO_PERMIT,
+                  "%s", bad[i]);
+  ck_assert_int_eq(
+      permit_number(LK_LAYOUT_NATIVE, lk_text("x-lease-0000000004")),
+      NO_PERMIT);
+  ck_assert_int_eq(
+      permit_number((lk_layout)UNKNOWN_LAYOUT, lk_text("x-lease-0000000004")),
+      NO_PERMIT);
 }
 END_TEST
 
 START_TEST(permit_of_kazoo_is_32_hexadecimal_digits)
 {
-  static const char digits[] = "0123456789abcdef0123456789abcdef0";
-  static const char nul[] = "0123456789abcdef\0"
-                            "123456789abcdef0";
+  static const char digits[] = "0123456789abcdef0123456789abcdef0"; /* 33 */
+  static const char with_nul[] = "0123456789abcdef\0"
+                                 "123456789abcdef0";
 
-  ck_assert_int_eq(permit(LK_LAYOUT_KAZOO, lk_bytes_of(digits, 32)), 0);
-  ck_assert_int_eq(permit(LK_LAYOUT_KAZOO, lk_bytes_of(digits, 31)), -100);
-  ck_assert_int_eq(permit(LK_LAYOUT_KAZOO, lk_bytes_of(digits, 33)), -100);
+  ck_assert_int_eq(permit_number(LK_LAYOUT_KAZOO, lk_bytes_of(digits, 32)), 0);
+  ck_assert_int_eq(permit_number(LK_LAYOUT_KAZOO, lk_bytes_of(digits, 31)),
+                   NO_PERMIT);
+  ck_assert_int_eq(permit_number(LK_LAYOUT_KAZOO, lk_bytes_of(digits, 33)),
+                   NO_PERMIT);
+  ck_assert_int_eq(permit_number(LK_LAYOUT_KAZOO,
+                                 lk_text("0123456789ABCDEF0123456789abcdef")),
+                   NO_PERMIT);
   ck_assert_int_eq(
-      permit(LK_LAYOUT_KAZOO, lk_text("0123456789ABCDEF0123456789abcdef")),
-      -100);
-  ck_assert_int_eq(
-      permit(LK_LAYOUT_KAZOO, lk_text("0123456789abcdef0123456789abcdef__lock__"
-                                      "0000000000")),
-      -100);
-  ck_assert_int_eq(permit(LK_LAYOUT_KAZOO, lk_bytes_of(nul, 32)), -100);
+      permit_number(LK_LAYOUT_KAZOO,
+                    lk_text("0123456789abcdef0123456789abcdef__lock__"
+                            "0000000000")),
+      NO_PERMIT);
+  ck_assert_int_eq(permit_number(LK_LAYOUT_KAZOO, lk_bytes_of(with_nul, 32)),
+                   NO_PERMIT);
 }
 END_TEST
 
-/* ---- what does not go together ------------------------------------------- */
+/* ---- options that are refused -------------------------------------------- */
 
-static int try_lock(const lk_lock_config *c)
+static int create_and_free_lock(const lk_lock_config *c)
 {
   lk_lock *l = NULL;
   int err = lk_lock_new(&l, lp.one.link->client, LOCKS, c);
@@ -352,36 +388,37 @@ static int try_lock(const lk_lock_config *c)
 
 START_TEST(options_that_contradict_the_layout_are_refused)
 {
+  static const char *const bad_prefixes[] = {"a/b", "/", "r-", "w-"};
+  static const lk_layout without_prefix[] = {LK_LAYOUT_CURATOR,
+                                             LK_LAYOUT_KAZOO};
   lk_lock_config c = native;
   lk_semaphore_config permits = {.size = sizeof permits, .permits = 1};
   lk_multilock_member member = {LOCKS, LK_MULTILOCK_MUTEX};
   lk_lock *l;
 
   begin(NULL);
-  for (int i = 0; i < 4; i++) {
-    static const char *const wrong[] = {"a/b", "/", "r-", "w-"};
-
-    c.prefix = wrong[i];
-    ck_assert_int_eq(try_lock(&c), LK_ERR_BAD_ARGUMENT);
+  for (size_t i = 0; i < COUNT(bad_prefixes); i++) {
+    c.prefix = bad_prefixes[i];
+    ck_assert_int_eq(create_and_free_lock(&c), LK_ERR_BAD_ARGUMENT);
   }
   c = native;
   c.announce = true;
-  ck_assert_int_eq(try_lock(&c), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(create_and_free_lock(&c), LK_ERR_BAD_ARGUMENT);
   c = native;
-  c.layout = (lk_layout)(LK_LAYOUT_NATIVE_UUID + 1);
-  ck_assert_int_eq(try_lock(&c), LK_ERR_BAD_ARGUMENT);
+  c.layout = (lk_layout)UNKNOWN_LAYOUT;
+  ck_assert_int_eq(create_and_free_lock(&c), LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(
       lk_multilock_new(&l, lp.one.link->client, &member, 1, &c, NULL),
       LK_ERR_BAD_ARGUMENT);
-  for (int i = LK_LAYOUT_CURATOR; i <= LK_LAYOUT_KAZOO; i++) {
+  for (size_t i = 0; i < COUNT(without_prefix); i++) {
     c = (lk_lock_config){
-        .size = sizeof c, .layout = (lk_layout)i, .prefix = "seq-"};
-    ck_assert_int_eq(try_lock(&c), LK_ERR_BAD_ARGUMENT);
+        .size = sizeof c, .layout = without_prefix[i], .prefix = "seq-"};
+    ck_assert_int_eq(create_and_free_lock(&c), LK_ERR_BAD_ARGUMENT);
   }
-  for (size_t i = 0; i < COUNT; i++) {
-    if (layouts[i].layout != LK_LAYOUT_KAZOO)
+  for (size_t i = 0; i < COUNT(mutex_configs); i++) {
+    if (mutex_configs[i].layout != LK_LAYOUT_KAZOO) /* it has semaphores */
       ck_assert_int_eq(lk_semaphore_new(&l, lp.one.link->client, LOCKS,
-                                        &layouts[i], &permits),
+                                        &mutex_configs[i], &permits),
                        LK_ERR_BAD_ARGUMENT);
   }
   lock_pair_end(&lp);
@@ -409,6 +446,7 @@ static void sides_init(sides *s, test_client *p, const lk_lock_config *c)
                   .released = NOT_YET};
 }
 
+/* Starts an acquire and has the server execute it as far as possible. */
 static void start_acquire(locker *l)
 {
   ck_assert_int_eq(locker_acquire(l, LK_NO_LIMIT), 0);
@@ -421,12 +459,12 @@ static void release_lock(locker *l)
   model_turn(&lp.server);
 }
 
-static const lk_lock_config kinds_of_rw[] = {
+static const lk_lock_config rw_configs[] = {
     {.size = sizeof(lk_lock_config), .layout = LK_LAYOUT_KAZOO},
     {.size = sizeof(lk_lock_config), .layout = LK_LAYOUT_NATIVE},
     {.size = sizeof(lk_lock_config), .layout = LK_LAYOUT_NATIVE_UUID}};
 
-static void readers_and_writers(const lk_lock_config *c)
+static void assert_readers_share_and_writers_do_not(const lk_lock_config *c)
 {
   sides one, two;
 
@@ -441,7 +479,7 @@ static void readers_and_writers(const lk_lock_config *c)
   ck_assert_int_eq(two.w.acquired, NOT_YET);
   release_lock(&one.r);
   ck_assert_int_eq(two.w.acquired, 0);
-  /* In these layouts a downgrade is impossible: the read node would queue
+  /* In these mutex_configs a downgrade is impossible: the read node would queue
    * behind the write node. */
   ck_assert_int_eq(locker_acquire(&two.r, LK_NO_LIMIT), LK_ERR_DEADLOCK);
   start_acquire(&one.w);
@@ -449,8 +487,8 @@ static void readers_and_writers(const lk_lock_config *c)
   lp.one.link->log[0] = '\0';
   release_lock(&two.w);
   ck_assert_int_eq(one.w.acquired, 0);
-  ck_assert(model_check_log(
-      lp.one.link, "")); /* no list is needed, since rule H proves the lock */
+  /* no list is needed, since rule H proves the lock */
+  ck_assert(model_check_log(lp.one.link, ""));
   start_acquire(&two.r);
   ck_assert_int_eq(two.r.acquired, NOT_YET);
   release_lock(&one.w);
@@ -464,8 +502,8 @@ static void readers_and_writers(const lk_lock_config *c)
 
 START_TEST(readers_share_and_writers_do_not)
 {
-  for (size_t i = 0; i < sizeof kinds_of_rw / sizeof kinds_of_rw[0]; i++)
-    readers_and_writers(&kinds_of_rw[i]);
+  for (size_t i = 0; i < COUNT(rw_configs); i++)
+    assert_readers_share_and_writers_do_not(&rw_configs[i]);
 }
 END_TEST
 
@@ -476,16 +514,16 @@ START_TEST(sides_are_named_as_the_layout_says)
       {"r-0000000000", "w-0000000001"},
       {UUID_FORM "-r-0000000000", UUID_FORM "-w-0000000001"}};
 
-  for (size_t i = 0; i < sizeof kinds_of_rw / sizeof kinds_of_rw[0]; i++) {
+  for (size_t i = 0; i < COUNT(rw_configs); i++) {
     sides s;
 
-    begin(&kinds_of_rw[i]);
-    sides_init(&s, &lp.one, &kinds_of_rw[i]);
+    begin(&rw_configs[i]);
+    sides_init(&s, &lp.one, &rw_configs[i]);
     start_acquire(&s.r);
-    ck_assert(is_like(name_of(&s.r), strlen(name_of(&s.r)), forms[i][0]));
+    ck_assert(has_form(name_of(&s.r), strlen(name_of(&s.r)), forms[i][0]));
     release_lock(&s.r);
     start_acquire(&s.w);
-    ck_assert(is_like(name_of(&s.w), strlen(name_of(&s.w)), forms[i][1]));
+    ck_assert(has_form(name_of(&s.w), strlen(name_of(&s.w)), forms[i][1]));
     lk_rwlock_free(s.rw);
     model_turn(&lp.server);
     lock_pair_end(&lp);
@@ -506,7 +544,7 @@ START_TEST(plain_locks_can_be_members_of_a_multilock)
       0);
   start_acquire(&m); /* the missing directories are created as well */
   ck_assert_int_eq(m.acquired, 0);
-  ck_assert(is_like(name_of(&m), 14, "seq-xxxxxxxxxx"));
+  ck_assert(has_form(name_of(&m), strlen(name_of(&m)), "seq-xxxxxxxxxx"));
   ck_assert_ptr_nonnull(
       strstr(model_child(&lp.server, "/locks/y", 0), "/y/r-0000000000"));
   ck_assert_ptr_nonnull(
@@ -525,13 +563,22 @@ START_TEST(plain_locks_can_be_members_of_a_multilock)
 }
 END_TEST
 
-/* ---- a create whose answer was lost -------------------------------------- */
+/* ---- a create whose reply was lost -------------------------------------- */
 
-static void cut_the_create(bool after)
+enum { NOT_EXECUTED = false, EXECUTED = true };
+
+/* The connection breaks at the next request, before or after the server has
+ * executed it. */
+static void cut_next_request(bool executed)
 {
   lp.one.link->requests = 0;
   lp.one.link->cut_at = 1;
-  lp.one.link->cut_after = after;
+  lp.one.link->cut_after = executed;
+}
+
+static void acquire_with_lost_create(bool executed)
+{
+  cut_next_request(executed);
   ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   model_run(&lp.server, T / 10);
 }
@@ -539,7 +586,7 @@ static void cut_the_create(bool after)
 START_TEST(lost_create_is_recovered_by_its_data)
 {
   begin(&native);
-  cut_the_create(true);
+  acquire_with_lost_create(EXECUTED);
   ck_assert_int_eq(lp.a.acquired, 0);
   ck_assert(model_check_log(
       lp.one.link, "create2 getChildren2 | multi getChildren2 | getData | "
@@ -554,9 +601,9 @@ END_TEST
 START_TEST(lost_create_that_was_not_executed_is_sent_again)
 {
   begin(&native);
-  cut_the_create(false);
+  acquire_with_lost_create(NOT_EXECUTED);
   ck_assert_int_eq(lp.a.acquired, 0);
-  /* No other name could be that of the own node, so nothing is read. */
+  /* The directory is empty, so no node is read to find the own one. */
   ck_assert(model_check_log(lp.one.link, "create2 getChildren2 | "
                                          "multi getChildren2 | "
                                          "create2 getChildren2"));
@@ -564,37 +611,42 @@ START_TEST(lost_create_that_was_not_executed_is_sent_again)
 }
 END_TEST
 
-/* `before` foreign nodes exist at first, and `behind` more are created while
- * the connection is down. Recovery must read the later ones, the own node if
- * the create was executed (`after`), and one older node; `reads` in all. */
-static void recover_in_queue(int before, int behind, bool after, unsigned reads)
+/* `older` foreign nodes exist before the create. `newer` are created while the
+ * connection is down. Recovery reads the newer nodes, the own node if the
+ * create was executed, and one older node. The test allows `max_reads`, since
+ * eight nodes are read at once, and a waiter reads two more. */
+static void recover_in_queue(int older, int newer, bool executed,
+                             unsigned max_reads)
 {
-  int ours = after ? 1 : 0; /* the own node has its number before the foreign
-                               nodes behind it */
+  int first_newer = older + (executed ? 1 : 0); /* a sequence number */
+  bool has_predecessors = older > 0 || (newer > 0 && !executed);
   char name[64];
 
   begin(&native);
-  for (int i = 0; i < before; i++) {
+  for (int i = 0; i < older; i++) {
     snprintf(name, sizeof name, "seq-%010d", i);
     create_foreign(name, "their data");
   }
   model_run(&lp.server, T); /* a reply to a ping shows the server's zxid */
   lp.server.down = true;
-  cut_the_create(after);
-  for (int i = 0; i < behind; i++) {
-    snprintf(name, sizeof name, "seq-%010d", before + ours + i);
+  acquire_with_lost_create(executed);
+  for (int i = 0; i < newer; i++) {
+    snprintf(name, sizeof name, "seq-%010d", first_newer + i);
     create_foreign(name, "their data");
   }
   lp.one.link->log[0] = '\0';
   lp.server.down = false;
   model_run(&lp.server, T / 4);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS),
-                    (size_t)(before + behind + 1));
-  ck_assert_int_eq(lp.a.acquired,
-                   before > 0 || (behind > 0 && !after) ? NOT_YET : 0);
-  ck_assert_uint_le(model_count(lp.one.link, "getData"), reads);
-  for (int i = 0; i < before + behind; i++) {
-    snprintf(name, sizeof name, "seq-%010d", i < before ? i : i + ours);
+                    (size_t)(older + newer + 1));
+  ck_assert_int_eq(lp.a.acquired, has_predecessors ? NOT_YET : 0);
+  ck_assert_uint_le(model_count(lp.one.link, "getData"), max_reads);
+  for (int i = 0; i < older; i++) {
+    snprintf(name, sizeof name, "seq-%010d", i);
+    delete_foreign(name);
+  }
+  for (int i = 0; i < newer; i++) {
+    snprintf(name, sizeof name, "seq-%010d", first_newer + i);
     delete_foreign(name);
   }
   model_run(&lp.server, T / 4);
@@ -604,13 +656,12 @@ static void recover_in_queue(int before, int behind, bool after, unsigned reads)
 
 START_TEST(recovery_in_a_long_queue_reads_only_the_newest_nodes)
 {
-  /* Two more park it. */
-  recover_in_queue(0, 0, true, 1 + 2);
-  recover_in_queue(100, 0, true, 8 + 2);
-  recover_in_queue(0, 20, true, 24 + 2);
-  recover_in_queue(100, 20, true, 24 + 2);
-  recover_in_queue(100, 0, false, 8 + 2);
-  recover_in_queue(100, 20, false, 24 + 2);
+  recover_in_queue(0, 0, EXECUTED, 1 + 2);
+  recover_in_queue(100, 0, EXECUTED, 8 + 2);
+  recover_in_queue(0, 20, EXECUTED, 24 + 2);
+  recover_in_queue(100, 20, EXECUTED, 24 + 2);
+  recover_in_queue(100, 0, NOT_EXECUTED, 8 + 2);
+  recover_in_queue(100, 20, NOT_EXECUTED, 24 + 2);
 }
 END_TEST
 
@@ -640,7 +691,7 @@ START_TEST(own_node_with_a_revocation_is_recovered)
 {
   begin(&native);
   lp.server.down = true;
-  cut_the_create(true);
+  acquire_with_lost_create(EXECUTED);
   model_set(&lp.server, LOCKS "/seq-0000000000", LK_REVOKE_MESSAGE);
   lp.server.down = false;
   model_run(&lp.server, T / 2);
@@ -660,7 +711,7 @@ START_TEST(revoked_node_of_another_handle_is_not_recovered)
   ck_assert_int_eq(locker_acquire(&other, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   lp.server.down = true;
-  cut_the_create(false);
+  acquire_with_lost_create(NOT_EXECUTED);
   model_set(&lp.server, LOCKS "/seq-0000000000", LK_REVOKE_MESSAGE);
   lp.server.down = false;
   model_run(&lp.server, T / 2);
@@ -702,16 +753,17 @@ END_TEST
 
 START_TEST(cancel_during_recovery_leaves_no_node)
 {
-  for (unsigned turns = 0; turns < 40; turns++) {
+  enum { STEP_MS = 4, STEPS = 40 };
+
+  for (unsigned steps = 0; steps < STEPS; steps++) {
     begin(&native);
-    lp.one.link->cut_at = 1;
-    lp.one.link->cut_after = true;
+    cut_next_request(EXECUTED);
     ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-    for (unsigned i = 0; i < turns; i++)
-      model_run(&lp.server, 4);
+    for (unsigned i = 0; i < steps; i++)
+      model_run(&lp.server, STEP_MS);
     lk_lock_cancel(lp.a.lock);
     model_run(&lp.server, T / 4);
-    if (lp.a.acquired == 0)
+    if (lp.a.acquired == 0) /* before the cancel */
       locker_release(&lp.a);
     model_run(&lp.server, T / 4);
     ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
@@ -730,11 +782,11 @@ static void leave_read_unanswered(model_server *s, model_link *l, int32_t op,
 }
 
 /* The client is freed while requests of the recovery are outstanding. */
-START_TEST(search_that_ends_after_its_client_was_freed_is_ignored)
+START_TEST(recovery_that_ends_after_its_client_was_freed_is_ignored)
 {
   begin(&native);
   lp.server.down = true;
-  cut_the_create(true);
+  acquire_with_lost_create(EXECUTED);
   lk_lock_cancel(lp.a.lock);
   lp.one.link->log[0] = '\0';
   lp.server.before = leave_read_unanswered;
@@ -743,21 +795,20 @@ START_TEST(search_that_ends_after_its_client_was_freed_is_ignored)
   ck_assert(model_check_log(lp.one.link, "multi getChildren2 | getData"));
   lk_client_free(lp.one.link->client);
   ck_assert_ptr_null(lp.one.link->client);
-  ck_assert_uint_eq(
-      lp.one.errors,
-      0); /* no reply led to a step that the state machine lacks */
+  /* no reply led to a step that the state machine lacks */
+  ck_assert_uint_eq(lp.one.errors, 0);
   lp.server.before = NULL;
   model_expire(&lp.server, lp.one.link->last_session);
   lock_pair_end(&lp);
 }
 END_TEST
 
-START_TEST(names_that_cannot_be_listed_end_the_recovery)
+START_TEST(node_that_cannot_be_read_ends_the_recovery)
 {
   begin(&native);
   create_foreign("seq-0000000000", "");
   model_deny(&lp.server, LOCKS "/seq-0000000000", LK_PERM_READ);
-  cut_the_create(false);
+  acquire_with_lost_create(NOT_EXECUTED);
   ck_assert_int_eq(lp.a.acquired, LK_ERR_NO_AUTH);
   delete_foreign("seq-0000000000");
   model_run(&lp.server, T);
@@ -765,45 +816,43 @@ START_TEST(names_that_cannot_be_listed_end_the_recovery)
 }
 END_TEST
 
-/* ---- names that may be another's ----------------------------------------- */
+/* ---- nodes of other clients with the own name ---------------------------- */
 
 /* An operator deletes the directory and creates it again. Then another client
  * gets the first number in it, which the own node had before. */
-static void recreate_directory(void)
+static void recreate_directory_with_foreign_node(void)
 {
   while (model_children(&lp.server, LOCKS) > 0)
     model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
   model_delete(&lp.server, LOCKS);
   model_create(&lp.server, LOCKS);
   create_foreign("seq-0000000000", "theirs");
-  model_counter(&lp.server, LOCKS, 1);
+  model_counter(&lp.server, LOCKS, 1); /* the next number */
 }
 
-static void assert_theirs_stays(void)
+static void assert_foreign_node_stays(void)
 {
   const sim_node *n = model_node(&lp.server, LOCKS "/seq-0000000000");
 
   ck_assert_ptr_nonnull(n);
-  ck_assert_int_eq(n->stat.ephemeral_owner, 0x5555);
-  delete_foreign("seq-0000000000");
+  ck_assert_int_eq(n->stat.ephemeral_owner, FOREIGN_SESSION);
 }
 
 START_TEST(delete_is_not_repeated_on_a_foreign_node)
 {
-  for (int after = 0; after < 2; after++) {
+  for (int executed = NOT_EXECUTED; executed <= EXECUTED; executed++) {
     begin(&native);
     lock_pair_hold(&lp);
     lp.server.down = true;
-    lp.one.link->requests = 0;
-    lp.one.link->cut_at = 1;
-    lp.one.link->cut_after = after == 1;
+    cut_next_request(executed);
     locker_release(&lp.a);
     model_turn(&lp.server);
-    recreate_directory();
+    recreate_directory_with_foreign_node();
     lp.server.down = false;
     model_run(&lp.server, T / 2);
     ck_assert_int_eq(lp.a.released, 0);
-    assert_theirs_stays();
+    assert_foreign_node_stays();
+    delete_foreign("seq-0000000000");
     lock_pair_end(&lp);
   }
 }
@@ -811,20 +860,18 @@ END_TEST
 
 START_TEST(delete_with_a_lost_reply_is_repeated_on_our_node)
 {
-  for (int after = 0; after < 2; after++) {
+  for (int executed = NOT_EXECUTED; executed <= EXECUTED; executed++) {
     begin(&native);
     lock_pair_queue(&lp);
-    lp.one.link->requests = 0;
-    lp.one.link->cut_at = 1;
-    lp.one.link->cut_after = after == 1;
+    cut_next_request(executed);
     locker_release(&lp.a);
     model_run(&lp.server, T / 10);
     ck_assert_int_eq(lp.a.released, 0);
     ck_assert_int_eq(lp.b.acquired, 0);
     ck_assert(model_check_log(
-        lp.one.link, after == 1 ? "delete | multi getChildren2"
-                                : "delete | multi getChildren2 | getData | "
-                                  "delete"));
+        lp.one.link, executed ? "delete | multi getChildren2"
+                              : "delete | multi getChildren2 | getData | "
+                                "delete"));
     lock_pair_end(&lp);
   }
 }
@@ -835,8 +882,7 @@ START_TEST(own_node_with_changed_data_is_deleted)
   begin(&native);
   lock_pair_queue(&lp);
   model_set(&lp.server, lk_lock_node(lp.a.lock), LK_REVOKE_MESSAGE);
-  lp.one.link->requests = 0;
-  lp.one.link->cut_at = 1;
+  cut_next_request(NOT_EXECUTED);
   locker_release(&lp.a);
   model_run(&lp.server, T / 10);
   ck_assert_int_eq(lp.a.released, 0);
@@ -852,11 +898,12 @@ START_TEST(holder_does_not_take_a_foreign_node_for_its_own)
   lp.server.down = true;
   model_drop(lp.one.link);
   model_turn(&lp.server);
-  recreate_directory();
+  recreate_directory_with_foreign_node();
   lp.server.down = false;
   model_run(&lp.server, T / 4);
   ck_assert(locker_check_events(&lp.a, "suspended\nlost NO_NODE\n"));
-  assert_theirs_stays();
+  assert_foreign_node_stays();
+  delete_foreign("seq-0000000000");
   lock_pair_end(&lp);
 }
 END_TEST
@@ -868,13 +915,14 @@ START_TEST(waiter_does_not_take_a_foreign_node_for_its_own)
   lp.server.down = true;
   model_drop(lp.two.link);
   model_turn(&lp.server);
-  recreate_directory();
+  recreate_directory_with_foreign_node();
+  /* instead of the name of the holder's node, that of the own node */
   delete_foreign("seq-0000000000");
   create_foreign("seq-0000000001", "theirs");
   lp.server.down = false;
   model_run(&lp.server, T / 4);
-  ck_assert_int_eq(lp.b.acquired,
-                   NOT_YET); /* the own node is queued behind the foreign one */
+  /* the new own node is queued behind the foreign one */
+  ck_assert_int_eq(lp.b.acquired, NOT_YET);
   delete_foreign("seq-0000000001");
   model_run(&lp.server, T / 4);
   ck_assert_int_eq(lp.b.acquired, 0);
@@ -883,52 +931,52 @@ START_TEST(waiter_does_not_take_a_foreign_node_for_its_own)
 }
 END_TEST
 
-/* ---- whatever breaks ----------------------------------------------------- */
+/* ---- breaks and failed allocations --------------------------------------- */
 
-/* The connection breaks at a create, and again at request `m` of its
- * recovery. */
-static bool survives_two_cuts(unsigned m, bool after)
+/* The connection breaks at a create, and again at the n-th request of its
+ * recovery. false: the recovery has fewer requests. */
+static bool recovery_survives_break(unsigned n, bool executed)
 {
-  bool happened;
+  bool reached;
 
   begin(&native);
   lp.server.down = true;
-  cut_the_create(true);
+  acquire_with_lost_create(EXECUTED);
   create_foreign("seq-0000000001", "");
   lp.one.link->requests = 0;
-  lp.one.link->cut_at = m;
-  lp.one.link->cut_after = after;
+  lp.one.link->cut_at = n;
+  lp.one.link->cut_after = executed;
   lp.server.down = false;
   model_run(&lp.server, T / 2);
-  happened = lp.one.link->requests >= m;
+  reached = lp.one.link->requests >= n;
   ck_assert_int_eq(lp.a.acquired, 0);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 2);
   delete_foreign("seq-0000000001");
   lock_pair_end(&lp);
-  return happened;
+  return reached;
 }
 
 START_TEST(break_during_recovery_starts_it_again)
 {
-  for (int after = 0; after < 2; after++) {
-    unsigned m = 1;
+  for (int executed = NOT_EXECUTED; executed <= EXECUTED; executed++) {
+    unsigned n = 1;
 
-    while (survives_two_cuts(m, after))
-      m++;
-    ck_assert_uint_ge(m, 5);
+    while (recovery_survives_break(n, executed))
+      n++;
+    ck_assert_uint_ge(n, 5);
   }
 }
 END_TEST
 
 /* The own node is newer than a node of another session, so recovery reads both.
  * The connection breaks when the reply for the own node has arrived. */
-START_TEST(search_that_found_the_node_before_a_break_is_not_repeated)
+START_TEST(recovery_that_found_the_node_before_a_break_is_not_repeated)
 {
   begin(&native);
   create_foreign("seq-0000000000", "their data");
   model_run(&lp.server, T); /* a reply to a ping shows the server's zxid */
   lp.server.down = true;
-  cut_the_create(true);
+  acquire_with_lost_create(EXECUTED);
   lp.one.link->log[0] = '\0';
   lp.one.link->requests = 0;
   lp.one.link->cut_at = 4; /* the fourth request: multi, list, read of the own
@@ -943,8 +991,8 @@ START_TEST(search_that_found_the_node_before_a_break_is_not_repeated)
                             "getChildren2 | getData getData"));
   ck_assert_int_eq(lp.a.acquired, NOT_YET);
   ck_assert_str_eq(name_of(&lp.a), "seq-0000000001");
-  ck_assert_uint_eq(lp.one.errors,
-                    0); /* the state machine has a step for this */
+  /* no reply led to a step that the state machine lacks */
+  ck_assert_uint_eq(lp.one.errors, 0);
   delete_foreign("seq-0000000000");
   model_run(&lp.server, T / 4);
   ck_assert_int_eq(lp.a.acquired, 0);
@@ -954,12 +1002,12 @@ END_TEST
 
 START_TEST(any_request_of_the_recovery_may_be_throttled)
 {
-  for (unsigned m = 1; m < 7; m++) {
+  for (unsigned n = 1; n < 7; n++) {
     begin(&native);
     lp.server.down = true;
-    cut_the_create(true);
+    acquire_with_lost_create(EXECUTED);
     lp.one.link->requests = 0;
-    lp.one.link->throttle_at = m;
+    lp.one.link->throttle_at = n;
     lp.server.down = false;
     model_run(&lp.server, T / 2);
     ck_assert_int_eq(lp.a.acquired, 0);
@@ -969,7 +1017,10 @@ START_TEST(any_request_of_the_recovery_may_be_throttled)
 }
 END_TEST
 
-static bool survives_failed_allocation(const lk_lock_config *c, size_t n)
+/* An acquire whose create is repeated, and whose n-th allocation fails. false:
+ * there were fewer allocations. */
+static bool acquire_survives_failed_allocation(const lk_lock_config *c,
+                                               size_t n)
 {
   bool failed;
 
@@ -981,8 +1032,7 @@ static bool survives_failed_allocation(const lk_lock_config *c, size_t n)
   lp.a.lock = NULL;
   if (test_client_try_init(&lp.one, &lp.server, NULL) &&
       locker_try_init(&lp.a, &lp.one, c)) {
-    lp.one.link->cut_at = 1;
-    lp.one.link->cut_after = true;
+    cut_next_request(EXECUTED);
     model_turn(&lp.server);
     int err = locker_acquire(&lp.a, LK_NO_LIMIT);
 
@@ -1003,13 +1053,13 @@ static bool survives_failed_allocation(const lk_lock_config *c, size_t n)
 }
 
 /* The connection breaks at a create, and the acquire is cancelled before the
- * recovery. Seven nodes of others are newer. The n-th allocation of the
- * recovery fails. */
+ * recovery. Seven nodes of other clients are newer. The n-th allocation of the
+ * recovery fails. false: it has fewer allocations. */
 static bool recovery_survives_failed_allocation(size_t n)
 {
   begin(&native);
   lp.server.down = true;
-  cut_the_create(true);
+  acquire_with_lost_create(EXECUTED);
   lk_lock_cancel(lp.a.lock);
   for (int i = 1; i <= 7; i++) {
     char name[32];
@@ -1029,7 +1079,7 @@ static bool recovery_survives_failed_allocation(size_t n)
   return failed;
 }
 
-START_TEST(search_without_memory_for_all_reads_begins_again)
+START_TEST(recovery_without_memory_for_all_reads_begins_again)
 {
   size_t n = 1;
 
@@ -1041,10 +1091,10 @@ END_TEST
 
 START_TEST(memory_may_run_out_anywhere)
 {
-  for (size_t i = 0; i < COUNT; i++) {
+  for (size_t i = 0; i < COUNT(mutex_configs); i++) {
     size_t n = 1;
 
-    while (survives_failed_allocation(&layouts[i], n))
+    while (acquire_survives_failed_allocation(&mutex_configs[i], n))
       n++;
     ck_assert_uint_gt(n, 10);
   }
@@ -1052,13 +1102,13 @@ START_TEST(memory_may_run_out_anywhere)
 END_TEST
 
 SUITE("layouts", nodes_are_named_as_the_layout_says,
-      node_without_user_data_holds_the_uuid,
+      data_of_a_node_are_the_uuid_if_the_user_gives_none,
       only_names_of_exactly_this_form_are_contenders,
       contenders_with_and_without_a_uuid_share_a_queue,
-      negative_number_fails_the_acquire,
+      negative_number_fails_the_acquire_in_native_layouts,
       kazoo_readers_are_predecessors_and_curator_locks_are_foreign,
-      contenders_are_distinguished_from_other_children,
-      contenders_with_plain_names_are_distinguished_too,
+      curator_and_kazoo_contenders_are_distinguished_from_other_children,
+      names_of_contenders_depend_on_the_layout_and_the_prefix,
       permits_of_curator_have_a_mark_and_a_number,
       permit_of_kazoo_is_32_hexadecimal_digits,
       options_that_contradict_the_layout_are_refused,
@@ -1072,15 +1122,15 @@ SUITE("layouts", nodes_are_named_as_the_layout_says,
       revoked_node_of_another_handle_is_not_recovered,
       revoked_node_is_recovered_by_one_handle,
       cancel_during_recovery_leaves_no_node,
-      search_that_ends_after_its_client_was_freed_is_ignored,
-      names_that_cannot_be_listed_end_the_recovery,
+      recovery_that_ends_after_its_client_was_freed_is_ignored,
+      node_that_cannot_be_read_ends_the_recovery,
       delete_is_not_repeated_on_a_foreign_node,
       delete_with_a_lost_reply_is_repeated_on_our_node,
       own_node_with_changed_data_is_deleted,
       holder_does_not_take_a_foreign_node_for_its_own,
       waiter_does_not_take_a_foreign_node_for_its_own,
       break_during_recovery_starts_it_again,
-      search_that_found_the_node_before_a_break_is_not_repeated,
+      recovery_that_found_the_node_before_a_break_is_not_repeated,
       any_request_of_the_recovery_may_be_throttled,
-      search_without_memory_for_all_reads_begins_again,
+      recovery_without_memory_for_all_reads_begins_again,
       memory_may_run_out_anywhere)
