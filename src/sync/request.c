@@ -202,8 +202,8 @@ static int request_allocate(lk_sync_request *r, const lk_sync_call *call)
   return 0;
 }
 
-/* Whether a reply was stored in the result. If not, request_allocate() has made
-   the result, and no reply has come. */
+/* Whether a reply was stored in the result. A result that request_allocate()
+   has made stays empty if no reply comes. */
 static bool result_has_content(const lk_sync_result *r)
 {
   return r != NULL && (r->path != NULL || r->names != NULL ||
