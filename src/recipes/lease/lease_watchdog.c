@@ -76,14 +76,15 @@ void lk__watchdog_review_soon(lk_session_lease *lease)
 void lk__watchdog_deadline_moved(lk_session_lease *lease)
 {
   int64_t deadline = lk__lease_deadline(lease);
-  bool later = deadline > lease->known_deadline_ms;
+  bool deadline_is_later = deadline > lease->known_deadline_ms;
   bool timeout_changed = lease->evidence->timeout_ms != lease->known_timeout_ms;
 
   lease->known_deadline_ms = deadline;
   lease->known_timeout_ms = lease->evidence->timeout_ms;
   if (lease->end_err != 0)
     return;
-  if ((lease->count[LK_LEASE_UNSURE] > 0 || lease->grant_awaited) && later)
+  if ((lease->count[LK_LEASE_UNSURE] > 0 || lease->grant_awaited) &&
+      deadline_is_later)
     lk__watchdog_review_soon(lease);
   else if (timeout_changed)
     watch_deadline_if_held(lease); /* the deadline may be earlier now */

@@ -33,7 +33,7 @@ typedef struct lk_multilock_acquisition {
   /* Orphans: nodes of unknown name that are being deleted. The nodes of a new
    * transaction would wait for them, so none begins while there are any. */
   size_t orphans;
-  unsigned parents_gone; /* transactions in a row with LK_ERR_NO_NODE */
+  unsigned parents_missing; /* transactions in a row with LK_ERR_NO_NODE */
   lk_listener listener;
   lk_timer pause; /* fires when the next transaction is due */
 } lk_multilock_acquisition;

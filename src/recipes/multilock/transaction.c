@@ -14,7 +14,8 @@
  */
 
 enum {
-  MAX_MISSING = 10, /* transactions in a row that find a directory missing */
+  /* Transactions in a row that find a directory missing. */
+  MAX_PARENTS_MISSING = 10,
   PAUSE_MS = 100
 };
 
@@ -39,10 +40,10 @@ static void multilock_parent_missing(lk_multilock_acquisition *m,
 {
   if (parent_err != 0) {
     multilock_transaction_retry(m, parent_err);
-  } else if (m->parents_gone == MAX_MISSING) {
+  } else if (m->parents_missing == MAX_PARENTS_MISSING) {
     lk__multilock_end(m, LK_ERR_NO_NODE);
   } else {
-    m->parents_gone++;
+    m->parents_missing++;
     lk__multilock_begin_transaction(m);
   }
 }
@@ -104,7 +105,7 @@ static void multilock_on_transaction(lk_client *c, int err,
     multilock_transaction_failed(m, err, parent_err);
   } else {
     m->create_parents = false;
-    m->parents_gone = 0;
+    m->parents_missing = 0;
   }
   lk__joint_unref(&m->joint);
 }

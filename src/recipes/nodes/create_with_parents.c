@@ -60,14 +60,14 @@ static void create_with_parents_complete(create_with_parents *cp, int err,
 
 /* ---- requests ---------------------------------------------------------- */
 
-static void create_on_node(lk_client *c, int err, const char *path,
-                           const lk_stat *stat, void *arg);
+static void on_node_replied(lk_client *c, int err, const char *path,
+                            const lk_stat *stat, void *arg);
 
-static int create_request_node(create_with_parents *cp)
+static int send_node_create(create_with_parents *cp)
 {
   lk_call call = lk__call_until(cp->deadline_ms);
   int err = lk_create2(cp->client, cp->path, cp->data, cp->acl, cp->flags,
-                       &call, create_on_node, cp);
+                       &call, on_node_replied, cp);
 
   if (err == 0)
     cp->outstanding++;
@@ -78,8 +78,8 @@ static int create_request_node(create_with_parents *cp)
  * they check whether the node exists, so LK_ERR_NO_AUTH may mean that the
  * parent exists. Whether it does is shown by the reply to the next create. If
  * that reply is LK_ERR_NO_NODE, the error of the parent above it is kept. */
-static void create_on_parent(lk_client *c, int err, const char *path,
-                             const lk_stat *stat, void *arg)
+static void on_parent_replied(lk_client *c, int err, const char *path,
+                              const lk_stat *stat, void *arg)
 {
   create_with_parents *cp = arg;
 
@@ -98,22 +98,22 @@ static void create_on_parent(lk_client *c, int err, const char *path,
     create_with_parents_complete(cp, cp->request_err, NULL, NULL);
 }
 
-static void create_on_top_parent(lk_client *c, int err, const char *path,
-                                 const lk_stat *stat, void *arg)
+static void on_top_parent_replied(lk_client *c, int err, const char *path,
+                                  const lk_stat *stat, void *arg)
 {
   create_with_parents *cp = arg;
 
   cp->top_refused = err == LK_ERR_NO_NODE;
-  create_on_parent(c, err, path, stat, arg);
+  on_parent_replied(c, err, path, stat, arg);
 }
 
 /* `cp->path` is cut behind the name of the parent. */
-static int create_request_parent(create_with_parents *cp, bool is_top)
+static int send_parent_create(create_with_parents *cp, bool is_top)
 {
   lk_call call = lk__call_until(cp->deadline_ms);
   int err = lk_create(cp->client, cp->path, lk_bytes_of("", 0), cp->parent_acl,
                       cp->parent_flags, &call,
-                      is_top ? create_on_top_parent : create_on_parent, cp);
+                      is_top ? on_top_parent_replied : on_parent_replied, cp);
 
   if (err == 0)
     cp->outstanding++;
@@ -121,7 +121,7 @@ static int create_request_parent(create_with_parents *cp, bool is_top)
 }
 
 /* Requests the parents from the top down, then the node. */
-static int create_request_all(create_with_parents *cp)
+static int send_all_creates(create_with_parents *cp)
 {
   char *end_of_top = strchr(cp->path + 1, '/');
   int err = 0;
@@ -129,10 +129,10 @@ static int create_request_all(create_with_parents *cp)
   for (char *end = end_of_top; end != NULL && err == 0;
        end = strchr(end + 1, '/')) {
     *end = '\0';
-    err = create_request_parent(cp, end == end_of_top);
+    err = send_parent_create(cp, end == end_of_top);
     *end = '/';
   }
-  return err != 0 ? err : create_request_node(cp);
+  return err != 0 ? err : send_node_create(cp);
 }
 
 /* ---- replies ----------------------------------------------------------- */
@@ -142,9 +142,9 @@ static bool path_has_parents(const create_with_parents *cp)
   return strchr(cp->path + 1, '/') != NULL;
 }
 
-/* What to do after LK_ERR_NO_NODE for the node. 0: request the parents and the
- * node again; else the error to report. */
-static int create_retry_error(const create_with_parents *cp)
+/* After LK_ERR_NO_NODE for the node: why it must not be retried with its
+ * parents, or 0. */
+static int retry_refusal(const create_with_parents *cp)
 {
   if (cp->parent_err != 0)
     return cp->parent_err;
@@ -153,10 +153,10 @@ static int create_retry_error(const create_with_parents *cp)
              : LK_ERR_NO_NODE;
 }
 
-static void create_retry(create_with_parents *cp)
+static void retry_with_parents(create_with_parents *cp)
 {
   cp->rounds++;
-  cp->request_err = create_request_all(cp);
+  cp->request_err = send_all_creates(cp);
   if (cp->outstanding == 0)
     create_with_parents_complete(cp, cp->request_err, NULL, NULL);
 }
@@ -164,8 +164,8 @@ static void create_retry(create_with_parents *cp)
 /* Servers reply in order, so the node's reply follows those of its parents. If
  * requests fail at the deadline instead, replies for parents may still be
  * outstanding. Then the last of them completes the call with `request_err`. */
-static void create_on_node(lk_client *c, int err, const char *path,
-                           const lk_stat *stat, void *arg)
+static void on_node_replied(lk_client *c, int err, const char *path,
+                            const lk_stat *stat, void *arg)
 {
   create_with_parents *cp = arg;
   bool parent_is_missing = err == LK_ERR_NO_NODE;
@@ -173,13 +173,13 @@ static void create_on_node(lk_client *c, int err, const char *path,
   (void)c;
   cp->outstanding--;
   if (parent_is_missing)
-    err = create_retry_error(cp);
+    err = retry_refusal(cp);
   else if (err != 0 && cp->parent_err == LK_ERR_UNIMPLEMENTED)
-    err = LK_ERR_UNIMPLEMENTED; /* see create_on_parent() */
+    err = LK_ERR_UNIMPLEMENTED; /* see on_parent_replied() */
   if (cp->outstanding > 0)
     cp->request_err = err;
   else if (parent_is_missing && err == 0)
-    create_retry(cp);
+    retry_with_parents(cp);
   else
     create_with_parents_complete(cp, err, path, stat);
 }
@@ -257,7 +257,7 @@ int lk_create_with_parents(lk_client *c, const char *path, lk_bytes data,
   cp->deadline_ms = lk__call_deadline(c, &timing);
   cp->done = done;
   cp->arg = arg;
-  err = create_request_node(cp);
+  err = send_node_create(cp);
 
   if (err != 0)
     create_with_parents_free(cp);

@@ -323,7 +323,9 @@ int lk_delete_recursive(lk_client *c, const char *path, const lk_call *call,
   t->repeat = timing.repeat;
   t->tree.mem = lk_client_mem(c);
   lk__list_init(&t->tree.nodes);
-  lk_tree_node *top = lk__tree_node_new(&t->tree, NULL, path, "");
+  lk_tree_node *no_parent = NULL;
+  const char *no_name = "";
+  lk_tree_node *top = lk__tree_node_new(&t->tree, no_parent, path, no_name);
 
   err = top == NULL ? LK_ERR_NO_MEMORY : tree_node_request_delete(top);
 

@@ -110,8 +110,9 @@ static void verification_on_transaction(lk_client *c, int err,
   verification_replied(v);
 }
 
-static void verification_on_node(lk_client *c, int err, const lk_bytes *data,
-                                 const lk_stat *stat, void *arg)
+static void verification_on_node_read(lk_client *c, int err,
+                                      const lk_bytes *data, const lk_stat *stat,
+                                      void *arg)
 {
   lk_write_verification *v = arg;
 
@@ -126,8 +127,8 @@ static void verification_on_node(lk_client *c, int err, const lk_bytes *data,
   verification_replied(v);
 }
 
-static void verification_on_parent(lk_client *c, int err, const lk_stat *stat,
-                                   void *arg)
+static void verification_on_parent_read(lk_client *c, int err,
+                                        const lk_stat *stat, void *arg)
 {
   lk_write_verification *v = arg;
 
@@ -153,7 +154,7 @@ static int verification_read_parent(lk_write_verification *v,
   char kept = *parent_end;
 
   *parent_end = '\0';
-  int err = lk_exists(v->client, v->path, call, verification_on_parent, v);
+  int err = lk_exists(v->client, v->path, call, verification_on_parent_read, v);
 
   *parent_end = kept;
   return err;
@@ -177,7 +178,7 @@ static int verification_request(lk_write_verification *v)
       return err;
     v->outstanding++;
   }
-  err = lk_get(v->client, v->path, &call, verification_on_node, v);
+  err = lk_get(v->client, v->path, &call, verification_on_node_read, v);
   if (err == 0)
     v->outstanding++;
   return err;

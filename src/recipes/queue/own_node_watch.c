@@ -20,7 +20,7 @@ void lk__contender_own_unreadable(lk_contender *ct)
 /* Take the token from a read of the own path. Returns LK_ERR_NO_NODE if the
  * node there is not the own one: it belongs to another session or contender. If
  * contenders share names, the token tells their nodes apart. */
-static int own_node_take_read(lk_contender *ct, const lk_stat *stat)
+static int own_node_take_stat(lk_contender *ct, const lk_stat *stat)
 {
   uint64_t connection = lk__contender_connection(ct);
   lk_own_node *own = &ct->own;
@@ -59,7 +59,7 @@ static void on_own_read(lk_client *c, int err, const lk_bytes *data,
     if (err != 0)
       ct->own.watch = NULL; /* a read that fails sets no watch */
     else
-      err = own_node_take_read(ct, stat);
+      err = own_node_take_stat(ct, stat);
     ct->round.own_err = err;
     if (err == LK_ERR_NO_AUTH)
       lk__contender_own_unreadable(ct);

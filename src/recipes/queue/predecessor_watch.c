@@ -10,6 +10,8 @@
 #include "recipes/queue/request_count.h"
 #include "recipes/queue/request_errors.h"
 
+enum { DIRECT = 0 }; /* the index of the direct predecessor */
+
 /* ---- reads -------------------------------------------------------------- */
 
 static void on_predecessor_event(lk_client *c, lk_watch *w,
@@ -18,7 +20,7 @@ static void on_predecessor_event(lk_client *c, lk_watch *w,
 static bool direct_predecessor_is_mutex(const lk_contender *ct)
 {
   const char *name =
-      ct->predecessors.path[0] + strlen(ct->own.dir) + strlen("/");
+      ct->predecessors.path[DIRECT] + strlen(ct->own.dir) + strlen("/");
   lk_name direct;
 
   return lk__name_parse(ct->role->format, lk_text(name), &direct) &&
@@ -66,8 +68,8 @@ static int contender_watch_predecessor(lk_contender *ct, lk_get_cb done)
                   .watch = &ct->wait.watch};
 
   return lk__contender_count_request(ct, lk_get(lk__contender_client(ct),
-                                                ct->predecessors.path[0], &call,
-                                                done, ct));
+                                                ct->predecessors.path[DIRECT],
+                                                &call, done, ct));
 }
 
 int lk__predecessors_watch_direct(lk_contender *ct)
@@ -86,7 +88,7 @@ static void on_one_of_few_read(lk_client *c, int err, const lk_bytes *data,
   (void)stat;
   if (lk__contender_take_reply(ct)) {
     size_t i = ct->round.reads_replied++;
-    bool is_direct = i == 0;
+    bool is_direct = i == DIRECT;
     /* LK_ERR_NO_AUTH shows that the node exists, which is enough for all but
      * the direct predecessor: that one must be watched. */
     bool read_suffices = err == 0 || err == LK_ERR_NO_NODE ||
@@ -108,7 +110,7 @@ static void on_one_of_few_read(lk_client *c, int err, const lk_bytes *data,
 /* Other predecessors may have been deleted before the direct one. */
 static void contender_direct_predecessor_deleted(lk_contender *ct)
 {
-  lk__predecessors_remove(&ct->predecessors, 0);
+  lk__predecessors_remove(&ct->predecessors, DIRECT);
   if (ct->predecessors.count == 0)
     lk__direct_handoff_try(ct);
   else if (ct->predecessors.count <= LK_MAX_PREDECESSOR_READS)
@@ -146,9 +148,10 @@ static void on_predecessor_event(lk_client *c, lk_watch *w,
 
 static void contender_judge_predecessors(lk_contender *ct)
 {
-  bool direct_deleted = ct->wait.predecessor_deleted || ct->round.deleted[0];
+  bool direct_deleted =
+      ct->wait.predecessor_deleted || ct->round.deleted[DIRECT];
 
-  ct->round.deleted[0] = direct_deleted;
+  ct->round.deleted[DIRECT] = direct_deleted;
   /* From the end, since a removal moves the paths behind it. */
   for (size_t i = ct->predecessors.kept; i-- > 0;) {
     if (ct->round.deleted[i])
@@ -224,7 +227,7 @@ static int contender_enter_reading_predecessors(lk_contender *ct,
   ct->round.reads_replied = 0;
   memset(ct->round.deleted, 0, sizeof ct->round.deleted);
   err = contender_watch_predecessor(ct, on_one_of_few_read);
-  for (size_t i = 1; i < ct->predecessors.kept && err == 0; i++)
+  for (size_t i = DIRECT + 1; i < ct->predecessors.kept && err == 0; i++)
     err = lk__contender_count_request(
         ct, lk_get(lk__contender_client(ct), ct->predecessors.path[i],
                    LK_NO_OPTIONS, on_one_of_few_read, ct));

@@ -49,7 +49,7 @@ static void permit_limit_read_again(lk_semaphore_acquisition *s)
     lk__joint_end(&s->joint, err);
 }
 
-static void permit_limit_read_in(lk_semaphore_acquisition *s, int64_t ms)
+static void permit_limit_read_after(lk_semaphore_acquisition *s, int64_t ms)
 {
   lk_session_lease *lease = s->joint.lease;
 
@@ -60,7 +60,7 @@ static void permit_limit_read_in(lk_semaphore_acquisition *s, int64_t ms)
 
 static void permit_limit_read_in_next_turn(lk_semaphore_acquisition *s)
 {
-  permit_limit_read_in(s, 0);
+  permit_limit_read_after(s, 0);
 }
 
 void lk__permit_limit_on_timer(lk_client *c, void *arg)
@@ -81,7 +81,7 @@ static void permit_limit_read_failed(lk_semaphore_acquisition *s, int err)
 {
   switch (lk__error_advice(s->joint.lease->client, err)) {
   case LK_ADVICE_AWAIT_CONNECTION: permit_limit_read_in_next_turn(s); break;
-  case LK_ADVICE_RETRY_LATER: permit_limit_read_in(s, PAUSE_MS); break;
+  case LK_ADVICE_RETRY_LATER: permit_limit_read_after(s, PAUSE_MS); break;
   case LK_ADVICE_GIVE_UP: lk__joint_end(&s->joint, err); break;
   }
 }
@@ -155,7 +155,7 @@ static void permit_limit_create(lk_semaphore_acquisition *s)
 
   if (s->limit.create_later) {
     s->limit.create_later = false;
-    permit_limit_read_in(s, PAUSE_MS);
+    permit_limit_read_after(s, PAUSE_MS);
     return;
   }
   permit_limit_encode(bytes, s->plan->limit);
@@ -212,8 +212,8 @@ static void permit_limit_take_text(lk_semaphore_acquisition *s,
     lk__joint_end(&s->joint, LK_ERR_OTHER_LIMIT);
 }
 
-static void permit_limit_take_count(lk_semaphore_acquisition *s,
-                                    const lk_bytes *data)
+static void permit_limit_take_data(lk_semaphore_acquisition *s,
+                                   const lk_bytes *data)
 {
   if (permit_limit_is_text(s))
     permit_limit_take_text(s, data);
@@ -244,9 +244,9 @@ static void permit_limit_on_read(lk_client *c, int err, const lk_bytes *data,
     lk__permit_limit_forget(s);
   } else if (permit_limit_reply_unproven(c)) {
     lk__permit_limit_forget(s);
-    permit_limit_read_in(s, PAUSE_MS);
+    permit_limit_read_after(s, PAUSE_MS);
   } else if (err == 0) {
-    permit_limit_take_count(s, data);
+    permit_limit_take_data(s, data);
   } else if (err == LK_ERR_NO_NODE) {
     permit_limit_create(s);
   } else {
@@ -266,7 +266,7 @@ int lk__permit_limit_read(lk_semaphore_acquisition *s)
   if (s->plan->limit_path == NULL || s->limit.watch != NULL || s->joint.over)
     return 0;
   if (lk_client_state(s->joint.lease->client) == LK_STATE_READ_ONLY) {
-    permit_limit_read_in(s, PAUSE_MS);
+    permit_limit_read_after(s, PAUSE_MS);
     return 0;
   }
   if (permit_limit_is_text(s)) /* kazoo's limit does not change: no watch */

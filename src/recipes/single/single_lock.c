@@ -32,7 +32,7 @@ static bool single_config_is_valid(const lk_single_config *o)
           (o->spread_ms >= 0 && o->spread_ms <= MAX_SPREAD_MS));
 }
 
-static int32_t largest_delay_ms(const lk_single_config *o)
+static int32_t single_max_delay_ms(const lk_single_config *o)
 {
   if (o->spread_ms == NO_SPREAD)
     return 0;
@@ -49,7 +49,7 @@ static single_plan *single_plan_new(const lk_mem *mem, const char *path,
     return NULL;
   memcpy(p->dir, path, dir_len);
   p->node.poll_ms = o->poll_ms;
-  p->node.max_delay_ms = largest_delay_ms(o);
+  p->node.max_delay_ms = single_max_delay_ms(o);
   return p;
 }
 
