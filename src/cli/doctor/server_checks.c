@@ -11,21 +11,21 @@
 /* ---- the list ------------------------------------------------------------ */
 
 /* Allocates one block: the text "host:port", and behind it the host. */
-static bool set_server_name(cli_server_check *s, const char *host,
+static bool set_server_name(cli_server_check *check, const char *host,
                             uint16_t port)
 {
   bool ipv6 = strchr(host, ':') != NULL;
   size_t host_size = strlen(host) + 1;
   size_t name_size = strlen(host) + sizeof "[]:65535";
 
-  s->name = malloc(name_size + host_size);
-  if (s->name == NULL)
+  check->name = malloc(name_size + host_size);
+  if (check->name == NULL)
     return false;
-  snprintf(s->name, name_size, ipv6 ? "[%s]:%u" : "%s:%u", host,
+  snprintf(check->name, name_size, ipv6 ? "[%s]:%u" : "%s:%u", host,
            (unsigned)port);
-  memcpy(s->name + name_size, host, host_size);
-  s->host = s->name + name_size;
-  s->port = port;
+  memcpy(check->name + name_size, host, host_size);
+  check->host = check->name + name_size;
+  check->port = port;
   return true;
 }
 
@@ -56,9 +56,9 @@ int cli_server_checks_open(cli_server_checks *s, const cli_options *o)
   return err != 0 ? err : s->err;
 }
 
-static bool had_session(const cli_server_check *s)
+static bool had_session(const cli_server_check *check)
 {
-  return s->timeout_ms != 0;
+  return check->timeout_ms != 0;
 }
 
 size_t cli_server_checks_count_serving(const cli_server_checks *s)
@@ -76,13 +76,13 @@ size_t cli_server_checks_count_serving(const cli_server_checks *s)
 /* With TLS 1.3 a server can refuse the client's certificate after the handshake
    has ended for the client, and the port check may not see the refusal. So the
    failure of the session replaces the result of the port check. */
-static void copy_tls_failure(cli_server_check *s, const char *text)
+static void copy_tls_failure(cli_server_check *check, const char *text)
 {
-  cli_port_result *result = &s->port_check.result;
+  cli_port_result *result = &check->port_check.result;
   const char *mark = strstr(text, "TLS: ");
 
   result->stage = CLI_PORT_TLS_FAILED;
-  result->cause = lk_client_tls_cause(s->client);
+  result->cause = lk_client_tls_cause(check->client);
   result->len = 0;
   if (mark != NULL) {
     text = mark + strlen("TLS: ");
@@ -93,35 +93,35 @@ static void copy_tls_failure(cli_server_check *s, const char *text)
 }
 
 /* Stores why the client has no session. */
-static void copy_last_error(cli_server_check *s)
+static void copy_last_error(cli_server_check *check)
 {
-  size_t len = strlen(s->name);
+  size_t len = strlen(check->name);
   const char *text;
-  int err = lk_client_last_error(s->client, &text);
+  int err = lk_client_last_error(check->client, &text);
 
   if (err == 0)
     return;
-  if (err == LK_ERR_TLS && !had_session(s))
-    copy_tls_failure(s, text);
+  if (err == LK_ERR_TLS && !had_session(check))
+    copy_tls_failure(check, text);
   /* The library's text is "HOST:PORT: reason". */
-  if (strncmp(text, s->name, len) == 0 && text[len] == ':')
+  if (strncmp(text, check->name, len) == 0 && text[len] == ':')
     text += len + strlen(": ");
-  s->failure.len = 0;
-  cli_text_puts(&s->failure, text);
+  check->failure.len = 0;
+  cli_text_puts(&check->failure, text);
 }
 
-static void finish_server_check(cli_server_check *s)
+static void finish_server_check(cli_server_check *check)
 {
-  cli_server_checks *checks = s->checks;
+  cli_server_checks *checks = check->checks;
 
-  if (s->finished)
+  if (check->finished)
     return;
-  s->finished = true;
-  cli_port_check_end(&s->port_check);
-  if (s->client != NULL)
-    copy_last_error(s);
-  lk_client_free(s->client);
-  s->client = NULL;
+  check->finished = true;
+  cli_port_check_end(&check->port_check);
+  if (check->client != NULL)
+    copy_last_error(check);
+  lk_client_free(check->client);
+  check->client = NULL;
   for (size_t i = 0; i < checks->count; i++)
     if (!checks->items[i].finished)
       return;
@@ -137,13 +137,13 @@ static void on_check_closed(lk_client *c, int err, void *arg)
 
 static void on_check_state(lk_client *c, lk_state state, int err, void *arg)
 {
-  cli_server_check *s = arg;
+  cli_server_check *check = arg;
 
   (void)err;
-  if (state != LK_STATE_CONNECTED || had_session(s))
+  if (state != LK_STATE_CONNECTED || had_session(check))
     return;
-  s->timeout_ms = lk_client_timeout_ms(c);
-  lk_client_close(c, on_check_closed, s);
+  check->timeout_ms = lk_client_timeout_ms(c);
+  lk_client_close(c, on_check_closed, check);
 }
 
 static void on_check_log(void *arg, int level, int err, const char *text)
@@ -154,54 +154,56 @@ static void on_check_log(void *arg, int level, int err, const char *text)
     cli_notice("%s", text);
 }
 
-static int begin_check_session(cli_server_check *s)
+static int begin_check_session(cli_server_check *check)
 {
-  const cli_options *o = s->checks->options;
+  const cli_options *o = check->checks->options;
   lk_client_config config = {.size = sizeof config};
   lk_tls_config tls = cli_tls_config(&o->tls);
 
-  config.hosts = s->name;
+  config.hosts = check->name;
   config.session_timeout_ms = (int32_t)o->session_timeout_ms;
   config.tls = cli_tls_is_selected(&o->tls, o->hosts) ? &tls : NULL;
   config.log = o->verbose ? on_check_log : NULL;
-  s->listener.state = on_check_state;
-  s->listener.arg = s;
-  int err = lk__driver_client_new(&s->client, &s->checks->driver, &config);
+  check->listener.state = on_check_state;
+  check->listener.arg = check;
+  int err =
+      lk__driver_client_new(&check->client, &check->checks->driver, &config);
 
   if (err == 0)
-    lk_client_attach(s->client, &s->listener);
+    lk_client_attach(check->client, &check->listener);
   return err;
 }
 
 /* Whether the server may give a session, by the result of the port check. */
-static bool may_give_session(const cli_server_check *s)
+static bool may_give_session(const cli_server_check *check)
 {
-  const cli_port_result *result = &s->port_check.result;
+  const cli_port_result *result = &check->port_check.result;
 
   if (result->wrong_transport)
     return false;
   /* The session shows why a server has closed the connection. */
   return result->stage == CLI_PORT_HUNG_UP ||
          (result->stage == CLI_PORT_REPLIED &&
-          s->reply.state != CLI_FOUR_LETTER_NO_QUORUM &&
-          s->reply.state != CLI_FOUR_LETTER_READ_ONLY);
+          check->reply.state != CLI_FOUR_LETTER_NO_QUORUM &&
+          check->reply.state != CLI_FOUR_LETTER_READ_ONLY);
 }
 
-static void on_port_checked(cli_port_check *check, void *arg)
+static void on_port_checked(cli_port_check *port_check, void *arg)
 {
-  cli_server_check *s = arg;
+  cli_server_check *check = arg;
 
-  if (check->result.stage == CLI_PORT_REPLIED)
+  if (port_check->result.stage == CLI_PORT_REPLIED)
     cli_four_letter_reply_read(
-        &s->reply, lk_bytes_of(check->result.text, check->result.len));
-  int err = may_give_session(s) ? begin_check_session(s) : 0;
+        &check->reply,
+        lk_bytes_of(port_check->result.text, port_check->result.len));
+  int err = may_give_session(check) ? begin_check_session(check) : 0;
 
   if (err != 0) {
-    s->checks->err = err;
-    s->checks->done = true;
+    check->checks->err = err;
+    check->checks->done = true;
   }
-  if (s->client == NULL)
-    finish_server_check(s);
+  if (check->client == NULL)
+    finish_server_check(check);
 }
 
 /* ---- all servers --------------------------------------------------------- */
@@ -215,15 +217,15 @@ static void on_check_tick(lk_loop_timer *t)
 
   lk__loop_set_timer(s->loop, t, CLI_CLOCK_CHECK_TICK_MS);
   for (size_t i = 0; i < s->count; i++) {
-    cli_server_check *one = &s->items[i];
+    cli_server_check *check = &s->items[i];
     const char *text;
 
-    if (one->client == NULL || had_session(one))
+    if (check->client == NULL || had_session(check))
       continue;
-    int err = lk_client_last_error(one->client, &text);
+    int err = lk_client_last_error(check->client, &text);
 
     if (err != 0 && err != LK_ERR_CONNECT)
-      finish_server_check(one);
+      finish_server_check(check);
   }
 }
 
@@ -242,12 +244,12 @@ static int begin_all_checks(cli_server_checks *s)
   bool tls_selected = cli_tls_is_selected(&o->tls, o->hosts);
 
   for (size_t i = 0; i < s->count; i++) {
-    cli_server_check *one = &s->items[i];
+    cli_server_check *check = &s->items[i];
 
-    one->checks = s;
-    one->port_check.on_end = on_port_checked;
-    one->port_check.arg = one;
-    if (cli_port_check_begin(&one->port_check, one->host, one->port,
+    check->checks = s;
+    check->port_check.on_end = on_port_checked;
+    check->port_check.arg = check;
+    if (cli_port_check_begin(&check->port_check, check->host, check->port,
                              tls_selected ? &tls : NULL, o->connect_timeout_ms,
                              s->loop) != 0)
       return LK_ERR_SYSTEM;

@@ -26,33 +26,33 @@ static void add_version(cli_text *said, const cli_four_letter_reply *reply)
 }
 
 /* Returns the diagnosis of a server that gave a session. */
-static diagnosis diagnose_serving(const cli_server_check *s, cli_text *said)
+static diagnosis diagnose_serving(const cli_server_check *check, cli_text *said)
 {
-  if (s->reply.version.at == NULL) {
+  if (check->reply.version.at == NULL) {
     cli_text_puts(said, "serves, but its version and mode are unknown: "
                         "four-letter words are disabled");
     return (diagnosis){CLI_VERDICT_NOTE, "words",
                        "only this report needs them"};
   }
-  add_version(said, &s->reply);
-  if (s->reply.mode.len > 0)
+  add_version(said, &check->reply);
+  if (check->reply.mode.len > 0)
     cli_text_puts(said, ", ");
-  cli_text_add(said, s->reply.mode.at, s->reply.mode.len);
-  cli_text_printf(said, ", session timeout %" PRId64 " ms", s->timeout_ms);
+  cli_text_add(said, check->reply.mode.at, check->reply.mode.len);
+  cli_text_printf(said, ", session timeout %" PRId64 " ms", check->timeout_ms);
   return (diagnosis){CLI_VERDICT_OK, "server", NULL};
 }
 
 /* Returns the diagnosis of a server that gave no session, and whose reply does
    not say why. */
-static diagnosis diagnose_without_session(const cli_server_check *s,
+static diagnosis diagnose_without_session(const cli_server_check *check,
                                           cli_text *said)
 {
   cli_text_puts(said, "gives no session: ");
-  if (s->failure.len > 0)
-    cli_text_add(said, s->failure.at, s->failure.len);
+  if (check->failure.len > 0)
+    cli_text_add(said, check->failure.at, check->failure.len);
   else
     cli_text_puts(said, "no reply in time");
-  if (s->reply.state == CLI_FOUR_LETTER_SERVING)
+  if (check->reply.state == CLI_FOUR_LETTER_SERVING)
     return (diagnosis){CLI_VERDICT_BROKEN, "session",
                        "its log says why; it may have reached maxClientCnxns"};
   return (diagnosis){
@@ -63,25 +63,25 @@ static diagnosis diagnose_without_session(const cli_server_check *s,
 
 /* Returns the diagnosis of a server that has replied or has closed the
    connection. */
-static diagnosis diagnose_reply(const cli_server_check *s, cli_text *said)
+static diagnosis diagnose_reply(const cli_server_check *check, cli_text *said)
 {
-  if (s->reply.state == CLI_FOUR_LETTER_NO_QUORUM) {
+  if (check->reply.state == CLI_FOUR_LETTER_NO_QUORUM) {
     cli_text_puts(said,
                   "is running, but serves no sessions: there is no quorum");
     return (diagnosis){CLI_VERDICT_BROKEN, "quorum", advice_without_quorum};
   }
-  if (s->reply.state == CLI_FOUR_LETTER_READ_ONLY) {
+  if (check->reply.state == CLI_FOUR_LETTER_READ_ONLY) {
     cli_text_puts(said, "is in read-only mode: it has no quorum");
     return (diagnosis){CLI_VERDICT_BROKEN, "read-only", advice_without_quorum};
   }
-  if (cli_version_is_before(s->reply.version, 3, 5)) {
-    add_version(said, &s->reply);
+  if (cli_version_is_before(check->reply.version, 3, 5)) {
+    add_version(said, &check->reply);
     cli_text_puts(said, " is too old");
     return (diagnosis){CLI_VERDICT_BROKEN, "version",
                        "3.5.0 or newer is needed"};
   }
-  return s->timeout_ms > 0 ? diagnose_serving(s, said)
-                           : diagnose_without_session(s, said);
+  return check->timeout_ms > 0 ? diagnose_serving(check, said)
+                               : diagnose_without_session(check, said);
 }
 
 /* Returns the diagnosis of a server that has neither replied nor closed the
@@ -125,52 +125,53 @@ static diagnosis diagnose_port(const cli_port_result *result, cli_text *said)
       "ports do not reply either), or a proxy in front of it cannot reach it"};
 }
 
-static diagnosis diagnose_server(const cli_server_check *s, cli_text *said)
+static diagnosis diagnose_server(const cli_server_check *check, cli_text *said)
 {
-  const cli_port_result *result = &s->port_check.result;
+  const cli_port_result *result = &check->port_check.result;
 
-  cli_text_printf(said, "%s: ", s->name);
+  cli_text_printf(said, "%s: ", check->name);
   if (result->wrong_transport)
     return (diagnosis){CLI_VERDICT_BROKEN, "tls",
                        cli_tls_diagnose_failure(result, said)};
   if (result->stage == CLI_PORT_HUNG_UP || result->stage == CLI_PORT_REPLIED)
-    return diagnose_reply(s, said);
+    return diagnose_reply(check, said);
   return diagnose_port(result, said);
 }
 
-static void report_server(const cli_server_check *s, cli_doctor_report *report)
+static void report_server(const cli_server_check *check,
+                          cli_doctor_report *report)
 {
-  const cli_port_result *result = &s->port_check.result;
+  const cli_port_result *result = &check->port_check.result;
   cli_text said = {0};
   bool tls_works =
       result->has_connection && result->stage != CLI_PORT_TLS_FAILED;
 
   if (tls_works)
-    cli_tls_report_server(s->name, result, s->checks->options->tls.insecure,
-                          report);
-  diagnosis found = diagnose_server(s, &said);
+    cli_tls_report_server(check->name, result,
+                          check->checks->options->tls.insecure, report);
+  diagnosis found = diagnose_server(check, &said);
   cli_json *facts = cli_doctor_report_begin(report, found.verdict, found.layer);
 
-  cli_json_text(facts, "server", lk_text(s->name));
+  cli_json_text(facts, "server", lk_text(check->name));
   if (result->address[0] != '\0')
     cli_json_text(facts, "address", lk_text(result->address));
   if (!tls_works)
     cli_tls_add_facts(result, facts);
-  if (s->reply.version.at != NULL)
-    cli_json_text(facts, "version", s->reply.version);
-  if (s->reply.mode.at != NULL)
-    cli_json_text(facts, "mode", s->reply.mode);
-  if (s->timeout_ms > 0)
-    cli_json_number(facts, "timeout_ms", s->timeout_ms);
+  if (check->reply.version.at != NULL)
+    cli_json_text(facts, "version", check->reply.version);
+  if (check->reply.mode.at != NULL)
+    cli_json_text(facts, "mode", check->reply.mode);
+  if (check->timeout_ms > 0)
+    cli_json_number(facts, "timeout_ms", check->timeout_ms);
   cli_doctor_report_end(report, &said, found.advice);
 }
 
 /* ---- all servers --------------------------------------------------------- */
 
-static bool has_mode(const cli_server_check *s, const char *mode)
+static bool has_mode(const cli_server_check *check, const char *mode)
 {
-  return s->reply.mode.len == strlen(mode) &&
-         memcmp(s->reply.mode.at, mode, s->reply.mode.len) == 0;
+  return check->reply.mode.len == strlen(mode) &&
+         memcmp(check->reply.mode.at, mode, check->reply.mode.len) == 0;
 }
 
 /* Whether the modes show two ensembles. An ensemble has only one leader, and no

@@ -32,21 +32,21 @@ enum { OPERAND = 1, MISSING_ARGUMENT = ':', WRONG_OPTION = '?' };
    returns each operand as OPERAND and goes on. */
 enum { STOP_AT_OPERAND = '+', RETURN_OPERANDS = '-' };
 
-static void add_option(struct getopt_table *t, const cli_option *o)
+static void add_option(struct getopt_table *t, const cli_option *option)
 {
-  if (o->letter != '\0') {
-    t->letters[t->nletters++] = o->letter;
-    if (o->arg != NULL)
+  if (option->letter != '\0') {
+    t->letters[t->nletters++] = option->letter;
+    if (option->arg != NULL)
       t->letters[t->nletters++] = ':';
   }
-  if (o->name != NULL) {
+  if (option->name != NULL) {
     struct option *l = &t->longs[t->nlongs++];
 
-    l->name = o->name;
-    l->has_arg = o->arg != NULL ? required_argument : no_argument;
+    l->name = option->name;
+    l->has_arg = option->arg != NULL ? required_argument : no_argument;
     l->val = LONG_FORM + (int)t->count;
   }
-  t->options[t->count++] = o;
+  t->options[t->count++] = option;
 }
 
 static void fill_getopt_table(struct getopt_table *t,
@@ -56,9 +56,9 @@ static void fill_getopt_table(struct getopt_table *t,
   t->letters[t->nletters++] = order;
   t->letters[t->nletters++] = ':';
   for (size_t i = 0; i < CLI_MAX_LISTS && lists[i] != NULL; i++)
-    for (const cli_option *o = lists[i]; o->take != NULL; o++)
+    for (const cli_option *option = lists[i]; option->take != NULL; option++)
       if (t->count < MAX_OPTIONS)
-        add_option(t, o);
+        add_option(t, option);
 }
 
 /* Returns the option with this value of getopt_long(): a letter, or LONG_FORM +
@@ -73,12 +73,12 @@ static const cli_option *find_option(const struct getopt_table *t, int value)
   return NULL;
 }
 
-static void show_option_name(cli_text *out, const cli_option *o)
+static void show_option_name(cli_text *out, const cli_option *option)
 {
-  if (o->name != NULL)
-    cli_text_printf(out, "--%s", o->name);
+  if (option->name != NULL)
+    cli_text_printf(out, "--%s", option->name);
   else
-    cli_text_printf(out, "-%c", o->letter);
+    cli_text_printf(out, "-%c", option->letter);
 }
 
 /* Shows the unknown option: one letter if `word` is a group of letters, such as
@@ -193,22 +193,23 @@ int cli_options_take_anywhere(cli_options *o, const cli_option_lists lists,
 void cli_options_help(const cli_option_lists lists, cli_text *out)
 {
   for (size_t i = 0; i < CLI_MAX_LISTS && lists[i] != NULL; i++)
-    for (const cli_option *o = lists[i]; o->take != NULL; o++) {
+    for (const cli_option *option = lists[i]; option->take != NULL; option++) {
       cli_text form = {0};
 
-      if (o->help == NULL)
+      if (option->help == NULL)
         continue;
-      if (o->letter != '\0')
-        cli_text_printf(&form, "-%c, ", o->letter);
+      if (option->letter != '\0')
+        cli_text_printf(&form, "-%c, ", option->letter);
       else
         cli_text_puts(&form, "    ");
-      if (o->name != NULL)
-        cli_text_printf(&form, "--%s", o->name);
-      if (o->arg != NULL)
-        cli_text_printf(&form, " %s", o->arg);
+      if (option->name != NULL)
+        cli_text_printf(&form, "--%s", option->name);
+      if (option->arg != NULL)
+        cli_text_printf(&form, " %s", option->arg);
       const char *text = cli_text_end(&form);
 
-      cli_text_printf(out, "  %-28s %s\n", text == NULL ? "" : text, o->help);
+      cli_text_printf(out, "  %-28s %s\n", text == NULL ? "" : text,
+                      option->help);
       cli_text_free(&form);
     }
 }

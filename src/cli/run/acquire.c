@@ -265,7 +265,8 @@ void cli_acquire_on_no_session(cli_session *s, int err, void *arg)
   cli_text_free(&text);
 }
 
-static void on_lease_reply(lk_client *c, const lk_reply *reply, void *arg)
+/* Each reply can move the lease deadline. */
+static void on_run_reply(lk_client *c, const lk_reply *reply, void *arg)
 {
   (void)c;
   (void)reply;
@@ -379,7 +380,7 @@ bool cli_acquire_prepare(cli_runner *r, cli_text *complaint)
                     cli_error_advice(err));
     return false;
   }
-  r->listener.reply = on_lease_reply;
+  r->listener.reply = on_run_reply;
   r->listener.state = on_run_session_state;
   r->listener.arg = r;
   lk_client_attach(r->session.client, &r->listener);

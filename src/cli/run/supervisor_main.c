@@ -258,7 +258,7 @@ static void report_none_left(supervisor *s)
   }
 }
 
-static void handle_child_deaths(supervisor *s)
+static void handle_child_changes(supervisor *s)
 {
   struct signalfd_siginfo info;
   ssize_t n = read(s->sigchld_fd, &info, sizeof info);
@@ -378,7 +378,7 @@ static void run_supervisor_loop(supervisor *s)
     if (fds[EXEC_RESULT].revents != 0)
       report_exec_result(s);
     else if (fds[SIGCHLD_FD].revents != 0)
-      handle_child_deaths(s);
+      handle_child_changes(s);
     if ((fds[LATCHKEY].revents & ~POLLOUT) != 0)
       receive_order(s);
   }
@@ -396,13 +396,14 @@ static int open_boottime_timer(void)
 void cli_supervisor_main(const cli_job *job, cli_on_lost on_lost, int fd)
 {
   supervisor s = {.job = *job, .fd = fd};
+  const int new_signalfd = -1;
   sigset_t deaths;
 
   s.job.exec_result = -1;
   sigemptyset(&deaths);
   sigaddset(&deaths, SIGCHLD);
   s.schedule.policy = on_lost;
-  s.sigchld_fd = signalfd(-1, &deaths, SFD_CLOEXEC | SFD_NONBLOCK);
+  s.sigchld_fd = signalfd(new_signalfd, &deaths, SFD_CLOEXEC | SFD_NONBLOCK);
   s.timer_fd = open_boottime_timer();
   if (s.sigchld_fd < 0 || s.timer_fd < 0)
     _exit(1);

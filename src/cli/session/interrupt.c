@@ -47,14 +47,14 @@ static void on_interrupt(lk_loop_io *io, int events)
 
 void cli_interrupt_open(cli_interrupt *interrupt, lk_loop *loop, bool *done)
 {
-  enum { NEW_SIGNALFD = -1 };
+  const int new_signalfd = -1;
   sigset_t interrupts;
 
   *interrupt = (cli_interrupt){.done = done, .loop = loop};
   interrupt->io.on_events = on_interrupt;
   fill_interrupt_set(&interrupts);
   interrupt->io.fd =
-      signalfd(NEW_SIGNALFD, &interrupts, SFD_CLOEXEC | SFD_NONBLOCK);
+      signalfd(new_signalfd, &interrupts, SFD_CLOEXEC | SFD_NONBLOCK);
   if (interrupt->io.fd < 0)
     return;
   sigprocmask(SIG_BLOCK, &interrupts, &interrupt->mask_before);
