@@ -81,7 +81,7 @@ static void report_dropped_lines(cli_line_backlog *backlog)
 
 void cli_line_backlog_put(cli_line_backlog *backlog, lk_bytes line)
 {
-  if (backlog->loop == NULL || backlog->broken)
+  if (backlog->loop == NULL || backlog->broken) /* not open, or no reader */
     return;
   if (backlog->queue.len - backlog->sent > MAX_QUEUED_BYTES) {
     backlog->dropped++;

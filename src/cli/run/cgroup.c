@@ -139,7 +139,7 @@ void cli_cgroup_make(cli_cgroup *g)
   if (g->path[0] == '\0')
     return;
   if (mkdir(g->path, 0755) != 0) {
-    g->path[0] = '\0';
+    g->path[0] = '\0'; /* COMMAND runs without a cgroup of its own */
     return;
   }
   cli_cgroup_open(g);
@@ -191,6 +191,7 @@ pid_t cli_cgroup_fork(const cli_cgroup *g)
 
   if (pid >= 0)
     return pid;
+  /* Before Linux 5.7, or refused by a sandbox. */
   pid = fork();
   if (pid == 0)
     write_cgroup_file(g->fd, "cgroup.procs", "0");

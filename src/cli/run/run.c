@@ -89,6 +89,7 @@ static void handle_sigchld(cli_runner *r)
   siginfo_t info = {.si_pid = 0};
 
   cli_supervisor_continue(&r->supervisor);
+  /* Sees the death of the supervisor even if its socket stays open. */
   if (r->supervisor.fd >= 0)
     cli_hold_supervisor_ready(r);
   while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&

@@ -17,6 +17,7 @@ bool cli_supervisor_socket_send(int fd, const void *message, size_t size)
   bool no_room = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK ||
                            errno == ENOBUFS || errno == ENOMEM);
 
+  /* After any other error the receiver has ended, and gets no more messages. */
   return !no_room;
 }
 
