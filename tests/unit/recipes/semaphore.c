@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "proto/wire/opcode.h"
 #include "support/locks.h"
 #include "support/suite.h"
 
@@ -15,28 +16,40 @@ enum { CLIENTS = 4 };
 
 static model_server server;
 static test_client clients[CLIENTS];
-static locker l[CLIENTS];
+static locker handle[CLIENTS];
+
+/* The options of handles that are made from now on. */
+static lk_layout layout;
 static int32_t permits;
 static int32_t take;
 static const char *limit_path;
-static lk_layout layout;
-static lk_semaphore_history *memory;
-static const char *dir = "/s";
+static lk_semaphore_history *history;
+
+/* The paths in this layout: of the semaphore, and of the directories of the
+ * queue and of the permits. */
+static const char *semaphore = "/s";
 static const char *queue = "/s/locks";
-static const char *leases = "/s/leases";
-static lk_lock_event_type freeing_event =
-    LK_LOCK_EVENT_UNSURE; /* the event in whose callback l[0] is freed */
+static const char *permit_dir = "/s/leases";
+
+/* No handle reports this event in these tests. */
+static const lk_lock_event_type no_event = LK_LOCK_EVENT_UNSURE;
+/* The callback of this event frees the first handle. */
+static lk_lock_event_type freeing_event;
+
+/* locker_on_event() prints the last ten characters of a node's path. This text
+ * stands for the path of a waiter that waits for permits, not for a node. */
+#define FOR_PERMITS "permits..."
 
 static void on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
 {
   lk_lock_event copy = *e;
 
   if (e->type == LK_LOCK_EVENT_WAITING && e->node == NULL)
-    copy.node = "permits...";
+    copy.node = FOR_PERMITS;
   locker_on_event(lock, &copy, arg);
-  if (arg == &l[0] && e->type == freeing_event) {
+  if (arg == &handle[0] && e->type == freeing_event) {
     lk_lock_free(lock);
-    l[0].lock = NULL;
+    handle[0].lock = NULL;
   }
 }
 
@@ -48,14 +61,15 @@ static bool try_init(locker *x, test_client *p)
                                  .permits = permits,
                                  .take = take,
                                  .limit_path = limit_path,
-                                 .history = memory};
+                                 .history = history};
 
   locker_clear(x, p);
-  return lk_semaphore_new(&x->lock, p->link->client, dir, &config, &options) ==
-         0;
+  return lk_semaphore_new(&x->lock, p->link->client, semaphore, &config,
+                          &options) == 0;
 }
 
-/* As kazoo leaves them where it says how many. */
+/* Creates the directories. Kazoo keeps the number of permits in the data of the
+ * semaphore's node. */
 static void make_dirs(void)
 {
   char number[12];
@@ -66,84 +80,84 @@ static void make_dirs(void)
   if (layout == LK_LAYOUT_KAZOO)
     model_set(&server, "/s", number);
   else
-    model_create(&server, leases);
+    model_create(&server, permit_dir);
 }
 
-static void begin(int32_t n)
+static void begin(int32_t permit_count)
 {
-  permits = n;
+  permits = permit_count;
   take = 1;
   limit_path = NULL;
-  freeing_event = LK_LOCK_EVENT_UNSURE; /* this event does not occur */
+  freeing_event = no_event;
   model_init(&server);
   make_dirs();
   for (int i = 0; i < CLIENTS; i++) {
     test_client_init(&clients[i], &server, NULL);
-    ck_assert(try_init(&l[i], &clients[i]));
+    ck_assert(try_init(&handle[i], &clients[i]));
   }
   model_turn(&server);
 }
 
-static size_t left(void)
+static size_t count_nodes(void)
 {
-  return model_children(&server, queue) + model_children(&server, leases);
+  return model_children(&server, queue) + model_children(&server, permit_dir);
 }
 
 static void end(void)
 {
   for (int i = 0; i < CLIENTS; i++)
-    locker_free(&l[i]);
+    locker_free(&handle[i]);
   model_run(&server, T);
-  ck_assert_uint_eq(left(), 0);
+  ck_assert_uint_eq(count_nodes(), 0);
   for (int i = 0; i < CLIENTS; i++)
     test_client_free(&clients[i]);
   model_done(&server);
 }
 
-/* Makes handle `i` again; it acquires `n` permits at a time. */
-static void change(int i, int32_t n)
+/* Makes a handle that acquires `permits_at_once`, with the current options. */
+static void make_handle_again(int i, int32_t permits_at_once)
 {
-  locker_free(&l[i]);
-  take = n;
-  ck_assert(try_init(&l[i], &clients[i]));
+  locker_free(&handle[i]);
+  take = permits_at_once;
+  ck_assert(try_init(&handle[i], &clients[i]));
 }
 
 static void start_acquire(int i)
 {
-  ck_assert_int_eq(locker_acquire(&l[i], -1), 0);
+  ck_assert_int_eq(locker_acquire(&handle[i], LK_NO_LIMIT), 0);
   model_turn(&server);
 }
 
-static void get(int i)
+static void acquire_at_once(int i)
 {
   start_acquire(i);
-  ck_assert_int_eq(l[i].acquired, 0);
+  ck_assert_int_eq(handle[i].acquired, 0);
 }
 
 static void release_lock(int i)
 {
-  locker_release(&l[i]);
+  locker_release(&handle[i]);
   model_turn(&server);
-  ck_assert_int_eq(l[i].released, 0);
+  ck_assert_int_eq(handle[i].released, 0);
 }
 
-/* ---- how many ---------------------------------------------------------- */
+/* ---- the number of holders --------------------------------------------- */
 
 START_TEST(number_of_holders_is_the_number_of_permits)
 {
   begin(2);
-  get(0);
-  get(1);
+  acquire_at_once(0);
+  acquire_at_once(1);
   start_acquire(2);
   start_acquire(3);
-  ck_assert_int_eq(l[2].acquired, NOT_YET);
-  ck_assert_int_eq(l[3].acquired, NOT_YET);
-  ck_assert(locker_check_events(&l[2], "waiting 1 permits...\n"));
+  ck_assert_int_eq(handle[2].acquired, NOT_YET);
+  ck_assert_int_eq(handle[3].acquired, NOT_YET);
+  ck_assert(locker_check_events(&handle[2], "waiting 1 " FOR_PERMITS "\n"));
   release_lock(1);
-  ck_assert_int_eq(l[2].acquired, 0);
-  ck_assert_int_eq(l[3].acquired, NOT_YET);
+  ck_assert_int_eq(handle[2].acquired, 0);
+  ck_assert_int_eq(handle[3].acquired, NOT_YET);
   release_lock(0);
-  ck_assert_int_eq(l[3].acquired, 0);
+  ck_assert_int_eq(handle[3].acquired, 0);
   end();
 }
 END_TEST
@@ -151,47 +165,48 @@ END_TEST
 START_TEST(waiter_that_is_not_first_takes_no_permit)
 {
   begin(1);
-  get(0);
+  acquire_at_once(0);
   start_acquire(1);
   start_acquire(2);
   /* The permit of the holder, and the one that the first in the queue has
    * created. */
-  ck_assert_uint_eq(model_children(&server, leases), 2);
+  ck_assert_uint_eq(model_children(&server, permit_dir), 2);
   ck_assert_uint_eq(model_children(&server, queue), 2);
   end();
 }
 END_TEST
 
 /* The list of permits is answered before the create of the queue node. */
-START_TEST(contender_that_is_first_late_is_notified_that_it_waits)
+START_TEST(contender_with_a_late_queue_node_is_notified_that_it_waits)
 {
   begin(1);
-  get(0);
+  acquire_at_once(0);
   model_delete(&server, queue);
   start_acquire(1);
-  ck_assert_uint_eq(model_children(&server, leases), 2);
-  ck_assert(locker_check_events(&l[1], "waiting 1 permits...\n"));
+  ck_assert_uint_eq(model_children(&server, permit_dir), 2);
+  ck_assert(locker_check_events(&handle[1], "waiting 1 " FOR_PERMITS "\n"));
   release_lock(0);
-  ck_assert_int_eq(l[1].acquired, 0);
+  ck_assert_int_eq(handle[1].acquired, 0);
   end();
 }
 END_TEST
 
-START_TEST(first_queue_node_does_not_prove_itself)
+START_TEST(contender_that_becomes_first_sends_no_check)
 {
   begin(1);
-  get(0);
+  acquire_at_once(0);
   start_acquire(1);
   start_acquire(2);
   clients[2].link->log[0] = '\0';
   release_lock(0);
-  ck_assert_int_eq(l[1].acquired, 0);
-  /* It is first now: the create of its permit is proof. */
+  ck_assert_int_eq(handle[1].acquired, 0);
+  /* handle[2] is first now. It creates its permit without a check (a multi) of
+   * its queue node. */
   ck_assert_uint_eq(model_children(&server, queue), 1);
   ck_assert(strncmp(clients[2].link->log, "create2 getChildren2", 20) == 0);
   ck_assert_uint_eq(model_count(clients[2].link, "multi"), 0);
   release_lock(1);
-  ck_assert_int_eq(l[2].acquired, 0);
+  ck_assert_int_eq(handle[2].acquired, 0);
   ck_assert_uint_eq(model_count(clients[2].link, "multi"), 0);
   end();
 }
@@ -200,17 +215,17 @@ END_TEST
 START_TEST(several_permits_are_acquired_together)
 {
   begin(3);
-  change(0, 2);
-  change(1, 2);
-  get(0);
-  ck_assert_uint_eq(model_children(&server, leases), 2);
-  get(2);
+  make_handle_again(0, 2);
+  make_handle_again(1, 2);
+  acquire_at_once(0);
+  ck_assert_uint_eq(model_children(&server, permit_dir), 2);
+  acquire_at_once(2);
   start_acquire(1);
-  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  ck_assert_int_eq(handle[1].acquired, NOT_YET);
   release_lock(2);
-  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  ck_assert_int_eq(handle[1].acquired, NOT_YET);
   release_lock(0);
-  ck_assert_int_eq(l[1].acquired, 0);
+  ck_assert_int_eq(handle[1].acquired, 0);
   end();
 }
 END_TEST
@@ -218,33 +233,36 @@ END_TEST
 START_TEST(two_contenders_for_all_permits_do_not_deadlock)
 {
   begin(2);
-  change(0, 2);
-  change(1, 2);
-  ck_assert_int_eq(locker_acquire(&l[0], -1), 0);
-  ck_assert_int_eq(locker_acquire(&l[1], -1), 0);
+  make_handle_again(0, 2);
+  make_handle_again(1, 2);
+  ck_assert_int_eq(locker_acquire(&handle[0], LK_NO_LIMIT), 0);
+  ck_assert_int_eq(locker_acquire(&handle[1], LK_NO_LIMIT), 0);
   model_turn(&server);
-  int first = l[0].acquired == 0 ? 0 : 1;
+  int first = handle[0].acquired == 0 ? 0 : 1;
+  int second = 1 - first;
 
-  ck_assert_int_eq(l[first].acquired, 0);
-  ck_assert_int_eq(l[1 - first].acquired, NOT_YET);
+  ck_assert_int_eq(handle[first].acquired, 0);
+  ck_assert_int_eq(handle[second].acquired, NOT_YET);
   release_lock(first);
-  ck_assert_int_eq(l[1 - first].acquired, 0);
+  ck_assert_int_eq(handle[second].acquired, 0);
   end();
 }
 END_TEST
 
-/* Handle `i` tries in vain: l[0] holds, and l[1] is first in the queue. */
+enum { NO_WAIT = 0 }; /* a timeout of an acquire */
+
+/* The acquire fails: handle[0] holds, and handle[1] is first in the queue. */
 static void try_and_fail(int i)
 {
-  ck_assert_int_eq(locker_acquire(&l[i], 0), 0);
+  ck_assert_int_eq(locker_acquire(&handle[i], NO_WAIT), 0);
   model_turn(&server);
-  ck_assert_int_eq(l[i].acquired, LK_ERR_BUSY);
+  ck_assert_int_eq(handle[i].acquired, LK_ERR_BUSY);
 }
 
 START_TEST(after_three_failures_the_queue_node_is_created_first)
 {
   begin(1);
-  get(0);
+  acquire_at_once(0);
   start_acquire(1);
   for (int i = 0; i < 3; i++)
     try_and_fail(2);
@@ -256,10 +274,10 @@ START_TEST(after_three_failures_the_queue_node_is_created_first)
                                 : "create2 getChildren2 | delete"));
   release_lock(0);
   release_lock(1);
-  get(2); /* no other contender is left, so it is granted */
+  acquire_at_once(2); /* no other contender is left, so it is granted */
   release_lock(2);
   clients[2].link->log[0] = '\0';
-  get(2);
+  acquire_at_once(2);
   ck_assert_uint_eq(model_count(clients[2].link, "create2"), 2);
   ck_assert_ptr_nonnull(
       strstr(clients[2].link->log, "create2 getChildren2 create2"));
@@ -267,27 +285,29 @@ START_TEST(after_three_failures_the_queue_node_is_created_first)
 }
 END_TEST
 
-/* A program that makes a handle for each acquire. */
-START_TEST(next_handle_does_not_create_the_directories_again)
+/* A program makes a handle for each acquire. The failures are counted in the
+ * history that the handles share. */
+START_TEST(after_three_failures_a_new_handle_creates_the_queue_node_first)
 {
   lk_semaphore_history shared = {0};
 
   begin(1);
-  get(0);
+  acquire_at_once(0);
   start_acquire(1);
   for (int i = 0; i < 4; i++) {
-    memory = &shared;
-    change(2, 1);
+    history = &shared;
+    make_handle_again(2, 1);
     clients[2].link->log[0] = '\0';
     try_and_fail(2);
-    memory = NULL;
+    history = NULL;
     ck_assert_uint_eq(shared.failures, i < 3 ? (unsigned)i + 1 : 3);
+    /* of the queue node and of a permit; after three failures of the former */
     ck_assert_uint_eq(model_count(clients[2].link, "create2"), i < 3 ? 2 : 1);
   }
-  locker_free(&l[2]);
-  change(3, 1);
+  locker_free(&handle[2]);
+  make_handle_again(3, 1);
   clients[3].link->log[0] = '\0';
-  try_and_fail(3); /* the history is kept for each client */
+  try_and_fail(3); /* a handle without that history has no failures */
   ck_assert_uint_eq(model_count(clients[3].link, "create2"), 2);
   end();
 }
@@ -312,12 +332,20 @@ START_TEST(invalid_numbers_of_permits_are_refused)
       lk_semaphore_new(&x, clients[0].link->client, "/s", NULL, &options),
       LK_ERR_BAD_PATH);
   options.limit_path = NULL;
-  for (int beyond = 0; beyond < 4; beyond++) {
-    options.permits = 1000000 + beyond % 2;
-    options.take = 1000 + beyond / 2;
+  static const struct {
+    int32_t permits;
+    int32_t take;
+    int err;
+  } limits[] = {{1000000, 1000, 0},
+                {1000001, 1000, LK_ERR_BAD_ARGUMENT},
+                {1000000, 1001, LK_ERR_BAD_ARGUMENT}};
+
+  for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+    options.permits = limits[i].permits;
+    options.take = limits[i].take;
     ck_assert_int_eq(
         lk_semaphore_new(&x, clients[0].link->client, "/s", NULL, &options),
-        beyond == 0 ? 0 : LK_ERR_BAD_ARGUMENT);
+        limits[i].err);
     lk_lock_free(x);
   }
   end();
@@ -326,32 +354,43 @@ END_TEST
 
 /* ---- a number that changes --------------------------------------------- */
 
-START_TEST(number_of_permits_is_read_from_a_node)
+/* A large number in the limit node: four bytes, big-endian. model_set() takes
+ * text, so no byte may be 0. */
+#define MANY_PERMITS "\x7f\x01\x01\x01"
+
+/* Begins with one permit, whose number handles 0 to 2 read from a limit node.
+ */
+static void begin_limited(void)
 {
   begin(1);
   model_create(&server, "/n");
   limit_path = "/n/limit";
   for (int i = 0; i < 3; i++)
-    change(i, 1);
-  get(0); /* the limit node was missing, and is created with the number 1 */
+    make_handle_again(i, 1);
+}
+
+START_TEST(number_of_permits_is_read_from_a_node)
+{
+  begin_limited();
+  acquire_at_once(0); /* creates the limit node with the number 1 */
   start_acquire(1);
-  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  ck_assert_int_eq(handle[1].acquired, NOT_YET);
   ck_assert_ptr_nonnull(model_node(&server, "/n/limit"));
-  /* model_set() takes text, so no byte may be 0 */
-  model_set(&server, "/n/limit", "\x7f\x01\x01\x01");
+  model_set(&server, "/n/limit", MANY_PERMITS);
   model_turn(&server);
-  ck_assert_int_eq(l[1].acquired, 0);
-  get(2);
+  ck_assert_int_eq(handle[1].acquired, 0);
+  acquire_at_once(2);
   end();
 }
 END_TEST
 
-static void grow_before_count(model_server *s, model_link *link, int32_t op,
-                              const char *path)
+static void raise_limit_before_count(model_server *s, model_link *link,
+                                     int32_t op, const char *path)
 {
-  if (op != 12 || link != clients[1].link || strcmp(path, leases) != 0)
+  if (op != LK_OPCODE_GET_CHILDREN2 || link != clients[1].link ||
+      strcmp(path, permit_dir) != 0)
     return;
-  model_set(s, "/n/limit", "\x7f\x01\x01\x01");
+  model_set(s, "/n/limit", MANY_PERMITS);
   s->before = NULL;
 }
 
@@ -359,43 +398,30 @@ static void grow_before_count(model_server *s, model_link *link, int32_t op,
  * the reply to the request that follows. */
 START_TEST(increase_during_the_count_of_permits_is_not_missed)
 {
-  begin(1);
-  model_create(&server, "/n");
-  limit_path = "/n/limit";
-  for (int i = 0; i < 2; i++)
-    change(i, 1);
-  get(0);
-  server.before = grow_before_count;
+  begin_limited();
+  acquire_at_once(0);
+  server.before = raise_limit_before_count;
   start_acquire(1);
   ck_assert(server.before == NULL);
-  ck_assert_int_eq(l[1].acquired, 0);
+  ck_assert_int_eq(handle[1].acquired, 0);
   end();
 }
 END_TEST
-
-static void begin_limited(void)
-{
-  begin(1);
-  model_create(&server, "/n");
-  limit_path = "/n/limit";
-  for (int i = 0; i < 3; i++)
-    change(i, 1);
-}
 
 /* The watch of the limit node ends with the session. In the new session the
  * waiter starts again and reads the limit. */
 START_TEST(limit_node_is_watched_in_a_new_session)
 {
   begin_limited();
-  get(0);
+  acquire_at_once(0);
   start_acquire(1);
   model_expire(&server, clients[1].link->session);
   model_drop(clients[1].link);
   model_run(&server, T / 4);
-  ck_assert_int_eq(l[1].acquired, NOT_YET);
-  model_set(&server, "/n/limit", "\x7f\x01\x01\x01");
+  ck_assert_int_eq(handle[1].acquired, NOT_YET);
+  model_set(&server, "/n/limit", MANY_PERMITS);
   model_turn(&server);
-  ck_assert_int_eq(l[1].acquired, 0);
+  ck_assert_int_eq(handle[1].acquired, 0);
   end();
 }
 END_TEST
@@ -415,19 +441,19 @@ static void set_limit(unsigned char n)
 START_TEST(waiter_is_not_granted_by_the_old_number_of_permits)
 {
   begin_limited();
-  get(0);
+  acquire_at_once(0);
   set_limit(2);
-  get(1);
+  acquire_at_once(1);
   start_acquire(2);
   clients[2].link->requests = 0;
   clients[2].link->throttle_at = 1;
   set_limit(1);
   release_lock(0);
   model_run(&server, T / 4);
-  ck_assert_int_eq(l[2].acquired, NOT_YET);
+  ck_assert_int_eq(handle[2].acquired, NOT_YET);
   release_lock(1);
   model_run(&server, T / 4);
-  ck_assert_int_eq(l[2].acquired, 0);
+  ck_assert_int_eq(handle[2].acquired, 0);
   end();
 }
 END_TEST
@@ -436,13 +462,13 @@ START_TEST(throttled_read_of_the_limit_is_repeated)
 {
   for (unsigned at = 1; at <= 6; at++) {
     begin_limited();
-    get(0);
+    acquire_at_once(0);
     release_lock(0);
     clients[1].link->requests = 0;
     clients[1].link->throttle_at = at;
     start_acquire(1);
     model_run(&server, T / 2);
-    ck_assert_int_eq(l[1].acquired, 0);
+    ck_assert_int_eq(handle[1].acquired, 0);
     end();
   }
 }
@@ -450,21 +476,21 @@ END_TEST
 
 /* The limit is read with each acquire. If it has changed, the first count is
  * repeated. */
-START_TEST(unchanged_limit_costs_no_second_count)
+START_TEST(only_a_changed_limit_costs_a_second_count)
 {
   begin_limited();
   char *log = clients[0].link->log;
 
-  get(0);
+  acquire_at_once(0);
   release_lock(0);
   *log = '\0';
-  get(0);
+  acquire_at_once(0);
   ck_assert_str_eq(log, "getData create2 getChildren2 create2 getChildren2 | "
                         "removeWatches delete removeWatches");
   release_lock(0);
   *log = '\0';
-  model_set(&server, "/n/limit", "\x7f\x01\x01\x01");
-  get(0);
+  model_set(&server, "/n/limit", MANY_PERMITS);
+  acquire_at_once(0);
   ck_assert_str_eq(log, "getData create2 getChildren2 create2 getChildren2 | "
                         "create2 getChildren2 delete | "
                         "removeWatches delete removeWatches");
@@ -481,7 +507,7 @@ START_TEST(repeated_list_leaves_no_watch)
   clients[0].link->throttle_at = 3;
   start_acquire(0);
   model_run(&server, T / 2);
-  ck_assert_int_eq(l[0].acquired, 0);
+  ck_assert_int_eq(handle[0].acquired, 0);
   ck_assert_uint_eq(model_watches(clients[0].link), 1);
   ck_assert_uint_eq(sim_watches_of_conn(clients[0].link->conn, SIM_WATCH_DATA),
                     1);
@@ -494,36 +520,38 @@ START_TEST(limit_node_without_a_number_fails_the_acquire)
   begin(1);
   model_create(&server, "/n");
   limit_path = "/n";
-  change(0, 1);
+  make_handle_again(0, 1);
   model_set(&server, "/n", "many");
-  get(0);
+  acquire_at_once(0);
   release_lock(0);
   model_set(&server, "/n", "too many");
   start_acquire(0);
-  ck_assert_int_eq(l[0].acquired, LK_ERR_MARSHALLING);
+  ck_assert_int_eq(handle[0].acquired, LK_ERR_MARSHALLING);
   limit_path = "/x/y";
-  change(0, 1);
+  make_handle_again(0, 1);
   start_acquire(0);
-  ck_assert_int_eq(l[0].acquired, LK_ERR_NO_NODE);
+  ck_assert_int_eq(handle[0].acquired, LK_ERR_NO_NODE);
   end();
 }
 END_TEST
 
-static int refusal;
-static unsigned refused;
+static int create_err; /* with which the creates are refused */
+static unsigned refused_creates;
+/* A client that repeats the create without a pause gets no further. */
+enum { MOST_REFUSALS = 500 };
 
-/* Refuses the create of the limit node, or of the semaphore's path, for some
- * time. */
-static void refuse_number(model_server *s, model_link *link, int32_t op,
-                          const char *path)
+/* Refuses the create of the node that holds the number of permits. */
+static void refuse_create_of_limit(model_server *s, model_link *link,
+                                   int32_t op, const char *path)
 {
   (void)s;
-  if (op != 1 || link != clients[0].link || refused == 500 ||
+  if (op != LK_OPCODE_CREATE || link != clients[0].link ||
+      refused_creates == MOST_REFUSALS ||
       strcmp(path, layout == LK_LAYOUT_KAZOO ? "/s" : "/n/limit") != 0)
     return;
   link->answer_at = link->requests;
-  link->answer_err = refusal;
-  refused++;
+  link->answer_err = create_err;
+  refused_creates++;
 }
 
 START_TEST(refused_create_of_the_limit_node_fails_the_acquire)
@@ -534,12 +562,12 @@ START_TEST(refused_create_of_the_limit_node_fails_the_acquire)
 
   for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
     begin_limited();
-    refusal = errors[i];
-    refused = 0;
-    server.before = refuse_number;
+    create_err = errors[i];
+    refused_creates = 0;
+    server.before = refuse_create_of_limit;
     start_acquire(0);
-    ck_assert_int_eq(l[0].acquired, refusal);
-    ck_assert_uint_eq(refused, 1);
+    ck_assert_int_eq(handle[0].acquired, create_err);
+    ck_assert_uint_eq(refused_creates, 1);
     end();
   }
 }
@@ -549,18 +577,20 @@ END_TEST
 START_TEST(throttled_create_of_the_limit_node_is_repeated_after_a_pause)
 {
   begin_limited();
-  refusal = LK_ERR_THROTTLED;
-  refused = 0;
-  server.before = refuse_number;
+  create_err = LK_ERR_THROTTLED;
+  refused_creates = 0;
+  server.before = refuse_create_of_limit;
   start_acquire(0);
-  ck_assert_uint_eq(refused, 1);
+  ck_assert_uint_eq(refused_creates, 1);
   model_run(&server, T / 2);
-  ck_assert_int_eq(l[0].acquired, NOT_YET);
-  ck_assert_uint_ge(refused, 5);
-  ck_assert_uint_le(refused, T / 2 / 50);
+  ck_assert_int_eq(handle[0].acquired, NOT_YET);
+  const unsigned shortest_pause_ms = 50;
+
+  ck_assert_uint_ge(refused_creates, 5);
+  ck_assert_uint_le(refused_creates, T / 2 / shortest_pause_ms);
   server.before = NULL;
   model_run(&server, T / 4);
-  ck_assert_int_eq(l[0].acquired, 0);
+  ck_assert_int_eq(handle[0].acquired, 0);
   end();
 }
 END_TEST
@@ -569,15 +599,18 @@ END_TEST
  * long. */
 START_TEST(limit_node_too_long_to_create_fails_the_acquire)
 {
-  static char path[201];
+  enum { PATH_LEN = 200 };
+
+  static char path[PATH_LEN + 1];
+  /* A getData request: header, length of the path, path, and watch. */
   lk_client_config cc = {.size = sizeof cc,
                          .session_timeout_ms = T,
-                         .send_limit = 8 + 4 + 200 + 1};
+                         .send_limit = 8 + 4 + PATH_LEN + 1};
   locker x;
   test_client p;
 
   begin(1);
-  memset(path, 'n', 200);
+  memset(path, 'n', PATH_LEN);
   path[0] = '/';
   limit_path = path;
   memset(&p, 0, sizeof p);
@@ -586,7 +619,7 @@ START_TEST(limit_node_too_long_to_create_fails_the_acquire)
   p.link = model_client(&server, &cc);
   ck_assert(try_init(&x, &p));
   model_turn(&server);
-  ck_assert_int_eq(locker_acquire(&x, -1), 0);
+  ck_assert_int_eq(locker_acquire(&x, LK_NO_LIMIT), 0);
   model_turn(&server);
   ck_assert_int_eq(x.acquired, LK_ERR_TOO_BIG);
   locker_free(&x);
@@ -600,55 +633,57 @@ END_TEST
 START_TEST(revocation_of_one_permit_is_reported_when_all_are_held)
 {
   begin(2);
-  change(1, 2);
-  get(0);
+  make_handle_again(1, 2);
+  acquire_at_once(0);
   start_acquire(1);
   model_run(&server, T / 2);
-  model_set(&server, model_child(&server, leases, 1), "__REVOKE__");
+  model_set(&server, model_child(&server, permit_dir, 1), "__REVOKE__");
   model_turn(&server);
-  ck_assert_ptr_null(strstr(l[1].events, "revoked"));
+  ck_assert_ptr_null(strstr(handle[1].events, "revoked"));
   release_lock(0);
-  ck_assert_int_eq(l[1].acquired, 0);
-  ck_assert_ptr_nonnull(strstr(l[1].events, "revoked\n"));
+  ck_assert_int_eq(handle[1].acquired, 0);
+  ck_assert_ptr_nonnull(strstr(handle[1].events, "revoked\n"));
   end();
 }
 END_TEST
 
-/* ---- not at all -------------------------------------------------------- */
+/* ---- timeouts, faults and losses --------------------------------------- */
 
 START_TEST(timed_out_waiter_leaves_no_node)
 {
   begin(1);
-  get(0);
-  ck_assert_int_eq(locker_acquire(&l[1], 100), 0);
-  ck_assert_int_eq(locker_acquire(&l[2], 100), 0);
+  acquire_at_once(0);
+  ck_assert_int_eq(locker_acquire(&handle[1], 100), 0);
+  ck_assert_int_eq(locker_acquire(&handle[2], 100), 0);
   model_run(&server, 150);
-  ck_assert_int_eq(l[1].acquired, LK_ERR_DEADLINE);
-  ck_assert_int_eq(l[2].acquired, LK_ERR_DEADLINE);
-  ck_assert_uint_eq(left(), 1);
+  ck_assert_int_eq(handle[1].acquired, LK_ERR_DEADLINE);
+  ck_assert_int_eq(handle[2].acquired, LK_ERR_DEADLINE);
+  ck_assert_uint_eq(count_nodes(), 1);
   end();
 }
 END_TEST
 
-/* Requests two permits while another handle holds one. Request number `busy` is
- * throttled, and the connection breaks with the reply to request `cut` (0: not
- * at all). */
-static void acquire_two_with_faults(unsigned busy, unsigned cut)
+enum { NO_BREAK = 0 };
+
+/* Requests two permits while another handle holds one. Request number
+ * `throttled` is throttled, and the connection breaks with the reply to request
+ * number `cut`, or NO_BREAK. */
+static void acquire_two_with_faults(unsigned throttled, unsigned cut)
 {
   begin(2);
-  change(0, 2);
-  get(1);
+  make_handle_again(0, 2);
+  acquire_at_once(1);
   clients[0].link->requests = 0;
-  clients[0].link->throttle_at = busy;
+  clients[0].link->throttle_at = throttled;
   clients[0].link->cut_at = cut;
   clients[0].link->cut_after = true;
   start_acquire(0);
   model_run(&server, T / 2);
-  ck_assert_int_eq(l[0].acquired, NOT_YET);
+  ck_assert_int_eq(handle[0].acquired, NOT_YET);
   release_lock(1);
   model_run(&server, T / 2);
-  ck_assert_int_eq(l[0].acquired, 0);
-  ck_assert_uint_eq(left(), 2);
+  ck_assert_int_eq(handle[0].acquired, 0);
+  ck_assert_uint_eq(count_nodes(), 2);
   end();
 }
 
@@ -656,8 +691,8 @@ static void acquire_two_with_faults(unsigned busy, unsigned cut)
  * acquire. */
 START_TEST(permits_created_late_by_a_throttling_server_are_counted)
 {
-  for (unsigned busy = 1; busy <= 8; busy++)
-    acquire_two_with_faults(busy, 0);
+  for (unsigned throttled = 1; throttled <= 8; throttled++)
+    acquire_two_with_faults(throttled, NO_BREAK);
 }
 END_TEST
 
@@ -665,9 +700,9 @@ END_TEST
  * for the count if another permit did not exist yet. */
 START_TEST(permits_created_after_a_break_are_counted)
 {
-  for (unsigned busy = 1; busy <= 6; busy++) {
-    for (unsigned cut = busy + 1; cut <= 8; cut++)
-      acquire_two_with_faults(busy, cut);
+  for (unsigned throttled = 1; throttled <= 6; throttled++) {
+    for (unsigned cut = throttled + 1; cut <= 8; cut++)
+      acquire_two_with_faults(throttled, cut);
   }
 }
 END_TEST
@@ -675,31 +710,35 @@ END_TEST
 START_TEST(semaphore_may_be_freed_when_its_queue_node_is_lost)
 {
   begin(1);
-  get(1);
+  acquire_at_once(1);
   freeing_event = LK_LOCK_EVENT_PLACE_LOST;
   start_acquire(0);
   model_expire(&server, clients[0].link->session);
   model_drop(clients[0].link);
   model_run(&server, T / 4);
-  ck_assert_ptr_null(l[0].lock);
-  ck_assert_int_eq(l[0].acquired, LK_ERR_CLOSED);
+  ck_assert_ptr_null(handle[0].lock);
+  ck_assert_int_eq(handle[0].acquired, LK_ERR_CLOSED);
   end();
 }
 END_TEST
 
-/* ---- kazoo's ----------------------------------------------------------- */
+/* ---- the layout of kazoo ------------------------------------------------ */
 
 static const sim_node *node(const char *path)
 {
   return model_node(&server, path);
 }
 
-static void kazoo(void)
+/* Nodes as clients of kazoo create them. */
+#define KAZOO_PERMIT     "/s/0123456789abcdef0123456789abcdef"
+#define KAZOO_QUEUE_NODE "/s-__lock__/0123__lock__0000000000"
+
+static void use_kazoo_layout(void)
 {
   layout = LK_LAYOUT_KAZOO;
-  dir = "/s";
+  semaphore = "/s";
   queue = "/s-__lock__";
-  leases = "/s";
+  permit_dir = "/s";
 }
 
 START_TEST(kazoo_node_holds_the_limit_in_decimal)
@@ -710,11 +749,11 @@ START_TEST(kazoo_node_holds_the_limit_in_decimal)
   model_init(&server);
   for (int i = 0; i < CLIENTS; i++) {
     test_client_init(&clients[i], &server, NULL);
-    ck_assert(try_init(&l[i], &clients[i]));
+    ck_assert(try_init(&handle[i], &clients[i]));
   }
   model_turn(&server);
   clients[0].link->log[0] = '\0';
-  get(0);
+  acquire_at_once(0);
   ck_assert(model_check_log(
       clients[0].link,
       "getData create2 getChildren2 create2 getChildren2 | create getData "
@@ -724,13 +763,13 @@ START_TEST(kazoo_node_holds_the_limit_in_decimal)
   ck_assert(memcmp(node("/s")->data, "12", 2) == 0);
   ck_assert(!node("/s")->container && !node("/s-__lock__")->container);
   ck_assert_int_eq(node("/s-__lock__")->stat.data_length, 0);
-  const char *lease = model_child(&server, "/s", 0);
+  const char *permit = model_child(&server, "/s", 0);
 
-  ck_assert_uint_eq(strlen(lease), strlen("/s/") + 32);
-  ck_assert_uint_eq(strspn(lease + 3, "0123456789abcdef"), 32);
-  ck_assert_int_ne(node(lease)->stat.ephemeral_owner, 0);
-  ck_assert_uint_eq(lk_lock_token(l[0].lock),
-                    (uint64_t)node(lease)->stat.czxid);
+  ck_assert_uint_eq(strlen(permit), strlen("/s/") + 32);
+  ck_assert_uint_eq(strspn(permit + strlen("/s/"), "0123456789abcdef"), 32);
+  ck_assert_int_ne(node(permit)->stat.ephemeral_owner, 0);
+  ck_assert_uint_eq(lk_lock_token(handle[0].lock),
+                    (uint64_t)node(permit)->stat.czxid);
   end();
 }
 END_TEST
@@ -740,40 +779,40 @@ START_TEST(another_limit_in_the_kazoo_node_fails_and_leaves_nothing)
   begin(2);
   model_set(&server, "/s", "3");
   start_acquire(0);
-  ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
+  ck_assert_int_eq(handle[0].acquired, LK_ERR_OTHER_LIMIT);
   model_turn(&server);
-  ck_assert_uint_eq(left(), 0);
+  ck_assert_uint_eq(count_nodes(), 0);
   model_set(&server, "/s", "20000000000000000000");
   start_acquire(0);
-  ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
+  ck_assert_int_eq(handle[0].acquired, LK_ERR_OTHER_LIMIT);
   model_set(&server, "/s", " \t\r\n3 \t\r\n");
   start_acquire(0);
-  ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
+  ck_assert_int_eq(handle[0].acquired, LK_ERR_OTHER_LIMIT);
   model_set(&server, "/s", " 2\n");
-  get(0);
+  acquire_at_once(0);
   end();
 }
 END_TEST
 
-/* Whichever request creates the node: the one for the limit, or the one for the
- * permits. */
+/* The create of the limit and the creates of permits may each create the node.
+ */
 START_TEST(kazoo_node_below_missing_parents_holds_the_limit)
 {
   permits = 2;
   take = 1;
   limit_path = NULL;
-  dir = "/far/off/s";
+  semaphore = "/far/off/s";
   queue = "/far/off/s-__lock__";
-  leases = dir;
+  permit_dir = semaphore;
   model_init(&server);
   for (int i = 0; i < CLIENTS; i++) {
     test_client_init(&clients[i], &server, NULL);
-    ck_assert(try_init(&l[i], &clients[i]));
+    ck_assert(try_init(&handle[i], &clients[i]));
   }
   model_turn(&server);
-  get(0);
-  ck_assert_int_eq(node(dir)->stat.data_length, 1);
-  ck_assert(memcmp(node(dir)->data, "2", 1) == 0);
+  acquire_at_once(0);
+  ck_assert_int_eq(node(semaphore)->stat.data_length, 1);
+  ck_assert(memcmp(node(semaphore)->data, "2", 1) == 0);
   end();
 }
 END_TEST
@@ -786,9 +825,9 @@ START_TEST(no_permit_is_granted_before_the_limit_is_known)
   clients[0].link->requests = 0;
   clients[0].link->throttle_at = 1;
   start_acquire(0);
-  ck_assert_int_eq(l[0].acquired, NOT_YET);
+  ck_assert_int_eq(handle[0].acquired, NOT_YET);
   model_run(&server, T / 4);
-  ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
+  ck_assert_int_eq(handle[0].acquired, LK_ERR_OTHER_LIMIT);
   end();
 }
 END_TEST
@@ -800,10 +839,10 @@ START_TEST(kazoo_node_without_a_number_sets_no_limit)
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
     begin(2);
     model_set(&server, "/s", texts[i]);
-    get(0);
-    get(1);
+    acquire_at_once(0);
+    acquire_at_once(1);
     start_acquire(2);
-    ck_assert_int_eq(l[2].acquired, NOT_YET);
+    ck_assert_int_eq(handle[2].acquired, NOT_YET);
     end();
   }
 }
@@ -812,12 +851,12 @@ END_TEST
 START_TEST(permits_of_kazoo_are_counted)
 {
   begin(1);
-  model_create(&server, "/s/0123456789abcdef0123456789abcdef");
+  model_create(&server, KAZOO_PERMIT);
   start_acquire(0);
-  ck_assert(locker_check_events(&l[0], "waiting 1 permits...\n"));
-  model_delete(&server, "/s/0123456789abcdef0123456789abcdef");
+  ck_assert(locker_check_events(&handle[0], "waiting 1 " FOR_PERMITS "\n"));
+  model_delete(&server, KAZOO_PERMIT);
   model_turn(&server);
-  ck_assert_int_eq(l[0].acquired, 0);
+  ck_assert_int_eq(handle[0].acquired, 0);
   end();
 }
 END_TEST
@@ -827,17 +866,17 @@ END_TEST
 START_TEST(queue_node_of_kazoo_is_a_predecessor)
 {
   begin(1);
-  model_create(&server, "/s-__lock__/0123__lock__0000000000");
+  model_create(&server, KAZOO_QUEUE_NODE);
   start_acquire(0);
-  ck_assert_int_eq(l[0].acquired, NOT_YET);
+  ck_assert_int_eq(handle[0].acquired, NOT_YET);
   ck_assert_uint_eq(model_children(&server, "/s"), 0);
-  model_create(&server, "/s/0123456789abcdef0123456789abcdef");
-  model_delete(&server, "/s-__lock__/0123__lock__0000000000");
+  model_create(&server, KAZOO_PERMIT);
+  model_delete(&server, KAZOO_QUEUE_NODE);
   model_turn(&server);
-  ck_assert_int_eq(l[0].acquired, NOT_YET);
-  model_delete(&server, "/s/0123456789abcdef0123456789abcdef");
+  ck_assert_int_eq(handle[0].acquired, NOT_YET);
+  model_delete(&server, KAZOO_PERMIT);
   model_turn(&server);
-  ck_assert_int_eq(l[0].acquired, 0);
+  ck_assert_int_eq(handle[0].acquired, 0);
   end();
 }
 END_TEST
@@ -862,29 +901,27 @@ START_TEST(options_that_kazoo_lacks_are_refused)
 }
 END_TEST
 
-/* ---- all --------------------------------------------------------------- */
-
 /* Tests that are run with both layouts. */
-#define EITHER_LAYOUT                                          \
-  number_of_holders_is_the_number_of_permits,                  \
-      waiter_that_is_not_first_takes_no_permit,                \
-      contender_that_is_first_late_is_notified_that_it_waits,  \
-      first_queue_node_does_not_prove_itself,                  \
-      several_permits_are_acquired_together,                   \
-      two_contenders_for_all_permits_do_not_deadlock,          \
-      after_three_failures_the_queue_node_is_created_first,    \
-      next_handle_does_not_create_the_directories_again,       \
-      timed_out_waiter_leaves_no_node,                         \
-      permits_created_late_by_a_throttling_server_are_counted, \
-      permits_created_after_a_break_are_counted,               \
+#define TESTS_OF_BOTH_LAYOUTS                                         \
+  number_of_holders_is_the_number_of_permits,                         \
+      waiter_that_is_not_first_takes_no_permit,                       \
+      contender_with_a_late_queue_node_is_notified_that_it_waits,     \
+      contender_that_becomes_first_sends_no_check,                    \
+      several_permits_are_acquired_together,                          \
+      two_contenders_for_all_permits_do_not_deadlock,                 \
+      after_three_failures_the_queue_node_is_created_first,           \
+      after_three_failures_a_new_handle_creates_the_queue_node_first, \
+      timed_out_waiter_leaves_no_node,                                \
+      permits_created_late_by_a_throttling_server_are_counted,        \
+      permits_created_after_a_break_are_counted,                      \
       semaphore_may_be_freed_when_its_queue_node_is_lost
 
-SUITE("semaphore", EITHER_LAYOUT, number_of_permits_is_read_from_a_node,
+SUITE("semaphore", TESTS_OF_BOTH_LAYOUTS, number_of_permits_is_read_from_a_node,
       increase_during_the_count_of_permits_is_not_missed,
       limit_node_is_watched_in_a_new_session,
       waiter_is_not_granted_by_the_old_number_of_permits,
       throttled_read_of_the_limit_is_repeated,
-      unchanged_limit_costs_no_second_count, repeated_list_leaves_no_watch,
+      only_a_changed_limit_costs_a_second_count, repeated_list_leaves_no_watch,
       limit_node_without_a_number_fails_the_acquire,
       refused_create_of_the_limit_node_fails_the_acquire,
       throttled_create_of_the_limit_node_is_repeated_after_a_pause,
@@ -892,7 +929,7 @@ SUITE("semaphore", EITHER_LAYOUT, number_of_permits_is_read_from_a_node,
       revocation_of_one_permit_is_reported_when_all_are_held,
       invalid_numbers_of_permits_are_refused)
 
-SUITE_WITH("semaphore_kazoo", kazoo, EITHER_LAYOUT,
+SUITE_WITH("semaphore_kazoo", use_kazoo_layout, TESTS_OF_BOTH_LAYOUTS,
            kazoo_node_holds_the_limit_in_decimal,
            another_limit_in_the_kazoo_node_fails_and_leaves_nothing,
            kazoo_node_without_a_number_sets_no_limit,

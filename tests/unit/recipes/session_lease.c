@@ -7,9 +7,12 @@
 #include <stdio.h>
 
 /* The session lease: heartbeats, the lease deadline, and the events of holders.
- * The allowance for clock drift is 50 ms: a hundredth of T and 10 ms. */
+ */
 
-enum { DRIFT = T / 100 + 10, MARGIN = T / 8 };
+enum {
+  DRIFT = T / 100 + 10, /* how much earlier a lease ends for clock drift */
+  MARGIN = T / 8        /* default of lk_lease_config.margin_ms */
+};
 
 static lock_pair lp;
 
@@ -79,7 +82,7 @@ START_TEST(heartbeat_answered_late_is_followed_sooner)
 }
 END_TEST
 
-START_TEST(other_assurances_send_sync_or_ping)
+START_TEST(heartbeat_is_a_sync_or_a_ping_with_other_assurances)
 {
   begin_held(LK_ASSURE_SYNC);
   model_run(&lp.server, T);
@@ -95,28 +98,32 @@ END_TEST
 
 START_TEST(next_holder_checks_its_node_and_other_waiters_sync)
 {
-  const char *const next[] = {"multi | multi | multi | multi",
-                              "sync | sync | sync | sync", ""};
-  const char *const others[] = {"sync | sync | sync | sync",
-                                "sync | sync | sync | sync", ""};
+  const char *const logs_of_next_holder[] = {"multi | multi | multi | multi",
+                                             "sync | sync | sync | sync", ""};
+  const char *const logs_of_other_waiters[] = {"sync | sync | sync | sync",
+                                               "sync | sync | sync | sync", ""};
 
-  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
-    for (int more = 0; more <= 1; more++) {
-      begin((lk_assurance)a);
+  for (int assurance = LK_ASSURE_QUORUM; assurance <= LK_ASSURE_PING;
+       assurance++) {
+    for (int has_others_before = 0; has_others_before <= 1;
+         has_others_before++) {
+      begin((lk_assurance)assurance);
       lock_pair_queue(&lp);
-      if (more) {
+      if (has_others_before) {
         locker_release(&lp.a);
         model_turn(&lp.server);
         locker_release(&lp.b);
         model_create(&lp.server, LOCKS "/x-lock-0000000002");
         model_create(&lp.server, LOCKS "/x-lock-0000000003");
-        ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+        ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
         model_turn(&lp.server);
         lp.two.link->log[0] = '\0';
       }
       model_run(&lp.server, T);
-      ck_assert(model_check_log(lp.two.link, more ? others[a] : next[a]));
-      if (more) {
+      ck_assert(model_check_log(
+          lp.two.link, has_others_before ? logs_of_other_waiters[assurance]
+                                         : logs_of_next_holder[assurance]));
+      if (has_others_before) {
         model_delete(&lp.server, LOCKS "/x-lock-0000000002");
         model_delete(&lp.server, LOCKS "/x-lock-0000000003");
       }
@@ -126,17 +133,18 @@ START_TEST(next_holder_checks_its_node_and_other_waiters_sync)
 }
 END_TEST
 
-START_TEST(holder_that_waited_is_watched_already)
+START_TEST(holder_that_waited_reads_its_node_no_more)
 {
-  const char *const said[] = {"multi | multi", "sync | sync", ""};
+  const char *const expected_logs[] = {"multi | multi", "sync | sync", ""};
 
-  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
-    begin((lk_assurance)a);
+  for (int assurance = LK_ASSURE_QUORUM; assurance <= LK_ASSURE_PING;
+       assurance++) {
+    begin((lk_assurance)assurance);
     lock_pair_queue(&lp);
     ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
     model_run(&lp.server, T / 2);
     ck_assert_int_eq(lp.b.acquired, 0);
-    ck_assert(model_check_log(lp.two.link, said[a]));
+    ck_assert(model_check_log(lp.two.link, expected_logs[assurance]));
     lock_pair_end(&lp);
   }
 }
@@ -156,26 +164,35 @@ START_TEST(idle_lock_sends_no_heartbeat)
 }
 END_TEST
 
-/* Right after a grant that follows a wait, the deadline is a quarter away,
- * until the second heartbeat. */
-START_TEST(without_trouble_the_deadline_is_half_a_timeout_away)
+/* After a grant that follows a wait, the deadline is only a quarter of the
+ * timeout away, until the second heartbeat. */
+START_TEST(without_faults_the_deadline_is_half_a_timeout_away)
 {
-  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
-    begin((lk_assurance)a);
-    lock_pair_queue(&lp);
-    for (int i = 0; i < 200; i++) {
-      const locker *l = i < 100 ? &lp.a : &lp.b;
-      int64_t least = i < 100 || i > 150 ? T / 2 : T / 4;
+  enum {
+    STEP_MS = 37,
+    STEPS = 200,
+    HANDOFF_STEP = 100,          /* a releases, and b is granted */
+    SECOND_HEARTBEAT_STEP = 150, /* b has sent it by then */
+  };
 
-      if (i == 100) {
+  for (int assurance = LK_ASSURE_QUORUM; assurance <= LK_ASSURE_PING;
+       assurance++) {
+    begin((lk_assurance)assurance);
+    lock_pair_queue(&lp);
+    for (int i = 0; i < STEPS; i++) {
+      const locker *holder = i < HANDOFF_STEP ? &lp.a : &lp.b;
+      bool was_granted_lately = i >= HANDOFF_STEP && i <= SECOND_HEARTBEAT_STEP;
+      int64_t least = was_granted_lately ? T / 4 : T / 2;
+
+      if (i == HANDOFF_STEP) {
         ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
         model_turn(&lp.server);
         ck_assert_int_eq(lp.b.acquired, 0);
       }
-      model_run(&lp.server, 37);
-      ck_assert_int_ge(lk_lock_deadline(l->lock),
+      model_run(&lp.server, STEP_MS);
+      ck_assert_int_ge(lk_lock_deadline(holder->lock),
                        lp.server.now + least - DRIFT);
-      ck_assert_int_le(lk_lock_deadline(l->lock), lp.server.now + T);
+      ck_assert_int_le(lk_lock_deadline(holder->lock), lp.server.now + T);
     }
     ck_assert(locker_check_events(&lp.a, "") && locker_check_events(&lp.b, ""));
     lock_pair_end(&lp);
@@ -190,7 +207,7 @@ START_TEST(a_grant_after_long_idleness_is_never_unsure)
   for (int i = 0; i < 60; i++) {
     begin(LK_ASSURE_QUORUM);
     model_run(&lp.server, 5 * T + i * 31);
-    ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+    ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
     model_turn(&lp.server);
     ck_assert_int_eq(lp.a.acquired, 0);
     ck_assert(model_check_log(lp.one.link, "create2 getChildren2"));
@@ -203,8 +220,8 @@ END_TEST
 
 START_TEST(grant_on_old_evidence_sends_a_heartbeat_sooner)
 {
-  /* the newest reply is just too new to prove anything, and the one before is
-   * as old as replies get */
+  /* The newest reply is 10 ms too new to prove a lease. The lease rests on the
+   * reply before it, which is T / 3 older. */
   begin(LK_ASSURE_QUORUM);
   model_run(&lp.server, T / 3 + T / 4 - 10);
   lock_pair_hold(&lp);
@@ -220,16 +237,18 @@ END_TEST
 
 START_TEST(many_nodes_are_checked_in_several_multis)
 {
-  lk_lock *locks[150];
+  enum { LOCK_COUNT = 150, DELETED = 100 };
+
+  lk_lock *locks[LOCK_COUNT];
   char path[32];
 
   begin(LK_ASSURE_QUORUM);
-  for (int i = 0; i < 150; i++) {
+  for (int i = 0; i < LOCK_COUNT; i++) {
     snprintf(path, sizeof path, "/locks/n%d", i);
     model_create(&lp.server, path);
     ck_assert_int_eq(lk_lock_new(&locks[i], lp.one.link->client, path, NULL),
                      0);
-    ck_assert_int_eq(lk_lock_acquire(locks[i], -1, NULL, NULL), 0);
+    ck_assert_int_eq(lk_lock_acquire(locks[i], LK_NO_LIMIT, NULL, NULL), 0);
   }
   model_run(&lp.server, T / 4);
   lp.one.link->log[0] = '\0';
@@ -238,15 +257,15 @@ START_TEST(many_nodes_are_checked_in_several_multis)
   /* a deleted node is found in any of the multis */
   model_drop_watches(
       lp.one.link); /* so that no watch reports the deletion first */
-  model_delete(&lp.server, lk_lock_node(locks[100]));
+  model_delete(&lp.server, lk_lock_node(locks[DELETED]));
   model_run(&lp.server, T / 4);
-  ck_assert_int_eq(lk_lock_get_state(locks[100]), LK_LOCK_LOST);
+  ck_assert_int_eq(lk_lock_get_state(locks[DELETED]), LK_LOCK_LOST);
   /* the nodes behind the deleted one are checked again at once */
   ck_assert(
       model_check_log(lp.one.link, "multi multi multi | multi multi multi"));
-  for (int i = 0; i < 150; i++) {
+  for (int i = 0; i < LOCK_COUNT; i++) {
     ck_assert_int_eq(lk_lock_get_state(locks[i]),
-                     i == 100 ? LK_LOCK_LOST : LK_LOCK_HELD);
+                     i == DELETED ? LK_LOCK_LOST : LK_LOCK_HELD);
     lk_lock_free(locks[i]);
   }
   lock_pair_end(&lp);
@@ -271,8 +290,8 @@ END_TEST
 
 /* ---- unsure, held, lost ------------------------------------------------ */
 
-/* The server does not reply until a is unsure, and then continues. */
-static void stop_replies(void)
+/* The server reads nothing until a is unsure, and then continues. */
+static void let_server_pause_until_unsure(void)
 {
   lp.one.link->frozen = true;
   int64_t deadline = lk_lock_deadline(lp.a.lock);
@@ -291,24 +310,26 @@ static void stop_replies(void)
   ck_assert(lk_lock_ok(lp.a.lock));
 }
 
-START_TEST(silent_server_makes_unsure_and_a_reply_held_again)
+START_TEST(silent_server_makes_a_lock_unsure_and_a_reply_makes_it_held)
 {
-  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_SYNC; a++) {
-    begin_held((lk_assurance)a);
+  for (int assurance = LK_ASSURE_QUORUM; assurance <= LK_ASSURE_SYNC;
+       assurance++) {
+    begin_held((lk_assurance)assurance);
     model_run(&lp.server, T);
     ck_assert_int_eq(lk_lock_deadline(lp.a.lock),
                      lp.server.now + T * 3 / 4 - DRIFT);
     lp.one.link->log[0] = '\0';
-    stop_replies();
+    let_server_pause_until_unsure();
     /* no other read is needed if a check of the own node is outstanding */
-    ck_assert(model_check_log(
-        lp.one.link, a == LK_ASSURE_QUORUM ? "multi" : "sync | getData"));
+    ck_assert(model_check_log(lp.one.link, assurance == LK_ASSURE_QUORUM
+                                               ? "multi"
+                                               : "sync | getData"));
     /* the replies that were held back arrive */
     model_run(&lp.server, T);
     lp.a.events[0] = '\0';
     model_run(&lp.server, 2 * T);
     ck_assert(locker_check_events(&lp.a, ""));
-    stop_replies(); /* the second time is reported as well */
+    let_server_pause_until_unsure(); /* the second time is reported as well */
     lock_pair_end(&lp);
   }
 }
@@ -316,7 +337,7 @@ END_TEST
 
 /* With sync assurance, the evidence for the lease does not show whether the own
  * node exists. */
-START_TEST(evidence_alone_does_not_make_held)
+START_TEST(replies_to_syncs_alone_do_not_make_a_lock_held_again)
 {
   begin_held(LK_ASSURE_SYNC);
   model_run(&lp.server, T);
@@ -332,8 +353,8 @@ START_TEST(evidence_alone_does_not_make_held)
 }
 END_TEST
 
-/* The own node was read at once, and the evidence for the lease arrives with
-   the next heartbeat. */
+/* The own node is read as soon as the lock is unsure. The evidence for the
+ * lease arrives with the next heartbeat. */
 START_TEST(sync_makes_an_unsure_lock_held_again)
 {
   begin_held(LK_ASSURE_SYNC);
@@ -366,8 +387,9 @@ END_TEST
 
 START_TEST(lock_with_an_unreadable_node_becomes_held_again)
 {
-  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
-    begin_held((lk_assurance)a);
+  for (int assurance = LK_ASSURE_QUORUM; assurance <= LK_ASSURE_PING;
+       assurance++) {
+    begin_held((lk_assurance)assurance);
     model_deny(&lp.server, model_child(&lp.server, LOCKS, 0), LK_PERM_READ);
     model_run(&lp.server, T / 2);
     ck_assert(locker_check_events(&lp.a, "unwatched\n"));
@@ -392,14 +414,18 @@ END_TEST
 /* Servers send no event for a node that may not be read. */
 START_TEST(heartbeat_detects_a_deletion_without_an_event)
 {
-  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
-    for (int known = 0; known <= 1; known++) {
-      begin_held((lk_assurance)a);
-      model_run(&lp.server,
-                known ? 0 : T / 2); /* the own node is watched by then */
+  for (int assurance = LK_ASSURE_QUORUM; assurance <= LK_ASSURE_PING;
+       assurance++) {
+    for (int unreadable_at_first_read = 0; unreadable_at_first_read <= 1;
+         unreadable_at_first_read++) {
+      begin_held((lk_assurance)assurance);
+      if (!unreadable_at_first_read)
+        model_run(&lp.server, T / 2); /* the own node is watched by then */
       model_deny(&lp.server, model_child(&lp.server, LOCKS, 0), LK_PERM_READ);
-      model_run(&lp.server, known ? T / 2 : 0);
-      ck_assert(locker_check_events(&lp.a, known ? "unwatched\n" : ""));
+      if (unreadable_at_first_read)
+        model_run(&lp.server, T / 2);
+      ck_assert(locker_check_events(
+          &lp.a, unreadable_at_first_read ? "unwatched\n" : ""));
       model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
       model_run(&lp.server, T + T / 4);
       ck_assert(locker_check_events(&lp.a, "lost NO_NODE\n"));
@@ -411,8 +437,9 @@ END_TEST
 
 START_TEST(node_that_may_not_be_read_any_more_is_reported_by_the_heartbeat)
 {
-  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
-    begin_held((lk_assurance)a);
+  for (int assurance = LK_ASSURE_QUORUM; assurance <= LK_ASSURE_PING;
+       assurance++) {
+    begin_held((lk_assurance)assurance);
     model_run(&lp.server, T / 2);
     model_deny(&lp.server, model_child(&lp.server, LOCKS, 0), LK_PERM_READ);
     model_run(&lp.server, 3 * T);
@@ -424,8 +451,9 @@ END_TEST
 
 START_TEST(unsure_holder_without_a_node_does_not_become_held)
 {
-  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
-    begin_held((lk_assurance)a);
+  for (int assurance = LK_ASSURE_QUORUM; assurance <= LK_ASSURE_PING;
+       assurance++) {
+    begin_held((lk_assurance)assurance);
     model_run(&lp.server, T);
     lp.server.down = true;
     model_drop(lp.one.link);
@@ -442,8 +470,9 @@ END_TEST
 
 START_TEST(suspended_is_reported_and_the_deadline_stays)
 {
-  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
-    begin_held((lk_assurance)a);
+  for (int assurance = LK_ASSURE_QUORUM; assurance <= LK_ASSURE_PING;
+       assurance++) {
+    begin_held((lk_assurance)assurance);
     model_run(&lp.server, T);
     lp.server.down = true;
     int64_t deadline = lk_lock_deadline(lp.a.lock);
@@ -472,15 +501,17 @@ END_TEST
 
 START_TEST(a_short_break_is_no_reason_to_be_unsure)
 {
-  const char *const said[] = {"getData multi", "getData sync", "getData"};
+  const char *const expected_logs[] = {"getData multi", "getData sync",
+                                       "getData"};
 
-  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
-    begin_held((lk_assurance)a);
+  for (int assurance = LK_ASSURE_QUORUM; assurance <= LK_ASSURE_PING;
+       assurance++) {
+    begin_held((lk_assurance)assurance);
     model_run(&lp.server, T);
     lp.one.link->log[0] = '\0';
     model_drop(lp.one.link);
     model_run(&lp.server, T / 10);
-    ck_assert(model_check_log(lp.one.link, said[a]));
+    ck_assert(model_check_log(lp.one.link, expected_logs[assurance]));
     model_run(&lp.server, 2 * T);
     ck_assert(locker_check_events(&lp.a, "suspended\n"));
     lock_pair_end(&lp);
@@ -500,12 +531,12 @@ START_TEST(lock_can_become_unsure_as_soon_as_the_connection_breaks)
   model_run(&lp.server, T / 10);
   ck_assert(locker_check_events(&lp.a, "held\n"));
   model_run(&lp.server, T);
-  stop_replies(); /* the second time is reported as well */
+  let_server_pause_until_unsure(); /* the second time is reported as well */
   lock_pair_end(&lp);
 }
 END_TEST
 
-/* The timer for the old deadline expired while the lock was unsure. */
+/* The timer for the old deadline expires while the lock is unsure. */
 START_TEST(deadline_timer_runs_again_when_the_lock_is_held_again)
 {
   lk_lock_config c = {.size = sizeof c, .unsure_when_suspended = true};
@@ -520,15 +551,16 @@ START_TEST(deadline_timer_runs_again_when_the_lock_is_held_again)
   model_run(&lp.server, T / 10);
   ck_assert(locker_check_events(&lp.a, "suspended\nunsure\nheld\n"));
   model_run(&lp.server, T);
-  stop_replies();
+  let_server_pause_until_unsure();
   lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(node_deleted_during_a_break_is_a_loss)
 {
-  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
-    begin_held((lk_assurance)a);
+  for (int assurance = LK_ASSURE_QUORUM; assurance <= LK_ASSURE_PING;
+       assurance++) {
+    begin_held((lk_assurance)assurance);
     model_run(&lp.server, T);
     lp.server.down = true;
     model_drop(lp.one.link);
@@ -543,7 +575,7 @@ START_TEST(node_deleted_during_a_break_is_a_loss)
 }
 END_TEST
 
-START_TEST(long_break_makes_unsure_and_then_lost)
+START_TEST(long_break_makes_a_lock_unsure_and_then_lost)
 {
   begin_held(LK_ASSURE_QUORUM);
   lp.server.down = true;
@@ -560,14 +592,14 @@ START_TEST(long_break_makes_unsure_and_then_lost)
 }
 END_TEST
 
-/* The process was stopped. When it continues, the lease deadline has passed,
- * whatever the first reply says. */
+/* The process was stopped for longer than its lease. Replies that it reads
+ * afterwards renew the lease. */
 START_TEST(lock_is_unsure_after_a_pause_of_the_process)
 {
   begin_held(LK_ASSURE_QUORUM);
   model_run(&lp.server, T);
   ck_assert(lk_lock_ok(lp.a.lock));
-  lp.server.now += T;
+  lp.server.now += T; /* nothing runs meanwhile */
   ck_assert(!lk_lock_ok(lp.a.lock));
   model_turn(&lp.server);
   ck_assert_int_eq(lk_lock_get_state(lp.a.lock), LK_LOCK_UNSURE);
@@ -595,11 +627,14 @@ START_TEST(stale_event_after_a_pause_grants_nothing)
 }
 END_TEST
 
+/* A callback that returns only after T. */
 static void delay_callback(lk_client *c, int err, void *arg)
 {
+  model_server *server = arg;
+
   (void)c;
   ck_assert_int_eq(err, 0);
-  ((model_server *)arg)->now += T;
+  server->now += T;
 }
 
 START_TEST(slow_callback_delays_the_grant_until_new_evidence)
@@ -608,7 +643,7 @@ START_TEST(slow_callback_delays_the_grant_until_new_evidence)
   lp.two.link->allow = 0;
   ck_assert_int_eq(
       lk_sync(lp.two.link->client, "/", NULL, delay_callback, &lp.server), 0);
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   lp.two.link->allow = SIZE_MAX;
   model_deliver(
@@ -642,12 +677,12 @@ START_TEST(next_holder_is_granted_by_the_deletion_alone_after_any_time)
 }
 END_TEST
 
-/* b waits behind two contenders, which are then released together. */
+/* b waits for `ms` behind two contenders, which are then deleted together. */
 static void wait_behind_two(int64_t ms)
 {
   model_create(&lp.server, LOCKS "/x-lock-0000000000");
   model_create(&lp.server, LOCKS "/x-lock-0000000001");
-  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_run(&lp.server, ms);
   lp.two.link->log[0] = '\0';
   model_delete(&lp.server, LOCKS "/x-lock-0000000000");
@@ -671,8 +706,9 @@ START_TEST(grant_on_old_evidence_sends_a_check_first)
 }
 END_TEST
 
-/* With less than a quarter left, a check is sent with the list. With little
- * more, the first heartbeat follows at once. */
+/* With less than a quarter left, a check of the own node is sent with the list.
+ * With exactly a quarter, the first heartbeat follows the grant at once. The
+ * first of two equal runs measures how much is left. */
 START_TEST(a_grant_needs_a_quarter_of_the_timeout)
 {
   for (int late = 0; late <= 1; late++) {
@@ -695,23 +731,23 @@ START_TEST(a_grant_needs_a_quarter_of_the_timeout)
 }
 END_TEST
 
-/* The lease deadline of the waiting session lies between two readings of the
- * clock. */
+/* The time at which b's lease gets too short for a grant lies between two
+ * readings of the clock. */
 START_TEST(lease_that_ends_between_two_clock_readings_blocks_no_waiter)
 {
   lk_lease_config c = {.size = sizeof c, .gap_ms = T / 2};
 
-  for (int early = -6; early < 20; early++) {
+  for (int early_ms = -6; early_ms < 20; early_ms++) {
     lock_pair_begin(&lp, &c, NULL);
     model_run(&lp.server, 20 * T + 700);
     lock_pair_queue(&lp);
-    int64_t until = lk_lease_deadline(lp.two.link->client) - T / 4;
+    int64_t latest_grant = lk_lease_deadline(lp.two.link->client) - T / 4;
 
     locker_release(&lp.a);
     lp.two.link->allow = 0;
     model_turn(&lp.server);
-    if (until > lp.server.now)
-      lp.server.now = until - early;
+    if (latest_grant > lp.server.now)
+      lp.server.now = latest_grant - early_ms;
     lp.server.clock_step_ms = 1; /* time passes whenever the clock is read */
     lp.two.link->allow = SIZE_MAX;
     model_deliver(lp.two.link);
@@ -741,7 +777,7 @@ START_TEST(shorter_session_timeout_shortens_the_lease)
   ck_assert_int_eq(lk_client_timeout_ms(lp.two.link->client), T / 4);
   ck_assert_int_le(lk_lock_deadline(lp.b.lock), lp.server.now + T / 4);
   lp.a.acquired = NOT_YET;
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   for (int i = 0; i < T && lp.a.acquired == NOT_YET; i++) {
     lp.two.link->frozen =
         true; /* the connection that follows a reconnect is silent, too */
@@ -764,10 +800,11 @@ START_TEST(holder_with_a_shorter_session_timeout_is_notified_in_time)
   ck_assert_int_eq(lk_client_timeout_ms(lp.one.link->client), T / 4);
   lp.one.link->frozen = true;
   int64_t left = lk_lock_deadline(lp.a.lock) - lp.server.now;
+  int64_t margin_ms = T / 4 / 8; /* an eighth of the shorter timeout */
 
   ck_assert_int_le(left, T / 4);
   lp.a.events[0] = '\0';
-  model_run(&lp.server, left - T / 4 / 8 - 1);
+  model_run(&lp.server, left - margin_ms - 1);
   ck_assert(locker_check_events(&lp.a, "suspended\n"));
   model_run(&lp.server, 1);
   ck_assert(locker_check_events(&lp.a, "unsure\n"));
@@ -779,23 +816,24 @@ END_TEST
 /* ---- one lease per client ---------------------------------------------- */
 
 /* A client that has made no lock yet. */
-static test_client plain;
+static test_client new_client;
 
-static void begin_plain(void)
+static void begin_with_new_client(void)
 {
-  lk_client_config config = {
-      .size = sizeof config, .session_timeout_ms = T, .mem = &plain.mem.mem};
+  lk_client_config config = {.size = sizeof config,
+                             .session_timeout_ms = T,
+                             .mem = &new_client.mem.mem};
 
   begin(LK_ASSURE_QUORUM);
-  failing_mem_init(&plain.mem);
-  plain.link = model_client(&lp.server, &config);
+  failing_mem_init(&new_client.mem);
+  new_client.link = model_client(&lp.server, &config);
   model_turn(&lp.server);
 }
 
-static void end_plain(void)
+static void end_with_new_client(void)
 {
-  test_client_free(&plain);
-  model_expire(&lp.server, plain.link->last_session);
+  test_client_free(&new_client);
+  model_expire(&lp.server, new_client.link->last_session);
   lock_pair_end(&lp);
 }
 
@@ -805,49 +843,49 @@ START_TEST(lock_made_after_a_minute_of_traffic_is_granted_without_a_check)
   lk_lock *l;
 
   for (int busy = 0; busy <= 1; busy++) {
-    begin_plain();
+    begin_with_new_client();
     for (int i = 0; i < 60; i++) {
       if (busy)
-        lk_get(plain.link->client, LOCKS, NULL, NULL, NULL);
+        lk_get(new_client.link->client, LOCKS, NULL, NULL, NULL);
       model_run(&lp.server, 1000);
     }
-    plain.link->log[0] = '\0';
-    ck_assert_int_eq(lk_lock_new(&l, plain.link->client, LOCKS, NULL), 0);
-    ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
+    new_client.link->log[0] = '\0';
+    ck_assert_int_eq(lk_lock_new(&l, new_client.link->client, LOCKS, NULL), 0);
+    ck_assert_int_eq(lk_lock_acquire(l, LK_NO_LIMIT, NULL, NULL), 0);
     model_turn(&lp.server);
     ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_HELD);
     ck_assert(lk_lock_ok(l));
-    ck_assert(model_check_log(plain.link, "create2 getChildren2"));
+    ck_assert(model_check_log(new_client.link, "create2 getChildren2"));
     lk_lock_free(l);
-    end_plain();
+    end_with_new_client();
   }
 }
 END_TEST
 
 START_TEST(deadline_is_known_without_a_lock)
 {
-  begin_plain();
-  ck_assert_int_gt(lk_lease_deadline(plain.link->client), lp.server.now);
-  ck_assert_uint_eq(lk_lease_pending_cleanups(plain.link->client), 0);
-  model_expire(&lp.server, plain.link->last_session);
+  begin_with_new_client();
+  ck_assert_int_gt(lk_lease_deadline(new_client.link->client), lp.server.now);
+  ck_assert_uint_eq(lk_lease_pending_cleanups(new_client.link->client), 0);
+  model_expire(&lp.server, new_client.link->last_session);
   lp.server.down = true;
-  model_drop(plain.link);
+  model_drop(new_client.link);
   lp.server.down = false;
   model_turn(&lp.server);
-  ck_assert_int_eq(lk_client_close(plain.link->client, NULL, NULL), 0);
-  ck_assert_int_eq(lk_lease_deadline(plain.link->client), INT64_MIN);
-  end_plain();
+  ck_assert_int_eq(lk_client_close(new_client.link->client, NULL, NULL), 0);
+  ck_assert_int_eq(lk_lease_deadline(new_client.link->client), INT64_MIN);
+  end_with_new_client();
 }
 END_TEST
 
-START_TEST(options_are_chosen_once)
+START_TEST(lease_options_cannot_be_changed)
 {
   lk_lease_config sync = {.size = sizeof sync, .assurance = LK_ASSURE_SYNC};
   lk_lease_config other = {.size = sizeof other};
   lk_client *c;
 
-  begin_plain();
-  c = plain.link->client;
+  begin_with_new_client();
+  c = new_client.link->client;
   ck_assert_int_eq(lk_lease_configure(c, &sync), 0);
   ck_assert_int_eq(lk_lease_configure(c, &sync), 0);
   ck_assert_int_eq(lk_lease_configure(c, NULL), LK_ERR_STATE);
@@ -860,30 +898,31 @@ START_TEST(options_are_chosen_once)
   other.gap_ms = -1;
   ck_assert_int_eq(lk_lease_configure(c, &other), LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(lk_lease_set_margin(c, -1), LK_ERR_BAD_ARGUMENT);
-  end_plain();
+  end_with_new_client();
 }
 END_TEST
 
-START_TEST(the_first_lock_chooses_the_defaults)
+START_TEST(first_lock_selects_the_default_options)
 {
   lk_lease_config sync = {.size = sizeof sync, .assurance = LK_ASSURE_SYNC};
   lk_lock *l;
 
-  begin_plain();
-  ck_assert_int_eq(lk_lock_new(&l, plain.link->client, "bad", NULL),
+  begin_with_new_client();
+  ck_assert_int_eq(lk_lock_new(&l, new_client.link->client, "bad", NULL),
                    LK_ERR_BAD_PATH);
   ck_assert_ptr_null(l);
-  ck_assert_int_eq(lk_lock_new(&l, plain.link->client, LOCKS, NULL), 0);
+  ck_assert_int_eq(lk_lock_new(&l, new_client.link->client, LOCKS, NULL), 0);
   lk_lock_free(l);
-  ck_assert_int_eq(lk_lease_configure(plain.link->client, &sync), LK_ERR_STATE);
-  ck_assert_int_eq(lk_lease_configure(plain.link->client, NULL), 0);
-  end_plain();
-  begin_plain(); /* a lock that could not be made does not select the defaults
-                  */
-  ck_assert_int_eq(lk_lock_new(&l, plain.link->client, "bad", NULL),
+  ck_assert_int_eq(lk_lease_configure(new_client.link->client, &sync),
+                   LK_ERR_STATE);
+  ck_assert_int_eq(lk_lease_configure(new_client.link->client, NULL), 0);
+  end_with_new_client();
+  /* a lock that could not be made does not select the defaults */
+  begin_with_new_client();
+  ck_assert_int_eq(lk_lock_new(&l, new_client.link->client, "bad", NULL),
                    LK_ERR_BAD_PATH);
-  ck_assert_int_eq(lk_lease_configure(plain.link->client, &sync), 0);
-  end_plain();
+  ck_assert_int_eq(lk_lease_configure(new_client.link->client, &sync), 0);
+  end_with_new_client();
 }
 END_TEST
 
@@ -891,83 +930,87 @@ START_TEST(without_memory_for_a_session_lease_no_lock_is_made)
 {
   lk_lock *l;
 
-  begin_plain();
-  plain.mem.count = 0;
-  plain.mem.fail_at = 1;
-  ck_assert_int_eq(lk_lock_new(&l, plain.link->client, LOCKS, NULL),
+  begin_with_new_client();
+  new_client.mem.count = 0;
+  new_client.mem.fail_at = 1;
+  ck_assert_int_eq(lk_lock_new(&l, new_client.link->client, LOCKS, NULL),
                    LK_ERR_NO_MEMORY);
   ck_assert_ptr_null(l);
-  plain.mem.count = 0;
-  ck_assert_int_eq(lk_lease_configure(plain.link->client, NULL),
+  new_client.mem.count = 0;
+  ck_assert_int_eq(lk_lease_configure(new_client.link->client, NULL),
                    LK_ERR_NO_MEMORY);
-  plain.mem.count = 0;
-  ck_assert_int_eq(lk_lease_set_margin(plain.link->client, 1),
+  new_client.mem.count = 0;
+  ck_assert_int_eq(lk_lease_set_margin(new_client.link->client, 1),
                    LK_ERR_NO_MEMORY);
-  plain.mem.fail_at = 0;
-  ck_assert_int_eq(lk_lock_new(&l, plain.link->client, LOCKS, NULL), 0);
+  new_client.mem.fail_at = 0;
+  ck_assert_int_eq(lk_lock_new(&l, new_client.link->client, LOCKS, NULL), 0);
   lk_lock_free(l);
-  end_plain();
+  end_with_new_client();
 }
 END_TEST
 
-static void see_the_loss(lk_client *c, lk_state state, int err, void *arg)
+static void record_lock_state_on_expiry(lk_client *c, lk_state state, int err,
+                                        void *arg)
 {
   (void)c;
   (void)err;
-  if (state == LK_STATE_EXPIRED) {
+  if (state == LK_STATE_EXPIRED)
     *(int *)arg = (int)lk_lock_get_state(lp.a.lock);
-  }
 }
 
-/* This holds even if the session lease is made after the listeners. */
+/* The session lease, which notifies the locks, is made after the listener. */
 START_TEST(locks_are_notified_of_an_expiry_before_earlier_listeners)
 {
-  int seen = -1;
-  lk_listener listener = {.state = see_the_loss, .arg = &seen};
+  int state_at_expiry = -1;
+  lk_listener listener = {.state = record_lock_state_on_expiry,
+                          .arg = &state_at_expiry};
   lk_lock_config config = {.size = sizeof config};
 
-  begin_plain();
-  lk_client_attach(plain.link->client, &listener);
+  begin_with_new_client();
+  lk_client_attach(new_client.link->client, &listener);
   locker_free(&lp.a);
-  locker_init(&lp.a, &plain, &config);
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  locker_init(&lp.a, &new_client, &config);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lk_lock_get_state(lp.a.lock), LK_LOCK_HELD);
   lp.server.down = true;
-  model_drop(plain.link);
-  model_expire(&lp.server, plain.link->last_session);
+  model_drop(new_client.link);
+  model_expire(&lp.server, new_client.link->last_session);
   lp.server.down = false;
   model_run(&lp.server, T / 10);
-  ck_assert_int_eq(seen, LK_LOCK_LOST);
-  lk_client_detach(plain.link->client, &listener);
+  ck_assert_int_eq(state_at_expiry, LK_LOCK_LOST);
+  lk_client_detach(new_client.link->client, &listener);
   locker_free(&lp.a);
-  end_plain();
+  end_with_new_client();
 }
 END_TEST
 
-static lk_lock *last_made;
+static lk_lock *lock_of_closed_client;
 
 static void make_lock_and_free_client(lk_client *c, int err, void *arg)
 {
   (void)err;
   (void)arg;
-  ck_assert_int_eq(lk_lock_new(&last_made, c, LOCKS, NULL), 0);
+  ck_assert_int_eq(lk_lock_new(&lock_of_closed_client, c, LOCKS, NULL), 0);
   ck_assert_int_eq(lk_lease_set_margin(c, 1), 0);
   lk_client_free(c);
 }
 
 START_TEST(lock_created_on_a_closed_client_outlives_it)
 {
-  begin_plain();
+  begin_with_new_client();
   ck_assert_int_eq(
-      lk_client_close(plain.link->client, make_lock_and_free_client, NULL), 0);
+      lk_client_close(new_client.link->client, make_lock_and_free_client, NULL),
+      0);
   model_turn(&lp.server);
-  ck_assert_ptr_null(plain.link->client);
-  ck_assert_int_eq(lk_lock_acquire(last_made, -1, NULL, NULL), LK_ERR_CLOSED);
-  ck_assert(!lk_lock_ok(last_made));
-  ck_assert_int_eq(lk_lock_deadline(last_made), INT64_MIN);
-  lk_lock_free(last_made);
-  end_plain();
+  ck_assert_ptr_null(new_client.link->client);
+  ck_assert_int_eq(
+      lk_lock_acquire(lock_of_closed_client, LK_NO_LIMIT, NULL, NULL),
+      LK_ERR_CLOSED);
+  ck_assert(!lk_lock_ok(lock_of_closed_client));
+  ck_assert_int_eq(lk_lock_deadline(lock_of_closed_client), INT64_MIN);
+  lk_lock_free(lock_of_closed_client);
+  end_with_new_client();
 }
 END_TEST
 
@@ -1028,7 +1071,7 @@ START_TEST(margin_changed_on_a_closed_client_starts_no_timer)
 }
 END_TEST
 
-START_TEST(the_margin_can_be_changed_while_held)
+START_TEST(margin_can_be_changed_while_a_lock_is_held)
 {
   begin_held(LK_ASSURE_QUORUM);
   model_run(&lp.server, T);
@@ -1061,7 +1104,7 @@ END_TEST
 
 /* ---- verify and guarded ------------------------------------------------ */
 
-START_TEST(a_verify_proves_and_renews)
+START_TEST(verify_renews_the_lease_and_watches_the_node)
 {
   begin_held(LK_ASSURE_QUORUM);
   model_run(&lp.server, T / 4 - 10);
@@ -1083,7 +1126,7 @@ START_TEST(a_verify_proves_and_renews)
 }
 END_TEST
 
-START_TEST(verify_without_a_connection_has_no_result)
+START_TEST(verify_with_a_lost_reply_completes_with_unsure)
 {
   begin_held(LK_ASSURE_QUORUM);
   lp.one.link->cut_at = lp.one.link->requests + 1;
@@ -1113,10 +1156,12 @@ START_TEST(verify_ends_with_the_release_and_with_the_handle)
 }
 END_TEST
 
+enum { ANY_VERSION = -1 };
+
 typedef struct outcome {
   int err;
   size_t count;
-  int first;
+  int first_err; /* that of the first operation, or NOT_YET */
 } outcome;
 
 static void on_guarded(lk_client *c, int err, const lk_op_result *results,
@@ -1128,13 +1173,13 @@ static void on_guarded(lk_client *c, int err, const lk_op_result *results,
   ck_assert_int_eq(o->err, NOT_YET);
   o->err = err;
   o->count = count;
-  o->first = count > 0 ? results[0].err : NOT_YET;
+  o->first_err = count > 0 ? results[0].err : NOT_YET;
 }
 
-START_TEST(a_guarded_write_happens_only_while_held)
+START_TEST(guarded_write_is_executed_only_while_the_own_node_exists)
 {
   outcome o = {.err = NOT_YET};
-  lk_op ops[] = {lk_op_set("/locks", lk_text("1"), -1),
+  lk_op ops[] = {lk_op_set("/locks", lk_text("1"), ANY_VERSION),
                  lk_op_create("/made", lk_bytes_of("", 0), NULL, 0)};
 
   begin(LK_ASSURE_QUORUM);
@@ -1145,7 +1190,7 @@ START_TEST(a_guarded_write_happens_only_while_held)
   ck_assert_int_eq(
       lk_lock_guarded_multi(lp.a.lock, ops, 2, NULL, on_guarded, &o), 0);
   model_turn(&lp.server);
-  ck_assert(o.err == 0 && o.count == 2 && o.first == 0);
+  ck_assert(o.err == 0 && o.count == 2 && o.first_err == 0);
   ck_assert_ptr_nonnull(model_node(&lp.server, "/made"));
   /* an error of the caller's operation is not an error of the lock */
   o.err = NOT_YET;
@@ -1153,7 +1198,7 @@ START_TEST(a_guarded_write_happens_only_while_held)
       lk_lock_guarded_multi(lp.a.lock, ops + 1, 1, NULL, on_guarded, &o), 0);
   model_turn(&lp.server);
   ck_assert(o.err == LK_ERR_NODE_EXISTS && o.count == 1 &&
-            o.first == LK_ERR_NODE_EXISTS);
+            o.first_err == LK_ERR_NODE_EXISTS);
   ck_assert_int_eq(lk_lock_get_state(lp.a.lock), LK_LOCK_HELD);
   /* without the own node nothing is executed */
   o.err = NOT_YET;
@@ -1172,10 +1217,10 @@ START_TEST(a_guarded_write_happens_only_while_held)
 }
 END_TEST
 
-START_TEST(a_guarded_write_outlives_its_lock)
+START_TEST(guarded_write_completes_after_its_lock_is_freed)
 {
   outcome o = {.err = NOT_YET};
-  lk_op op = lk_op_set("/locks", lk_text("1"), -1);
+  lk_op op = lk_op_set("/locks", lk_text("1"), ANY_VERSION);
 
   begin_held(LK_ASSURE_QUORUM);
   ck_assert_int_eq(
@@ -1190,16 +1235,17 @@ END_TEST
 SUITE("session_lease", holder_sends_a_heartbeat_each_quarter_of_the_timeout,
       heartbeat_answered_late_is_followed_sooner,
       heartbeat_is_due_after_the_reply_to_the_last,
-      other_assurances_send_sync_or_ping,
+      heartbeat_is_a_sync_or_a_ping_with_other_assurances,
       next_holder_checks_its_node_and_other_waiters_sync,
-      holder_that_waited_is_watched_already, idle_lock_sends_no_heartbeat,
-      without_trouble_the_deadline_is_half_a_timeout_away,
+      holder_that_waited_reads_its_node_no_more, idle_lock_sends_no_heartbeat,
+      without_faults_the_deadline_is_half_a_timeout_away,
       a_grant_after_long_idleness_is_never_unsure,
       grant_on_old_evidence_sends_a_heartbeat_sooner,
       many_nodes_are_checked_in_several_multis,
       throttled_heartbeat_is_repeated_soon,
-      silent_server_makes_unsure_and_a_reply_held_again,
-      evidence_alone_does_not_make_held, sync_makes_an_unsure_lock_held_again,
+      silent_server_makes_a_lock_unsure_and_a_reply_makes_it_held,
+      replies_to_syncs_alone_do_not_make_a_lock_held_again,
+      sync_makes_an_unsure_lock_held_again,
       with_ping_assurance_a_read_of_the_own_node_is_proof,
       lock_with_an_unreadable_node_becomes_held_again,
       heartbeat_detects_a_deletion_without_an_event,
@@ -1210,7 +1256,7 @@ SUITE("session_lease", holder_sends_a_heartbeat_each_quarter_of_the_timeout,
       lock_can_become_unsure_as_soon_as_the_connection_breaks,
       deadline_timer_runs_again_when_the_lock_is_held_again,
       node_deleted_during_a_break_is_a_loss,
-      long_break_makes_unsure_and_then_lost,
+      long_break_makes_a_lock_unsure_and_then_lost,
       lock_is_unsure_after_a_pause_of_the_process,
       stale_event_after_a_pause_grants_nothing,
       slow_callback_delays_the_grant_until_new_evidence,
@@ -1221,15 +1267,16 @@ SUITE("session_lease", holder_sends_a_heartbeat_each_quarter_of_the_timeout,
       shorter_session_timeout_shortens_the_lease,
       holder_with_a_shorter_session_timeout_is_notified_in_time,
       lock_made_after_a_minute_of_traffic_is_granted_without_a_check,
-      deadline_is_known_without_a_lock, options_are_chosen_once,
-      the_first_lock_chooses_the_defaults,
+      deadline_is_known_without_a_lock, lease_options_cannot_be_changed,
+      first_lock_selects_the_default_options,
       without_memory_for_a_session_lease_no_lock_is_made,
       locks_are_notified_of_an_expiry_before_earlier_listeners,
       lock_created_on_a_closed_client_outlives_it,
       margin_changed_while_the_client_closes_starts_no_timer,
       margin_changed_on_a_closed_client_starts_no_timer,
-      the_margin_can_be_changed_while_held, a_verify_proves_and_renews,
-      verify_without_a_connection_has_no_result,
+      margin_can_be_changed_while_a_lock_is_held,
+      verify_renews_the_lease_and_watches_the_node,
+      verify_with_a_lost_reply_completes_with_unsure,
       verify_ends_with_the_release_and_with_the_handle,
-      a_guarded_write_happens_only_while_held,
-      a_guarded_write_outlives_its_lock)
+      guarded_write_is_executed_only_while_the_own_node_exists,
+      guarded_write_completes_after_its_lock_is_freed)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "proto/wire/opcode.h"
 #include "support/locks.h"
 #include "support/suite.h"
 
@@ -11,15 +12,21 @@
 /* Single-node locks on one server. Each handle belongs to another session,
  * except the last, which belongs to the first session. */
 
-enum { CLIENTS = 4, HANDLES = CLIENTS + 1, SECOND_OF_FIRST = CLIENTS };
+enum {
+  CLIENTS = 4,
+  HANDLES = CLIENTS + 1,
+  SECOND_OF_FIRST = CLIENTS /* the index of the second handle of a session */
+};
 
-#define NODE    "/one/lock"
+#define NODE "/one/lock"
+/* locker_on_event() prints the last ten characters of a path; on_event() puts
+ * dots before a shorter one. */
 #define WAITING "waiting 0 ./one/lock\n"
 
 static model_server server;
 static test_client clients[CLIENTS];
-static locker l[HANDLES];
-static lk_single_config how;
+static locker handle[HANDLES];
+static lk_single_config options; /* of handles that are made from now on */
 static const char *node;
 
 static void on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
@@ -44,32 +51,35 @@ static bool try_init(locker *x, test_client *p, const lk_lock_config *config)
     c = *config;
   c.on_event = on_event;
   c.arg = x;
-  return lk_single_new(&x->lock, p->link->client, node, &c, &how) == 0;
+  return lk_single_new(&x->lock, p->link->client, node, &c, &options) == 0;
 }
 
-static test_client *party_of(int i)
+static test_client *client_of(int i)
 {
   return &clients[i % CLIENTS];
 }
 
-static void begin_at(const char *path, int32_t spread_ms)
+/* Values of lk_single_config.spread_ms. */
+enum { DEFAULT_SPREAD = 0, NO_SPREAD = -1 };
+
+static void begin_with_path(const char *path, int32_t spread_ms)
 {
   node = path;
-  how = (lk_single_config){.size = sizeof how, .spread_ms = spread_ms};
+  options = (lk_single_config){.size = sizeof options, .spread_ms = spread_ms};
   model_init(&server);
   for (int i = 0; i < CLIENTS; i++)
     test_client_init(&clients[i], &server, NULL);
   for (int i = 0; i < HANDLES; i++)
-    ck_assert(try_init(&l[i], party_of(i), NULL));
+    ck_assert(try_init(&handle[i], client_of(i), NULL));
   model_turn(&server);
   for (int i = 0; i < CLIENTS; i++)
     clients[i].link->log[0] = '\0';
 }
 
-/* Begins without a spread of retries; the directory exists. */
+/* Begins without a random delay of waiters; the directory exists. */
 static void begin(void)
 {
-  begin_at(NODE, -1);
+  begin_with_path(NODE, NO_SPREAD);
   model_create(&server, "/one");
 }
 
@@ -82,7 +92,7 @@ static size_t watches(int i)
 static void end(void)
 {
   for (int i = 0; i < HANDLES; i++)
-    locker_free(&l[i]);
+    locker_free(&handle[i]);
   model_run(&server, T);
   ck_assert_ptr_null(model_node(&server, node));
   for (int i = 0; i < CLIENTS; i++) {
@@ -93,38 +103,39 @@ static void end(void)
   model_done(&server);
 }
 
-/* Makes handle `i` again with other options. */
-static void change(int i, const lk_lock_config *config)
+/* Makes handle `i` again, with the current options and this configuration. */
+static void make_handle_again(int i, const lk_lock_config *config)
 {
-  locker_free(&l[i]);
-  ck_assert(try_init(&l[i], party_of(i), config));
+  locker_free(&handle[i]);
+  ck_assert(try_init(&handle[i], client_of(i), config));
 }
 
 static void start_acquire(int i)
 {
-  ck_assert_int_eq(locker_acquire(&l[i], -1), 0);
+  ck_assert_int_eq(locker_acquire(&handle[i], LK_NO_LIMIT), 0);
   model_turn(&server);
 }
 
-static void get(int i)
+static void acquire_at_once(int i)
 {
   start_acquire(i);
-  ck_assert_int_eq(l[i].acquired, 0);
+  ck_assert_int_eq(handle[i].acquired, 0);
 }
 
 static void release_lock(int i)
 {
-  locker_release(&l[i]);
+  locker_release(&handle[i]);
   model_turn(&server);
-  ck_assert_int_eq(l[i].released, 0);
+  ck_assert_int_eq(handle[i].released, 0);
 }
 
 static model_link *link_of(int i)
 {
-  return party_of(i)->link;
+  return client_of(i)->link;
 }
 
-/* Breaks the connection of a handle. There is no other before reconnect(). */
+/* Breaks the connection of a handle. The client cannot connect again before
+ * reconnect(). */
 static void disconnect(int i)
 {
   server.down = true;
@@ -140,37 +151,38 @@ static void reconnect(int i)
   ck_assert(link_of(i)->up);
 }
 
-/* The index of the handle that holds, found by its token; -1: none. */
-static int holder(void)
+/* The index of the handle that holds; -1: none. There is at most one, and its
+ * token is the czxid of the node. */
+static int find_holder(void)
 {
   const sim_node *n = model_node(&server, node);
-  int found = -1;
+  int holder = -1;
 
   for (int i = 0; i < HANDLES; i++) {
-    if (l[i].lock == NULL || !lk_lock_ok(l[i].lock))
+    if (handle[i].lock == NULL || !lk_lock_ok(handle[i].lock))
       continue;
-    ck_assert_int_eq(found, -1);
+    ck_assert_int_eq(holder, -1);
     ck_assert_ptr_nonnull(n);
-    ck_assert_uint_eq(lk_lock_token(l[i].lock), (uint64_t)n->stat.czxid);
-    found = i;
+    ck_assert_uint_eq(lk_lock_token(handle[i].lock), (uint64_t)n->stat.czxid);
+    holder = i;
   }
-  return found;
+  return holder;
 }
 
 /* ---- costs --------------------------------------------------------------- */
 
 START_TEST(lock_node_may_be_a_child_of_the_root)
 {
-  begin_at("/lock", -1);
-  get(0);
-  ck_assert_str_eq(lk_lock_node(l[0].lock), "/lock");
-  ck_assert_str_eq(lk_lock_path(l[0].lock), "/lock");
+  begin_with_path("/lock", NO_SPREAD);
+  acquire_at_once(0);
+  ck_assert_str_eq(lk_lock_node(handle[0].lock), "/lock");
+  ck_assert_str_eq(lk_lock_path(handle[0].lock), "/lock");
   start_acquire(1);
   disconnect(1);
   reconnect(1);
-  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  ck_assert_int_eq(handle[1].acquired, NOT_YET);
   release_lock(0);
-  ck_assert_int_eq(l[1].acquired, 0);
+  ck_assert_int_eq(handle[1].acquired, 0);
   end();
 }
 END_TEST
@@ -178,36 +190,36 @@ END_TEST
 START_TEST(a_waiter_watches_and_is_granted_by_one_write)
 {
   begin();
-  get(0);
+  acquire_at_once(0);
   start_acquire(1);
-  ck_assert_int_eq(l[1].acquired, NOT_YET);
-  ck_assert(locker_check_events(&l[1], WAITING));
+  ck_assert_int_eq(handle[1].acquired, NOT_YET);
+  ck_assert(locker_check_events(&handle[1], WAITING));
   ck_assert(model_check_log(link_of(1), "create2 getData"));
   model_run(&server, 2 * T); /* a waiter sends nothing while it waits */
   ck_assert(model_check_log(link_of(1), ""));
   release_lock(0);
-  ck_assert_int_eq(l[1].acquired, 0);
+  ck_assert_int_eq(handle[1].acquired, 0);
   ck_assert(model_check_log(link_of(1), "create2 getData"));
-  ck_assert_int_eq(holder(), 1);
+  ck_assert_int_eq(find_holder(), 1);
   end();
 }
 END_TEST
 
 START_TEST(release_costs_waiters_one_or_two_writes)
 {
-  begin_at(NODE, 0);
+  begin_with_path(NODE, DEFAULT_SPREAD);
   model_create(&server, "/one");
-  get(0);
+  acquire_at_once(0);
   for (int i = 1; i < CLIENTS; i++) {
     start_acquire(i);
     link_of(i)->log[0] = '\0';
   }
-  for (int left = CLIENTS - 1; left > 0; left--) {
+  for (int waiters = CLIENTS - 1; waiters > 0; waiters--) {
     unsigned creates = 0;
 
-    release_lock(holder());
+    release_lock(find_holder());
     model_run(&server, 60);
-    ck_assert_int_ge(holder(), 1);
+    ck_assert_int_ge(find_holder(), 1);
     for (int i = 1; i < CLIENTS; i++) {
       creates += model_count(link_of(i), "create2");
       link_of(i)->log[0] = '\0';
@@ -221,47 +233,49 @@ END_TEST
 START_TEST(polling_waiter_sets_no_watch)
 {
   begin();
-  how.poll_ms = 100;
-  change(1, NULL);
-  get(0);
+  options.poll_ms = 100;
+  make_handle_again(1, NULL);
+  acquire_at_once(0);
   start_acquire(1);
-  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  ck_assert_int_eq(handle[1].acquired, NOT_YET);
   ck_assert(model_check_log(link_of(1), "create2 getData | removeWatches"));
   ck_assert_uint_eq(watches(1), 0);
   model_run(&server, 350);
   ck_assert(model_check_log(link_of(1), "getData | getData | getData"));
   ck_assert_uint_eq(watches(1), 0);
-  ck_assert(locker_check_events(&l[1], WAITING));
+  ck_assert(locker_check_events(&handle[1], WAITING));
   release_lock(0);
-  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  ck_assert_int_eq(handle[1].acquired, NOT_YET);
   model_run(&server, 100);
-  ck_assert_int_eq(l[1].acquired, 0);
+  ck_assert_int_eq(handle[1].acquired, 0);
   ck_assert(model_check_log(link_of(1), "getData | create2 getData"));
-  model_delete(&server,
-               NODE); /* a polling handle watches the node that it holds */
+  /* a polling handle watches the node that it holds */
+  model_delete(&server, NODE);
   model_turn(&server);
-  ck_assert(locker_check_events(&l[1], "lost NO_NODE\n"));
+  ck_assert(locker_check_events(&handle[1], "lost NO_NODE\n"));
   end();
 }
 END_TEST
 
 /* ---- acquire and release ----------------------------------------------- */
 
-START_TEST(list_first_writes_nothing_for_a_held_lock)
+enum { NO_WAIT = 0 }; /* a timeout of an acquire */
+
+START_TEST(acquire_with_peek_writes_nothing_for_a_held_lock)
 {
   const lk_lock_config config = {.size = sizeof config, .peek = true};
 
   begin();
-  change(1, &config);
-  get(0);
-  ck_assert_int_eq(locker_acquire(&l[1], 0), 0);
+  make_handle_again(1, &config);
+  acquire_at_once(0);
+  ck_assert_int_eq(locker_acquire(&handle[1], NO_WAIT), 0);
   model_turn(&server);
-  ck_assert_int_eq(l[1].acquired, LK_ERR_BUSY);
+  ck_assert_int_eq(handle[1].acquired, LK_ERR_BUSY);
   ck_assert(model_check_log(link_of(1), "getData"));
   release_lock(0);
-  ck_assert_int_eq(locker_acquire(&l[1], 0), 0);
+  ck_assert_int_eq(locker_acquire(&handle[1], NO_WAIT), 0);
   model_turn(&server);
-  ck_assert_int_eq(l[1].acquired, 0);
+  ck_assert_int_eq(handle[1].acquired, 0);
   ck_assert(model_check_log(link_of(1), "getData | create2 getData"));
   end();
 }
@@ -270,20 +284,21 @@ END_TEST
 START_TEST(handles_of_one_session_wait_for_each_other)
 {
   begin();
-  get(0);
+  acquire_at_once(0);
   start_acquire(SECOND_OF_FIRST);
-  ck_assert_int_eq(l[SECOND_OF_FIRST].acquired, NOT_YET);
+  ck_assert_int_eq(handle[SECOND_OF_FIRST].acquired, NOT_YET);
   release_lock(0);
-  ck_assert_int_eq(l[SECOND_OF_FIRST].acquired, 0);
-  ck_assert_int_eq(holder(), SECOND_OF_FIRST);
+  ck_assert_int_eq(handle[SECOND_OF_FIRST].acquired, 0);
+  ck_assert_int_eq(find_holder(), SECOND_OF_FIRST);
   start_acquire(0);
   start_acquire(1);
-  lk_lock_cancel(
-      l[0].lock); /* the holder of the same session watches the same node */
+  /* the holder, of the same session, still watches the node */
+  lk_lock_cancel(handle[0].lock);
   model_delete(&server, NODE);
   model_turn(&server);
-  ck_assert(locker_check_events(&l[SECOND_OF_FIRST], WAITING "lost NO_NODE\n"));
-  ck_assert_int_eq(l[1].acquired, 0);
+  ck_assert(
+      locker_check_events(&handle[SECOND_OF_FIRST], WAITING "lost NO_NODE\n"));
+  ck_assert_int_eq(handle[1].acquired, 0);
   end();
 }
 END_TEST
@@ -291,27 +306,27 @@ END_TEST
 START_TEST(revocation_is_reported_to_the_holder)
 {
   begin();
-  get(0);
+  acquire_at_once(0);
   model_set(&server, NODE, LK_REVOKE_MESSAGE);
   model_turn(&server);
-  ck_assert(locker_check_events(&l[0], "revoked\n"));
+  ck_assert(locker_check_events(&handle[0], "revoked\n"));
   end();
 }
 END_TEST
 
 /* ---- loss -------------------------------------------------------------- */
 
-START_TEST(another_node_of_that_name_is_not_taken_for_ours)
+START_TEST(node_of_another_session_is_not_taken_for_the_own_node)
 {
   begin();
-  get(0);
+  acquire_at_once(0);
   disconnect(0);
   model_delete(&server, NODE);
   start_acquire(1);
-  ck_assert_int_eq(l[1].acquired, 0);
+  ck_assert_int_eq(handle[1].acquired, 0);
   reconnect(0);
-  ck_assert(locker_check_events(&l[0], "suspended\nlost NO_NODE\n"));
-  ck_assert_int_eq(holder(), 1);
+  ck_assert(locker_check_events(&handle[0], "suspended\nlost NO_NODE\n"));
+  ck_assert_int_eq(find_holder(), 1);
   ck_assert_uint_eq(model_count(link_of(0), "delete"), 0);
   end();
 }
@@ -320,7 +335,7 @@ END_TEST
 START_TEST(read_without_a_watch_proves_nothing)
 {
   begin();
-  get(0);
+  acquire_at_once(0);
   disconnect(0);
   model_delete(&server, NODE);
   start_acquire(1);
@@ -330,30 +345,37 @@ START_TEST(read_without_a_watch_proves_nothing)
   server.down = false;
   while (!link_of(0)->up || model_count(link_of(0), "multi") == 0)
     model_run(&server, 10);
-  ck_assert(locker_check_events(&l[0], "suspended\n"));
-  ck_assert_int_eq(locker_verify(&l[0]), 0);
+  ck_assert(locker_check_events(&handle[0], "suspended\n"));
+  ck_assert_int_eq(locker_verify(&handle[0]), 0);
   model_turn(&server);
-  ck_assert(locker_check_events(&l[0], "lost NO_NODE\n"));
-  ck_assert(l[0].verified == LK_ERR_UNSURE || l[0].verified == LK_ERR_LOST);
-  ck_assert_int_eq(holder(), 1);
+  ck_assert(locker_check_events(&handle[0], "lost NO_NODE\n"));
+  ck_assert(handle[0].verified == LK_ERR_UNSURE ||
+            handle[0].verified == LK_ERR_LOST);
+  ck_assert_int_eq(find_holder(), 1);
   end();
 }
 END_TEST
 
 START_TEST(lock_node_that_cannot_be_read_fails_the_acquire)
 {
+  const int32_t no_permission = 0;
+
   begin();
-  get(0);
+  acquire_at_once(0);
   model_deny(&server, NODE, LK_PERM_READ);
   start_acquire(1);
-  ck_assert_int_eq(l[1].acquired, LK_ERR_NO_AUTH);
-  model_deny(&server, NODE, 0);
+  ck_assert_int_eq(handle[1].acquired, LK_ERR_NO_AUTH);
+  model_deny(&server, NODE, no_permission);
   end();
 }
 END_TEST
 
 /* ---- breaks ------------------------------------------------------------ */
 
+enum { NOT_EXECUTED = false, EXECUTED = true };
+
+/* Breaks the connection of handle `i` at request number `at` from now on,
+ * before or after it is executed. */
 static void break_at(int i, unsigned at, bool executed)
 {
   link_of(i)->requests = 0;
@@ -364,19 +386,19 @@ static void break_at(int i, unsigned at, bool executed)
 START_TEST(a_delete_that_was_executed_is_not_repeated)
 {
   begin();
-  get(0);
+  acquire_at_once(0);
   start_acquire(1);
   server.down = true;
-  break_at(0, 1, true);
-  locker_release(&l[0]);
+  break_at(0, 1, EXECUTED);
+  locker_release(&handle[0]);
   model_turn(&server);
-  ck_assert_int_eq(l[0].released, NOT_YET);
-  ck_assert_int_eq(l[1].acquired, 0);
+  ck_assert_int_eq(handle[0].released, NOT_YET);
+  ck_assert_int_eq(handle[1].acquired, 0);
   reconnect(0);
-  ck_assert_int_eq(l[0].released, 0);
+  ck_assert_int_eq(handle[0].released, 0);
   ck_assert_uint_eq(model_count(link_of(0), "delete"), 0);
   ck_assert_uint_eq(model_count(link_of(0), "multi"), 1);
-  ck_assert_int_eq(holder(), 1);
+  ck_assert_int_eq(find_holder(), 1);
   end();
 }
 END_TEST
@@ -384,17 +406,17 @@ END_TEST
 START_TEST(a_delete_that_was_not_executed_is_repeated)
 {
   begin();
-  get(0);
+  acquire_at_once(0);
   start_acquire(1);
   server.down = true;
-  break_at(0, 1, false);
-  locker_release(&l[0]);
+  break_at(0, 1, NOT_EXECUTED);
+  locker_release(&handle[0]);
   model_turn(&server);
-  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  ck_assert_int_eq(handle[1].acquired, NOT_YET);
   reconnect(0);
-  ck_assert_int_eq(l[0].released, 0);
+  ck_assert_int_eq(handle[0].released, 0);
   ck_assert_uint_eq(model_count(link_of(0), "delete"), 1);
-  ck_assert_int_eq(holder(), 1);
+  ck_assert_int_eq(find_holder(), 1);
   end();
 }
 END_TEST
@@ -402,43 +424,43 @@ END_TEST
 START_TEST(unsent_release_reads_the_node_first)
 {
   begin();
-  get(0);
+  acquire_at_once(0);
   disconnect(0);
-  locker_release(&l[0]);
+  locker_release(&handle[0]);
   model_delete(&server, NODE);
   start_acquire(1);
-  ck_assert_int_eq(l[1].acquired, 0);
+  ck_assert_int_eq(handle[1].acquired, 0);
   reconnect(0);
-  ck_assert_int_eq(l[0].released, 0);
+  ck_assert_int_eq(handle[0].released, 0);
   ck_assert_uint_eq(model_count(link_of(0), "delete"), 0);
-  ck_assert_int_eq(holder(), 1);
+  ck_assert_int_eq(find_holder(), 1);
   end();
 }
 END_TEST
 
-/* One handle deletes its node and the next creates its own; the first
- * `executed` of these requests are executed, and then the connection breaks. */
-static void hand_over(unsigned executed)
+/* One handle releases, and another handle of its session acquires. The
+ * connection breaks after request number `last_executed`. */
+static void release_and_acquire_with_break(unsigned last_executed)
 {
   begin();
-  get(0);
+  acquire_at_once(0);
   server.down = true;
-  break_at(0, executed, true);
-  locker_release(&l[0]);
-  ck_assert_int_eq(locker_acquire(&l[SECOND_OF_FIRST], -1), 0);
+  break_at(0, last_executed, EXECUTED);
+  locker_release(&handle[0]);
+  ck_assert_int_eq(locker_acquire(&handle[SECOND_OF_FIRST], LK_NO_LIMIT), 0);
   model_turn(&server);
   reconnect(0);
-  ck_assert_int_eq(l[0].released, 0);
-  ck_assert_int_eq(l[SECOND_OF_FIRST].acquired, 0);
+  ck_assert_int_eq(handle[0].released, 0);
+  ck_assert_int_eq(handle[SECOND_OF_FIRST].acquired, 0);
   model_run(&server, T);
-  ck_assert_int_eq(holder(), SECOND_OF_FIRST);
+  ck_assert_int_eq(find_holder(), SECOND_OF_FIRST);
   end();
 }
 
 START_TEST(delete_in_doubt_spares_the_node_of_the_next_handle)
 {
-  for (unsigned executed = 1; executed <= 3; executed++)
-    hand_over(executed);
+  for (unsigned n = 1; n <= 3; n++)
+    release_and_acquire_with_break(n);
 }
 END_TEST
 
@@ -448,25 +470,26 @@ static void break_with_both_in_doubt(unsigned at, bool executed)
 {
   begin();
   break_at(0, at, executed);
-  ck_assert_int_eq(locker_acquire(&l[0], -1), 0);
-  ck_assert_int_eq(locker_acquire(&l[SECOND_OF_FIRST], -1), 0);
+  ck_assert_int_eq(locker_acquire(&handle[0], LK_NO_LIMIT), 0);
+  ck_assert_int_eq(locker_acquire(&handle[SECOND_OF_FIRST], LK_NO_LIMIT), 0);
   model_run(&server, T / 2);
-  int first = holder();
+  int first_holder = find_holder();
+  int second_holder = first_holder == 0 ? SECOND_OF_FIRST : 0;
 
-  ck_assert(first == 0 || first == SECOND_OF_FIRST);
-  ck_assert_int_eq(l[SECOND_OF_FIRST - first].acquired, NOT_YET);
-  locker_release(&l[first]);
+  ck_assert(first_holder == 0 || first_holder == SECOND_OF_FIRST);
+  ck_assert_int_eq(handle[second_holder].acquired, NOT_YET);
+  locker_release(&handle[first_holder]);
   model_run(&server, T / 2);
-  ck_assert_int_eq(l[first].released, 0);
-  ck_assert_int_eq(l[SECOND_OF_FIRST - first].acquired, 0);
+  ck_assert_int_eq(handle[first_holder].released, 0);
+  ck_assert_int_eq(handle[second_holder].acquired, 0);
   end();
 }
 
 START_TEST(two_creates_in_doubt_grant_one_lock)
 {
   for (unsigned at = 1; at <= 6; at++) {
-    break_with_both_in_doubt(at, false);
-    break_with_both_in_doubt(at, true);
+    break_with_both_in_doubt(at, NOT_EXECUTED);
+    break_with_both_in_doubt(at, EXECUTED);
   }
 }
 END_TEST
@@ -477,29 +500,29 @@ static void cancel_in_doubt(unsigned at, bool executed)
 {
   begin();
   break_at(0, at, executed);
-  ck_assert_int_eq(locker_acquire(&l[0], -1), 0);
-  ck_assert_int_eq(locker_acquire(&l[SECOND_OF_FIRST], -1), 0);
-  lk_lock_cancel(l[0].lock);
+  ck_assert_int_eq(locker_acquire(&handle[0], LK_NO_LIMIT), 0);
+  ck_assert_int_eq(locker_acquire(&handle[SECOND_OF_FIRST], LK_NO_LIMIT), 0);
+  lk_lock_cancel(handle[0].lock);
   model_run(&server, T / 2);
-  ck_assert_int_eq(l[0].acquired, LK_ERR_CANCELLED);
-  ck_assert_int_eq(holder(), SECOND_OF_FIRST);
+  ck_assert_int_eq(handle[0].acquired, LK_ERR_CANCELLED);
+  ck_assert_int_eq(find_holder(), SECOND_OF_FIRST);
   model_run(&server, T);
-  ck_assert_int_eq(holder(), SECOND_OF_FIRST);
+  ck_assert_int_eq(find_holder(), SECOND_OF_FIRST);
   end();
 }
 
 START_TEST(cancelled_create_in_doubt_deletes_no_node_of_another_handle)
 {
   for (unsigned at = 1; at <= 6; at++) {
-    cancel_in_doubt(at, false);
-    cancel_in_doubt(at, true);
+    cancel_in_doubt(at, NOT_EXECUTED);
+    cancel_in_doubt(at, EXECUTED);
   }
 }
 END_TEST
 
 /* The connection breaks at request number `at`. Meanwhile another session may
  * acquire the lock. */
-static void break_beside_another(unsigned at, bool executed)
+static void break_while_another_session_acquires(unsigned at, bool executed)
 {
   begin();
   break_at(0, at, executed);
@@ -507,22 +530,23 @@ static void break_beside_another(unsigned at, bool executed)
   start_acquire(0);
   start_acquire(1);
   reconnect(0);
-  int first = holder();
+  int first_holder = find_holder();
+  int second_holder = first_holder == 0 ? 1 : 0;
 
-  ck_assert_int_ge(first, 0);
-  ck_assert_int_eq(l[1 - first].acquired, NOT_YET);
+  ck_assert(first_holder == 0 || first_holder == 1);
+  ck_assert_int_eq(handle[second_holder].acquired, NOT_YET);
   link_of(0)->cut_at = 0;
-  release_lock(first);
+  release_lock(first_holder);
   model_run(&server, T / 4);
-  ck_assert_int_eq(holder(), 1 - first);
+  ck_assert_int_eq(find_holder(), second_holder);
   end();
 }
 
 START_TEST(create_in_doubt_is_recovered)
 {
   for (unsigned at = 1; at <= 2; at++) {
-    break_beside_another(at, false);
-    break_beside_another(at, true);
+    break_while_another_session_acquires(at, NOT_EXECUTED);
+    break_while_another_session_acquires(at, EXECUTED);
   }
 }
 END_TEST
@@ -530,59 +554,60 @@ END_TEST
 START_TEST(waiter_survives_a_break)
 {
   begin();
-  get(0);
+  acquire_at_once(0);
   start_acquire(1);
   for (unsigned at = 1; at <= 2; at++) {
-    break_at(1, at, true);
+    break_at(1, at, EXECUTED);
     model_drop(link_of(1));
     model_run(&server, T / 4);
   }
-  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  ck_assert_int_eq(handle[1].acquired, NOT_YET);
   ck_assert_uint_eq(model_count(link_of(1), "create2"),
                     1); /* the create from before the break */
   link_of(1)->cut_at = 0;
   release_lock(0);
-  ck_assert_int_eq(l[1].acquired, 0);
+  ck_assert_int_eq(handle[1].acquired, 0);
   end();
 }
 END_TEST
 
-static bool theirs; /* another client creates the node again */
+/* Whether another client creates the node again in delete_before_read(). */
+static bool others_create_node;
 
 /* Deletes the node between its create and the read that follows. */
 static void delete_before_read(model_server *s, model_link *link, int32_t op,
                                const char *path)
 {
   (void)link;
-  if (op != 4 || strcmp(path, NODE) != 0)
+  if (op != LK_OPCODE_GET_DATA || strcmp(path, NODE) != 0)
     return;
   s->before = NULL;
   model_delete(s, NODE);
-  if (theirs)
+  if (others_create_node)
     model_create(s, NODE);
 }
 
-START_TEST(node_deleted_before_it_was_read_is_made_anew)
+START_TEST(node_deleted_before_its_first_read_is_created_again)
 {
-  for (int i = 0; i < 2; i++) {
-    theirs = i == 1;
+  for (int others_create = 0; others_create < 2; others_create++) {
+    others_create_node = others_create;
     begin();
     server.before = delete_before_read;
     start_acquire(0);
     model_run(&server, T / 4);
     ck_assert_ptr_null(server.before);
-    ck_assert_int_eq(l[0].acquired, theirs ? NOT_YET : 0);
-    if (theirs)
+    ck_assert_int_eq(handle[0].acquired, others_create_node ? NOT_YET : 0);
+    if (others_create_node)
       model_delete(&server, NODE);
     model_run(&server, T / 4);
-    ck_assert_int_eq(l[0].acquired, 0);
-    ck_assert_int_eq(holder(), 0);
+    ck_assert_int_eq(handle[0].acquired, 0);
+    ck_assert_int_eq(find_holder(), 0);
     end();
   }
 }
 END_TEST
 
-START_TEST(bad_options_are_refused)
+START_TEST(options_out_of_range_are_refused)
 {
   lk_single_config bad[] = {{0},
                             {.poll_ms = -1},
@@ -605,7 +630,7 @@ START_TEST(bad_options_are_refused)
 }
 END_TEST
 
-START_TEST(the_largest_options_are_accepted)
+START_TEST(largest_options_are_accepted)
 {
   lk_single_config config = {
       .size = sizeof config, .poll_ms = 3600000, .spread_ms = 60000};
@@ -622,10 +647,10 @@ END_TEST
 SUITE("single", lock_node_may_be_a_child_of_the_root,
       a_waiter_watches_and_is_granted_by_one_write,
       release_costs_waiters_one_or_two_writes, polling_waiter_sets_no_watch,
-      list_first_writes_nothing_for_a_held_lock,
+      acquire_with_peek_writes_nothing_for_a_held_lock,
       handles_of_one_session_wait_for_each_other,
       revocation_is_reported_to_the_holder,
-      another_node_of_that_name_is_not_taken_for_ours,
+      node_of_another_session_is_not_taken_for_the_own_node,
       read_without_a_watch_proves_nothing,
       lock_node_that_cannot_be_read_fails_the_acquire,
       a_delete_that_was_executed_is_not_repeated,
@@ -635,5 +660,5 @@ SUITE("single", lock_node_may_be_a_child_of_the_root,
       two_creates_in_doubt_grant_one_lock,
       cancelled_create_in_doubt_deletes_no_node_of_another_handle,
       create_in_doubt_is_recovered, waiter_survives_a_break,
-      node_deleted_before_it_was_read_is_made_anew, bad_options_are_refused,
-      the_largest_options_are_accepted)
+      node_deleted_before_its_first_read_is_created_again,
+      options_out_of_range_are_refused, largest_options_are_accepted)

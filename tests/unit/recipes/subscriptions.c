@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "proto/wire/opcode.h"
 #include "support/locks.h"
 #include "support/suite.h"
 
@@ -17,7 +18,7 @@ typedef struct reader {
   lk_subscription *s;
   char reports[4096]; /* a line for each report: the names in order, '=' and the
                          data, or an error */
-  void (*react)(struct reader *r);
+  void (*react)(struct reader *r); /* called after each report; or NULL */
 } reader;
 
 static model_server server;
@@ -25,7 +26,7 @@ static test_client one;
 static reader names;
 static reader data;
 static reader second;
-static lk_subscription_config how;
+static lk_subscription_config options; /* of the next subscriptions */
 
 /* ---- readers ------------------------------------------------------------- */
 
@@ -89,7 +90,7 @@ static void on_data(lk_subscription *s, int err, const lk_bytes *bytes,
   add_report(r, text);
 }
 
-/* Whether exactly these reports came since the last check; forgets them. */
+/* Whether exactly these reports came since the last check. Discards them. */
 static bool check_reports(reader *r, const char *text)
 {
   bool same = strcmp(r->reports, text) == 0;
@@ -105,30 +106,33 @@ static lk_client *client(void)
   return one.link->client;
 }
 
-static int try_names(reader *r)
+static int try_subscribe_names(reader *r)
 {
-  return lk_subscribe_children(&r->s, client(), NODE, &how, on_names, r);
+  return lk_subscribe_children(&r->s, client(), NODE, &options, on_names, r);
 }
 
-static int try_data(reader *r)
+static int try_subscribe_data(reader *r)
 {
-  return lk_subscribe_data(&r->s, client(), NODE, &how, on_data, r);
+  return lk_subscribe_data(&r->s, client(), NODE, &options, on_data, r);
 }
 
-static void drop(reader *r)
+static void unsubscribe(reader *r)
 {
   lk_subscription_free(r->s);
   r->s = NULL;
 }
 
-/* ---- the scene --------------------------------------------------------- */
+/* ---- the server and its changes ----------------------------------------- */
+
+enum { NO_CHECKS = -1 }; /* a value of lk_subscription_config.check_ms */
 
 static void begin(void)
 {
   memset(&names, 0, sizeof names);
   memset(&data, 0, sizeof data);
   memset(&second, 0, sizeof second);
-  how = (lk_subscription_config){.size = sizeof how, .check_ms = -1};
+  options =
+      (lk_subscription_config){.size = sizeof options, .check_ms = NO_CHECKS};
   model_init(&server);
   test_client_init(&one, &server, NULL);
   model_turn(&server);
@@ -137,7 +141,8 @@ static void begin(void)
 
 static void subscribe(reader *r)
 {
-  ck_assert_int_eq(r == &data ? try_data(r) : try_names(r), 0);
+  ck_assert_int_eq(r == &data ? try_subscribe_data(r) : try_subscribe_names(r),
+                   0);
   ck_assert_str_eq(r->reports,
                    ""); /* no callback before the call has returned */
   model_turn(&server);
@@ -161,34 +166,35 @@ static size_t watches(void)
 /* After the subscriptions are freed, no watch and no request is left. */
 static void end(void)
 {
-  drop(&names);
-  drop(&data);
-  drop(&second);
+  unsubscribe(&names);
+  unsubscribe(&data);
+  unsubscribe(&second);
   model_turn(&server);
   ck_assert_uint_eq(watches(), 0);
   test_client_free(&one);
   model_done(&server);
 }
 
-static void create(const char *path)
+static void create_node(const char *path)
 {
   model_create(&server, path);
   model_turn(&server);
 }
 
-static void delete (const char *path)
+static void delete_node(const char *path)
 {
   model_delete(&server, path);
   model_turn(&server);
 }
 
-static void set(const char *text)
+static void set_data(const char *text)
 {
   model_set(&server, NODE, text);
   model_turn(&server);
 }
 
-/* The connection breaks. There is no other before reconnect(). */
+/* The connection breaks. The client cannot connect again before
+ * reconnect(). */
 static void disconnect(void)
 {
   server.down = true;
@@ -219,11 +225,11 @@ START_TEST(children_are_reported_at_once_and_after_each_change)
   subscribe(&names);
   ck_assert(check_reports(&names, "a\n"));
   expect_requests("getChildren2");
-  create(NODE "/b");
+  create_node(NODE "/b");
   ck_assert(check_reports(&names, "a b\n"));
   expect_requests("getChildren2");
-  delete (NODE "/a");
-  delete (NODE "/b");
+  delete_node(NODE "/a");
+  delete_node(NODE "/b");
   ck_assert(check_reports(&names, "b\n\n"));
   expect_requests("getChildren2 | getChildren2");
   ck_assert_str_eq(lk_subscription_path(names.s), NODE);
@@ -237,12 +243,12 @@ START_TEST(data_are_reported_at_once_and_after_each_change)
   begin();
   model_create(&server, NODE);
   subscribe(&data);
-  set("x");
-  set("x");
+  set_data("x");
+  set_data("x");
   ck_assert(check_reports(
       &data, "=\n=x\n=x\n")); /* the same data written again is a change */
   expect_requests("getData | getData | getData");
-  create(NODE "/a");
+  create_node(NODE "/a");
   ck_assert(check_reports(&data, ""));
   expect_requests("");
   end();
@@ -252,7 +258,7 @@ END_TEST
 START_TEST(change_of_data_is_no_change_of_children)
 {
   begin_with(&names);
-  set("x");
+  set_data("x");
   ck_assert(check_reports(&names, ""));
   expect_requests("");
   end();
@@ -269,7 +275,7 @@ START_TEST(missing_node_and_its_creation_are_reported)
   ck_assert(check_reports(&data, "NO_NODE\n"));
   expect_requests("getData | exists");
   ck_assert_uint_eq(watches(), 1);
-  create(NODE);
+  create_node(NODE);
   ck_assert(check_reports(&names, "\n"));
   ck_assert(check_reports(&data, "=\n"));
   expect_requests("getChildren2 getData");
@@ -283,11 +289,11 @@ START_TEST(deletion_and_return_of_the_node_are_reported)
   begin_with(&names);
   subscribe(&data);
   one.link->log[0] = '\0';
-  delete (NODE);
+  delete_node(NODE);
   ck_assert(check_reports(&names, "NO_NODE\n"));
   ck_assert(check_reports(&data, "=\nNO_NODE\n"));
   expect_requests("exists exists");
-  create(NODE);
+  create_node(NODE);
   ck_assert(check_reports(&names, "\n"));
   ck_assert(check_reports(&data, "=\n"));
   end();
@@ -317,7 +323,7 @@ START_TEST(of_many_changes_the_newest_is_reported)
   one.link->frozen = true;
   for (int i = 0; i < 9; i++) {
     snprintf(path, sizeof path, NODE "/%d", i);
-    create(path);
+    create_node(path);
   }
   one.link->frozen = false;
   model_turn(&server);
@@ -331,61 +337,59 @@ START_TEST(subscriptions_to_one_node_get_the_same_reports)
 {
   begin_with(&names);
   subscribe(&second);
-  create(NODE "/a");
+  create_node(NODE "/a");
   ck_assert(check_reports(&names, "a\n"));
   ck_assert(check_reports(&second, "\na\n"));
-  drop(&second); /* both subscriptions need the same watch */
+  unsubscribe(&second); /* both subscriptions need the same watch */
   one.link->log[0] = '\0';
   model_turn(&server);
   expect_requests("");
-  create(NODE "/b");
+  create_node(NODE "/b");
   ck_assert(check_reports(&names, "a b\n"));
   ck_assert(check_reports(&second, ""));
   end();
 }
 END_TEST
 
-/* ---- what comes between ------------------------------------------------ */
+/* ---- changes just before a request ------------------------------------- */
 
-static int32_t between_op;
-static const char *between_path;
+static int32_t trigger_op;
+static const char *node_to_change;
 
-/* Creates or deletes the node just before the server executes a request of that
- * kind. */
-static void intervene(model_server *s, model_link *l, int32_t op,
-                      const char *path)
+/* Before a request with this opcode is executed, the node is deleted if it
+ * exists, and otherwise created. */
+static void create_or_delete_node(model_server *s, model_link *l, int32_t op,
+                                  const char *path)
 {
   (void)l;
   (void)path;
-  if (op != between_op)
+  if (op != trigger_op)
     return;
   s->before = NULL;
-  if (model_node(s, between_path) == NULL)
-    model_create(s, between_path);
+  if (model_node(s, node_to_change) == NULL)
+    model_create(s, node_to_change);
   else
-    model_delete(s, between_path);
+    model_delete(s, node_to_change);
 }
 
-static void between(int32_t op, const char *path)
+static void change_node_before(int32_t op, const char *path)
 {
-  between_op = op;
-  between_path = path;
-  server.before = intervene;
+  trigger_op = op;
+  node_to_change = path;
+  server.before = create_or_delete_node;
 }
-
-enum { EXISTS = 3, GET_DATA = 4, GET_CHILDREN2 = 12 };
 
 START_TEST(node_created_before_the_watch_is_reported)
 {
   begin();
-  between(EXISTS, NODE);
+  change_node_before(LK_OPCODE_EXISTS, NODE);
   subscribe(&names);
   ck_assert(check_reports(&names, "NO_NODE\n\n"));
   expect_requests("getChildren2 | exists | removeWatches getChildren2");
   ck_assert_uint_eq(watches(), 1);
-  delete (NODE);
+  delete_node(NODE);
   names.reports[0] = '\0';
-  between(EXISTS, NODE);
+  change_node_before(LK_OPCODE_EXISTS, NODE);
   subscribe(&data);
   ck_assert(check_reports(&data, "NO_NODE\n=\n"));
   ck_assert_uint_eq(watches(), 2);
@@ -397,26 +401,26 @@ START_TEST(node_deleted_before_the_read_is_missing)
 {
   begin();
   model_create(&server, NODE);
-  between(GET_CHILDREN2, NODE);
+  change_node_before(LK_OPCODE_GET_CHILDREN2, NODE);
   subscribe(&names);
   ck_assert(check_reports(&names, "NO_NODE\n"));
-  between(GET_CHILDREN2, NODE);
-  create(NODE); /* the node is deleted before the read */
+  change_node_before(LK_OPCODE_GET_CHILDREN2, NODE);
+  create_node(NODE); /* the node is deleted before the read */
   ck_assert(check_reports(&names, ""));
-  create(NODE);
+  create_node(NODE);
   ck_assert(check_reports(&names, "\n"));
-  between(GET_CHILDREN2, NODE "/a");
-  create(NODE "/b");
+  change_node_before(LK_OPCODE_GET_CHILDREN2, NODE "/a");
+  create_node(NODE "/b");
   ck_assert(check_reports(&names, "a b\n"));
   end();
 }
 END_TEST
 
-START_TEST(child_created_and_deleted_changes_the_stat)
+START_TEST(child_created_and_deleted_between_reads_is_reported)
 {
   begin_with(&names);
-  between(GET_CHILDREN2, NODE "/a");
-  create(NODE "/a");
+  change_node_before(LK_OPCODE_GET_CHILDREN2, NODE "/a");
+  create_node(NODE "/a");
   ck_assert(check_reports(&names, "\n"));
   end();
 }
@@ -435,27 +439,27 @@ START_TEST(subscription_reads_again_after_a_reconnect)
       &names, "")); /* nothing is reported, since nothing has changed */
   ck_assert(check_reports(&data, "=\n"));
   disconnect();
-  create(NODE "/a");
-  set("x");
+  create_node(NODE "/a");
+  set_data("x");
   reconnect();
   expect_requests("getChildren2 getData");
   ck_assert(check_reports(&names, "a\n"));
   ck_assert(check_reports(&data, "=x\n"));
   ck_assert_uint_eq(watches(), 2);
   disconnect();
-  delete (NODE "/a");
-  delete (NODE);
-  create(NODE);
+  delete_node(NODE "/a");
+  delete_node(NODE);
+  create_node(NODE);
   reconnect();
   ck_assert(check_reports(&names, "\n"));
   ck_assert(check_reports(&data, "=\n"));
   disconnect();
-  delete (NODE);
+  delete_node(NODE);
   reconnect();
   ck_assert(check_reports(&names, "NO_NODE\n"));
   ck_assert(check_reports(&data, "NO_NODE\n"));
   disconnect();
-  create(NODE);
+  create_node(NODE);
   reconnect();
   ck_assert(check_reports(&names, "\n"));
   ck_assert(check_reports(&data, "=\n"));
@@ -474,14 +478,14 @@ START_TEST(read_of_a_subscription_is_sent_before_waiting_requests)
 }
 END_TEST
 
-START_TEST(any_request_may_be_lost)
+START_TEST(changes_are_reported_though_any_request_is_lost)
 {
-  for (int after = 0; after < 2; after++) {
+  for (int executed = 0; executed < 2; executed++) {
     for (unsigned at = 1; at < 9; at++) {
       begin();
       one.link->requests = 0;
       one.link->cut_at = at;
-      one.link->cut_after = after;
+      one.link->cut_after = executed;
       subscribe(&names);
       model_run(&server, T / 3);
       ck_assert(check_reports(&names, "NO_NODE\n"));
@@ -510,8 +514,8 @@ START_TEST(subscription_watches_again_in_a_new_session)
   ck_assert(check_reports(&names, ""));
   ck_assert(check_reports(&data, "=\n"));
   ck_assert_uint_eq(watches(), 2);
-  create(NODE "/a");
-  set("x");
+  create_node(NODE "/a");
+  set_data("x");
   ck_assert(check_reports(&names, "a\n"));
   ck_assert(check_reports(&data, "=x\n"));
   end();
@@ -522,10 +526,10 @@ START_TEST(subscription_begins_with_the_first_connection)
 {
   begin();
   disconnect();
-  ck_assert_int_eq(try_names(&names), 0);
-  ck_assert_int_eq(try_names(&second), 0);
+  ck_assert_int_eq(try_subscribe_names(&names), 0);
+  ck_assert_int_eq(try_subscribe_names(&second), 0);
   model_turn(&server);
-  drop(&second);
+  unsubscribe(&second);
   reconnect();
   ck_assert(check_reports(&names, "NO_NODE\n"));
   ck_assert(check_reports(&second, ""));
@@ -534,20 +538,20 @@ START_TEST(subscription_begins_with_the_first_connection)
 }
 END_TEST
 
-static void at_the_state(lk_client *c, lk_state state, int err, void *arg)
+static void subscribe_at_state(lk_client *c, lk_state state, int err, void *arg)
 {
   (void)c;
   (void)err;
   (void)arg;
   if (state == LK_STATE_CONNECTED && names.s == NULL)
-    ck_assert_int_eq(try_names(&names), 0);
+    ck_assert_int_eq(try_subscribe_names(&names), 0);
   if (state == LK_STATE_EXPIRED && second.s == NULL)
-    ck_assert_int_eq(try_names(&second), 0);
+    ck_assert_int_eq(try_subscribe_names(&second), 0);
 }
 
-START_TEST(acquire_may_begin_in_a_state_callback)
+START_TEST(subscription_may_begin_in_a_state_callback)
 {
-  lk_listener l = {.state = at_the_state};
+  lk_listener l = {.state = subscribe_at_state};
 
   begin();
   lk_client_attach(client(), &l);
@@ -565,6 +569,13 @@ END_TEST
 
 /* ---- errors ------------------------------------------------------------ */
 
+static void allow_reads(void)
+{
+  const int32_t no_permission = 0;
+
+  model_deny(&server, NODE, no_permission);
+}
+
 START_TEST(denied_read_is_reported_once_and_retried)
 {
   begin_with(&names);
@@ -575,12 +586,13 @@ START_TEST(denied_read_is_reported_once_and_retried)
   ck_assert(check_reports(&data, ""));
   unsigned reads = model_count(one.link, "getData");
 
+  /* The pauses double from 0.1 to 0.2 s on. */
   ck_assert_uint_ge(reads, 5);
   ck_assert_uint_le(reads, 9);
-  model_deny(&server, NODE, 0);
+  allow_reads();
   model_run(&server, 60000);
   ck_assert(check_reports(&data, "=\n"));
-  set("x"); /* after a success the pauses begin again with the shortest */
+  set_data("x"); /* after a success the pauses begin again with the shortest */
   ck_assert(check_reports(&data, "=x\n"));
   ck_assert(check_reports(&names, ""));
   end();
@@ -604,7 +616,7 @@ START_TEST(pause_of_a_subscription_is_a_minute_at_most)
   disconnect();
   model_run(&server, T / 2); /* a pause may end meanwhile */
   reconnect();
-  model_deny(&server, NODE, 0);
+  allow_reads();
   model_run(&server, 60000);
   ck_assert(check_reports(&names, "\n"));
   end();
@@ -629,7 +641,7 @@ START_TEST(throttled_read_is_retried_without_a_report)
 {
   for (unsigned at = 1; at < 9; at++) {
     begin();
-    how.check_ms = 1000;
+    options.check_ms = 1000;
     one.link->requests = 0;
     one.link->throttle_at = at;
     subscribe(&names);
@@ -648,7 +660,7 @@ START_TEST(throttled_read_is_retried_without_a_report)
 }
 END_TEST
 
-START_TEST(unreadable_reply_to_exists_is_reported)
+START_TEST(refused_exists_request_is_reported)
 {
   begin();
   one.link->requests = 0;
@@ -677,7 +689,7 @@ START_TEST(reply_beyond_the_limit_does_not_break_every_connection)
   config.mem = &one.mem.mem;
   model_link *l = model_client(&server, &config);
 
-  ck_assert_int_eq(lk_subscribe_children(&second.s, l->client, NODE, &how,
+  ck_assert_int_eq(lk_subscribe_children(&second.s, l->client, NODE, &options,
                                          on_names, &second),
                    0);
   model_run(&server, 120000);
@@ -691,7 +703,7 @@ START_TEST(reply_beyond_the_limit_does_not_break_every_connection)
   model_run(&server, 60000);
   ck_assert(check_reports(&second, "a-name-of-thirty-letters-or-so-0 "
                                    "a-name-of-thirty-letters-or-so-1\n"));
-  drop(&second);
+  unsubscribe(&second);
   lk_client_free(l->client);
   end();
 }
@@ -702,13 +714,13 @@ END_TEST
 START_TEST(check_replaces_an_event_that_the_server_withheld)
 {
   begin_with(&names);
-  how.check_ms = 1000;
+  options.check_ms = 1000;
   subscribe(&second);
   one.link->log[0] = '\0';
   model_run(&server, 900);
   model_deny(&server, NODE, LK_PERM_READ);
   model_create(&server, NODE "/a"); /* the watch fires without an event */
-  model_deny(&server, NODE, 0);
+  allow_reads();
   model_run(&server, 110);
   ck_assert(check_reports(&names, ""));
   ck_assert(check_reports(&second, "\na\n"));
@@ -725,26 +737,27 @@ START_TEST(check_detects_a_lost_read_permission)
 {
   begin();
   server.strict = true;
-  how.check_ms = 1000;
+  options.check_ms = 1000;
   subscribe(&names);
-  create(NODE);
+  create_node(NODE);
   names.reports[0] = '\0';
   model_deny(&server, NODE, LK_PERM_READ);
   model_run(&server, 1010);
   ck_assert(check_reports(&names, "NO_AUTH\n"));
   ck_assert_uint_eq(watches(), 0);
-  model_deny(&server, NODE, 0);
+  allow_reads();
   model_run(&server, 1000);
   ck_assert(check_reports(&names, "\n"));
   end();
 }
 END_TEST
 
-/* A child is created and deleted before the next check is executed. */
-static void flash(model_server *s, model_link *l, int32_t op, const char *path)
+/* The missing node is created and deleted before the next check is executed. */
+static void create_and_delete_node(model_server *s, model_link *l, int32_t op,
+                                   const char *path)
 {
   (void)l;
-  if (op != EXISTS)
+  if (op != LK_OPCODE_EXISTS)
     return;
   s->before = NULL;
   model_create(s, path);
@@ -754,9 +767,9 @@ static void flash(model_server *s, model_link *l, int32_t op, const char *path)
 START_TEST(an_event_during_a_check_is_not_forgotten)
 {
   begin();
-  how.check_ms = 100;
+  options.check_ms = 100;
   subscribe(&names);
-  server.before = flash;
+  server.before = create_and_delete_node;
   model_run(&server, 150);
   ck_assert_ptr_null(server.before);
   ck_assert(check_reports(&names, "NO_NODE\n"));
@@ -768,11 +781,12 @@ END_TEST
 START_TEST(check_reports_nothing_without_a_change)
 {
   begin_with(&names);
-  how.check_ms = 100;
+  options.check_ms = 100;
   subscribe(&data);
   data.reports[0] = '\0';
   for (int i = 0; i < 2; i++) {
-    between(EXISTS, NODE); /* first deleted, then created again */
+    /* first deleted, then created again */
+    change_node_before(LK_OPCODE_EXISTS, NODE);
     model_run(&server, 200);
     ck_assert(check_reports(&data, i == 0 ? "NO_NODE\n" : "=\n"));
   }
@@ -780,19 +794,19 @@ START_TEST(check_reports_nothing_without_a_change)
 }
 END_TEST
 
-/* ---- ends -------------------------------------------------------------- */
+/* ---- ends of subscriptions and clients --------------------------------- */
 
 START_TEST(subscription_freed_at_once_leaves_no_watch)
 {
   begin();
-  ck_assert_int_eq(try_names(&names), 0);
-  drop(&names);
+  ck_assert_int_eq(try_subscribe_names(&names), 0);
+  unsubscribe(&names);
   model_turn(&server);
   expect_requests("getChildren2");
-  ck_assert_int_eq(try_names(&names), 0);
+  ck_assert_int_eq(try_subscribe_names(&names), 0);
   one.link->frozen = true;
   model_turn(&server);
-  drop(&names);
+  unsubscribe(&names);
   model_create(&server, NODE);
   one.link->frozen = false;
   model_turn(&server);
@@ -803,24 +817,24 @@ START_TEST(subscription_freed_at_once_leaves_no_watch)
 }
 END_TEST
 
-static void free_it(reader *r)
+static void free_subscription_of(reader *r)
 {
-  drop(r);
+  unsubscribe(r);
 }
 
-static void free_all(reader *r)
+static void free_everything(reader *r)
 {
   (void)r;
-  drop(&names);
-  drop(&data);
-  drop(&second);
+  unsubscribe(&names);
+  unsubscribe(&data);
+  unsubscribe(&second);
   if (one.link->client != NULL)
     lk_client_free(one.link->client);
 }
 
-/* Runs a sequence with all kinds of callbacks, and frees by `react` in callback
- * number `call`. false: there were fewer. */
-static bool free_at_call(int call, void (*react)(reader *r))
+/* Runs a sequence of reports of all kinds, and calls `react` in report number
+ * `n`, from 0 on. Returns whether there were so many. */
+static bool react_to_report(int n, void (*react)(reader *r))
 {
   static const char *const steps[] = {"", NODE, NODE "/a"};
 
@@ -829,49 +843,51 @@ static bool free_at_call(int call, void (*react)(reader *r))
     reader *r = i == 0 ? &names : i == 1 ? &data : &second;
 
     if (i > 0)
-      create(steps[i]);
+      create_node(steps[i]);
     if (one.link->client == NULL)
       break;
-    r->react = call-- == 0 ? react : NULL;
+    r->react = n-- == 0 ? react : NULL;
     subscribe(r);
     model_turn(&server);
   }
   for (int i = 0; i < 4 && one.link->client != NULL; i++) {
     names.react = data.react = second.react = NULL;
-    *(i == 3 ? &data.react : &names.react) = call-- == 0 ? react : NULL;
+    reader *r = i == 3 ? &data : &names; /* the one that gets a report */
+
+    r->react = n-- == 0 ? react : NULL;
     if (i == 0)
-      delete (NODE "/a");
+      delete_node(NODE "/a");
     else if (i == 1)
-      delete (NODE);
+      delete_node(NODE);
     else if (i == 2)
-      create(NODE);
+      create_node(NODE);
     else
-      set("x");
+      set_data("x");
   }
   names.react = data.react = second.react = NULL;
   end();
-  return call < 0;
+  return n < 0;
 }
 
 START_TEST(a_callback_may_free_its_subscription_or_everything)
 {
-  for (int call = 0; free_at_call(call, free_it); call++)
+  for (int n = 0; react_to_report(n, free_subscription_of); n++)
     ;
-  for (int call = 0; free_at_call(call, free_all); call++)
+  for (int n = 0; react_to_report(n, free_everything); n++)
     ;
 }
 END_TEST
 
-START_TEST(the_last_call_may_free_too)
+START_TEST(callback_of_the_end_may_free_its_subscription)
 {
-  for (int i = 0; i < 2; i++) {
+  for (int closes_first = 0; closes_first < 2; closes_first++) {
     begin_with(&names);
-    names.react = free_it;
-    if (i == 0) {
-      lk_client_free(client());
-    } else {
+    names.react = free_subscription_of;
+    if (closes_first) {
       ck_assert_int_eq(lk_client_close(client(), NULL, NULL), 0);
       model_turn(&server);
+    } else {
+      lk_client_free(client());
     }
     ck_assert(check_reports(&names, "CLOSED\n"));
     end();
@@ -883,10 +899,10 @@ START_TEST(nothing_is_reported_after_the_client_has_ended)
 {
   begin_with(&names);
   ck_assert_int_eq(lk_client_close(client(), NULL, NULL), 0);
-  set("x");
-  create(NODE "/a");
+  set_data("x");
+  create_node(NODE "/a");
   ck_assert(check_reports(&names, "CLOSED\n"));
-  ck_assert_int_eq(try_names(&second), LK_ERR_CLOSED);
+  ck_assert_int_eq(try_subscribe_names(&second), LK_ERR_CLOSED);
   ck_assert_ptr_null(second.s);
   lk_client_free(client());
   ck_assert(check_reports(&names, ""));
@@ -899,9 +915,9 @@ START_TEST(refused_credentials_end_a_subscription)
   begin_with(&names);
   one.link->answer_at = one.link->requests + 1;
   one.link->answer_err = LK_ERR_AUTH_REQUIRED;
-  create(NODE "/a");
+  create_node(NODE "/a");
   ck_assert(check_reports(&names, "AUTH_REQUIRED\nAUTH_FAILED\n"));
-  ck_assert_int_eq(try_names(&second), LK_ERR_AUTH_FAILED);
+  ck_assert_int_eq(try_subscribe_names(&second), LK_ERR_AUTH_FAILED);
   model_run(&server, 60000);
   ck_assert(check_reports(&names, ""));
   end();
@@ -918,7 +934,7 @@ START_TEST(expiry_is_reported_if_the_client_has_one_session)
   config.mem = &one.mem.mem;
   model_link *l = model_client(&server, &config);
 
-  ck_assert_int_eq(lk_subscribe_children(&second.s, l->client, NODE, &how,
+  ck_assert_int_eq(lk_subscribe_children(&second.s, l->client, NODE, &options,
                                          on_names, &second),
                    0);
   model_turn(&server);
@@ -926,19 +942,19 @@ START_TEST(expiry_is_reported_if_the_client_has_one_session)
   model_expire(&server, l->last_session);
   model_run(&server, T);
   ck_assert(check_reports(&second, "SESSION_EXPIRED\n"));
-  ck_assert_int_eq(
-      lk_subscribe_children(&late.s, l->client, NODE, &how, on_names, &late),
-      0);
+  ck_assert_int_eq(lk_subscribe_children(&late.s, l->client, NODE, &options,
+                                         on_names, &late),
+                   0);
   model_run(&server, T);
   ck_assert(check_reports(&late, "SESSION_EXPIRED\n"));
-  drop(&late);
+  unsubscribe(&late);
   lk_client_free(l->client);
   ck_assert(check_reports(&second, ""));
   end();
 }
 END_TEST
 
-START_TEST(bad_arguments_are_refused)
+START_TEST(invalid_arguments_are_refused)
 {
   static const lk_subscription_config bad[] = {
       {.size = 1},
@@ -970,7 +986,7 @@ START_TEST(bad_arguments_are_refused)
 }
 END_TEST
 
-START_TEST(throttled_requests_are_logged_and_repeated)
+START_TEST(read_refused_by_the_outstanding_limit_is_reported_and_repeated)
 {
   lk_client_config config = {
       .size = sizeof config, .session_timeout_ms = T, .outstanding_limit = 1};
@@ -980,19 +996,19 @@ START_TEST(throttled_requests_are_logged_and_repeated)
   model_link *l = model_client(&server, &config);
 
   model_turn(&server);
-  ck_assert_int_eq(lk_subscribe_children(&second.s, l->client, NODE, &how,
+  ck_assert_int_eq(lk_subscribe_children(&second.s, l->client, NODE, &options,
                                          on_names, &second),
                    0);
   model_turn(&server);
   model_create(&server, NODE "/a");
   ck_assert_int_eq(lk_sync(l->client, "/", NULL, NULL, NULL), 0);
   ck_assert_int_eq(
-      lk_subscribe_data(&data.s, l->client, NODE, &how, on_data, &data),
+      lk_subscribe_data(&data.s, l->client, NODE, &options, on_data, &data),
       LK_ERR_TOO_MANY);
   model_turn(&server);
   model_run(&server, 1000);
   ck_assert(check_reports(&second, "\nTOO_MANY\na\n"));
-  drop(&second);
+  unsubscribe(&second);
   lk_client_free(l->client);
   end();
 }
@@ -1000,16 +1016,18 @@ END_TEST
 
 /* ---- memory ------------------------------------------------------------ */
 
-static bool play_without(size_t fail_at, bool for_good)
+/* Subscribes and changes the node while allocation number `fail_at` fails.
+ * Returns whether there were so many allocations. */
+static bool report_without_memory(size_t fail_at)
 {
   memset(&names, 0, sizeof names);
   memset(&data, 0, sizeof data);
-  how = (lk_subscription_config){.size = sizeof how, .check_ms = 500};
+  options = (lk_subscription_config){.size = sizeof options, .check_ms = 500};
   model_init(&server);
   failing_mem_init(&one.mem);
   one.mem.fail_at = fail_at;
-  if (test_client_try_init(&one, &server, NULL) && try_names(&names) == 0 &&
-      try_data(&data) == 0) {
+  if (test_client_try_init(&one, &server, NULL) &&
+      try_subscribe_names(&names) == 0 && try_subscribe_data(&data) == 0) {
     model_run(&server, T);
     model_create(&server, NODE);
     model_run(&server, T);
@@ -1023,12 +1041,12 @@ static bool play_without(size_t fail_at, bool for_good)
   size_t len = strlen(names.reports);
 
   one.mem.fail_at = 0;
-  if (names.s != NULL && data.s != NULL && !for_good) {
+  if (names.s != NULL && data.s != NULL) {
     ck_assert(len > 2 && strcmp(names.reports + len - 2, "a\n") == 0);
     ck_assert_ptr_nonnull(strstr(data.reports, "=x\n"));
   }
-  drop(&names);
-  drop(&data);
+  unsubscribe(&names);
+  unsubscribe(&data);
   model_run(&server, T);
   ck_assert(one.link == NULL || watches() == 0);
   test_client_free(&one);
@@ -1036,11 +1054,11 @@ static bool play_without(size_t fail_at, bool for_good)
   return failed;
 }
 
-START_TEST(memory_may_run_out_anywhere)
+START_TEST(changes_are_reported_though_one_allocation_fails)
 {
   size_t n = 0;
 
-  while (play_without(++n, false))
+  while (report_without_memory(++n))
     ;
   ck_assert_uint_gt(n, 5);
 }
@@ -1056,17 +1074,18 @@ SUITE("subscriptions", children_are_reported_at_once_and_after_each_change,
       subscriptions_to_one_node_get_the_same_reports,
       node_created_before_the_watch_is_reported,
       node_deleted_before_the_read_is_missing,
-      child_created_and_deleted_changes_the_stat,
+      child_created_and_deleted_between_reads_is_reported,
       subscription_reads_again_after_a_reconnect,
       read_of_a_subscription_is_sent_before_waiting_requests,
-      any_request_may_be_lost, subscription_watches_again_in_a_new_session,
+      changes_are_reported_though_any_request_is_lost,
+      subscription_watches_again_in_a_new_session,
       subscription_begins_with_the_first_connection,
-      acquire_may_begin_in_a_state_callback,
+      subscription_may_begin_in_a_state_callback,
       denied_read_is_reported_once_and_retried,
       pause_of_a_subscription_is_a_minute_at_most,
       state_is_reported_after_an_error_even_if_unchanged,
       throttled_read_is_retried_without_a_report,
-      unreadable_reply_to_exists_is_reported,
+      refused_exists_request_is_reported,
       reply_beyond_the_limit_does_not_break_every_connection,
       check_replaces_an_event_that_the_server_withheld,
       check_detects_a_lost_read_permission,
@@ -1074,9 +1093,10 @@ SUITE("subscriptions", children_are_reported_at_once_and_after_each_change,
       check_reports_nothing_without_a_change,
       subscription_freed_at_once_leaves_no_watch,
       a_callback_may_free_its_subscription_or_everything,
-      the_last_call_may_free_too,
+      callback_of_the_end_may_free_its_subscription,
       nothing_is_reported_after_the_client_has_ended,
       refused_credentials_end_a_subscription,
       expiry_is_reported_if_the_client_has_one_session,
-      bad_arguments_are_refused, throttled_requests_are_logged_and_repeated,
-      memory_may_run_out_anywhere)
+      invalid_arguments_are_refused,
+      read_refused_by_the_outstanding_limit_is_reported_and_repeated,
+      changes_are_reported_though_one_allocation_fails)
