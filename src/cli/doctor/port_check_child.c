@@ -224,8 +224,9 @@ static int handle_connect_failure(port_checker *checker,
   return ERROR_WAS_SENT;
 }
 
-/* Connects to one address. On failure returns false, and `*error` gets an
-   errno, or ERROR_WAS_SENT if TLS has failed or takes too long. */
+/* Connects to one address. With TLS, first waits only as long as
+   first_transport_deadline() says. On failure returns false, and `*error` gets
+   an errno, or ERROR_WAS_SENT if TLS has failed or takes too long. */
 static bool connect_address(port_checker *checker, const struct addrinfo *a,
                             int64_t until, int *error)
 {
@@ -292,7 +293,7 @@ static ssize_t request_four_letter_word(port_checker *checker,
 {
   ssize_t len;
 
-  /* A failed send is ignored: what the server sent before it closed the
+  /* A failed send is ignored: bytes that the server sent before it closed the
      connection can still be received. */
   (void)cli_blocking_connection_send_word(&checker->connection, word,
                                           checker->until);

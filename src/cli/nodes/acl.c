@@ -39,7 +39,7 @@ static void show_acl(cli_text *out, const lk_acls *acl)
 
 /* Adds the permission letters, or their number if it has unknown bits.
    lk_acl_print() prints whole entries only. So an entry with the same
-   permissions is printed, and what follows its "x::" is added. */
+   permissions is printed, and the text after its "x::" is added. */
 static void show_perms_json(cli_json *j, const lk_acl *entry)
 {
   lk_acl same_perms = {
