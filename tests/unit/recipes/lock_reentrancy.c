@@ -22,63 +22,71 @@ typedef struct handle {
   test_client *p;
   lk_lock *lock; /* NULL: freed */
   lk_rwlock *rw; /* the read-write lock of which it is a side, or NULL */
-  bool freeing;
-  int pending; /* number of calls that were accepted and have not completed */
+  bool freeing;  /* free_lock() has been called */
+  int pending;   /* number of calls that were accepted and have not completed */
 } handle;
 
 static model_server server;
 static test_client clients[2];
 static handle handles[2];
 
+/* for the message of a failure */
 static const char *kind_name;
 static const char *call_name;
-static unsigned calls;
-static unsigned act_at;
+
+static unsigned callbacks; /* invoked in this run of the sequence */
+static unsigned act_at;    /* the number of the callback that calls `act` */
 static void (*act)(handle *h);
 
-enum { ACQUIRED = 1, RELEASED = 2, VERIFIED = 4, NOTIFIED = 8, ALL = 15 };
-static unsigned seen;
+enum {
+  ACQUIRED = 1,
+  RELEASED = 2,
+  VERIFIED = 4,
+  NOTIFIED = 8,
+  ALL_CALLBACKS = ACQUIRED | RELEASED | VERIFIED | NOTIFIED
+};
+static unsigned invoked; /* the kinds of callbacks that were invoked */
 
-static void expect(bool fine, const char *what)
+static void expect(bool fine, const char *failure)
 {
   ck_assert_msg(fine, "%s, %s in callback %u: %s", kind_name, call_name, act_at,
-                what);
+                failure);
 }
 
 /* ---- callbacks ---------------------------------------------------------- */
 
-static void called(handle *h, unsigned which)
+static void note_callback(handle *h, unsigned which)
 {
-  seen |= which;
-  if (++calls == act_at)
+  invoked |= which;
+  if (++callbacks == act_at)
     act(h);
 }
 
-static void ended(handle *h, unsigned which)
+static void note_completion(handle *h, unsigned which)
 {
-  expect(--h->pending >= 0, "a call ended twice");
-  called(h, which);
+  expect(--h->pending >= 0, "a call completed twice");
+  note_callback(h, which);
 }
 
 static void on_acquired(lk_lock *l, int err, void *arg)
 {
   (void)l;
   (void)err;
-  ended(arg, ACQUIRED);
+  note_completion(arg, ACQUIRED);
 }
 
 static void on_released(lk_lock *l, int err, void *arg)
 {
   (void)l;
   (void)err;
-  ended(arg, RELEASED);
+  note_completion(arg, RELEASED);
 }
 
 static void on_verified(lk_lock *l, int err, void *arg)
 {
   (void)l;
   (void)err;
-  ended(arg, VERIFIED);
+  note_completion(arg, VERIFIED);
 }
 
 static void on_event(lk_lock *l, const lk_lock_event *event, void *arg)
@@ -88,13 +96,14 @@ static void on_event(lk_lock *l, const lk_lock_event *event, void *arg)
   (void)l;
   (void)event;
   expect(!h->freeing, "an event for a handle that is freed");
-  called(h, NOTIFIED);
+  note_callback(h, NOTIFIED);
 }
 
 /* ---- calls of a handle --------------------------------------------------- */
 
-/* The caller has counted the call as pending already, since it may complete in
- * any callback from then on. A refused call is not pending. */
+/* A call is counted as pending before it is made: a callback that is invoked
+ * during the call may free the lock, which completes the call. A refused call
+ * is not pending. */
 static int uncount_if_refused(handle *h, int err)
 {
   if (err != 0)
@@ -179,9 +188,10 @@ static void release_and_acquire(handle *h)
   acquire_anew(h);
 }
 
-static void try_late(handle *h)
+static void acquire_too_late(handle *h)
 {
-  int err = acquire(h, -2);
+  enum { HAS_PASSED = -2 }; /* a timeout below LK_NO_LIMIT */
+  int err = acquire(h, HAS_PASSED);
 
   expect(!h->freeing || err == LK_ERR_CLOSED, "a freed lock is acquired");
 }
@@ -210,8 +220,8 @@ static void free_client(handle *h)
   lk_client_free(h->p->link->client);
 }
 
-/* Where it is being freed, that is called for already. */
-static void free_all(handle *h)
+/* In callbacks of a free, only the client is freed. */
+static void free_lock_and_client(handle *h)
 {
   free_lock(h);
   lk_client_free(h->p->link->client);
@@ -229,13 +239,13 @@ static const call_in_callback calls_in_callbacks[] = {
     {"release", release_all},
     {"release and wait", release_and_wait},
     {"acquire", acquire_anew},
-    {"let go and acquire", release_and_acquire},
-    {"a late acquire", try_late},
+    {"release and acquire", release_and_acquire},
+    {"acquire too late", acquire_too_late},
     {"verify", verify_again},
     {"free both locks", free_both},
     {"close the client", close_client},
     {"free the client", free_client},
-    {"free all", free_all},
+    {"free the lock and the client", free_lock_and_client},
 };
 
 /* ---- kinds -------------------------------------------------------------- */
@@ -255,7 +265,7 @@ static int make_mutex(handle *h)
   return lk_lock_new(&h->lock, h->p->link->client, "/k/x", &c);
 }
 
-static int make_local(handle *h)
+static int make_mutex_with_local_queue(handle *h)
 {
   lk_lock_config c = config_for(h);
 
@@ -278,9 +288,11 @@ static int make_side(handle *h)
 static int make_semaphore(handle *h)
 {
   const lk_lock_config c = config_for(h);
-  const lk_semaphore_config one = {.size = sizeof one, .permits = 1};
+  const lk_semaphore_config one_permit = {.size = sizeof one_permit,
+                                          .permits = 1};
 
-  return lk_semaphore_new(&h->lock, h->p->link->client, "/k/x", &c, &one);
+  return lk_semaphore_new(&h->lock, h->p->link->client, "/k/x", &c,
+                          &one_permit);
 }
 
 static int make_multilock(handle *h)
@@ -305,7 +317,7 @@ typedef struct kind {
 } kind;
 
 static const kind kinds[] = {
-    {"mutex", make_mutex},         {"local queue", make_local},
+    {"mutex", make_mutex},         {"local queue", make_mutex_with_local_queue},
     {"side", make_side},           {"semaphore", make_semaphore},
     {"multilock", make_multilock}, {"single", make_single},
 };
@@ -326,13 +338,20 @@ static void begin(const kind *k)
   model_turn(&server);
 }
 
-static void freeze(bool frozen)
+/* From here on, the server reads no requests. */
+static void freeze_server(void)
 {
   for (int i = 0; i < 2; i++)
-    clients[i].link->frozen = frozen;
+    clients[i].link->frozen = true;
 }
 
-static void hold_again_and_suspended(handle *a)
+static void unfreeze_server(void)
+{
+  for (int i = 0; i < 2; i++)
+    clients[i].link->frozen = false;
+}
+
+static void hold_twice_and_disconnect(handle *a)
 {
   (void)acquire(a, LK_NO_LIMIT);
   model_turn(&server);
@@ -355,19 +374,20 @@ static void hand_over(handle *a, handle *b)
   model_run(&server, T / 4);
 }
 
-/* The server hangs, so the release completes late. */
+/* The server does not answer, so the release completes with LK_ERR_DEADLINE
+ * after 1.5 s. */
 static void release_late(handle *a)
 {
   (void)acquire(a, LK_NO_LIMIT);
   model_run(&server, T / 4);
-  freeze(true);
+  freeze_server();
   (void)release(a);
   model_run(&server, 1600);
-  freeze(false);
+  unfreeze_server();
   model_run(&server, T / 2);
 }
 
-static void be_lost(handle *a)
+static void lose_lock(handle *a)
 {
   (void)acquire(a, LK_NO_LIMIT);
   model_run(&server, T / 4);
@@ -377,20 +397,19 @@ static void be_lost(handle *a)
   (void)release(a);
 }
 
-/* Frees both handles while a holds and verifies and b waits, or after both are
- * released. */
-static void end_all(handle *a, handle *b)
+/* Frees both handles while calls of both are outstanding. */
+static void free_both_with_pending_calls(handle *a, handle *b)
 {
   (void)acquire(a, LK_NO_LIMIT);
   model_run(&server, T / 4);
-  freeze(true);
+  freeze_server();
   (void)acquire(b, LK_NO_LIMIT);
   (void)verify(a);
   (void)acquire(a, LK_NO_LIMIT);
   free_lock(b);
   (void)release(a);
   free_lock(a);
-  freeze(false);
+  unfreeze_server();
 }
 
 static void finish(void)
@@ -400,7 +419,7 @@ static void finish(void)
     model_expire(&server, clients[i].link->last_session);
   model_run(&server, T);
   for (int i = 0; i < 2; i++) {
-    expect(handles[i].pending == 0, "a call never ended");
+    expect(handles[i].pending == 0, "a call never completed");
     test_client_free(&clients[i]);
   }
   model_done(&server);
@@ -410,17 +429,17 @@ static void run_sequence(const kind *k)
 {
   handle *a = &handles[0], *b = &handles[1];
 
-  calls = 0;
+  callbacks = 0;
   begin(k);
   (void)acquire(a, LK_NO_LIMIT);
   model_turn(&server);
   (void)acquire(b, 10 * T);
   model_run(&server, T / 4);
-  hold_again_and_suspended(a);
+  hold_twice_and_disconnect(a);
   hand_over(a, b);
   release_late(a);
-  be_lost(b);
-  end_all(a, b);
+  lose_lock(b);
+  free_both_with_pending_calls(a, b);
   finish();
 }
 
@@ -432,59 +451,77 @@ START_TEST(every_call_is_allowed_in_every_callback_of_a_lock)
       call_name = calls_in_callbacks[j].name;
       act = calls_in_callbacks[j].act;
       act_at = 0;
-      seen = 0;
+      invoked = 0;
       do {
         act_at++;
         run_sequence(&kinds[i]);
-      } while (calls >= act_at);
-      expect(seen == ALL, "a kind of callback was never called");
+      } while (callbacks >= act_at);
+      expect(invoked == ALL_CALLBACKS, "a kind of callback was never called");
       expect(act_at > 12, "hardly any callback was called");
     }
   }
 }
 END_TEST
 
-/* ---- where it is freed -------------------------------------------------- */
+/* ---- callbacks of a freed or reset handle -------------------------------- */
 
-static const char *const ends[] = {"an acquire", "a release", "a verify"};
+enum { ACQUIRE, RELEASE, VERIFY, CALLS }; /* the calls of a handle */
+static const char *const call_names[CALLS] = {"an acquire", "a release",
+                                              "a verify"};
 
-/* Begins with a call of the handle that the server does not answer. */
-static void begin_with(const kind *k, size_t end, void (*what)(handle *h))
+static int make_call(handle *h, int call)
+{
+  switch (call) {
+  case ACQUIRE: return acquire(h, LK_NO_LIMIT);
+  case RELEASE: return release(h);
+  default: return verify(h);
+  }
+}
+
+/* Begins with a call of the first handle that the server does not answer.
+ * `in_callback` is called when the call completes. */
+static void begin_with_pending(const kind *k, int call,
+                               void (*in_callback)(handle *h))
 {
   handle *h = &handles[0];
 
   kind_name = k->name;
-  call_name = ends[end];
-  act = what;
-  act_at = 0;
+  call_name = call_names[call];
+  act = in_callback;
+  act_at = 0; /* not in callbacks of the preparation */
   begin(k);
-  if (end > 0)
+  if (call != ACQUIRE)
     ck_assert_int_eq(acquire(h, LK_NO_LIMIT), 0);
   model_turn(&server);
-  freeze(true);
-  if (end == 0)
-    ck_assert_int_eq(acquire(h, LK_NO_LIMIT), 0);
-  else
-    ck_assert_int_eq(end == 1 ? release(h) : verify(h), 0);
+  freeze_server();
+  ck_assert_int_eq(make_call(h, call), 0);
   model_turn(&server);
-  calls = 0;
+  callbacks = 0;
   act_at = 1;
+}
+
+static void assert_refused(const kind *k, int call,
+                           void (*in_callback)(handle *h))
+{
+  begin_with_pending(k, call, in_callback);
+  free_lock(&handles[0]);
+  expect(callbacks == 1, "not exactly one callback was invoked");
+  expect(handles[0].pending == 0, "a call was accepted");
+  unfreeze_server();
+  free_lock(&handles[1]);
+  finish();
 }
 
 START_TEST(calls_are_refused_in_callbacks_of_a_freed_handle)
 {
-  static void (*const tries[])(handle * h) = {
-      acquire_anew, try_late, release_and_wait, release_all, verify_again};
+  static void (*const in_callback[])(handle * h) = {
+      acquire_anew, acquire_too_late, release_and_wait, release_all,
+      verify_again};
 
   for (size_t i = 0; i < COUNT(kinds); i++) {
-    for (size_t j = 0; j < COUNT(ends) * COUNT(tries); j++) {
-      begin_with(&kinds[i], j / COUNT(tries), tries[j % COUNT(tries)]);
-      free_lock(&handles[0]);
-      expect(calls == 1, "its end is told once");
-      expect(handles[0].pending == 0, "nothing else was accepted");
-      freeze(false);
-      free_lock(&handles[1]);
-      finish();
+    for (int call = 0; call < CALLS; call++) {
+      for (size_t j = 0; j < COUNT(in_callback); j++)
+        assert_refused(&kinds[i], call, in_callback[j]);
     }
   }
 }
@@ -495,16 +532,18 @@ END_TEST
 START_TEST(acquire_in_a_callback_of_a_reset_handle_is_granted)
 {
   for (size_t i = 0; i < COUNT(kinds); i++) {
-    for (size_t j = 0; j < COUNT(ends); j++) {
+    for (int call = 0; call < CALLS; call++) {
       handle *h = &handles[0];
 
-      begin_with(&kinds[i], j, acquire_anew);
+      begin_with_pending(&kinds[i], call, acquire_anew);
       lk_lock_reset(h->lock);
-      expect(calls == 1 && h->pending == 1, "it was accepted");
-      freeze(false);
+      expect(callbacks == 1, "not exactly one callback was invoked");
+      expect(h->pending == 1, "the acquire was not accepted");
+      unfreeze_server();
       model_run(&server, T);
-      expect(h->pending == 0, "it was answered");
-      expect(lk_lock_get_state(h->lock) == LK_LOCK_HELD, "it is held");
+      expect(h->pending == 0, "the acquire did not complete");
+      expect(lk_lock_get_state(h->lock) == LK_LOCK_HELD,
+             "the lock is not held");
       free_lock(h);
       free_lock(&handles[1]);
       finish();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "proto/wire/opcode.h"
 #include "support/locks.h"
 #include "support/suite.h"
 
@@ -10,13 +11,15 @@
 /* Long queues and their limit, contenders that list before they queue, and
  * announcements by holders. */
 
-enum { MOST_WAITERS = 14 };
+enum {
+  MAX_WAITERS = 14,
+  DO_NOT_WAIT = 0 /* as the timeout of an acquire */
+};
 
 static lock_pair lp;
-static locker waiters[MOST_WAITERS];
+static locker waiters[MAX_WAITERS];
 
-/* a holds, and `count` others wait behind it; each is notified of its
- * position. */
+/* a holds, and `count` handles of its session wait behind it. */
 static void begin_with_waiters(const lk_lock_config *config, int count)
 {
   lock_pair_begin(&lp, NULL, config);
@@ -29,6 +32,7 @@ static void begin_with_waiters(const lk_lock_config *config, int count)
   lp.one.link->log[0] = '\0';
 }
 
+/* Frees the last waiter first, so that none is granted. */
 static void end_with_waiters(int count)
 {
   for (int i = count; i-- > 0;)
@@ -53,9 +57,10 @@ START_TEST(contender_behind_too_many_is_refused_at_once)
   ck_assert_int_eq(waiters[2].acquired, LK_ERR_QUEUE_FULL);
   ck_assert(model_check_log(lp.two.link, "create2 getChildren2 | delete"));
   ck_assert(locker_check_events(&waiters[2], ""));
+  /* the nodes of the holder, two waiters and b */
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 4);
   ck_assert_uint_eq(lk_lease_pending_cleanups(lp.two.link->client), 0);
-  /* when the queue is shorter, it is no longer refused */
+  /* when the queue is shorter, the same handle is not refused */
   locker_release(&lp.a);
   model_turn(&lp.server);
   ck_assert_int_eq(locker_acquire(&waiters[2], LK_NO_LIMIT), 0);
@@ -65,15 +70,15 @@ START_TEST(contender_behind_too_many_is_refused_at_once)
 }
 END_TEST
 
-START_TEST(contender_that_lost_its_node_in_a_full_queue_is_refused)
+START_TEST(contender_that_lost_its_node_queues_again_and_counts)
 {
   lk_lock_config config = {.size = sizeof config, .max_queue = 2};
 
   begin_with_waiters(&config, 2);
   model_delete(&lp.server, lk_lock_node(waiters[0].lock));
   model_turn(&lp.server);
+  /* it has queued again, behind two others */
   ck_assert_int_eq(waiters[0].acquired, NOT_YET);
-  config.max_queue = 1;
   ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, LK_ERR_QUEUE_FULL);
@@ -95,7 +100,8 @@ START_TEST(only_predecessors_that_exclude_are_counted)
   }
   ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   ck_assert_int_eq(lk_rwlock_new(&rw, lp.two.link->client, LOCKS, &config), 0);
-  ck_assert_int_eq(lk_lock_acquire(lk_rwlock_read_side(rw), LK_NO_LIMIT, NULL, NULL), 0);
+  ck_assert_int_eq(
+      lk_lock_acquire(lk_rwlock_read_side(rw), LK_NO_LIMIT, NULL, NULL), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.a.acquired, LK_ERR_QUEUE_FULL);
   ck_assert(lk_lock_ok(lk_rwlock_read_side(rw)));
@@ -109,20 +115,22 @@ END_TEST
 
 START_TEST(queue_of_ten_thousand_is_logged_once)
 {
+  enum { VERY_LONG = 10000 };
   char path[64];
 
   lock_pair_begin(&lp, NULL, NULL);
-  for (int i = 0; i < 10000; i++) {
+  for (int i = 0; i < VERY_LONG; i++) {
     snprintf(path, sizeof path, LOCKS "/x-lock-%010d", i);
     model_create(&lp.server, path);
   }
-  ck_assert_int_eq(locker_acquire(&lp.a, 0), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, DO_NOT_WAIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.a.acquired, LK_ERR_BUSY);
-  ck_assert_int_eq(locker_acquire(&lp.a, 0), 0);
+  /* the second acquire logs nothing */
+  ck_assert_int_eq(locker_acquire(&lp.a, DO_NOT_WAIT), 0);
   model_turn(&lp.server);
   ck_assert_uint_eq(lp.one.warnings, 1);
-  for (int i = 0; i < 10000; i++) {
+  for (int i = 0; i < VERY_LONG; i++) {
     snprintf(path, sizeof path, LOCKS "/x-lock-%010d", i);
     model_delete(&lp.server, path);
   }
@@ -130,7 +138,7 @@ START_TEST(queue_of_ten_thousand_is_logged_once)
 }
 END_TEST
 
-/* ---- peek --------------------------------------------------------------- */
+/* ---- peek: list before the create --------------------------------------- */
 
 START_TEST(list_first_writes_nothing_if_the_queue_is_not_empty)
 {
@@ -139,14 +147,14 @@ START_TEST(list_first_writes_nothing_if_the_queue_is_not_empty)
   lock_pair_begin(&lp, NULL, &config);
   lock_pair_hold(&lp);
   for (int i = 0; i < 3; i++) {
-    ck_assert_int_eq(locker_acquire(&lp.b, 0), 0);
+    ck_assert_int_eq(locker_acquire(&lp.b, DO_NOT_WAIT), 0);
     model_turn(&lp.server);
     ck_assert_int_eq(lp.b.acquired, LK_ERR_BUSY);
     ck_assert(model_check_log(lp.two.link, "getChildren2"));
   }
   locker_release(&lp.a);
   model_turn(&lp.server);
-  ck_assert_int_eq(locker_acquire(&lp.b, 0), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, DO_NOT_WAIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, 0);
   ck_assert(
@@ -181,7 +189,9 @@ START_TEST(list_first_detects_a_full_queue_without_a_node)
 }
 END_TEST
 
-static unsigned throttled;
+enum { LISTS = 4, LISTS_AND_CREATE }; /* to be throttled */
+
+static unsigned throttled; /* number of requests */
 
 /* The first four lists are throttled, and then the first create. */
 static void throttle_lists_and_create(model_server *s, model_link *l,
@@ -189,10 +199,13 @@ static void throttle_lists_and_create(model_server *s, model_link *l,
 {
   (void)s;
   (void)path;
-  if (op != (throttled < 4 ? 12 : 15) || throttled == 5)
-    return;
-  l->throttle_at = l->requests;
-  throttled++;
+  int32_t next_op =
+      throttled < LISTS ? LK_OPCODE_GET_CHILDREN2 : LK_OPCODE_CREATE2;
+
+  if (throttled < LISTS_AND_CREATE && op == next_op) {
+    l->throttle_at = l->requests;
+    throttled++;
+  }
 }
 
 START_TEST(successful_first_list_makes_the_next_pause_short)
@@ -202,12 +215,13 @@ START_TEST(successful_first_list_makes_the_next_pause_short)
   lock_pair_begin(&lp, NULL, &config);
   throttled = 0;
   lp.server.before = throttle_lists_and_create;
-  ck_assert_int_eq(locker_acquire(&lp.a, 0), 0);
-  for (int ms = 0; ms < 2000 && throttled < 5; ms++)
+  ck_assert_int_eq(locker_acquire(&lp.a, DO_NOT_WAIT), 0);
+  for (int ms = 0; ms < 2000 && throttled < LISTS_AND_CREATE; ms++)
     model_run(&lp.server, 1);
-  ck_assert_uint_eq(throttled, 5);
+  ck_assert_uint_eq(throttled, LISTS_AND_CREATE);
   ck_assert_int_eq(lp.a.acquired, NOT_YET);
-  model_run(&lp.server, 100); /* the pauses begin again with the shortest */
+  /* the pause after the create is as short as the first one after a list */
+  model_run(&lp.server, 100);
   ck_assert_int_eq(lp.a.acquired, 0);
   lock_pair_end(&lp);
 }
@@ -219,7 +233,7 @@ START_TEST(list_first_takes_a_missing_directory_for_an_empty_queue)
 
   lock_pair_begin(&lp, NULL, &config);
   model_delete(&lp.server, LOCKS);
-  ck_assert_int_eq(locker_acquire(&lp.a, 0), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, DO_NOT_WAIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.a.acquired, 0);
   lock_pair_end(&lp);
@@ -227,12 +241,12 @@ START_TEST(list_first_takes_a_missing_directory_for_an_empty_queue)
 END_TEST
 
 /* Another contender queues between the first list and the create. */
-static void create_rival_first(model_server *s, model_link *l, int32_t op,
-                               const char *path)
+static void create_rival_before_create(model_server *s, model_link *l,
+                                       int32_t op, const char *path)
 {
   (void)l;
   (void)path;
-  if (op != 15)
+  if (op != LK_OPCODE_CREATE2)
     return;
   s->before = NULL;
   model_create(s, LOCKS "/x-lock-0000000000");
@@ -244,8 +258,8 @@ START_TEST(contender_can_precede_us_after_the_first_list)
 
   lock_pair_begin(&lp, NULL, &config);
   model_create(&lp.server, LOCKS "/note"); /* so that the next number is 1 */
-  lp.server.before = create_rival_first;
-  ck_assert_int_eq(locker_acquire(&lp.a, 0), 0);
+  lp.server.before = create_rival_before_create;
+  ck_assert_int_eq(locker_acquire(&lp.a, DO_NOT_WAIT), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.a.acquired, LK_ERR_BUSY);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 2);
@@ -259,14 +273,18 @@ START_TEST(first_list_is_repeated_after_a_break_or_throttling)
 {
   lk_lock_config config = {.size = sizeof config, .peek = true};
 
-  for (int how = 0; how < 3; how++) {
+  enum { BREAK_BEFORE_LIST, BREAK_AFTER_LIST, THROTTLED };
+
+  for (int fault = BREAK_BEFORE_LIST; fault <= THROTTLED; fault++) {
     lock_pair_begin(&lp, NULL, &config);
     lock_pair_hold(&lp);
     lp.two.link->requests = 0;
-    lp.two.link->cut_at = how < 2 ? 1 : 0;
-    lp.two.link->cut_after = how == 1;
-    lp.two.link->throttle_at = how == 2 ? 1 : 0;
-    ck_assert_int_eq(locker_acquire(&lp.b, 0), 0);
+    if (fault == THROTTLED)
+      lp.two.link->throttle_at = 1;
+    else
+      lp.two.link->cut_at = 1;
+    lp.two.link->cut_after = fault == BREAK_AFTER_LIST;
+    ck_assert_int_eq(locker_acquire(&lp.b, DO_NOT_WAIT), 0);
     model_run(&lp.server, T / 2);
     ck_assert_int_eq(lp.b.acquired, LK_ERR_BUSY);
     ck_assert_uint_eq(model_count(lp.two.link, "create2"), 0);
@@ -280,15 +298,15 @@ END_TEST
 static const lk_lock_config announcing = {
     .size = sizeof announcing, .announce = true, .data = {"me", 2}};
 
-START_TEST(contender_that_waited_is_notified_that_it_is_first)
+START_TEST(holder_that_waited_announces_itself_in_its_node)
 {
   const sim_node *n;
 
   lock_pair_begin(&lp, NULL, &announcing);
   lock_pair_queue(&lp);
   n = model_node(&lp.server, lk_lock_node(lp.a.lock));
-  ck_assert_int_eq(n->stat.data_length,
-                   2); /* the node holds the announcement */
+  /* a did not wait, so its node has only the user's data */
+  ck_assert_int_eq(n->stat.data_length, strlen("me"));
   locker_release(&lp.a);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, 0);
@@ -296,39 +314,41 @@ START_TEST(contender_that_waited_is_notified_that_it_is_first)
    * own watch */
   ck_assert(model_check_log(lp.two.link, "setData | getData"));
   n = model_node(&lp.server, lk_lock_node(lp.b.lock));
-  ck_assert_int_eq(n->stat.data_length, 2 + 8);
-  ck_assert_mem_eq(n->data, "me" LK_ANNOUNCEMENT, 10);
+  ck_assert_int_eq(n->stat.data_length, strlen("me" LK_ANNOUNCEMENT));
+  ck_assert_mem_eq(n->data, "me" LK_ANNOUNCEMENT, strlen("me" LK_ANNOUNCEMENT));
   lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(waiter_behind_an_announced_holder_sends_no_list)
 {
-  begin_with_waiters(&announcing, MOST_WAITERS);
+  begin_with_waiters(&announcing, MAX_WAITERS);
   locker_release(&lp.a);
   model_turn(&lp.server);
-  for (int i = 0; i < MOST_WAITERS; i++) {
+  for (int i = 0; i < MAX_WAITERS; i++) {
     ck_assert_int_eq(waiters[i].acquired, 0);
     locker_release(&waiters[i]);
     model_turn(&lp.server);
   }
   ck_assert_uint_eq(model_count(lp.one.link, "getChildren2"), 0);
-  end_with_waiters(MOST_WAITERS);
+  end_with_waiters(MAX_WAITERS);
 }
 END_TEST
 
 START_TEST(without_announcements_each_grant_in_a_long_queue_costs_a_list)
 {
-  begin_with_waiters(NULL, MOST_WAITERS);
+  begin_with_waiters(NULL, MAX_WAITERS);
   locker_release(&lp.a);
   model_turn(&lp.server);
-  for (int i = 0; i < MOST_WAITERS; i++) {
+  for (int i = 0; i < MAX_WAITERS; i++) {
     ck_assert_int_eq(waiters[i].acquired, 0);
     locker_release(&waiters[i]);
     model_turn(&lp.server);
   }
-  ck_assert_uint_ge(model_count(lp.one.link, "getChildren2"), MOST_WAITERS - 9);
-  end_with_waiters(MOST_WAITERS);
+  /* the last nine handoffs can do without, since a contender reads up to eight
+   * predecessors one by one */
+  ck_assert_uint_ge(model_count(lp.one.link, "getChildren2"), MAX_WAITERS - 9);
+  end_with_waiters(MAX_WAITERS);
 }
 END_TEST
 
@@ -340,34 +360,35 @@ static void release_when_held(locker *l, const char *what)
 
 START_TEST(hold_that_ends_before_its_announcement_costs_a_list)
 {
-  begin_with_waiters(&announcing, MOST_WAITERS);
-  for (int i = 0; i < MOST_WAITERS; i++)
+  begin_with_waiters(&announcing, MAX_WAITERS);
+  for (int i = 0; i < MAX_WAITERS; i++)
     waiters[i].react = release_when_held;
   locker_release(&lp.a);
   model_turn(&lp.server);
-  for (int i = 0; i < MOST_WAITERS; i++)
+  for (int i = 0; i < MAX_WAITERS; i++)
     ck_assert_int_eq(waiters[i].released, 0);
   ck_assert_uint_ge(model_count(lp.one.link, "getChildren2"), 1);
-  ck_assert_uint_le(model_count(lp.one.link, "getChildren2"), MOST_WAITERS);
-  end_with_waiters(MOST_WAITERS);
+  ck_assert_uint_le(model_count(lp.one.link, "getChildren2"), MAX_WAITERS);
+  end_with_waiters(MAX_WAITERS);
 }
 END_TEST
 
-START_TEST(waiter_is_notified_that_it_is_the_next)
+START_TEST(last_waiter_is_notified_only_when_it_is_the_next)
 {
-  begin_with_waiters(&announcing, MOST_WAITERS);
+  begin_with_waiters(&announcing, MAX_WAITERS);
   locker_release(&lp.a);
   model_turn(&lp.server);
-  ck_assert(locker_check_events(&waiters[MOST_WAITERS - 1],
+  ck_assert(locker_check_events(&waiters[MAX_WAITERS - 1],
                                 "waiting 14 0000000000\n"));
-  for (int i = 0; i < MOST_WAITERS - 2; i++) {
+  for (int i = 0; i < MAX_WAITERS - 2; i++) {
     locker_release(&waiters[i]);
     model_turn(&lp.server);
   }
-  ck_assert_int_eq(waiters[MOST_WAITERS - 2].acquired, 0);
-  ck_assert(locker_check_events(&waiters[MOST_WAITERS - 1],
-                                "waiting 1 0000000013\n"));
-  end_with_waiters(MOST_WAITERS);
+  /* it holds with the number 13, since a had 0 */
+  ck_assert_int_eq(waiters[MAX_WAITERS - 2].acquired, 0);
+  ck_assert(
+      locker_check_events(&waiters[MAX_WAITERS - 1], "waiting 1 0000000013\n"));
+  end_with_waiters(MAX_WAITERS);
 }
 END_TEST
 
@@ -396,8 +417,7 @@ START_TEST(revocation_in_the_node_is_not_overwritten)
 
   lock_pair_begin(&lp, NULL, &announcing);
   lock_pair_queue(&lp);
-  /* the server executes the revocation and the release before b receives a
-   * reply */
+  /* b learns of the revocation only in the turn in which it is granted */
   lp.two.link->allow = 0;
   model_set(&lp.server, lk_lock_node(lp.b.lock), LK_REVOKE_MESSAGE);
   lp.two.link->allow = SIZE_MAX;
@@ -406,19 +426,19 @@ START_TEST(revocation_in_the_node_is_not_overwritten)
   ck_assert_int_eq(lp.b.acquired, 0);
   ck_assert(locker_check_events(&lp.b, "revoked\n"));
   n = model_node(&lp.server, lk_lock_node(lp.b.lock));
-  ck_assert_mem_eq(n->data, LK_REVOKE_MESSAGE, 10);
+  ck_assert_mem_eq(n->data, LK_REVOKE_MESSAGE, strlen(LK_REVOKE_MESSAGE));
   model_run(&lp.server, T);
   ck_assert(lk_lock_ok(lp.b.lock));
   lock_pair_end(&lp);
 }
 END_TEST
 
-START_TEST(holder_without_a_node_when_announcing_has_lost_the_lock)
+START_TEST(announcement_that_fails_with_no_node_loses_the_lock)
 {
   lock_pair_begin(&lp, NULL, &announcing);
   lock_pair_queue(&lp);
   lp.two.link->requests = 0;
-  lp.two.link->answer_at = 1;
+  lp.two.link->answer_at = 1; /* the announcement */
   lp.two.link->answer_err = LK_ERR_NO_NODE;
   locker_release(&lp.a);
   model_turn(&lp.server);
@@ -429,12 +449,13 @@ START_TEST(holder_without_a_node_when_announcing_has_lost_the_lock)
 }
 END_TEST
 
-START_TEST(data_that_contain_the_announcement_are_refused)
+START_TEST(data_that_end_with_the_announcement_are_refused)
 {
   lk_lock_config config = {.size = sizeof config};
   lk_lock *l;
 
   lock_pair_begin(&lp, NULL, NULL);
+  /* only at the end it would be taken for an announcement */
   config.data = lk_text("me " LK_ANNOUNCEMENT);
   ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, LOCKS, &config),
                    LK_ERR_BAD_ARGUMENT);
@@ -446,7 +467,7 @@ START_TEST(data_that_contain_the_announcement_are_refused)
 END_TEST
 
 SUITE("long_queues", contender_behind_too_many_is_refused_at_once,
-      contender_that_lost_its_node_in_a_full_queue_is_refused,
+      contender_that_lost_its_node_queues_again_and_counts,
       only_predecessors_that_exclude_are_counted,
       queue_of_ten_thousand_is_logged_once,
       list_first_writes_nothing_if_the_queue_is_not_empty,
@@ -455,12 +476,12 @@ SUITE("long_queues", contender_behind_too_many_is_refused_at_once,
       list_first_takes_a_missing_directory_for_an_empty_queue,
       contender_can_precede_us_after_the_first_list,
       first_list_is_repeated_after_a_break_or_throttling,
-      contender_that_waited_is_notified_that_it_is_first,
+      holder_that_waited_announces_itself_in_its_node,
       waiter_behind_an_announced_holder_sends_no_list,
       without_announcements_each_grant_in_a_long_queue_costs_a_list,
       hold_that_ends_before_its_announcement_costs_a_list,
-      waiter_is_notified_that_it_is_the_next,
+      last_waiter_is_notified_only_when_it_is_the_next,
       announcement_of_a_reader_proves_nothing,
       revocation_in_the_node_is_not_overwritten,
-      holder_without_a_node_when_announcing_has_lost_the_lock,
-      data_that_contain_the_announcement_are_refused)
+      announcement_that_fails_with_no_node_loses_the_lock,
+      data_that_end_with_the_announcement_are_refused)
