@@ -50,14 +50,17 @@ static sim_contender *find_contender(const sim_checker *checker,
   return a;
 }
 
-/* Whether the contender uses this node although its id is not in it. With the
- * id in the data, a revocation replaces the id, and then any contender of the
- * session that finds the node may adopt it. */
+/* Whether the contender uses this node although the checker does not find the
+ * contender by the node's id. With the id in the data, a revocation replaces
+ * the id, and then any contender of the session that finds the node may adopt
+ * it. A restored node has no id for the checker. The contender uses it if it
+ * has first seen it after the restore. */
 static bool has_adopted(const sim_checker *checker, const lk_contender *ct,
                         const sim_entry *e)
 {
-  return sim_id_is_in_data(checker->world->style) && e->revoked &&
-         ct->own.state == LK_OWN_CREATED &&
+  bool id_is_replaced = sim_id_is_in_data(checker->world->style) && e->revoked;
+
+  return (id_is_replaced || e->restored) && ct->own.state == LK_OWN_CREATED &&
          ct->own.token == (uint64_t)e->created_zxid &&
          strcmp(ct->own.path, e->path) == 0;
 }

@@ -63,7 +63,7 @@
   /* invariants_node.c */ \
   P(no_orphan, "NO-ORPHAN", ON(CONTENDER_STEP) | ON(PERIODIC) | ON(QUIESCENT), \
     "each node of a living session has an owner") \
-  P(create_ambiguity, "CREATE-AMBIGUITY", ON(NODE_CREATED), \
+  P(create_ambiguity, "CREATE-AMBIGUITY", ON(COMMITTED), \
     "one contender never has two nodes") \
   P(xid_continues, "XID-CONTINUES", ON(SENT) | ON(COMMITTED), \
     "no xid is used twice in a session") \

@@ -57,15 +57,26 @@ void sim_no_orphan(sim_checker *checker, const sim_fact *f)
   }
 }
 
-/* One contender never has two nodes. A second node is a violation only if the
- * contender can know of the first. */
-void sim_create_ambiguity(sim_checker *checker, const sim_fact *f)
+static void check_is_the_only_node(sim_checker *checker,
+                                   const sim_entry *created)
 {
   for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
-    if (e != f->entry && is_of_latchkey(e) && !e->is_excused &&
-        e->session == f->entry->session && sim_same_contender(e, f->entry))
+    if (e != created && is_of_latchkey(e) && !e->is_excused &&
+        e->session == created->session && sim_same_contender(e, created))
       sim_violated(checker, "%s exists when %s is created", e->name,
-                   f->entry->name);
+                   created->name);
+  }
+}
+
+/* One contender never has two nodes. A second node is a violation only if the
+ * contender can know of the first, and if it is not the late one of the two:
+ * the history has excused that one by now. */
+void sim_create_ambiguity(sim_checker *checker, const sim_fact *f)
+{
+  for (const sim_entry *e = checker->history.existing;
+       e != NULL && e->created_zxid == f->commit->zxid; e = e->next) {
+    if (!e->is_excused)
+      check_is_the_only_node(checker, e);
   }
 }
 
