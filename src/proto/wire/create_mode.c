@@ -7,9 +7,9 @@
 
 bool lk__create_flags_valid(int flags)
 {
-  bool only_these_two = (flags & ~(LK_EPHEMERAL | LK_SEQUENTIAL)) == 0;
+  bool no_other_flag = (flags & ~(LK_EPHEMERAL | LK_SEQUENTIAL)) == 0;
 
-  return only_these_two || flags == LK_CONTAINER;
+  return no_other_flag || flags == LK_CONTAINER;
 }
 
 bool lk__create_ttl_valid(int flags, int64_t ttl_ms)

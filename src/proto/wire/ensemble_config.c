@@ -24,7 +24,7 @@ static span cut_until(span *s, char c)
   return first;
 }
 
-/* Remove `text` from the start of `s`; false: `s` begins otherwise. */
+/* Remove `text` from the start of `s`; false: `s` does not begin with it. */
 static bool skip_prefix(span *s, const char *text)
 {
   size_t len = strlen(text);
@@ -36,7 +36,7 @@ static bool skip_prefix(span *s, const char *text)
   return true;
 }
 
-/* Remove `text` from the end of `s`; false: `s` ends otherwise. */
+/* Remove `text` from the end of `s`; false: `s` does not end with it. */
 static bool drop_suffix(span *s, const char *text)
 {
   size_t len = strlen(text);

@@ -27,7 +27,9 @@ static size_t decode_utf8(const unsigned char *s, uint32_t *out)
 
   if (len == 0)
     return 0;
-  *out = len == 1 ? s[0] : s[0] & (0xffU >> (len + 1));
+  unsigned first_byte_mask = len == 1 ? 0x7fU : 0xffU >> (len + 1);
+
+  *out = s[0] & first_byte_mask;
   for (size_t i = 1; i < len; i++) {
     if ((s[i] & 0xc0) != 0x80)
       return 0;
