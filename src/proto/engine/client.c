@@ -81,7 +81,8 @@ static void client_init(lk_client *c, const lk_client_config *config,
   c->set_watches.retry_ms = LK_NEVER;
   c->session.proven_ms = c->now;
   c->session.abandoned_end_ms = INT64_MIN;
-  c->connection.refused_round = true; /* until an attempt ends otherwise */
+  /* Until an attempt ends with another error than LK_ERR_REFUSED. */
+  c->connection.refused_round = true;
   if (config->resume != NULL)
     c->session.identity = *config->resume;
   c->nesting.destroy = destroy_client;
@@ -93,9 +94,9 @@ static void client_init(lk_client *c, const lk_client_config *config,
   lk__requests_init(&c->requests, &c->mem);
 }
 
-/* false: the options are invalid. The client that would log does not exist yet,
- * so this calls the log function of `from`, but only if `from` is the longer
- * struct of a newer header, in which that member has the same place. */
+/* false: the options are invalid. There is no client yet that could log this,
+ * so the log function of `from` is called. Its place in `from` is known only if
+ * `from` is the longer struct of a newer header. */
 static bool copy_config(lk_client_config *out, const lk_client_config *from)
 {
   static const lk_sized_struct what = LK_SIZED_STRUCT(lk_client_config);

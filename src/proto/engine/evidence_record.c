@@ -137,7 +137,7 @@ static void evidence_keep_sample(lk_evidence_record *r, int64_t sent_ms,
   if (!evidence_make_room(r))
     return;
   *(lk_evidence_sample *)lk__ring_push(&r->samples) = new;
-  r->bucket_full = in_newest_bucket;
+  r->bucket_full = in_newest_bucket; /* it holds two samples then */
   if (!in_newest_bucket)
     r->bucket_end_ms = received_ms + r->timeout_ms / LK_EVIDENCE_BUCKETS;
 }

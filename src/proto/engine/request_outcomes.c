@@ -65,7 +65,8 @@ static bool repeat_request(lk_client *c, const lk_request *r)
 
 /* Move the requests that are repeated from ending_sent to `waiting`, before any
  * new request is made. The others stay in ending_sent, in their order: each
- * request is taken from the front, and the others are added at the end. */
+ * request is taken from the front, and added at the end if it is not repeated.
+ */
 static void repeat_requests(lk_client *c)
 {
   lk_ring *ring = &c->requests.ending_sent;

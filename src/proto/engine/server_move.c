@@ -50,13 +50,17 @@ int64_t lk__move_deadline(const lk_client *c)
 }
 
 /* A move should leave no write in doubt. So a client that always has requests
- * outstanding stops sending after some time, and moves when all requests that
- * were sent have their replies. The other requests were not executed. */
+ * outstanding stops sending after a sixth of the session timeout, and moves
+ * when all requests that were sent have their replies. The other requests were
+ * not executed. After a third of the session timeout the client moves in any
+ * case.
+ */
 bool lk__move_run(lk_client *c)
 {
   if (!is_moving(c))
     return false;
   if (!has_stopped_sending(c) && c->now >= stop_sending_at(c))
+    /* The requests that are in the output already are still sent. */
     c->output.limit = c->output.sent + lk__buf_len(&c->output.bytes);
   return c->now >= leave_at(c);
 }

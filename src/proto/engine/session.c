@@ -95,7 +95,8 @@ static void end_host_round(lk_client *c)
   if (c->connection.refused_round && c->session.last_zxid > 0 &&
       nothing_received_for_long)
     report_refusals(c);
-  c->connection.refused_round = true; /* until an attempt ends otherwise */
+  /* Until an attempt ends with another error than LK_ERR_REFUSED. */
+  c->connection.refused_round = true;
   c->move.quorum_only = false;
   c->connection.failed_rounds++;
 }

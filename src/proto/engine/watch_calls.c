@@ -82,8 +82,8 @@ static bool queue_repair(lk_client *c, const watch_repair *repair)
 }
 
 /* Register watches that are no longer covered. Without a connection there is
- * nothing to do, since each new connection registers all watches. For the same
- * reason the client reconnects if there is no memory. */
+ * nothing to do, since each new connection registers all watches. If there is
+ * no memory, the client reconnects, which registers these watches, too. */
 static void repair_uncovered(lk_client *c, lk_watched *on)
 {
   watch_repair repair = {.on = on, .zxid = c->session.last_zxid};
@@ -134,9 +134,9 @@ static int32_t remove_type(lk_watch_kind kind)
   return kind == LK_WATCH_KIND_CHILD ? CHILDREN : DATA;
 }
 
-/* Send a removeWatches, unless another watch needs the one on the server. If it
- * is not sent, events arrive for which the client has no watch, and are
- * ignored. */
+/* Send a removeWatches, unless another watch of the client needs the server's
+ * watch. If none is sent, events arrive for which the client has no watch, and
+ * are ignored. */
 static void remove_on_server(lk_client *c, const lk_watch *w)
 {
   struct lk_path_type_request r = {.type = remove_type(w->kind)};

@@ -28,7 +28,8 @@ static bool add_slots(lk_watches *ws)
   if (slots == NULL)
     return false;
   ws->slots = slots;
-  /* The next free slot is the one behind; behind the last one there is none. */
+  /* Each free slot is followed by the next one in the table. The last one has
+   * the new `nslots` as `next`, which means that no slot is free. */
   for (uint32_t i = ws->nslots; i < ws->nslots + more; i++)
     slots[i] = (lk_watch_slot){.watch = NULL, .next = i + 1};
   ws->nslots += more;
