@@ -18,7 +18,7 @@ static bool holds_for_certain(lk_lock_owner *owner)
 
 void lk__lock_owner_end_wait(lk_lock_owner *owner, int err)
 {
-  owner->waiting = false;
+  owner->awaits_certainty = false;
   lk__blocking_call_complete(&owner->call, err);
 }
 
@@ -26,7 +26,7 @@ void lk__lock_owner_end_wait(lk_lock_owner *owner, int err)
    the wait goes on, until a later deadline is stored or the lock is lost. */
 void lk__lock_owner_check_wait(lk_lock_owner *owner)
 {
-  if (!owner->waiting)
+  if (!owner->awaits_certainty)
     return;
   bool closed = owner->client->closing || atomic_load(&owner->lock) == NULL;
 

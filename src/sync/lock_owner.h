@@ -43,10 +43,12 @@ typedef struct lk_lock_owner {
       thread, or NULL. Valid while this thread waits in an acquire. */
   struct lk_lock_owner *partner;
   int64_t acquire_timeout_ms; /**< for lk_lock_acquire() */
-  bool verifying;    /**< its thread waits in lk_sync_lock_verify() */
-  bool waiting;      /**< its thread waits in lk_sync_lock_wait_certain() */
-  bool doubt;        /**< the lock is unsure or lost; false before the grant */
-  int interrupt_err; /**< why `call` was interrupted, or 0 */
+  bool verifying;        /**< its thread waits in lk_sync_lock_verify() */
+  bool awaits_certainty; /**< its thread waits in
+                              lk_sync_lock_wait_certain() */
+  bool doubt;            /**< the lock is unsure or lost; false before the
+                              grant */
+  int interrupt_err;     /**< why `call` was interrupted, or 0 */
 
   /** Of lk_sync_lock_fd(); -1: not opened yet. Under the client's mutex. */
   int fd;

@@ -19,7 +19,7 @@ static void begin_wait(lk_blocking_call *b)
     lk__blocking_call_complete(b, err);
     return;
   }
-  owner->waiting = true;
+  owner->awaits_certainty = true;
   lk__blocking_call_allow_interrupt(b, interrupt_wait);
   lk__blocking_call_start_timer(b);
   lk__lock_owner_check_wait(owner);

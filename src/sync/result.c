@@ -251,7 +251,7 @@ void lk__result_set_ops(lk_sync_result *r, const lk_op_result *results,
   r->count = count;
 }
 
-/* ---- room ahead of a write ----------------------------------------------- */
+/* ---- room that is allocated before a write is sent ----------------------- */
 
 size_t lk__result_create_room(const char *path)
 {
