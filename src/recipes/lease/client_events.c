@@ -134,7 +134,7 @@ static void stop_timers(lk_session_lease *lease)
   lk__lease_stop_timer(lease, &lease->life.after_expiry);
   lk__lease_stop_timer(lease, &lease->heartbeat.timer);
   lease->heartbeat.timer_runs = false;
-  lease->watch_at_ms = INT64_MAX;
+  lease->watchdog_due_ms = INT64_MAX;
 }
 
 static void lease_end(lk_session_lease *lease, int err)

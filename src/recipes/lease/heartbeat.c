@@ -60,7 +60,7 @@ static void report_checks(lk_session_lease *lease, size_t multi, int err,
 
 static void heartbeat_count_reply(lk_session_lease *lease, int err)
 {
-  lease->heartbeat.requests--;
+  lease->heartbeat.outstanding--;
   if (err == LK_ERR_THROTTLED)
     lease->heartbeat.throttled = true;
 }
@@ -86,7 +86,7 @@ static bool send_checks(lk_session_lease *lease, const lk_op *ops, size_t count)
     return true;
   if (lk_multi(lease->client, ops, count, LK_NO_OPTIONS, on_checks, lease) != 0)
     return false; /* the next heartbeat tries again */
-  lease->heartbeat.requests++;
+  lease->heartbeat.outstanding++;
   lk__lease_ref(lease);
   return true;
 }
@@ -142,7 +142,7 @@ static void send_sync(lk_session_lease *lease)
   if (lk_sync(lease->client, "/", LK_NO_OPTIONS, on_single_heartbeat_request,
               lease) != 0)
     return;
-  lease->heartbeat.requests++;
+  lease->heartbeat.outstanding++;
   lk__lease_ref(lease);
 }
 
@@ -188,7 +188,7 @@ static void send_check_of_waiter(lk_session_lease *lease, lk_lease_user *u)
   if (lk_multi(lease->client, &check, 1, LK_NO_OPTIONS, on_waiting_check,
                lease) != 0)
     return;
-  lease->heartbeat.requests++;
+  lease->heartbeat.outstanding++;
   lk__lease_ref(lease);
 }
 
@@ -295,7 +295,7 @@ void lk__heartbeat_update_timer(lk_session_lease *lease)
 {
   if (!heartbeat_is_needed(lease))
     heartbeat_stop_timer(lease);
-  else if (!lease->heartbeat.timer_runs && lease->heartbeat.requests == 0)
+  else if (!lease->heartbeat.timer_runs && lease->heartbeat.outstanding == 0)
     heartbeat_start_timer(lease, heartbeat_due(lease));
 }
 
@@ -335,7 +335,7 @@ void lk__heartbeat_put_off(lk_session_lease *lease)
 
 bool lk__heartbeat_now(lk_session_lease *lease)
 {
-  if (!heartbeat_is_needed(lease) || lease->heartbeat.requests > 0)
+  if (!heartbeat_is_needed(lease) || lease->heartbeat.outstanding > 0)
     return false;
   heartbeat_stop_timer(lease);
   send_heartbeat(lease);
@@ -356,7 +356,7 @@ void lk__heartbeat_on_timer(lk_client *c, void *arg)
  * heartbeat is planned. */
 static void heartbeat_request_completed(lk_session_lease *lease)
 {
-  if (lease->heartbeat.requests > 0)
+  if (lease->heartbeat.outstanding > 0)
     return;
   if (lease->heartbeat.incomplete)
     (void)lk__heartbeat_now(lease);

@@ -31,7 +31,7 @@ static lk_session_lease *lease_new(lk_client *c, const lk_lease_config *config)
   lease->config = *config;
   lease->margin_ms = config->margin_ms;
   lease->refs = 1; /* the client's, see on_client_freed() */
-  lease->watch_at_ms = INT64_MAX;
+  lease->watchdog_due_ms = INT64_MAX;
   lk__list_init(&lease->queues.local);
   lk__list_init(&lease->life.close_hooks);
   lk__safe_list_init(&lease->users);

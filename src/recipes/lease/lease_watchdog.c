@@ -8,9 +8,9 @@ void lk__lease_watch_deadline(lk_session_lease *lease)
 {
   int64_t at = lk__lease_unsure_ms(lease, lk__lease_deadline(lease));
 
-  if (at >= lease->watch_at_ms)
+  if (at >= lease->watchdog_due_ms)
     return; /* the timer fires early enough */
-  lease->watch_at_ms = at;
+  lease->watchdog_due_ms = at;
   lk__lease_start_timer(lease, &lease->watchdog, at);
 }
 
@@ -58,7 +58,7 @@ void lk__watchdog_on_timer(lk_client *c, void *arg)
 
   (void)c;
   lk__lease_ref(lease);
-  lease->watch_at_ms = INT64_MAX;
+  lease->watchdog_due_ms = INT64_MAX;
   notify_if_renewed(lease);
   lk__lease_for_each_user(lease, review_user);
   if (!lease->life.detached)
@@ -69,8 +69,8 @@ void lk__watchdog_on_timer(lk_client *c, void *arg)
 /* The timer fires in the next turn of the loop. */
 void lk__watchdog_review_soon(lk_session_lease *lease)
 {
-  lease->watch_at_ms = lk_client_input_ms(lease->client);
-  lk__lease_start_timer(lease, &lease->watchdog, lease->watch_at_ms);
+  lease->watchdog_due_ms = lk_client_input_ms(lease->client);
+  lk__lease_start_timer(lease, &lease->watchdog, lease->watchdog_due_ms);
 }
 
 void lk__watchdog_deadline_moved(lk_session_lease *lease)

@@ -19,7 +19,7 @@ typedef struct lk_heartbeat {
   lk_timer timer;
   bool timer_runs;
   uint64_t number; /**< number of the newest heartbeat */
-  size_t requests; /**< requests of the newest heartbeat without a reply */
+  size_t outstanding; /**< requests of the newest heartbeat without a reply */
   size_t multis_completed; /**< of the newest heartbeat */
   bool incomplete; /**< a node could not be checked: send another heartbeat */
   bool throttled;  /**< the server is overloaded: pause before the next one */
@@ -71,7 +71,7 @@ struct lk_session_lease {
   bool grant_awaited; /* a user waits for `renewed`, see lk__lease_await() */
 
   lk_timer watchdog;   /* fires at the lease deadline less the margin */
-  int64_t watch_at_ms; /* when `watchdog` fires; INT64_MAX: it does not run */
+  int64_t watchdog_due_ms; /* INT64_MAX: `watchdog` does not run */
   int64_t known_deadline_ms; /* lk__lease_deadline() after the last reply */
   int32_t known_timeout_ms;  /* the session timeout after the last reply */
 

@@ -5,7 +5,7 @@
 
 lk_lock_state lk_lock_get_state(const lk_lock *l)
 {
-  /* A late acquire has no acquisition. */
+  /* An acquire whose deadline had passed when it began has no acquisition. */
   if (l->acquire_is_late)
     return LK_LOCK_ACQUIRING;
   if (l->acquisition == NULL)

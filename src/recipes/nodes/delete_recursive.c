@@ -20,7 +20,7 @@
 enum {
   MAX_REQUESTS = 256,    /* under way at a time */
   MAX_LISTS = 16,        /* getChildren requests among MAX_REQUESTS */
-  MAX_NAMES = 4096,      /* in memory; above that no list is requested */
+  MAX_NAMES = 4096,      /* unread names; above that no list is requested */
   MAX_LISTS_OF_NODE = 10 /* then the deletion fails */
 };
 
@@ -148,7 +148,7 @@ static int tree_deletion_step(tree_deletion *t)
  * deletion makes progress. */
 static bool tree_deletion_has_room(const tree_deletion *t)
 {
-  bool may_list = t->lists < MAX_LISTS && t->tree.names < MAX_NAMES;
+  bool may_list = t->lists < MAX_LISTS && t->tree.names_left < MAX_NAMES;
 
   return t->requests == 0 || (t->requests < MAX_REQUESTS &&
                               (may_list || !t->tree.stack->must_list));

@@ -82,7 +82,7 @@ static void subscription_request_failed(lk_subscription *s, int err)
 }
 
 /* A request was sent, or refused with `err`. Returns `err`. */
-static int subscription_requested(lk_subscription *s, int err)
+static int subscription_count_request(lk_subscription *s, int err)
 {
   if (err != 0)
     return err;
@@ -125,7 +125,7 @@ int lk__subscription_request_node(lk_subscription *s)
 {
   lk_call call = subscription_watch_options(s);
 
-  return subscription_requested(
+  return subscription_count_request(
       s,
       s->on_children != NULL
           ? lk_get_children(s->client, s->path, &call, subscription_on_names, s)
@@ -148,7 +148,7 @@ static void subscription_await_creation(lk_subscription *s)
   lk_call call = subscription_watch_options(s);
 
   lk_timer_stop(s->client, &s->timer);
-  int err = subscription_requested(
+  int err = subscription_count_request(
       s, lk_exists(s->client, s->path, &call, subscription_on_exists, s));
 
   if (err != 0)
@@ -158,7 +158,7 @@ static void subscription_await_creation(lk_subscription *s)
 void lk__subscription_check(lk_subscription *s)
 {
   const lk_call *no_watch = NULL;
-  int err = subscription_requested(
+  int err = subscription_count_request(
       s, lk_exists(s->client, s->path, no_watch, subscription_on_check, s));
 
   if (err != 0)

@@ -32,7 +32,7 @@ lk_tree_node *lk__tree_node_new(lk_tree *t, lk_tree_node *parent,
 
 static void tree_node_drop_names(lk_tree_node *n)
 {
-  n->tree->names -= n->names_left;
+  n->tree->names_left -= n->names_left;
   n->names_left = 0;
   lk__mem_free(n->tree->mem, n->names);
   n->names = NULL;
@@ -104,7 +104,7 @@ int lk__tree_node_add_child(lk_tree_node *n)
     return LK_ERR_NO_MEMORY;
   n->next_name += strlen(n->next_name) + 1;
   n->names_left--;
-  n->tree->names--;
+  n->tree->names_left--;
   if (n->names_left == 0)
     tree_node_drop_names(n);
   n->children_unrequested++;
@@ -145,6 +145,6 @@ int lk__tree_node_take_names(lk_tree_node *n, const lk_bytes *names,
   }
   n->next_name = n->names;
   n->names_left = count;
-  n->tree->names += count;
+  n->tree->names_left += count;
   return 0;
 }

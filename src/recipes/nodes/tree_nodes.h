@@ -17,7 +17,7 @@ typedef struct lk_tree {
   const lk_mem *mem;
   struct lk_tree_node *stack; /* nodes that need a request, the next on top */
   lk_link nodes;              /* list of all lk_tree_node */
-  size_t names;               /* number of unread names of all nodes */
+  size_t names_left;          /* the sum of `names_left` of all nodes */
 } lk_tree;
 
 /* A node to be deleted. */

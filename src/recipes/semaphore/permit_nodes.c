@@ -129,7 +129,7 @@ static void last_granted(lk_semaphore_acquisition *s)
   if (!s->is_first) {
     lk__permit_nodes_drop(s); /* predecessors take their permits first */
   } else if (others_held && has_listed_others(s, last)) {
-    s->reports->permits_held(s);
+    s->reports->contender_granted(s);
   } else {
     permit_nodes_drop_last(s);
     if (others_held)
@@ -149,7 +149,7 @@ static void permit_granted(void *arg)
   else if (s->joint.acquisition.count + 1 == take && others_are_held(s))
     permit_nodes_create_last(s); /* last_granted() had dropped the last */
   else
-    s->reports->permits_held(s);
+    s->reports->contender_granted(s);
   lk__joint_unref(&s->joint);
 }
 

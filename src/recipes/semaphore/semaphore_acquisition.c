@@ -268,7 +268,7 @@ static void semaphore_joint_try_grant(lk_joint_acquisition *joint)
 
 static const lk_semaphore_reports reports = {
     .limit_read = semaphore_set_limit,
-    .permits_held = semaphore_try_grant,
+    .contender_granted = semaphore_try_grant,
     .failed = semaphore_failed,
     .lost = semaphore_begin_again,
     .waiting = semaphore_notify_first,

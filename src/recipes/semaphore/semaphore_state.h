@@ -46,7 +46,7 @@ typedef struct lk_semaphore_reports {
   void (*limit_read)(lk_semaphore_acquisition *s, int32_t limit);
   /** A contender has been granted: grant the acquisition if all permit nodes
       are held and the queue node is the first. */
-  void (*permits_held)(lk_semaphore_acquisition *s);
+  void (*contender_granted)(lk_semaphore_acquisition *s);
   /** A contender ended with `err`. */
   void (*failed)(lk_semaphore_acquisition *s, int err);
   /** A node was deleted, by a client or with its session. */
