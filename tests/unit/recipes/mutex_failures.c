@@ -43,7 +43,14 @@ static void allow_all(const char *path)
   model_deny(&lp.server, path, no_permission);
 }
 
-static bool both_ok(void)
+/* The connection breaks after the client's first request is executed. */
+static void lose_first_reply(model_link *l)
+{
+  l->cut_at = 1;
+  l->cut_after = true;
+}
+
+static bool both_are_sure_to_hold(void)
 {
   return lk_lock_ok(lp.a.lock) && lk_lock_ok(lp.b.lock);
 }
@@ -59,7 +66,7 @@ static void let_each_hold_once(void)
 
   for (int i = 0; i < MOST_STEPS && steps_left[0] + steps_left[1] > 0; i++) {
     model_run(&lp.server, STEP_MS);
-    ck_assert(!both_ok());
+    ck_assert(!both_are_sure_to_hold());
     for (int j = 0; j < 2; j++) {
       locker *l = lockers[j];
 
@@ -81,7 +88,7 @@ static int next_state(const lk_contender_machine *machine, int state, int event)
                                        (lk_contender_event)event);
 }
 
-START_TEST(stop_leads_from_every_state_to_cleanup)
+START_TEST(stop_leads_to_cleanup_and_loss_of_the_node_to_the_end)
 {
   /* LK_CONTENDER_CLEANING_UP and LK_CONTENDER_FINISHED are the last states. */
   for (int s = LK_CONTENDER_IDLE; s < LK_CONTENDER_CLEANING_UP; s++) {
@@ -173,8 +180,7 @@ END_TEST
 START_TEST(create_with_a_lost_reply_is_recovered_by_a_list)
 {
   begin();
-  lp.one.link->cut_at = 1;
-  lp.one.link->cut_after = true;
+  lose_first_reply(lp.one.link);
   ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   model_run(&lp.server, T / 10);
   ck_assert_int_eq(lp.a.acquired, 0);
@@ -210,8 +216,8 @@ START_TEST(break_while_waiting_leads_to_a_list_and_another_wait)
   model_drop(lp.two.link);
   model_run(&lp.server, T / 10);
   ck_assert(model_check_log(lp.two.link, "getChildren2 | getData getData"));
-  ck_assert(
-      locker_check_events(&lp.b, "")); /* its position is the same as before */
+  /* its position, which is the same as before, is not reported again */
+  ck_assert(locker_check_events(&lp.b, ""));
   ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, 0);
@@ -312,8 +318,7 @@ END_TEST
 START_TEST(recovery_is_repeated_if_its_transaction_is_throttled)
 {
   begin();
-  lp.one.link->cut_at = 1;
-  lp.one.link->cut_after = true;
+  lose_first_reply(lp.one.link);
   lp.one.link->throttle_at = 2; /* the multi that precedes the list */
   ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   model_run(&lp.server, T / 4);
@@ -330,8 +335,7 @@ START_TEST(recovery_does_not_take_a_foreign_node)
   char node[128];
 
   begin();
-  lp.one.link->cut_at = 1;
-  lp.one.link->cut_after = true;
+  lose_first_reply(lp.one.link);
   ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   lp.server.down = true;
   model_turn(&lp.server);
@@ -351,8 +355,8 @@ END_TEST
 START_TEST(token_is_the_czxid_of_the_last_node_created)
 {
   begin_queue();
-  /* The list by which b finds its node missing is request number 1. */
-  lp.two.link->cut_at = lp.two.link->requests + 2; /* the second create */
+  /* the second create; removeWatches, for the predecessor, precedes it */
+  lp.two.link->cut_at = lp.two.link->requests + 2;
   lp.two.link->cut_after = true;
   model_delete(&lp.server, lk_lock_node(lp.b.lock));
   lp.server.down = true;
@@ -435,28 +439,6 @@ START_TEST(deletion_of_the_only_predecessor_grants_without_a_list)
   begin_queue();
   release_a();
   assert_granted_without_list();
-  lock_pair_end(&lp);
-}
-END_TEST
-
-START_TEST(names_of_predecessors_take_memory_only_if_they_are_longer)
-{
-  lk_queue_position p = {.predecessors = 1, .near_count = 1};
-  size_t before;
-
-  begin_queue();
-  lk_contender *holder = contender_of(&lp.a);
-  lk_contender *waiter = contender_of(&lp.b);
-
-  ck_assert_ptr_null(holder->predecessors.block);
-  p.head.name =
-      lk_bytes_of(holder->own.path + strlen(holder->own.dir) + 1,
-                  strlen(holder->own.path) - strlen(holder->own.dir) - 1);
-  p.near[0].name = p.head.name;
-  before = lp.two.mem.count;
-  ck_assert(lk__predecessors_set(&waiter->predecessors, &waiter->lease->mem,
-                                 waiter->own.dir, 1, &p));
-  ck_assert_uint_eq(lp.two.mem.count, before);
   lock_pair_end(&lp);
 }
 END_TEST
@@ -549,7 +531,7 @@ END_TEST
 START_TEST(h5_a_number_in_the_queue_is_out_of_range)
 {
   begin();
-  model_create(&lp.server, LOCKS "/x-lock-2147483647");
+  model_create(&lp.server, LOCKS "/x-lock-2147483647"); /* INT32_MAX */
   lock_pair_hold(&lp);
   ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
@@ -561,12 +543,11 @@ START_TEST(h5_a_number_in_the_queue_is_out_of_range)
 }
 END_TEST
 
-/* The lease of b rests on two replies that are `gap_ms` apart. With so long a
- * gap, it is hardly ever long enough for a grant. */
+/* The proof of a lease takes `gap_ms`. With so long a gap, a lease lasts only
+ * 500 ms longer than its proof takes. */
 START_TEST(h6_the_lease_is_too_short_for_a_grant)
 {
   enum { GAP_MS = T - 500 };
-
   lk_lease_config c = {.size = sizeof c, .gap_ms = GAP_MS, .margin_ms = 1};
 
   lock_pair_begin(&lp, &c, NULL);
@@ -912,8 +893,7 @@ END_TEST
 START_TEST(recovered_node_that_cannot_be_read_is_deleted)
 {
   begin();
-  lp.two.link->cut_at = 1;
-  lp.two.link->cut_after = true;
+  lose_first_reply(lp.two.link);
   lp.server.before = deny_read_of_own_node;
   ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_run(&lp.server, T / 4);
@@ -1162,8 +1142,7 @@ END_TEST
 START_TEST(create_of_an_expired_session_is_not_taken_for_ours)
 {
   begin();
-  lp.one.link->cut_at = 1;
-  lp.one.link->cut_after = true;
+  lose_first_reply(lp.one.link);
   ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   lp.server.down = true;
   model_turn(&lp.server);
@@ -1184,8 +1163,30 @@ START_TEST(create_of_an_expired_session_is_not_taken_for_ours)
 }
 END_TEST
 
-SUITE("mutex_failures", stop_leads_from_every_state_to_cleanup,
-      names_of_predecessors_take_memory_only_if_they_are_longer,
+/* ---- memory ------------------------------------------------------------ */
+
+START_TEST(predecessor_name_as_long_as_the_own_name_takes_no_memory)
+{
+  lk_queue_position p = {.predecessors = 1, .near_count = 1};
+  size_t before;
+
+  begin_queue();
+  lk_contender *holder = contender_of(&lp.a);
+  lk_contender *waiter = contender_of(&lp.b);
+
+  ck_assert_ptr_null(holder->predecessors.block);
+  p.head.name = lk_text(holder->own.path + strlen(LOCKS "/"));
+  p.near[0].name = p.head.name;
+  before = lp.two.mem.count;
+  ck_assert(lk__predecessors_set(&waiter->predecessors, &waiter->lease->mem,
+                                 waiter->own.dir, 1, &p));
+  ck_assert_uint_eq(lp.two.mem.count, before);
+  lock_pair_end(&lp);
+}
+END_TEST
+
+SUITE("mutex_failures", stop_leads_to_cleanup_and_loss_of_the_node_to_the_end,
+      predecessor_name_as_long_as_the_own_name_takes_no_memory,
       directory_that_another_client_creates_and_deletes_is_created_again,
       contender_in_cleanup_is_never_granted,
       restarted_waiter_lists_and_restarted_holder_verifies,

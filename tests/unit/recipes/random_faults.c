@@ -72,9 +72,7 @@ static void inject_fault(model_link *l)
     if (l->up)
       model_drop(l);
     break;
-  case 1:
-    l->allow = roll(400);
-    break; /* bytes behind the first ones do not arrive */
+  case 1: l->allow = roll(400); break; /* the bytes that follow do not arrive */
   case 2: l->frozen = true; break;
   case 3:
     l->cut_at = l->requests + 1 + roll(4);
@@ -89,11 +87,11 @@ static void inject_fault(model_link *l)
   }
 }
 
-/* Let the bytes of both sides arrive again. */
+/* The bytes that both sides send arrive again. */
 static void deliver_again(model_link *l)
 {
   if (l->allow < SIZE_MAX && l->up)
-    model_drop(l); /* bytes that did not arrive are lost with a connection */
+    model_drop(l); /* what did not arrive is lost with the connection */
   l->allow = SIZE_MAX;
   l->frozen = false;
 }

@@ -29,14 +29,16 @@ static const bool sole_writer = true;
 
 static bool try_make_client(lk_assurance assurance)
 {
-  lk_client_config cc = {.size = sizeof cc,
-                         .session_timeout_ms = T,
-                         .read_only = true,
-                         .mem = &one.mem.mem};
-  lk_lease_config kc = {.size = sizeof kc, .assurance = assurance};
+  lk_client_config client_config = {.size = sizeof client_config,
+                                    .session_timeout_ms = T,
+                                    .read_only = true,
+                                    .mem = &one.mem.mem};
+  lk_lease_config lease_config = {.size = sizeof lease_config,
+                                  .assurance = assurance};
 
-  one.link = model_client(&server, &cc);
-  return one.link != NULL && lk_lease_configure(one.link->client, &kc) == 0;
+  one.link = model_client(&server, &client_config);
+  return one.link != NULL &&
+         lk_lease_configure(one.link->client, &lease_config) == 0;
 }
 
 static void make_nodes(void)
@@ -85,7 +87,7 @@ static void regain_quorum(void)
   ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_CONNECTED);
 }
 
-/* The server loses its quorum, for longer than the client's session lives. */
+/* The server loses its quorum, and the client gives up its session. */
 static void lose_quorum(void)
 {
   session_to_expire = lk_client_session(one.link->client).id;

@@ -9,8 +9,7 @@
 
 #include <stdio.h>
 
-/* Semaphores of two permits on one server. Each handle belongs to another
- * session. */
+/* Semaphores on one server. Each handle belongs to another session. */
 
 enum { CLIENTS = 4 };
 
@@ -32,9 +31,10 @@ static const char *queue = "/s/locks";
 static const char *permit_dir = "/s/leases";
 
 /* No handle reports this event in these tests. */
-static const lk_lock_event_type no_event = LK_LOCK_EVENT_UNSURE;
+#define NO_EVENT LK_LOCK_EVENT_UNSURE
+
 /* The callback of this event frees the first handle. */
-static lk_lock_event_type freeing_event;
+static lk_lock_event_type freeing_event = NO_EVENT;
 
 /* locker_on_event() prints the last ten characters of a node's path. This text
  * stands for the path of a waiter that waits for permits, not for a node. */
@@ -88,7 +88,7 @@ static void begin(int32_t permit_count)
   permits = permit_count;
   take = 1;
   limit_path = NULL;
-  freeing_event = no_event;
+  freeing_event = NO_EVENT;
   model_init(&server);
   make_dirs();
   for (int i = 0; i < CLIENTS; i++) {
@@ -429,10 +429,11 @@ END_TEST
 static void set_limit(unsigned char n)
 {
   const unsigned char bytes[] = {0, 0, 0, n};
+  const int32_t any_version = -1;
 
   ck_assert_int_eq(lk_set(clients[0].link->client, "/n/limit",
-                          lk_bytes_of(bytes, sizeof bytes), -1, NULL, NULL,
-                          NULL),
+                          lk_bytes_of(bytes, sizeof bytes), any_version, NULL,
+                          NULL, NULL),
                    0);
   model_turn(&server);
 }

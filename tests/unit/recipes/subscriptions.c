@@ -14,28 +14,28 @@
 
 #define NODE "/news"
 
-typedef struct reader {
-  lk_subscription *s;
+typedef struct subscriber {
+  lk_subscription *s; /* NULL: none */
   char reports[4096]; /* a line for each report: the names in order, '=' and the
                          data, or an error */
-  void (*react)(struct reader *r); /* called after each report; or NULL */
-} reader;
+  void (*react)(struct subscriber *r); /* called after each report; or NULL */
+} subscriber;
 
 static model_server server;
 static test_client one;
-static reader names;
-static reader data;
-static reader second;
+static subscriber names;
+static subscriber data;
+static subscriber second;
 static lk_subscription_config options; /* of the next subscriptions */
 
-/* ---- readers ------------------------------------------------------------- */
+/* ---- subscribers --------------------------------------------------------- */
 
 static int by_text(const void *a, const void *b)
 {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void add_report(reader *r, const char *text)
+static void add_report(subscriber *r, const char *text)
 {
   size_t at = strlen(r->reports);
 
@@ -48,7 +48,7 @@ static void add_report(reader *r, const char *text)
 static void on_names(lk_subscription *s, int err, const lk_bytes *list,
                      size_t count, const lk_stat *stat, void *arg)
 {
-  reader *r = arg;
+  subscriber *r = arg;
   char *sorted[16];
   char text[256] = "";
 
@@ -75,7 +75,7 @@ static void on_names(lk_subscription *s, int err, const lk_bytes *list,
 static void on_data(lk_subscription *s, int err, const lk_bytes *bytes,
                     const lk_stat *stat, void *arg)
 {
-  reader *r = arg;
+  subscriber *r = arg;
   char text[64];
 
   ck_assert_ptr_eq(s, r->s);
@@ -91,7 +91,7 @@ static void on_data(lk_subscription *s, int err, const lk_bytes *bytes,
 }
 
 /* Whether exactly these reports came since the last check. Discards them. */
-static bool check_reports(reader *r, const char *text)
+static bool check_reports(subscriber *r, const char *text)
 {
   bool same = strcmp(r->reports, text) == 0;
 
@@ -106,17 +106,17 @@ static lk_client *client(void)
   return one.link->client;
 }
 
-static int try_subscribe_names(reader *r)
+static int try_subscribe_names(subscriber *r)
 {
   return lk_subscribe_children(&r->s, client(), NODE, &options, on_names, r);
 }
 
-static int try_subscribe_data(reader *r)
+static int try_subscribe_data(subscriber *r)
 {
   return lk_subscribe_data(&r->s, client(), NODE, &options, on_data, r);
 }
 
-static void unsubscribe(reader *r)
+static void unsubscribe(subscriber *r)
 {
   lk_subscription_free(r->s);
   r->s = NULL;
@@ -139,7 +139,7 @@ static void begin(void)
   one.link->log[0] = '\0';
 }
 
-static void subscribe(reader *r)
+static void subscribe(subscriber *r)
 {
   ck_assert_int_eq(r == &data ? try_subscribe_data(r) : try_subscribe_names(r),
                    0);
@@ -149,7 +149,7 @@ static void subscribe(reader *r)
 }
 
 /* Begins with the node and a subscription to it. */
-static void begin_with(reader *r)
+static void begin_with(subscriber *r)
 {
   begin();
   model_create(&server, NODE);
@@ -664,7 +664,7 @@ START_TEST(refused_exists_request_is_reported)
 {
   begin();
   one.link->requests = 0;
-  one.link->answer_at = 2;
+  one.link->answer_at = 2; /* the exists, which follows the list */
   one.link->answer_err = LK_ERR_NO_AUTH;
   subscribe(&names);
   ck_assert(check_reports(&names, "NO_NODE\nNO_AUTH\n"));
@@ -694,6 +694,7 @@ START_TEST(reply_beyond_the_limit_does_not_break_every_connection)
                    0);
   model_run(&server, 120000);
   ck_assert(check_reports(&second, "TOO_BIG\n"));
+  /* each list breaks a connection, and the pauses between the lists grow */
   ck_assert_uint_ge(lk_client_connection(l->client), 3);
   ck_assert_uint_le(lk_client_connection(l->client), 7);
   for (int i = 2; i < 9; i++) {
@@ -764,7 +765,7 @@ static void create_and_delete_node(model_server *s, model_link *l, int32_t op,
   model_delete(s, path);
 }
 
-START_TEST(an_event_during_a_check_is_not_forgotten)
+START_TEST(node_created_and_deleted_during_a_check_is_watched_again)
 {
   begin();
   options.check_ms = 100;
@@ -778,7 +779,7 @@ START_TEST(an_event_during_a_check_is_not_forgotten)
 }
 END_TEST
 
-START_TEST(check_reports_nothing_without_a_change)
+START_TEST(check_reports_each_change_once)
 {
   begin_with(&names);
   options.check_ms = 100;
@@ -817,12 +818,12 @@ START_TEST(subscription_freed_at_once_leaves_no_watch)
 }
 END_TEST
 
-static void free_subscription_of(reader *r)
+static void free_subscription_of(subscriber *r)
 {
   unsubscribe(r);
 }
 
-static void free_everything(reader *r)
+static void free_everything(subscriber *r)
 {
   (void)r;
   unsubscribe(&names);
@@ -834,13 +835,13 @@ static void free_everything(reader *r)
 
 /* Runs a sequence of reports of all kinds, and calls `react` in report number
  * `n`, from 0 on. Returns whether there were so many. */
-static bool react_to_report(int n, void (*react)(reader *r))
+static bool react_to_report(int n, void (*react)(subscriber *r))
 {
   static const char *const steps[] = {"", NODE, NODE "/a"};
 
   begin();
   for (size_t i = 0; i < 3; i++) {
-    reader *r = i == 0 ? &names : i == 1 ? &data : &second;
+    subscriber *r = i == 0 ? &names : i == 1 ? &data : &second;
 
     if (i > 0)
       create_node(steps[i]);
@@ -852,7 +853,7 @@ static bool react_to_report(int n, void (*react)(reader *r))
   }
   for (int i = 0; i < 4 && one.link->client != NULL; i++) {
     names.react = data.react = second.react = NULL;
-    reader *r = i == 3 ? &data : &names; /* the one that gets a report */
+    subscriber *r = i == 3 ? &data : &names; /* the one that gets a report */
 
     r->react = n-- == 0 ? react : NULL;
     if (i == 0)
@@ -928,7 +929,7 @@ START_TEST(expiry_is_reported_if_the_client_has_one_session)
 {
   lk_client_config config = {
       .size = sizeof config, .session_timeout_ms = T, .one_session = true};
-  reader late = {.s = NULL};
+  subscriber late = {.s = NULL};
 
   begin_with(&names);
   config.mem = &one.mem.mem;
@@ -1089,8 +1090,8 @@ SUITE("subscriptions", children_are_reported_at_once_and_after_each_change,
       reply_beyond_the_limit_does_not_break_every_connection,
       check_replaces_an_event_that_the_server_withheld,
       check_detects_a_lost_read_permission,
-      an_event_during_a_check_is_not_forgotten,
-      check_reports_nothing_without_a_change,
+      node_created_and_deleted_during_a_check_is_watched_again,
+      check_reports_each_change_once,
       subscription_freed_at_once_leaves_no_watch,
       a_callback_may_free_its_subscription_or_everything,
       callback_of_the_end_may_free_its_subscription,
