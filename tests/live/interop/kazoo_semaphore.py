@@ -166,7 +166,7 @@ def first_waiter_watches_no_node_of_the_queue(worker, direct, base):
         lock, holder = latchkey_semaphore(it.client, base), kazoo_semaphore(kz, base)
         for _ in range(3):
             assert holder.acquire(timeout=20)
-            it.begin()
+            it.reset_counts()
             pending = lock.submit("acquire")
             assert lock.wait_until_queued().position == 1
             it.expect_requests(2, *FIRST_REQUESTS, GET)
@@ -189,12 +189,12 @@ def waiter_behind_others_deletes_its_permit_node(worker, direct, base):
             holder.acquire()
             first_waits = first.submit("acquire")
             first.wait_until_queued()
-            it.begin()
+            it.reset_counts()
             pending = lock.submit("acquire")
             lock.wait_until_queued()
             if turn < 3:
                 ops = eventually(
-                    lambda: len(it.since()[0]) >= 9 and it.since()[0])
+                    lambda: len(it.counts()[0]) >= 9 and it.counts()[0])
                 assert ops[:5] == list(FIRST_REQUESTS), ops
                 assert sorted(ops[5:]) == sorted(
                     [GET, GET, DELETE, REMOVE_WATCHES]), ops
@@ -202,7 +202,7 @@ def waiter_behind_others_deletes_its_permit_node(worker, direct, base):
                 # After three such turns it creates only the queue node.
                 it.expect_requests(2, GET, CREATE2, CHILDREN, GET, GET)
             eventually(lambda: len(names(direct, base + "/l")) == 2)
-            it.begin()
+            it.reset_counts()
             holder.release()
             first_waits.succeeds()
             # `lock` is now the first in the queue, so it sends the requests for
@@ -212,7 +212,7 @@ def waiter_behind_others_deletes_its_permit_node(worker, direct, base):
             pending.succeeds()
             it.expect_requests(2, CHILDREN, REMOVE_WATCHES, DELETE)
             lock.release()
-        it.begin()
+        it.reset_counts()
         lock.acquire()  # the queue is empty, so it creates both nodes at once
         it.expect_requests(3, *FIRST_REQUESTS, REMOVE_WATCHES, DELETE)
         lock.release()

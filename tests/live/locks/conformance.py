@@ -274,7 +274,7 @@ def free_lock_is_acquired_with_these_requests(kind, worker, direct, base):
     with CountedClient() as it:
         lock = kind.make_lock(it.client, base)
         for _ in range(3):
-            it.begin()
+            it.reset_counts()
             lock.acquire()
             it.expect_requests(*kind.costs["acquire"])
             lock.release()
@@ -286,7 +286,7 @@ def missing_directories_are_created_with_these_requests(kind, worker, direct,
                                                         base):
     with CountedClient() as it:
         lock = kind.make_lock(it.client, base)
-        it.begin()
+        it.reset_counts()
         lock.acquire()
         it.expect_requests(*kind.costs["acquire_without_directories"])
         lock.release()
@@ -303,7 +303,7 @@ def held_lock_is_waited_for_and_granted_with_these_requests(kind, worker,
         for _ in range(3):
             holder.acquire()
             wait_for_queue_nodes(kind, direct, base)
-            it.begin()
+            it.reset_counts()
             pending = lock.submit("acquire")
             lock.wait_until_queued()
             it.expect_requests(*kind.costs["wait"])

@@ -85,7 +85,7 @@ def acquire_without_directories_takes_two_sends(worker, direct, base):
     with CountedClient() as counted:
         lock = counted.client.lock(base + "/a/b/c/d")
         lock.acquire()
-        ops, sends = counted.since()
+        ops, sends = counted.counts()
         assert sends == 2, sends
         assert ops[:2] == [relay.CREATE2, relay.CHILDREN], ops
         assert set(ops[2:-2]) == {relay.CREATE_CONTAINER}, ops

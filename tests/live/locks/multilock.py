@@ -129,7 +129,7 @@ def nodes_of_members_behind_a_held_one_are_deleted_and_created_again(
                 ("c", 0, [])):
             holder = direct.lock(base + "/" + held)
             holder.acquire()
-            it.begin()
+            it.reset_counts()
             pending = lock.submit("acquire")
             lock.wait_until_queued()
             first = [MULTI, CHILDREN, CHILDREN, CHILDREN]
@@ -137,14 +137,14 @@ def nodes_of_members_behind_a_held_one_are_deleted_and_created_again(
             # deletes the nodes of the members behind. The order of these
             # requests depends on the replies.
             then = [GET, GET] + behind * [DELETE]
-            ops = eventually(lambda: len(it.since()[0]) >=
-                             len(first + then) and it.since()[0])
+            ops = eventually(lambda: len(it.counts()[0]) >=
+                             len(first + then) and it.counts()[0])
             assert ops[:len(first)] == first, ops
             assert sorted(ops[len(first):]) == sorted(then), ops
             # Three nodes of the multi-lock and one of the holder, less those
             # that were deleted.
             eventually(lambda: sum(counts(direct, base)) == 4 - behind)
-            it.begin()
+            it.reset_counts()
             holder.release()
             pending.succeeds()
             it.expect_requests(1 if recreate else 0, *recreate)

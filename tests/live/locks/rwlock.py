@@ -106,7 +106,7 @@ def upgrade_is_refused_without_a_request(worker, direct, base):
     with CountedClient() as it:
         read, write = it.client.rwlock(base + "/l")
         read.acquire()
-        it.begin()
+        it.reset_counts()
         write.submit("acquire").fails("DEADLOCK")
         write.submit("acquire", wait=0).fails("DEADLOCK")
         it.expect_requests(0)
@@ -131,7 +131,7 @@ def wait_takes_two_sends_and_a_direct_handoff_none(worker, direct, base):
                                     (direct_read, write, []),
                                     (direct_write, write, [CHILDREN])):
             holder.acquire()
-            it.begin()
+            it.reset_counts()
             pending = side.submit("acquire")
             side.wait_until_queued()
             it.expect_requests(2, CREATE2, CHILDREN, GET, GET)
@@ -151,7 +151,7 @@ def reader_waits_for_the_nearest_writer_only(worker, direct, base):
     eventually(lambda: len(names(direct, base + "/l")) == 4)
     with CountedClient() as it:
         read, _ = it.client.rwlock(base + "/l")
-        it.begin()
+        it.reset_counts()
         read_waits = read.submit("acquire")
         read.wait_until_queued()
         it.expect_requests(2, CREATE2, CHILDREN, GET, GET)
@@ -162,7 +162,7 @@ def reader_waits_for_the_nearest_writer_only(worker, direct, base):
         it.expect_requests(0)
         writers[3].release()
         read_waits.succeeds()
-        ops, _ = it.since()
+        ops, _ = it.counts()
         assert ops.count(CHILDREN) <= 1, ops
         read.release()
 
@@ -172,7 +172,7 @@ def read_side_of_a_writer_takes_one_request(worker, direct, base):
     with CountedClient() as it:
         read, write = it.client.rwlock(base + "/l")
         write.acquire()
-        it.begin()
+        it.reset_counts()
         read.acquire()
         it.expect_requests(1, MULTI)
         write.release()

@@ -161,9 +161,9 @@ def only_the_missing_directory_is_created(worker, direct, base):
                 "delete", path=base + "/a/b/l" + directory).result()
             # NO_NODE: the server has deleted the empty container.
             assert deleted.err in ("0", "NO_NODE"), deleted
-            it.begin()
+            it.reset_counts()
             lock.acquire()
-            ops, _ = it.since()
+            ops, _ = it.counts()
             assert ops[:4] == list(FIRST_REQUESTS), ops
             # One or two creates failed and were repeated.
             assert 3 <= ops.count(CREATE2) <= 4, ops
@@ -180,12 +180,12 @@ def waiter_behind_others_deletes_its_permit_node(worker, direct, base):
             hold(holder, direct, base)
             first_waits = first.submit("acquire")
             first.wait_until_queued()
-            it.begin()
+            it.reset_counts()
             pending = lock.submit("acquire")
             lock.wait_until_queued()
             if turn < 3:
                 ops = eventually(
-                    lambda: len(it.since()[0]) >= 8 and it.since()[0])
+                    lambda: len(it.counts()[0]) >= 8 and it.counts()[0])
                 assert ops[:4] == list(FIRST_REQUESTS), ops
                 assert sorted(ops[4:]) == sorted(
                     [GET, GET, DELETE, REMOVE_WATCHES]), ops
@@ -193,7 +193,7 @@ def waiter_behind_others_deletes_its_permit_node(worker, direct, base):
                 # After three such turns it creates only the queue node.
                 it.expect_requests(2, CREATE2, CHILDREN, GET, GET)
             eventually(lambda: len(permit_nodes(direct, base)) == 2)
-            it.begin()
+            it.reset_counts()
             holder.release()
             first_waits.succeeds()
             # `lock` is now the first in the queue, so it sends the requests for
@@ -203,7 +203,7 @@ def waiter_behind_others_deletes_its_permit_node(worker, direct, base):
             pending.succeeds()
             it.expect_requests(2, CHILDREN, REMOVE_WATCHES, DELETE)
             lock.release()
-        it.begin()
+        it.reset_counts()
         lock.acquire()  # the queue is empty, so it creates both nodes at once
         it.expect_requests(3, *FIRST_REQUESTS, REMOVE_WATCHES, DELETE)
         lock.release()

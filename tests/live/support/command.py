@@ -15,7 +15,7 @@ import tls
 import zkserver
 
 PROGRAM = os.environ.get("LATCHKEY") or os.path.abspath("latchkey")
-SECONDS = 60  # limit of the time until a command ends
+SECONDS = 60  # the time after which a command is taken to hang
 
 
 def skip_without_terminals():
@@ -38,6 +38,7 @@ class Result:
             self.code, self.out, self.err)
 
     def json(self):
+        """The JSON values in the lines of the output."""
         return [json.loads(line) for line in self.out.splitlines()]
 
 
@@ -61,8 +62,10 @@ def start(*words, program=PROGRAM, **options):
     options.setdefault("stdout", subprocess.PIPE)
     options.setdefault("stderr", subprocess.PIPE)
     options.setdefault("text", True)
-    words = [tls.secure(word) if before in ("-z", "--zk") else word
-             for before, word in zip((None, *words), words)]
+    words = list(words)
+    for i in range(1, len(words)):
+        if words[i - 1] in ("-z", "--zk"):
+            words[i] = tls.secure(words[i])
     return RunningCommand([program, *words], **options)
 
 
@@ -86,9 +89,10 @@ def expect_exit(code, *words, **options):
     return done
 
 
-def serve(*options, **more):
-    """Start a server, and set LATCHKEY_ZK so that commands connect to it."""
-    zk = zkserver.Server(*options, **more)
+def serve(*options, servers=1):
+    """Start a zkserver.Server, and set LATCHKEY_ZK so that commands connect to
+    it."""
+    zk = zkserver.Server(*options, servers=servers)
     os.environ["LATCHKEY_ZK"] = tls.secure(zk.connect)
     return zk
 
@@ -101,14 +105,14 @@ def status(lock):
 
 
 def queue(lock):
-    """(labels of the holders, labels of the waiters)"""
+    """The labels of the contenders: ([of the holders], [of the waiters])."""
     facts = status(lock)
-    return tuple([c.get("label") for c in facts[kind]]
+    return tuple([contender.get("label") for contender in facts[kind]]
                  for kind in ("holders", "waiters"))
 
 
 def children(path):
-    """The names of the children; none if the node does not exist."""
+    """The names of the children of a node; [] if it does not exist."""
     done = run("ls", path)
     return done.out.split() if done.code == 0 else []
 
@@ -116,7 +120,7 @@ def children(path):
 def wait_until_queued(lock, count):
     """Wait until the lock directory has `count` contender nodes."""
     eventually(lambda: len(children(lock)) == count,
-               "%d in the queue of %s" % (count, lock))
+               "%d nodes in the queue of %s" % (count, lock))
 
 
 def wait_until_held(lock):
@@ -126,23 +130,31 @@ def wait_until_held(lock):
 def state(pid):
     """The state of a process as in /proc: R, S, T, Z, ...; None if there is no
     such process."""
+    return _stat_field(pid, 0)
+
+
+def _stat_field(pid, n):
+    """The n-th field behind the program's name in /proc/PID/stat: 0 is the state,
+    1 the parent. None if there is no such process."""
     try:
         with open("/proc/%d/stat" % pid) as f:
-            return f.read().rpartition(")")[2].split()[0]
+            return f.read().rpartition(")")[2].split()[n]
     except (FileNotFoundError, ProcessLookupError):
         return None
 
 
 def _is_frozen(pid):
     """Whether the process's cgroup is frozen, as --on-lost stop does."""
-    mounts = [line.split()[4] for line in open("/proc/self/mountinfo")
-              if " - cgroup2 " in line]
+    mount_points = [line.split()[4] for line in open("/proc/self/mountinfo")
+                    if " - cgroup2 " in line]
     try:
         with open("/proc/%d/cgroup" % pid) as f:
-            path = re.search(r"^0::(.*)$", f.read(), re.M)
-        with open("%s%s/cgroup.events" % (mounts[0], path[1])) as f:
+            cgroup = re.search(r"^0::(.*)$", f.read(), re.M)
+        if not mount_points or cgroup is None:
+            return False  # no cgroup v2
+        with open(mount_points[0] + cgroup[1] + "/cgroup.events") as f:
             return "frozen 1" in f.read()
-    except (FileNotFoundError, ProcessLookupError, IndexError, TypeError):
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 
@@ -156,34 +168,26 @@ def is_running(pid):
 
 def children_of(pid):
     """The process ids of the children of a process."""
-    found = []
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        try:
-            with open("/proc/%s/stat" % name) as f:
-                if int(f.read().rpartition(")")[2].split()[1]) == pid:
-                    found.append(int(name))
-        except (FileNotFoundError, ProcessLookupError):
-            pass
-    return found
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return [child for child in pids if _stat_field(child, 1) == str(pid)]
 
 
 def supervisor_of(pid):
-    """The process id of the supervisor of the latchkey `pid`; waits for it."""
+    """Wait until the latchkey `pid` has started its supervisor; gives the
+    supervisor's process id."""
     return eventually(lambda: children_of(pid), "a supervisor")[0]
 
 
 def wait_for_number(path):
     """Wait until the file holds a number and a newline; gives the number."""
-    def read():
+    def number():
         try:
             with open(path) as f:
                 text = f.read()
             return int(text) if text.endswith("\n") else None
         except (FileNotFoundError, ValueError):
             return None
-    return eventually(read, path)
+    return eventually(number, path)
 
 
 def is_root():

@@ -51,8 +51,8 @@ def four_letter_word(address, word):
 
 
 def watch_count(address):
-    """The number of watches of a server. It is that of mntr, since wchs counts
-    data watches only."""
+    """The number of watches of a server, from mntr: wchs counts data watches
+    only."""
     facts = dict(line.split("\t", 1)
                  for line in four_letter_word(address, "mntr").splitlines())
     return int(facts["zk_watch_count"])
@@ -69,20 +69,25 @@ class Ensemble:
                                       random.randint(0, 255),
                                       random.randint(1, 254))
                  for n in numbers}
-        self.links = {}  # (n, m): the relays from server n to server m
+        # The relays from server n to server m are links[n, m], a pair: the one
+        # for replication and the one for elections.
+        self.links = {}
         peers = []
         for n in numbers:
             for m in numbers:
                 if n == m:
                     continue
-                # The ports for replication and for elections.
-                pair = [relay.Relay("%s:%d" % (hosts[m], port), frames=False)
-                        for port in (2888, 3888)]
-                self.links[n, m] = pair
+                replication, elections = (
+                    relay.Relay("%s:%d" % (hosts[m], port), frames=False)
+                    for port in (2888, 3888))
+                self.links[n, m] = replication, elections
                 peers += ["--peer", "%d:%d=%s:%d" % (
-                    n, m, pair[0].address, pair[1].port)]
-        for (n, m), (_, votes) in self.links.items():
-            votes.election_address = self.links[m, n][1].address
+                    n, m, replication.address, elections.port)]
+        for (n, m), (_, elections) in self.links.items():
+            # Server m connects to n at the address that n sends to m: at the
+            # relay from m to n.
+            _, back = self.links[m, n]
+            elections.election_address = back.address
         self.zk = zkserver.Server("--address", ",".join(hosts.values()),
                                   *peers, *options, servers=servers)
         self.client = {n: relay.Relay(self.zk.addresses[n - 1])
@@ -91,8 +96,8 @@ class Ensemble:
 
     def _links_of(self, n):
         """The relays from and to server n."""
-        for pair, links in self.links.items():
-            if n in pair:
+        for (source, target), links in self.links.items():
+            if n in (source, target):
                 yield from links
 
     def cut_off(self, n):
@@ -121,13 +126,15 @@ class Ensemble:
 
 
 def _print_last_lines(workers):
-    for p in workers:
-        print("---- worker %d, its last lines:" % p.process.pid)
-        for line in list(p.record)[-40:]:
+    """Print the beginnings of the last lines of each worker."""
+    for each in workers:
+        print("---- worker %d, its last lines:" % each.process.pid)
+        for line in list(each.last_lines)[-40:]:
             print("    " + line.rstrip()[:150])
 
 
 def _run_one(test):
+    """Run the test and print its result; gives False if it has failed."""
     began = time.monotonic()
     try:
         test()
@@ -162,10 +169,10 @@ def run(*tests):
         if not group:
             continue
         with futures.ThreadPoolExecutor(len(group)) as pool:
-            bad = list(pool.map(_run_one, group)).count(False)
-        workers = list(worker.Worker.all)
-        worker.Worker.all.clear()
-        if bad:
+            failed = list(pool.map(_run_one, group)).count(False)
+        workers = list(worker.Worker.not_closed)
+        worker.Worker.not_closed.clear()
+        if failed:
             _print_last_lines(workers)
-            print("%d failed; the rest was not run" % bad)
+            print("%d failed; the rest was not run" % failed)
             sys.exit(1)

@@ -33,19 +33,19 @@ def connect_string():
 def on_server(test):
     """Run the test with a worker process, a client `direct` that is connected to
     the server without a relay, and a new directory `base`."""
-    def with_client():
+    def run_test():
         with Worker() as worker:
             direct = worker.client(_server.connect, timeout=LONG)
             base = direct.create("/lock-test-", flags=SEQUENTIAL).path
             test(worker, direct, base)
-            eventually(lambda: direct.facts().unfinished == 0)
+            eventually(lambda: direct.facts().unfinished == 0)  # cleanups
             direct.do("close")
-    with_client.__name__ = test.__name__
-    return with_client
+    run_test.__name__ = test.__name__
+    return run_test
 
 
 def names(client, path):
-    """The sorted names of the children; none if the node does not exist."""
+    """The sorted names of the children of a node; [] if it does not exist."""
     found = client.submit("children", path=path).result()
     return sorted(found.names) if found.err == "0" else []
 
@@ -55,8 +55,8 @@ def wait_until_empty(client, path):
 
 
 def digest_identity(name):
-    """The credentials of the digest identity `name`, and a format string for an
-    access list entry of it: "%d" stands for the permissions."""
+    """The credentials of the digest identity `name`, and the text of its entry in
+    an access list, with "%d" in the place of the permissions."""
     secret = "%s:%s" % (name, name)
     digest = base64.b64encode(hashlib.sha1(secret.encode()).digest()).decode()
     return secret.encode(), "%d:digest:" + name + ":" + digest
@@ -70,7 +70,7 @@ class CountedClient:
         self.wire, self.worker = Relay(_server.connect), Worker()
         self.client = self.worker.client(self.wire.address, timeout=LONG)
         self.client.state("connected")
-        self.begin()
+        self.reset_counts()
         return self
 
     def __exit__(self, kind, *_):
@@ -79,34 +79,41 @@ class CountedClient:
         self.worker.__exit__(kind)
         self.wire.close()
 
-    def begin(self):
-        """Reset the counters."""
-        self.mark, self.sends = self.wire.mark(), self.worker.sends()
+    def reset_counts(self):
+        """Count requests and calls of send() from now on."""
+        self.mark = self.wire.mark()
+        self._sends_before = self.worker.sends()
 
-    def since(self):
-        """The requests since begin(), and the number of send() calls."""
-        return self.wire.ops(self.mark), self.worker.sends() - self.sends
+    def counts(self):
+        """The opcodes of the requests since reset_counts(), and the number of
+        send() calls."""
+        return (self.wire.ops(self.mark),
+                self.worker.sends() - self._sends_before)
 
     def expect_requests(self, sends, *ops):
         """Check that the client has sent requests with the opcodes `ops` since
-        begin(), in `sends` send() calls, and call begin(). If `sends` is None,
-        neither the number of calls nor the order of the requests is checked."""
-        def all_since():
-            found = self.since()
-            return found if len(found[0]) >= len(ops) else None
-        found = eventually(all_since, ops)
-        wanted = list(ops), sends
+        reset_counts(), in `sends` send() calls, and call reset_counts(). If
+        `sends` is None, neither the number of calls nor the order of the
+        requests is checked."""
+        def counts_of_all():
+            counts = self.counts()
+            return counts if len(counts[0]) >= len(ops) else None
+        found_ops, found_sends = eventually(counts_of_all, ops)
         if sends is None:
-            found, wanted = (sorted(found[0]),), (sorted(ops),)
-        assert found == wanted, "%s, not %s" % (found, wanted)
-        self.begin()
+            assert sorted(found_ops) == sorted(ops), found_ops
+        else:
+            assert (found_ops, found_sends) == (list(ops), sends), (
+                "%s in %s sends, not %s in %s" % (found_ops, found_sends, ops,
+                                                  sends))
+        self.reset_counts()
 
     def expect_one_of(self, *costs):
-        """Wait until the requests since begin() are those of one of `costs`,
-        each (sends, opcode...) as for expect_requests(), and call begin()."""
+        """Wait until the requests since reset_counts() are those of one of
+        `costs`, each (sends, opcode...) as for expect_requests(), and call
+        reset_counts()."""
         wanted = [(list(ops), sends) for sends, *ops in costs]
-        eventually(lambda: self.since() in wanted, wanted)
-        self.begin()
+        eventually(lambda: self.counts() in wanted, wanted)
+        self.reset_counts()
 
 
 def crowd(worker, make, count):
@@ -131,10 +138,11 @@ def crowd(worker, make, count):
 
 
 def connections_notified_since(wire, mark):
-    """The connections that received a watch event."""
-    return {f.connection for f in wire.events(mark)}
+    """The numbers of the connections that received a watch event."""
+    return {frame.connection for frame in wire.events(mark)}
 
 
 def lists_since(wire, mark):
     """The requests that list a queue."""
-    return [f for f in wire.requests(mark) if f.op == relay.CHILDREN]
+    return [frame for frame in wire.requests(mark)
+            if frame.op == relay.CHILDREN]

@@ -392,7 +392,7 @@ class Relay:
         self.drips = {UP: None, DOWN: None}
         self.port = 0           # any free port, until the relay listens
         self.server = None
-        self.tls = tls.for_relay() if frames is True else None
+        self.tls = tls.relay_context() if frames is True else None
         self.thawed = {}        # an asyncio.Event for UP and one for DOWN
         # Connections of clients while the relay connects to the target:
         # the task that connects, by the writer to the client.

@@ -22,30 +22,31 @@ _ca_folder = None       # the folder of SSL_CERT_FILE; None before add_servers()
 _relay_context = None   # the TLS context of relays; None before add_servers()
 
 
-def _begin(folder):
-    """Make an empty file of CAs, and the TLS context of relays. Its certificate
-    is that of the first server, which is valid for 127.0.0.1, the address of all
-    relays."""
+def _make_ca_file_and_relay_context(server_folder):
+    """Make an empty file of CAs, and the TLS context of relays. The certificate
+    of relays is that of the first server: it is valid for 127.0.0.1, the address
+    of all relays."""
     global _ca_folder, _relay_context
     _ca_folder = tempfile.mkdtemp(prefix="latchkey-tls.")
     atexit.register(shutil.rmtree, _ca_folder, ignore_errors=True)
     os.environ["SSL_CERT_FILE"] = os.path.join(_ca_folder, "ca.crt")
     _relay_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    _relay_context.load_cert_chain(os.path.join(folder, "server.pem"))
+    _relay_context.load_cert_chain(os.path.join(server_folder, "server.pem"))
 
 
 def add_servers(folder, addresses, tls_addresses):
-    """Register the TLS ports of servers, and trust the CA in `folder`."""
+    """Register the TLS ports of servers, and trust the CA in `folder`, the folder
+    of their certificates."""
     if _ca_folder is None:
-        _begin(folder)
+        _make_ca_file_and_relay_context(folder)
     _tls_addresses.update(zip(addresses, tls_addresses))
     with open(os.path.join(folder, "ca.crt")) as ca:
         with open(os.environ["SSL_CERT_FILE"], "a") as all_cas:
             all_cas.write(ca.read())
 
 
-def for_relay():
-    """The TLS context of a relay; None: relays use no TLS."""
+def relay_context():
+    """The TLS context of all relays; None: relays use no TLS."""
     return _relay_context
 
 

@@ -64,6 +64,7 @@ class Line:
 
 
 def _value(key, value):
+    """The Python value of KEY=VALUE."""
     if key in ("err", "refused", "path", "node", "server", "password"):
         return None if value in ("none", "null") else value
     if key == "data":
@@ -76,7 +77,8 @@ def _value(key, value):
         return value
 
 
-def _text(value):
+def _option_text(value):
+    """The text of the value of an option, as worker.c parses it."""
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, bool):
@@ -87,41 +89,41 @@ def _text(value):
 class PendingCommand:
     """A command that was sent to the worker."""
 
-    def __init__(self, what):
-        self.what = what
-        self._end = queue.Queue()
-        self._line = None
+    def __init__(self, tag, text):
+        self.tag, self.text = tag, text
+        self._received = queue.Queue()  # the line of the result, once
+        self._line = None               # the result, after result()
 
-    def put(self, line):
+    def on_line(self, line):
         """Called with the line of the result."""
-        self._end.put(line)
+        self._received.put(line)
 
     def is_done(self):
-        return self._line is not None or not self._end.empty()
+        return self._line is not None or not self._received.empty()
 
     def result(self, seconds=SECONDS):
         """Wait for the Line with the result."""
         if self._line is None:
             try:
-                self._line = self._end.get(timeout=seconds)
+                self._line = self._received.get(timeout=seconds)
             except queue.Empty:
                 raise AssertionError("no result within %g s: %s" %
-                                     (seconds, self.what)) from None
+                                     (seconds, self.text)) from None
         return self._line
 
     def succeeds(self, seconds=SECONDS):
         """Wait for the result, and check that it is no error."""
         line = self.result(seconds)
         assert line.refused is None and line.err == "0", (
-            "%s: %s" % (self.what, line))
+            "%s: %s" % (self.text, line))
         return line
 
     def fails(self, *errors, seconds=SECONDS):
         """Wait for the result, and check that it is one of these errors, of the
         call itself or of its completion."""
         line = self.result(seconds)
-        got = line.refused or line.err
-        assert got in errors, "%s: %s, not %s" % (self.what, line, errors)
+        error = line.refused or line.err
+        assert error in errors, "%s: %s, not %s" % (self.text, line, errors)
         return line
 
 
@@ -134,9 +136,9 @@ class RemoteObject:
         self.worker, self.name = worker, name
         self.lines = []
         self.on_line = None     # a function to call with each new line, or None
-        self._read = 0          # number of lines that wait() has read
-        self._news = threading.Condition()
-        worker.things[name] = self
+        self._read = 0          # number of `lines` that wait() has read
+        self._line_added = threading.Condition()
+        worker.objects[name] = self
 
     def submit(self, verb, **options):
         """Send a command; gives its PendingCommand."""
@@ -146,10 +148,10 @@ class RemoteObject:
         """Send a command and wait until it succeeds."""
         return self.submit(verb, **options).succeeds()
 
-    def put(self, line):
-        with self._news:
+    def add_line(self, line):
+        with self._line_added:
             self.lines.append(line)
-            self._news.notify_all()
+            self._line_added.notify_all()
         if self.on_line is not None:
             self.on_line(line)
 
@@ -157,12 +159,12 @@ class RemoteObject:
         """Wait for the next line with this `what`, `word` and values. Lines
         before it are skipped, and no later wait() finds them."""
         end = time.monotonic() + seconds
-        with self._news:
+        with self._line_added:
             while True:
                 while self._read < len(self.lines):
                     line = self.lines[self._read]
                     self._read += 1
-                    if _is_like(line, what, word, values):
+                    if _matches(line, what, word, values):
                         return line
                 left = end - time.monotonic()
                 if left <= 0 or not self.worker.is_alive():
@@ -170,18 +172,18 @@ class RemoteObject:
                         "%s: no %s %s %s within %g s; lines:\n  %s" % (
                             self.name, what, word or "", values or "",
                             seconds, "\n  ".join(map(str, self.lines))))
-                self._news.wait(min(left, 1))
+                self._line_added.wait(min(left, 1))
 
     def lines_like(self, what, word=None, since=0.0):
         """All lines with this `what` and `word` from the time `since` on,
         whether wait() has read them or not."""
-        with self._news:
+        with self._line_added:
             return [line for line in self.lines if line.at >= since and
-                    _is_like(line, what, word, {})]
+                    _matches(line, what, word, {})]
 
     def clear_lines(self):
         """Forget all lines, to save memory."""
-        with self._news:
+        with self._line_added:
             self.lines.clear()
             self._read = 0
 
@@ -189,14 +191,17 @@ class RemoteObject:
         return self.do("free")
 
 
-def _is_like(line, what, word, values):
+def _matches(line, what, word, values):
     return (line.what == what and (word is None or line.word == word) and
             all(getattr(line, k, None) == v for k, v in values.items()))
 
 
 class Client(RemoteObject):
+    """An lk_client of the worker. `options` are those of the command, as
+    worker_client.c, worker_lock.c and the other files of the worker read them."""
+
     def state(self, word, seconds=SECONDS):
-        """Wait until the client reports the state `word`."""
+        """Wait until the client reports the state `word`, as "connected"."""
         return self.wait("state", word, seconds)
 
     def event(self, pending=None, seconds=SECONDS, **values):
@@ -241,8 +246,9 @@ class Client(RemoteObject):
         return lock
 
     def subscribe(self, path, **options):
-        """A subscription to the children; with data=1, to the data."""
-        subscription = Subscription(self.worker, self.worker.new_name("subscription"))
+        """A subscription to the children of a node; with data=1, to its data."""
+        subscription = Subscription(self.worker,
+                                    self.worker.new_name("subscription"))
         subscription.do("subscribe", client=self.name, path=path, **options)
         return subscription
 
@@ -256,8 +262,13 @@ class Client(RemoteObject):
         return sides
 
 
+NO_LIMIT = -1  # as `wait`, a time in ms
+
+
 class Lock(RemoteObject):
-    def acquire(self, wait=-1):
+    """A lock of any kind."""
+
+    def acquire(self, wait=NO_LIMIT):
         return self.do("acquire", wait=wait)
 
     def release(self):
@@ -276,14 +287,17 @@ class Lock(RemoteObject):
 
 
 class Subscription(RemoteObject):
+    """A subscription to the children or to the data of a node."""
+
     def expect_notified(self, err="0", **values):
         """Wait for the next notification, and check its error and values."""
         line = self.wait("notified")
-        got = sorted(line.names) if "names" in values else None
         assert line.err == err, line
-        for key, value in values.items():
-            assert (got if key == "names" else getattr(line, key)) == value, (
-                "%s, not %s" % (line, value))
+        for key, expected in values.items():
+            value = getattr(line, key)
+            if key == "names":
+                value = sorted(value)
+            assert value == expected, "%s, not %s" % (line, expected)
         return line
 
     def expect_missing(self):
@@ -296,27 +310,29 @@ class Subscription(RemoteObject):
         return lines[-1] if lines else None
 
     def is_silent(self):
-        """Whether expect_notified() has read all notifications."""
-        with self._news:
+        """Whether there is no notification that expect_notified() has not
+        read."""
+        with self._line_added:
             return self._read == len(self.lines)
 
 
 class Worker:
-    # All workers that were not closed. When a test fails, live.run() prints the
-    # last lines of each from `record`.
-    all = []
+    """The process of worker.c."""
+
+    # When a test fails, live.run() prints the last lines of each.
+    not_closed = []
 
     def __init__(self):
-        self.things = {}    # RemoteObjects, by name
+        self.objects = {}   # RemoteObjects, by name
         self.pending = {}   # PendingCommands without a result, by tag
-        self.record = collections.deque(maxlen=1000)
-        self._numbers = itertools.count(1)
-        self._lock = threading.Lock()
+        self.last_lines = collections.deque(maxlen=1000)  # to it and from it
+        self._numbers = itertools.count(1)  # of tags and of new names
+        self._lock = threading.Lock()       # of writes to the worker
         self.process = subprocess.Popen(
             [program("support/worker")], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True, bufsize=1)
         threading.Thread(target=self._listen, daemon=True).start()
-        Worker.all.append(self)
+        Worker.not_closed.append(self)
 
     def new_name(self, kind):
         return "%s-%d" % (kind, next(self._numbers))
@@ -324,13 +340,13 @@ class Worker:
     def _listen(self):
         """Hand each line of the worker to its object or its command."""
         for text in self.process.stdout:
-            at, name, *words = text.split()
+            at, name, *words = text.split()  # `name`: of an object, or a tag
             line = Line(float(at), words)
-            self.record.append(text)
-            if name in self.things:
-                self.things[name].put(line)
+            self.last_lines.append(text)
+            if name in self.objects:
+                self.objects[name].add_line(line)
             elif name in self.pending:
-                self.pending.pop(name).put(line)
+                self.pending.pop(name).on_line(line)
 
     def submit(self, verb, name, **options):
         """Send a command for the object `name`; gives its PendingCommand."""
@@ -338,13 +354,12 @@ class Worker:
         if "hosts" in options:
             options["hosts"] = tls.secure(options["hosts"])
         text = " ".join([tag, verb, name] + [
-            "%s=%s" % (key, _text(value)) for key, value in options.items()
+            "%s=%s" % (key, _option_text(value)) for key, value in options.items()
             if value is not None])
-        pending = PendingCommand(text[:200])
-        pending.tag = int(tag)
+        pending = PendingCommand(int(tag), text[:200])
         self.pending[tag] = pending
         with self._lock:
-            self.record.append("> %s\n" % text[:200])
+            self.last_lines.append("> %s\n" % text[:200])
             self.process.stdin.write(text + "\n")
             self.process.stdin.flush()
         return pending
@@ -378,8 +393,8 @@ class Worker:
         if self.process.poll() is None:
             self.process.stdin.close()
         code = self.process.wait(SECONDS)
-        if self in Worker.all:
-            Worker.all.remove(self)
+        if self in Worker.not_closed:
+            Worker.not_closed.remove(self)
         assert code in (0, -signal.SIGKILL), "the worker ended with %d" % code
         return code
 
@@ -390,5 +405,6 @@ class Worker:
         if kind is None:
             self.close()
         elif self.is_alive():
+            # The test has failed: end the worker, and check nothing.
             self.cont()
             self.process.stdin.close()

@@ -29,23 +29,24 @@ class Server:
     the server."""
 
     def __init__(self, *options, servers=1):
-        self.count = servers
+        self.server_count = servers
         self._process = None
         self.facts = os.environ.get("LATCHKEY_TEST_SERVER")
         if self.facts is None:
             self.facts = self._start(options)
-        facts = dict(fact.split("=", 1) for fact in self.facts.split())
-        self.connect = facts["connect"]
+        values = dict(fact.split("=", 1) for fact in self.facts.split())
+        self.connect = values["connect"]
         self.addresses = self.connect.split(",")
-        self.dir = facts["dir"]
-        self.tls_addresses = facts.get("tls", "").split(",")
+        self.dir = values["dir"]
+        self.tls_addresses = values.get("tls", "").split(",")
         if tls.ON:
-            tls.add_servers(self.certificate(""), self.addresses,
+            tls.add_servers(os.path.join(self.dir, "tls"), self.addresses,
                             self.tls_addresses)
 
     def _start(self, options):
+        """Run script/server; gives its first line, "KEY=VALUE KEY=VALUE ..."."""
         self._process = subprocess.Popen(
-            [SCRIPT, "run", "-n", str(self.count), *options,
+            [SCRIPT, "run", "-n", str(self.server_count), *options,
              *(["--tls"] if tls.ON else [])],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         line = self._process.stdout.readline()
@@ -69,6 +70,8 @@ class Server:
         """The path of a file that script/certificates made for --tls."""
         return os.path.join(self.dir, "tls", name)
 
+    # Signals to server n: KILL, TERM, STOP and CONT.
+
     def kill(self, n=1):
         self.ask("kill %d" % n)
 
@@ -80,6 +83,8 @@ class Server:
 
     def cont(self, n=1):
         self.ask("cont %d" % n)
+
+    # Starts of a server that has ended, and of one that runs.
 
     def start(self, n=1):
         self.ask("start %d" % n)
@@ -102,15 +107,16 @@ class Server:
         return None if answer == "none" else int(answer)
 
     def leader(self):
-        """The number of the leader; None while there is none."""
-        for n in range(1, self.count + 1):
+        """The number of the leader, or of a standalone server; None while there
+        is none."""
+        for n in range(1, self.server_count + 1):
             if self.mode(n) in ("leader", "standalone"):
                 return n
         return None
 
     def follower(self):
         """The number of a follower; None while there is none."""
-        for n in range(1, self.count + 1):
+        for n in range(1, self.server_count + 1):
             if self.mode(n) == "follower":
                 return n
         return None
