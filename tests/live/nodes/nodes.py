@@ -15,44 +15,44 @@ import live
 import locks as shared
 from live import eventually
 from locks import LONG
-from worker import Worker
-from relay import CONNECT, CREATE2, DELETE, EXISTS, GET, MULTI, PING, SET, \
-    Relay
+from worker import EPHEMERAL, SEQUENTIAL, Worker
+from relay import CONNECT, CREATE2, DELETE, DOWN, EXISTS, GET, MULTI, PING, SET, \
+    UP, Relay
 
 AT_ONCE = 16  # number of cases that run at the same time
-EPHEMERAL, SEQUENTIAL = 1, 2
 
-# Cuts, as (from the client, forward the frame): a request that does not arrive, a
-# request that arrives before the connection breaks, and a reply that is lost.
-LOST, SENT, DONE = (True, False), (True, True), (False, False)
-CUTS = (LOST, SENT, DONE)
+# Cuts of the connection at a frame: (the frame's direction, whether the frame is
+# forwarded before the cut).
+REQUEST_LOST, REQUEST_ARRIVES, REPLY_LOST = (UP, False), (UP, True), (DOWN, False)
+CUTS = (REQUEST_LOST, REQUEST_ARRIVES, REPLY_LOST)
 
 
 class Stage:
-    """A directory, with a client `direct`, and a client `tested` behind a relay, for
-    which the directory may be the chroot."""
+    """A new directory and two clients: `direct`, and `tested` behind the relay
+    `wire`. With `chroot` the directory is the root of `tested`. Methods take
+    paths below the directory."""
 
     def __init__(self, worker, wire, direct, chroot):
         self.wire, self.direct = wire, direct
         self.dir = direct.create("/nodes-", flags=SEQUENTIAL).path
-        self.tested = worker.client(wire.address + (chroot and self.dir or ""),
-                                    timeout=LONG)
+        self.tested = worker.client(
+            wire.address + (self.dir if chroot else ""), timeout=LONG)
         self.tested.state("connected")
         self.prefix = "" if chroot else self.dir
 
     def submit(self, verb, path, **options):
         return self.tested.submit(verb, path=self.prefix + path, **options)
 
-    def trap(self, cut, nth):
-        """Cut the connection at the nth frame from now."""
+    def cut_at_frame(self, cut, nth):
+        """Cut the connection at the nth frame from now in the cut's direction."""
         up, forward = cut
         return self.wire.at_frame("cut", up=up, count=nth, forward=forward)
 
-    def frames(self, mark):
-        """The numbers of frames from the client (True) and to it (False)."""
-        found = [f.up for f in self.wire.frames_since(mark)
-                 if f.op not in (CONNECT, PING)]
-        return {True: found.count(True), False: found.count(False)}
+    def frame_counts(self, mark):
+        """The numbers of frames in each direction since the mark."""
+        directions = [f.up for f in self.wire.frames_since(mark)
+                      if f.op not in (CONNECT, PING)]
+        return {UP: directions.count(UP), DOWN: directions.count(DOWN)}
 
     # ---- the state of the server
 
@@ -66,8 +66,9 @@ class Stage:
     def names(self, path):
         return shared.names(self.direct, self.dir + path)
 
-    def settle(self):
-        """Wait until requests of the broken connection have been executed."""
+    def sync(self):
+        """Wait until the server has executed all earlier requests of `tested`,
+        also those of a broken connection."""
         self.tested.do("sync", path="/")
 
     def end(self):
@@ -75,11 +76,11 @@ class Stage:
         self.tested.do("close")
 
 
-def in_all(test, cases):
-    """Run test(stage, *case) for all cases, with and without a chroot. AT_ONCE
+def run_all_cases(check, cases):
+    """Run check(stage, *case) for all cases, with and without a chroot. AT_ONCE
     cases run at the same time, since they mostly wait for connections. The
-    cases are those of cases(run); it can call run(*case) to count the frames of
-    a case without a cut."""
+    function cases(run) gives the cases. Some of these functions call run(*case)
+    for a case without a cut, which gives its numbers of frames."""
     with Worker() as worker:
         direct = worker.client(shared.connect_string(), timeout=LONG)
 
@@ -87,7 +88,7 @@ def in_all(test, cases):
             with Relay(shared.connect_string()) as wire:
                 stage = Stage(worker, wire, direct, chroot)
                 try:
-                    result = test(stage, *case)
+                    result = check(stage, *case)
                 except AssertionError as e:
                     raise AssertionError("%s: %s" % ((chroot, *case), e))
                 stage.end()
@@ -95,35 +96,37 @@ def in_all(test, cases):
 
         with futures.ThreadPoolExecutor(AT_ONCE) as pool:
             for chroot in (False, True):
-                alone = functools.partial(run, chroot)
-                list(pool.map(lambda case: run(chroot, *case),
-                              cases(alone)))
+                run_case = functools.partial(run, chroot)
+                # list() raises the errors of the cases.
+                list(pool.map(lambda case: run_case(*case), cases(run_case)))
         direct.do("close")
 
 
-def each_frame(undisturbed):
+def faults_at_each_frame(frame_counts):
     """All faults (cut, nth) of a call that has these numbers of frames without
     a fault."""
-    return [(cut, nth) for cut in CUTS
-            for nth in range(1, undisturbed[cut[0]] + 1)]
+    return [((up, forward), nth) for up, forward in CUTS
+            for nth in range(1, frame_counts[up] + 1)]
 
 
 # ---- parents
 
-def a_create(stage, flags, fault):
+def check_create(stage, flags, fault):
+    """Create a node with its parents. If `fault` is None, gives the numbers of
+    frames; otherwise the connection is cut."""
     mark = stage.wire.mark()
     if fault is not None:
-        trap = stage.trap(*fault)
+        trap = stage.cut_at_frame(*fault)
     done = stage.submit("create_deep", "/x/y/n", data=b"1", flags=flags).result()
     if fault is None:
         assert done.err == "0", done
-        return stage.frames(mark)
+        return stage.frame_counts(mark)
     trap.wait()
     assert done.err == "IN_DOUBT", done
-    stage.settle()
+    stage.sync()
     made = stage.names("/x/y")
     assert len(made) <= 1 and set(stage.names("")) <= {"x"}, made
-    # The call can be repeated.
+    # The test can repeat the call.
     again = stage.submit("create_deep", "/x/y/n", data=b"2",
                          flags=flags).result()
     if made and flags & SEQUENTIAL == 0:
@@ -135,36 +138,37 @@ def a_create(stage, flags, fault):
     return None
 
 
-def creates(run):
+def create_cases(run):
     for flags in (0, SEQUENTIAL):
-        for fault in each_frame(run(flags, None)):
+        for fault in faults_at_each_frame(run(flags, None)):
             yield flags, fault
 
 
 def create_with_parents_reports_its_outcome():
-    in_all(a_create, creates)
+    run_all_cases(check_create, create_cases)
 
 
 # ---- trees
 
-TREE = ("/t", "/t/a", "/t/a/1", "/t/a/2", "/t/b", "/t/b/c", "/t/b/c/d", "/t/e",
-        "/tt")
+DELETED = ("/t", "/t/a", "/t/a/1", "/t/a/2", "/t/b", "/t/b/c", "/t/b/c/d", "/t/e")
 
 
-def a_tree(stage, repeat, fault):
-    for path in TREE:
+def check_delete(stage, repeat, fault):
+    """Delete /t and all nodes below it, and not its neighbour /tt. If `fault` is
+    None, gives the numbers of frames; otherwise the connection is cut."""
+    for path in (*DELETED, "/tt"):
         stage.direct.create(stage.dir + path)
     mark = stage.wire.mark()
     if fault is not None:
-        trap = stage.trap(*fault)
+        trap = stage.cut_at_frame(*fault)
     done = stage.submit("delete_deep", "/t", repeat=repeat).result()
     if fault is None:
-        assert done.err == "0" and done.deleted == 8, done
-        return stage.frames(mark)
+        assert done.err == "0" and done.deleted == len(DELETED), done
+        return stage.frame_counts(mark)
     trap.wait()
-    stage.settle()
-    left = len([path for path in TREE[:-1] if stage.has(path)])
-    assert done.deleted <= 8 - left, (done, left)
+    stage.sync()
+    left = len([path for path in DELETED if stage.has(path)])
+    assert done.deleted <= len(DELETED) - left, (done, left)
     if repeat:
         assert done.err == "0" and left == 0, (done, left)
     else:
@@ -175,36 +179,38 @@ def a_tree(stage, repeat, fault):
     return None
 
 
-def trees(run):
+def delete_cases(run):
     for repeat in (False, True):
-        for fault in each_frame(run(repeat, None)):
+        for fault in faults_at_each_frame(run(repeat, None)):
             yield repeat, fault
 
 
 def tree_is_deleted_despite_cuts():
-    in_all(a_tree, trees)
+    run_all_cases(check_delete, delete_cases)
 
 
 # ---- reliable writes
 
 class Write:
-    """A reliable write of the node /n. If `there`, the node exists before."""
+    """A reliable write of the node /n."""
 
-    def __init__(self, name, sole, **options):
+    def __init__(self, name, sole=False, **options):
         self.name, self.sole, self.options = name, sole, options
-        self.there = name != "create_reliable"
+        self.is_create = name == "create_reliable"
         self.op = {"create_reliable": CREATE2, "set_reliable": SET,
                    "delete_reliable": DELETE}[name]
-        self.certain = sole or options.get("flags") == EPHEMERAL
+        # Whether the client can always find out if the write was executed.
+        self.is_never_in_doubt = sole or options.get("flags") == EPHEMERAL
 
     def __repr__(self):
         return "%s sole=%s %s" % (self.name, self.sole, self.options)
 
     def recovery_ops(self):
-        """The opcodes of its requests after a reconnect, which find out whether
-        the write was executed."""
-        parent = self.name == "create_reliable" and not self.sole
-        return (MULTI, EXISTS, GET) if parent else (MULTI, GET)
+        """The opcodes of the requests with which the client finds out, after a
+        reconnect, whether the write was executed."""
+        if self.is_create and not self.sole:
+            return MULTI, EXISTS, GET
+        return MULTI, GET
 
     def submit(self, stage):
         if self.name == "delete_reliable":
@@ -212,16 +218,17 @@ class Write:
         return stage.submit(self.name, "/n", sole=self.sole, data=b"ours",
                             **self.options)
 
-    def times(self, stage):
-        """The number of times that the server has executed the write."""
-        changes = stage.direct.get(stage.dir).cversion
-        if self.name == "create_reliable":
-            return changes
+    def executions(self, stage):
+        """How often the server has executed the write."""
+        creates_and_deletes = stage.direct.get(stage.dir).cversion
+        if self.is_create:
+            return creates_and_deletes
         if self.name == "delete_reliable":
-            return changes - 1
+            return creates_and_deletes - 1  # without the create before the test
         return stage.node("/n").version
 
-    def check_true(self, stage, done):
+    def check_effect(self, stage, done):
+        """Check that the node is as the result `done` reports it."""
         found = stage.node("/n")
         if self.name == "delete_reliable":
             assert found.err == "NO_NODE", found
@@ -230,86 +237,93 @@ class Write:
             assert stage.direct.get(stage.dir + "/n").data == b"ours"
 
 
-WRITES = (Write("create_reliable", False), Write("create_reliable", True),
-          Write("create_reliable", False, flags=EPHEMERAL),
-          Write("set_reliable", False, version=0),
-          Write("set_reliable", True, version=0),
-          Write("set_reliable", True, version=-1),
-          Write("delete_reliable", False), Write("delete_reliable", True))
+ANY_VERSION = -1
+WRITES = (Write("create_reliable"), Write("create_reliable", sole=True),
+          Write("create_reliable", flags=EPHEMERAL),
+          Write("set_reliable", version=0),
+          Write("set_reliable", sole=True, version=0),
+          Write("set_reliable", sole=True, version=ANY_VERSION),
+          Write("delete_reliable"), Write("delete_reliable", sole=True))
 
 
-def a_write(stage, write, first, second):
-    """Cut the connection at the write, and again at a request with which the
-    client finds out whether the write was executed."""
-    if write.there:
+def check_write(stage, write, cut, recovery_fault):
+    """Cut the connection at the write, and again at a request of the recovery:
+    `recovery_fault` is (cut, opcode), or None if the recovery is not disturbed."""
+    if not write.is_create:
         stage.direct.create(stage.dir + "/n", data=b"before")
-    stage.settle()  # a sync, so that the client knows a zxid after the create
+    stage.sync()  # a sync, so that the client knows a zxid after the create
+    faults = [(cut, write.op)]
+    if recovery_fault is not None:
+        faults.append(recovery_fault)
     traps = [stage.wire.at_frame("cut", up=up, op=op, forward=forward)
-             for (up, forward), op in
-             ((first, write.op), second) if op is not None]
+             for (up, forward), op in faults]
     done = write.submit(stage).result()
     for trap in traps:
         trap.wait()
-    times = write.times(stage)
-    assert times <= 1, times
-    if write.certain or first == LOST:
+    executions = write.executions(stage)
+    assert executions <= 1, executions
+    if write.is_never_in_doubt or cut == REQUEST_LOST:
         assert done.err == "0", done
-    elif first == DONE:
-        assert done.err == "IN_DOUBT" and times == 1, (done, times)
+    elif cut == REPLY_LOST:
+        assert done.err == "IN_DOUBT" and executions == 1, (done, executions)
     else:
         assert done.err in ("0", "IN_DOUBT"), done
     if done.err == "0":
-        assert times == 1, done
-        write.check_true(stage, done)
+        assert executions == 1, done
+        write.check_effect(stage, done)
 
 
-def writes(_):
-    for write in WRITES:
-        for first in CUTS:
-            yield write, first, (LOST, None)
-            for cut, op in itertools.product((LOST, DONE), write.recovery_ops()):
-                yield write, first, (cut, op)
+def write_cases(_):
+    for write, cut in itertools.product(WRITES, CUTS):
+        yield write, cut, None
+        for recovery_fault in itertools.product((REQUEST_LOST, REPLY_LOST),
+                                                write.recovery_ops()):
+            yield write, cut, recovery_fault
 
 
 def reliable_write_is_executed_once_and_reported():
-    in_all(a_write, writes)
+    run_all_cases(check_write, write_cases)
 
 
-def a_first_write(stage, write, there, first):
-    """The first write of a client, which knows no zxid, with and without an
-    existing node."""
-    if there:
+def check_first_write(stage, write, exists, cut):
+    """The first write of a client, which knows no zxid. `exists`: whether the node
+    exists before the write."""
+    if exists:
         stage.direct.create(stage.dir + "/n", data=b"before")
-    elif write.name != "create_reliable":
-        return
-    up, forward = first
+    up, forward = cut
     trap = stage.wire.at_frame("cut", up=up, op=write.op, forward=forward)
     done = write.submit(stage).result()
     trap.wait()
-    if write.name == "create_reliable" and there:
-        assert done.err in ("NODE_EXISTS", "IN_DOUBT"), done
-        assert first != DONE or done.err == "NODE_EXISTS", done
-        assert write.times(stage) == 1
+    executions = write.executions(stage)
+    if write.is_create and exists:
+        assert executions == 1  # the create before the test
+        if cut == REPLY_LOST:
+            assert done.err == "NODE_EXISTS", done
+        else:
+            assert done.err in ("NODE_EXISTS", "IN_DOUBT"), done
         return
-    times = write.times(stage)
     if done.err == "IN_DOUBT":
         # A client that knows no zxid cannot tell when the node was created.
-        assert not write.certain or (times == 1 and write.sole), done
+        assert not write.is_never_in_doubt or (
+            executions == 1 and write.sole), done
         return
-    assert done.err == "0" and times == 1, (done, times)
-    write.check_true(stage, done)
+    assert done.err == "0" and executions == 1, (done, executions)
+    write.check_effect(stage, done)
 
 
-def first_writes(_):
-    yield from itertools.product(WRITES, (False, True), CUTS)
+def first_write_cases(_):
+    for write, exists, cut in itertools.product(WRITES, (False, True), CUTS):
+        if exists or write.is_create:
+            yield write, exists, cut
 
 
-def existing_node_is_not_taken_for_the_own():
-    in_all(a_first_write, first_writes)
+def existing_node_is_not_taken_for_the_one_created():
+    run_all_cases(check_first_write, first_write_cases)
 
 
-def reliable_write_ends_with_an_expired_session():
-    """The reply is lost, and the session expires before the reconnect."""
+def reliable_write_of_an_expired_session_completes():
+    """The replies to two creates are lost, and the session expires before the
+    reconnect. The node that is not ephemeral remains, and its create succeeds."""
     with Worker() as worker, Relay(shared.connect_string()) as wire:
         direct = worker.client(shared.connect_string(), timeout=LONG)
         path = direct.create("/ended-", flags=SEQUENTIAL).path
@@ -317,19 +331,19 @@ def reliable_write_ends_with_an_expired_session():
         tested.state("connected")
         tested.do("sync", path="/")
         pending = []
-        for name, options in (("kept", {"sole": True}),
-                              ("gone", {"flags": EPHEMERAL})):
+        for name, options in (("persistent", {"sole": True}),
+                              ("ephemeral", {"flags": EPHEMERAL})):
             pending.append(tested.submit("create_reliable", data=b"ours",
                                          path="%s/%s" % (path, name),
                                          **options))
-        trap = wire.at_frame("freeze", up=False, op=CREATE2)
-        trap.wait()
+        wire.at_frame("freeze", up=DOWN, op=CREATE2).wait()
         wire.drop()
-        eventually(lambda: shared.names(direct, path) == ["kept"])
+        eventually(lambda: shared.names(direct, path) == ["persistent"])
         wire.thaw()
-        assert pending[0].succeeds().czxid == direct.get(path + "/kept").czxid
+        node = direct.get(path + "/persistent")
+        assert pending[0].succeeds().czxid == node.czxid
         pending[1].fails("SESSION_EXPIRED")
-        assert shared.names(direct, path) == ["kept"]
+        assert shared.names(direct, path) == ["persistent"]
         assert direct.get(path).cversion == 3  # two creates, one delete
         tested.do("close")
         direct.do("close")
@@ -340,6 +354,6 @@ with shared.serve("--tick", "500"):
         create_with_parents_reports_its_outcome,
         tree_is_deleted_despite_cuts,
         reliable_write_is_executed_once_and_reported,
-        existing_node_is_not_taken_for_the_own,
-        reliable_write_ends_with_an_expired_session,
+        existing_node_is_not_taken_for_the_one_created,
+        reliable_write_of_an_expired_session_completes,
     ))

@@ -12,34 +12,37 @@ import live
 import locks as shared
 from live import eventually
 from locks import LONG, SHORT, CountedClient, on_server
-from worker import Worker
-from relay import CHILDREN, EVENT, EXISTS, GET, REMOVE_WATCHES, Relay
+from relay import CHILDREN, DOWN, EVENT, EXISTS, GET, REMOVE_WATCHES, UP, Relay
 
 
-def watches():
+ALL_PERMISSIONS = 31
+CHECK_MS = 300  # the interval of the checks of a subscription
+
+
+def watch_count():
+    """The number of watches of the server."""
     return live.watch_count(shared.connect_string())
 
 
 # ---- notifications and requests
 
 @on_server
-def children_cost_a_request_and_an_event_each(worker, direct, base):
+def change_of_children_costs_an_event_and_a_request(worker, direct, base):
     path = direct.create(base + "/d").path
-    before = watches()
+    before = watch_count()
     with CountedClient() as it:
         subscription = it.client.subscribe(path)
         subscription.expect_notified(names=[])
         it.expect_requests(1, CHILDREN)
         mark = it.wire.mark()
-        for names in (["a"], ["a", "b"], ["b"]):
-            if names == ["b"]:
-                direct.do("delete", path=path + "/a")
-            else:
-                direct.create(path + "/" + names[-1])
+        for verb, name, names in (("create", "/a", ["a"]),
+                                  ("create", "/b", ["a", "b"]),
+                                  ("delete", "/a", ["b"])):
+            direct.do(verb, path=path + name)
             subscription.expect_notified(names=names)
             it.expect_requests(1, CHILDREN)
         assert len(it.wire.events(mark)) == 3
-        direct.do("set", path=path, data=b"x")
+        direct.do("set", path=path, data=b"x")  # no event: not of the children
         direct.do("delete", path=path + "/b")
         subscription.expect_notified(names=[])
         it.expect_requests(1, CHILDREN)
@@ -51,29 +54,29 @@ def children_cost_a_request_and_an_event_each(worker, direct, base):
         subscription.expect_notified(names=[])
         it.expect_requests(1, CHILDREN)
         assert len(it.wire.events(mark)) == 2
-        assert watches() == before + 1
+        assert watch_count() == before + 1
         subscription.free()
         it.expect_requests(1, REMOVE_WATCHES)
-        eventually(lambda: watches() == before)
+        eventually(lambda: watch_count() == before)
         assert subscription.is_silent()
 
 
 @on_server
-def data_cost_a_request_and_an_event_each(worker, direct, base):
+def change_of_data_costs_a_request(worker, direct, base):
     path = base + "/d"
-    before = watches()
+    before = watch_count()
     with CountedClient() as it:
         subscription = it.client.subscribe(path, data=1)
         subscription.expect_missing()
         it.expect_requests(2, GET, EXISTS)
-        eventually(lambda: watches() == before + 1)
+        eventually(lambda: watch_count() == before + 1)
         direct.create(path, data=b"1")
         subscription.expect_notified(data=b"1")
         it.expect_requests(1, GET)
         direct.do("set", path=path, data=b"2")
         subscription.expect_notified(data=b"2")
         it.expect_requests(1, GET)
-        direct.create(path + "/child")
+        direct.create(path + "/child")  # no event: not of the data
         direct.do("set", path=path, data=b"null")
         subscription.expect_notified(data=b"null")
         it.expect_requests(1, GET)
@@ -87,14 +90,14 @@ def data_cost_a_request_and_an_event_each(worker, direct, base):
 
 @on_server
 def many_changes_are_merged_into_reads(worker, direct, base):
-    """Two clients make 350 changes while a round trip of the subscriber takes
-    20 ms."""
+    """Two clients create 200 nodes and delete 150 of them, while a round trip of
+    the subscriber takes 20 ms."""
     path = direct.create(base + "/d").path
     other = worker.client(shared.connect_string(), timeout=LONG)
     with Relay(shared.connect_string()) as wire:
         tested = worker.client(wire.address, timeout=LONG)
         tested.state("connected")
-        wire.delay(10)
+        wire.delay(10)  # ms in each direction
         subscription = tested.subscribe(path)
         subscription.expect_notified(names=[])
         mark = wire.mark()
@@ -103,19 +106,21 @@ def many_changes_are_merged_into_reads(worker, direct, base):
             for client in (direct, other):
                 node = "%s/%s-%d" % (path, client.name, n)
                 pending.append(client.submit("create", path=node))
-                if n % 4:
+                if n % 4 != 0:
                     pending.append(client.submit("delete", path=node))
         for one in pending:
             one.succeeds()
         left = shared.names(direct, path)
         assert len(left) == 50, left
         eventually(lambda: sorted(subscription.latest().names) == left)
-        reads, events = wire.ops(mark).count(CHILDREN), wire.events(mark)
+        reads = wire.ops(mark).count(CHILDREN)
+        events = len(wire.events(mark))
+        # Without the first notification, which reported no children.
+        notifications = len(subscription.lines_like("notified")) - 1
         print("%d changes: %d events, %d reads, %d notifications" % (
-            len(pending), len(events), reads,
-            len(subscription.lines_like("notified")) - 1))
+            len(pending), events, reads, notifications))
         assert len(pending) == 350 and reads <= 100, reads
-        assert len(events) <= reads + 1
+        assert events <= reads + 1
         wire.delay(0)
         subscription.free()
         tested.do("close")
@@ -125,18 +130,18 @@ def many_changes_are_merged_into_reads(worker, direct, base):
 @on_server
 def subscriptions_of_a_client_share_a_watch(worker, direct, base):
     path = direct.create(base + "/d").path
-    before = watches()
+    before = watch_count()
     tested = worker.client(shared.connect_string(), timeout=LONG)
     subscriptions = [tested.subscribe(path) for _ in range(3)]
     for subscription in subscriptions:
         subscription.expect_notified(names=[])
-    assert watches() == before + 1
+    assert watch_count() == before + 1
     subscriptions.pop().free()
     direct.create(path + "/a")
     for subscription in subscriptions:
         subscription.expect_notified(names=["a"])
         subscription.free()
-    eventually(lambda: watches() == before)
+    eventually(lambda: watch_count() == before)
     tested.do("close")
 
 
@@ -149,25 +154,26 @@ class Scene:
     def __init__(self, worker, direct, wire, base, timeout=LONG):
         self.direct, self.wire = direct, wire
         self.path = direct.create(base + "/d", data=b"0").path
-        self.before = watches()
+        self.watches_before = watch_count()
         self.tested = worker.client(wire.address, timeout=timeout)
         self.tested.state("connected")
-        self.names = self.tested.subscribe(self.path)
-        self.data = self.tested.subscribe(self.path, data=1)
+        self.of_children = self.tested.subscribe(self.path)
+        self.of_data = self.tested.subscribe(self.path, data=1)
         self.expect_both([], b"0")
 
     def expect_both(self, names, data):
-        if names is None:
-            self.names.expect_missing()
-            self.data.expect_missing()
-        else:
-            self.names.expect_notified(names=names)
-            self.data.expect_notified(data=data)
+        """Wait for the next notification of each subscription."""
+        self.of_children.expect_notified(names=names)
+        self.of_data.expect_notified(data=data)
 
-    def wait_for_last(self, names, data):
-        """Wait until the last notifications are these."""
-        eventually(lambda: sorted(self.names.latest().names) == names and
-                   self.data.latest().data == data)
+    def expect_both_missing(self):
+        self.of_children.expect_missing()
+        self.of_data.expect_missing()
+
+    def wait_for_latest(self, names, data):
+        """Wait until the latest notifications are these."""
+        eventually(lambda: sorted(self.of_children.latest().names) == names and
+                   self.of_data.latest().data == data)
 
     def disconnect(self):
         self.wire.refuse()
@@ -175,28 +181,30 @@ class Scene:
         self.tested.state("suspended")
 
     def reconnect(self):
+        """Let the client connect again; gives the mark before that."""
         mark = self.wire.mark()
         self.wire.accept()
         self.tested.state("connected")
         return mark
 
     def end(self):
-        assert watches() == self.before + 2
-        self.names.free()
-        self.data.free()
-        eventually(lambda: watches() == self.before)
+        assert watch_count() == self.watches_before + 2
+        self.of_children.free()
+        self.of_data.free()
+        eventually(lambda: watch_count() == self.watches_before)
         self.tested.do("close")
 
 
 def on_scene(test):
+    """Run test(scene, direct, wire) with a new Scene."""
     @on_server
-    def with_it(worker, direct, base):
+    def run_test(worker, direct, base):
         with Relay(shared.connect_string()) as wire:
             scene = Scene(worker, direct, wire, base)
             test(scene, direct, wire)
             scene.end()
-    with_it.__name__ = test.__name__
-    return with_it
+    run_test.__name__ = test.__name__
+    return run_test
 
 
 @on_scene
@@ -207,17 +215,18 @@ def changes_are_notified_after_a_reconnect(scene, direct, wire):
     mark = scene.reconnect()
     scene.expect_both(["a"], b"1")
     assert wire.ops(mark)[:2] == [CHILDREN, GET], wire.ops(mark)
-    # While the client is suspended, the node is deleted; then created; then
-    # both deleted and created.
+    # The node is deleted while the client is suspended.
     scene.disconnect()
     direct.do("delete", path=scene.path + "/a")
     direct.do("delete", path=scene.path)
     scene.reconnect()
-    scene.expect_both(None, None)
+    scene.expect_both_missing()
+    # The node is created while the client is suspended.
     scene.disconnect()
     direct.create(scene.path, data=b"2")
     scene.reconnect()
     scene.expect_both([], b"2")
+    # The node is deleted and created while the client is suspended.
     scene.disconnect()
     direct.do("delete", path=scene.path)
     direct.create(scene.path, data=b"2")
@@ -229,7 +238,7 @@ def changes_are_notified_after_a_reconnect(scene, direct, wire):
     mark = scene.reconnect()
     eventually(lambda: wire.ops(mark) == [CHILDREN, GET])
     scene.tested.do("sync", path="/")
-    assert scene.names.is_silent() and scene.data.is_silent()
+    assert scene.of_children.is_silent() and scene.of_data.is_silent()
 
 
 @on_scene
@@ -239,15 +248,15 @@ def subscription_survives_a_break_at_any_frame(scene, direct, wire):
         direct.do("set", path=scene.path, data=b"%d" % n)
 
     number = 0
-    for up, op in ((False, EVENT), (True, CHILDREN), (False, CHILDREN),
-                   (True, GET), (False, GET)):
+    for up, op in ((DOWN, EVENT), (UP, CHILDREN), (DOWN, CHILDREN), (UP, GET),
+                   (DOWN, GET)):
         for action in ("cut", "tear"):
             number += 1
             trap = wire.at_frame(action, up=up, op=op)
             change(number)
             trap.wait()
-            scene.wait_for_last(sorted(map(str, range(1, number + 1))),
-                          b"%d" % number)
+            scene.wait_for_latest(sorted(map(str, range(1, number + 1))),
+                                  b"%d" % number)
 
 
 @on_server
@@ -258,7 +267,7 @@ def subscription_to_a_missing_node_survives_breaks(worker, direct, base):
         tested.state("connected")
         subscription = tested.subscribe(path)
         subscription.expect_missing()
-        for up, op in ((False, EVENT), (True, EXISTS), (False, EXISTS)):
+        for up, op in ((DOWN, EVENT), (UP, EXISTS), (DOWN, EXISTS)):
             direct.create(path)
             subscription.expect_notified(names=[])
             trap = wire.at_frame("cut", up=up, op=op)
@@ -275,24 +284,23 @@ def subscription_continues_in_a_new_session(worker, direct, base):
         scene = Scene(worker, direct, wire, base, timeout=SHORT)
         facts = scene.tested.facts()
         scene.disconnect()
-        thief = worker.client(
-            shared.connect_string(), timeout=SHORT,
-            resume="0x%x:%s" % (facts.session & (1 << 64) - 1,
-                                facts.password))
+        # Another client resumes the session and closes it.
+        thief = worker.client(shared.connect_string(), timeout=SHORT,
+                              resume="0x%x:%s" % (facts.session, facts.password))
         thief.state("connected")
         thief.do("close")
         direct.create(scene.path + "/a")
         scene.wire.accept()
         scene.tested.state("expired")
         scene.tested.state("connected")
-        scene.names.expect_notified(names=["a"])
+        scene.of_children.expect_notified(names=["a"])
         direct.do("set", path=scene.path, data=b"1")
-        scene.data.expect_notified(data=b"1")
+        scene.of_data.expect_notified(data=b"1")
         scene.end()
 
 
 @on_server
-def closed_client_notifies_its_subscriptions(worker, direct, base):
+def close_of_the_client_is_notified(worker, direct, base):
     tested = worker.client(shared.connect_string(), timeout=LONG)
     subscription = tested.subscribe(base)
     subscription.expect_notified(names=[])
@@ -305,18 +313,19 @@ def closed_client_notifies_its_subscriptions(worker, direct, base):
 # ---- permissions
 
 @on_server
-def denied_read_is_notified_once(worker, direct, base):
+def denied_read_is_notified_once_until_it_is_permitted(worker, direct, base):
     secret, acl = shared.digest_identity("me")
-    path = direct.create(base + "/d", acl=acl % 31).path
+    path = direct.create(base + "/d", acl=acl % ALL_PERMISSIONS).path
     tested = worker.client(shared.connect_string(), timeout=LONG)
-    subscriptions = tested.subscribe(path), tested.subscribe(path, data=1)
-    for subscription in subscriptions:
-        subscription.expect_notified("NO_AUTH")
+    of_children = tested.subscribe(path)
+    of_data = tested.subscribe(path, data=1)
+    of_children.expect_notified("NO_AUTH")
+    of_data.expect_notified("NO_AUTH")
     tested.do("auth", scheme="digest", auth=secret)
-    subscriptions[0].expect_notified(names=[])
-    subscriptions[1].expect_notified(data=b"")
-    for subscription in subscriptions:
-        subscription.free()
+    of_children.expect_notified(names=[])
+    of_data.expect_notified(data=b"")
+    of_children.free()
+    of_data.free()
     tested.do("close")
 
 
@@ -326,9 +335,9 @@ def unreadable_new_node_is_found_by_the_check(worker, direct, base):
     secret, acl = shared.digest_identity("me")
     path = base + "/d"
     tested = worker.client(shared.connect_string(), timeout=LONG)
-    subscription = tested.subscribe(path, check=300)
+    subscription = tested.subscribe(path, check=CHECK_MS)
     subscription.expect_missing()
-    direct.create(path, acl=acl % 31)
+    direct.create(path, acl=acl % ALL_PERMISSIONS)
     subscription.expect_notified("NO_AUTH")
     tested.do("auth", scheme="digest", auth=secret)
     subscription.expect_notified(names=[])
@@ -337,8 +346,9 @@ def unreadable_new_node_is_found_by_the_check(worker, direct, base):
 
 
 @contextlib.contextmanager
-def an_operator():
-    """A kazoo client; gives a function that changes access lists."""
+def access_list_changer():
+    """Connect a kazoo client; gives the function grant(path, right=True...), which
+    sets the rights that all clients have at a node."""
     try:
         import kazoo.client
         import kazoo.security
@@ -362,36 +372,37 @@ def an_operator():
 def lost_permission_is_found_by_the_check(worker, direct, base):
     path = direct.create(base + "/d").path
     tested = worker.client(shared.connect_string(), timeout=LONG)
-    subscriptions = tested.subscribe(path, check=300), tested.subscribe(path)
-    for subscription in subscriptions:
+    checked = tested.subscribe(path, check=CHECK_MS)
+    unchecked = tested.subscribe(path)
+    for subscription in (checked, unchecked):
         subscription.expect_notified(names=[])
-    with an_operator() as grant:
+    with access_list_changer() as grant:
         grant(path, create=True, admin=True)
-        direct.create(path + "/a")  # consumes the watch
-        subscriptions[0].expect_notified("NO_AUTH")
+        direct.create(path + "/a")  # its event ends the watch
+        checked.expect_notified("NO_AUTH")
         grant(path, all=True)
-        subscriptions[0].expect_notified(names=["a"])
+        checked.expect_notified(names=["a"])
     # Without checks the loss of permission may stay unnoticed.
-    print("without checks: %s" % subscriptions[1].latest())
+    print("without checks: %s" % unchecked.latest())
     direct.create(path + "/b")
-    for subscription in subscriptions:
+    for subscription in (checked, unchecked):
         eventually(lambda: sorted(subscription.latest().names) == ["a", "b"])
         subscription.free()
     tested.do("close")
 
 
-with shared.serve("--tick", "500") as _zk:
+with shared.serve("--tick", "500"):
     live.run(
-        children_cost_a_request_and_an_event_each,
-        data_cost_a_request_and_an_event_each,
+        change_of_children_costs_an_event_and_a_request,
+        change_of_data_costs_a_request,
         many_changes_are_merged_into_reads,
         subscriptions_of_a_client_share_a_watch,
         changes_are_notified_after_a_reconnect,
         subscription_survives_a_break_at_any_frame,
         subscription_to_a_missing_node_survives_breaks,
         subscription_continues_in_a_new_session,
-        closed_client_notifies_its_subscriptions,
-        denied_read_is_notified_once,
+        close_of_the_client_is_notified,
+        denied_read_is_notified_once_until_it_is_permitted,
         unreadable_new_node_is_found_by_the_check,
         lost_permission_is_found_by_the_check,
     )
