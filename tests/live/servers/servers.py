@@ -4,84 +4,60 @@ file is left at its end."""
 
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
 
 sys.path.append(sys.path[0] + "/../support")
 
+import command
 import zkserver
+from live import eventually, four_letter_word
 
 
-def is_gone(path_or_pid):
-    return not os.path.exists(path_or_pid)
-
-
-def is_alive(pid):
-    try:
-        with open("/proc/%d/stat" % pid) as f:
-            return f.read().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def wait_until(condition):
-    end = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < end, "nothing happened for 20 s"
-        time.sleep(0.05)
-
-
-def word(address, text):
-    host, port = address.split(":")
-    with socket.create_connection((host, int(port)), 10) as s:
-        s.sendall(text.encode())
-        answer = b""
-        while more := s.recv(65536):
-            answer += more
-    return answer.decode()
-
-
-def settings_are_as_asked():
+def options_set_the_server_configuration():
     with zkserver.Server("--tick", "300", "--max-timeout", "7000") as zk:
-        conf = word(zk.connect, "conf")
+        conf = four_letter_word(zk.connect, "conf")
         for line in ("tickTime=300", "minSessionTimeout=600",
                      "maxSessionTimeout=7000", "maxClientCnxns=0"):
             assert line in conf.split("\n"), (line, conf)
 
 
-def members_obey():
+def commands_kill_start_stop_and_continue_a_server():
     with zkserver.Server(servers=3) as zk:
         modes = sorted(zk.mode(n) for n in (1, 2, 3))
         assert modes == ["follower", "follower", "leader"], modes
-        old = zk.leader()
-        pid = zk.pid(old)
-        zk.kill(old)
-        assert not is_alive(pid)
-        wait_until(lambda: zk.leader() is not None)
-        assert zk.leader() != old
-        zk.start(old)
-        assert zk.mode(old) == "follower"
-        assert zk.pid(old) != pid
+        old_leader = zk.leader()
+        old_pid = zk.pid(old_leader)
+        zk.kill(old_leader)
+        assert not command.is_running(old_pid)
+        eventually(lambda: zk.leader() is not None)
+        assert zk.leader() != old_leader
+        zk.start(old_leader)
+        assert zk.mode(old_leader) == "follower"
+        assert zk.pid(old_leader) != old_pid
         follower = zk.follower()
         zk.stop(follower)
         assert zk.mode(follower) == "none"
         zk.cont(follower)
         zk.wait()
         assert zk.mode(follower) == "follower"
-        zk.restart(old)
+        zk.restart(old_leader)
         zk.wait()
+
+
+def command_to_an_unknown_server_is_an_error():
+    with zkserver.Server() as zk:
         try:
-            zk.kill(4)
+            zk.kill(2)
         except RuntimeError:
-            pass
-        else:
-            raise AssertionError("there is no fourth server")
+            return
+        raise AssertionError("there is no second server")
 
 
-def nothing_is_left(end):
-    """`end` ends script/server, or the process that runs it."""
+def check_nothing_is_left(end):
+    """Check that no server and no folder is left after end(caller, pid), which ends
+    script/server, whose process id is `pid`, or the process that has started it,
+    `caller`."""
     caller = subprocess.Popen(
         [sys.executable, "-c",
          "import zkserver, sys, time\n"
@@ -90,17 +66,24 @@ def nothing_is_left(end):
          "sys.stdin.read()\n"],
         cwd=os.path.dirname(os.path.abspath(zkserver.__file__)),
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    script, server, folder = caller.stdout.readline().split()
-    assert is_alive(int(server)) and os.path.isdir(folder)
-    end(caller, int(script))
-    wait_until(lambda: not is_alive(int(server)))
-    wait_until(lambda: is_gone(folder))
+    script_pid, server_pid, folder = caller.stdout.readline().split()
+    assert command.is_running(int(server_pid)) and os.path.isdir(folder)
+    end(caller, int(script_pid))
+    eventually(lambda: not command.is_running(int(server_pid)))
+    eventually(lambda: not os.path.exists(folder))
     caller.stdin.close()
     caller.wait()
     caller.stdout.close()
 
 
-def with_passes_on_what_the_command_says():
+def nothing_is_left_after_the_end_of_script_server():
+    check_nothing_is_left(lambda caller, pid: caller.stdin.close())
+    check_nothing_is_left(lambda caller, pid: caller.kill())
+    check_nothing_is_left(lambda caller, pid: os.kill(pid, signal.SIGKILL))
+    check_nothing_is_left(lambda caller, pid: os.kill(pid, signal.SIGTERM))
+
+
+def with_passes_on_input_address_and_exit_code():
     done = subprocess.run(
         [zkserver.SCRIPT, "with", "--", "sh", "-c",
          'cat; echo "$LATCHKEY_ZK"; exit 7'],
@@ -110,10 +93,8 @@ def with_passes_on_what_the_command_says():
     assert text == "input" and address.startswith("127."), done
 
 
-settings_are_as_asked()
-members_obey()
-nothing_is_left(lambda caller, script: caller.stdin.close())
-nothing_is_left(lambda caller, script: caller.kill())
-nothing_is_left(lambda caller, script: os.kill(script, signal.SIGKILL))
-nothing_is_left(lambda caller, script: os.kill(script, signal.SIGTERM))
-with_passes_on_what_the_command_says()
+options_set_the_server_configuration()
+commands_kill_start_stop_and_continue_a_server()
+command_to_an_unknown_server_is_an_error()
+nothing_is_left_after_the_end_of_script_server()
+with_passes_on_input_address_and_exit_code()

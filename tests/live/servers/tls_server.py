@@ -15,23 +15,36 @@ import live
 import relay
 import zkserver
 
-SECONDS = 10
+SECONDS = 10  # the limit of each wait
+
+# X509_V_ERR_ codes of OpenSSL, without the prefixes CERT_ and UNABLE_TO_GET_.
+EARLY, EXPIRED, CRL_EXPIRED, ISSUER, REVOKED = 9, 10, 12, 20, 23
+WRONG_NAME, WRONG_ADDRESS = 62, 64
+
+WHO_AM_I, CLOSE = 107, -11  # opcodes
+
+# The servers are started at the end of this file: those of `want` request a client
+# certificate, those of `need` require it, and those of `bad` have invalid ones.
 
 
-def parts(address):
+def host_and_port(address):
     host, _, port = address.rpartition(":")
     return host, int(port)
 
 
 class Peer:
-    """A server: its address and certificates."""
+    """Server n of `zk`. With `proxy`, connections to its TLS port go through this
+    relay. `client` is the name of a client certificate, `ca` and `crl` those of
+    files."""
 
-    def __init__(self, zk, n=1, way=None):
+    def __init__(self, zk, n=1, proxy=None):
         self.zk = zk
-        self.plain = parts(zk.addresses[n - 1])
-        self.secure = parts(way.address if way else zk.tls_addresses[n - 1])
+        self.plain_port = host_and_port(zk.addresses[n - 1])
+        self.tls_port = host_and_port(
+            proxy.address if proxy else zk.tls_addresses[n - 1])
 
     def context(self, ca="ca.crt", client=None, crl=None, **options):
+        """The TLS context of a client; `options` are attributes of it."""
         context = ssl.create_default_context(cafile=self.zk.certificate(ca))
         context.hostname_checks_common_name = False
         for name, value in options.items():
@@ -45,29 +58,30 @@ class Peer:
         return context
 
     def connect(self, name=None, seconds=SECONDS, **options):
-        """A TLS connection after its handshake."""
-        raw = socket.create_connection(self.secure, seconds)
+        """A TLS connection after its handshake. The server must have the name
+        `name`, by default its address."""
+        raw = socket.create_connection(self.tls_port, seconds)
         try:
             return self.context(**options).wrap_socket(
-                raw, server_hostname=name or self.secure[0])
+                raw, server_hostname=name or self.tls_port[0])
         except Exception:
             raw.close()
             raise
 
-    def session(self, **options):
-        """Make and close a session; gives the TLS version."""
+    def tls_version_of_session(self, **options):
+        """Make and close a session; gives its TLS version."""
         with self.connect(**options) as s:
-            handshake(s)
+            run_session(s)
             return s.version()
 
-    def refuses(self, **options):
+    def check_refusal(self, **options):
         """Check that the server refuses the connection: in the handshake or,
         with TLS 1.3, after it. Gives OpenSSL's reason."""
         try:
             with self.connect(**options) as s:
-                handshake(s)
+                run_session(s)
         except ssl.SSLCertVerificationError:
-            raise
+            raise  # it is the client that refuses
         except (ssl.SSLError, OSError) as why:
             return str(why)
         raise AssertionError("the server accepts %s" % options)
@@ -84,30 +98,40 @@ def receive(s, size):
     return got
 
 
-def frame(s):
+def receive_frame(s):
+    """Receive a frame; gives its body."""
     return receive(s, struct.unpack(">i", receive(s, 4))[0])
 
 
-def send(s, body):
+def send_frame(s, body):
     s.sendall(struct.pack(">i", len(body)) + body)
 
 
-def handshake(s):
-    """Make a session, send whoAmI, and close it."""
-    send(s, struct.pack(">iqiqi16sb", 0, 0, 5000, 0, 16, b"", 0))
-    version, timeout, session = struct.unpack_from(">iiq", frame(s))
+def run_session(s):
+    """Make a session, send whoAmI, and close the session; gives the identities of
+    the client, as the reply to whoAmI encodes them."""
+    # Version, zxid, timeout, session, length of the password, read_only.
+    send_frame(s, struct.pack(">iqiqi16sb", 0, 0, 5000, 0, 16, b"", False))
+    version, timeout, session = struct.unpack_from(">iiq", receive_frame(s))
     assert version == 0 and timeout == 5000 and session != 0
-    send(s, struct.pack(">ii", 1, 107))  # whoAmI
-    xid, _, err = struct.unpack_from(">iqi", reply := frame(s))
-    assert (xid, err) == (1, 0), reply
-    send(s, struct.pack(">ii", 2, -11))
-    xid, _, err = struct.unpack_from(">iqi", frame(s))
-    assert (xid, err) == (2, 0)
-    return reply[16:]
+    identities = call(s, xid=1, opcode=WHO_AM_I)
+    call(s, xid=2, opcode=CLOSE)
+    return identities
 
 
-def verification_fails(peer, code, **options):
-    """Check that the client refuses the server with X509_V_ERR_`code`."""
+def call(s, xid, opcode):
+    """Send a request that consists of its header; gives the reply without its
+    header."""
+    send_frame(s, struct.pack(">ii", xid, opcode))
+    header = struct.Struct(">iqi")
+    reply = receive_frame(s)
+    reply_xid, _, err = header.unpack_from(reply)
+    assert (reply_xid, err) == (xid, 0), reply
+    return reply[header.size:]
+
+
+def check_verification_fails(peer, code, **options):
+    """Check that the client refuses the server's certificate with this code."""
     try:
         peer.connect(**options).close()
     except ssl.SSLCertVerificationError as why:
@@ -116,131 +140,132 @@ def verification_fails(peer, code, **options):
         raise AssertionError("accepted, not refused: %s" % options)
 
 
-EARLY, EXPIRED, CRL_EXPIRED, ISSUER, REVOKED = 9, 10, 12, 20, 23
-WRONG_NAME, WRONG_ADDRESS = 62, 64
-
-
-def good_session_has_the_server_verified():
+def client_verifies_the_server_by_address_name_and_crl():
     peer = Peer(want)
-    assert peer.session() == "TLSv1.2"
-    assert peer.session(name="zookeeper.test") == "TLSv1.2"
-    assert peer.session(crl="crl.pem") == "TLSv1.2"
+    assert peer.tls_version_of_session() == "TLSv1.2"
+    assert peer.tls_version_of_session(name="zookeeper.test") == "TLSv1.2"
+    assert peer.tls_version_of_session(crl="crl.pem") == "TLSv1.2"
 
 
-def wrong_ca_and_wrong_name_are_refused():
+def wrong_ca_wrong_name_and_expired_crl_are_refused():
     peer = Peer(want)
-    verification_fails(peer, ISSUER, ca="other-ca.crt")
-    verification_fails(peer, WRONG_NAME, name="other.test")
-    verification_fails(peer, WRONG_ADDRESS, name="127.254.254.254")
-    verification_fails(peer, CRL_EXPIRED, crl="crl-expired.pem")
+    check_verification_fails(peer, ISSUER, ca="other-ca.crt")
+    check_verification_fails(peer, WRONG_NAME, name="other.test")
+    check_verification_fails(peer, WRONG_ADDRESS, name="127.254.254.254")
+    check_verification_fails(peer, CRL_EXPIRED, crl="crl-expired.pem")
 
 
-def plain_port_serves_beside_it():
-    with socket.create_connection(Peer(want).plain, SECONDS) as s:
-        handshake(s)
+def plain_port_serves_beside_the_tls_port():
+    with socket.create_connection(Peer(want).plain_port, SECONDS) as s:
+        run_session(s)
     assert live.four_letter_word(want.addresses[0], "ruok") == "imok"
 
 
-def tls_to_the_plain_port_and_plain_to_the_tls_port_end():
+def tls_at_the_plain_port_and_no_tls_at_the_tls_port_fail():
     peer = Peer(want)
-    with socket.create_connection(peer.plain, SECONDS) as raw:
+    with socket.create_connection(peer.plain_port, SECONDS) as raw:
         try:
-            peer.context().wrap_socket(raw, server_hostname=peer.plain[0])
+            peer.context().wrap_socket(raw, server_hostname=peer.plain_port[0])
         except (ssl.SSLError, OSError) as why:
             assert not isinstance(why, TimeoutError), why
         else:
             raise AssertionError("the plain port speaks TLS")
-    with socket.create_connection(peer.secure, SECONDS) as s:
+    with socket.create_connection(peer.tls_port, SECONDS) as s:
         try:
-            handshake(s)
+            run_session(s)
         except OSError as why:
             assert not isinstance(why, TimeoutError), why
         else:
             raise AssertionError("the TLS port speaks without TLS")
 
 
-def client_certificate_is_needed():
-    """Three servers with different key stores that require a client
-    certificate."""
+def servers_require_a_valid_client_certificate():
+    # The key stores have an RSA key, a chain of CAs, and a name without address.
     rsa, chain, named = (Peer(need, n) for n in (1, 2, 3))
-    assert rsa.session(client="client") == "TLSv1.3"
-    assert chain.session(client="client-chain") == "TLSv1.3"
-    verification_fails(named, WRONG_ADDRESS, client="client")
-    assert named.session(client="client-rsa", name="zookeeper.test") == \
+    assert rsa.tls_version_of_session(client="client") == "TLSv1.3"
+    assert chain.tls_version_of_session(client="client-chain") == "TLSv1.3"
+    check_verification_fails(named, WRONG_ADDRESS, client="client")
+    assert named.tls_version_of_session(client="client-rsa", name="zookeeper.test") == \
         "TLSv1.3"
     for client in (None, "client-other-ca", "client-expired", "client-early"):
-        rsa.refuses(client=client)
+        rsa.check_refusal(client=client)
         # With TLS 1.2 the refusal is a part of the handshake.
-        why = rsa.refuses(client=client,
+        why = rsa.check_refusal(client=client,
                           maximum_version=ssl.TLSVersion.TLSv1_2)
         assert "alert" in why or "EOF" in why, why
 
 
 def revoked_client_is_refused_and_its_identity_is_its_subject():
     peer = Peer(need)
-    peer.refuses(client="client-revoked")
+    peer.check_refusal(client="client-revoked")
     with peer.connect(client="client-bob") as s:
-        identities = handshake(s)
+        identities = run_session(s)
     assert b"CN=bob,O=latchkey" in identities, identities
     with peer.connect(client="client") as s:
-        identities = handshake(s)
+        identities = run_session(s)
     assert b"CN=alice,O=latchkey" in identities, identities
 
 
-ALERT = b"\x15\x03\x03\0\2\2\x2a"  # a record: fatal, bad certificate
+# A record: type alert, version TLS 1.2, length 2; fatal (2), bad_certificate (42).
+BAD_CERTIFICATE_ALERT = b"\x15\x03\x03\0\2\2\x2a"
 
 
-def types(records, up):
-    return [f.op for f in records if f.up == up]
+def record_types(records, up):
+    return [record.op for record in records if record.up == up]
 
 
-def relay_knows_records():
+def relay_parses_tls_records():
     """The TLS 1.2 handshake with a server that requests a client
     certificate."""
-    with relay.Relay(want.tls_addresses[0], relay.RECORDS) as way:
-        peer = Peer(want, way=way)
-        peer.session()
-        hello, cipher, data = (relay.HANDSHAKE, relay.CHANGE_CIPHER_SPEC,
-                               relay.DATA)
-        records = way.frames_since()
-        assert types(records, True)[:5] == [
-            hello, hello, hello, cipher, hello], records
-        assert data in types(records, True), records
-        assert data in types(records, False), records
-        whole = sum(f.size for f in records if f.up)
-        way.drip(1)
-        peer.session()
-        way.drip(7, 1, down=False)
-        peer.session()
-        way.drip(0)
-        again = sum(f.size for f in way.frames_since(len(records)) if f.up)
-        assert abs(again / 2 - whole) < 40, (whole, again)
+    with relay.Relay(want.tls_addresses[0], relay.RECORDS) as proxy:
+        peer = Peer(want, proxy=proxy)
+        peer.tls_version_of_session()
+        records = proxy.frames_since()
+        from_client = record_types(records, up=relay.UP)
+        # ClientHello, Certificate, ClientKeyExchange; then Finished.
+        assert from_client[:5] == [
+            relay.HANDSHAKE, relay.HANDSHAKE, relay.HANDSHAKE,
+            relay.CHANGE_CIPHER_SPEC, relay.HANDSHAKE], records
+        assert relay.DATA in from_client, records
+        assert relay.DATA in record_types(records, up=relay.DOWN), records
+        # The same records are found if they arrive in small pieces. The sizes of
+        # two sessions may differ by those of their signatures.
+        size = sum(record.size for record in records if record.up)
+        proxy.drip(1)
+        peer.tls_version_of_session()
+        proxy.drip(7, ms=1, down=False)
+        peer.tls_version_of_session()
+        proxy.drip(0)
+        size_of_two = sum(record.size for record in
+                          proxy.frames_since(len(records)) if record.up)
+        assert abs(size_of_two / 2 - size) < 40, (size, size_of_two)
 
 
-def relay_misbehaves_in_a_handshake_as_asked():
-    reset, timeout = ConnectionResetError, TimeoutError
-    end = (ssl.SSLEOFError, ssl.SSLZeroReturnError, reset)
-    with relay.Relay(want.tls_addresses[0], relay.RECORDS) as way:
-        peer = Peer(want, way=way)
-        for up in (True, False):
+def relay_executes_each_action_in_a_handshake():
+    end = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ConnectionResetError)
+    with relay.Relay(want.tls_addresses[0], relay.RECORDS) as proxy:
+        peer = Peer(want, proxy=proxy)
+        for up in (relay.UP, relay.DOWN):
             for action, errors in (
                     ("cut", end),
                     ("tear", end),
-                    ("reset", (reset,)),
-                    ("stall", (timeout,)),
-                    (b"HTTP/1.1 400\r\n\r\n", (ssl.SSLError, reset)),
-                    (ALERT, (ssl.SSLError,))):
-                trap = way.at_frame(action, up=up)
+                    ("reset", (ConnectionResetError,)),
+                    ("stall", (TimeoutError,)),
+                    (b"HTTP/1.1 400\r\n\r\n", (ssl.SSLError,
+                                               ConnectionResetError)),
+                    (BAD_CERTIFICATE_ALERT, (ssl.SSLError,))):
+                trap = proxy.at_frame(action, up=up)
                 try:
                     peer.connect(seconds=.3).close()
                 except (ssl.SSLError, OSError) as why:
                     assert isinstance(why, errors), (action, up, repr(why))
-                    assert up or action != ALERT or (
-                        "ALERT_BAD_CERTIFICATE" in why.reason), repr(why)
+                    if action == BAD_CERTIFICATE_ALERT and up == relay.DOWN:
+                        assert "ALERT_BAD_CERTIFICATE" in why.reason, repr(why)
                 else:
                     raise AssertionError("%s, %s: no effect" % (action, up))
                 assert trap.is_executed()
-        trap = way.at_frame("reset", up=False, forward=3, lasting=True)
+        # After 3 bytes of the server's first record, on every connection.
+        proxy.at_frame("reset", up=relay.DOWN, forward=3, lasting=True)
         for _ in range(2):
             try:
                 peer.connect()
@@ -248,43 +273,43 @@ def relay_misbehaves_in_a_handshake_as_asked():
                 pass
             else:
                 raise AssertionError("no effect")
-        way.clear_traps()
-        peer.session()
+        proxy.clear_traps()
+        peer.tls_version_of_session()
 
 
-def revoked_client_is_served_where_nobody_looks():
+def revoked_client_is_served_by_a_server_without_crl():
     peer = Peer(want)
-    assert peer.session(client="client-revoked") == "TLSv1.2"
-    assert peer.session() == "TLSv1.2"
-    peer.refuses(client="client-other-ca")
+    assert peer.tls_version_of_session(client="client-revoked") == "TLSv1.2"
+    assert peer.tls_version_of_session() == "TLSv1.2"
+    peer.check_refusal(client="client-other-ca")
 
 
-def bad_servers_are_refused():
-    for n, code, options in (1, EXPIRED, {}), (2, EARLY, {}), (
-            3, REVOKED, {"crl": "crl.pem"}):
-        verification_fails(Peer(bad, n), code, **options)
-    assert Peer(bad, 3).session(crl="crl-empty.pem") == "TLSv1.2"
+def expired_early_and_revoked_servers_are_refused():
+    check_verification_fails(Peer(bad, 1), EXPIRED)
+    check_verification_fails(Peer(bad, 2), EARLY)
+    check_verification_fails(Peer(bad, 3), REVOKED, crl="crl.pem")
+    assert Peer(bad, 3).tls_version_of_session(crl="crl-empty.pem") == "TLSv1.2"
 
 
 def key_store_is_read_again_after_a_restart():
-    before, address = Peer(bad, 3), parts(bad.tls_addresses[2])
-    assert before.session(name="zookeeper.test") == "TLSv1.2"
+    peer = Peer(bad, 3)
+    assert peer.tls_version_of_session(name="zookeeper.test") == "TLSv1.2"
     with open(bad.certificate("server-cn.pem"), "rb") as f:
         store = f.read()
     with open(bad.certificate("server-revoked.pem"), "wb") as f:
         f.write(store)
     bad.kill(3)
     try:
-        socket.create_connection(address, SECONDS).close()
+        socket.create_connection(peer.tls_port, SECONDS).close()
     except ConnectionRefusedError:
         pass
     else:
-        raise AssertionError("who serves %s:%d?" % address)
+        raise AssertionError("a killed server serves %s:%d" % peer.tls_port)
     bad.start(3)
-    verification_fails(Peer(bad, 3), WRONG_NAME, name="zookeeper.test")
+    check_verification_fails(peer, WRONG_NAME, name="zookeeper.test")
 
 
-def with_says_where_and_whom_to_trust():
+def with_sets_the_address_and_the_files_of_tls():
     text = subprocess.run(
         [zkserver.SCRIPT, "with", "--tls", "--tls-client-auth", "need", "--",
          "sh", "-c", 'echo "$LATCHKEY_ZK" && ls "$LATCHKEY_TLS_CACERT" '
@@ -295,7 +320,7 @@ def with_says_where_and_whom_to_trust():
         "ca.crt", "client.crt", "client.key"], text
 
 
-def unusable_store_is_told():
+def missing_key_store_is_reported():
     done = subprocess.run(
         [zkserver.SCRIPT, "with", "--tls", "--tls-cert", "nothing", "true"],
         stderr=subprocess.PIPE, text=True)
@@ -304,30 +329,30 @@ def unusable_store_is_told():
 
 with zkserver.Server("--tls", "--tls-client-auth", "want") as want:
     live.run(
-        good_session_has_the_server_verified,
-        wrong_ca_and_wrong_name_are_refused,
-        plain_port_serves_beside_it,
-        tls_to_the_plain_port_and_plain_to_the_tls_port_end,
-        revoked_client_is_served_where_nobody_looks,
-        relay_knows_records,
-        relay_misbehaves_in_a_handshake_as_asked,
+        client_verifies_the_server_by_address_name_and_crl,
+        wrong_ca_wrong_name_and_expired_crl_are_refused,
+        plain_port_serves_beside_the_tls_port,
+        tls_at_the_plain_port_and_no_tls_at_the_tls_port_fail,
+        revoked_client_is_served_by_a_server_without_crl,
+        relay_parses_tls_records,
+        relay_executes_each_action_in_a_handshake,
     )
 with zkserver.Server("--tls", "--tls-client-auth", "need", "--tls-crl",
                      "--tls-version", "1.3", "--tls-cert", "1=server-rsa",
                      "--tls-cert", "2=server-chain", "--tls-cert",
                      "3=server-name", servers=3) as need:
     live.run(
-        client_certificate_is_needed,
+        servers_require_a_valid_client_certificate,
         revoked_client_is_refused_and_its_identity_is_its_subject,
     )
 with zkserver.Server("--tls", "--tls-cert", "1=server-expired", "--tls-cert",
                      "2=server-early", "--tls-cert", "3=server-revoked",
                      servers=3) as bad:
     live.run(
-        bad_servers_are_refused,
+        expired_early_and_revoked_servers_are_refused,
         key_store_is_read_again_after_a_restart,
     )
 live.run(
-    with_says_where_and_whom_to_trust,
-    unusable_store_is_told,
+    with_sets_the_address_and_the_files_of_tls,
+    missing_key_store_is_reported,
 )
