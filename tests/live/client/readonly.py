@@ -35,7 +35,7 @@ def others_than(n):
 
 
 def wait_until_synced(worker, n, path):
-    tested = worker.client(three.client[n].address, timeout=T)
+    tested = worker.client(three.client_relays[n].address, timeout=T)
     eventually(lambda: tested.submit("get", path=path).result().err == "0")
     tested.do("close")
 
@@ -77,16 +77,16 @@ def client_leaves_a_read_only_server_for_a_quorum():
     with Worker() as worker:
         n = three.zk.follower()
         rest = others_than(n)
-        maker = worker.client(three.client[rest[0]].address, timeout=T)
+        maker = worker.client(three.client_relays[rest[0]].address, timeout=T)
         maker.state("connected")
         base = maker.create("/cut-", data=b"old", flags=SEQUENTIAL).path
         calm = maker.create(base + "/calm").path
         wait_until_synced(worker, n, calm)
         three.cut_off(n)
         for m in rest:
-            three.client[m].refuse()
+            three.client_relays[m].refuse()
         wait_for_isro(n, "ro")
-        plain = worker.client(three.client[n].address, timeout=T)
+        plain = worker.client(three.client_relays[n].address, timeout=T)
         client = worker.client(three.connect, timeout=T, read_only=1)
         client.state("read-only")
         lock = client.lock(base + "/l")
@@ -99,7 +99,7 @@ def client_leaves_a_read_only_server_for_a_quorum():
         assert not pending.is_done()
         assert lock.inspect().state == "acquiring", lock.inspect()
         for m in rest:
-            three.client[m].accept()
+            three.client_relays[m].accept()
         maker.do("set", path=base, data=b"new")
         shown = get(base, "--read-only")  # prefers a server with a quorum
         assert shown.out == "new" and shown.err == "", shown
@@ -171,7 +171,7 @@ def read_only_server_without_local_sessions_refuses_sessions():
         three.zk.kill(2)
         three.zk.kill(3)
         wait_for_isro(1, "ro")
-        client = worker.client(three.client[1].address, timeout=T, read_only=1)
+        client = worker.client(three.client_relays[1].address, timeout=T, read_only=1)
         eventually(lambda: client.facts().trouble == "NOT_READ_ONLY")
         assert not client.lines_like("state")
         three.zk.start(2)
@@ -182,7 +182,7 @@ def read_only_server_without_local_sessions_refuses_sessions():
 
 def ensemble(*options):
     servers = live.Ensemble(*MODE, *options)
-    for wire in servers.client.values():
+    for wire in servers.client_relays.values():
         wire.frames = False  # clients also send `isro`, which is no frame
     return servers
 

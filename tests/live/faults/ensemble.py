@@ -44,20 +44,20 @@ def with_short_session(test):
 
 def server_of(client):
     address = client.facts().server
-    (number,) = [n for n, r in three.client.items() if r.address == address]
+    (number,) = [n for n, r in three.client_relays.items() if r.address == address]
     return number
 
 
 def connect_to(client, n):
     """Connect the client to server n."""
-    for m, wire in three.client.items():
+    for m, wire in three.client_relays.items():
         if m != n:
             wire.refuse()
     if server_of(client) != n:
-        three.client[server_of(client)].drop()
+        three.client_relays[server_of(client)].drop()
         client.state("suspended")
         client.state("connected")
-    for wire in three.client.values():
+    for wire in three.client_relays.values():
         wire.accept()
     assert server_of(client) == n
 
@@ -72,7 +72,7 @@ def check_session_moves(worker, client, base, disable):
     session moves to another server with its ephemeral nodes, watches and
     waiting requests."""
     direct = worker.client(",".join(
-        r.address for n, r in three.client.items() if n != server_of(client)),
+        r.address for n, r in three.client_relays.items() if n != server_of(client)),
         timeout=LONG)
     direct.state("connected")
     before = client.facts()
@@ -137,7 +137,7 @@ def half_open_connection_is_replaced(worker, client, base):
     are not taken for replies to other requests."""
     before = client.facts()
     for turn in range(2):
-        wire = three.client[server_of(client)]
+        wire = three.client_relays[server_of(client)]
         wire.freeze(up=False)
         pending = client.submit("create", path=base + "/n-", flags=SEQUENTIAL)
         client.state("suspended")
@@ -156,11 +156,11 @@ def half_open_connection_is_replaced(worker, client, base):
 
 @with_client
 def xids_continue_at_another_server(worker, client, base):
-    marks = {n: wire.mark() for n, wire in three.client.items()}
+    marks = {n: wire.mark() for n, wire in three.client_relays.items()}
     for n in (1, 2, 3, 1):
         connect_to(client, n)
         client.do("sync", path="/")
-    frames = sorted((f for n, wire in three.client.items()
+    frames = sorted((f for n, wire in three.client_relays.items()
                      for f in wire.requests(marks[n])), key=lambda f: f.at)
     xids = [f.xid for f in frames]
     assert len(set(f.connection for f in frames)) > 1
@@ -172,8 +172,8 @@ def server_that_is_behind_refuses_the_session(worker, client, base):
     """A server refuses a client that has seen a newer zxid than the server."""
     behind = three.zk.follower()
     ahead = third_server(behind, three.zk.leader())
-    wire = three.client[ahead]
-    address_ahead, address_behind = ["%s:%d" % three.client[n].target
+    wire = three.client_relays[ahead]
+    address_ahead, address_behind = ["%s:%d" % three.client_relays[n].target
                                      for n in (ahead, behind)]
     moving = worker.client(wire.address, timeout=SHORT)
     moving.state("connected")
@@ -250,7 +250,7 @@ def cut_during_create_leaves_one_node(worker, client, base):
     lock.acquire()
     lock.release()
     for turn in range(4):
-        wire = three.client[server_of(client)]
+        wire = three.client_relays[server_of(client)]
         trap = wire.at_frame("cut", op=relay.CREATE2, forward=True)
         pending = lock.submit("acquire")
         trap.wait()
@@ -263,7 +263,7 @@ def cut_during_create_leaves_one_node(worker, client, base):
 
 
 def address(n):
-    return three.client[n].address
+    return three.client_relays[n].address
 
 
 @with_client

@@ -39,11 +39,11 @@ class Pair:
     def __init__(self, holder_process, waiter_process, server, assurance,
                  directory):
         """The holder is connected to this server, the waiter to another."""
-        others = ",".join(r.address for n, r in three.client.items()
+        others = ",".join(r.address for n, r in three.client_relays.items()
                           if n != server)
         self.assurance = assurance
         self.holder_client = holder_process.client(
-            three.client[server].address, timeout=SHORT, assurance=assurance)
+            three.client_relays[server].address, timeout=SHORT, assurance=assurance)
         self.waiter_client = waiter_process.client(others, timeout=LONG)
         self.path = "%s/%s" % (directory, self.holder_client.name)
         self.holder = self.holder_client.lock(self.path)

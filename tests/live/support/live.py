@@ -60,18 +60,19 @@ def watch_count(address):
 
 class Ensemble:
     """An ensemble whose servers are connected through relays with each other and
-    with clients. Clients connect to server n at `client[n].address`, and `zk`
-    controls the processes of the servers."""
+    with clients. Clients connect to server n at `client_relays[n].address`, and
+    `zk` controls the processes of the servers."""
 
     def __init__(self, *options, servers=3):
         numbers = range(1, servers + 1)
+        # The ensembles of tests that run at the same time have different hosts.
         hosts = {n: "127.%d.%d.%d" % (random.randint(1, 254),
                                       random.randint(0, 255),
                                       random.randint(1, 254))
                  for n in numbers}
-        # The relays from server n to server m are links[n, m], a pair: the one
-        # for replication and the one for elections.
-        self.links = {}
+        # server_relays[n, m] is the pair of relays from server n to server m: for
+        # replication and for elections.
+        self.server_relays = {}
         peers = []
         for n in numbers:
             for m in numbers:
@@ -80,43 +81,41 @@ class Ensemble:
                 replication, elections = (
                     relay.Relay("%s:%d" % (hosts[m], port), frames=False)
                     for port in (2888, 3888))
-                self.links[n, m] = replication, elections
+                self.server_relays[n, m] = replication, elections
                 peers += ["--peer", "%d:%d=%s:%d" % (
                     n, m, replication.address, elections.port)]
-        for (n, m), (_, elections) in self.links.items():
+        for (n, m), (_, elections) in self.server_relays.items():
             # Server m connects to n at the address that n sends to m: at the
             # relay from m to n.
-            _, back = self.links[m, n]
+            _, back = self.server_relays[m, n]
             elections.election_address = back.address
         self.zk = zkserver.Server("--address", ",".join(hosts.values()),
                                   *peers, *options, servers=servers)
-        self.client = {n: relay.Relay(self.zk.addresses[n - 1])
-                       for n in numbers}
-        self.connect = ",".join(r.address for r in self.client.values())
-
-    def _links_of(self, n):
-        """The relays from and to server n."""
-        for (source, target), links in self.links.items():
-            if n in (source, target):
-                yield from links
+        self.client_relays = {n: relay.Relay(self.zk.addresses[n - 1])
+                              for n in numbers}
+        self.connect = ",".join(each.address
+                                for each in self.client_relays.values())
 
     def cut_off(self, n):
-        """Separate server n from the others."""
-        for link in self._links_of(n):
-            link.freeze()
+        """Separate server n from the other servers."""
+        for (source, target), relays in self.server_relays.items():
+            if n in (source, target):
+                for each in relays:
+                    each.freeze()
 
     def heal(self):
         """Close the separated connections and allow new ones."""
-        for links in self.links.values():
-            for link in links:
-                link.drop()
-                link.thaw()
+        for relays in self.server_relays.values():
+            for each in relays:
+                each.drop()
+                each.thaw()
 
     def close(self):
         self.zk.close()
-        for links in [*self.links.values(), self.client.values()]:
-            for link in links:
-                link.close()
+        for relays in [*self.server_relays.values(),
+                       self.client_relays.values()]:
+            for each in relays:
+                each.close()
 
     def __enter__(self):
         return self

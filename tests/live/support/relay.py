@@ -25,13 +25,14 @@ import time
 
 import tls
 
+# Opcodes. CONNECT and EVENT are the `op` of frames that have no opcode.
 CREATE, DELETE, EXISTS, GET, SET = 1, 2, 3, 4, 5
 SYNC, PING, CHILDREN, CHECK, MULTI, CREATE2 = 9, 11, 12, 13, 14, 15
 REMOVE_WATCHES, CREATE_CONTAINER, AUTH, SET_WATCHES = 18, 19, 100, 101
 CLOSE = -11
 CONNECT = "connect"  # the first frame of each direction
 EVENT = "event"
-EVENT_XID = -1
+EVENT_XID = -1  # in the frame
 
 RECORDS = "records"
 RECORD_TYPES = CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, DATA = 20, 21, 22, 23
@@ -283,7 +284,7 @@ class _Direction:
                 await relay.thawed[self.up].wait()
             if piece is None:
                 break
-            trap = frame and relay.trap_for(frame)
+            trap = relay.take_trap_at(frame) if frame else None
             self.queued_bytes -= len(piece)
             try:
                 if not trap:
@@ -447,8 +448,9 @@ class Relay:
                     raise
                 await asyncio.sleep(.02)
 
-    def trap_for(self, frame):
-        """The trap whose action is executed at this frame, or None."""
+    def take_trap_at(self, frame):
+        """Count the frame for the traps, up to the one whose action is executed
+        at it; gives that trap, or None."""
         for trap in list(self.traps):
             if trap.count_frame(frame):
                 if not trap.lasting:

@@ -38,21 +38,23 @@ static void on_left_behind(lk_client *c, const char *path, int err, void *arg)
 /* Parse "ID:PASSWORD", both in hex; returns false if it is not that. */
 static bool parse_session(const char *text, lk_session *out)
 {
+  const char *colon = text == NULL ? NULL : strchr(text, ':');
+  uint64_t id;
   unsigned byte;
 
-  if (text == NULL ||
-      sscanf(text, "%" SCNx64, (uint64_t *)(void *)&out->id) != 1)
+  if (colon == NULL || sscanf(text, "%" SCNx64, &id) != 1)
     return false;
-  text = strchr(text, ':');
-  for (size_t i = 0; text != NULL && i < sizeof out->password; i++) {
-    if (sscanf(text + 1 + 2 * i, "%2x", &byte) != 1)
+  out->id = (int64_t)id;
+  for (size_t i = 0; i < sizeof out->password; i++) {
+    if (sscanf(colon + 1 + 2 * i, "%2x", &byte) != 1)
       return false;
     out->password[i] = (unsigned char)byte;
   }
-  return text != NULL;
+  return true;
 }
 
-/* Fill `out` from the options for TLS; returns false if there is none. */
+/* Fill `out` from the options for TLS; returns whether one of them, `ca` or
+ * `any_certificate`, selects TLS. */
 static bool parse_tls(const command *cmd, lk_tls_config *out)
 {
   *out = (lk_tls_config){

@@ -34,7 +34,7 @@ struct crowd {
   lk_client *client;
   char path[256];
   bool announce;
-  long long count;
+  long long count;                           /* of `members` */
   long long joined, queued, granted, failed; /* numbers of members */
   member members[];
 };
@@ -51,29 +51,29 @@ static unsigned long long lists;    /* calls of lk_get_children() */
 
 /* ---- bytes and lists, counted by the linker's --wrap --------------------- */
 
-ssize_t __real_recv(int fd, void *room, size_t size, int flags);
-ssize_t __wrap_recv(int fd, void *room, size_t size, int flags);
-ssize_t __wrap___recv_chk(int fd, void *room, size_t size, size_t room_size,
+ssize_t __real_recv(int fd, void *buf, size_t len, int flags);
+ssize_t __wrap_recv(int fd, void *buf, size_t len, int flags);
+ssize_t __wrap___recv_chk(int fd, void *buf, size_t len, size_t buf_size,
                           int flags);
 int __real_lk_get_children(lk_client *client, const char *path,
                            const lk_call *call, lk_children_cb done, void *arg);
 int __wrap_lk_get_children(lk_client *client, const char *path,
                            const lk_call *call, lk_children_cb done, void *arg);
 
-ssize_t __wrap_recv(int fd, void *room, size_t size, int flags)
+ssize_t __wrap_recv(int fd, void *buf, size_t len, int flags)
 {
-  ssize_t got = __real_recv(fd, room, size, flags);
+  ssize_t got = __real_recv(fd, buf, len, flags);
 
   if (got > 0)
     bytes_in += (unsigned long long)got;
   return got;
 }
 
-ssize_t __wrap___recv_chk(int fd, void *room, size_t size, size_t room_size,
+ssize_t __wrap___recv_chk(int fd, void *buf, size_t len, size_t buf_size,
                           int flags)
 {
-  (void)room_size;
-  return __wrap_recv(fd, room, size, flags);
+  (void)buf_size;
+  return __wrap_recv(fd, buf, len, flags);
 }
 
 int __wrap_lk_get_children(lk_client *client, const char *path,
@@ -120,7 +120,7 @@ static void member_release(member *m)
 {
   holder = NULL;
   not_held_yet--;
-  lk_lock_free(m->lock);
+  lk_lock_free(m->lock); /* releases it */
   m->crowd->granted++;
   crowd_finish_if_done(m->crowd);
 }
