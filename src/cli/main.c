@@ -86,13 +86,15 @@ static int refuse_usage(const cli_command_entry *c, const char *wrong)
 /* Prints `complaint` as a usage error, and frees it. */
 static int refuse_option(const cli_command_entry *c, cli_text *complaint)
 {
-  /* DATA that begins with "-" is taken for an unknown option. */
-  bool may_be_data = strstr(c->form, "DATA") != NULL &&
-                     strncmp(complaint->at, "unknown", strlen("unknown")) == 0;
-
-  if (may_be_data)
-    cli_text_puts(complaint, " (put -- before data that begins with -)");
   const char *line = cli_text_end(complaint);
+  /* DATA that begins with "-" is taken for an unknown option. */
+  bool may_be_data = strstr(c->form, "DATA") != NULL && line != NULL &&
+                     strncmp(line, "unknown", strlen("unknown")) == 0;
+
+  if (may_be_data) {
+    cli_text_puts(complaint, " (put -- before data that begins with -)");
+    line = cli_text_end(complaint);
+  }
   int code = refuse_usage(c, line == NULL ? "" : line);
 
   cli_text_free(complaint);

@@ -103,8 +103,9 @@ static void on_contender_names(lk_client *c, int err, const lk_bytes *names,
   for (size_t i = 0; err == 0 && i < count; i++)
     if (!add_if_contender(queue, names[i]))
       err = LK_ERR_NO_MEMORY;
-  /* A semaphore of Curator has these two directories. */
-  if (err == 0 && *queue->directory == '\0' && !queue->semaphore)
+  /* A semaphore of Curator has these two directories, and no contender beside
+     them. */
+  if (err == 0 && *queue->directory == '\0' && queue->count == 0)
     queue->semaphore =
         has_name(names, count, "locks") && has_name(names, count, "leases");
   cli_command_complete(queue->command, err);
@@ -175,7 +176,7 @@ int cli_contenders_list(cli_contenders *queue, cli_command *command)
 
   if (err == 0 && command->options->layout == LK_LAYOUT_KAZOO)
     err = list_kazoo_queue(queue);
-  else if (err == 0 && queue->semaphore && queue->count == 0)
+  else if (err == 0 && queue->semaphore)
     err = list_curator_semaphore(queue);
   queue->all_count = queue->count;
   if (queue->count > 0) /* kazoo's queue may exist without the lock's node */

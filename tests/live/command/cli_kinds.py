@@ -236,6 +236,18 @@ def revoke_of_permits_does_not_end_waiters():
             assert (done.code, done.out) == (0, "in\n"), done
 
 
+def mutex_beside_nodes_named_as_those_of_a_semaphore_is_held():
+    for name in "locks", "leases":
+        expect_exit(0, "create", "-p", "/mutex/" + name)
+    with start_holder("/mutex") as a:
+        wait_until_held("/mutex")
+        assert expect_exit(1, "status", "/mutex").out.startswith(
+            "/mutex: held, 0 waiting\n")
+        assert run("wait", "-w", "0", "/mutex").code == 1
+        end(a)
+    assert expect_exit(0, "status", "/mutex").out.startswith("/mutex: free")
+
+
 def status_tells_the_holder_of_a_permit_from_the_waiters():
     """The holder's node in leases is younger than the queue nodes of the
     waiters, and it is still reported as the holder."""
@@ -362,6 +374,7 @@ with command.serve():
             revoke_shows_the_label_that_it_replaces,
             revoke_of_permits_does_not_end_waiters,
             status_tells_the_holder_of_a_permit_from_the_waiters,
+            mutex_beside_nodes_named_as_those_of_a_semaphore_is_held,
             nodes_of_another_lock_kind_are_reported,
             another_number_of_permits_is_reported,
             signal_ends_a_run_whose_permit_check_is_unanswered,
