@@ -40,7 +40,7 @@ static void begin(void)
   lock_pair_begin(&lp, NULL, NULL);
 }
 
-/* ---- the order of freeing ---------------------------------------------- */
+/* ---- closed clients, freed locks and ended calls ----------------------- */
 
 static void close_when_connected(lk_client *c, lk_state state, int err,
                                  void *arg)
@@ -308,6 +308,7 @@ START_TEST(callbacks_of_a_lock_freed_during_its_cancel_are_called_once)
   ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
   ck_assert_int_eq(locker_verify(&lp.a), 0);
   unsigned calls_before = lp.a.calls;
+
   victim = &lp.a;
   lp.a.react = free_victim;
   lk_lock_cancel(lp.a.lock);
@@ -322,7 +323,7 @@ START_TEST(callbacks_of_a_lock_freed_during_its_cancel_are_called_once)
 }
 END_TEST
 
-START_TEST(callback_of_a_close_may_free_the_next_lock)
+START_TEST(callback_during_the_free_of_a_client_may_free_the_next_lock)
 {
   locker others[3];
 
@@ -346,7 +347,7 @@ START_TEST(callback_of_a_close_may_free_the_next_lock)
 }
 END_TEST
 
-/* ---- freeing in callbacks ---------------------------------------------- */
+/* ---- one call in each callback of a sequence ---------------------------- */
 
 static unsigned callbacks; /* invoked in this run of the sequence */
 static unsigned act_at;    /* the number of the callback that calls `act` */
@@ -387,7 +388,7 @@ static void run_sequence(void)
     (void)locker_acquire(&lp.a, LK_NO_LIMIT);
     model_turn(&lp.server);
   }
-  for (int i = 0; i < 2 && lp.a.lock != NULL; i++) {
+  for (int i = 0; i < 2 && lp.a.lock != NULL; i++) { /* it is held twice */
     if (lk_lock_get_state(lp.a.lock) == LK_LOCK_HELD)
       locker_release(&lp.a);
     model_turn(&lp.server);
@@ -686,7 +687,7 @@ SUITE("closing", listener_closes_the_client_before_others_are_notified,
       acquire_in_the_callback_of_a_loss_survives_that_loss,
       callbacks_of_a_lock_freed_during_its_cancel_are_called_once,
       lock_that_is_to_be_notified_next_may_be_freed,
-      callback_of_a_close_may_free_the_next_lock,
+      callback_during_the_free_of_a_client_may_free_the_next_lock,
       every_callback_may_free_its_lock, every_callback_may_free_its_client,
       every_callback_may_free_its_lock_and_client,
       every_callback_may_free_both_locks, every_callback_may_close_its_client,

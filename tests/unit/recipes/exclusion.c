@@ -119,7 +119,7 @@ START_TEST(missing_own_node_is_detected)
 }
 END_TEST
 
-START_TEST(foreign_names_do_not_count)
+START_TEST(unknown_names_neither_count_nor_are_reported)
 {
   lk_queue_position p = POSITION("a-lock-0000000005", "a-lock-0000000005",
                                  "config", "lock-", "000000001", "locks", "");
@@ -130,7 +130,8 @@ START_TEST(foreign_names_do_not_count)
 }
 END_TEST
 
-START_TEST(other_kinds_and_layouts_do_not_count_and_are_named)
+START_TEST(
+    nodes_of_other_recipes_and_native_layouts_do_not_count_and_are_reported)
 {
   static const char *const names[] = {"-0000000001",
                                       "latch-0000000001",
@@ -154,7 +155,7 @@ END_TEST
 
 /* A semaphore counts all children of the directory, also those that are no
  * permits. As predecessors, it has the children beyond the limit. */
-START_TEST(other_nodes_among_permits_are_named)
+START_TEST(foreign_nodes_among_permits_are_reported)
 {
   static const char kazoo_permit[] = "0123456789abcdef0123456789abcdef";
   static const char curator_permit[] = "a-lease-0000000001";
@@ -181,7 +182,7 @@ START_TEST(other_nodes_among_permits_are_named)
 }
 END_TEST
 
-START_TEST(other_kinds_of_contenders_count_and_are_named)
+START_TEST(contenders_of_rwlocks_and_of_kazoo_count_and_are_reported)
 {
   lk_queue_position p = POSITION("a-lock-0000000005", "a-lock-0000000005",
                                  "b-__READ__0000000004");
@@ -193,8 +194,8 @@ START_TEST(other_kinds_of_contenders_count_and_are_named)
                "b__lock__0000000003");
   ck_assert_uint_eq(p.predecessors, 2);
   ck_assert(!p.has_rw_writer);
-  /* a contender of another kind is also named if its number is larger, since it
-   * may not wait for us */
+  /* a contender of another kind is also reported if its number is larger, since
+   * it may not wait for us */
   p = POSITION("a-lock-0000000005", "a-lock-0000000005", "b__lock__0000000006");
   ck_assert_uint_eq(p.predecessors, 0);
   assert_name(p.foreign, "b__lock__0000000006");
@@ -343,10 +344,11 @@ SUITE("exclusion", only_contender_has_no_predecessors,
       predecessors_have_smaller_numbers_and_the_nearest_is_first,
       sequence_numbers_are_compared_as_numbers,
       nearest_nine_and_the_first_of_many_predecessors_are_kept,
-      missing_own_node_is_detected, foreign_names_do_not_count,
-      other_kinds_and_layouts_do_not_count_and_are_named,
-      other_nodes_among_permits_are_named,
-      other_kinds_of_contenders_count_and_are_named,
+      missing_own_node_is_detected,
+      unknown_names_neither_count_nor_are_reported,
+      nodes_of_other_recipes_and_native_layouts_do_not_count_and_are_reported,
+      foreign_nodes_among_permits_are_reported,
+      contenders_of_rwlocks_and_of_kazoo_count_and_are_reported,
       curators_write_node_is_reported_only_with_a_smaller_number,
       number_beyond_the_limit_is_unsafe_unless_it_is_behind_us,
       equal_numbers_are_unsafe_except_in_a_downgrade,

@@ -13,9 +13,11 @@
 #include <latchkey/semaphore.h>
 
 enum {
-  STEP_MS = 37, /* by which times differ; T and its parts are no multiples */
-  SHORT_WAIT_MS = T / 8, /* the reply to the create still proves the lease */
-  LONG_WAIT_MS = 3 * T + 100 /* the reply to the create proves nothing more */
+  STEP_MS = 37, /* between two times to be tried; no divisor of T */
+  /* The reply to the create still proves the lease after a short wait, but not
+   * after a long one. */
+  SHORT_WAIT_MS = T / 8,
+  LONG_WAIT_MS = 3 * T + 100
 };
 
 static const lk_assurance all_assurances[] = {LK_ASSURE_QUORUM, LK_ASSURE_SYNC,

@@ -11,7 +11,7 @@
 #include <latchkey/semaphore.h>
 #include <stdio.h>
 
-/* Mutexes and read-write locks in the mutex_configs of other libraries. */
+/* Mutexes and read-write locks in the layouts of other libraries. */
 
 static lock_pair lp;
 
@@ -323,24 +323,24 @@ static int permit_number(lk_layout layout, lk_bytes name)
   return lk_layout_is_permit(layout, name, &number) ? (int)number : NO_PERMIT;
 }
 
-START_TEST(permits_of_curator_have_a_mark_and_a_number)
+START_TEST(permits_of_curator_end_with_lease_and_a_number)
 {
-  static const char *const bad[] = {"",
-                                    "lease-",
-                                    "x-lock-0000000004",
-                                    "x-lease-",
-                                    "x-lease-12345678901",
-                                    "x-lease-00x",
-                                    "0123456789abcdef0123456789abcdef"};
+  static const char *const not_permits[] = {"",
+                                            "lease-",
+                                            "x-lock-0000000004",
+                                            "x-lease-",
+                                            "x-lease-12345678901",
+                                            "x-lease-00x",
+                                            "0123456789abcdef0123456789abcdef"};
 
   ck_assert_int_eq(
       permit_number(LK_LAYOUT_CURATOR, lk_text("x-lease-0000000004")), 4);
   ck_assert_int_eq(
       permit_number(LK_LAYOUT_CURATOR, lk_text("lease--000000001")), -1);
-  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-    ck_assert_msg(permit_number(LK_LAYOUT_CURATOR, lk_text(bad[i])) ==
+  for (size_t i = 0; i < COUNT(not_permits); i++)
+    ck_assert_msg(permit_number(LK_LAYOUT_CURATOR, lk_text(not_permits[i])) ==
                       NO_PERMIT,
-                  "%s", bad[i]);
+                  "%s", not_permits[i]);
   ck_assert_int_eq(
       permit_number(LK_LAYOUT_NATIVE, lk_text("x-lease-0000000004")),
       NO_PERMIT);
@@ -427,6 +427,7 @@ END_TEST
 
 /* ---- read-write locks ---------------------------------------------------- */
 
+/* A read-write lock of one client, and its read and write side. */
 typedef struct sides {
   lk_rwlock *rw;
   locker r;
@@ -479,7 +480,7 @@ static void assert_readers_share_and_writers_do_not(const lk_lock_config *c)
   ck_assert_int_eq(two.w.acquired, NOT_YET);
   release_lock(&one.r);
   ck_assert_int_eq(two.w.acquired, 0);
-  /* In these mutex_configs a downgrade is impossible: the read node would queue
+  /* In these layouts a downgrade is impossible: the read node would queue
    * behind the write node. */
   ck_assert_int_eq(locker_acquire(&two.r, LK_NO_LIMIT), LK_ERR_DEADLOCK);
   start_acquire(&one.w);
@@ -1109,7 +1110,7 @@ SUITE("layouts", nodes_are_named_as_the_layout_says,
       kazoo_readers_are_predecessors_and_curator_locks_are_foreign,
       curator_and_kazoo_contenders_are_distinguished_from_other_children,
       names_of_contenders_depend_on_the_layout_and_the_prefix,
-      permits_of_curator_have_a_mark_and_a_number,
+      permits_of_curator_end_with_lease_and_a_number,
       permit_of_kazoo_is_32_hexadecimal_digits,
       options_that_contradict_the_layout_are_refused,
       readers_share_and_writers_do_not, sides_are_named_as_the_layout_says,
