@@ -35,6 +35,7 @@ static bool asks_for_watch(const lk_call_spec *spec)
   return spec->call != NULL && spec->call->on_event != NULL;
 }
 
+/* The requests of these callers cannot set a watch. */
 int lk__call_take_options(lk_client *c, lk_call_spec *spec, const lk_call *call)
 {
   int err = lk__call_take_watch_options(c, spec, call);

@@ -28,6 +28,8 @@ static bool state_fits(const lk_client *c, lk_moment moment)
   case LK_PHASE_SASL:
     return c->session.state == LK_STATE_CONNECTING ||
            c->session.state == LK_STATE_SUSPENDED ||
+           /* The callbacks of the expired session run before the client is
+            * LK_STATE_CONNECTING again. */
            (c->session.state == LK_STATE_EXPIRED && moment != LK_MOMENT_REST);
   case LK_PHASE_ENDED:
     return c->session.state == LK_STATE_EXPIRED ||

@@ -83,8 +83,8 @@ static lk_sasl_step failed_step(const lk_sasl *s, int err)
   return s->replies == 0 ? LK_SASL_START : LK_SASL_CHALLENGE;
 }
 
-/* The mechanism has processed a token of the server with `result`, which is an
- * error or one of the two constants below. */
+/* The mechanism has processed a token of the server with `result`: an error,
+ * LK_SASL_DONE or LK_SASL_CONTINUE. */
 static void take_result(lk_client *c, int result, lk_bytes response,
                         const char *why)
 {

@@ -301,15 +301,19 @@ bool lk__watched_has(const lk_watched *on, lk_watch_kind kind,
 static bool is_covered_by(const lk_watches *ws, const lk_watched *on,
                           lk_watch_kind kind, lk_coverage coverage)
 {
-  bool registered = on->missing[kind] == LK_REGISTERED ||
-                    (ws->set_watches_under_way && on->asked[kind]);
+  bool registered_or_asked = on->missing[kind] == LK_REGISTERED ||
+                             (ws->set_watches_under_way && on->asked[kind]);
   uint32_t pending = on->pending_count[kind];
 
   if (coverage == LK_BY_SENT_REQUESTS)
     pending -= on->held_count[kind];
-  return (registered && !lk__list_empty(&on->kinds[kind])) || pending > 0;
+  return (registered_or_asked && !lk__list_empty(&on->kinds[kind])) ||
+         pending > 0;
 }
 
+/* A one-shot watch without a reply is `bare` if the persistent watch that
+ * covered it is gone. A request that is held was not sent, and relies on no
+ * watch yet. */
 void lk__watched_mark_covered_bare(lk_watched *on)
 {
   for (lk_link *l = on->pending.next; l != &on->pending; l = l->next) {
