@@ -255,8 +255,7 @@ START_TEST(many_nodes_are_checked_in_several_multis)
   model_run(&lp.server, T / 4);
   ck_assert(model_check_log(lp.one.link, "multi multi multi"));
   /* a deleted node is found in any of the multis */
-  model_drop_watches(
-      lp.one.link); /* so that no watch reports the deletion first */
+  model_drop_watches(lp.one.link); /* so that no event reports the deletion */
   model_delete(&lp.server, lk_lock_node(locks[DELETED]));
   model_run(&lp.server, T / 4);
   ck_assert_int_eq(lk_lock_get_state(locks[DELETED]), LK_LOCK_LOST);
@@ -301,8 +300,8 @@ static void let_server_pause_until_unsure(void)
   model_run(&lp.server, 1);
   ck_assert(locker_check_events(&lp.a, "unsure\n"));
   ck_assert_int_eq(lk_lock_get_state(lp.a.lock), LK_LOCK_UNSURE);
-  ck_assert(
-      lk_lock_ok(lp.a.lock)); /* unsure is reported before the lease deadline */
+  /* unsure is reported before the lease deadline */
+  ck_assert(lk_lock_ok(lp.a.lock));
   lp.one.link->frozen = false;
   model_turn(&lp.server);
   ck_assert(locker_check_events(&lp.a, "held\n"));
@@ -359,6 +358,7 @@ START_TEST(sync_makes_an_unsure_lock_held_again)
 {
   begin_held(LK_ASSURE_SYNC);
   model_run(&lp.server, 2 * T + T / 4 - 100);
+  /* so large a margin that the lock is unsure before the next heartbeat */
   lk_lease_set_margin(lp.one.link->client, T * 5 / 8);
   model_turn(&lp.server);
   ck_assert(locker_check_events(&lp.a, "unsure\n"));
@@ -385,7 +385,7 @@ START_TEST(with_ping_assurance_a_read_of_the_own_node_is_proof)
 }
 END_TEST
 
-START_TEST(lock_with_an_unreadable_node_becomes_held_again)
+START_TEST(lock_with_an_unreadable_node_becomes_held_again_or_lost)
 {
   for (int assurance = LK_ASSURE_QUORUM; assurance <= LK_ASSURE_PING;
        assurance++) {
@@ -435,7 +435,7 @@ START_TEST(heartbeat_detects_a_deletion_without_an_event)
 }
 END_TEST
 
-START_TEST(node_that_may_not_be_read_any_more_is_reported_by_the_heartbeat)
+START_TEST(heartbeat_reports_once_that_the_node_is_not_readable_any_more)
 {
   for (int assurance = LK_ASSURE_QUORUM; assurance <= LK_ASSURE_PING;
        assurance++) {
@@ -646,8 +646,8 @@ START_TEST(slow_callback_delays_the_grant_until_new_evidence)
   ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
   lp.two.link->allow = SIZE_MAX;
-  model_deliver(
-      lp.two.link); /* the reply to the list arrives with that to the sync */
+  /* the reply to the list arrives with the reply to the sync */
+  model_deliver(lp.two.link);
   ck_assert_int_eq(lp.b.acquired, NOT_YET);
   model_run(&lp.server, T / 2);
   ck_assert_int_eq(lp.b.acquired, 0);
@@ -779,8 +779,7 @@ START_TEST(shorter_session_timeout_shortens_the_lease)
   lp.a.acquired = NOT_YET;
   ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
   for (int i = 0; i < T && lp.a.acquired == NOT_YET; i++) {
-    lp.two.link->frozen =
-        true; /* the connection that follows a reconnect is silent, too */
+    lp.two.link->frozen = true; /* also a connection made meanwhile */
     model_run(&lp.server, 1);
   }
   ck_assert_int_eq(lp.a.acquired, 0);
@@ -1247,9 +1246,9 @@ SUITE("session_lease", holder_sends_a_heartbeat_each_quarter_of_the_timeout,
       replies_to_syncs_alone_do_not_make_a_lock_held_again,
       sync_makes_an_unsure_lock_held_again,
       with_ping_assurance_a_read_of_the_own_node_is_proof,
-      lock_with_an_unreadable_node_becomes_held_again,
+      lock_with_an_unreadable_node_becomes_held_again_or_lost,
       heartbeat_detects_a_deletion_without_an_event,
-      node_that_may_not_be_read_any_more_is_reported_by_the_heartbeat,
+      heartbeat_reports_once_that_the_node_is_not_readable_any_more,
       unsure_holder_without_a_node_does_not_become_held,
       suspended_is_reported_and_the_deadline_stays,
       a_short_break_is_no_reason_to_be_unsure,

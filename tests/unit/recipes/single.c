@@ -388,7 +388,7 @@ START_TEST(a_delete_that_was_executed_is_not_repeated)
   begin();
   acquire_at_once(0);
   start_acquire(1);
-  server.down = true;
+  server.down = true; /* no new connection before reconnect() */
   break_at(0, 1, EXECUTED);
   locker_release(&handle[0]);
   model_turn(&server);
@@ -408,7 +408,7 @@ START_TEST(a_delete_that_was_not_executed_is_repeated)
   begin();
   acquire_at_once(0);
   start_acquire(1);
-  server.down = true;
+  server.down = true; /* no new connection before reconnect() */
   break_at(0, 1, NOT_EXECUTED);
   locker_release(&handle[0]);
   model_turn(&server);
@@ -439,12 +439,12 @@ START_TEST(unsent_release_reads_the_node_first)
 END_TEST
 
 /* One handle releases, and another handle of its session acquires. The
- * connection breaks after request number `last_executed`. */
+ * connection breaks when request number `last_executed` was executed. */
 static void release_and_acquire_with_break(unsigned last_executed)
 {
   begin();
   acquire_at_once(0);
-  server.down = true;
+  server.down = true; /* no new connection before reconnect() */
   break_at(0, last_executed, EXECUTED);
   locker_release(&handle[0]);
   ck_assert_int_eq(locker_acquire(&handle[SECOND_OF_FIRST], LK_NO_LIMIT), 0);
@@ -562,8 +562,8 @@ START_TEST(waiter_survives_a_break)
     model_run(&server, T / 4);
   }
   ck_assert_int_eq(handle[1].acquired, NOT_YET);
-  ck_assert_uint_eq(model_count(link_of(1), "create2"),
-                    1); /* the create from before the break */
+  /* the create from before the break */
+  ck_assert_uint_eq(model_count(link_of(1), "create2"), 1);
   link_of(1)->cut_at = 0;
   release_lock(0);
   ck_assert_int_eq(handle[1].acquired, 0);

@@ -143,8 +143,8 @@ static void subscribe(subscriber *r)
 {
   ck_assert_int_eq(r == &data ? try_subscribe_data(r) : try_subscribe_names(r),
                    0);
-  ck_assert_str_eq(r->reports,
-                   ""); /* no callback before the call has returned */
+  /* no callback before the call has returned */
+  ck_assert_str_eq(r->reports, "");
   model_turn(&server);
 }
 
@@ -245,8 +245,8 @@ START_TEST(data_are_reported_at_once_and_after_each_change)
   subscribe(&data);
   set_data("x");
   set_data("x");
-  ck_assert(check_reports(
-      &data, "=\n=x\n=x\n")); /* the same data written again is a change */
+  /* the same data written again is a change */
+  ck_assert(check_reports(&data, "=\n=x\n=x\n"));
   expect_requests("getData | getData | getData");
   create_node(NODE "/a");
   ck_assert(check_reports(&data, ""));
@@ -305,8 +305,8 @@ START_TEST(node_created_again_between_two_reads_is_a_new_node)
   begin_with(&names);
   subscribe(&data);
   model_delete(&server, NODE);
-  model_create(&server,
-               NODE); /* with the version and the names of the old one */
+  /* with the version and the names of the old node */
+  model_create(&server, NODE);
   model_turn(&server);
   ck_assert(check_reports(&names, "\n"));
   ck_assert(check_reports(&data, "=\n=\n"));
@@ -435,8 +435,7 @@ START_TEST(subscription_reads_again_after_a_reconnect)
   disconnect();
   reconnect();
   expect_requests("getChildren2 getData");
-  ck_assert(check_reports(
-      &names, "")); /* nothing is reported, since nothing has changed */
+  ck_assert(check_reports(&names, "")); /* nothing has changed */
   ck_assert(check_reports(&data, "=\n"));
   disconnect();
   create_node(NODE "/a");
