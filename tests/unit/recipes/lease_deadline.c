@@ -243,12 +243,14 @@ END_TEST
 
 START_TEST(the_gap_can_be_chosen)
 {
-  begin(300);
+  enum { CHOSEN_GAP = 300 };
+
+  begin(CHOSEN_GAP);
   receive_reply(LK_EVIDENCE_CONTACT, 1000, 1010);
-  receive_reply(LK_EVIDENCE_COMMIT, 1309, 1311);
+  receive_reply(LK_EVIDENCE_COMMIT, 1009 + CHOSEN_GAP, 1311);
   ck_assert_int_eq(lk__evidence_deadline(&record, LK_ASSURE_QUORUM),
                    LK_NO_LEASE);
-  receive_reply(LK_EVIDENCE_COMMIT, 1310, 1312);
+  receive_reply(LK_EVIDENCE_COMMIT, 1010 + CHOSEN_GAP, 1312);
   ck_assert_int_eq(lk__evidence_deadline(&record, LK_ASSURE_QUORUM),
                    deadline_from(1000));
 }

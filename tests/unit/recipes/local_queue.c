@@ -685,8 +685,8 @@ static unsigned roll(unsigned n)
 /* of the last grant */
 static uint64_t newest_token, newest_handoffs;
 
-static bool holders_may_be_unaware; /* nodes are deleted in ways that their
-                                       holders cannot know of at once */
+/* Nodes are deleted in ways that their holders cannot know of at once. */
+static bool holders_may_be_unaware;
 
 /* Token and handoffs must increase with each grant. */
 static void check_grant(const locker *l)
@@ -750,6 +750,7 @@ static void call_randomly(locker *l)
       (void)locker_acquire(l, random_timeout());
     break;
   case 2:
+    /* the locker records the result of one release at a time */
     if (l->released != NOT_YET || lk_lock_get_state(l->lock) == LK_LOCK_HELD)
       (void)locker_try_release(l);
     break;
@@ -769,7 +770,9 @@ static void inject_fault(unsigned kinds)
 {
   switch (roll(kinds)) {
   case 0: model_drop(lp.one.link); break;
-  case 1: lp.one.link->throttle_at = lp.one.link->requests + 1 + roll(4); break;
+  case 1: /* one of the next four requests */
+    lp.one.link->throttle_at = lp.one.link->requests + 1 + roll(4);
+    break;
   case 2: model_expire(&lp.server, lp.one.link->last_session); break;
   default:
     if (model_children(&lp.server, LOCKS) > 0)
