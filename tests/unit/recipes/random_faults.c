@@ -154,7 +154,7 @@ static void end_faults_and_release_all(void)
 }
 
 /* All lockers acquire, are granted one after the other, and release. */
-static void grant_all(void)
+static void grant_and_release_all(void)
 {
   int granted = 0;
 
@@ -184,12 +184,14 @@ static void run_schedule(uint64_t seed)
   model_create(&server, LOCKS);
   for (int i = 0; i < LOCKERS; i++) {
     const unsigned assurances = LK_ASSURE_PING + 1;
-    lk_lease_config c = {.size = sizeof c,
-                         .assurance = (lk_assurance)roll(assurances)};
-    lk_lock_config lc = {.size = sizeof lc, .unsure_when_suspended = roll(2)};
+    lk_lease_config lease_config = {.size = sizeof lease_config,
+                                    .assurance =
+                                        (lk_assurance)roll(assurances)};
+    lk_lock_config lock_config = {.size = sizeof lock_config,
+                                  .unsure_when_suspended = roll(2)};
 
-    test_client_init(&clients[i], &server, &c);
-    locker_init(&lockers[i], &clients[i], &lc);
+    test_client_init(&clients[i], &server, &lease_config);
+    locker_init(&lockers[i], &clients[i], &lock_config);
   }
   for (int i = 0; i < STEPS; i++) {
     run_step();
@@ -197,7 +199,7 @@ static void run_schedule(uint64_t seed)
       lockers[j].events[0] = clients[j].link->log[0] = '\0';
   }
   end_faults_and_release_all();
-  grant_all();
+  grant_and_release_all();
   for (int i = 0; i < LOCKERS; i++)
     locker_free(&lockers[i]);
   model_run(&server, T);

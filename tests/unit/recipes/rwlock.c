@@ -335,8 +335,8 @@ END_TEST
 START_TEST(writer_that_lost_its_lock_gets_no_read_lock)
 {
   begin();
-  acquire_at_once(
-      &one.w); /* the own node is not watched before the first heartbeat */
+  /* the own node is not watched before the first heartbeat */
+  acquire_at_once(&one.w);
   start_acquire(&two.w);
   model_delete(&server, lk_lock_node(one.w.lock));
   model_turn(&server);
