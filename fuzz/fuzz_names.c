@@ -150,13 +150,13 @@ static bool may_share(const lk_name *a, const lk_name *b)
 
 static void check_order(const lk_queue_position *p)
 {
-  must(p->near_count == (p->predecessors < LK_KEPT_PREDECESSORS
-                             ? p->predecessors
-                             : LK_KEPT_PREDECESSORS));
-  for (size_t i = 0; i < p->near_count; i++) {
-    must(p->near[i].number < p->number);
-    must(i == 0 || p->near[i].number <= p->near[i - 1].number);
-    must(p->head.number <= p->near[i].number);
+  must(p->nearest_count == (p->predecessors < LK_KEPT_PREDECESSORS
+                                ? p->predecessors
+                                : LK_KEPT_PREDECESSORS));
+  for (size_t i = 0; i < p->nearest_count; i++) {
+    must(p->nearest[i].number < p->number);
+    must(i == 0 || p->nearest[i].number <= p->nearest[i - 1].number);
+    must(p->head.number <= p->nearest[i].number);
   }
 }
 
@@ -198,8 +198,8 @@ static void check_place(const lk_queue_position *p, lk_bytes own,
   must(p->found == found);
   must(!found || (p->unsafe == unsafe && p->predecessors == ahead));
   check_order(p);
-  for (size_t i = 0; i < p->near_count; i++)
-    must(count_nearer(p, names, count, p->near[i].number) <= i);
+  for (size_t i = 0; i < p->nearest_count; i++)
+    must(count_nearer(p, names, count, p->nearest[i].number) <= i);
 }
 
 static lk_queue_position find_place(lk_bytes own, const lk_bytes *names,
@@ -234,10 +234,11 @@ static void check_list(lk_bytes own, lk_bytes *names, size_t count)
 
   must(p.found == q.found && p.unsafe == q.unsafe &&
        p.predecessors == q.predecessors && p.in_range == q.in_range &&
-       p.has_rw_writer == q.has_rw_writer && p.near_count == q.near_count &&
+       p.has_rw_writer == q.has_rw_writer &&
+       p.nearest_count == q.nearest_count &&
        (p.foreign.at == NULL) == (q.foreign.at == NULL));
-  for (size_t i = 0; i < p.near_count; i++)
-    must(p.near[i].number == q.near[i].number);
+  for (size_t i = 0; i < p.nearest_count; i++)
+    must(p.nearest[i].number == q.nearest[i].number);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

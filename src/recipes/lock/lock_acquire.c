@@ -56,17 +56,17 @@ static void on_late_acquire(lk_client *c, int err, const lk_stat *stat,
     l->acquire_is_late = false;
     lk__lock_complete(l, &l->acquire, err);
   }
-  lk__lock_leave(l);
+  lk__lock_leave(l); /* entered by lock_begin_late_acquire() */
 }
 
 /* The deadline has passed, and the acquire must complete after the caller has
- * returned. A read with the same deadline is used for that: the client never
+ * returned. A read whose deadline is now is used for that: the client never
  * sends it, and completes it with LK_ERR_DEADLINE in the next turn of the loop,
  * or when the client is closed. */
-static int lock_begin_late_acquire(lk_lock *l, int64_t deadline_ms,
-                                   lk_lock_cb done, void *arg)
+static int lock_begin_late_acquire(lk_lock *l, int64_t now_ms, lk_lock_cb done,
+                                   void *arg)
 {
-  const lk_call call = {.size = sizeof call, .deadline_ms = deadline_ms};
+  const lk_call call = {.size = sizeof call, .deadline_ms = now_ms};
   int err =
       lk_exists(l->lease->client, l->options.path, &call, on_late_acquire, l);
 

@@ -118,12 +118,13 @@ multilock_acquisition_make(lk_lock *l,
                            const lk_acquisition_callbacks *callbacks)
 {
   multilock_plan *p = l->source.plan;
-  lk_multilock_acquisition *m =
-      lk__multilock_acquisition_new(l->lease, &p->base, callbacks, l);
 
   p->base.once = l->options.contender.once;
   for (size_t i = 0; i < p->base.count; i++)
     p->members[i].once = p->base.once;
+  lk_multilock_acquisition *m =
+      lk__multilock_acquisition_new(l->lease, &p->base, callbacks, l);
+
   return m == NULL ? NULL : &m->joint.acquisition;
 }
 

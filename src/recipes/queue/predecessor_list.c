@@ -30,11 +30,11 @@ bool lk__predecessors_set(lk_predecessors *p, const lk_mem *mem,
                           const lk_queue_position *position)
 {
   bool is_long = position->predecessors > LK_KEPT_PREDECESSORS;
-  size_t kept = is_long ? 1 : position->near_count;
+  size_t kept = is_long ? 1 : position->nearest_count;
   size_t size = child_path_size(dir, position->head.name);
 
   for (size_t i = 0; i < kept; i++)
-    size += child_path_size(dir, position->near[i].name);
+    size += child_path_size(dir, position->nearest[i].name);
   if (position->predecessors > 0 && !predecessors_make_room(p, mem, size))
     return false;
   char *at = p->block;
@@ -46,7 +46,7 @@ bool lk__predecessors_set(lk_predecessors *p, const lk_mem *mem,
   p->connection = connection;
   for (size_t i = 0; i < kept; i++) {
     p->path[i] = at;
-    at = lk__write_child_path(at, dir, position->near[i].name);
+    at = lk__write_child_path(at, dir, position->nearest[i].name);
   }
   p->head_path = NULL;
   if (kept > 0) {

@@ -87,19 +87,19 @@ static bool keys_have_duplicates(int64_t *keys, size_t count)
 
 /* Insert an entry by its number. If there is no room, the entry with the
  * smallest number is dropped. */
-static void position_insert_near(lk_queue_position *p, lk_queue_entry entry)
+static void position_insert_nearest(lk_queue_position *p, lk_queue_entry entry)
 {
-  size_t i = p->near_count;
+  size_t i = p->nearest_count;
 
-  if (i == LK_KEPT_PREDECESSORS && entry.number < p->near[i - 1].number)
+  if (i == LK_KEPT_PREDECESSORS && entry.number < p->nearest[i - 1].number)
     return;
   if (i < LK_KEPT_PREDECESSORS)
-    p->near_count++;
+    p->nearest_count++;
   else
     i--;
-  for (; i > 0 && p->near[i - 1].number < entry.number; i--)
-    p->near[i] = p->near[i - 1];
-  p->near[i] = entry;
+  for (; i > 0 && p->nearest[i - 1].number < entry.number; i--)
+    p->nearest[i] = p->nearest[i - 1];
+  p->nearest[i] = entry;
 }
 
 static void position_add_predecessor(lk_queue_position *p, lk_queue_entry entry,
@@ -108,7 +108,7 @@ static void position_add_predecessor(lk_queue_position *p, lk_queue_entry entry,
   if (p->predecessors == 0 || entry.number < p->head.number)
     p->head = entry;
   p->predecessors++;
-  position_insert_near(p, entry);
+  position_insert_nearest(p, entry);
   if (kind->family == LK_FAMILY_RW && kind->side == LK_SIDE_WRITER)
     p->has_rw_writer = true;
 }

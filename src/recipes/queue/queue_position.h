@@ -36,9 +36,9 @@ typedef struct lk_queue_position {
                          whose holder may downgrade to a reader */
   int64_t number;     /**< sequence number of the own node */
   size_t predecessors; /**< how many contenders exclude the own one */
-  size_t near_count;   /**< of entries in `near` */
-  lk_queue_entry near[LK_KEPT_PREDECESSORS]; /**< the nearest predecessors,
-                                                nearest first */
+  size_t nearest_count; /**< of entries in `nearest` */
+  lk_queue_entry nearest[LK_KEPT_PREDECESSORS]; /**< the nearest predecessors,
+                                                   nearest first */
   lk_queue_entry head; /**< the first predecessor, if there is one */
   lk_bytes foreign;    /**< a node of another kind of lock, or another layout;
                           `at` NULL: none */

@@ -25,11 +25,12 @@ semaphore_acquisition_make(lk_lock *l,
                            const lk_acquisition_callbacks *callbacks)
 {
   semaphore_plan *p = l->source.plan;
-  lk_semaphore_acquisition *acquisition =
-      lk__semaphore_acquisition_new(l->lease, &p->base, callbacks, l);
 
   p->base.queue_node.once = l->options.contender.once;
   p->base.counting.once = l->options.contender.once;
+  lk_semaphore_acquisition *acquisition =
+      lk__semaphore_acquisition_new(l->lease, &p->base, callbacks, l);
+
   return acquisition == NULL ? NULL : &acquisition->joint.acquisition;
 }
 

@@ -71,10 +71,10 @@ START_TEST(predecessors_have_smaller_numbers_and_the_nearest_is_first)
 
   ck_assert(p.found && !p.unsafe);
   ck_assert_uint_eq(p.predecessors, 3);
-  ck_assert_uint_eq(p.near_count, 3);
-  assert_name(p.near[0].name, "a-lock-0000000009");
-  assert_name(p.near[1].name, "z-lock-0000000003");
-  assert_name(p.near[2].name, "c-lock-0000000001");
+  ck_assert_uint_eq(p.nearest_count, 3);
+  assert_name(p.nearest[0].name, "a-lock-0000000009");
+  assert_name(p.nearest[1].name, "z-lock-0000000003");
+  assert_name(p.nearest[2].name, "c-lock-0000000001");
   assert_name(p.head.name, "c-lock-0000000001");
 }
 END_TEST
@@ -103,9 +103,9 @@ START_TEST(nearest_nine_and_the_first_of_many_predecessors_are_kept)
   lk_queue_position p = position_in_list("x-lock-0000000090", list);
 
   ck_assert_uint_eq(p.predecessors, 90);
-  ck_assert_uint_eq(p.near_count, LK_KEPT_PREDECESSORS);
+  ck_assert_uint_eq(p.nearest_count, LK_KEPT_PREDECESSORS);
   for (int i = 0; i < LK_KEPT_PREDECESSORS; i++)
-    ck_assert_int_eq(p.near[i].number, 89 - i);
+    ck_assert_int_eq(p.nearest[i].number, 89 - i);
   ck_assert_int_eq(p.head.number, 0);
 }
 END_TEST

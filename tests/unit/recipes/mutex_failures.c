@@ -1167,7 +1167,7 @@ END_TEST
 
 START_TEST(predecessor_name_as_long_as_the_own_name_takes_no_memory)
 {
-  lk_queue_position p = {.predecessors = 1, .near_count = 1};
+  lk_queue_position p = {.predecessors = 1, .nearest_count = 1};
   size_t before;
 
   begin_queue();
@@ -1176,7 +1176,7 @@ START_TEST(predecessor_name_as_long_as_the_own_name_takes_no_memory)
 
   ck_assert_ptr_null(holder->predecessors.block);
   p.head.name = lk_text(holder->own.path + strlen(LOCKS "/"));
-  p.near[0].name = p.head.name;
+  p.nearest[0].name = p.head.name;
   before = lp.two.mem.count;
   ck_assert(lk__predecessors_set(&waiter->predecessors, &waiter->lease->mem,
                                  waiter->own.dir, 1, &p));
