@@ -78,7 +78,7 @@ def client_leaves_a_read_only_server_for_a_quorum():
         n = three.zk.follower()
         rest = others_than(n)
         maker = worker.client(three.client_relays[rest[0]].address, timeout=T)
-        maker.state("connected")
+        maker.wait_for_state("connected")
         base = maker.create("/cut-", data=b"old", flags=SEQUENTIAL).path
         calm = maker.create(base + "/calm").path
         wait_until_synced(worker, n, calm)
@@ -88,7 +88,7 @@ def client_leaves_a_read_only_server_for_a_quorum():
         wait_for_isro(n, "ro")
         plain = worker.client(three.client_relays[n].address, timeout=T)
         client = worker.client(three.connect, timeout=T, read_only=1)
-        client.state("read-only")
+        client.wait_for_state("read-only")
         lock = client.lock(base + "/l")
         pending = lock.submit("acquire")
         watch = client.submit("get", path=base, watch=1)
@@ -104,14 +104,14 @@ def client_leaves_a_read_only_server_for_a_quorum():
         shown = get(base, "--read-only")  # prefers a server with a quorum
         assert shown.out == "new" and shown.err == "", shown
         began = time.monotonic()
-        client.state("suspended")
-        client.state("connected")
+        client.wait_for_state("suspended")
+        client.wait_for_state("connected")
         took = time.monotonic() - began
         assert isro_reply(n) == "ro"
-        client.event(watch, type=3)
+        client.wait_for_event(watch, type=3)
         # A changed event (type 3), although the node is unchanged: the
         # read-only server may have shown a state that the quorum does not have.
-        client.event(unchanged, type=3)
+        client.wait_for_event(unchanged, type=3)
         pending.succeeds()
         assert client.get(base).data == b"new"
         client.create(base + "/x")
@@ -134,17 +134,17 @@ def read_only_session_begins_after_the_expiry():
         n = three.zk.follower()
         rest = others_than(n)
         client = worker.client(three.connect, timeout=T, read_only=1)
-        client.state("connected")
+        client.wait_for_state("connected")
         base = client.create("/last-", data=b"old", flags=SEQUENTIAL).path
         lock = client.lock(base + "/l")
         lock.acquire()
         wait_until_synced(worker, n, base)
         for m in rest:
             three.zk.kill(m)
-        client.state("suspended")
+        client.wait_for_state("suspended")
         wait_for_isro(n, "ro")
-        client.state("expired")
-        client.state("read-only")
+        client.wait_for_state("expired")
+        client.wait_for_state("read-only")
         lost = [line.word for line in lock.lines_like("lock")]
         assert lost[-2:] == ["unsure", "lost"], lost
         assert lock.inspect().deadline < client.facts().at, lock.inspect()
@@ -155,8 +155,8 @@ def read_only_session_begins_after_the_expiry():
         time.sleep(.5)
         assert not pending.is_done()
         three.zk.start(rest[0])
-        client.state("suspended")
-        client.state("connected")
+        client.wait_for_state("suspended")
+        client.wait_for_state("connected")
         pending.succeeds()
         client.create(base + "/x")
         assert client.facts().session != 0
@@ -175,7 +175,7 @@ def read_only_server_without_local_sessions_refuses_sessions():
         eventually(lambda: client.facts().trouble == "NOT_READ_ONLY")
         assert not client.lines_like("state")
         three.zk.start(2)
-        client.state("connected")
+        client.wait_for_state("connected")
         client.create("/made")
         client.do("close")
 

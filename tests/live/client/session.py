@@ -24,8 +24,8 @@ def on_relay(test):
         with Relay(zk.connect) as wire, Worker() as worker:
             tested = worker.client(wire.address, timeout=T)
             direct = worker.client(zk.connect, timeout=T)
-            tested.state("connected")
-            direct.state("connected")
+            tested.wait_for_state("connected")
+            direct.wait_for_state("connected")
             base = direct.create("/test-", flags=SEQUENTIAL).path
             test(wire, worker, tested, direct, base)
             tested.submit("close").result()
@@ -49,8 +49,8 @@ def client_reconnects_after_a_broken_connection(wire, worker, tested, direct,
     before = tested.facts()
     tested.create(base + "/mine", flags=EPHEMERAL)
     wire.drop()
-    tested.state("suspended")
-    tested.state("connected")
+    tested.wait_for_state("suspended")
+    tested.wait_for_state("connected")
     after = same_session(tested, before)
     assert after.connection == before.connection + 1
     assert direct.get(base + "/mine").owner == after.session
@@ -61,7 +61,7 @@ def xids_continue_after_a_reconnect(wire, worker, tested, direct, base):
     for _ in range(3):
         tested.do("sync", path="/")
         wire.drop()
-        tested.state("connected")
+        tested.wait_for_state("connected")
     tested.do("sync", path="/")
     xids = [f.xid for f in wire.requests()]
     assert xids == list(range(1, len(xids) + 1)), xids
@@ -75,20 +75,20 @@ def write_without_reply_is_in_doubt(wire, worker, tested, direct, base):
     for action in ("cut", "tear"):
         wire.at_frame(action, op=relay.CREATE2)
         tested.submit("create", path=base + "/never").fails("IN_DOUBT")
-        tested.state("connected")
+        tested.wait_for_state("connected")
         direct.submit("exists", path=base + "/never").fails("NO_NODE")
     # The server executes the request, and the reply is lost as a whole or in
     # part.
     for action in ("cut", "tear"):
         wire.at_frame(action, up=False, op=relay.CREATE2)
         tested.submit("create", path=base + "/" + action).fails("IN_DOUBT")
-        tested.state("connected")
+        tested.wait_for_state("connected")
         assert direct.get(base + "/" + action)
     for action, up in (("cut", True), ("tear", True), ("cut", False),
                        ("tear", False)):
         wire.at_frame(action, up=up, op=relay.GET)
         tested.submit("get", path=base).fails("CONNECTION_LOSS")
-        tested.state("connected")
+        tested.wait_for_state("connected")
         wire.at_frame(action, up=up, op=relay.GET)
         tested.get(base, repeat=1)
 
@@ -99,10 +99,10 @@ def unsent_requests_end_with_not_sent(wire, worker, tested, direct, base):
     pending = [tested.submit("create", path="%s/%d" % (base, n),
                              data=b"x" * 500000)
                for n in range(30)]
-    tested.state("suspended")
+    tested.wait_for_state("suspended")
     wire.drop()
     wire.thaw()
-    tested.state("connected")
+    tested.wait_for_state("connected")
     ends = [a.fails("IN_DOUBT", "NOT_SENT").err for a in pending]
     # The first requests fitted into the socket buffers, so they are in doubt.
     # The others were not sent.
@@ -119,12 +119,12 @@ def broken_handshake_is_repeated(wire, worker, tested, direct, base):
             trap = wire.at_frame(action, up=up, op=relay.CONNECT)
             wire.drop()
             trap.wait()
-            tested.state("connected")
+            tested.wait_for_state("connected")
             same_session(tested, session)
             new = wire.at_frame(action, up=up, op=relay.CONNECT)
             third = worker.client(wire.address, timeout=T)
             new.wait()
-            third.state("connected")
+            third.wait_for_state("connected")
             third.do("close")
 
 
@@ -144,7 +144,7 @@ def requests_on_a_slow_connection_keep_their_order(wire, worker, tested,
 def requests_wait_for_a_connection(wire, worker, tested, direct, base):
     wire.refuse()
     wire.drop()
-    tested.state("suspended")
+    tested.wait_for_state("suspended")
     late = tested.submit("get", path=base, wait=300)
     waiting = tested.submit("create", path=base + "/waited")
     late.fails("DEADLINE")
@@ -207,10 +207,10 @@ def watches_survive_a_reconnect(wire, worker, tested, direct, base):
     direct.create(base + "/born")
     mark = wire.mark()
     wire.drop()
-    tested.state("suspended")
+    tested.wait_for_state("suspended")
     waiting = tested.submit("get", path=base)
     wire.thaw()
-    tested.state("connected")
+    tested.wait_for_state("connected")
     waiting.succeeds()
     # Events of missed changes are reported before the reply.
     told = {line.tag: line for line in tested.lines_like("event")}
@@ -224,7 +224,7 @@ def watches_survive_a_reconnect(wire, worker, tested, direct, base):
     assert events["calm"][0].tag not in told
     assert wire.ops(mark) == [relay.SET_WATCHES, relay.GET], wire.ops(mark)
     direct.do("set", path=paths["calm"], data=b"1")
-    tested.event(events["calm"][0], type=3)
+    tested.wait_for_event(events["calm"][0], type=3)
     assert len(tested.lines_like("event")) == 6
 
 
@@ -239,8 +239,8 @@ def many_watches_are_reregistered_in_several_requests(wire, worker, tested,
         a.fails("NO_NODE")
     mark = wire.mark()
     wire.drop()
-    tested.state("suspended")
-    tested.state("connected")
+    tested.wait_for_state("suspended")
+    tested.wait_for_state("connected")
     tested.do("sync", path="/")
     frames = [f for f in wire.requests(mark) if f.op == relay.SET_WATCHES]
     assert len(frames) > 2 and max(f.size for f in frames) < 150000, [
@@ -248,7 +248,7 @@ def many_watches_are_reregistered_in_several_requests(wire, worker, tested,
     assert live.watch_count(zk.connect) == 2000
     for n in (0, 777, 1999):
         direct.create("%s/%s%d" % (base, long, n))
-        tested.event(pending[n], type=1)
+        tested.wait_for_event(pending[n], type=1)
 
 
 # ---- the end of sessions
@@ -256,21 +256,21 @@ def many_watches_are_reregistered_in_several_requests(wire, worker, tested,
 @on_relay
 def server_reports_an_expired_session(wire, worker, tested, direct, base):
     stubborn = worker.client(wire.address, timeout=T, give_up=-1)
-    stubborn.state("connected")
+    stubborn.wait_for_state("connected")
     mine = stubborn.create(base + "/mine", flags=EPHEMERAL)
     watch = stubborn.submit("get", path=base, watch=1)
     watch.succeeds()
     gone = direct.submit("exists", path=mine.path, watch=1)
     wire.freeze()
-    direct.event(gone, type=2)
+    direct.wait_for_event(gone, type=2)
     waiting = stubborn.submit("get", path=base)
     wire.drop()
     wire.thaw()
-    stubborn.state("expired")
+    stubborn.wait_for_state("expired")
     waiting.fails("SESSION_EXPIRED")
-    assert stubborn.event(watch).err == "SESSION_EXPIRED"
-    stubborn.state("connecting")
-    stubborn.state("connected")
+    assert stubborn.wait_for_event(watch).err == "SESSION_EXPIRED"
+    stubborn.wait_for_state("connecting")
+    stubborn.wait_for_state("connected")
     assert stubborn.facts().session != mine.owner
     stubborn.get(base)
     stubborn.do("close")
@@ -279,14 +279,14 @@ def server_reports_an_expired_session(wire, worker, tested, direct, base):
 @on_relay
 def session_expires_without_a_server(wire, worker, tested, direct, base):
     final = worker.client(wire.address, timeout=T, one_session=1)
-    final.state("connected")
+    final.wait_for_state("connected")
     heard = max(f.at for f in wire.frames_since() if not f.up) * 1000
     wire.freeze()
-    final.state("suspended")
+    final.wait_for_state("suspended")
     waiting = final.submit("get", path=base)
     offset = boottime() - time.monotonic() * 1000
-    expired = final.state("expired")
-    tested.state("expired")
+    expired = final.wait_for_state("expired")
+    tested.wait_for_state("expired")
     # The client takes the session for expired after 4/3 of the timeout, when
     # the server has expired it.
     assert T < expired.at - offset - heard < 5 * T / 3, (
@@ -294,7 +294,7 @@ def session_expires_without_a_server(wire, worker, tested, direct, base):
     waiting.fails("SESSION_EXPIRED")
     final.submit("get", path=base).fails("CLOSED")
     wire.thaw()
-    tested.state("connected")
+    tested.wait_for_state("connected")
     assert not final.lines_like("state", "connecting", since=expired.at)
 
 
@@ -306,15 +306,15 @@ def resumed_session_moves_to_another_client(wire, worker, tested, direct, base):
     other = worker.client(
         zk.connect, timeout=T,
         resume="0x%x:%s" % (facts.session & (1 << 64) - 1, facts.password))
-    other.state("connected")
-    tested.state("suspended")
+    other.wait_for_state("connected")
+    tested.wait_for_state("suspended")
     assert other.facts().session == facts.session
     assert other.get(base + "/mine").owner == facts.session
     other.do("close")
     direct.submit("exists", path=base + "/mine").fails("NO_NODE")
     wire.accept()
-    tested.state("expired")
-    tested.state("connected")
+    tested.wait_for_state("expired")
+    tested.wait_for_state("connected")
 
 
 @on_relay
@@ -323,17 +323,17 @@ def paused_process_is_suspended_before_a_reply(wire, worker, tested, direct,
     tested.create(base + "/mine", flags=EPHEMERAL)
     with Worker() as other:
         sleeper = other.client(wire.address, timeout=T)
-        sleeper.state("connected")
+        sleeper.wait_for_state("connected")
         sleeper.create(base + "/sleeper", flags=EPHEMERAL)
         gone = direct.submit("exists", path=base + "/sleeper", watch=1)
         gone.succeeds()
         other.stop()
-        direct.event(gone, type=2)
+        direct.wait_for_event(gone, type=2)
         time.sleep(T / 3000)
         woken = boottime()
         other.cont()
-        sleeper.state("expired")
-        sleeper.state("connected")
+        sleeper.wait_for_state("expired")
+        sleeper.wait_for_state("connected")
         first = [line for line in sleeper.lines_like("state", since=woken)][0]
         assert first.word in ("suspended", "expired"), first
 
@@ -351,9 +351,9 @@ def session_survives_a_short_stop_of_the_server(wire, worker, tested, direct,
     tested.do("sync", path="/")
     same_session(tested, before)
     zk.stop()
-    tested.state("expired")
+    tested.wait_for_state("expired")
     zk.cont()
-    tested.state("connected")
+    tested.wait_for_state("connected")
     assert tested.facts().session != before.session
     tested.get(base)
     eventually(lambda: direct.submit("exists",
@@ -364,24 +364,24 @@ def session_survives_a_short_stop_of_the_server(wire, worker, tested, direct,
 @on_relay
 def session_survives_a_server_restart(wire, worker, tested, direct, base):
     slow = worker.client(wire.address, timeout=30000)
-    slow.state("connected")
+    slow.wait_for_state("connected")
     before = slow.facts()
     slow.create(base + "/mine", flags=EPHEMERAL)
     watch = slow.submit("get", path=base, watch=1)
     watch.succeeds()
     reading = slow.submit("get", path=base + "/mine", repeat=1)
     zk.kill()
-    slow.state("suspended")
+    slow.wait_for_state("suspended")
     unsent = slow.submit("set", path=base + "/mine", data=b"after")
     zk.start()
-    slow.state("connected")
+    slow.wait_for_state("connected")
     reading.succeeds()
     unsent.succeeds()
     same_session(slow, before)
     assert slow.get(base + "/mine").owner == before.session
     late = worker.client(zk.connect, timeout=T)
     late.do("set", path=base, data=b"1")
-    slow.event(watch, type=3)
+    slow.wait_for_event(watch, type=3)
     slow.do("close")
 
 
@@ -395,17 +395,17 @@ def hosts_are_tried_until_one_serves():
         for _ in range(6):  # each client tries the hosts in a random order
             client = worker.client("%s,nosuch.invalid,%s,%s" % (
                 dead.address, mute.address, good.address), timeout=T)
-            client.state("connected")
+            client.wait_for_state("connected")
             assert client.facts().server == good.address
             client.do("close")
         wanderer = worker.client("%s,%s" % (mute.address, good.address),
                                  timeout=T)
-        wanderer.state("connected")
+        wanderer.wait_for_state("connected")
         before = wanderer.facts()
         mute.thaw()
         good.freeze()
-        wanderer.state("suspended")
-        wanderer.state("connected")
+        wanderer.wait_for_state("suspended")
+        wanderer.wait_for_state("connected")
         assert same_session(wanderer, before).server == mute.address
 
 

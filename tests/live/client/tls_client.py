@@ -42,7 +42,7 @@ class Peer:
 
     def succeeds(self, **options):
         client = self.client(**options)
-        client.state("connected")
+        client.wait_for_state("connected")
         assert client.do("sync", path="/").err == "0"
         client.do("close")
 
@@ -93,7 +93,7 @@ def disabled_verification_is_logged_for_each_connection(worker):
             ({"any_certificate": 1, "ca": "other-ca.crt"},
              "certificate is not")):
         client = Peer(good, worker).client(**options)
-        client.state("connected")
+        client.wait_for_state("connected")
         warned = client.lines_like("log", "1")
         assert len(warned) == 1 and text in warned[0].text, warned
         client.do("close")
@@ -112,7 +112,7 @@ def next_server_is_tried_after_a_bad_certificate(worker):
     is revoked by a CRL that is not used."""
     client = Peer(bad, worker).client(",".join(bad.tls_addresses),
                                       own="client")
-    client.state("connected")
+    client.wait_for_state("connected")
     assert client.facts().server == bad.tls_addresses[2]
     client.do("close")
 
@@ -126,7 +126,7 @@ def replaced_files_are_read_at_the_next_attempt(worker):
         eventually(lambda: client.lines_like("log"))
         shutil.copy(bad.certificate("crl-empty.pem"), crl + ".new")
         os.rename(crl + ".new", crl)
-        client.state("connected")
+        client.wait_for_state("connected")
         client.do("close")
 
 
@@ -170,7 +170,7 @@ def client_certificate_is_an_identity(worker):
     bob = peer.client(own="client-bob")
     stranger = peer.client()
     for client in (alice, bob, stranger):
-        client.state("connected")
+        client.wait_for_state("connected")
     alice.create("/x509", data=b"1", acl="31:x509:CN=alice,O=latchkey")
     assert alice.get("/x509").data == b"1"
     for client in (bob, stranger):
@@ -195,7 +195,7 @@ def records_of_a_handshake(worker, zk, n):
     client has a session."""
     with relay.Relay(zk.tls_addresses[n - 1], relay.RECORDS) as wire:
         client = Peer(zk, worker, n).client(wire.address, own="client")
-        client.state("connected")
+        client.wait_for_state("connected")
         ways = [frame.up for frame in wire.frames_since()]
         client.do("close")
     assert ways.count(True) > 2 and ways.count(False) > 2, ways
@@ -219,7 +219,7 @@ def at_each_record(worker, zk, n, actions, ways=(True, False)):
         clients = [Peer(zk, worker, n).client(wire.address, own="client")
                    for wire, _, _ in cases]
         for client, (wire, trap, case) in zip(clients, cases):
-            client.state("connected")
+            client.wait_for_state("connected")
             assert client.do("sync", path="/", repeat=1).err == "0", case
             eventually(lambda w=wire, t=trap:
                        t.is_executed() and w.accepted > 1,
@@ -263,7 +263,7 @@ def slow_handshakes_succeed(worker):
     with relay.Relay(good.tls_addresses[0], relay.RECORDS) as wire:
         wire.drip(1)
         client = Peer(good, worker).client(wire.address, timeout=LONG)
-        client.state("connected")
+        client.wait_for_state("connected")
         client.create("/slow", data=b"x" * 3000)
         assert client.get("/slow").data == b"x" * 3000
         wire.drip(3, 1)
@@ -278,7 +278,7 @@ def broken_record_leaves_requests_in_doubt(worker):
     """Outstanding writes end with IN_DOUBT, and the session continues."""
     with relay.Relay(good.tls_addresses[0], relay.RECORDS) as wire:
         client = Peer(good, worker).client(wire.address, timeout=LONG)
-        client.state("connected")
+        client.wait_for_state("connected")
         session = client.facts().session
         client.create("/data")
         for action, up, at in (("tear", True, 1), ("tear", False, 1),
@@ -321,7 +321,7 @@ def session_moves_to_another_server(worker):
     """The session and its lock survive when servers are killed in turn."""
     client = Peer(good, worker).client(",".join(good.tls_addresses),
                                        timeout=LONG, own="client")
-    client.state("connected")
+    client.wait_for_state("connected")
     session = client.facts().session
     lock = client.lock("/moves")
     token = lock.acquire().token
@@ -331,8 +331,8 @@ def session_moves_to_another_server(worker):
         n = good.tls_addresses.index(server) + 1
         seen.append(server)
         good.kill(n)
-        client.state("suspended")
-        client.state("connected")
+        client.wait_for_state("suspended")
+        client.wait_for_state("connected")
         client.do("sync", path="/", repeat=1)
         good.start(n)
         good.wait()

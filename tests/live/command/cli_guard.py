@@ -159,7 +159,7 @@ def supervisor_ignores_all_signals_but_kill():
             os.kill(supervisor, number)
         # SIGSTOP cannot be ignored; latchkey continues the supervisor at once.
         os.kill(supervisor, signal.SIGSTOP)
-        live.eventually(lambda: command.state(supervisor) == "S")
+        live.eventually(lambda: command.process_state(supervisor) == "S")
         assert all(command.is_running(pid) for pid in job.pids)
 
 

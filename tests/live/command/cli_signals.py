@@ -106,12 +106,12 @@ def stopped_command_keeps_the_lock():
                "echo $$ > %s; sleep 600 & wait" % pid_file) as process:
         pid = command.wait_for_number(pid_file)
         process.send_signal(signal.SIGTSTP)
-        live.eventually(lambda: command.state(pid) == "T")
+        live.eventually(lambda: command.process_state(pid) == "T")
         time.sleep(5)  # longer than the session timeout
         assert command.status("/stopped")["state"] == "held"
-        assert command.state(process.pid) != "T"
+        assert command.process_state(process.pid) != "T"
         process.send_signal(signal.SIGCONT)
-        live.eventually(lambda: command.state(pid) == "S")
+        live.eventually(lambda: command.process_state(pid) == "S")
         process.send_signal(signal.SIGTERM)
         assert process.finish().code == 128 + signal.SIGTERM
 

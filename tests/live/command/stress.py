@@ -70,7 +70,7 @@ def describe(pid):
                 facts.append(f.read().strip())
         except OSError:
             pass
-    return " ".join(facts + [command.state(pid) or "gone", *(
+    return " ".join(facts + [command.process_state(pid) or "gone", *(
         "(%s)" % describe(child) for child in children_of(pid))])
 
 
@@ -190,7 +190,7 @@ class Contender:
         return True
 
     def is_stopped(self):
-        return command.state(self.process.pid) == "T"
+        return command.process_state(self.process.pid) == "T"
 
     def find_supervisor(self):
         if self.supervisor is None and not self.has_ended():
@@ -318,7 +318,7 @@ class Contender:
             return
         self.signal_supervisor(signal.SIGSTOP)
         end = time.monotonic() + 2
-        while command.state(self.supervisor) == "T":
+        while command.process_state(self.supervisor) == "T":
             if time.monotonic() > end and not self.excuse_if_stopped():
                 self.run.bad.append("%s: its supervisor stays stopped" % self.name)
             if time.monotonic() > end:

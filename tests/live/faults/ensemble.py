@@ -27,7 +27,7 @@ def with_client(test, timeout=LONG):
         eventually(three.zk.leader)
         with Worker() as worker:
             client = worker.client(three.connect, timeout=timeout)
-            client.state("connected")
+            client.wait_for_state("connected")
             base = client.create("/ensemble-", flags=SEQUENTIAL).path
             test(worker, client, base)
             client.do("close")
@@ -55,8 +55,8 @@ def connect_to(client, n):
             wire.refuse()
     if server_of(client) != n:
         three.client_relays[server_of(client)].drop()
-        client.state("suspended")
-        client.state("connected")
+        client.wait_for_state("suspended")
+        client.wait_for_state("connected")
     for wire in three.client_relays.values():
         wire.accept()
     assert server_of(client) == n
@@ -74,7 +74,7 @@ def check_session_moves(worker, client, base, disable):
     direct = worker.client(",".join(
         r.address for n, r in three.client_relays.items() if n != server_of(client)),
         timeout=LONG)
-    direct.state("connected")
+    direct.wait_for_state("connected")
     before = client.facts()
     old = server_of(client)
     node = client.create(base + "/ephemeral", flags=EPHEMERAL)
@@ -83,7 +83,7 @@ def check_session_moves(worker, client, base, disable):
     watch.succeeds()
     silent_watch.succeeds()
     disable(old)
-    client.state("suspended")
+    client.wait_for_state("suspended")
     client.submit("sync", path="/", repeat=1).succeeds()
     now = client.facts()
     assert now.session == before.session, (before, now)
@@ -92,7 +92,7 @@ def check_session_moves(worker, client, base, disable):
     assert direct.do("get", path=node.path, repeat=1).owner == before.session
     eventually(lambda: direct.submit(
         "set", path=base, data=b"1").result().err == "0")
-    client.event(watch, type=DATA_CHANGED)
+    client.wait_for_event(watch, type=DATA_CHANGED)
     assert not any(event.tag == silent_watch.tag
                    for event in client.lines_like("event"))
     direct.do("close")
@@ -140,9 +140,9 @@ def half_open_connection_is_replaced(worker, client, base):
         wire = three.client_relays[server_of(client)]
         wire.freeze(up=False)
         pending = client.submit("create", path=base + "/n-", flags=SEQUENTIAL)
-        client.state("suspended")
+        client.wait_for_state("suspended")
         pending.fails("IN_DOUBT")
-        client.state("connected")
+        client.wait_for_state("connected")
         client.do("sync", path="/", repeat=1)
         created = client.submit("create", path="%s/later-%d-" % (base, turn),
                                 flags=SEQUENTIAL).succeeds()
@@ -176,7 +176,7 @@ def server_that_is_behind_refuses_the_session(worker, client, base):
     address_ahead, address_behind = ["%s:%d" % three.client_relays[n].target
                                      for n in (ahead, behind)]
     moving = worker.client(wire.address, timeout=SHORT)
-    moving.state("connected")
+    moving.wait_for_state("connected")
     before = moving.facts()
     three.cut_off(behind)
     moving.do("set", path=base, data=b"new")
@@ -200,7 +200,7 @@ def check_lock_survives(worker, client, base, disable, enable, timeout):
     of this server."""
     clients = [worker.client(three.connect, timeout=timeout) for _ in range(2)]
     for c in clients:
-        c.state("connected")
+        c.wait_for_state("connected")
     first, second = [c.lock(base + "/l") for c in clients]
     first.acquire()
     # In the second turn, clients[1] is the waiter's client.
@@ -210,8 +210,8 @@ def check_lock_survives(worker, client, base, disable, enable, timeout):
         waiter.wait_until_queued()
         server = server_of(affected)
         disable(server)
-        affected.state("suspended")
-        affected.state("connected")
+        affected.wait_for_state("suspended")
+        affected.wait_for_state("connected")
         assert not pending.is_done()
         assert holder.inspect().state in ("held", "unsure")
         token = holder.inspect().token
@@ -282,8 +282,8 @@ def client_moves_when_its_server_is_removed_from_the_list(worker, client, base):
         client.do("hosts", hosts=address(n))
         pending += [client.submit("create", path=base + "/y-", flags=SEQUENTIAL)
                     for _ in range(50)]
-        assert client.state("suspended").err == "0"
-        client.state("connected")
+        assert client.wait_for_state("suspended").err == "0"
+        client.wait_for_state("connected")
         for create in pending:
             create.succeeds()
         now = client.facts()
@@ -298,7 +298,7 @@ def client_moves_when_its_server_is_removed_from_the_list(worker, client, base):
     assert not lock.lines_like("lock", "lost") and not lock.lines_like("lock", "unsure")
     assert client.facts().connection == now.connection
     client.do("set", path=base, data=b"1")
-    client.event(watch, type=DATA_CHANGED)
+    client.wait_for_event(watch, type=DATA_CHANGED)
     client.do("hosts", hosts=three.connect)
     lock.release()
 
@@ -308,7 +308,7 @@ def clients_spread_over_a_list_that_grows(worker, client, base):
     """Of thirty clients at one server, about twenty move to the two others."""
     clients = [worker.client(address(1), timeout=LONG) for _ in range(30)]
     for c in clients:
-        c.state("connected")
+        c.wait_for_state("connected")
     sessions = [c.facts().session for c in clients]
     for c in clients:
         c.do("hosts", hosts=three.connect)

@@ -65,7 +65,7 @@ class Pair:
             assert self.holder.inspect().ok, "a ping should not be enough"
             print("    ping    still sure after the next grant")
             return None
-        event = self.holder.event("unsure")
+        event = self.holder.wait_for_event("unsure")
         unsure, deadline, next_grant = [
             at - separated_at for at in (event.at, event.deadline, granted.at)]
         name = {QUORUM: "quorum", SYNC: "sync"}[self.assurance]
@@ -75,7 +75,7 @@ class Pair:
         return next_grant - deadline
 
     def end(self):
-        assert self.holder.event("lost").err == "SESSION_EXPIRED"
+        assert self.holder.wait_for_event("lost").err == "SESSION_EXPIRED"
         self.holder.submit("release").fails("LOST")
         self.waiter.release()
         self.holder_client.free()

@@ -42,8 +42,8 @@ class TwoLocks:
     def __init__(self, worker, wire, options):
         self.direct = worker.client(zk.connect, timeout=LONG)
         self.tested = worker.client(wire.address, timeout=MEDIUM)
-        self.direct.state("connected")
-        self.tested.state("connected")
+        self.direct.wait_for_state("connected")
+        self.tested.wait_for_state("connected")
         self.path = self.direct.create("/faults-", flags=SEQUENTIAL).path
         self.rival = self.direct.lock(self.path, **options)
         self.lock = self.tested.lock(self.path, **options)
@@ -291,7 +291,7 @@ def process_killed_at_any_step_leaves_no_node():
                 wire = stack.enter_context(Relay(zk.connect))
                 killed = Worker()
                 tested = killed.client(wire.address, timeout=SHORT)
-                tested.state("connected")
+                tested.wait_for_state("connected")
                 trap = wire.at_frame("freeze", up=up, op=op, count=count)
                 tested.lock(path).submit("acquire")
                 trap.wait()
@@ -313,9 +313,9 @@ def short_break_suspends_the_lock_only(locks, wire):
     locks.lock.acquire()
     mark = wire.mark()
     wire.drop()
-    suspended = locks.lock.event("suspended")
+    suspended = locks.lock.wait_for_event("suspended")
     assert suspended.deadline > suspended.at
-    locks.tested.state("connected")
+    locks.tested.wait_for_state("connected")
     eventually(lambda: MULTI in wire.ops(mark))
     locks.tested.do("sync", path="/")
     now = locks.lock.inspect()
@@ -331,8 +331,8 @@ def suspended_lock_with_unsure_early_is_unsure_at_once():
         lock = client.lock("/careful", unsure_early=1)
         lock.acquire()
         wire.drop()
-        lock.event("unsure")
-        lock.event("held")
+        lock.wait_for_event("unsure")
+        lock.wait_for_event("held")
         assert lock.inspect().ok
         lock.release()
         client.do("close")
@@ -352,14 +352,14 @@ def check_unsure_then_lost(one_session):
         pending = next_lock.submit("acquire")
         next_lock.wait_until_queued()
         wire.freeze()
-        unsure = lock.event("unsure")
+        unsure = lock.wait_for_event("unsure")
         assert not pending.is_done() and unsure.at < unsure.deadline, unsure
         next_grant = pending.succeeds()
         assert unsure.deadline < next_grant.at
         assert next_grant.token > grant.token
         now = lock.inspect()
         assert not now.ok and now.state in ("unsure", "lost"), now
-        lost = lock.event("lost")
+        lost = lock.wait_for_event("lost")
         assert lost.err == "SESSION_EXPIRED", lost
         assert len(lock.lines_like("lock", "unsure")) == 1
         lock.submit("acquire").fails("CLOSED" if one_session else "STATE")
@@ -392,10 +392,10 @@ def reconnect_before_expiry_renews_an_unsure_lock():
         lock = tested.lock(path)
         token = lock.acquire().token
         wire.freeze()
-        lock.event("unsure")
+        lock.wait_for_event("unsure")
         wire.drop()
         wire.thaw()
-        lock.event("held")
+        lock.wait_for_event("held")
         now = lock.inspect()
         assert now.ok and now.state == "held" and now.token == token
         assert not lock.lines_like("lock", "lost")
@@ -422,7 +422,7 @@ def waiter_whose_session_expired_queues_again():
         wire.drop()
         wire.thaw()
         failing.fails("SESSION_EXPIRED")
-        assert waiter.event("place_lost").err == "SESSION_EXPIRED"
+        assert waiter.wait_for_event("place_lost").err == "SESSION_EXPIRED"
         waiter.wait_until_queued()
         new = waiter.inspect().node
         new_uuid = new.rpartition("/")[2][:len("_c_") + 36]
@@ -454,7 +454,7 @@ def stopped_process_is_not_sure_when_it_continues():
         stopped_process.cont()
         # The process checks the clock before it reads replies from the socket.
         assert not inspect.succeeds().ok
-        holder.event("lost")
+        holder.wait_for_event("lost")
         grant = waiting.succeeds()
         assert grant.token > rival_grant.token
         waiter.release()

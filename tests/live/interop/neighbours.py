@@ -224,7 +224,7 @@ def kazoo_and_latchkey_watch_changes_of_each_other(kz, client, worker):
     watch = client.submit("children", path="/watched", watch=1)
     watch.succeeds()
     kz.create("/watched/child", b"")
-    client.event(watch, type=CHILDREN_CHANGED)
+    client.wait_for_event(watch, type=CHILDREN_CHANGED)
 
 
 def kazoo_and_run_exclude_each_other():

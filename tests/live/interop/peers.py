@@ -32,7 +32,7 @@ class Latchkey:
     def __init__(self, connect, directory):
         self.worker = Worker()
         self.client = self.worker.client(connect, timeout=SESSION_MS)
-        self.client.state("connected")
+        self.client.wait_for_state("connected")
         self.lock = self.client.lock(directory)
 
     def acquire(self):

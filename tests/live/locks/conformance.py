@@ -191,7 +191,7 @@ class Cell:
         self.kind, self.worker, self.direct, self.base = kind, worker, direct, base
         kind.create_directories(direct, base)
         self.tested = worker.client(shared.connect_string(), timeout=timeout)
-        self.tested.state("connected")
+        self.tested.wait_for_state("connected")
         self.lock = kind.make_lock(self.tested, base)
         self.rival = kind.make_rival(direct, base)
 
@@ -470,7 +470,7 @@ def holder_whose_node_is_deleted_loses_the_lock_once(kind, worker, direct,
     for n in range(kind.holder_nodes):
         cell.hold(cell.lock, kind.holder_nodes)
         direct.do("delete", path=cell.nodes_of(cell.tested)[n])
-        assert cell.lock.event("lost").err == "NO_NODE"
+        assert cell.lock.wait_for_event("lost").err == "NO_NODE"
         now = cell.lock.inspect()
         assert now.state == "lost" and not now.ok
         cell.lock.submit("acquire").fails("STATE")
@@ -483,7 +483,7 @@ def holder_whose_node_is_deleted_loses_the_lock_once(kind, worker, direct,
     cell.hold(cell.lock, kind.holder_nodes)
     time.sleep(heartbeat_interval * 1.5)
     direct.do("delete", path=cell.nodes_of(cell.tested)[0])
-    cell.lock.event("lost", seconds=heartbeat_interval / 2)
+    cell.lock.wait_for_event("lost", seconds=heartbeat_interval / 2)
     cell.lock.submit("release").fails("LOST")
     assert len(cell.lock.lines_like("lock", "lost")) == kind.holder_nodes + 1
     cell.end()
@@ -501,7 +501,7 @@ def waiter_whose_node_is_deleted_queues_again(kind, worker, direct, base):
         # The nodes of a semaphore behind its queue nodes are those of permits.
         is_permit_node = 0 < kind.deleted_queue_nodes <= n
         if not is_permit_node:
-            assert cell.lock.event("place_lost").err == "NO_NODE"
+            assert cell.lock.wait_for_event("place_lost").err == "NO_NODE"
         eventually(lambda: len(cell.nodes()) == count and
                    old not in cell.nodes())
         assert not pending.is_done()

@@ -101,7 +101,7 @@ def alternating_holders_list_once_a_turn(worker, direct, base):
         clients = [worker.client(w.address, timeout=LONG) for w in wires]
         locks = [c.lock(base + "/l") for c in clients]
         for client in clients:
-            client.state("connected")
+            client.wait_for_state("connected")
         grants = [locks[0].submit("acquire")]
         grants[0].succeeds()
         grants.append(locks[1].submit("acquire"))
@@ -178,7 +178,7 @@ def waiter_whose_node_is_deleted_queues_last(worker, direct, base):
     last.wait_until_queued()
     old = lock.inspect().node
     direct.do("delete", path=old)
-    assert lock.event("place_lost").err == "NO_NODE"
+    assert lock.wait_for_event("place_lost").err == "NO_NODE"
     assert eventually(lambda: lock.inspect().node) != old
     # The second "waiting" event has the new position, behind `last`.
     (waiting_again,) = eventually(
@@ -274,12 +274,12 @@ def verify_and_guarded_write_fail_without_the_lock(worker, direct, base):
     direct.do("delete", path=grant.node)
     lock.submit("guarded", path=base + "/data", data=b"x").fails("LOST")
     assert direct.get(base + "/data").data == b"1"
-    lock.event("lost")
+    lock.wait_for_event("lost")
     lock.submit("release").fails("LOST")
     grant = lock.acquire()
     direct.do("delete", path=grant.node)
     lock.submit("verify").fails("LOST")
-    lock.event("lost")
+    lock.wait_for_event("lost")
     lock.submit("verify").fails("LOST")
     lock.submit("release").fails("LOST")
     assert len(lock.lines_like("lock", "lost")) == 2
@@ -300,7 +300,7 @@ def unreadable_own_node_is_held_unwatched(worker, direct, base):
     all_but_read = "30:world:anyone"
     lock = client.lock(base + "/l", acl=all_but_read, parent_acl="open")
     lock.acquire()
-    lock.event("unwatched")
+    lock.wait_for_event("unwatched")
     time.sleep(SHORT / 1000)
     assert lock.inspect().ok == 1, lock.inspect()
     lock.release()
@@ -322,8 +322,8 @@ def identities_are_sent_again_before_lock_requests(worker, direct, base):
         direct.submit("get", path=locks[0].inspect().node).fails("NO_AUTH")
         wire.drop()
         for bob in bobs:
-            bob.state("suspended")
-            bob.state("connected")
+            bob.wait_for_state("suspended")
+            bob.wait_for_state("connected")
         locks[0].release()
         pending.succeeds()
         locks[1].release()

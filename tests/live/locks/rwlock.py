@@ -253,7 +253,7 @@ def each_side_of_a_downgrade_is_lost_separately(worker, direct, base):
     node = write.acquire().node
     read.acquire()
     direct.do("delete", path=node)
-    write.event("lost")
+    write.wait_for_event("lost")
     assert read.inspect().state == "held"
     write.submit("release").fails("LOST")
     read.release()
@@ -272,7 +272,7 @@ def downgrade_fails_if_the_write_sides_node_is_deleted(worker, direct, base):
     direct.do("delete", path=node)
     pending.succeeds()
     read.submit("acquire", wait=0).fails("BUSY")
-    write.event("lost")
+    write.wait_for_event("lost")
     write.submit("release").fails("LOST")
     rival.release()
     client.do("close")

@@ -93,7 +93,7 @@ class TwoClients:
     def __init__(self, worker, direct, wire, base):
         self.direct, self.wire, self.path = direct, wire, base + "/lock"
         self.tested = worker.client(wire.address, timeout=LONG)
-        self.tested.state("connected")
+        self.tested.wait_for_state("connected")
         self.lock = self.tested.single(self.path, spread=-1)
         self.other = direct.single(self.path, spread=-1)
 
@@ -198,11 +198,11 @@ def replaced_node_is_a_loss(clients, wire):
     clients.lock.acquire()
     wire.refuse()
     wire.drop()
-    clients.lock.event("suspended")
+    clients.lock.wait_for_event("suspended")
     clients.direct.do("delete", path=clients.path)
     token = clients.other.acquire().token
     wire.accept()
-    clients.lock.event("lost", err="NO_NODE")
+    clients.lock.wait_for_event("lost", err="NO_NODE")
     assert czxid(clients.direct, clients.path) == token
     clients.other.release()
 

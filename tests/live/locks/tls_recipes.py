@@ -103,10 +103,10 @@ def on_shared_server(name):
 def clients_under_test_speak_tls():
     with relay.Relay(zk.connect) as proxy, worker.Worker() as process:
         direct = process.client(zk.connect)
-        direct.state("connected")
+        direct.wait_for_state("connected")
         assert direct.facts().server == zk.tls_addresses[0]
         behind_relay = process.client(proxy.address)
-        behind_relay.state("connected")
+        behind_relay.wait_for_state("connected")
         assert behind_relay.facts().server == proxy.address
         with socket.create_connection(("127.0.0.1", proxy.port), 10) as plain:
             plain.sendall(b"ruok of TLS?")

@@ -37,7 +37,7 @@ class Stage:
         self.dir = direct.create("/nodes-", flags=SEQUENTIAL).path
         self.tested = worker.client(
             wire.address + (self.dir if chroot else ""), timeout=LONG)
-        self.tested.state("connected")
+        self.tested.wait_for_state("connected")
         self.prefix = "" if chroot else self.dir
 
     def submit(self, verb, path, **options):
@@ -72,7 +72,7 @@ class Stage:
         self.tested.do("sync", path="/")
 
     def end(self):
-        self.wire.clear_traps()
+        self.wire.clear_traps()  # a trap that is left must not cut the close
         self.tested.do("close")
 
 
@@ -112,8 +112,8 @@ def faults_at_each_frame(frame_counts):
 # ---- parents
 
 def check_create(stage, flags, fault):
-    """Create a node with its parents. If `fault` is None, gives the numbers of
-    frames; otherwise the connection is cut."""
+    """Create a node with its parents. The connection is cut at the `fault`, a
+    (cut, nth); if that is None, gives the numbers of frames."""
     mark = stage.wire.mark()
     if fault is not None:
         trap = stage.cut_at_frame(*fault)
@@ -126,7 +126,7 @@ def check_create(stage, flags, fault):
     stage.sync()
     made = stage.names("/x/y")
     assert len(made) <= 1 and set(stage.names("")) <= {"x"}, made
-    # The test can repeat the call.
+    # A second call creates a node, or finds that of the first call.
     again = stage.submit("create_deep", "/x/y/n", data=b"2",
                          flags=flags).result()
     if made and flags & SEQUENTIAL == 0:
@@ -154,8 +154,8 @@ DELETED = ("/t", "/t/a", "/t/a/1", "/t/a/2", "/t/b", "/t/b/c", "/t/b/c/d", "/t/e
 
 
 def check_delete(stage, repeat, fault):
-    """Delete /t and all nodes below it, and not its neighbour /tt. If `fault` is
-    None, gives the numbers of frames; otherwise the connection is cut."""
+    """Delete /t and all nodes below it, and not its neighbour /tt. `fault` as for
+    check_create()."""
     for path in (*DELETED, "/tt"):
         stage.direct.create(stage.dir + path)
     mark = stage.wire.mark()
@@ -328,7 +328,7 @@ def reliable_write_of_an_expired_session_completes():
         direct = worker.client(shared.connect_string(), timeout=LONG)
         path = direct.create("/ended-", flags=SEQUENTIAL).path
         tested = worker.client(wire.address, timeout=1000)
-        tested.state("connected")
+        tested.wait_for_state("connected")
         tested.do("sync", path="/")
         pending = []
         for name, options in (("persistent", {"sole": True}),

@@ -96,7 +96,7 @@ def many_changes_are_merged_into_reads(worker, direct, base):
     other = worker.client(shared.connect_string(), timeout=LONG)
     with Relay(shared.connect_string()) as wire:
         tested = worker.client(wire.address, timeout=LONG)
-        tested.state("connected")
+        tested.wait_for_state("connected")
         wire.delay(10)  # ms in each direction
         subscription = tested.subscribe(path)
         subscription.expect_notified(names=[])
@@ -156,7 +156,7 @@ class Scene:
         self.path = direct.create(base + "/d", data=b"0").path
         self.watches_before = watch_count()
         self.tested = worker.client(wire.address, timeout=timeout)
-        self.tested.state("connected")
+        self.tested.wait_for_state("connected")
         self.of_children = self.tested.subscribe(self.path)
         self.of_data = self.tested.subscribe(self.path, data=1)
         self.expect_both([], b"0")
@@ -178,13 +178,13 @@ class Scene:
     def disconnect(self):
         self.wire.refuse()
         self.wire.drop()
-        self.tested.state("suspended")
+        self.tested.wait_for_state("suspended")
 
     def reconnect(self):
         """Let the client connect again; gives the mark before that."""
         mark = self.wire.mark()
         self.wire.accept()
-        self.tested.state("connected")
+        self.tested.wait_for_state("connected")
         return mark
 
     def end(self):
@@ -264,7 +264,7 @@ def subscription_to_a_missing_node_survives_breaks(worker, direct, base):
     path = base + "/d"
     with Relay(shared.connect_string()) as wire:
         tested = worker.client(wire.address, timeout=LONG)
-        tested.state("connected")
+        tested.wait_for_state("connected")
         subscription = tested.subscribe(path)
         subscription.expect_missing()
         for up, op in ((DOWN, EVENT), (UP, EXISTS), (DOWN, EXISTS)):
@@ -287,12 +287,12 @@ def subscription_continues_in_a_new_session(worker, direct, base):
         # Another client resumes the session and closes it.
         thief = worker.client(shared.connect_string(), timeout=SHORT,
                               resume="0x%x:%s" % (facts.session, facts.password))
-        thief.state("connected")
+        thief.wait_for_state("connected")
         thief.do("close")
         direct.create(scene.path + "/a")
         scene.wire.accept()
-        scene.tested.state("expired")
-        scene.tested.state("connected")
+        scene.tested.wait_for_state("expired")
+        scene.tested.wait_for_state("connected")
         scene.of_children.expect_notified(names=["a"])
         direct.do("set", path=scene.path, data=b"1")
         scene.of_data.expect_notified(data=b"1")

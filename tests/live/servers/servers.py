@@ -55,12 +55,11 @@ def command_to_an_unknown_server_is_an_error():
 
 
 def check_nothing_is_left(end):
-    """Check that no server and no folder is left after end(caller, pid), which ends
-    script/server, whose process id is `pid`, or the process that has started it,
-    `caller`."""
+    """Check that no server and no folder is left after end(caller, script_pid),
+    which ends script/server or the process `caller`, which has started it."""
     caller = subprocess.Popen(
         [sys.executable, "-c",
-         "import zkserver, sys, time\n"
+         "import sys, zkserver\n"
          "zk = zkserver.Server()\n"
          "print(zk._process.pid, zk.pid(), zk.dir, flush=True)\n"
          "sys.stdin.read()\n"],
@@ -77,10 +76,12 @@ def check_nothing_is_left(end):
 
 
 def nothing_is_left_after_the_end_of_script_server():
-    check_nothing_is_left(lambda caller, pid: caller.stdin.close())
-    check_nothing_is_left(lambda caller, pid: caller.kill())
-    check_nothing_is_left(lambda caller, pid: os.kill(pid, signal.SIGKILL))
-    check_nothing_is_left(lambda caller, pid: os.kill(pid, signal.SIGTERM))
+    check_nothing_is_left(lambda caller, script_pid: caller.stdin.close())
+    check_nothing_is_left(lambda caller, script_pid: caller.kill())
+    check_nothing_is_left(
+        lambda caller, script_pid: os.kill(script_pid, signal.SIGKILL))
+    check_nothing_is_left(
+        lambda caller, script_pid: os.kill(script_pid, signal.SIGTERM))
 
 
 def with_passes_on_input_address_and_exit_code():

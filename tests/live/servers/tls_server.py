@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """script/server --tls and its certificates, checked with Python's TLS client, so
-that the TLS tests of latchkey can rely on them."""
+that the TLS tests of latchkey can rely on them.
+
+The tests use the servers that are started at the end of this file: those of `want`
+request a client certificate, those of `need` require one, and those of `bad` have
+certificates that are not valid."""
 
 import re
 import socket
@@ -17,14 +21,12 @@ import zkserver
 
 SECONDS = 10  # the limit of each wait
 
-# X509_V_ERR_ codes of OpenSSL, without the prefixes CERT_ and UNABLE_TO_GET_.
-EARLY, EXPIRED, CRL_EXPIRED, ISSUER, REVOKED = 9, 10, 12, 20, 23
-WRONG_NAME, WRONG_ADDRESS = 62, 64
+# The X509_V_ERR_ codes of OpenSSL.
+CERT_NOT_YET_VALID, CERT_HAS_EXPIRED, CERT_REVOKED = 9, 10, 23
+CRL_HAS_EXPIRED, UNABLE_TO_GET_ISSUER_CERT = 12, 20
+HOSTNAME_MISMATCH, IP_ADDRESS_MISMATCH = 62, 64
 
 WHO_AM_I, CLOSE = 107, -11  # opcodes
-
-# The servers are started at the end of this file: those of `want` request a client
-# certificate, those of `need` require it, and those of `bad` have invalid ones.
 
 
 def host_and_port(address):
@@ -39,8 +41,8 @@ class Peer:
 
     def __init__(self, zk, n=1, proxy=None):
         self.zk = zk
-        self.plain_port = host_and_port(zk.addresses[n - 1])
-        self.tls_port = host_and_port(
+        self.plain_address = host_and_port(zk.addresses[n - 1])
+        self.tls_address = host_and_port(
             proxy.address if proxy else zk.tls_addresses[n - 1])
 
     def context(self, ca="ca.crt", client=None, crl=None, **options):
@@ -60,10 +62,10 @@ class Peer:
     def connect(self, name=None, seconds=SECONDS, **options):
         """A TLS connection after its handshake. The server must have the name
         `name`, by default its address."""
-        raw = socket.create_connection(self.tls_port, seconds)
+        raw = socket.create_connection(self.tls_address, seconds)
         try:
             return self.context(**options).wrap_socket(
-                raw, server_hostname=name or self.tls_port[0])
+                raw, server_hostname=name or self.tls_address[0])
         except Exception:
             raw.close()
             raise
@@ -149,28 +151,28 @@ def client_verifies_the_server_by_address_name_and_crl():
 
 def wrong_ca_wrong_name_and_expired_crl_are_refused():
     peer = Peer(want)
-    check_verification_fails(peer, ISSUER, ca="other-ca.crt")
-    check_verification_fails(peer, WRONG_NAME, name="other.test")
-    check_verification_fails(peer, WRONG_ADDRESS, name="127.254.254.254")
-    check_verification_fails(peer, CRL_EXPIRED, crl="crl-expired.pem")
+    check_verification_fails(peer, UNABLE_TO_GET_ISSUER_CERT, ca="other-ca.crt")
+    check_verification_fails(peer, HOSTNAME_MISMATCH, name="other.test")
+    check_verification_fails(peer, IP_ADDRESS_MISMATCH, name="127.254.254.254")
+    check_verification_fails(peer, CRL_HAS_EXPIRED, crl="crl-expired.pem")
 
 
 def plain_port_serves_beside_the_tls_port():
-    with socket.create_connection(Peer(want).plain_port, SECONDS) as s:
+    with socket.create_connection(Peer(want).plain_address, SECONDS) as s:
         run_session(s)
     assert live.four_letter_word(want.addresses[0], "ruok") == "imok"
 
 
 def tls_at_the_plain_port_and_no_tls_at_the_tls_port_fail():
     peer = Peer(want)
-    with socket.create_connection(peer.plain_port, SECONDS) as raw:
+    with socket.create_connection(peer.plain_address, SECONDS) as raw:
         try:
-            peer.context().wrap_socket(raw, server_hostname=peer.plain_port[0])
+            peer.context().wrap_socket(raw, server_hostname=peer.plain_address[0])
         except (ssl.SSLError, OSError) as why:
             assert not isinstance(why, TimeoutError), why
         else:
             raise AssertionError("the plain port speaks TLS")
-    with socket.create_connection(peer.tls_port, SECONDS) as s:
+    with socket.create_connection(peer.tls_address, SECONDS) as s:
         try:
             run_session(s)
         except OSError as why:
@@ -184,7 +186,7 @@ def servers_require_a_valid_client_certificate():
     rsa, chain, named = (Peer(need, n) for n in (1, 2, 3))
     assert rsa.tls_version_of_session(client="client") == "TLSv1.3"
     assert chain.tls_version_of_session(client="client-chain") == "TLSv1.3"
-    check_verification_fails(named, WRONG_ADDRESS, client="client")
+    check_verification_fails(named, IP_ADDRESS_MISMATCH, client="client")
     assert named.tls_version_of_session(client="client-rsa", name="zookeeper.test") == \
         "TLSv1.3"
     for client in (None, "client-other-ca", "client-expired", "client-early"):
@@ -285,9 +287,9 @@ def revoked_client_is_served_by_a_server_without_crl():
 
 
 def expired_early_and_revoked_servers_are_refused():
-    check_verification_fails(Peer(bad, 1), EXPIRED)
-    check_verification_fails(Peer(bad, 2), EARLY)
-    check_verification_fails(Peer(bad, 3), REVOKED, crl="crl.pem")
+    check_verification_fails(Peer(bad, 1), CERT_HAS_EXPIRED)
+    check_verification_fails(Peer(bad, 2), CERT_NOT_YET_VALID)
+    check_verification_fails(Peer(bad, 3), CERT_REVOKED, crl="crl.pem")
     assert Peer(bad, 3).tls_version_of_session(crl="crl-empty.pem") == "TLSv1.2"
 
 
@@ -300,13 +302,13 @@ def key_store_is_read_again_after_a_restart():
         f.write(store)
     bad.kill(3)
     try:
-        socket.create_connection(peer.tls_port, SECONDS).close()
+        socket.create_connection(peer.tls_address, SECONDS).close()
     except ConnectionRefusedError:
         pass
     else:
-        raise AssertionError("a killed server serves %s:%d" % peer.tls_port)
+        raise AssertionError("a killed server serves %s:%d" % peer.tls_address)
     bad.start(3)
-    check_verification_fails(peer, WRONG_NAME, name="zookeeper.test")
+    check_verification_fails(peer, HOSTNAME_MISMATCH, name="zookeeper.test")
 
 
 def with_sets_the_address_and_the_files_of_tls():

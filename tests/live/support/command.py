@@ -127,7 +127,7 @@ def wait_until_held(lock):
     eventually(lambda: status(lock)["state"] == "held", lock + " is held")
 
 
-def state(pid):
+def process_state(pid):
     """The state of a process as in /proc: R, S, T, Z, ...; None if there is no
     such process."""
     return _stat_field(pid, 0)
@@ -159,11 +159,11 @@ def _is_frozen(pid):
 
 
 def is_stopped(pid):
-    return state(pid) == "T" or _is_frozen(pid)
+    return process_state(pid) == "T" or _is_frozen(pid)
 
 
 def is_running(pid):
-    return state(pid) not in (None, "Z", "X")
+    return process_state(pid) not in (None, "Z", "X")
 
 
 def children_of(pid):
@@ -197,7 +197,7 @@ def is_root():
 def stop_and_cont(pid):
     """Stop the process, and continue it as soon as it is stopped."""
     os.kill(pid, signal.SIGSTOP)
-    eventually(lambda: state(pid) == "T")
+    eventually(lambda: process_state(pid) == "T")
     os.kill(pid, signal.SIGCONT)
 
 

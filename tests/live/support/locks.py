@@ -69,7 +69,7 @@ class CountedClient:
     def __enter__(self):
         self.wire, self.worker = Relay(_server.connect), Worker()
         self.client = self.worker.client(self.wire.address, timeout=LONG)
-        self.client.state("connected")
+        self.client.wait_for_state("connected")
         self.reset_counts()
         return self
 

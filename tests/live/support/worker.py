@@ -3,7 +3,7 @@
 
     worker = Worker()
     client = worker.client("127.1.2.3:2181", timeout=4000)
-    client.state("connected")                   # wait until it is connected
+    client.wait_for_state("connected")
     client.create("/x", data=b"1")              # wait for the result; fail
                                                 # unless the create succeeds
     lock = client.lock("/l")
@@ -94,7 +94,7 @@ class PendingCommand:
         self._received = queue.Queue()  # the line of the result, once
         self._line = None               # the result, after result()
 
-    def on_line(self, line):
+    def complete(self, line):
         """Called with the line of the result."""
         self._received.put(line)
 
@@ -136,7 +136,7 @@ class RemoteObject:
         self.worker, self.name = worker, name
         self.lines = []
         self.on_line = None     # a function to call with each new line, or None
-        self._read = 0          # number of `lines` that wait() has read
+        self._lines_read = 0    # by wait()
         self._line_added = threading.Condition()
         worker.objects[name] = self
 
@@ -161,21 +161,21 @@ class RemoteObject:
         end = time.monotonic() + seconds
         with self._line_added:
             while True:
-                while self._read < len(self.lines):
-                    line = self.lines[self._read]
-                    self._read += 1
+                while self._lines_read < len(self.lines):
+                    line = self.lines[self._lines_read]
+                    self._lines_read += 1
                     if _matches(line, what, word, values):
                         return line
-                left = end - time.monotonic()
-                if left <= 0 or not self.worker.is_alive():
+                seconds_left = end - time.monotonic()
+                if seconds_left <= 0 or not self.worker.is_alive():
                     raise AssertionError(
                         "%s: no %s %s %s within %g s; lines:\n  %s" % (
                             self.name, what, word or "", values or "",
                             seconds, "\n  ".join(map(str, self.lines))))
-                self._line_added.wait(min(left, 1))
+                self._line_added.wait(min(seconds_left, 1))
 
     def lines_like(self, what, word=None, since=0.0):
-        """All lines with this `what` and `word` from the time `since` on,
+        """All lines with this `what` and `word` from the time `since` (ms) on,
         whether wait() has read them or not."""
         with self._line_added:
             return [line for line in self.lines if line.at >= since and
@@ -185,7 +185,7 @@ class RemoteObject:
         """Forget all lines, to save memory."""
         with self._line_added:
             self.lines.clear()
-            self._read = 0
+            self._lines_read = 0
 
     def free(self):
         return self.do("free")
@@ -193,18 +193,19 @@ class RemoteObject:
 
 def _matches(line, what, word, values):
     return (line.what == what and (word is None or line.word == word) and
-            all(getattr(line, k, None) == v for k, v in values.items()))
+            all(getattr(line, key, None) == value
+                for key, value in values.items()))
 
 
 class Client(RemoteObject):
     """An lk_client of the worker. `options` are those of the command, as
     worker_client.c, worker_lock.c and the other files of the worker read them."""
 
-    def state(self, word, seconds=SECONDS):
+    def wait_for_state(self, word, seconds=SECONDS):
         """Wait until the client reports the state `word`, as "connected"."""
         return self.wait("state", word, seconds)
 
-    def event(self, pending=None, seconds=SECONDS, **values):
+    def wait_for_event(self, pending=None, seconds=SECONDS, **values):
         """Wait for the next event of a watch. `pending` is the request that has
         set the watch; None: of any watch."""
         if pending is not None:
@@ -223,27 +224,25 @@ class Client(RemoteObject):
     def facts(self):
         return self.do("facts")
 
-    def lock(self, path, **options):
-        lock = Lock(self.worker, self.worker.new_name("lock"))
-        lock.do("lock", client=self.name, path=path, **options)
+    def _new_lock(self, verb, **options):
+        lock = Lock(self.worker, self.worker.new_name(verb))
+        lock.do(verb, client=self.name, **options)
         return lock
+
+    def lock(self, path, **options):
+        return self._new_lock("lock", path=path, **options)
 
     def semaphore(self, path, **options):
-        lock = Lock(self.worker, self.worker.new_name("semaphore"))
-        lock.do("semaphore", client=self.name, path=path, **options)
-        return lock
+        return self._new_lock("semaphore", path=path, **options)
 
     def single(self, path, **options):
-        lock = Lock(self.worker, self.worker.new_name("single"))
-        lock.do("single", client=self.name, path=path, **options)
-        return lock
+        """A single-node lock."""
+        return self._new_lock("single", path=path, **options)
 
     def multilock(self, *members, **options):
-        """A multi-lock of members "x:PATH", "r:PATH" or "w:PATH"."""
-        lock = Lock(self.worker, self.worker.new_name("multilock"))
-        lock.do("multilock", client=self.name, members=",".join(members),
-                **options)
-        return lock
+        """A multi-lock of members "x:PATH" (mutex), "r:PATH" or "w:PATH" (sides of
+        a read-write lock)."""
+        return self._new_lock("multilock", members=",".join(members), **options)
 
     def subscribe(self, path, **options):
         """A subscription to the children of a node; with data=1, to its data."""
@@ -277,13 +276,13 @@ class Lock(RemoteObject):
     def inspect(self):
         return self.do("inspect")
 
-    def event(self, word, seconds=SECONDS, **values):
+    def wait_for_event(self, word, seconds=SECONDS, **values):
         """Wait for the next event `word` of the lock, as "waiting"."""
         return self.wait("lock", word, seconds, **values)
 
     def wait_until_queued(self, seconds=SECONDS):
         """Wait until the lock knows its position in the queue."""
-        return self.event("waiting", seconds)
+        return self.wait_for_event("waiting", seconds)
 
 
 class Subscription(RemoteObject):
@@ -313,7 +312,7 @@ class Subscription(RemoteObject):
         """Whether there is no notification that expect_notified() has not
         read."""
         with self._line_added:
-            return self._read == len(self.lines)
+            return self._lines_read == len(self.lines)
 
 
 class Worker:
@@ -346,7 +345,7 @@ class Worker:
             if name in self.objects:
                 self.objects[name].add_line(line)
             elif name in self.pending:
-                self.pending.pop(name).on_line(line)
+                self.pending.pop(name).complete(line)
 
     def submit(self, verb, name, **options):
         """Send a command for the object `name`; gives its PendingCommand."""
