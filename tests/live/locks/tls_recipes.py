@@ -54,11 +54,11 @@ SHARED = {
         "create_in_doubt_is_resolved",
     ),
     "nodes/subscribe.py": (
-        "children_cost_a_request_and_an_event_each",
-        "data_cost_a_request_and_an_event_each",
+        "change_of_children_costs_an_event_and_a_request",
+        "change_of_data_costs_a_request",
     ),
     "nodes/nodes.py": (
-        "reliable_write_ends_with_an_expired_session",
+        "reliable_write_of_an_expired_session_completes",
     ),
     "command/cli_run.py": (
         "lock_is_held_while_command_runs_and_free_afterwards",
