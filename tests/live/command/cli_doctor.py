@@ -195,7 +195,7 @@ def silent_server_is_reported():
 
 
 def doctor_waits_for_a_slow_server():
-    with relay.Relay(zk.connect, frames=False) as proxy:
+    with relay.Relay(zk.connect, relay.UNPARSED) as proxy:
         proxy.delay(200, up=False)
         findings = run_doctor("-z", proxy.address, code=0)
     one = finding("session", findings)
@@ -468,7 +468,7 @@ def missing_chroot_is_broken():
 def interruption_of_the_process_is_reported():
     # 1.2 s are a small part of a session timeout of 30 s, and a large one of 2 s.
     for timeout, code, verdict in (("30", 0, "note"), ("2", 1, "broken")):
-        with relay.Relay(zk.connect, frames=False) as proxy:
+        with relay.Relay(zk.connect, relay.UNPARSED) as proxy:
             proxy.freeze()
             with start("doctor", "--json", "-T", timeout, "-z",
                        proxy.address) as process:

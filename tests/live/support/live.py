@@ -79,7 +79,7 @@ class Ensemble:
                 if n == m:
                     continue
                 replication, elections = (
-                    relay.Relay("%s:%d" % (hosts[m], port), frames=False)
+                    relay.Relay("%s:%d" % (hosts[m], port), relay.UNPARSED)
                     for port in (2888, 3888))
                 self.server_relays[n, m] = replication, elections
                 peers += ["--peer", "%d:%d=%s:%d" % (

@@ -8,9 +8,9 @@
         relay.requests()            # the requests of clients so far
 
 A relay accepts connections of clients, and connects to a server for each. With
-frames=False it stands between servers, and forwards bytes without parsing them.
-With frames=RECORDS it forwards TLS: its frames are the TLS records, and the `op`
-of a frame is the type of the record.
+UNPARSED it forwards bytes that are not split into frames, as between servers.
+With RECORDS it forwards TLS: its frames are the TLS records, and the `op` of a
+frame is the type of the record.
 
 UP is the direction from the client to the server, DOWN the other.
 All relays of a process share one thread; any thread may call the methods.
@@ -34,7 +34,8 @@ CONNECT = "connect"  # the first frame of each direction
 EVENT = "event"
 EVENT_XID = -1  # in the frame
 
-RECORDS = "records"
+# What a relay parses.
+ZOOKEEPER_FRAMES, RECORDS, UNPARSED = "frames", "records", "unparsed"
 RECORD_TYPES = CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, DATA = 20, 21, 22, 23
 
 UP, DOWN = True, False
@@ -166,18 +167,19 @@ class _Direction:
                     await asyncio.sleep(.01)
         except OSError:
             pass
-        if self.incomplete and self.connection.relay.frames == RECORDS:
+        # The beginning of a TLS record is forwarded, that of a frame is not.
+        if self.incomplete and self.connection.relay.parsed == RECORDS:
             self.queue_piece(time.monotonic(), self.incomplete, None)
         self.queue.put_nowait((time.monotonic(), None, None))
 
     def queue_frames(self, piece):
         """Queue the complete frames of the input, including this piece."""
         now = time.monotonic()
-        if not self.connection.relay.frames:
+        if self.connection.relay.parsed == UNPARSED:
             self.queue_piece(now, self.with_relays_address(piece), None)
             return
         self.incomplete += piece
-        if self.connection.relay.frames == RECORDS:
+        if self.connection.relay.parsed == RECORDS:
             self.queue_records(now)
             return
         while len(self.incomplete) >= 4:
@@ -222,7 +224,7 @@ class _Direction:
         if limit is not None and session != 0 and timeout > limit:
             self.incomplete = struct.pack(
                 ">iiqi", length, version, zxid, limit) + request[20:]
-            self.connection.shortens = True
+            self.connection.is_shortening = True
 
     def queue_piece(self, now, piece, frame):
         """Queue a piece; `frame` is the frame that it is, or None."""
@@ -276,8 +278,9 @@ class _Direction:
         relay = self.connection.relay
         while True:
             arrival, piece, frame = await self.queue.get()
-            # The reply with a shortened timeout is never held back.
-            if self.up or not self.connection.shortens:
+            # The reply with a shortened timeout is forwarded at once, even by a
+            # frozen relay.
+            if self.up or not self.connection.is_shortening:
                 pause = arrival + relay.delays[self.up] - time.monotonic()
                 if pause > 0:
                     await asyncio.sleep(pause)
@@ -299,7 +302,7 @@ class _Direction:
             except OSError:
                 break
             if not self.up:
-                self.connection.shortens = False
+                self.connection.is_shortening = False
         self.connection.end()
 
     async def forward(self, piece):
@@ -323,7 +326,7 @@ class _Direction:
             self.connection.stall()
         elif trap.action == "freeze":
             self.connection.relay._freeze(up=True, down=True)
-        elif not isinstance(trap.action, bytes):
+        elif not isinstance(trap.action, bytes):  # part_after_action() has bytes
             await asyncio.get_running_loop().run_in_executor(
                 None, trap.action)
         trap.note_executed()
@@ -347,7 +350,8 @@ class _Connection:
     def __init__(self, relay, number, client, server):
         self.relay, self.number = relay, number
         self.pending = {}       # opcodes of requests without a reply, by xid
-        self.shortens = False   # a shortened connect request has no reply yet
+        # Whether a shortened connect request was sent and has no reply yet.
+        self.is_shortening = False
         self.writers = [client[1], server[1]]
         self.directions = [_Direction(self, UP, client[0], server[1]),
                            _Direction(self, DOWN, server[0], client[1])]
@@ -377,9 +381,9 @@ class _Connection:
 class Relay:
     """A relay to `target`, "HOST:PORT". See the head of this file."""
 
-    def __init__(self, target, frames=True):
+    def __init__(self, target, parsed=ZOOKEEPER_FRAMES):
         self.lead_to(target)
-        self.frames = frames
+        self.parsed = parsed
         # Between servers, the address that replaces that of the server; see
         # _Direction.with_relays_address(). None: it is not replaced.
         self.election_address = None
@@ -392,15 +396,17 @@ class Relay:
         # (bytes at a time, pause in s), or None; see drip()
         self.drips = {UP: None, DOWN: None}
         self.port = 0           # any free port, until the relay listens
-        self.server = None
-        self.tls = tls.relay_context() if frames is True else None
+        self.listener = None    # an asyncio.Server; None: connections are refused
+        self.tls_context = None
+        if parsed == ZOOKEEPER_FRAMES:
+            self.tls_context = tls.relay_context()
         self.thawed = {}        # an asyncio.Event for UP and one for DOWN
         # Connections of clients while the relay connects to the target:
         # the task that connects, by the writer to the client.
         self.opening = {}
         _in_loop(self._start)
         self.address = "127.0.0.1:%d" % self.port
-        if self.tls:
+        if self.tls_context:
             tls.add_relay(self.address)
 
     async def _start(self):
@@ -409,13 +415,13 @@ class Relay:
         await self._listen()
 
     async def _listen(self):
-        if self.server is None:
-            self.server = await asyncio.start_server(
-                self._accepted, "127.0.0.1", self.port, limit=READ_SIZE,
-                backlog=1024, ssl=self.tls)
-            self.port = self.server.sockets[0].getsockname()[1]
+        if self.listener is None:
+            self.listener = await asyncio.start_server(
+                self._serve_client, "127.0.0.1", self.port, limit=READ_SIZE,
+                backlog=1024, ssl=self.tls_context)
+            self.port = self.listener.sockets[0].getsockname()[1]
 
-    async def _accepted(self, reader, writer):
+    async def _serve_client(self, reader, writer):
         self.accepted += 1
         number = self.accepted
         this_task = asyncio.current_task()
@@ -437,7 +443,7 @@ class Relay:
         seconds: if the relay closed the connection at once, the server would
         take its peer for failed and start an election."""
         end = time.monotonic()
-        if not self.frames:
+        if self.parsed == UNPARSED:
             end += 2
         while True:
             try:
@@ -475,14 +481,14 @@ class Relay:
             writer.close()
             task.cancel()
         for connection in list(self.connections):
-            if even_shortening or not connection.shortens:
+            if even_shortening or not connection.is_shortening:
                 connection.end()
 
     async def _refuse(self):
-        if self.server is not None:
-            self.server.close()
-            await self.server.wait_closed()
-            self.server = None
+        if self.listener is not None:
+            self.listener.close()
+            await self.listener.wait_closed()
+            self.listener = None
 
     async def _close(self):
         await self._refuse()
@@ -538,7 +544,7 @@ class Relay:
 
     def is_shortening(self):
         """Whether a client has not received its shortened timeout yet."""
-        return any(c.shortens for c in list(self.connections))
+        return any(c.is_shortening for c in list(self.connections))
 
     def at_frame(self, action, up=True, op=None, count=1, forward=False,
                  lasting=False):
