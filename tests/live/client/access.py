@@ -13,11 +13,13 @@ sys.path.append(sys.path[0] + "/../support")
 import command
 from command import expect_exit, run
 import live
+import zkserver
 
 FOLDER = tempfile.TemporaryDirectory()
 
 
-def file(name, text):
+def write_file(name, text):
+    """Write a file that only its owner can read; gives its path."""
     path = os.path.join(FOLDER.name, name)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
               "w") as out:
@@ -25,7 +27,7 @@ def file(name, text):
     return path
 
 
-JAAS = file("jaas.conf", """Server {
+JAAS = write_file("jaas.conf", """Server {
   org.apache.zookeeper.server.auth.DigestLoginModule required
     user_bob="secret"
     user_eve="other"
@@ -37,21 +39,26 @@ FEATURES = run("--version").out.split()
 if "sasl" not in FEATURES:
     print("skipped: this latchkey was built without SASL")
     raise SystemExit(77)
-zk = command.serve("--sasl", JAAS, *(
-    ("--tls", "--tls-client-auth", "want", "--config",
-     "authProvider.x509=org.apache.zookeeper.server.auth."
-     "X509AuthenticationProvider") if "tls" in FEATURES else ()))
+HAS_TLS = "tls" in FEATURES
+TLS_SERVER_OPTIONS = (
+    "--tls", "--tls-client-auth", "want", "--config",
+    "authProvider.x509=org.apache.zookeeper.server.auth."
+    "X509AuthenticationProvider")
+zk = command.serve("--sasl", JAAS, *(TLS_SERVER_OPTIONS if HAS_TLS else ()))
 
-BOB = file("bob.auth", "sasl:bob:secret\n")
-EVE = file("eve.auth", "sasl:eve:other\n")
-WRONG_PASSWORD = file("wrong.auth", "sasl:bob:wrong\n")
+FAILED = 125  # the exit code of the command for an error of its own
+
+BOB = write_file("bob.auth", "sasl:bob:secret\n")
+EVE = write_file("eve.auth", "sasl:eve:other\n")
+WRONG_PASSWORD = write_file("wrong.auth", "sasl:bob:wrong\n")
 # ZooKeeper 3.8.0 accepts an unknown user with the password of the previous user,
 # and mixes up concurrent SASL exchanges (ZOOKEEPER-4839). Therefore these tests
 # run one after the other.
-WRONG_USER = file("nobody.auth", "sasl:nobody:else\n")
-DIGEST = file("digest.auth", "digest:bob:secret\n")
-OTHER_DIGEST = file("other.auth", "digest:bob:wrong\n")
-BOTH = file("both.auth", "# two\nsasl:bob:secret\ndigest:bob:secret\n")
+WRONG_USER = write_file("nobody.auth", "sasl:nobody:else\n")
+DIGEST = write_file("digest.auth", "digest:bob:secret\n")
+WRONG_DIGEST = write_file("other.auth", "digest:bob:wrong\n")
+SASL_AND_DIGEST = write_file(
+    "both.auth", "# two\nsasl:bob:secret\ndigest:bob:secret\n")
 
 # Each client: its name, its options, and the nodes whose access lists admit it;
 # None: the server refuses its credentials.
@@ -59,11 +66,11 @@ PLAIN = ("-z", zk.connect)
 CLIENTS = [
     ("nobody", PLAIN, {"open"}),
     ("digest", PLAIN + ("--auth-file", DIGEST), {"open", "digest"}),
-    ("digest, another password", PLAIN + ("--auth-file", OTHER_DIGEST),
+    ("digest, another password", PLAIN + ("--auth-file", WRONG_DIGEST),
      {"open"}),
     ("sasl", PLAIN + ("--auth-file", BOB), {"open", "sasl"}),
     ("sasl, another user", PLAIN + ("--auth-file", EVE), {"open"}),
-    ("sasl and digest", PLAIN + ("--auth-file", BOTH),
+    ("sasl and digest", PLAIN + ("--auth-file", SASL_AND_DIGEST),
      {"open", "digest", "sasl"}),
     ("sasl, a wrong password", PLAIN + ("--auth-file", WRONG_PASSWORD), None),
     ("sasl, an unknown user", PLAIN + ("--auth-file", WRONG_USER), None),
@@ -75,12 +82,16 @@ NODES = {
     "digest": PLAIN + ("--auth-file", DIGEST, "--acl", "creator"),
     "sasl": PLAIN + ("--auth-file", BOB, "--acl", "sasl:bob:cdrwa"),
 }
-if "tls" in FEATURES:
+if HAS_TLS:
     TLS = ("-z", "tls://" + zk.tls_addresses[0], "--cacert",
            zk.certificate("ca.crt"))
-    ALICE, OTHER = (TLS + ("--cert", zk.certificate(name + ".crt"),
-                           "--key", zk.certificate(name + ".key"))
-                    for name in ("client", "client-bob"))
+
+    def with_certificate(name):
+        return TLS + ("--cert", zk.certificate(name + ".crt"),
+                      "--key", zk.certificate(name + ".key"))
+
+    ALICE = with_certificate("client")  # its subject is CN=alice,O=latchkey
+    OTHER_SUBJECT = with_certificate("client-bob")
     CLIENTS += [
         ("nobody, TLS", TLS, {"open"}),
         ("digest, TLS", TLS + ("--auth-file", DIGEST), {"open", "digest"}),
@@ -88,93 +99,98 @@ if "tls" in FEATURES:
         ("sasl, a wrong password, TLS", TLS + ("--auth-file", WRONG_PASSWORD),
          None),
         ("x509", ALICE, {"open", "x509"}),
-        ("x509, another subject", OTHER, {"open"}),
-        ("x509, sasl and digest", ALICE + ("--auth-file", BOTH),
+        ("x509, another subject", OTHER_SUBJECT, {"open"}),
+        ("x509, sasl and digest", ALICE + ("--auth-file", SASL_AND_DIGEST),
          {"open", "x509", "digest", "sasl"}),
-        ("x509, but a wrong password of sasl",
+        ("x509 and sasl with a wrong password",
          ALICE + ("--auth-file", WRONG_PASSWORD), None),
     ]
     NODES["x509"] = ALICE + ("--acl", "creator")
-REFUSED = "SASL DIGEST-MD5: the server refuses user or password"
+REFUSED_MESSAGE = "SASL DIGEST-MD5: the server refuses user or password"
 
 
-def attempt(words, path):
-    """What this client may do with the node: [read, set, create a child]."""
-    return [run(verb, *words, *operands).code == 0
+def permissions_of(options, path):
+    """Whether a client with these options may do this with the node: [read it,
+    change it, create a child]."""
+    return [run(verb, *options, *operands).code == 0
             for verb, *operands in (("get", path), ("set", path, "second"),
                                     ("create", "-s", path + "/child-"))]
 
 
 def clients_have_the_permissions_of_the_access_lists():
-    for name, words in NODES.items():
-        expect_exit(0, "create", *words, "/" + name, "first")
-    for client, words, admitted in CLIENTS:
-        if admitted is None:
-            done = expect_exit(125, "get", *words, "/open")
-            assert REFUSED in done.err, (client, done)
+    for name, options in NODES.items():
+        expect_exit(0, "create", *options, "/" + name, "first")
+    for client, options, admitting_nodes in CLIENTS:
+        if admitting_nodes is None:
+            done = expect_exit(FAILED, "get", *options, "/open")
+            assert REFUSED_MESSAGE in done.err, (client, done)
             continue
         for name in NODES:
-            expected = [name in admitted] * 3
-            assert attempt(words, "/" + name) == expected, (client, name)
-    if "tls" not in FEATURES:
+            is_admitted = name in admitting_nodes
+            assert permissions_of(options, "/" + name) == [is_admitted] * 3, (
+                client, name)
+    if not HAS_TLS:
         print("not tested: ports with TLS, as this latchkey has none")
 
 
 def delete_permission_is_that_of_the_parent():
     """ZooKeeper checks the permission DELETE in the access list of the
     parent."""
-    mine = ("create", "--auth-file", DIGEST, "--acl", "creator")
+    create_own = ("create", "--auth-file", DIGEST, "--acl", "creator")
     expect_exit(0, "create", "/open-parent")
-    expect_exit(0, *mine, "/open-parent/x")
-    expect_exit(125, "get", "/open-parent/x")
+    expect_exit(0, *create_own, "/open-parent/x")
+    expect_exit(FAILED, "get", "/open-parent/x")
     expect_exit(0, "delete", "/open-parent/x")
-    expect_exit(0, *mine, "/my-parent")
-    expect_exit(0, *mine, "/my-parent/x")
-    expect_exit(125, "delete", "/my-parent/x")
+    expect_exit(0, *create_own, "/own-parent")
+    expect_exit(0, *create_own, "/own-parent/x")
+    expect_exit(FAILED, "delete", "/own-parent/x")
 
 
 def x509_ids_are_compared_literally():
-    if "tls" not in FEATURES:
+    if not HAS_TLS:
         raise live.NotTested("this latchkey has no TLS")
-    for number, (subject, code) in enumerate((
-            ("CN=alice,O=latchkey", 0), ("O=latchkey,CN=alice", 125),
-            ("CN=alice, O=latchkey", 125))):
-        path = "/letters-%d" % number
+    for path, subject, code in (
+            ("/as-in-certificate", "CN=alice,O=latchkey", 0),
+            ("/other-order", "O=latchkey,CN=alice", FAILED),
+            ("/with-space", "CN=alice, O=latchkey", FAILED)):
         expect_exit(0, "create", *ALICE, "--acl", "x509:%s:cdrwa" % subject, path)
         expect_exit(code, "get", *ALICE, path)
 
 
 def refused_client_does_not_retry():
-    """With -w the command could wait, but no later attempt would succeed."""
-    done = expect_exit(125, "run", "--auth-file", WRONG_PASSWORD, "-w", "20",
+    """The command fails at once, although -w allows it to wait, since no later
+    attempt would succeed."""
+    done = expect_exit(FAILED, "run", "--auth-file", WRONG_PASSWORD, "-w", "20",
                        "/lock", "true")
-    assert done.err.count("\n") == 1 and REFUSED in done.err, done
+    assert done.err.count("\n") == 1 and REFUSED_MESSAGE in done.err, done
     assert "--auth-file" in done.err, done
 
 
 def password_may_be_any_utf8_text():
-    auth = file("ann.auth", "sasl:ann:contrase\u00f1a\n")
+    auth = write_file("ann.auth", "sasl:ann:contrase\u00f1a\n")
     expect_exit(0, "ls", "--auth-file", auth, "/")
 
 
-def doctor_names_the_step_of_sasl():
-    def finding(*words, code):
-        done = run("doctor", "--json", *words)
+def doctor_reports_whether_sasl_succeeds():
+    def auth_finding(*options, code):
+        done = run("doctor", "--json", *options)
         assert done.code == code, done
         (facts,) = done.json()
-        (one,) = [f for f in facts["findings"] if f["layer"] == "auth"]
-        return one
+        (finding,) = [f for f in facts["findings"] if f["layer"] == "auth"]
+        return finding
 
-    assert "SASL DIGEST-MD5 has succeeded" in finding(
-        "--auth-file", BOB, code=0)["text"]
-    one = finding("--auth-file", WRONG_PASSWORD, code=1)
-    assert one["verdict"] == "broken" and REFUSED in one["text"], one
-    assert "--auth-file" in one["advice"], one
+    success = auth_finding("--auth-file", BOB, code=0)
+    assert "SASL DIGEST-MD5 has succeeded" in success["text"], success
+    refusal = auth_finding("--auth-file", WRONG_PASSWORD, code=1)
+    assert refusal["verdict"] == "broken", refusal
+    assert REFUSED_MESSAGE in refusal["text"], refusal
+    assert "--auth-file" in refusal["advice"], refusal
 
 
 def server_without_sasl_is_reported():
-    with command.zkserver.Server() as other:
-        done = expect_exit(125, "ls", "-z", other.connect, "--auth-file", BOB, "/")
+    with zkserver.Server() as other:
+        done = expect_exit(FAILED, "ls", "-z", other.connect, "--auth-file",
+                           BOB, "/")
         assert "the server does not support SASL" in done.err, done
 
 
@@ -189,14 +205,13 @@ def lock_nodes_have_sasl_access_lists():
                        + " $LATCHKEY_NODE")
     token, acl = done.out.splitlines()[:2]
     assert int(token) > 0 and "sasl:bob:cdrwa" in acl, done
-    for words in ((), ("--auth-file", EVE)):
-        done = run("run", *words, "-w", "5", queue + "/lock", "true")
-        assert done.code == 125 and "access list" in done.err, done
+    for options in ((), ("--auth-file", EVE)):
+        done = run("run", *options, "-w", "5", queue + "/lock", "true")
+        assert done.code == FAILED and "access list" in done.err, done
 
 
-def sasl_is_repeated_at_another_server():
-    """The holder authenticates again after each reconnect."""
-    with command.zkserver.Server("--sasl", JAAS, "--config",
+def holder_authenticates_again_after_each_reconnect():
+    with zkserver.Server("--sasl", JAAS, "--config",
                                  "sessionRequireClientSASLAuth=true",
                                  servers=3) as ensemble:
         expect_exit(0, "create", "-z", ensemble.connect, "--auth-file", BOB,
@@ -215,16 +230,17 @@ def sasl_is_repeated_at_another_server():
 
 
 def server_that_requires_sasl_refuses_other_clients():
-    with command.zkserver.Server("--sasl", JAAS, "--config",
+    with zkserver.Server("--sasl", JAAS, "--config",
                                  "sessionRequireClientSASLAuth=true") as other:
         where = ("-z", other.connect)
-        for words in ((), ("--auth-file", DIGEST)):
-            done = expect_exit(125, "ls", *where, *words, "/")
+        for options in ((), ("--auth-file", DIGEST)):
+            done = expect_exit(FAILED, "ls", *where, *options, "/")
             assert "requires authentication" in done.err, done
         assert "zookeeper" in expect_exit(
             0, "ls", *where, "--auth-file", BOB, "/").out
-        done = expect_exit(125, "ls", *where, "--auth-file", WRONG_PASSWORD, "/")
-        assert REFUSED in done.err, done
+        done = expect_exit(FAILED, "ls", *where, "--auth-file", WRONG_PASSWORD,
+                           "/")
+        assert REFUSED_MESSAGE in done.err, done
         done = run("doctor", "--json", *where)
         assert done.code == 1 and "requires auth" in done.out, done
         assert run("doctor", *where, "--auth-file", BOB).code == 0
@@ -236,8 +252,8 @@ live.run(
     x509_ids_are_compared_literally,
     refused_client_does_not_retry,
     password_may_be_any_utf8_text,
-    doctor_names_the_step_of_sasl,
+    doctor_reports_whether_sasl_succeeds,
     lock_nodes_have_sasl_access_lists,
     server_without_sasl_is_reported,
     server_that_requires_sasl_refuses_other_clients,
-    sasl_is_repeated_at_another_server)
+    holder_authenticates_again_after_each_reconnect)

@@ -12,7 +12,7 @@
 
 enum { MAX_TEXTS = 8 };
 
-/* The results of the last request that do not fit into `last_reply`. */
+/* The results of the last request for which `last_reply` has no members. */
 static struct {
   size_t count;               /* of the list in the reply */
   int32_t number;             /* the number in the reply */
@@ -155,15 +155,15 @@ static int set_acl(lk_client *c, const char *path, const char *text,
 
 START_TEST(access_list_is_read_and_replaced)
 {
-  char bob[64], text[256];
+  char id_of_bob[64], text[256];
 
   connect_here(with_chroot(_i));
   ck_assert_int_eq(create(here, "/a", "", LK_EPHEMERAL), 0);
   ck_assert_int_eq(get_acl(here, "/a"), 0);
   ck_assert_str_eq(more.texts[0], "world:anyone:cdrwa");
   ck_assert_int_eq(last_reply.stat.aversion, 0);
-  ck_assert_int_eq(lk_acl_digest(bob, sizeof bob, "bob:secret"), 0);
-  snprintf(text, sizeof text, "world:anyone:r,digest:%s:cdrwa", bob);
+  ck_assert_int_eq(lk_acl_digest(id_of_bob, sizeof id_of_bob, "bob:secret"), 0);
+  snprintf(text, sizeof text, "world:anyone:r,digest:%s:cdrwa", id_of_bob);
   ck_assert_int_eq(set_acl(here, "/a", text, 0), 0);
   ck_assert_int_eq(last_reply.stat.aversion, 1);
   ck_assert_int_eq(last_reply.evidence, LK_EVIDENCE_COMMIT);
@@ -184,7 +184,7 @@ START_TEST(access_list_is_read_and_replaced)
   ck_assert_int_eq(set_acl(here, "/a", "nosuch:x:r", -1), LK_ERR_INVALID_ACL);
   ck_assert_int_eq(set_acl(here, "/a", "auth::ra", 1), 0);
   ck_assert_int_eq(get_acl(here, "/a"), 0);
-  snprintf(text, sizeof text, "digest:%s:ra", bob);
+  snprintf(text, sizeof text, "digest:%s:ra", id_of_bob);
   ck_assert_str_eq(more.texts[0], text);
   ck_assert_int_eq(get(there, absolute("/a")), LK_ERR_NO_AUTH);
   ck_assert_int_eq(get_acl(there, absolute("/a")), LK_ERR_NO_AUTH);
@@ -196,6 +196,12 @@ END_TEST
 
 /* ---- reads -------------------------------------------------------------- */
 
+static int multi_read(const lk_read *reads, size_t count)
+{
+  return wait_for_result(
+      lk_multi_read(here, reads, count, NULL, on_reads, reset_results()));
+}
+
 START_TEST(multi_read_reports_each_read)
 {
   lk_read reads[] = {lk_read_get("/r"), lk_read_get_children("/r"),
@@ -206,21 +212,23 @@ START_TEST(multi_read_reports_each_read)
   ck_assert_int_eq(create(here, "/r", "one", LK_PERSISTENT), 0);
   ck_assert_int_eq(set(here, "/r", lk_text("two"), 0), 0);
   ck_assert_int_eq(create(here, "/r/x", "", LK_EPHEMERAL), 0);
-  ck_assert_int_eq(wait_for_result(lk_multi_read(here, reads, 5, NULL, on_reads,
-                                                 reset_results())),
-                   0);
+  ck_assert_int_eq(multi_read(reads, 5), 0);
   ck_assert_uint_eq(more.count, 5);
   ck_assert_str_eq(more.texts[0], "two at 1");
   ck_assert_str_eq(more.texts[1], "1: x");
   ck_assert_int_eq(more.errs[2], LK_ERR_NO_NODE);
   ck_assert_int_eq(more.errs[3], 0);
   ck_assert_int_eq(more.errs[4], LK_ERR_NO_NODE);
-  ck_assert_int_eq(wait_for_result(lk_multi_read(here, NULL, 0, NULL, on_reads,
-                                                 reset_results())),
-                   0);
+  ck_assert_int_eq(multi_read(NULL, 0), 0);
   ck_assert_uint_eq(more.count, 0);
 }
 END_TEST
+
+static int count_descendants(const char *path)
+{
+  return wait_for_result(
+      lk_count_descendants(here, path, NULL, on_count, reset_results()));
+}
 
 START_TEST(descendants_are_counted)
 {
@@ -229,20 +237,21 @@ START_TEST(descendants_are_counted)
   ck_assert_int_eq(create(here, "/n/1", "", LK_PERSISTENT), 0);
   ck_assert_int_eq(create(here, "/n/1/2", "", LK_PERSISTENT), 0);
   ck_assert_int_eq(create(here, "/no", "", LK_PERSISTENT), 0);
-  ck_assert_int_eq(wait_for_result(lk_count_descendants(
-                       here, "/n", NULL, on_count, reset_results())),
-                   0);
+  ck_assert_int_eq(count_descendants("/n"), 0);
   ck_assert_int_eq(more.number, 2);
-  ck_assert_int_eq(wait_for_result(lk_count_descendants(
-                       here, "/", NULL, on_count, reset_results())),
-                   0);
+  ck_assert_int_eq(count_descendants("/"), 0);
   /* Without a chroot, `/` also has the nodes of other tests. */
   ck_assert(with_chroot(_i) ? more.number == 4 : more.number > 4);
-  ck_assert_int_eq(wait_for_result(lk_count_descendants(
-                       here, "/none", NULL, on_count, reset_results())),
-                   LK_ERR_NO_NODE);
+  ck_assert_int_eq(count_descendants("/none"), LK_ERR_NO_NODE);
 }
 END_TEST
+
+/* List the nodes whose paths begin with `prefix`; NULL: all. */
+static int list_ephemerals(const char *prefix)
+{
+  return wait_for_result(
+      lk_ephemerals(here, prefix, NULL, on_paths, reset_results()));
+}
 
 START_TEST(ephemeral_nodes_of_the_session_are_listed)
 {
@@ -251,39 +260,33 @@ START_TEST(ephemeral_nodes_of_the_session_are_listed)
   ck_assert_int_eq(create(here, "/e/1", "", LK_EPHEMERAL), 0);
   ck_assert_int_eq(create(here, "/eel", "", LK_EPHEMERAL), 0);
   ck_assert_int_eq(create(there, absolute("/e/2"), "", LK_EPHEMERAL), 0);
-  ck_assert_int_eq(wait_for_result(lk_ephemerals(here, NULL, NULL, on_paths,
-                                                 reset_results())),
-                   0);
+  ck_assert_int_eq(list_ephemerals(NULL), 0);
   ck_assert_uint_eq(more.count, 2);
   ck_assert(is_in_list("/e/1") && is_in_list("/eel"));
-  ck_assert_int_eq(wait_for_result(lk_ephemerals(here, "/e/", NULL, on_paths,
-                                                 reset_results())),
-                   0);
+  ck_assert_int_eq(list_ephemerals("/e/"), 0);
   ck_assert_uint_eq(more.count, 1);
   ck_assert(is_in_list("/e/1"));
-  ck_assert_int_eq(wait_for_result(lk_ephemerals(here, "/e", NULL, on_paths,
-                                                 reset_results())),
-                   0);
+  ck_assert_int_eq(list_ephemerals("/e"), 0);
   ck_assert_uint_eq(more.count, 2);
-  ck_assert_int_eq(wait_for_result(lk_ephemerals(here, "/x", NULL, on_paths,
-                                                 reset_results())),
-                   0);
+  ck_assert_int_eq(list_ephemerals("/x"), 0);
   ck_assert_uint_eq(more.count, 0);
 }
 END_TEST
 
+static int list_identities(void)
+{
+  return wait_for_result(
+      lk_who_am_i(here, NULL, on_identities, reset_results()));
+}
+
 START_TEST(who_am_i_lists_identities)
 {
   connect_here(with_chroot(_i));
-  ck_assert_int_eq(
-      wait_for_result(lk_who_am_i(here, NULL, on_identities, reset_results())),
-      0);
+  ck_assert_int_eq(list_identities(), 0);
   ck_assert_uint_eq(more.count, 1);
   ck_assert_int_eq(strncmp(more.texts[0], "ip:127.", strlen("ip:127.")), 0);
   ck_assert_int_eq(add_auth(here, "digest", "bob:secret"), 0);
-  ck_assert_int_eq(
-      wait_for_result(lk_who_am_i(here, NULL, on_identities, reset_results())),
-      0);
+  ck_assert_int_eq(list_identities(), 0);
   ck_assert_uint_eq(more.count, 2);
   ck_assert(is_in_list("digest:bob"));
 }
@@ -291,9 +294,9 @@ END_TEST
 
 /* ---- nodes that the server deletes --------------------------------------- */
 
-static int create_ttl(lk_client *c, const char *path, int flags, int64_t ttl_ms)
+static int create_ttl(const char *path, int flags, int64_t ttl_ms)
 {
-  return wait_for_result(lk_create_ttl(c, path, lk_text("x"), NULL, flags,
+  return wait_for_result(lk_create_ttl(here, path, lk_text("x"), NULL, flags,
                                        ttl_ms, NULL, on_created,
                                        reset_results()));
 }
@@ -301,16 +304,14 @@ static int create_ttl(lk_client *c, const char *path, int flags, int64_t ttl_ms)
 START_TEST(node_with_a_ttl_is_deleted_when_the_ttl_has_passed)
 {
   connect_here(with_chroot(_i));
-  ck_assert_int_eq(create_ttl(here, "/t", LK_PERSISTENT, 100), 0);
+  ck_assert_int_eq(create_ttl("/t", LK_PERSISTENT, 100), 0);
   ck_assert_str_eq(last_reply.path, "/t");
   ck_assert_int_eq(last_reply.stat.ephemeral_owner, 0);
-  ck_assert_int_eq(create_ttl(here, "/stay", LK_PERSISTENT, LK_TTL_MAX_MS), 0);
-  ck_assert_int_eq(create_ttl(here, "/stay/n-", LK_SEQUENTIAL, 100), 0);
+  ck_assert_int_eq(create_ttl("/stay", LK_PERSISTENT, LK_TTL_MAX_MS), 0);
+  ck_assert_int_eq(create_ttl("/stay/n-", LK_SEQUENTIAL, 100), 0);
   ck_assert_str_eq(last_reply.path, "/stay/n-0000000000");
-  ck_assert_int_eq(create_ttl(here, "/t", LK_EPHEMERAL, 100),
-                   LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(create_ttl(here, "/t", LK_PERSISTENT, -1),
-                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(create_ttl("/t", LK_EPHEMERAL, 100), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(create_ttl("/t", LK_PERSISTENT, -1), LK_ERR_BAD_ARGUMENT);
   while (exists(here, "/t") == 0 || exists(here, "/stay/n-0000000000") == 0)
     ev_sleep(.02);
   ck_assert_int_eq(exists(here, "/stay"), 0);
@@ -324,7 +325,7 @@ START_TEST(multi_creates_containers_and_nodes_with_a_ttl)
       lk_op_create("/k", lk_text(""), NULL, LK_PERSISTENT),
       lk_op_create2("/k/2", lk_text("two"), NULL, LK_PERSISTENT),
       lk_op_create("/k/c", lk_text(""), NULL, LK_CONTAINER),
-      lk_op_create_ttl("/k/t", lk_text(""), NULL, 0, 100),
+      lk_op_create_ttl("/k/t", lk_text(""), NULL, LK_PERSISTENT, 100),
       lk_op_create_ttl("/k/t-", lk_text(""), NULL, LK_SEQUENTIAL, 100),
       lk_op_delete("/k/2", 0),
   };

@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { INVALID_VERSION = -2 }; /* -1 is any version */
+
+/* Opcodes. */
 enum { NO_OPCODE = 0, AUTH = 100, SET_WATCHES2 = 105 };
 
 /* ---- errors of all requests --------------------------------------------- */
@@ -52,8 +55,8 @@ END_TEST
 START_TEST(invalid_arguments_are_refused_before_sending)
 {
   const lk_call without_size = {.size = 0};
-  const lk_call after_deadline = {.size = sizeof after_deadline,
-                                  .timeout_ms = -2};
+  const lk_call with_negative_timeout = {.size = sizeof with_negative_timeout,
+                                         .timeout_ms = -2};
   const lk_call with_repeat = {.size = sizeof with_repeat, .repeat = true};
   const operation *o = operation_of(_i);
 
@@ -62,7 +65,7 @@ START_TEST(invalid_arguments_are_refused_before_sending)
     assert_err(o, send_and_wait(o, "relative", NULL), LK_ERR_BAD_PATH, "path");
   assert_err(o, send_and_wait(o, path_here("/a", ""), &without_size),
              LK_ERR_BAD_ARGUMENT, "size");
-  assert_err(o, send_and_wait(o, path_here("/a", ""), &after_deadline),
+  assert_err(o, send_and_wait(o, path_here("/a", ""), &with_negative_timeout),
              LK_ERR_DEADLINE, "timeout");
   if ((o->flags & WRITES) != 0)
     assert_err(o, send_and_wait(o, path_here("/a", ""), &with_repeat),
@@ -102,6 +105,7 @@ START_TEST(failed_create_names_its_cause)
     assert_err(o, send_and_wait(o, path_here("/a", ""), NULL),
                (o->flags & NUMBERED) != 0 ? 0 : LK_ERR_NODE_EXISTS,
                "second time");
+    /* The next operation creates the same node. */
     delete_node(here, path_here("/a", "/new"), -1);
   }
   assert_error_is(
@@ -110,6 +114,7 @@ START_TEST(failed_create_names_its_cause)
   assert_error_is(
       create_as(here, path_here("/b", ""), &unknown_scheme_acl, LK_PERSISTENT),
       LK_ERR_INVALID_ACL);
+  /* `here` has no identity that lk_acl_creator could name. */
   assert_error_is(
       create_as(here, path_here("/b", ""), &lk_acl_creator, LK_PERSISTENT),
       LK_ERR_INVALID_ACL);
@@ -136,12 +141,14 @@ START_TEST(wrong_version_or_access_list_is_an_error)
   make_test_node("/a"); /* its nodes have version 0 */
   a = path_here("/a", "");
   assert_error_is(set(here, a, lk_text("x"), 1), LK_ERR_BAD_VERSION);
-  assert_error_is(set(here, a, lk_text("x"), -2), LK_ERR_BAD_ARGUMENT);
+  assert_error_is(set(here, a, lk_text("x"), INVALID_VERSION),
+                  LK_ERR_BAD_ARGUMENT);
   assert_error_is(delete_node(here, a, 1), LK_ERR_BAD_VERSION);
-  assert_error_is(delete_node(here, a, -2), LK_ERR_BAD_ARGUMENT);
+  assert_error_is(delete_node(here, a, INVALID_VERSION), LK_ERR_BAD_ARGUMENT);
   assert_error_is(delete_node(here, a, 0), LK_ERR_NOT_EMPTY);
   assert_error_is(set_acl(a, &lk_acl_open, 1), LK_ERR_BAD_VERSION);
-  assert_error_is(set_acl(a, &lk_acl_open, -2), LK_ERR_BAD_ARGUMENT);
+  assert_error_is(set_acl(a, &lk_acl_open, INVALID_VERSION),
+                  LK_ERR_BAD_ARGUMENT);
   assert_error_is(set_acl(a, &empty_acl, 0), LK_ERR_INVALID_ACL);
   assert_error_is(set_acl(a, NULL, 0), LK_ERR_BAD_ARGUMENT);
   ck_assert_str_eq(tree_of("/a"), test_node_tree);

@@ -258,6 +258,7 @@ START_TEST(multi_reports_each_operation)
   ck_assert_str_eq(r->results[2].path, path_of("e"));
   ck_assert_int_gt(r->zxid, 0);
   lk_sync_result_free(r);
+  /* Now the test node has version 1. */
   ck_assert_int_eq(lk_sync_multi(here, &r, ops, 3, &ten_seconds),
                    LK_ERR_BAD_VERSION);
   ck_assert_uint_eq(r->count, 3);
@@ -288,15 +289,17 @@ START_TEST(added_identity_admits_its_client_only)
 }
 END_TEST
 
-START_TEST(other_requests_return_their_results)
+START_TEST(each_other_request_returns_its_result)
 {
-  lk_read reads[] = {lk_read_get(test_node), lk_read_get_children(test_node),
-                     lk_read_get("/none")};
   lk_sync_result *r;
   int32_t count = -1;
   lk_stat stat;
 
   make_test_node();
+  const lk_read reads[] = {lk_read_get(test_node),
+                           lk_read_get_children(test_node),
+                           lk_read_get("/none")};
+
   ck_assert_int_eq(lk_sync_create_ttl(here, &r, path_of("t"), lk_text("one"),
                                       NULL, LK_PERSISTENT, LK_TTL_MAX_MS,
                                       &ten_seconds),
@@ -695,7 +698,7 @@ TCase *call_tests(void)
       reliable_writes_name_their_outcome,
       multi_reports_each_operation,
       added_identity_admits_its_client_only,
-      other_requests_return_their_results,
+      each_other_request_returns_its_result,
       silent_server_ends_calls_at_their_deadline,
       persistent_watch_reports_events_until_freed,
       one_shot_watch_fires_once,

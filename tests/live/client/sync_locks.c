@@ -330,7 +330,7 @@ START_TEST(lock_at_the_address_of_a_freed_lock_is_not_held)
   lk_sync_config config = {.size = sizeof config, .client = &client_config};
   lk_sync_client *c;
 
-  lk_sync_lock_free(lock);
+  lk_sync_lock_free(lock); /* resize() needs `lock` for the tested lock */
   ck_assert_int_eq(lk_sync_client_new(&c, &config), 0);
   ck_assert_int_eq(lk_sync_lock_new(&lock, c, "/address", NULL), 0);
   const lk_sync_lock *freed_lock = lock;

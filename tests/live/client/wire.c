@@ -40,8 +40,8 @@ enum { TO_SERVER, TO_CLIENT };
 typedef struct hop {
   wire *wire;
   bool is_open;
-  bool drops_reply; /* close at the reply with this xid: */
-  int32_t xid;
+  bool drops_reply; /* close at the reply with the xid `dropped_xid` */
+  int32_t dropped_xid;
   direction directions[2]; /* TO_SERVER, TO_CLIENT */
 } hop;
 
@@ -58,12 +58,13 @@ struct wire {
   hop hops[HOPS];
 };
 
+/* The int, in network byte order, that begins at `at`. */
 static int32_t int_at(const unsigned char *at)
 {
-  uint32_t v;
+  uint32_t value;
 
-  memcpy(&v, at, sizeof v);
-  return (int32_t)ntohl(v);
+  memcpy(&value, at, sizeof value);
+  return (int32_t)ntohl(value);
 }
 
 static void hop_close(hop *h)
@@ -79,7 +80,7 @@ static void hop_close(hop *h)
 /* Whether the hop closes instead of forwarding this reply. */
 static bool is_reply_to_drop(const direction *d, const unsigned char *reply)
 {
-  return d->hop->drops_reply && int_at(reply + XID_AT) == d->hop->xid;
+  return d->hop->drops_reply && int_at(reply + XID_AT) == d->hop->dropped_xid;
 }
 
 /* Whether the hop closes instead of forwarding this request. If it is to lose
@@ -91,7 +92,7 @@ static bool must_break_at_request(direction *d, unsigned char *request)
   if (w->op == NO_OP || int_at(request + OPCODE_AT) != w->op)
     return false;
   w->op = NO_OP; /* breaks once */
-  d->hop->xid = int_at(request + XID_AT);
+  d->hop->dropped_xid = int_at(request + XID_AT);
   d->hop->drops_reply = w->lost == LOSE_REPLY;
   return w->lost == LOSE_REQUEST;
 }
@@ -135,7 +136,7 @@ static bool forward_frame(direction *d, size_t len)
 }
 
 /* The size of the first frame of the input; 0: it is not complete yet. */
-static size_t complete_frame(const direction *d)
+static size_t complete_frame_size(const direction *d)
 {
   size_t size;
 
@@ -155,7 +156,7 @@ static void on_bytes(struct ev_loop *loop, ev_io *io, int revents)
   (void)loop;
   (void)revents;
   d->len += is_open ? (size_t)got : 0;
-  while (is_open && (len = complete_frame(d)) != 0)
+  while (is_open && (len = complete_frame_size(d)) != 0)
     is_open = forward_frame(d, len);
   if (!is_open)
     hop_close(d->hop);
