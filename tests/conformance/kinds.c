@@ -117,7 +117,7 @@ static const char *const parent[] = {"/c", NULL};
   .queued = true, .grant = "getChildren2 | removeWatches delete"
 #define ONE_PERMIT  "create2 getChildren2 create2 getChildren2"
 #define TWO_PERMITS "create2 getChildren2 create2 create2 getChildren2"
-#define MADE        "createContainer createContainer createContainer"
+#define MAKE_DIRS   "createContainer createContainer createContainer"
 #define THREE_LOCKS "multi getChildren2 getChildren2 getChildren2"
 
 /* clang-format off */
@@ -138,7 +138,7 @@ const kind kinds[] = {
     {.name = "semaphore", SEMAPHORE, .make = make_one_permit,
      .held_nodes = 1, .waiting_nodes = 2,
      .acquire = ONE_PERMIT " | removeWatches delete",
-     .cold = ONE_PERMIT " | " MADE " create2 getChildren2 " MADE
+     .cold = ONE_PERMIT " | " MAKE_DIRS " create2 getChildren2 " MAKE_DIRS
              " create2 getChildren2 | removeWatches delete",
      .wait = ONE_PERMIT " | getData",
      .try = ONE_PERMIT " | removeWatches delete delete",
@@ -147,8 +147,9 @@ const kind kinds[] = {
     {.name = "semaphore-several", SEMAPHORE, .make = make_two_permits,
      .held_nodes = 2, .waiting_nodes = 3,
      .acquire = TWO_PERMITS " | removeWatches delete",
-     .cold = TWO_PERMITS " | " MADE " create2 getChildren2 " MADE
-             " create2 " MADE " create2 getChildren2 | removeWatches delete",
+     .cold = TWO_PERMITS " | " MAKE_DIRS " create2 getChildren2 " MAKE_DIRS
+             " create2 " MAKE_DIRS " create2 getChildren2 |"
+             " removeWatches delete",
      .wait = TWO_PERMITS " | getData",
      .try = TWO_PERMITS " | removeWatches delete delete delete",
      .give_up = "delete removeWatches delete delete",

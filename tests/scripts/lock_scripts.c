@@ -13,7 +13,7 @@ static void play_and_compare(const transcript *t)
   lk_buf out = wire_buf();
 
   lock_play(t->text, NULL, &out);
-  wire_say(&out, "%c", '\0');
+  wire_say(&out, "%c", '\0'); /* ends the string */
   transcripts_compare(t, (char *)lk__buf_bytes(&out), "");
   lk__buf_free(&out);
 }
@@ -64,11 +64,11 @@ START_TEST(connections_may_break_between_bytes)
 }
 END_TEST
 
-static void load_lock(void)
+static void load_transcripts(void)
 {
   transcripts_load("lock");
 }
 
-SUITE_WITH("lock", load_lock, locks_follow_the_transcripts,
+SUITE_WITH("lock", load_transcripts, locks_follow_the_transcripts,
            each_allocation_may_fail_in_any_transcript,
            connections_may_break_between_bytes)

@@ -11,11 +11,11 @@
 /* The length in front of a frame. */
 enum { LEN_SIZE = 4 };
 
-static void must(bool is_so, const char *what)
+static void must(bool is_so, const char *otherwise)
 {
   if (is_so)
     return;
-  fprintf(stderr, "model server: %s\n", what);
+  fprintf(stderr, "model server: %s\n", otherwise);
   abort();
 }
 
@@ -81,7 +81,7 @@ static void log_write(model_link *l, lk_bytes bytes)
               .end = bytes.len};
   lk_bytes frame;
   bool first = true;
-  const char *names = l->log + strlen(l->log);
+  const char *names = l->log + strlen(l->log); /* those of this write */
 
   if (l->log[0] != '\0')
     names += strlen(between_writes);
@@ -158,8 +158,8 @@ bool model_deliver(model_link *l)
     return false;
   room = lk_client_receive_buffer(l->client, l->attempt, 1, &size);
   if (room == NULL) {
-    copy =
-        malloc(len); /* of this size, so that ASan reports a read behind it */
+    /* A block of the exact size, so that ASan reports a read behind it. */
+    copy = malloc(len);
     must(copy != NULL, "no memory");
     room = copy;
   } else if (len > size) {
@@ -174,6 +174,7 @@ bool model_deliver(model_link *l)
   return true;
 }
 
+/* Each call may free the client. */
 static bool pump(model_link *l)
 {
   bool moved = false;
@@ -336,12 +337,12 @@ void model_done(model_server *s)
 
 void model_drop(model_link *l)
 {
-  const int closed_by_server = 0;
+  const int err_of_close = 0;
   bool was_up = l->up;
 
   model_hang_up(l);
   if (was_up && l->client != NULL)
-    lk_client_failed(l->client, l->attempt, closed_by_server, NULL);
+    lk_client_failed(l->client, l->attempt, err_of_close, NULL);
 }
 
 bool model_check_log(model_link *l, const char *text)

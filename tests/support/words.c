@@ -23,6 +23,7 @@ static void abort_test(const words *w, const char *what)
 static unsigned hex_digit(const words *w, char c)
 {
   const char *digits = "0123456789abcdef";
+  /* strchr() would find the NUL that ends the digits. */
   const char *at = c == '\0' ? NULL : strchr(digits, c);
 
   if (at == NULL)

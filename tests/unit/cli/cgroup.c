@@ -23,10 +23,13 @@ START_TEST(our_cgroup_is_found_where_version_2_is_mounted)
 {
   expect_cgroup(mounts, "0::/\n", "/sys/fs/cgroup");
   expect_cgroup(mounts, "9:name=systemd:/x\n0::/a/b\n", "/sys/fs/cgroup/a/b");
+  /* Our cgroup is outside of what is mounted. */
   expect_cgroup(mounts, "0::/a/../../b\n", NULL);
+  /* Only version 1 is there. */
   expect_cgroup(mounts, "4:memory:/a\n", NULL);
   expect_cgroup("30 25 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n",
                 "0::/\n", NULL);
+  /* Only /a and the cgroups below it are mounted. */
   expect_cgroup("30 25 0:26 /a /mnt rw - cgroup2 none rw\n", "0::/a/b\n",
                 "/mnt/b");
   expect_cgroup("30 25 0:26 /a /mnt rw - cgroup2 none rw\n", "0::/a\n", "/mnt");

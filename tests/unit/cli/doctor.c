@@ -13,6 +13,8 @@
 
 /* ---- memory that runs out ------------------------------------------------ */
 
+/* The linker redirects calls of malloc() to __wrap_malloc(). */
+
 /* The number of allocations that succeed before one fails; -1: all succeed. */
 static int allocations_left = -1;
 
@@ -54,15 +56,16 @@ START_TEST(days_of_a_certificate_are_whole_and_negative_once_it_has_expired)
 END_TEST
 
 /* Checks the verdict on the client's own certificate, which is valid from
- * `from_days` to `days` days and an hour from now. */
-static void expect_verdict(int64_t from_days, int64_t days, const char *verdict)
+ * `from_days` days from now until an hour after `until_days` days from now. */
+static void expect_verdict(int64_t from_days, int64_t until_days,
+                           const char *verdict)
 {
   int64_t now_s = time(NULL);
   cli_doctor_report report = {.as_json = true};
   lk_tls_certificate own = {.subject = "CN=a",
                             .issuer = "CN=ca",
                             .not_before_s = now_s + from_days * 86400,
-                            .not_after_s = now_s + days * 86400 + 3600};
+                            .not_after_s = now_s + until_days * 86400 + 3600};
 
   cli_tls_report_own_certificate(&own, &report);
   ck_assert_msg(strstr(cli_text_end(&report.text), verdict) != NULL, "%s",
@@ -88,7 +91,7 @@ END_TEST
 /* ---- replies to four-letter words ---------------------------------------- */
 
 /* `version`, `mode`: what the reply contains, or NULL. */
-static void expect_reply(const char *reply, cli_four_letter_state kind,
+static void expect_reply(const char *reply, cli_four_letter_state state,
                          const char *version, const char *mode)
 {
   size_t len = strlen(reply);
@@ -98,7 +101,7 @@ static void expect_reply(const char *reply, cli_four_letter_state kind,
 
   memcpy(exact, reply, len);
   cli_four_letter_reply_read(&parsed, lk_bytes_of(exact, len));
-  ck_assert_msg(parsed.state == kind, "%s: %d", reply, (int)parsed.state);
+  ck_assert_msg(parsed.state == state, "%s: %d", reply, (int)parsed.state);
   ck_assert_int_eq(parsed.version.at != NULL, version != NULL);
   ck_assert_int_eq(parsed.mode.at != NULL, mode != NULL);
   if (version != NULL)
@@ -159,7 +162,7 @@ START_TEST(list_of_servers_without_memory_is_an_error)
   for (; err != 0; tries++) {
     allocations_left = tries;
     err = cli_server_checks_open(&s, &o);
-    bool failed = allocations_left < 0;
+    bool failed = allocations_left < 0; /* the count was used up */
 
     allocations_left = -1;
     ck_assert_int_eq(err, failed ? LK_ERR_NO_MEMORY : 0);
@@ -199,6 +202,7 @@ START_TEST(step_of_the_wall_clock_is_reported_and_a_slew_is_not)
   cli_clock_check c;
 
   cli_clock_check_begin(&c, reading(1000, 500000));
+  /* The wall clock gains 100 ms, then 40 ms more. */
   cli_clock_check_sample(&c, reading(1050, 500150));
   cli_clock_check_sample(&c, reading(1100, 500240));
   ck_assert_int_eq(cli_clock_check_step_ms(&c), 0);

@@ -21,15 +21,17 @@ static cli_contender reader(int64_t number)
 /* cli_queue_mark_lock_holders() sorts the contenders by their numbers, too. */
 START_TEST(one_writer_holds_and_readers_before_it_hold_together)
 {
-  cli_contender w[] = {writer(3), writer(1), reader(2)};
-  cli_contender r[] = {reader(4), reader(1), writer(3), reader(2)};
+  cli_contender writer_first[] = {writer(3), writer(1), reader(2)};
+  cli_contender readers_first[] = {reader(4), reader(1), writer(3), reader(2)};
 
-  ck_assert_uint_eq(cli_queue_mark_lock_holders(w, 3), 3);
-  ck_assert_int_eq(w[0].number, 1);
-  ck_assert(w[0].holds && !w[1].holds && !w[2].holds);
-  ck_assert_uint_eq(cli_queue_mark_lock_holders(r, 4), 4);
-  ck_assert(r[0].holds && r[1].holds && !r[2].holds && !r[3].holds);
-  ck_assert_int_eq(r[3].number, 4);
+  ck_assert_uint_eq(cli_queue_mark_lock_holders(writer_first, 3), 3);
+  ck_assert_int_eq(writer_first[0].number, 1);
+  ck_assert(writer_first[0].holds && !writer_first[1].holds &&
+            !writer_first[2].holds);
+  ck_assert_uint_eq(cli_queue_mark_lock_holders(readers_first, 4), 4);
+  ck_assert(readers_first[0].holds && readers_first[1].holds &&
+            !readers_first[2].holds && !readers_first[3].holds);
+  ck_assert_int_eq(readers_first[3].number, 4);
 }
 END_TEST
 
@@ -48,7 +50,7 @@ START_TEST(contender_that_has_left_is_not_counted)
 {
   cli_contender c[] = {writer(1), writer(2), writer(3)};
 
-  c[0].gone = true;
+  c[0].gone = true; /* it is moved to the end */
   ck_assert_uint_eq(cli_queue_mark_lock_holders(c, 3), 2);
   ck_assert(c[0].holds);
   ck_assert_int_eq(c[0].number, 2);
@@ -56,8 +58,7 @@ START_TEST(contender_that_has_left_is_not_counted)
 }
 END_TEST
 
-/* The nodes of a semaphore have a session, and were created by a transaction
-   `zxid`. */
+/* A queue node of a semaphore, which transaction `zxid` created. */
 static cli_contender queue_node(int64_t session, int64_t zxid)
 {
   return (cli_contender){.name = names,
@@ -73,7 +74,8 @@ static cli_contender permit(int64_t session, int64_t zxid)
   return c;
 }
 
-/* Checks how many contenders of a semaphore hold, and how many are shown. */
+/* Checks how many contenders of a semaphore hold, and how many are shown. A
+   permit node that waits is not shown, since its session's queue node is. */
 static void expect_permits(cli_contender *c, size_t count, size_t holders,
                            size_t shown)
 {

@@ -54,7 +54,7 @@ static int32_t opcode_in_output(lk_reader *in)
   if (bytes.len == 0)
     return NO_REQUEST;
   lk__reader_init(in, bytes.at, bytes.len);
-  ck_assert_uint_eq((size_t)lk__reader_int(in), bytes.len - 4);
+  ck_assert_uint_eq((size_t)lk__reader_int(in), bytes.len - sizeof(int32_t));
   lk__reader_int(in); /* xid */
   return lk__reader_int(in);
 }
@@ -88,6 +88,7 @@ enum { NFLAGS = 300 };
    to 199. */
 static int nth_flags(int i)
 {
+  /* The low byte of three of them is 5, as in the flags of a TTL. */
   static const int special[] = {INT_MIN, INT_MIN + 5, INT_MAX, 0x105, 0x10005};
 
   return i < 5 ? special[i] : i - 100;
@@ -138,7 +139,7 @@ static void try_in_multi(int flags, int64_t ttl)
   lk_op ops[] = {lk_op_check("/", -1),
                  lk_op_create_ttl("/a", lk_text("x"), NULL, flags, ttl)};
   lk_arena arena = {.mem = &lk__mem_libc};
-  lk_operation part;
+  lk_operation decoded;
   lk_reader in;
   int err = lk_multi(p->client, ops, 2, NULL, NULL, NULL);
 
@@ -148,10 +149,12 @@ static void try_in_multi(int flags, int64_t ttl)
                    err == 0 ? LK_OPCODE_MULTI : NO_REQUEST);
   if (err != 0)
     return;
-  ck_assert(lk__operation_decode(&in, LK_OPERATIONS_OF_REQUEST, &arena, &part));
-  ck_assert(lk__operation_decode(&in, LK_OPERATIONS_OF_REQUEST, &arena, &part));
-  ck_assert_int_eq(part.type, LK_OPCODE_CREATE_TTL);
-  expect_create_ttl(&part.body.create_ttl, flags, ttl);
+  ck_assert(
+      lk__operation_decode(&in, LK_OPERATIONS_OF_REQUEST, &arena, &decoded));
+  ck_assert(
+      lk__operation_decode(&in, LK_OPERATIONS_OF_REQUEST, &arena, &decoded));
+  ck_assert_int_eq(decoded.type, LK_OPCODE_CREATE_TTL);
+  expect_create_ttl(&decoded.body.create_ttl, flags, ttl);
   lk__arena_free(&arena);
   mark_output_sent();
 }
