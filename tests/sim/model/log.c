@@ -8,7 +8,8 @@
 /**
  * @file The log of a server: its proposals, in order. The first `logged` of
  * them are on disk, and the first `applied` are in the tree. One disk write
- * covers all proposals that wait for it.
+ * covers all proposals that wait for it. When the write under way has ended,
+ * the first `logging` of them are on disk.
  */
 
 static void start_disk_write(sim_server *s)

@@ -110,8 +110,10 @@ static void write_acl(lk_writer *w, const void *arg)
 
     lk__writer_int(w, e->perms);
     lk__writer_bytes(w, e->scheme);
-    if (r->hide_digests && e->scheme.len == 6 &&
-        memcmp(e->scheme.at, "digest", 6) == 0)
+    bool is_digest =
+        e->scheme.len == 6 && memcmp(e->scheme.at, "digest", 6) == 0;
+
+    if (r->hide_digests && is_digest)
       write_hidden_digest(w, e);
     else
       lk__writer_bytes(w, e->id);

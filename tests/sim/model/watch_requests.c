@@ -146,8 +146,10 @@ void sim_remove_watches(sim_read_request *r, lk_reader *in)
     sim_reply_without_body(r, LK_ERR_MARSHALLING);
     return;
   }
-  bool child = q.type != DATA && remove_or_check(r, q.path, SIM_WATCH_CHILD);
-  bool data = q.type != CHILDREN && remove_or_check(r, q.path, SIM_WATCH_DATA);
+  bool child_found =
+      q.type != DATA && remove_or_check(r, q.path, SIM_WATCH_CHILD);
+  bool data_found =
+      q.type != CHILDREN && remove_or_check(r, q.path, SIM_WATCH_DATA);
 
-  sim_reply_without_body(r, child || data ? 0 : LK_ERR_NO_WATCHER);
+  sim_reply_without_body(r, child_found || data_found ? 0 : LK_ERR_NO_WATCHER);
 }

@@ -6,7 +6,7 @@
 #include "sim/world/checker.h"
 
 /* A process closes its client, and frees it in the callback or at a random
- * time. */
+ * time. `close_job` first closes the client, and later frees it. */
 
 enum { AT_ONCE = 0 }; /* a time in microseconds from now */
 

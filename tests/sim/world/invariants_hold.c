@@ -49,7 +49,7 @@ static void check_deadline_notice(sim_checker *checker, const sim_handle *h)
 /* Since when the clock and the session timeout of the process have not been
  * disturbed: the end of its last pause, or, if servers change their timeouts,
  * of its last reconnect. */
-static int64_t undisturbed_since(sim_checker *checker, const sim_process *p)
+static int64_t undisturbed_from_us(sim_checker *checker, const sim_process *p)
 {
   const sim_life *l = sim_life_of(checker, p);
 
@@ -84,7 +84,7 @@ void sim_lease_pause(sim_checker *checker, const sim_fact *f)
   {
     if (sim_holds(h) && sim_process_runs(h->process) &&
         sim_now_us(checker) >
-            undisturbed_since(checker, h->process) + SLACK_MS * SIM_MS)
+            undisturbed_from_us(checker, h->process) + SLACK_MS * SIM_MS)
       check_deadline_notice(checker, h);
   }
 }
@@ -171,8 +171,8 @@ static void check_deleted_while_held(sim_checker *checker, const sim_entry *e)
   }
 }
 
-/* Whether one side is acquired while the other side is held, which RW-UPGRADE
- * checks. */
+/* Whether one side is acquired while the other side is held, which
+ * sim_rw_upgrade() checks. */
 static bool is_for_other_side(const sim_fact *f)
 {
   return f->expected_err == LK_ERR_DEADLOCK && f->handle->kind == SIM_RWLOCK;

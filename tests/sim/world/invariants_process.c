@@ -10,7 +10,7 @@
 
 /* ---- close -------------------------------------------------------------- */
 
-static void check_closing(sim_checker *checker, const sim_life *l)
+static void check_holds_nothing(sim_checker *checker, const sim_life *l)
 {
   for (const sim_handle *h = l->handles; h != NULL; h = h->next) {
     if (h->lock != NULL && !h->freeing && lk_lock_ok(h->lock))
@@ -24,7 +24,7 @@ static void check_closing(sim_checker *checker, const sim_life *l)
 
 /* When lk_client_close() has completed, no node of the session exists. Nodes
  * that a restore brought back are excluded. */
-static void check_closed(sim_checker *checker, const sim_process *p)
+static void check_has_no_node(sim_checker *checker, const sim_process *p)
 {
   for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
     if (e->session != 0 && e->session == p->closed_session && !e->restored)
@@ -39,7 +39,7 @@ void sim_close_ends(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_CLIENT_CLOSED) {
     if (f->err == 0)
-      check_closed(checker, f->life->process);
+      check_has_no_node(checker, f->life->process);
     return;
   }
   if (f->type == SIM_ACQUIRE_ENDED) {
@@ -52,7 +52,7 @@ void sim_close_ends(sim_checker *checker, const sim_fact *f)
     const sim_process *p = checker->lives[i].process;
 
     if (p != NULL && p->closing && sim_process_has_client(p))
-      check_closing(checker, &checker->lives[i]);
+      check_holds_nothing(checker, &checker->lives[i]);
   }
 }
 
@@ -298,6 +298,7 @@ static void check_and_reset_counts(sim_checker *checker)
 
     if (l->process == NULL || sim_now_us(checker) - l->count_us < T)
       continue;
+    /* If the check itself was late, more than one T was counted. */
     bool counted_for_one_T = sim_now_us(checker) - l->count_us < T + T / 8;
 
     if (counted_for_one_T)

@@ -384,6 +384,7 @@ static const char *wrong_failure(const sim_checker *checker,
     if (res->done[i].err != LK_ERR_RUNTIME_INCONSISTENCY)
       return "a result behind the one that failed";
   }
+  /* An operation before the failed one may be the reason of its error. */
   for (size_t i = 0; i < failed; i++) {
     if (may_interfere(&r->ops[i], &r->ops[failed]))
       return NULL;
@@ -417,7 +418,7 @@ static void check_executed_whole(sim_checker *checker, const sim_request *r)
 {
   size_t writes = 0;
   size_t written = 0;
-  int64_t zxid = 0; /* of the last write that was executed */
+  int64_t zxid = 0; /* of the write before; 0: it was not executed */
 
   for (size_t i = 0; i < r->nops; i++) {
     const sim_request_op *e = &r->ops[i];

@@ -27,9 +27,9 @@ static void check_pair(sim_checker *checker, const sim_handle *alone,
                  checker->world->locks[lock_index], shared->name);
 }
 
-/* `of_locks`: for each lock, the holders before `h`. Both sides of a lock
- * follow each other in the list of handles, so one of the readers may stand for
- * all. */
+/* `of_locks`: for each lock, the holders before `h`; of readers only the first.
+ * Both sides of a lock follow each other in the list of handles, so a writer's
+ * own read side never hides another reader. */
 static void check_rwlock_holder(sim_checker *checker, const sim_handle *h,
                                 holders *of_locks)
 {
@@ -63,9 +63,10 @@ static void check_rwlock_holders(sim_checker *checker)
 
 /* Curator's mutexes and read-write locks ignore each other's nodes. */
 static bool in_same_queue(const sim_entry *e, const sim_handle *h,
-                          const sim_place *s)
+                          const sim_place *place)
 {
-  bool handle_is_rwlock = h->kind == SIM_RWLOCK || s->shares || s->writes;
+  bool handle_is_rwlock =
+      h->kind == SIM_RWLOCK || place->shares || place->writes;
   bool node_is_of_rwlock = e->is_reader || e->is_write_side;
 
   return handle_is_rwlock == node_is_of_rwlock;
@@ -75,10 +76,11 @@ static void check_foreign_holder(sim_checker *checker, const sim_entry *e)
 {
   SIM_EACH_HANDLE(checker, h)
   {
-    const sim_place *s = sim_place_at(h, e->lock_index);
+    const sim_place *place = sim_place_at(h, e->lock_index);
 
-    if (s != NULL && h->kind != SIM_SEMAPHORE && in_same_queue(e, h, s) &&
-        !(e->is_reader && s->shares) && sim_certainly_holds(checker, h))
+    if (place != NULL && h->kind != SIM_SEMAPHORE &&
+        in_same_queue(e, h, place) && !(e->is_reader && place->shares) &&
+        sim_certainly_holds(checker, h))
       sim_violated(checker, "%s holds %s, and so does %s", h->name,
                    checker->world->locks[e->lock_index], e->name);
   }

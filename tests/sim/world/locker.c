@@ -12,7 +12,7 @@
 
 /*
  * A locker has one lock, or both sides of a read-write lock. It does a random
- * operation at random times, also in callbacks.
+ * operation at random times, also in callbacks. T is the session timeout.
  */
 
 enum {
@@ -86,7 +86,7 @@ static void free_handle(sim_actor *a)
 {
   sim_handle *h = a->handle;
 
-  a->handle = NULL;
+  a->handle = NULL; /* callbacks of the old handle are ignored from now on */
   if (h == NULL)
     return;
   sim_handle_free(h);
@@ -160,7 +160,7 @@ static void locker_release(sim_actor *a, sim_handle *h)
 
 /* ---- operations --------------------------------------------------------- */
 
-/* Mostly acquires. Some other operations are called in vain. */
+/* Mostly acquires. Operations that need a held lock are called in vain. */
 static void act_idle(sim_actor *a, sim_handle *h)
 {
   switch (sim_roll(&a->rng, 24)) {
@@ -217,7 +217,7 @@ static void act_holding(sim_actor *a, sim_handle *h)
   }
 }
 
-/* The faults are over: release, and continue an acquire. */
+/* The faults are over: releases, and mostly lets an acquire go on. */
 static void act_stopping(sim_actor *a, sim_handle *h)
 {
   if (h->count > 0)
