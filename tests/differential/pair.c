@@ -115,6 +115,7 @@ static void add_to_recent(pair *p, unsigned conn, size_t mark)
 void pair_connect(pair *p, unsigned conn, int64_t session,
                   pair_password password, int64_t last_zxid, int32_t timeout_ms)
 {
+  /* A connect request has no opcode: it is listed with that of its reply. */
   begin_request(p, conn, NORMAL_CONNECT_REPLY);
   list_end(&p->conns[conn].requests);
   for (int k = 0; k < 2; k++) {
@@ -126,7 +127,7 @@ void pair_connect(pair *p, unsigned conn, int64_t session,
                                    .timeout_ms = timeout_ms,
                                    .password = {bytes, sizeof bytes}};
 
-    if (session != PAIR_NEW_SESSION) {
+    if (session != PAIR_NEW_SESSION) { /* sessions are numbered from 1 */
       r.session_id = form->sessions[session - 1].id;
       memcpy(bytes, form->sessions[session - 1].password, sizeof bytes);
     }
@@ -157,7 +158,7 @@ static void append_body(const normal_form *form, int32_t op, lk_bytes body,
   if (op != LK_OPCODE_SET_WATCHES && op != LK_OPCODE_SET_WATCHES2)
     return;
   lk__reader_init(&r, body.at, body.len);
-  lk__writer_init(&w, lk__buf_bytes(out) + at, 8);
+  lk__writer_init(&w, lk__buf_bytes(out) + at, sizeof(int64_t));
   lk__writer_long(&w, normal_to_zxid(form, lk__reader_long(&r)));
 }
 
@@ -221,9 +222,10 @@ static int32_t frame_opcode(pair_conn *c, int k, lk_bytes frame)
   if (next < c->requests.count &&
       c->requests.items[next].op == NORMAL_CONNECT_REPLY)
     return NORMAL_CONNECT_REPLY;
-  return is_event(frame)            ? NORMAL_EVENT
-         : next < c->requests.count ? c->requests.items[next].op
-                                    : NORMAL_UNEXPECTED;
+  if (is_event(frame))
+    return NORMAL_EVENT;
+  return next < c->requests.count ? c->requests.items[next].op
+                                  : NORMAL_UNEXPECTED;
 }
 
 static side_result receive_one(pair *p, unsigned conn, int k)
@@ -295,8 +297,8 @@ void pair_receive(pair *p, unsigned conn)
 }
 
 /* Decodes the header of the last reply; false: there is none. */
-static bool last_reply(const pair *p, unsigned conn, int k,
-                       struct lk_reply_header *out)
+static bool decode_last_reply(const pair *p, unsigned conn, int k,
+                              struct lk_reply_header *out)
 {
   const list *replies = &p->conns[conn].replies[k];
   lk_reader r;
@@ -335,7 +337,7 @@ void pair_settle(pair *p, unsigned conn)
   pair_send(p, conn);
   for (int k = 0; k < 2; k++) {
     receive_all(p, conn, k);
-    for (int i = 0; i < REPEATS_MAX && last_reply(p, conn, k, &head) &&
+    for (int i = 0; i < REPEATS_MAX && decode_last_reply(p, conn, k, &head) &&
                     head.zxid < p->normal_form[k].zxid;
          i++)
       send_last_again(p, conn, k);
@@ -351,8 +353,8 @@ void pair_await(pair *p, unsigned conn, int err)
   pair_send(p, conn);
   for (int k = 0; k < 2; k++) {
     receive_all(p, conn, k);
-    for (int i = 0;
-         i < REPEATS_MAX && last_reply(p, conn, k, &head) && head.err != err;
+    for (int i = 0; i < REPEATS_MAX && decode_last_reply(p, conn, k, &head) &&
+                    head.err != err;
          i++)
       send_last_again(p, conn, k);
   }

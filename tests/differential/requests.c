@@ -43,7 +43,8 @@ static int32_t random_create(generator *g, struct lk_create_ttl_request *ttl,
                                  {LK_OPCODE_CREATE_CONTAINER, 15},
                                  {LK_OPCODE_CREATE_TTL, 12},
                                  {0, 0}};
-  /* Of create and create2. Those above 6 and below 0 are invalid. */
+  /* Of create and create2. 0 to 3 are right, 4 is for containers, 5 and 6 are
+   * for nodes with a TTL, and no others exist. */
   static const weighted plain_flags[] = {{0, 400}, {1, 200}, {2, 180}, {3, 120},
                                          {4, 20},  {5, 10},  {6, 10},  {7, 10},
                                          {-1, 10}, {100, 5}, {0, 0}};
@@ -209,8 +210,8 @@ static int32_t append_path_watch(generator *g, int32_t op, lk_buf *body)
 {
   struct lk_path_watch_request r = {random_path(g), one_in_2(g)};
 
-  /* No operation of a multi has a null path: it ends a thread of a real
-   * follower. */
+  /* Only single reads have a null path: in a multi, a null path ends a thread
+   * of a real follower. */
   if (one_in_125(g))
     r.path = lk_text(NULL);
   wire_record(body, &lk__path_watch_request_record, &r);

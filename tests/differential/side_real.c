@@ -21,8 +21,12 @@
 enum {
   PATIENCE_MS = 20000,
   PING_WHILE_WAITING_MS = 100,
-  PING_SESSIONS_MS = 10000
+  PING_SESSIONS_MS = 10000,
+  READ_SIZE = 65536
 };
+
+/* Exit codes that automake understands. */
+enum { EXIT_SKIPPED = 77, EXIT_ERROR = 99 };
 
 typedef struct real {
   side base;
@@ -42,7 +46,7 @@ static real *real_of(side *s)
 static void exit_with_error(const char *failed)
 {
   fprintf(stderr, "differential: %s: %s\n", failed, strerror(errno));
-  exit(99);
+  exit(EXIT_ERROR);
 }
 
 static int64_t now_ms(side *s)
@@ -101,7 +105,7 @@ static void expect_release(real *r, const char *release)
     return;
   printf("skipped: the model is of %s; %.*s\n", release,
          (int)strcspn(answer, "\n"), answer);
-  exit(77);
+  exit(EXIT_SKIPPED);
 }
 
 static void open_ping_conns(real *r)
@@ -189,9 +193,9 @@ static bool wait_for_bytes(side *s, unsigned conn)
       return false;
     ping_servers(real_of(s));
   }
-  if (!lk__buf_reserve(in, 65536))
+  if (!lk__buf_reserve(in, READ_SIZE))
     abort();
-  got = recv(p.fd, lk__buf_room(in), 65536, 0);
+  got = recv(p.fd, lk__buf_room(in), READ_SIZE, 0);
   if (got > 0)
     in->end += (size_t)got;
   else
