@@ -111,6 +111,7 @@ def unreadable_nodes_are_reported():
     assert done.code == 125 and done.out.split() == ["a", "a/b", "b", "c"]
     assert "1 node not read" in done.err and "--auth-file" in done.err, done
     done = run("ls", "-lR", "/shut")
+    # All columns of a node without a Stat are hyphens.
     assert re.search(r"^ +-( +-)* +b$", done.out, re.M), done
     done = run("tree", "/shut")
     assert done.code == 125 and "  b  (not readable)\n" in done.out, done

@@ -88,7 +88,7 @@ class ReadWriter(Contender):
     WRITER_WEIGHT = 1000  # a reader has the weight 1
 
     def __init__(self, rival, path, downgrades=False):
-        super().__init__(rival, None)
+        super().__init__(rival, claims=None)  # they depend on the side
         self.path, self.downgrades = path, downgrades
         self.reading, self.writing = {path: 1}, {path: self.WRITER_WEIGHT}
 
@@ -148,7 +148,7 @@ class Revoker(Contender):
         super().__init__(rival, claims)
         self.direct, self.path, self.pairs = direct, path, pairs
 
-    # Shared by all Revokers: the holder, and the libraries of the waiters that
+    # Shared by all Revokers: the newest holder, and the libraries of the waiters that
     # have revoked it.
     holder = None
     revoked_by = set()
@@ -197,6 +197,7 @@ class Revoker(Contender):
         end = time.monotonic() + self.MAX_HOLD_S
         while self.rival.certain() and not self.over.is_set():
             if self.rival.revoked.wait(.05):
+                # Of several libraries any may have sent the revocation.
                 if len(self.revoked_by) == 1:
                     (library,) = self.revoked_by
                     self.pairs[library, self.rival.side] += 1

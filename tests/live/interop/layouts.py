@@ -75,7 +75,7 @@ class Peer:
             [*peer_words, zk.connect, directory, kind, prefix],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline() == "ready\n"
-        self.shared = kind == "shared"
+        self.has_sides = kind == "shared"
 
     def do(self, words):
         """Send a command; gives the line with its result."""
@@ -84,7 +84,7 @@ class Peer:
         return self.process.stdout.readline().strip()
 
     def acquire(self, side, ms):
-        result = self.do("%s %d" % (side if self.shared else "acquire", ms))
+        result = self.do("%s %d" % (side if self.has_sides else "acquire", ms))
         assert result == "missed" or result.startswith("held "), result
         return result != "missed"
 
@@ -131,8 +131,8 @@ class Latchkey:
 
 class Kazoo:
     """kazoo's locks. A ReadLock of kazoo 2.8 waits for all writers, even for
-    those behind it, which wait for the reader. Its timeout ends this
-    deadlock."""
+    those behind it, which wait for the reader. The timeout of acquire()
+    ends this deadlock."""
     name = "kazoo"
 
     def __init__(self, directory, classes):
@@ -244,7 +244,8 @@ def run_loops(directory, contenders, shared=False):
     # The holder has changed often, so the contenders have waited for each
     # other.
     holders = [name for _, name in sorted(
-        (time, loop.loop_name) for loop in loops for time in loop.grants)]
+        (granted, loop.loop_name)
+        for loop in loops for granted in loop.grants)]
     changes = sum(a != b for a, b in zip(holders, holders[1:]))
     assert changes > len(holders) / 4, holders
     eventually(lambda: not command.children(directory))

@@ -63,7 +63,7 @@ class Host:
     def stop(self):
         """Stop the process. Its holders leave the judge's places first, since
         another client can be granted when their leases have ended."""
-        self.resumed_ms = float("inf")
+        self.resumed_ms = float("inf")  # until then no grant counts
         self.abandon()
         self.process.stop()
 
@@ -150,7 +150,7 @@ class LatchkeyLock(Rival):
         while not pending.is_done():
             try:
                 pending.result(.5)
-            except AssertionError:
+            except AssertionError:  # it has not completed in time
                 if not self.process.is_alive():
                     raise Gone from None
         return pending.result()
@@ -158,7 +158,7 @@ class LatchkeyLock(Rival):
     def submit(self, verb, **options):
         try:
             return self.lock.submit(verb, **options)
-        except (BrokenPipeError, ValueError):
+        except (BrokenPipeError, ValueError):  # the pipe is broken or closed
             raise Gone from None
 
     def begin(self, ms):
@@ -280,7 +280,8 @@ class CuratorLock(Rival):
 
 
 class Plain(CuratorLock):
-    """A writer that downgrades to a reader, with ZooKeeper's Java client."""
+    """A writer that downgrades to a reader, with ZooKeeper's Java client. It
+    takes the same commands as a lock of Curator."""
     side = "plain"
 
 

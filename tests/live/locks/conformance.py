@@ -107,7 +107,7 @@ def mutex_kind(name, make_lock, create_directory=CREATE, **more):
             2, CREATE2, CHILDREN, create_directory, create_directory, CREATE2,
             CHILDREN),
         wait=(2, CREATE2, CHILDREN, GET, GET),
-        grant=(0,))
+        grant=(0,))  # the event alone tells the waiter that it is granted
 
 
 def semaphore_kind(name, permits, queues, make_lock, first_requests=(),
@@ -356,7 +356,7 @@ def waiters_are_granted_in_the_order_of_their_requests(kind, worker, direct,
     tokens = []
     for n, lock in enumerate(locks):
         tokens.append(pending[n].succeeds().token)
-        assert not any(a.is_done() for a in pending[n + 1:])
+        assert not any(later.is_done() for later in pending[n + 1:])
         lock.release()
     assert tokens == sorted(tokens) and len(set(tokens)) == 20, tokens
     for client in clients:
@@ -687,8 +687,8 @@ def wanted_cells():
 
 
 def main():
-    names_of = {(test.__name__, kind.name) for test, kind in all_cells()}
-    assert set(EXCEPTIONS) <= names_of, set(EXCEPTIONS) - names_of
+    known = {(test.__name__, kind.name) for test, kind in all_cells()}
+    assert set(EXCEPTIONS) <= known, set(EXCEPTIONS) - known
     if "--cells" in sys.argv:
         list_cells()
         return
