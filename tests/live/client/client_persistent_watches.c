@@ -91,6 +91,7 @@ START_TEST(persistent_watch_survives_creation_and_deletion)
 
   connect_here(with_chroot(_i));
   ck_assert_int_eq(add_logged_watch(here, &log, "/w", LK_WATCH_PERSISTENT), 0);
+  /* The second time shows that the watch has survived the deletion. */
   for (int i = 0; i < 2; i++) {
     ck_assert_int_eq(create(there, absolute("/w"), "", LK_PERSISTENT), 0);
     ck_assert_int_eq(set(there, absolute("/w"), lk_text("1"), -1), 0);

@@ -458,6 +458,7 @@ START_TEST(missed_changes_are_reported_after_a_reconnect)
     for (int change = 0; change < NCHANGES; change++)
       apply_change(cover, change);
   }
+  /* A read that is queued before the client is connected again. */
   ck_assert_int_eq(lk_get(here, path_here("", "/0"), NULL, on_get, &queued_get),
                    0);
   wire_mend(wire_of_here);

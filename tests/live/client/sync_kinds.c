@@ -201,6 +201,7 @@ END_TEST
 
 START_TEST(several_permits_are_taken_together)
 {
+  /* Two configurations of one semaphore with three permits. */
   lk_sync_lock *two =
       new_semaphore((lk_semaphore_config){.permits = 3, .take = 2});
   lk_sync_lock *one =
