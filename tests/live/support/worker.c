@@ -255,17 +255,17 @@ static unsigned char hex_digit_value(char c)
 lk_bytes option_bytes(const command *cmd, const char *key)
 {
   const char *text = option(cmd, key);
-  unsigned char *at = decoded + decoded_len;
+  unsigned char *out = decoded + decoded_len;
   size_t len;
 
   if (text == NULL || strcmp(text, "null") == 0)
     return lk_text(NULL);
   len = strlen(text) / 2;
   for (size_t i = 0; i < len; i++)
-    at[i] = (unsigned char)(hex_digit_value(text[2 * i]) << 4 |
-                            hex_digit_value(text[2 * i + 1]));
+    out[i] = (unsigned char)(hex_digit_value(text[2 * i]) << 4 |
+                             hex_digit_value(text[2 * i + 1]));
   decoded_len += len;
-  return lk_bytes_of(at, len);
+  return lk_bytes_of(out, len);
 }
 
 /* The list of one entry, "PERMS:SCHEME:ID". The second call after this one

@@ -30,7 +30,7 @@ class Server:
 
     def __init__(self, *options, servers=1):
         self.server_count = servers
-        self._process = None
+        self._process = None  # of script/server; None: another test started it
         self.facts = os.environ.get("LATCHKEY_TEST_SERVER")
         if self.facts is None:
             self.facts = self._start(options)
@@ -60,11 +60,11 @@ class Server:
         """Send a command to script/server; gives its reply after "ok"."""
         self._process.stdin.write(command + "\n")
         self._process.stdin.flush()
-        answer = self._process.stdout.readline().strip()
-        verb, _, rest = answer.partition(" ")
-        if verb != "ok":
-            raise RuntimeError("%s: %s" % (command, answer or "no answer"))
-        return rest
+        reply = self._process.stdout.readline().strip()
+        status, _, result = reply.partition(" ")
+        if status != "ok":
+            raise RuntimeError("%s: %s" % (command, reply or "no reply"))
+        return result
 
     def certificate(self, name):
         """The path of a file that script/certificates made for --tls."""
@@ -103,8 +103,8 @@ class Server:
 
     def pid(self, n=1):
         """The process id of server n; None if it does not run."""
-        answer = self.ask("pid %d" % n)
-        return None if answer == "none" else int(answer)
+        pid = self.ask("pid %d" % n)
+        return None if pid == "none" else int(pid)
 
     def leader(self):
         """The number of the leader, or of a standalone server; None while there
@@ -122,6 +122,7 @@ class Server:
         return None
 
     def close(self):
+        """Stop the servers. script/server does so at the end of its input."""
         if self._process is None or self._process.stdin.closed:
             return
         self._process.stdin.close()
