@@ -9,6 +9,7 @@ sys.path.append(sys.path[0] + "/../support")
 
 import command
 import live
+import relay
 from live import eventually
 from worker import SEQUENTIAL, Worker
 
@@ -191,7 +192,8 @@ def read_only_server_without_local_sessions_refuses_sessions():
 def start_ensemble(*options):
     servers = live.Ensemble(*READ_ONLY_MODE, *options)
     for wire in servers.client_relays.values():
-        wire.frames = False  # clients also send `isro`, which is no frame
+        # Clients also send `isro`, which is no frame.
+        wire.parsed = relay.UNPARSED
     return servers
 
 
