@@ -61,7 +61,7 @@ static void check_is_the_only_node(sim_checker *checker,
                                    const sim_entry *created)
 {
   for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
-    if (e != created && is_of_latchkey(e) && !e->is_excused &&
+    if (e != created && is_of_latchkey(e) && !e->is_excused && !e->ownerless &&
         e->session == created->session && sim_same_contender(e, created))
       sim_violated(checker, "%s exists when %s is created", e->name,
                    created->name);
@@ -70,7 +70,8 @@ static void check_is_the_only_node(sim_checker *checker,
 
 /* One contender never has two nodes. A second node is a violation only if the
  * contender can know of the first, and if it is not the late one of the two:
- * the history has excused that one by now. */
+ * the history has excused that one by now. A contender cannot know that an
+ * ownerless node was its own. */
 void sim_create_ambiguity(sim_checker *checker, const sim_fact *f)
 {
   for (const sim_entry *e = checker->history.existing;
