@@ -18,7 +18,7 @@ static void take_turns(locker *first, locker *second)
   int steps_left[2] = {HOLD_STEPS, HOLD_STEPS};
 
   for (int i = 0; i < 2; i++)
-    fixture_acquire(lockers[i]);
+    fixture_request(lockers[i]);
   for (int i = 0; i < STEPS_MAX && steps_left[0] + steps_left[1] > 0; i++) {
     model_run(&fx.server, T / 40);
     ck_assert(!lk_lock_ok(fx.own.lock) || !lk_lock_ok(fx.rival.lock));
@@ -40,12 +40,12 @@ typedef enum fault { BREAK_BEFORE, BREAK_AFTER, THROTTLE } fault;
 /* Lets the fault happen at the own client's n-th request from now. */
 static void set_fault(fault f, unsigned n)
 {
-  fx.ours.link->requests = 0;
+  fx.own_client.link->requests = 0;
   if (f == THROTTLE)
-    fx.ours.link->throttle_at = n;
+    fx.own_client.link->throttle_at = n;
   else
-    fx.ours.link->cut_at = n;
-  fx.ours.link->cut_after = f == BREAK_AFTER;
+    fx.own_client.link->cut_at = n;
+  fx.own_client.link->cut_after = f == BREAK_AFTER;
 }
 
 /* Both clients take turns, and the fault happens at the own client's n-th
@@ -59,7 +59,7 @@ static bool take_turns_with_fault(const kind *k, fault f, unsigned n,
     take_turns(&fx.own, &fx.rival);
   else
     take_turns(&fx.rival, &fx.own);
-  bool happened = fx.ours.link->requests >= n;
+  bool happened = fx.own_client.link->requests >= n;
 
   fixture_end();
   return happened;
@@ -99,17 +99,17 @@ SCENARIO(throttled_request_is_repeated)
 static bool try_with_fault(const kind *k, fault f, unsigned n)
 {
   fixture_begin_empty(k);
-  test_client_init(&fx.ours, &fx.server, NULL);
+  test_client_init(&fx.own_client, &fx.server, NULL);
   const lk_lock_config c = fixture_config((lk_lock_config){0});
 
-  ck_assert(fixture_try_make(&fx.own, &fx.ours, &c));
+  ck_assert(fixture_try_make(&fx.own, &fx.own_client, &c));
   model_turn(&fx.server);
-  test_client_init(&fx.theirs, &fx.server, NULL);
-  ck_assert(fixture_try_make(&fx.rival, &fx.theirs, &c));
+  test_client_init(&fx.rival_client, &fx.server, NULL);
+  ck_assert(fixture_try_make(&fx.rival, &fx.rival_client, &c));
   set_fault(f, n);
   ck_assert_int_eq(locker_acquire(&fx.own, TRY), 0);
   model_run(&fx.server, T / 2);
-  bool happened = fx.ours.link->requests >= n;
+  bool happened = fx.own_client.link->requests >= n;
 
   ck_assert_int_eq(fx.own.acquired, 0);
   ck_assert(lk_lock_ok(fx.own.lock));
@@ -148,16 +148,16 @@ static bool acquire_without_allocation(const kind *k, size_t n,
     fixture_begin_empty(k);
   const lk_lock_config c = fixture_config((lk_lock_config){0});
 
-  test_client_init(&fx.theirs, &fx.server, NULL);
-  ck_assert(fixture_try_make(&fx.rival, &fx.theirs, &c));
+  test_client_init(&fx.rival_client, &fx.server, NULL);
+  ck_assert(fixture_try_make(&fx.rival, &fx.rival_client, &c));
   if (how->rival_holds)
     fixture_hold(&fx.rival);
-  failing_mem_init(&fx.ours.mem);
-  fx.ours.mem.fail_at = n;
-  fx.ours.mem.for_good = how->for_good;
-  locker_clear(&fx.own, &fx.ours);
-  if (test_client_try_init(&fx.ours, &fx.server, NULL) &&
-      fixture_try_make(&fx.own, &fx.ours, &c)) {
+  failing_mem_init(&fx.own_client.mem);
+  fx.own_client.mem.fail_at = n;
+  fx.own_client.mem.for_good = how->for_good;
+  locker_clear(&fx.own, &fx.own_client);
+  if (test_client_try_init(&fx.own_client, &fx.server, NULL) &&
+      fixture_try_make(&fx.own, &fx.own_client, &c)) {
     model_run(&fx.server, T / 4);
     int err = locker_acquire(&fx.own, 2 * T);
 
@@ -170,17 +170,17 @@ static bool acquire_without_allocation(const kind *k, size_t n,
     (void)lk_lock_release(fx.own.lock, NULL, NULL); /* if it is held */
     model_run(&fx.server, T);
   }
-  bool failed = failing_mem_failed(&fx.ours.mem);
+  bool failed = failing_mem_failed(&fx.own_client.mem);
 
-  fx.ours.mem.fail_at = 0;
+  fx.own_client.mem.fail_at = 0;
   if (fx.own.lock != NULL)
     lk_lock_cancel(fx.own.lock); /* without memory it may still be waiting */
   locker_free(&fx.own);
   locker_free(&fx.rival);
   model_run(&fx.server, T);
   ck_assert_uint_eq(fixture_count_nodes(), 0);
-  test_client_free(&fx.ours);
-  test_client_free(&fx.theirs);
+  test_client_free(&fx.own_client);
+  test_client_free(&fx.rival_client);
   model_done(&fx.server);
   return failed;
 }

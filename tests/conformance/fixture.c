@@ -33,7 +33,7 @@ bool fixture_try_make(locker *l, test_client *p, const lk_lock_config *options)
   locker_clear(l, p);
   c.on_event = on_event;
   c.arg = l;
-  bool is_rival = p == &fx.theirs;
+  bool is_rival = p == &fx.rival_client;
   int err = fx.kind->make(l, is_rival, &c);
 
   ck_assert(err == 0 || err == LK_ERR_NO_MEMORY);
@@ -59,10 +59,10 @@ void fixture_begin_with(const kind *k, lk_lock_config options)
 {
   fixture_begin_server(k);
   options = fixture_config(options);
-  test_client_init(&fx.ours, &fx.server, NULL);
-  test_client_init(&fx.theirs, &fx.server, NULL);
-  ck_assert(fixture_try_make(&fx.own, &fx.ours, &options));
-  ck_assert(fixture_try_make(&fx.rival, &fx.theirs, &options));
+  test_client_init(&fx.own_client, &fx.server, NULL);
+  test_client_init(&fx.rival_client, &fx.server, NULL);
+  ck_assert(fixture_try_make(&fx.own, &fx.own_client, &options));
+  ck_assert(fixture_try_make(&fx.rival, &fx.rival_client, &options));
   model_turn(&fx.server);
   fixture_clear_logs();
 }
@@ -87,15 +87,15 @@ void fixture_end(void)
   locker_free(&fx.rival);
   model_run(&fx.server, T);
   ck_assert_uint_eq(fixture_count_nodes(), 0);
-  end_client(&fx.ours);
-  end_client(&fx.theirs);
+  end_client(&fx.own_client);
+  end_client(&fx.rival_client);
   model_done(&fx.server);
 }
 
 void fixture_end_sessions(void)
 {
-  model_expire(&fx.server, fx.ours.link->last_session);
-  model_expire(&fx.server, fx.theirs.link->last_session);
+  model_expire(&fx.server, fx.own_client.link->last_session);
+  model_expire(&fx.server, fx.rival_client.link->last_session);
   fixture_end();
 }
 
@@ -128,7 +128,7 @@ const char *fixture_node_of(const test_client *p, size_t i)
   return NULL;
 }
 
-void fixture_acquire(locker *l)
+void fixture_request(locker *l)
 {
   ck_assert_int_eq(locker_acquire(l, FOREVER), 0);
   model_turn(&fx.server);
@@ -136,7 +136,7 @@ void fixture_acquire(locker *l)
 
 void fixture_hold(locker *l)
 {
-  fixture_acquire(l);
+  fixture_request(l);
   ck_assert_int_eq(l->acquired, 0);
   ck_assert(lk_lock_ok(l->lock));
 }
@@ -150,8 +150,8 @@ void fixture_release(locker *l)
 
 void fixture_clear_logs(void)
 {
-  fx.ours.link->log[0] = '\0';
-  fx.theirs.link->log[0] = '\0';
+  fx.own_client.link->log[0] = '\0';
+  fx.rival_client.link->log[0] = '\0';
   fx.own.events[0] = '\0';
   fx.rival.events[0] = '\0';
 }
@@ -161,7 +161,7 @@ void fixture_wait_behind_rival(void)
   char text[64];
 
   fixture_hold(&fx.rival);
-  fixture_acquire(&fx.own);
+  fixture_request(&fx.own);
   ck_assert_int_eq(fx.own.acquired, NOT_YET);
   snprintf(text, sizeof text, "waiting %zu its holder\n", fx.kind->position);
   ck_assert(locker_check_events(&fx.own, text));

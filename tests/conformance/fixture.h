@@ -11,10 +11,10 @@ typedef struct fixture {
   const kind *kind;
   const char *scenario;
   model_server server;
-  test_client ours;
-  test_client theirs;
-  locker own;   /**< the tested lock, of the client `ours` */
-  locker rival; /**< a lock of the client `theirs`, which cannot be held
+  test_client own_client;
+  test_client rival_client;
+  locker own;   /**< the tested lock, of `own_client` */
+  locker rival; /**< a lock of `rival_client`, which cannot be held
                    together with `own` */
 } fixture;
 
@@ -50,7 +50,7 @@ size_t fixture_count_nodes(void);
 const char *fixture_node_of(const test_client *p, size_t i);
 
 /** Request a lock, and run the clients and the server. */
-void fixture_acquire(locker *l);
+void fixture_request(locker *l);
 /** Acquire a lock, which must be granted at once. */
 void fixture_hold(locker *l);
 /** Release a lock, and expect success. */

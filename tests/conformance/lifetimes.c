@@ -4,11 +4,13 @@
 #include "conformance/scenarios.h"
 
 /* Calls for a handle that holds or waits, and the end of handles and clients.
- */
+
+   locker_acquire() and locker_release() only start a call; the fixture's
+   functions also let the clients and the server run. */
 
 /* ---- acquired again ----------------------------------------------------- */
 
-SCENARIO(lock_is_released_as_often_as_it_was_acquired)
+SCENARIO(second_acquire_is_counted_or_refused)
 {
   fixture_begin(k);
   fixture_hold(&fx.own);
@@ -31,7 +33,7 @@ SCENARIO(lock_is_released_as_often_as_it_was_acquired)
   ck_assert_uint_eq(lk_lock_token(fx.own.lock), token);
   fixture_release(&fx.own);
   ck_assert(lk_lock_ok(fx.own.lock));
-  ck_assert_str_eq(fx.ours.link->log, "");
+  ck_assert_str_eq(fx.own_client.link->log, "");
   fixture_release(&fx.own);
   ck_assert_uint_eq(fixture_count_nodes(), 0);
   ck_assert_int_eq(lk_lock_release(fx.own.lock, NULL, NULL), LK_ERR_NOT_HELD);
@@ -52,7 +54,8 @@ SCENARIO(released_lock_is_acquired_again_at_once)
   ck_assert_int_eq(fx.own.acquired, 0);
   ck_assert_uint_eq(fixture_count_nodes(), k->held_nodes);
   snprintf(requests, sizeof requests, "%s %s", k->release, k->acquire);
-  ck_assert_str_eq(fx.ours.link->log, requests); /* in one write: no " | " */
+  /* Both are sent in one write: there is no " | " between them. */
+  ck_assert_str_eq(fx.own_client.link->log, requests);
   fixture_end();
 }
 
@@ -60,7 +63,7 @@ SCENARIO(reset_lock_is_as_new)
 {
   fixture_begin(k);
   fixture_hold(&fx.rival);
-  fixture_acquire(&fx.own);
+  fixture_request(&fx.own);
   lk_lock_reset(fx.own.lock);
   ck_assert_int_eq(fx.own.acquired, LK_ERR_CLOSED);
   fixture_release(&fx.rival);
@@ -91,14 +94,14 @@ static void make_own_lock_again(void)
 {
   const lk_lock_config c = fixture_config((lk_lock_config){0});
 
-  ck_assert(fixture_try_make(&fx.own, &fx.ours, &c));
+  ck_assert(fixture_try_make(&fx.own, &fx.own_client, &c));
 }
 
 SCENARIO(freed_lock_is_released_and_its_calls_end)
 {
   fixture_begin(k);
   fixture_hold(&fx.rival);
-  fixture_acquire(&fx.own);
+  fixture_request(&fx.own);
   locker_free(&fx.own);
   ck_assert_int_eq(fx.own.acquired, LK_ERR_CLOSED);
   make_own_lock_again();
@@ -112,7 +115,7 @@ SCENARIO(freed_lock_is_released_and_its_calls_end)
     make_own_lock_again();
   }
   fixture_hold(&fx.own);
-  fixture_acquire(&fx.rival);
+  fixture_request(&fx.rival);
   locker_release(&fx.own);
   locker_free(&fx.own);
   ck_assert_int_eq(fx.own.released, LK_ERR_CLOSED);
@@ -137,12 +140,12 @@ static void end_clients(const kind *k, void (*end)(lk_client *c))
 {
   fixture_begin(k);
   fixture_wait_behind_rival();
-  end(fx.ours.link->client);
+  end(fx.own_client.link->client);
   ck_assert_int_eq(fx.own.acquired, LK_ERR_CLOSED);
   ck_assert_int_eq(lk_lock_get_state(fx.own.lock), LK_LOCK_IDLE);
   ck_assert_int_eq(lk_lock_acquire(fx.own.lock, FOREVER, NULL, NULL),
                    LK_ERR_CLOSED);
-  end(fx.theirs.link->client);
+  end(fx.rival_client.link->client);
   ck_assert(locker_check_events(&fx.rival, "lost CLOSED\n"));
   ck_assert_int_eq(lk_lock_get_state(fx.rival.lock), LK_LOCK_LOST);
   ck_assert(!lk_lock_ok(fx.rival.lock));
@@ -162,7 +165,7 @@ SCENARIO(freed_client_ends_calls_of_its_holder)
   fixture_begin(k);
   fixture_hold(&fx.own);
   locker_release(&fx.own);
-  lk_client_free(fx.ours.link->client);
+  lk_client_free(fx.own_client.link->client);
   ck_assert_int_eq(fx.own.released, LK_ERR_CLOSED);
   fixture_end_sessions();
   if (!k->reentrant)
@@ -170,7 +173,8 @@ SCENARIO(freed_client_ends_calls_of_its_holder)
   fixture_begin(k);
   fixture_hold(&fx.own);
   ck_assert_int_eq(locker_acquire(&fx.own, FOREVER), 0);
-  lk_client_free(fx.ours.link->client);
+  lk_client_free(fx.own_client.link->client);
+  /* The held lock is lost first, and a pending acquire fails with that. */
   ck_assert_int_eq(fx.own.acquired, LK_ERR_LOST);
   fixture_end_sessions();
 }
@@ -180,7 +184,8 @@ SCENARIO(closed_client_ends_waits_and_loses_locks)
   end_clients(k, close_client);
 }
 
-/* Has the server refuse a request since the client is not authenticated. */
+/* Makes the server refuse a request with AUTH_REQUIRED. The client then ends
+   with AUTH_FAILED. */
 static void refuse_credentials(test_client *p)
 {
   p->link->answer_at = p->link->requests + 1;
@@ -193,11 +198,11 @@ SCENARIO(refused_credentials_end_waits_and_lose_locks)
 {
   fixture_begin(k);
   fixture_wait_behind_rival();
-  refuse_credentials(&fx.ours);
+  refuse_credentials(&fx.own_client);
   ck_assert_int_eq(fx.own.acquired, LK_ERR_AUTH_FAILED);
   ck_assert_int_eq(lk_lock_acquire(fx.own.lock, FOREVER, NULL, NULL),
                    LK_ERR_AUTH_FAILED);
-  refuse_credentials(&fx.theirs);
+  refuse_credentials(&fx.rival_client);
   ck_assert(locker_check_events(&fx.rival, "lost AUTH_FAILED\n"));
   fixture_end_sessions();
 }
@@ -216,7 +221,7 @@ SCENARIO(verify_succeeds_while_held_and_reports_a_loss)
     ck_assert_int_eq(fx.own.verified, 0);
     fixture_release(&fx.own);
     fixture_hold(&fx.own);
-    model_delete(&fx.server, fixture_node_of(&fx.ours, i));
+    model_delete(&fx.server, fixture_node_of(&fx.own_client, i));
     ck_assert_int_eq(locker_verify(&fx.own), 0);
     model_turn(&fx.server);
     ck_assert(locker_check_events(&fx.own, "lost NO_NODE\n"));
@@ -245,11 +250,12 @@ SCENARIO(revoked_holder_is_notified_once)
     fixture_begin_with(k, (lk_lock_config){.revocable = true});
     fixture_hold(&fx.own);
     model_run(&fx.server, T / 10); /* until the node is watched */
-    model_set(&fx.server, fixture_node_of(&fx.ours, i), "other data");
+    model_set(&fx.server, fixture_node_of(&fx.own_client, i), "other data");
     model_turn(&fx.server);
     ck_assert(locker_check_events(&fx.own, ""));
     for (int n = 0; n < 2; n++) {
-      model_set(&fx.server, fixture_node_of(&fx.ours, i), LK_REVOKE_MESSAGE);
+      model_set(&fx.server, fixture_node_of(&fx.own_client, i),
+                LK_REVOKE_MESSAGE);
       model_turn(&fx.server);
     }
     ck_assert(locker_check_events(&fx.own, "revoked\n"));
@@ -260,11 +266,14 @@ SCENARIO(revoked_holder_is_notified_once)
 
 SCENARIO(revoked_waiter_is_notified_when_it_holds)
 {
+  /* The first k->places nodes are left out: a holder does not keep them. */
   for (size_t i = k->places; i < k->waiting_nodes; i++) {
     fixture_begin(k);
     fixture_wait_behind_rival();
+    /* By T / 2 the nodes are watched, even if the lock is not `revocable`. */
     model_run(&fx.server, T / 2);
-    model_set(&fx.server, fixture_node_of(&fx.ours, i), LK_REVOKE_MESSAGE);
+    model_set(&fx.server, fixture_node_of(&fx.own_client, i),
+              LK_REVOKE_MESSAGE);
     model_turn(&fx.server);
     ck_assert(locker_check_events(&fx.own, ""));
     fixture_release(&fx.rival);
@@ -275,7 +284,7 @@ SCENARIO(revoked_waiter_is_notified_when_it_holds)
 }
 
 const scenario lifetime_scenarios[] = {
-    &lock_is_released_as_often_as_it_was_acquired,
+    &second_acquire_is_counted_or_refused,
     &released_lock_is_acquired_again_at_once,
     &reset_lock_is_as_new,
     &freed_lock_is_released_and_its_calls_end,

@@ -24,7 +24,7 @@ static void expect_lost(const char *events)
 /* Acquires the own lock again, which the rival holds and then releases. */
 static void acquire_again(void)
 {
-  fixture_acquire(&fx.own);
+  fixture_request(&fx.own);
   ck_assert_int_eq(fx.own.acquired, NOT_YET);
   fixture_release(&fx.rival);
   ck_assert_int_eq(fx.own.acquired, 0);
@@ -38,7 +38,7 @@ SCENARIO(expired_waiter_queues_again)
   fixture_wait_behind_rival();
   size_t nodes = fixture_count_nodes();
 
-  fixture_expire(&fx.ours);
+  fixture_expire(&fx.own_client);
   ck_assert_int_eq(fx.own.acquired, NOT_YET);
   if (k->queued)
     ck_assert(locker_check_events(
@@ -56,8 +56,8 @@ SCENARIO(expiry_ends_the_acquire_if_configured)
 
   fixture_hold(&fx.rival);
   nodes = fixture_count_nodes();
-  fixture_acquire(&fx.own);
-  fixture_expire(&fx.ours);
+  fixture_request(&fx.own);
+  fixture_expire(&fx.own_client);
   ck_assert_int_eq(fx.own.acquired, LK_ERR_SESSION_EXPIRED);
   ck_assert_uint_eq(fixture_count_nodes(), nodes);
   fixture_end();
@@ -67,9 +67,9 @@ SCENARIO(expired_holder_loses_the_lock_once)
 {
   fixture_begin(k);
   fixture_hold(&fx.own);
-  fixture_acquire(&fx.rival);
+  fixture_request(&fx.rival);
   ck_assert_int_eq(fx.rival.acquired, NOT_YET);
-  fixture_expire(&fx.ours);
+  fixture_expire(&fx.own_client);
   expect_lost("suspended\nlost SESSION_EXPIRED\n");
   acquire_again();
   fixture_end();
@@ -82,13 +82,13 @@ SCENARIO(holder_whose_node_is_deleted_loses_the_lock_once)
   for (size_t i = 0; i < k->held_nodes; i++) {
     fixture_begin(k);
     fixture_hold(&fx.own);
-    fixture_acquire(&fx.rival);
+    fixture_request(&fx.rival);
     if (k->queued) /* its nodes are watched from the first heartbeat on */
       model_run(&fx.server, T / 2);
-    model_delete(&fx.server, fixture_node_of(&fx.ours, i));
+    model_delete(&fx.server, fixture_node_of(&fx.own_client, i));
     model_turn(&fx.server);
     /* The client has deleted its other nodes. */
-    ck_assert_ptr_null(fixture_node_of(&fx.ours, 0));
+    ck_assert_ptr_null(fixture_node_of(&fx.own_client, 0));
     expect_lost("lost NO_NODE\n");
     acquire_again();
     fixture_end();
@@ -103,7 +103,7 @@ SCENARIO(waiter_whose_node_is_deleted_queues_again)
     size_t nodes = fixture_count_nodes();
 
     model_run(&fx.server, T / 2);
-    model_delete(&fx.server, fixture_node_of(&fx.ours, i));
+    model_delete(&fx.server, fixture_node_of(&fx.own_client, i));
     model_run(&fx.server, T / 4);
     ck_assert_int_eq(fx.own.acquired, NOT_YET);
     /* A client whose permit node is deleted creates it again in its place. */
@@ -124,9 +124,10 @@ SCENARIO(change_of_a_nodes_data_is_no_release)
   for (int n = 0; n < 3; n++) {
     const char *path;
 
-    for (size_t i = 0; (path = fixture_node_of(&fx.theirs, i)) != NULL; i++)
+    for (size_t i = 0; (path = fixture_node_of(&fx.rival_client, i)) != NULL;
+         i++)
       model_set(&fx.server, path, "x");
-    for (size_t i = 0; (path = fixture_node_of(&fx.ours, i)) != NULL; i++)
+    for (size_t i = 0; (path = fixture_node_of(&fx.own_client, i)) != NULL; i++)
       model_set(&fx.server, path, "x");
     model_turn(&fx.server);
   }
@@ -147,11 +148,11 @@ static void acquire_without_permission(const kind *k, const char *dir,
 {
   fixture_begin(k);
   model_deny(&fx.server, dir, permission);
-  fixture_acquire(&fx.own);
+  fixture_request(&fx.own);
   ck_assert_int_eq(fx.own.acquired, LK_ERR_NO_AUTH);
   ck_assert_uint_eq(fixture_count_nodes(), 0);
-  ck_assert_uint_eq(lk_lease_pending_cleanups(fx.ours.link->client), 0);
-  ck_assert_str_eq(fx.ours.left_behind, "");
+  ck_assert_uint_eq(lk_lease_pending_cleanups(fx.own_client.link->client), 0);
+  ck_assert_str_eq(fx.own_client.left_behind, "");
   fixture_end();
 }
 
@@ -178,14 +179,15 @@ SCENARIO(node_without_delete_permission_is_left_and_that_is_reported)
     fixture_begin(k);
     model_deny(&fx.server, k->queues[i], LK_PERM_DELETE);
     fixture_hold(&fx.own);
-    bool left_before = fx.ours.left_behind[0] != '\0';
+    bool left_before = fx.own_client.left_behind[0] != '\0';
 
     locker_release(&fx.own);
     model_turn(&fx.server);
     ck_assert_int_eq(fx.own.released, left_before ? 0 : LK_ERR_NO_AUTH);
     snprintf(prefix, sizeof prefix, "NO_AUTH %s/", k->queues[i]);
-    ck_assert_int_eq(strncmp(fx.ours.left_behind, prefix, strlen(prefix)), 0);
-    ck_assert_uint_eq(lk_lease_pending_cleanups(fx.ours.link->client), 0);
+    ck_assert_int_eq(strncmp(fx.own_client.left_behind, prefix, strlen(prefix)),
+                     0);
+    ck_assert_uint_eq(lk_lease_pending_cleanups(fx.own_client.link->client), 0);
     ck_assert_int_eq(lk_lock_get_state(fx.own.lock), LK_LOCK_IDLE);
     model_deny(&fx.server, k->queues[i], NO_PERMISSION);
     fixture_end_sessions();

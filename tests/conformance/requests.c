@@ -19,12 +19,12 @@ SCENARIO(free_lock_is_acquired_with_these_requests)
   ck_assert_int_eq(fx.own.acquired, NOT_YET); /* it is only queued */
   model_turn(&fx.server);
   ck_assert_int_eq(fx.own.acquired, 0);
-  expect_log(&fx.ours, k->acquire);
+  expect_log(&fx.own_client, k->acquire);
   ck_assert_uint_eq(fixture_count_nodes(), k->held_nodes);
   model_run(&fx.server, T / 4 - 1); /* no heartbeat before that */
   fixture_release(&fx.own);
   model_run(&fx.server, T);
-  expect_log(&fx.ours, k->release);
+  expect_log(&fx.own_client, k->release);
   ck_assert_uint_eq(fixture_count_nodes(), 0);
   fixture_end();
 }
@@ -32,16 +32,16 @@ SCENARIO(free_lock_is_acquired_with_these_requests)
 SCENARIO(missing_directories_are_created_with_these_requests)
 {
   fixture_begin_empty(k);
-  test_client_init(&fx.ours, &fx.server, NULL);
-  test_client_init(&fx.theirs, &fx.server, NULL);
+  test_client_init(&fx.own_client, &fx.server, NULL);
+  test_client_init(&fx.rival_client, &fx.server, NULL);
   const lk_lock_config c = fixture_config((lk_lock_config){0});
 
-  ck_assert(fixture_try_make(&fx.own, &fx.ours, &c));
-  ck_assert(fixture_try_make(&fx.rival, &fx.theirs, &c));
+  ck_assert(fixture_try_make(&fx.own, &fx.own_client, &c));
+  ck_assert(fixture_try_make(&fx.rival, &fx.rival_client, &c));
   model_turn(&fx.server);
   fixture_clear_logs();
   fixture_hold(&fx.own);
-  expect_log(&fx.ours, k->cold);
+  expect_log(&fx.own_client, k->cold);
   fixture_release(&fx.own);
   for (size_t i = 0; k->dirs[i] != NULL; i++)
     ck_assert_int_eq(model_node(&fx.server, k->dirs[i])->container,
@@ -54,11 +54,11 @@ SCENARIO(held_lock_is_waited_for_and_granted_with_these_requests)
 {
   fixture_begin(k);
   fixture_hold(&fx.rival);
-  fixture_acquire(&fx.own);
-  expect_log(&fx.ours, k->wait);
+  fixture_request(&fx.own);
+  expect_log(&fx.own_client, k->wait);
   fixture_release(&fx.rival);
   ck_assert_int_eq(fx.own.acquired, 0);
-  expect_log(&fx.ours, k->grant);
+  expect_log(&fx.own_client, k->grant);
   fixture_end();
 }
 

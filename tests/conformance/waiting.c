@@ -19,9 +19,9 @@ static void expect_nothing_left(size_t nodes)
 {
   ck_assert_int_eq(lk_lock_get_state(fx.own.lock), LK_LOCK_IDLE);
   ck_assert_uint_eq(fixture_count_nodes(), nodes);
-  ck_assert_uint_eq(model_watches(fx.ours.link), 0);
-  ck_assert_uint_eq(lk_lease_pending_cleanups(fx.ours.link->client), 0);
-  ck_assert_str_eq(fx.ours.left_behind, "");
+  ck_assert_uint_eq(model_watches(fx.own_client.link), 0);
+  ck_assert_uint_eq(lk_lease_pending_cleanups(fx.own_client.link->client), 0);
+  ck_assert_str_eq(fx.own_client.left_behind, "");
 }
 
 /* ---- grants -------------------------------------------------------------- */
@@ -32,7 +32,7 @@ static uint64_t newest_own_czxid(void)
   int64_t newest = 0;
   const char *path;
 
-  for (size_t i = 0; (path = fixture_node_of(&fx.ours, i)) != NULL; i++) {
+  for (size_t i = 0; (path = fixture_node_of(&fx.own_client, i)) != NULL; i++) {
     const sim_node *n = model_node(&fx.server, path);
 
     if (n->stat.czxid > newest)
@@ -80,7 +80,7 @@ SCENARIO(waiter_is_granted_when_the_holder_releases)
   ck_assert_int_eq(fx.own.acquired, 0);
   ck_assert(lk_lock_ok(fx.own.lock));
   ck_assert_uint_gt(lk_lock_token(fx.own.lock), token);
-  fixture_acquire(&fx.rival); /* now the rival waits for the own client */
+  fixture_request(&fx.rival); /* now the rival waits for the own client */
   ck_assert_int_eq(fx.rival.acquired, NOT_YET);
   fixture_release(&fx.own);
   ck_assert_int_eq(fx.rival.acquired, 0);
@@ -98,9 +98,9 @@ SCENARIO(waiters_are_granted_in_the_order_of_their_requests)
 
   fixture_hold(&fx.rival);
   for (int i = 0; i < CROWD; i++) {
-    ck_assert(
-        fixture_try_make(&crowd[i], i % 2 == 0 ? &fx.ours : &fx.theirs, &c));
-    fixture_acquire(&crowd[i]);
+    ck_assert(fixture_try_make(
+        &crowd[i], i % 2 == 0 ? &fx.own_client : &fx.rival_client, &c));
+    fixture_request(&crowd[i]);
     ck_assert_int_eq(crowd[i].acquired, NOT_YET);
   }
   fixture_release(&fx.rival);
@@ -125,7 +125,7 @@ SCENARIO(try_of_a_held_lock_is_busy_and_leaves_nothing)
   ck_assert_int_eq(locker_acquire(&fx.own, TRY), 0);
   model_turn(&fx.server);
   ck_assert_int_eq(fx.own.acquired, LK_ERR_BUSY);
-  ck_assert_str_eq(fx.ours.link->log, k->try);
+  ck_assert_str_eq(fx.own_client.link->log, k->try);
   ck_assert(locker_check_events(&fx.own, ""));
   expect_nothing_left(nodes);
   ck_assert(lk_lock_ok(fx.rival.lock));
@@ -144,10 +144,10 @@ SCENARIO(timeout_ends_the_wait_and_leaves_nothing)
   ck_assert_int_eq(locker_acquire(&fx.own, 300), 0);
   model_run(&fx.server, 300);
   ck_assert_int_eq(fx.own.acquired, NOT_YET);
-  fx.ours.link->log[0] = '\0';
+  fx.own_client.link->log[0] = '\0';
   model_run(&fx.server, 1);
   ck_assert_int_eq(fx.own.acquired, LK_ERR_DEADLINE);
-  ck_assert_str_eq(fx.ours.link->log, k->give_up);
+  ck_assert_str_eq(fx.own_client.link->log, k->give_up);
   expect_nothing_left(nodes);
   fixture_release(&fx.rival);
   model_run(&fx.server, T);
@@ -162,14 +162,15 @@ SCENARIO(timeout_ends_the_wait_without_a_connection)
 
   ck_assert_int_eq(locker_acquire(&fx.own, 300), 0);
   model_turn(&fx.server);
-  fx.ours.link->frozen = true;
-  model_drop(fx.ours.link);
+  fx.own_client.link->frozen = true;
+  model_drop(fx.own_client.link);
   model_run(&fx.server, 300);
-  ck_assert_int_eq(lk_client_state(fx.ours.link->client), LK_STATE_SUSPENDED);
+  ck_assert_int_eq(lk_client_state(fx.own_client.link->client),
+                   LK_STATE_SUSPENDED);
   ck_assert_int_eq(fx.own.acquired, NOT_YET);
   model_run(&fx.server, 1);
   ck_assert_int_eq(fx.own.acquired, LK_ERR_DEADLINE);
-  fx.ours.link->frozen = false;
+  fx.own_client.link->frozen = false;
   model_run(&fx.server, T / 4);
   expect_nothing_left(nodes);
   fixture_end();
@@ -193,7 +194,7 @@ SCENARIO(cancel_ends_the_acquire_before_it_returns)
   fixture_begin(k);
   size_t nodes = hold_by_rival();
 
-  fixture_acquire(&fx.own);
+  fixture_request(&fx.own);
   lk_lock_cancel(fx.own.lock);
   ck_assert_int_eq(fx.own.acquired, LK_ERR_CANCELLED);
   lk_lock_cancel(fx.own.lock); /* has no effect without an acquire */
@@ -216,15 +217,15 @@ static bool cancel_after_bytes(const kind *k, size_t bytes, bool breaks)
 {
   fixture_begin(k);
   hold_by_rival();
-  fx.ours.link->allow = bytes;
-  fixture_acquire(&fx.own);
-  bool has_more_bytes = fx.ours.link->allow == 0;
+  fx.own_client.link->allow = bytes;
+  fixture_request(&fx.own);
+  bool has_more_bytes = fx.own_client.link->allow == 0;
 
   lk_lock_cancel(fx.own.lock);
   ck_assert_int_eq(fx.own.acquired, LK_ERR_CANCELLED);
   if (breaks)
-    model_drop(fx.ours.link);
-  fx.ours.link->allow = SIZE_MAX;
+    model_drop(fx.own_client.link);
+  fx.own_client.link->allow = SIZE_MAX;
   fixture_release(&fx.rival);
   model_run(&fx.server, T / 4);
   expect_nothing_left(0);

@@ -445,7 +445,7 @@ def freed_lock_is_released_and_its_calls_end(kind, worker, direct, base):
 
 
 @scenario
-def lock_is_released_as_often_as_it_was_acquired(kind, worker, direct, base):
+def second_acquire_is_counted_or_refused(kind, worker, direct, base):
     cell = Cell(kind, worker, direct, base)
     grant = cell.lock.acquire()
     if kind.deleted_queue_nodes:  # a semaphore
