@@ -30,7 +30,8 @@ typedef struct command_run {
   cli_supervisor supervisor;
   char *words[4];
   int out[2];                     /* pipe with the output of the command */
-  cli_supervisor_report received; /* reports that are not checked yet */
+  cli_supervisor_report received; /* the last message; `what`: its reports that
+                                     are not checked yet */
   unsigned unchecked_actions;     /* bits of reported actions */
 } command_run;
 
@@ -67,8 +68,8 @@ static void restore_fd(int fd, int old)
 
 enum { MAX_SECONDS = 20 };
 
-/* A supervisor that is ready to run `text`. */
-static void prepare_run(command_run *s, char *text, cli_on_lost policy)
+/* Forks a supervisor that is ready to execute s->words. */
+static void prepare_words(command_run *s, cli_on_lost policy)
 {
   static char title[] = "check_supervisor";
   cli_job job = {.argv = s->words, .group = getpgrp(), .cgroup = {.fd = -1}};
@@ -77,10 +78,6 @@ static void prepare_run(command_run *s, char *text, cli_on_lost policy)
   s->received = (cli_supervisor_report){0};
   s->unchecked_actions = 0;
   prctl(PR_SET_CHILD_SUBREAPER, 1); /* so that orphans can be waited for */
-  s->words[0] = sh;
-  s->words[1] = minus_c;
-  s->words[2] = text;
-  s->words[3] = NULL;
   make_pipe(s->out);
   int old_stdout = replace_fd(STDOUT_FILENO, s->out[1]);
 
@@ -91,6 +88,16 @@ static void prepare_run(command_run *s, char *text, cli_on_lost policy)
       0);
   close(s->out[1]);
   restore_fd(STDOUT_FILENO, old_stdout);
+}
+
+/* Forks a supervisor that is ready to run the shell script `text`. */
+static void prepare_run(command_run *s, char *text, cli_on_lost policy)
+{
+  s->words[0] = sh;
+  s->words[1] = minus_c;
+  s->words[2] = text;
+  s->words[3] = NULL;
+  prepare_words(s, policy);
 }
 
 enum { MARGIN_MS = 10000, LONG_LEASE_MS = 100 * MARGIN_MS };
@@ -132,13 +139,19 @@ static void order_loss(command_run *s)
   cli_supervisor_send_order(&s->supervisor, &o);
 }
 
+/* Orders the supervisor to exit, and waits until it has. */
+static void order_exit(command_run *s)
+{
+  cli_supervisor_close(&s->supervisor);
+}
+
 static unsigned lowest_bit(unsigned bits)
 {
   return bits & (~bits + 1);
 }
 
-/* Waits for the next report, which must be `what`, one CLI_REPORT_ constant. If
- * several arrive together, they are in the order of these constants. */
+/* Waits for the next report, which must be `what`, one CLI_REPORT_ constant.
+ * The reports of one message are taken in the order of these constants. */
 static cli_supervisor_report next_report(command_run *s, unsigned what)
 {
   struct pollfd ready = {s->supervisor.fd, POLLIN, 0};
@@ -153,7 +166,8 @@ static cli_supervisor_report next_report(command_run *s, unsigned what)
   return s->received;
 }
 
-/* Checks the next action that --on-lost has caused. */
+/* Checks that --on-lost has caused this action. The actions of one message can
+ * be checked in any order. */
 static void expect_action(command_run *s, cli_action act)
 {
   if (s->unchecked_actions == 0)
@@ -216,17 +230,9 @@ END_TEST
 START_TEST(command_that_cannot_be_executed_is_reported_with_its_errno)
 {
   static char none[] = "/no/such/command";
-  command_run s;
+  command_run s = {.words = {none}};
 
-  prepare_run(&s, none, CLI_ON_LOST_TERM);
-  cli_supervisor_close(&s.supervisor);
-  s.words[0] = none;
-  cli_job job = {.argv = s.words, .cgroup = {.fd = -1}};
-
-  ck_assert_int_eq(cli_signals_open(&job.signals), 0);
-  ck_assert_int_eq(cli_supervisor_fork(&s.supervisor, &job, CLI_ON_LOST_TERM,
-                                       (cli_process_title){NULL, 0}),
-                   0);
+  prepare_words(&s, CLI_ON_LOST_TERM);
   start_command(&s, LONG_LEASE_MS);
   ck_assert_int_eq(next_report(&s, CLI_REPORT_NOT_EXECUTED).error, ENOENT);
   end_run(&s);
@@ -298,8 +304,8 @@ static void limit_descriptors(int more)
   ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-/* The supervisor closes one of the two descriptors of its socket, and needs two
- * more. */
+/* Two descriptors are free. The socket takes both, and the supervisor closes
+ * one of them again. It needs two, for its signals and its clock. */
 START_TEST(a_supervisor_without_descriptors_for_its_signals_and_its_clock_ends)
 {
   static char *words[] = {sh, NULL};
@@ -339,6 +345,9 @@ START_TEST(end_of_latchkey_kills_all_descendants)
 }
 END_TEST
 
+/* The exit order leaves descendants running, but not COMMAND, which dies with
+ * its parent (PR_SET_PDEATHSIG). So these tests wait for the end of COMMAND
+ * first. */
 START_TEST(exit_order_leaves_descendants_running)
 {
   /* Descriptor 4: a shell gives background jobs another standard input. */
@@ -350,14 +359,14 @@ START_TEST(exit_order_leaves_descendants_running)
   replace_fd(STDIN_FILENO, in[0]);
   begin_run(&s, text, CLI_ON_LOST_TERM);
   next_report(&s, CLI_REPORT_ENDED);
-  cli_supervisor_close(&s.supervisor);
+  order_exit(&s);
   ck_assert_int_eq(write(in[1], "go\n", 3), 3);
   expect_line(&s, "still here");
   end_run(&s);
 }
 END_TEST
 
-/* The supervisor has sent reports, which the test does not read. */
+/* The test does not read the report that COMMAND has ended. */
 START_TEST(exit_order_is_executed_while_reports_are_unread)
 {
   static char text[] = "exec 4<&0; (read word; echo still here) <&4 & exit 0";
@@ -369,8 +378,8 @@ START_TEST(exit_order_is_executed_while_reports_are_unread)
   replace_fd(STDIN_FILENO, in[0]);
   begin_run(&s, text, CLI_ON_LOST_TERM);
   ready.fd = s.supervisor.fd;
-  ck_assert_int_eq(poll(&ready, 1, 10000), 1);
-  cli_supervisor_close(&s.supervisor);
+  ck_assert_int_eq(poll(&ready, 1, 10000), 1); /* the report has arrived */
+  order_exit(&s);
   ck_assert_int_eq(write(in[1], "go\n", 3), 3);
   expect_line(&s, "still here");
   end_run(&s);
@@ -388,19 +397,20 @@ START_TEST(exit_order_for_a_full_socket_is_executed)
   make_pipe(in);
   replace_fd(STDIN_FILENO, in[0]);
   begin_run(&s, text, CLI_ON_LOST_TERM);
-  next_report(&s, CLI_REPORT_ENDED); /* the exit order ends a running command */
+  next_report(&s, CLI_REPORT_ENDED);
   /* While the supervisor is stopped, orders fill the socket. */
   kill(s.supervisor.pid, SIGSTOP);
   while (cli_supervisor_socket_send(s.supervisor.fd, &o, sizeof o))
     ;
-  cli_supervisor_close(&s.supervisor);
+  order_exit(&s);
   ck_assert_int_eq(write(in[1], "go\n", 3), 3);
   expect_line(&s, "still here");
   end_run(&s);
 }
 END_TEST
 
-/* A late signal to the command then cannot reach another process. */
+/* No other process gets the process id of COMMAND, so a late signal to COMMAND
+ * reaches none. */
 START_TEST(process_id_of_the_command_is_not_reused_before_the_supervisor_ends)
 {
   static char text[] = "exit 7";
@@ -418,7 +428,7 @@ START_TEST(process_id_of_the_command_is_not_reused_before_the_supervisor_ends)
 }
 END_TEST
 
-START_TEST(signals_reach_the_group_and_only_the_group)
+START_TEST(signals_reach_each_process_of_the_group)
 {
   static char text[] = "trap 'echo one' USR1; (trap 'echo two' USR1; echo up; "
                        "while :; do sleep 0.05; done) & while :; do wait; done";
@@ -452,11 +462,11 @@ START_TEST(end_of_the_supervisor_is_reported)
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
     supervisor.fd = ends[0];
     ck_assert_int_eq(cli_supervisor_receive(&supervisor, &received),
-                     CLI_RECEIVED_NOTHING); /* errno is EAGAIN */
+                     CLI_RECEIVED_NOTHING);
     if (unread)
       ck_assert_int_eq(write(supervisor.fd, "x", 1), 1);
     close(ends[1]);
-    errno = EAGAIN;
+    errno = EAGAIN; /* it must not be taken for the errno of this call */
     ck_assert_int_eq(cli_supervisor_receive(&supervisor, &received),
                      CLI_RECEIVED_END);
     close(supervisor.fd);
@@ -466,7 +476,7 @@ END_TEST
 
 /* ---- the lease ----------------------------------------------------------- */
 
-START_TEST(term_and_kill_end_all_without_an_order)
+START_TEST(term_and_kill_end_all_when_the_lease_runs_out)
 {
   command_run s;
 
@@ -526,8 +536,9 @@ START_TEST(a_lost_lock_ends_the_command_at_once)
 }
 END_TEST
 
-/* The lease is unsure from the start. COMMAND is executed before it is stopped:
- * a child that was stopped before that would survive the supervisor. */
+/* The lease is unsure from the start, so COMMAND is to be stopped at once. But
+ * before exec(), a stopped child may lack PR_SET_PDEATHSIG, and would survive
+ * the supervisor. CLI_REPORT_STARTED shows that COMMAND was executed. */
 START_TEST(a_command_is_executed_before_it_is_stopped)
 {
   for (int i = 0; i < 20; i++) {
@@ -552,9 +563,9 @@ START_TEST(a_command_is_executed_before_it_is_stopped)
 }
 END_TEST
 
-/* Another process has the supervisor's end of the socket open, so there is no
- * end of file to read. */
-START_TEST(supervisor_that_died_is_noticed_after_its_messages_are_read)
+/* This test keeps the supervisor's end of the socket open, so the death of the
+ * supervisor causes no end of file. */
+START_TEST(supervisor_that_died_is_noticed_after_its_reports_are_read)
 {
   cli_supervisor_report sent = {.what = CLI_REPORT_NONE_LEFT}, got;
   cli_supervisor supervisor;
@@ -621,12 +632,15 @@ START_TEST(message_waits_for_room_but_not_for_an_ended_process)
   ck_assert(cli_supervisor_socket_send(ends[0], &o, sizeof o));
   ck_assert(!cli_supervisor_socket_send(ends[0], &o, sizeof o));
   close(ends[1]);
+  /* true: the message is dropped, and need not be kept */
   ck_assert(cli_supervisor_socket_send(ends[0], &o, sizeof o));
   close(ends[0]);
 }
 END_TEST
 
-START_TEST(waiting_orders_are_merged_and_none_is_lost)
+/* The later lease replaces the earlier one. Of SIGTSTP and SIGCONT only the
+ * later one stays. */
+START_TEST(waiting_orders_are_merged_and_later_ones_prevail)
 {
   cli_order all = {0};
   cli_order lost = {.what = CLI_ORDER_LOST};
@@ -656,7 +670,7 @@ START_TEST(waiting_orders_are_merged_and_none_is_lost)
 }
 END_TEST
 
-START_TEST(waiting_messages_are_merged_and_none_is_lost)
+START_TEST(waiting_reports_are_merged_and_later_ones_prevail)
 {
   cli_supervisor_report all = {0};
   static const cli_supervisor_report parts[] = {
@@ -677,6 +691,8 @@ START_TEST(waiting_messages_are_merged_and_none_is_lost)
   ck_assert_int_eq(all.status, 0x700);
   ck_assert_uint_eq(all.action_bits,
                     1u << CLI_ACTION_STOP | 1u << CLI_ACTION_CONT);
+  /* The receiver takes STOP to be before CONT. So a STOP that follows a CONT
+     removes it. */
   cli_supervisor_report_merge(&all, &parts[1]);
   ck_assert_uint_eq(all.action_bits, 1u << CLI_ACTION_STOP);
 }
@@ -690,9 +706,9 @@ static int unread_bytes(int fd)
   return bytes;
 }
 
-/* Stops COMMAND, and waits until the supervisor has reported that. Returns
+/* Stops COMMAND, waits for the report of that, and continues COMMAND. Returns
    false if no report arrives within 500 ms: the socket has no room. */
-static bool stop_is_reported(const command_run *s, pid_t pid)
+static bool stop_and_await_report(const command_run *s, pid_t pid)
 {
   int before = unread_bytes(s->supervisor.fd);
   bool reported = false;
@@ -736,12 +752,13 @@ static void await_idle_supervisor(const command_run *s, pid_t command)
   }
 }
 
-/* COMMAND is stopped until the socket has no room for a report of that. */
-START_TEST(unread_messages_do_not_block_the_supervisor)
+/* COMMAND is stopped again and again, until the socket has no room for another
+ * report. */
+START_TEST(unread_reports_do_not_block_the_supervisor)
 {
   static char text[] = "echo up; while :; do sleep 600; done";
-  int reported = 0;   /* stops */
-  int unreported = 0; /* stops in a row */
+  int reported = 0;   /* stops with a report */
+  int unreported = 0; /* stops without a report since the last one with it */
   int pid;
   command_run s;
 
@@ -750,7 +767,7 @@ START_TEST(unread_messages_do_not_block_the_supervisor)
   pid = next_report(&s, CLI_REPORT_STARTED).child;
   expect_line(&s, "up");
   while (unreported < 3) {
-    bool arrived = stop_is_reported(&s, pid);
+    bool arrived = stop_and_await_report(&s, pid);
 
     if (arrived) {
       reported++;
@@ -784,7 +801,7 @@ START_TEST(order_behind_a_flood_of_signals_is_executed)
 {
   static char text[] = "trap '' USR1 USR2 WINCH; echo up; "
                        "while :; do sleep 600; done";
-  int waited = 0; /* how many orders the socket had no room for at once */
+  int waited = 0; /* how many orders had to wait for room in the socket */
   command_run s;
 
   begin_run(&s, text, CLI_ON_LOST_KILL);
@@ -816,9 +833,9 @@ static char deep_tree[] =
     "setsid sh -c \"$t\" x $(($1 - 1)) & wait'; export t; "
     "sh -c \"$t\" x 40";
 
-/* Each level of the tree is a session of its own, so they must be killed one
+/* Each level of the tree is a session of its own, so the levels are killed one
  * after the other. */
-START_TEST(deep_tree_of_processes_is_killed_at_once)
+START_TEST(deep_tree_of_processes_is_killed_within_a_second)
 {
   command_run s;
 
@@ -938,7 +955,7 @@ START_TEST(sigcont_to_latchkey_continues_nothing_that_was_stopped)
   ck_assert(falls_silent(&s));
   order_signal(&s, SIGCONT);
   ck_assert(!writes(&s, 300));
-  /* A SIGCONT that does not come from the supervisor is undone by it. */
+  /* COMMAND is stopped again after the SIGCONT of another process. */
   kill(pid, SIGCONT);
   ck_assert(falls_silent(&s));
   order_signal(&s, SIGKILL);
@@ -980,7 +997,8 @@ static bool comes_to_a_stop(pid_t pid)
   return false;
 }
 
-/* The shell waits in vfork() for each of these programs. */
+/* The shell calls vfork() for each /bin/true. It cannot stop before this child
+ * has called exec(), so the child must not be stopped first. */
 START_TEST(a_command_that_forks_all_the_time_can_be_stopped)
 {
   static char text[] = "while :; do /bin/true; done";
@@ -1012,19 +1030,19 @@ SUITE("supervisor", command_gets_its_environment_and_its_status_is_reported,
       exit_order_is_executed_while_reports_are_unread,
       exit_order_for_a_full_socket_is_executed,
       process_id_of_the_command_is_not_reused_before_the_supervisor_ends,
-      signals_reach_the_group_and_only_the_group,
-      term_and_kill_end_all_without_an_order,
+      signals_reach_each_process_of_the_group,
+      term_and_kill_end_all_when_the_lease_runs_out,
       longest_hold_of_a_millisecond_ends_the_command,
       a_lost_lock_ends_the_command_at_once, end_of_the_supervisor_is_reported,
       a_command_is_executed_before_it_is_stopped,
-      supervisor_that_died_is_noticed_after_its_messages_are_read,
+      supervisor_that_died_is_noticed_after_its_reports_are_read,
       stopped_command_continues_with_a_new_lease,
       message_waits_for_room_but_not_for_an_ended_process,
-      waiting_orders_are_merged_and_none_is_lost,
-      waiting_messages_are_merged_and_none_is_lost,
-      unread_messages_do_not_block_the_supervisor,
+      waiting_orders_are_merged_and_later_ones_prevail,
+      waiting_reports_are_merged_and_later_ones_prevail,
+      unread_reports_do_not_block_the_supervisor,
       order_behind_a_flood_of_signals_is_executed,
-      deep_tree_of_processes_is_killed_at_once,
+      deep_tree_of_processes_is_killed_within_a_second,
       stop_reaches_processes_outside_the_group_and_undoes_sigcont,
       stop_needs_no_pidfds, state_and_parent_are_those_of_the_process,
       sigcont_to_latchkey_continues_nothing_that_was_stopped,
