@@ -20,11 +20,12 @@ static void destroy(lk_client *c)
   free(c);
 }
 
-/* Write a line to the log, and call the functions of the test. */
-static void log_input(lk_client *c, const char *format, ...)
+/* Write a line to the log, and call the functions of the test. They may free
+   the client, so `c` is not used after it. */
+static void finish_input(lk_client *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void log_input(lk_client *c, const char *format, ...)
+static void finish_input(lk_client *c, const char *format, ...)
 {
   char line[256];
   size_t len = strlen(c->log);
@@ -44,7 +45,7 @@ static void log_input(lk_client *c, const char *format, ...)
     destroy(c);
 }
 
-bool engine_log_was(lk_client *c, const char *text)
+bool engine_take_log(lk_client *c, const char *text)
 {
   if (strcmp(c->log, text) != 0)
     return false;
@@ -69,6 +70,7 @@ void engine_want_probe(lk_client *c, uint64_t probe, const char *host,
                        uint16_t port)
 {
   snprintf(c->probe_host, sizeof c->probe_host, "%s", host);
+  /* lk_client_want_probe() gives the number of the probe in `attempt`. */
   c->probe = (lk_want){.attempt = probe, .host = c->probe_host, .port = port};
   c->hooks.wake(c, c->hooks.arg);
 }
@@ -138,31 +140,31 @@ void lk_client_probed(lk_client *c, uint64_t probe, const void *answer,
 {
   if (c->probe.attempt == probe)
     c->probe.attempt = 0;
-  log_input(c, "probed %lu %.*s", (unsigned long)probe, (int)len,
-            (const char *)answer);
+  finish_input(c, "probed %lu %.*s", (unsigned long)probe, (int)len,
+               (const char *)answer);
 }
 
 void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count)
 {
-  log_input(c, "resolved %lu %u", (unsigned long)attempt, (unsigned)count);
+  finish_input(c, "resolved %lu %u", (unsigned long)attempt, (unsigned)count);
 }
 
 void lk_client_connected(lk_client *c, uint64_t attempt)
 {
-  log_input(c, "connected %lu", (unsigned long)attempt);
+  finish_input(c, "connected %lu", (unsigned long)attempt);
 }
 
 void lk_client_failed(lk_client *c, uint64_t attempt, int err, const char *why)
 {
-  log_input(c, "failed %lu %s: %s", (unsigned long)attempt,
-            err == 0 ? "0" : lk_error_name(err), why == NULL ? "-" : why);
+  finish_input(c, "failed %lu %s: %s", (unsigned long)attempt,
+               err == 0 ? "0" : lk_error_name(err), why == NULL ? "-" : why);
 }
 
 void lk_client_failed_tls(lk_client *c, uint64_t attempt, lk_tls_cause cause,
                           const char *why)
 {
-  log_input(c, "failed %lu TLS %d: %s", (unsigned long)attempt, (int)cause,
-            why);
+  finish_input(c, "failed %lu TLS %d: %s", (unsigned long)attempt, (int)cause,
+               why);
 }
 
 void *lk_client_receive_buffer(lk_client *c, uint64_t attempt, size_t least,
@@ -188,7 +190,7 @@ void lk_client_received(lk_client *c, uint64_t attempt, const void *bytes,
   c->last_byte = ((const unsigned char *)bytes)[len - 1];
   c->received_calls++;
   if (attempt == c->want.attempt)
-    log_input(c, "received %zu", len);
+    finish_input(c, "received %zu", len);
 }
 
 lk_bytes lk_client_pending(lk_client *c)
@@ -215,5 +217,5 @@ void lk_client_tick(lk_client *c)
   c->tick_ms = c->hooks.now(c->hooks.arg);
   if (c->deadline_ms <= c->tick_ms)
     c->deadline_ms = INT64_MAX;
-  log_input(c, "tick");
+  finish_input(c, "tick");
 }

@@ -51,6 +51,6 @@ void engine_write(lk_client *c, const void *bytes, size_t len);
 /** Have the client want a tick at this time. */
 void engine_want_tick(lk_client *c, int64_t at_ms);
 /** Whether the log is exactly `text`; empties the log if so. */
-bool engine_log_was(lk_client *c, const char *text);
+bool engine_take_log(lk_client *c, const char *text);
 
 #endif
