@@ -23,7 +23,8 @@ COMMANDS = {"M": MODEL, "R": REAL}
 
 def read_cells():
     """Returns {scenario: {kind: {letter: reason}}} and the kinds. The reason says
-    why the cell is not tested; it is '' if the cell is tested."""
+    why the program of this letter skips the scenario for the kind; '' if it
+    does not skip it."""
     table, kinds = {}, {}
     for letter, command in COMMANDS.items():
         listed = subprocess.run(command, check=True, text=True,

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""latchkey run: events as JSON, also to slow and closed readers."""
+"""latchkey run: events as JSON, also to slow and closed readers. At the end: all
+commands report that standard output cannot be written."""
 
 import fcntl
 import json
@@ -76,7 +77,7 @@ def revocation_is_an_event():
         os.close(write)
         command.wait_until_held("/asked")
         expect_exit(0, "revoke", "/asked")
-        # TERM has ended COMMAND while the lock was held.
+        # The revocation ends COMMAND by TERM; then the lock is released.
         assert process.finish().code == 128 + signal.SIGTERM
     with os.fdopen(read) as stream:
         acquired, revoked, released = [json.loads(line) for line in stream]
@@ -89,6 +90,7 @@ def holder_data_that_is_not_utf8_is_base64():
     with start("run", "-i", b"\xff\xfe", "/bytes", "sleep", "600") as holder:
         command.wait_until_held("/bytes")
         _, (waiting, _) = events_of("-w", "3", "/bytes", "true")
+        # "data_base64" stands in place of "holder".
         check_event(waiting, "waiting", "/bytes", "node", "position", "data_base64")
         assert waiting["data_base64"] == "//4=", waiting
         holder.terminate()
@@ -108,6 +110,7 @@ def json_events_go_to_standard_error():
 
 def json_events_include_notices():
     path = "/noticed"
+    # A node with a name of Curator's layout, in a queue of the native layout.
     expect_exit(0, "create", "-p", path + "/_c_0-lock-0000000000")
     done = run("run", "--json", "--layout", "native", path, "true")
     events = [json.loads(line) for line in done.err.splitlines()]
