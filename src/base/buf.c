@@ -7,8 +7,8 @@
 
 static void wipe_secrets(const lk_buf *b)
 {
-  if (b->secret > 0)
-    lk__mem_wipe(lk__buf_bytes(b), b->secret);
+  if (b->secret_len > 0)
+    lk__mem_wipe(lk__buf_bytes(b), b->secret_len);
 }
 
 /* Copy the bytes to a new block of `cap` bytes and free the old one. Without
@@ -34,7 +34,7 @@ static bool move_to_new_block(lk_buf *b, size_t cap)
  * of a secret in freed memory. In both cases the bytes move to a new block. */
 static bool grow_block(lk_buf *b, size_t cap)
 {
-  if (b->start > 0 || b->secret > 0)
+  if (b->start > 0 || b->secret_len > 0)
     return move_to_new_block(b, cap);
   /* A large block can be given more room without being copied. */
   unsigned char *at = lk__mem_resize(b->mem, b->at, cap);
@@ -46,16 +46,15 @@ static bool grow_block(lk_buf *b, size_t cap)
   return true;
 }
 
-bool lk__buf_make_room(lk_buf *b, size_t len)
+bool lk__buf_reserve_slow(lk_buf *b, size_t len)
 {
   size_t held = lk__buf_len(b);
   size_t cap = b->cap > SIZE_MAX / 2 ? SIZE_MAX : b->cap * 2;
 
   if (len > SIZE_MAX - held)
     return false;
-  /* Move the bytes to the start of the block if at least as many bytes were
-   * consumed there: then the two ranges do not overlap, and no more bytes move
-   * than were consumed. */
+  /* Move the bytes to the start of the block if the consumed part before them
+   * is at least as long as they are: then the two ranges do not overlap. */
   if (held + len <= b->cap && held <= b->start) {
     memcpy(b->at, lk__buf_bytes(b), held);
     wipe_secrets(b);
@@ -82,21 +81,21 @@ bool lk__buf_append_secret(lk_buf *b, const void *bytes, size_t len)
 {
   if (!lk__buf_append(b, bytes, len))
     return false;
-  b->secret = lk__buf_len(b);
+  b->secret_len = lk__buf_len(b);
   return true;
 }
 
 static void consume_secret(lk_buf *b, size_t len)
 {
-  size_t secret = len < b->secret ? len : b->secret;
+  size_t wiped_len = len < b->secret_len ? len : b->secret_len;
 
-  lk__mem_wipe(lk__buf_bytes(b), secret);
-  b->secret -= secret;
+  lk__mem_wipe(lk__buf_bytes(b), wiped_len);
+  b->secret_len -= wiped_len;
 }
 
 void lk__buf_consume(lk_buf *b, size_t len)
 {
-  if (b->secret > 0)
+  if (b->secret_len > 0)
     consume_secret(b, len);
   b->start += len;
   if (b->start == b->end) {
@@ -108,7 +107,7 @@ void lk__buf_consume(lk_buf *b, size_t len)
 void lk__buf_free(lk_buf *b)
 {
   wipe_secrets(b);
-  b->secret = 0;
+  b->secret_len = 0;
   lk__mem_free(b->mem, b->at);
   b->at = NULL;
   b->cap = 0;

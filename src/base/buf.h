@@ -12,10 +12,11 @@ typedef struct lk_buf {
   const lk_mem *mem;
   unsigned char *at; /**< the memory, `cap` bytes */
   size_t cap;
-  size_t start;  /**< index of the first byte that is not consumed */
-  size_t end;    /**< index behind the last byte */
-  size_t secret; /**< number of bytes from `start` on that may hold secrets;
-                      they are wiped when they are consumed, moved or freed */
+  size_t start; /**< index of the first byte that is not consumed */
+  size_t end;   /**< index behind the last byte */
+  /** Number of bytes from `start` on that may hold secrets. They are wiped when
+      they are consumed, moved or freed. */
+  size_t secret_len;
 } lk_buf;
 
 static inline size_t lk__buf_len(const lk_buf *b)
@@ -31,13 +32,13 @@ static inline unsigned char *lk__buf_bytes(const lk_buf *b)
 }
 
 /** The slow path of lk__buf_reserve(), which moves bytes or allocates. */
-bool lk__buf_make_room(lk_buf *b, size_t len);
+bool lk__buf_reserve_slow(lk_buf *b, size_t len);
 
 /** Make room for `len` more bytes at lk__buf_room(). false: there is no memory,
     and the buffer is unchanged. */
 static inline bool lk__buf_reserve(lk_buf *b, size_t len)
 {
-  return len <= b->cap - b->end || lk__buf_make_room(b, len);
+  return len <= b->cap - b->end || lk__buf_reserve_slow(b, len);
 }
 
 /** The address behind the last byte, where cap - end bytes are free. */

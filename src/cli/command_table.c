@@ -66,7 +66,7 @@ static void add_program_help(cli_text *out)
   cli_text_puts(out, "       latchkey [OPTION...] LOCK COMMAND [ARG...]   "
                      "(the same)\n");
   for (const cli_command_entry *c = after_run; c->name != NULL; c++)
-    cli_text_printf(out, "       latchkey %s %s\n", c->name, c->form);
+    cli_text_printf(out, "       latchkey %s %s\n", c->name, c->usage);
   cli_text_puts(out, "\nDistributed locks on ZooKeeper; reading and "
                      "writing of nodes.\n\n");
   for (const cli_command_entry *c = cli_command_table; c->name != NULL; c++)
@@ -97,7 +97,7 @@ static void add_exit_codes_of_run(cli_text *out)
 void cli_command_table_help(const cli_command_entry *c, bool whole_program,
                             cli_text *out)
 {
-  cli_text_printf(out, "usage: latchkey %s %s\n", c->name, c->form);
+  cli_text_printf(out, "usage: latchkey %s %s\n", c->name, c->usage);
   if (whole_program)
     add_program_help(out);
   else

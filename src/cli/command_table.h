@@ -9,14 +9,14 @@ enum { CLI_ANY_NUMBER = -1 };
 /** An entry of the command table: one verb. */
 typedef struct cli_command_entry {
   const char *name;
-  const char *form; /**< what follows the name on the command line */
+  const char *usage; /**< what follows the name on the command line */
   const char *help; /**< begins with a small letter, without a full stop */
   int min_operands;
   int max_operands; /**< may be CLI_ANY_NUMBER */
   cli_option_lists options;
   /** Runs the verb; `operands` ends with NULL. Returns the exit code. NULL for
       `run`: main.c calls cli_run(), which has a further parameter. */
-  int (*run)(const cli_options *o, char **operands);
+  int (*call)(const cli_options *o, char **operands);
 } cli_command_entry;
 
 /** The verbs, `run` first; the last has no name. */

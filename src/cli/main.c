@@ -88,7 +88,7 @@ static int refuse_option(const cli_command_entry *c, cli_text *complaint)
 {
   const char *line = cli_text_end(complaint);
   /* DATA that begins with "-" is taken for an unknown option. */
-  bool may_be_data = strstr(c->form, "DATA") != NULL && line != NULL &&
+  bool may_be_data = strstr(c->usage, "DATA") != NULL && line != NULL &&
                      strncmp(line, "unknown", strlen("unknown")) == 0;
 
   if (may_be_data) {
@@ -104,19 +104,19 @@ static int refuse_option(const cli_command_entry *c, cli_text *complaint)
 /* Whether the first operand is a local file. */
 static bool takes_file(const cli_command_entry *c)
 {
-  return strstr(c->form, "FILE") != NULL;
+  return strstr(c->usage, "FILE") != NULL;
 }
 
-/* Returns the complaint that the first missing operand is missing. `given` is
-   the number of operands on the command line. */
+/* Names the first operand that is missing. `given` is the number of operands on
+   the command line. */
 static const char *missing_operand(const cli_command_entry *c, int given)
 {
   if (takes_file(c))
     return given > 0 ? "TOKEN is missing" : "FILE is missing";
   if (given > 0)
     return "DATA is missing, or - for standard input";
-  return strstr(c->form, "LOCK") != NULL ? "LOCK is missing"
-                                         : "PATH is missing";
+  return strstr(c->usage, "LOCK") != NULL ? "LOCK is missing"
+                                          : "PATH is missing";
 }
 
 static int check_operands(const cli_command_entry *c, const cli_options *o,
@@ -142,7 +142,7 @@ static int check_and_call_verb(const cli_command_entry *c, const cli_options *o,
 
   if (code != CLI_EXIT_DONE)
     return code;
-  return c->run != NULL ? c->run(o, operands) : cli_run(o, operands, title);
+  return c->call != NULL ? c->call(o, operands) : cli_run(o, operands, title);
 }
 
 static bool has_no_complaint(const cli_text *complaint)
@@ -158,12 +158,12 @@ static void select_message_form(const cli_options *o)
 }
 
 /* A command line without the name of a verb selects `run`. */
-enum verb_form { VERB_NAMED, VERB_OMITTED };
+enum verb_presence { VERB_NAMED, VERB_OMITTED };
 
 /* Runs the verb `c`. argv[0] is its name, or that of latchkey if the name of
    the verb is omitted. The options in argv are added to those in `earlier`. The
    options of `run` end at LOCK; those of other verbs may stand anywhere. */
-static int run_verb(const cli_command_entry *c, enum verb_form form,
+static int run_verb(const cli_command_entry *c, enum verb_presence presence,
                     const cli_options *earlier, int argc, char **argv,
                     cli_process_title title)
 {
@@ -185,7 +185,7 @@ static int run_verb(const cli_command_entry *c, enum verb_form form,
   if (!has_no_complaint(&complaint))
     return refuse_option(c, &complaint);
   if (o.help)
-    return show_help(c, form == VERB_OMITTED);
+    return show_help(c, presence == VERB_OMITTED);
   if (o.version)
     return show_version();
   return check_and_call_verb(c, &o, operands, count, title);
@@ -248,16 +248,18 @@ int main(int argc, char **argv)
   cli_options scratch;
   cli_options o;
 
-  /* Only the options of `run` may precede an operand that is not a verb. The
-     first operand is found by parsing, as some options take arguments. */
+  /* The first operand is found by parsing, as some options take arguments. The
+     options in front of it are parsed as those of `run`, which include the
+     general ones. */
   cli_options_init(&scratch);
   int first = cli_options_take(&scratch, cli_command_table->options, argc, argv,
                                &ignored);
 
   cli_text_free(&ignored);
-  bool begins_with_lock = first >= argc || argv[first][0] == '/';
+  /* Without a verb, the first operand is LOCK, or there is none. */
+  bool verb_omitted = first >= argc || argv[first][0] == '/';
 
-  if (!begins_with_lock)
+  if (!verb_omitted)
     return run_named_verb(argc, argv, first, title);
   cli_options_init(&o);
   return run_verb(cli_command_table, VERB_OMITTED, &o, argc, argv, title);

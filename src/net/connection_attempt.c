@@ -16,7 +16,7 @@ void lk__connection_close(lk_connection *n)
   n->recv_waits_for = 0;
 }
 
-bool lk__connection_is_of_attempt(const lk_connection *n, uint64_t attempt)
+bool lk__connection_attempt_goes_on(const lk_connection *n, uint64_t attempt)
 {
   return n->attempt == attempt && n->stage != LK_STAGE_NONE &&
          !lk__driver_shared_in_child(n->shared);
@@ -29,11 +29,11 @@ void lk__connection_fail(lk_connection *n, int err, const char *why)
   lk_client_failed(n->client, n->attempt, err, why);
 }
 
-void lk__connection_end(lk_connection *n)
+void lk__connection_closed_by_server(lk_connection *n)
 {
-  const int no_error = 0;
+  const int client_chooses_error = 0;
 
-  lk__connection_fail(n, no_error, NULL);
+  lk__connection_fail(n, client_chooses_error, NULL);
 }
 
 void lk__connection_fail_transport(lk_connection *n)
@@ -51,7 +51,7 @@ void lk__connection_fail_transport(lk_connection *n)
 
 /* ---- steps --------------------------------------------------------------- */
 
-void lk__connection_continue(lk_connection *n, lk_flow flow)
+void lk__connection_continue_connecting(lk_connection *n, lk_flow flow)
 {
   switch (flow) {
   case LK_FLOW_READ:
@@ -77,7 +77,8 @@ static void connection_connect(lk_connection *n, const lk_address *address)
                                   .tls = lk_client_tls(n->client)};
 
   n->stage = LK_STAGE_CONNECTING;
-  lk__connection_continue(n, lk__watched_transport_connect(&n->transport, &to));
+  lk__connection_continue_connecting(
+      n, lk__watched_transport_connect(&n->transport, &to));
 }
 
 static void connection_connect_resolved(lk_connection *n)
@@ -85,16 +86,17 @@ static void connection_connect_resolved(lk_connection *n)
   connection_connect(n, lk__address_list_use(&n->addresses, n->address_index));
 }
 
-static void connection_report_resolved(lk_connection *n)
+static void connection_on_addresses(lk_connection *n)
 {
   lk_want want;
   uint64_t attempt = n->attempt;
 
   lk__connection_request_update(n);
   lk_client_resolved(n->client, attempt, (uint32_t)n->addresses.count);
-  if (!lk__connection_is_of_attempt(n, attempt))
+  if (!lk__connection_attempt_goes_on(n, attempt))
     return;
-  lk_client_want(n->client, &want); /* a callback may have changed this */
+  /* A callback may have made the client give up this attempt. */
+  lk_client_want(n->client, &want);
   if (want.attempt == attempt)
     connection_connect_resolved(n);
 }
@@ -114,7 +116,7 @@ void lk__connection_on_lookup(lk_lookup *l, const lk_address *list,
                                  x->fork_check))
     lk__connection_fail(n, LK_ERR_RESOLVE, "out of memory");
   else
-    connection_report_resolved(n);
+    connection_on_addresses(n);
   lk__connection_unref(n);
 }
 
@@ -133,7 +135,8 @@ void lk__connection_start(lk_connection *n, const lk_want *want)
   } else if (lk__address_parse(&literal, n->addresses.host)) {
     connection_connect(n, &literal);
   } else if (n->address_index > 0 && n->addresses.count > 0) {
-    /* An earlier attempt has resolved the host. */
+    /* An earlier attempt has resolved the same host. Index 0 begins a new
+     * round, which resolves the host again. */
     connection_connect_resolved(n);
   } else {
     n->stage = LK_STAGE_RESOLVING;

@@ -21,8 +21,8 @@ static void on_connection_events(lk_loop_io *io, int events)
         n, n->stage == LK_STAGE_OPEN ? LK_ERR_CONNECTION_LOSS : LK_ERR_CONNECT,
         "the event loop cannot watch the descriptor");
   } else if (n->stage == LK_STAGE_CONNECTING) {
-    lk__connection_continue(n,
-                            n->transport.type->handshake(n->transport.object));
+    lk__connection_continue_connecting(
+        n, n->transport.type->handshake(n->transport.object));
   } else {
     if ((events & n->send_waits_for) != 0) {
       n->send_waits_for = 0;

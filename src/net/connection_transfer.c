@@ -39,7 +39,7 @@ static bool connection_receive_once(lk_connection *n)
     n->recv_waits_for = LK_LOOP_WRITE; /* TLS has to send first */
     lk__connection_request_update(n);
     return false;
-  case LK_FLOW_END: lk__connection_end(n); return false;
+  case LK_FLOW_END: lk__connection_closed_by_server(n); return false;
   case LK_FLOW_FAILED: lk__connection_fail_transport(n); return false;
   case LK_FLOW_DONE: break;
   }
@@ -47,7 +47,7 @@ static bool connection_receive_once(lk_connection *n)
   lk_client_received(n->client, attempt, room, got);
   bool filled_room = got == size; /* so the descriptor may have more */
 
-  return lk__connection_is_of_attempt(n, attempt) &&
+  return lk__connection_attempt_goes_on(n, attempt) &&
          (filled_room || lk__watched_transport_has_more(s));
 }
 
@@ -89,8 +89,8 @@ void lk__connection_send(lk_connection *n)
     return;
   /* The server may have replied before it closed the connection: the client
      gets these replies first. */
-  if (lk__connection_is_of_attempt(n, attempt))
+  if (lk__connection_attempt_goes_on(n, attempt))
     lk__connection_receive(n);
-  if (lk__connection_is_of_attempt(n, attempt))
+  if (lk__connection_attempt_goes_on(n, attempt))
     lk__connection_fail_transport(n);
 }

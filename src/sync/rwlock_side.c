@@ -3,7 +3,11 @@
 
 #include "sync/rwlock_side.h"
 
-/** The read-write lock of one thread. For the thread of the handle. */
+/* A lock owner is one thread as the user of an lk_sync_lock: `owner->lock`,
+   which all threads share. `owner->recipe` is the lk_lock of this thread. */
+
+/** The lk_rwlock of one calling thread. Only the thread of the handle, which
+    runs the client, accesses it. */
 typedef struct lk_thread_rwlock {
   lk_rwlock *rw;
   /* The lock owner of each side; NULL: this thread does not use that side. */
@@ -67,8 +71,10 @@ int lk__rwlock_side_make(lk_lock_owner *owner)
   return 0;
 }
 
-/* lk_lock_reset() completes a call that waits, whose thread may then free
-   `owner`. So `owner` is not used after lk_lock_reset(). */
+/* If a call waits for this side, lk_lock_reset() completes it through the
+   callback of that call. Its thread may then free `owner`. So `owner` is
+   removed from `p` before the reset, and not used after it: on_side_event()
+   drops later events of this side. */
 void lk__rwlock_side_free(lk_lock_owner *owner, lk_lock *recipe)
 {
   lk_sync_client *c = owner->client;

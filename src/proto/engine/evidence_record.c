@@ -7,7 +7,7 @@ void lk__evidence_init(lk_evidence_record *r, const lk_mem *mem)
 {
   memset(r, 0, sizeof *r);
   lk__ring_init(&r->samples, mem, sizeof(lk_evidence_sample));
-  lk__evidence_end(r);
+  lk__evidence_clear(r);
 }
 
 void lk__evidence_free(lk_evidence_record *r)
@@ -23,7 +23,7 @@ static void evidence_forget_samples(lk_evidence_record *r)
   r->resumed_ms = LK_NO_EVIDENCE;
 }
 
-void lk__evidence_end(lk_evidence_record *r)
+void lk__evidence_clear(lk_evidence_record *r)
 {
   evidence_forget_samples(r);
   r->timeout_ms = 0;
@@ -55,18 +55,18 @@ static void evidence_raise(lk_evidence_record *r, lk_evidence_level level,
 
 /* Each connection negotiates the session timeout anew. A shorter one is used
  * from then on. A longer one is never used, since the leader may go back to an
- * earlier one. A new leader starts with the timeout with which the session was
- * created. A late report of the previous server sets the timeout of the
- * previous connection. */
+ * earlier, shorter one in two cases: a new leader starts with the timeout with
+ * which the session was created, and a late report of the previous server sets
+ * the timeout of the previous connection. */
 static void evidence_adopt_timeout(lk_evidence_record *r, int32_t timeout_ms)
 {
   if (r->timeout_ms == 0 || timeout_ms < r->timeout_ms)
     r->timeout_ms = timeout_ms;
 }
 
-/* When a request was sent: the newest one whose reply came at least a gap
- * before `ms`. A leader that answers a request sent at `ms` has heard of that
- * request; see the header. */
+/* Returns when the newest request was sent whose reply came at least a gap
+ * before `ms`. A leader that answers a later request, sent at `ms`, has heard
+ * of this earlier one; see the header. */
 static int64_t evidence_known_to_leader(const lk_evidence_record *r, int64_t ms)
 {
   int64_t gap = r->wanted_gap_ms > 0 ? r->wanted_gap_ms : r->timeout_ms / 4;
@@ -88,7 +88,7 @@ static bool evidence_is_faster(const lk_evidence_sample *new,
 }
 
 /* Drop the samples that are older than the session timeout: the deadlines that
- * they could prove have passed already. */
+ * they could prove have passed. */
 static void evidence_drop_old_samples(lk_evidence_record *r, int64_t now)
 {
   while (r->samples.count > 0) {
@@ -113,9 +113,9 @@ static bool evidence_make_room(lk_evidence_record *r)
 }
 
 /* Keep a sample. Time is divided into buckets of a 48th of the session timeout,
- * and each bucket keeps two samples: the first one, which serves a request that
- * is sent just a gap later, as heartbeats are; and the fastest of the others.
- */
+ * and each bucket keeps two samples: the first one, and the fastest of those
+ * that are faster than the first. The first one serves a request that is sent
+ * exactly one gap later, as heartbeats are. */
 static void evidence_keep_sample(lk_evidence_record *r, int64_t sent_ms,
                                  int64_t received_ms)
 {
@@ -145,13 +145,14 @@ static void evidence_keep_sample(lk_evidence_record *r, int64_t sent_ms,
 static void evidence_add_commit(lk_evidence_record *r, int64_t sent_ms)
 {
   evidence_raise(r, LK_PROVEN_BY_COMMIT, evidence_known_to_leader(r, sent_ms));
-  /* When a session is resumed, the leader itself restarts its timer. A commit
-   * proves that this leader still led, so no gap is needed. */
+  /* When a session is resumed, the leader itself restarts the session's timer.
+   * A commit proves that the leader that did so still leads: no gap is needed.
+   */
   evidence_raise(r, LK_PROVEN_BY_COMMIT, r->resumed_ms);
 }
 
-/* The fast path, for most replies of a busy client: a read that was sent no
- * later than another request with a reply proves nothing new. */
+/* The fast path, for most replies of a busy client: a read proves nothing new
+ * if a request sent at the same time or later already has its reply. */
 static bool evidence_is_known(const lk_evidence_record *r,
                               const lk_reply *reply)
 {
@@ -166,7 +167,7 @@ static void evidence_see_zxid(lk_evidence_record *r, int64_t zxid)
     r->seen_zxid = (uint64_t)zxid;
 }
 
-/* Add the evidence of a reply by which the leader is involved. */
+/* Add the evidence of a reply that needed the leader. */
 static void evidence_add_proof(lk_evidence_record *r, const lk_reply *reply)
 {
   switch (reply->evidence) {
@@ -199,7 +200,7 @@ void lk__evidence_add(lk_evidence_record *r, const lk_reply *reply,
   if (reply->connection != r->connection)
     evidence_forget_samples(r);
   if (reply->evidence == LK_EVIDENCE_NEW_SESSION)
-    lk__evidence_end(r);
+    lk__evidence_clear(r);
   r->connection = reply->connection;
   evidence_see_zxid(r, reply->zxid);
   evidence_adopt_timeout(r, timeout_ms);

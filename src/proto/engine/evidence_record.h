@@ -79,6 +79,6 @@ void lk__evidence_set_gap(lk_evidence_record *r, int32_t gap_ms);
 void lk__evidence_add(lk_evidence_record *r, const lk_reply *reply,
                       int32_t timeout_ms);
 /** The session has ended: drop all evidence. */
-void lk__evidence_end(lk_evidence_record *r);
+void lk__evidence_clear(lk_evidence_record *r);
 
 #endif

@@ -82,7 +82,7 @@ void lk__client_enter_state(lk_client *c, lk_state state, int err)
 
   c->session.state = state;
   if (is_without_session(state))
-    lk__evidence_end(&c->evidence);
+    lk__evidence_clear(&c->evidence);
   begin_notification(c, &n);
   for (lk_listener *l; (l = next_listener(&n)) != NULL;) {
     lk__invariants_check(c, LK_MOMENT_CALLBACK);
@@ -115,7 +115,7 @@ void lk__client_notify_closing(lk_client *c)
 
   /* c->close.begun is set, so lk__client_notify_reply() adds no more evidence.
    */
-  lk__evidence_end(&c->evidence);
+  lk__evidence_clear(&c->evidence);
   begin_notification(c, &n);
   for (lk_listener *l; (l = next_listener(&n)) != NULL;) {
     lk__invariants_check(c, LK_MOMENT_CALLBACK);

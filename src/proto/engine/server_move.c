@@ -9,9 +9,10 @@ void lk__move_begin(lk_client *c)
 {
   if (!c->move.wanted)
     c->move.since_ms = c->now;
-  /* The connection is ended in the next input, not in this call. */
   c->move.wanted = true;
   lk__probe_stop(c);
+  /* The connection is not ended here: that happens when the driver next calls
+   * the client. */
   lk__client_wake(c);
 }
 
@@ -20,20 +21,19 @@ static bool is_moving(const lk_client *c)
   return c->move.wanted && !c->close.begun;
 }
 
-static bool has_stopped_sending(const lk_client *c)
+static bool output_is_limited(const lk_client *c)
 {
   return c->output.limit != UINT64_MAX;
 }
 
-/* When the client stops sending. It leaves earlier if no reply is outstanding
- * at some moment before. */
+/* When the client stops sending, if it has not left before. */
 static int64_t stop_sending_at(const lk_client *c)
 {
   return c->move.since_ms + c->session.timeout_ms / 6;
 }
 
-/* When the client leaves: now, if all requests that it still sends on this
- * connection have their replies. */
+/* When the client leaves: now, if all requests within the limit of the output
+ * have their replies. */
 static int64_t leave_at(const lk_client *c)
 {
   return lk__requests_have_replies(c, c->output.limit)
@@ -45,21 +45,21 @@ int64_t lk__move_deadline(const lk_client *c)
 {
   if (!is_moving(c))
     return LK_NEVER;
-  return !has_stopped_sending(c) ? lk__earlier(leave_at(c), stop_sending_at(c))
-                                 : leave_at(c);
+  return !output_is_limited(c) ? lk__earlier(leave_at(c), stop_sending_at(c))
+                               : leave_at(c);
 }
 
 /* A move should leave no write in doubt. So a client that always has requests
  * outstanding stops sending after a sixth of the session timeout, and moves
  * when all requests that were sent have their replies. The other requests were
  * not executed. After a third of the session timeout the client moves in any
- * case.
+ * case. Returns whether the client must leave now.
  */
 bool lk__move_run(lk_client *c)
 {
   if (!is_moving(c))
     return false;
-  if (!has_stopped_sending(c) && c->now >= stop_sending_at(c))
+  if (!output_is_limited(c) && c->now >= stop_sending_at(c))
     /* The requests that are in the output already are still sent. */
     c->output.limit = c->output.sent + lk__buf_len(&c->output.bytes);
   return c->now >= leave_at(c);

@@ -11,7 +11,8 @@
  * which does. At most one request is under way.
  */
 
-/* The shortest pause, and how many times it is doubled: up to 25.6 s. */
+/* A pause lasts at least PAUSE_MS, which is doubled up to MAX_PAUSE_DOUBLINGS
+ * times: 25.6 s. Up to as much again is added at random. */
 enum { PAUSE_MS = 100, MAX_PAUSE_DOUBLINGS = 8 };
 
 /* ---- timer ------------------------------------------------------------- */
@@ -30,8 +31,6 @@ static int64_t subscription_random_below(const lk_subscription *s,
   return n % below;
 }
 
-/* Pause for `ms` at least and twice as long at most, at random. Each pause in a
- * row doubles `ms`. */
 static void subscription_pause(lk_subscription *s)
 {
   int64_t ms = (int64_t)PAUSE_MS << s->pause_doublings;
@@ -42,8 +41,9 @@ static void subscription_pause(lk_subscription *s)
   lk__subscription_start_timer(s, ms + subscription_random_below(s, ms));
 }
 
-/* The state was read and a watch is set. The interval is shortened by up to a
- * quarter at random, so that the checks of many clients spread out. */
+/* A watch is set, and no request is needed until it fires or a check is due.
+ * The time until the check is shortened by up to a quarter at random, so that
+ * the checks of many clients spread out. */
 static void subscription_schedule_check(lk_subscription *s)
 {
   s->pause_doublings = 0;
@@ -67,7 +67,8 @@ static void subscription_on_event(lk_client *c, lk_watch *w,
 
 /* After a lost connection or session, the next connection starts a new read. A
  * reply that is too big for the client breaks its connection each time, so the
- * pause after that error has the full length at once. */
+ * pause after that error has the full length at once. After an error with the
+ * advice to give up, the error is reported and the read is still retried. */
 static void subscription_request_failed(lk_subscription *s, int err)
 {
   lk_advice advice = lk__error_advice(s->client, err);
@@ -81,8 +82,9 @@ static void subscription_request_failed(lk_subscription *s, int err)
     lk__subscription_report_error(s, err);
 }
 
-/* A request was sent, or refused with `err`. Returns `err`. */
-static int subscription_count_request(lk_subscription *s, int err)
+/* Note that a request was sent, unless it was refused with `err`. Returns
+ * `err`. */
+static int subscription_note_request(lk_subscription *s, int err)
 {
   if (err != 0)
     return err;
@@ -125,7 +127,7 @@ int lk__subscription_request_node(lk_subscription *s)
 {
   lk_call call = subscription_watch_options(s);
 
-  return subscription_count_request(
+  return subscription_note_request(
       s,
       s->on_children != NULL
           ? lk_get_children(s->client, s->path, &call, subscription_on_names, s)
@@ -148,7 +150,7 @@ static void subscription_await_creation(lk_subscription *s)
   lk_call call = subscription_watch_options(s);
 
   lk_timer_stop(s->client, &s->timer);
-  int err = subscription_count_request(
+  int err = subscription_note_request(
       s, lk_exists(s->client, s->path, &call, subscription_on_exists, s));
 
   if (err != 0)
@@ -158,7 +160,7 @@ static void subscription_await_creation(lk_subscription *s)
 void lk__subscription_check(lk_subscription *s)
 {
   const lk_call *no_watch = NULL;
-  int err = subscription_count_request(
+  int err = subscription_note_request(
       s, lk_exists(s->client, s->path, no_watch, subscription_on_check, s));
 
   if (err != 0)
@@ -234,6 +236,8 @@ static void subscription_exists_replied(lk_subscription *s, int err)
     lk__subscription_read(s);
   } else if (err == LK_ERR_NO_NODE) {
     subscription_schedule_check(s);
+    /* The node may have been reported as missing after the read. An unchanged
+     * state is not reported again. */
     lk__subscription_report_error(s, err);
   } else {
     s->watch = NULL; /* after another error no watch is set */
@@ -253,13 +257,15 @@ static void subscription_on_exists(lk_client *c, int err, const lk_stat *stat,
   lk__subscription_unref(s);
 }
 
-/* If the state differs from the reported one and the watch has not fired, the
- * server has lost the watch. Then the node is read again. */
+/* The node is read again if the watch has fired during the check. If it has not
+ * fired and the state differs from the reported one, the server has lost the
+ * watch: then the node is read as well. */
 static void subscription_check_replied(lk_subscription *s, int err,
                                        const lk_stat *stat)
 {
   lk_advice advice = lk__error_advice(s->client, err);
-  /* LK_ERR_NO_NODE shows the state of the node, as does success. */
+  /* LK_ADVICE_GIVE_UP is the advice for success, for LK_ERR_NO_NODE, and for all
+   * other errors that a subscription reports. Each of them is a state. */
   bool shows_state = advice == LK_ADVICE_GIVE_UP;
   lk_node_state state = lk__subscription_state_of_reply(s, err, stat);
   bool fired_meanwhile = s->fired_meanwhile;
@@ -298,6 +304,8 @@ static void subscription_on_event(lk_client *c, lk_watch *w,
   if (event->type == LK_EVENT_ENDED)
     return;
   lk__subscription_ref(s);
+  /* A request under way is a check: only a check is sent while a watch is set.
+   * Its reply starts the read. */
   if (s->request_sent)
     s->fired_meanwhile = true;
   else if (event->type == LK_EVENT_DELETED)

@@ -103,7 +103,7 @@ void lk__cleanup_recovered(lk_contender *ct, lk_recovered result, int err)
 
 static void cleanup_delete_or_recover(lk_contender *ct)
 {
-  if (lk__own_node_is_unverified(&ct->own, lk__contender_connection(ct)))
+  if (lk__own_node_needs_verification(&ct->own, lk__contender_connection(ct)))
     cleanup_send_recovery(ct);
   else
     cleanup_send_delete(ct);

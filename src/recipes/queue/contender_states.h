@@ -103,8 +103,9 @@ typedef struct lk_contender_rules {
   void (*recovered)(lk_contender *ct, lk_recovered result, int err);
   /** Reads of predecessors or of the own node completed, and no request is
       outstanding. NULL: nothing to do. */
-  void (*all_read)(lk_contender *ct);
-  /** A read of the own node completed with `err`. NULL: `all_read` follows. */
+  void (*reads_done)(lk_contender *ct);
+  /** A read of the own node completed with `err`. NULL: `reads_done`
+      follows. */
   void (*own_read)(lk_contender *ct, int err);
   /** The own node was deleted. NULL: lk__contender_own_missing(). */
   void (*own_deleted)(lk_contender *ct);

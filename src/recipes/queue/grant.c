@@ -11,7 +11,6 @@
 #include "recipes/queue/request_errors.h"
 #include "recipes/queue/retry_backoff.h"
 
-/* The revocation came while the contender waited. */
 static void holder_notify_revoked(lk_contender *ct)
 {
   lk_notice notice = {.type = LK_NOTICE_REVOKED};
@@ -24,10 +23,11 @@ bool lk__contender_lease_suffices(const lk_contender *ct, int64_t now_ms)
   return ct->config->needs_no_lease || lk__lease_may_grant(ct->lease, now_ms);
 }
 
-/* The lease is too short for a grant: check the own node, which renews the
- * lease. A check proves the lease by an earlier request that was sent at least
- * one gap before. If a check has just completed, no request was that old, and
- * the next check follows after a pause of one gap. */
+/* The lease is too short for a grant: check the own node. A check renews the
+ * lease by an earlier request, whose reply came at least one gap before the
+ * check was sent; see proto/engine/evidence_record.h. If a check has just
+ * completed, there was no such request that is recent enough. After a pause of
+ * one gap there is one: the check that has completed. */
 static void contender_renew_lease(lk_contender *ct)
 {
   if (!ct->round.checked) {
@@ -43,8 +43,9 @@ static void contender_renew_lease(lk_contender *ct)
 
 void lk__contender_try_grant(lk_contender *ct, int64_t now_ms)
 {
+  /* The read brings the token, and shows whether the node is the own one. */
   if (ct->own.token == 0 ||
-      lk__own_node_is_unverified(&ct->own, lk__contender_connection(ct))) {
+      lk__own_node_needs_verification(&ct->own, lk__contender_connection(ct))) {
     lk__contender_step(ct, LK_CONTENDER_ON_TOKEN_NEEDED);
     return;
   }
@@ -55,6 +56,8 @@ void lk__contender_try_grant(lk_contender *ct, int64_t now_ms)
   lk__contender_step(ct, LK_CONTENDER_ON_GRANT);
   if (lk__contender_holds(ct) && ct->callbacks != NULL)
     ct->callbacks->granted(ct->callbacks_arg);
+  /* The revocation came while the contender waited. granted() may have released
+   * the lock. */
   if (lk__contender_holds(ct) && ct->holding.revoked)
     holder_notify_revoked(ct);
 }
@@ -114,8 +117,10 @@ static int contender_enter_reading_own(lk_contender *ct,
 {
   (void)from;
   ct->round.own_err = 0;
+  /* The read that sets the watch is under way. If it had completed, the token
+   * would be known and the node verified: a watch ends with its connection. */
   if (ct->own.watch != NULL)
-    return 0; /* the read that sets the watch is under way */
+    return 0;
   return lk__contender_watch_own(ct);
 }
 
@@ -124,4 +129,4 @@ const lk_contender_rules lk__rules_reading_own = {
              LK_ON_ANY_IN_QUEUE},
     .need = LK_LEASE_WAITING,
     .enter = contender_enter_reading_own,
-    .all_read = contender_judge_own_read};
+    .reads_done = contender_judge_own_read};

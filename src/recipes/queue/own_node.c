@@ -10,8 +10,8 @@
 
 /* ---- name and data ------------------------------------------------------ */
 
-static size_t own_node_base_len(lk_node_identity identity, const char *dir,
-                                const char *name)
+static size_t own_node_path_base_len(lk_node_identity identity, const char *dir,
+                                     const char *name)
 {
   return strlen(dir) + 1 + lk__name_unique_part_len(identity) + strlen(name);
 }
@@ -29,14 +29,14 @@ size_t lk__own_node_size(lk_node_identity identity, const char *dir,
 {
   size_t dir_size = strlen(dir) + 1;
   size_t path_size =
-      own_node_base_len(identity, dir, name) + LK_NUMBER_MAX_LEN + 1;
+      own_node_path_base_len(identity, dir, name) + LK_NUMBER_MAX_LEN + 1;
 
   return dir_size + path_size + own_node_data_len(identity, data);
 }
 
 static void own_node_set_data(lk_own_node *own, lk_bytes data)
 {
-  size_t path_size = own->base_len + LK_NUMBER_MAX_LEN + 1;
+  size_t path_size = own->path_base_len + LK_NUMBER_MAX_LEN + 1;
 
   own->data = own->path + path_size;
   own->data_len = own_node_data_len(own->identity, data);
@@ -53,14 +53,14 @@ void lk__own_node_init(lk_own_node *own, char *memory,
   size_t dir_len = strlen(dir);
 
   own->identity = identity;
-  own->base_len = own_node_base_len(identity, dir, name);
+  own->path_base_len = own_node_path_base_len(identity, dir, name);
   own->dir = memory;
   own->path = own->dir + dir_len + 1;
   memcpy(own->dir, dir, dir_len + 1);
   memcpy(own->path, dir, dir_len);
   own->path[dir_len] = '/';
   /* The unique part, between the slash and `name`, is written later. */
-  memcpy(own->path + own->base_len - strlen(name), name, strlen(name) + 1);
+  memcpy(own->path + own->path_base_len - strlen(name), name, strlen(name) + 1);
   if (identity == LK_IDENTITY_DATA)
     own_node_set_data(own, data);
 }
@@ -69,24 +69,24 @@ void lk__own_node_set_unique_part(lk_own_node *own,
                                   const unsigned char random[16])
 {
   /* Cut off the number of an earlier node. */
-  own->path[own->base_len] = '\0';
+  own->path[own->path_base_len] = '\0';
   lk__name_write_unique_part(own->identity, own->unique_part, random);
-  if (own->data == NULL)
-    memcpy(lk__own_node_name(own), own->unique_part, strlen(own->unique_part));
-  else
+  if (own->identity == LK_IDENTITY_DATA)
     memcpy(own->data + own->data_len - LK_UUID_LEN, own->unique_part,
            LK_UUID_LEN);
+  else
+    memcpy(lk__own_node_name(own), own->unique_part, strlen(own->unique_part));
 }
 
 lk_bytes lk__own_node_base(const lk_own_node *own)
 {
   return lk_bytes_of(lk__own_node_name(own),
-                     own->base_len - strlen(own->dir) - 1);
+                     own->path_base_len - strlen(own->dir) - 1);
 }
 
 void lk__own_node_set_number(lk_own_node *own, int64_t number)
 {
-  snprintf(own->path + own->base_len, LK_NUMBER_MAX_LEN + 1, "%010" PRId64,
+  snprintf(own->path + own->path_base_len, LK_NUMBER_MAX_LEN + 1, "%010" PRId64,
            number);
 }
 
@@ -112,10 +112,10 @@ lk_bytes lk__own_node_find(const lk_own_node *own, const lk_bytes *names,
 void lk__own_node_requested(lk_own_node *own, uint64_t seen_zxid)
 {
   own->state = LK_OWN_REQUESTED;
-  own->before_zxid = seen_zxid;
+  own->requested_after_zxid = seen_zxid;
 }
 
-bool lk__own_node_set_name(lk_own_node *own, lk_bytes name)
+bool lk__own_node_accept_name(lk_own_node *own, lk_bytes name)
 {
   char *at = lk__own_node_name(own);
   int64_t number;
@@ -132,7 +132,8 @@ bool lk__own_node_set_name(lk_own_node *own, lk_bytes name)
   return true;
 }
 
-void lk__own_node_found(lk_own_node *own, uint64_t token, uint64_t connection)
+void lk__own_node_set_found(lk_own_node *own, uint64_t token,
+                            uint64_t connection)
 {
   own->state = LK_OWN_CREATED;
   own->token = token;
@@ -144,12 +145,13 @@ int lk__own_node_created(lk_own_node *own, const char *path, uint64_t token,
 {
   size_t dir_len = strlen(own->dir);
 
-  own->state = LK_OWN_IN_DOUBT; /* if `path` is not ours */
   if (path == NULL || strncmp(path, own->dir, dir_len) != 0 ||
       path[dir_len] != '/' ||
-      !lk__own_node_set_name(own, lk_text(path + dir_len + 1)))
+      !lk__own_node_accept_name(own, lk_text(path + dir_len + 1))) {
+    own->state = LK_OWN_IN_DOUBT;
     return LK_ERR_PROTOCOL;
-  lk__own_node_found(own, token, connection);
+  }
+  lk__own_node_set_found(own, token, connection);
   return 0;
 }
 
@@ -176,12 +178,15 @@ void lk__own_node_create_failed(lk_own_node *own, int err)
   own->state = own_state_after_failed_create(err);
 }
 
+/* Unlike lk__own_node_forget(), this keeps the token and `unreadable`. The next
+ * create sets the token anew. */
 void lk__own_node_set_absent(lk_own_node *own)
 {
   own->state = LK_OWN_NONE;
 }
 
-bool lk__own_node_is_unverified(const lk_own_node *own, uint64_t connection)
+bool lk__own_node_needs_verification(const lk_own_node *own,
+                                     uint64_t connection)
 {
   return lk__identity_shares_names(own->identity) &&
          own->verified_on != connection;

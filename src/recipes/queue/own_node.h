@@ -27,8 +27,9 @@ typedef struct lk_own_node {
   lk_own_state state;
   lk_node_identity identity;
   uint64_t token;       /**< the node's czxid; 0: not known */
-  uint64_t before_zxid; /**< the largest zxid that was seen when the create was
-                             sent: the node's czxid is larger */
+  /** The largest zxid that was seen when the create was sent: the node's czxid
+      is larger. */
+  uint64_t requested_after_zxid;
   uint64_t verified_on; /**< the number of the connection on which the node at
                              `path` was last known to be the own one */
   lk_watch *watch;      /**< requested or confirmed; NULL: none */
@@ -39,7 +40,7 @@ typedef struct lk_own_node {
   char unique_part[LK_UNIQUE_PART_MAX_LEN + 1]; /**< see lk_node_identity */
   char *dir;                                    /**< "" for the root */
   char *path;      /**< with room for the number that a server appends */
-  size_t base_len; /**< length of `path` without that number */
+  size_t path_base_len; /**< length of `path` without that number */
   char *data;      /**< for LK_IDENTITY_DATA: the data, which end with the UUID;
                       else NULL */
   size_t data_len;
@@ -76,7 +77,8 @@ void lk__own_node_requested(lk_own_node *own, uint64_t seen_zxid);
 
 /** A reply on `connection` has shown that the node at `path` is the own one.
     `token` is its czxid, or 0 if the reply does not have the czxid. */
-void lk__own_node_found(lk_own_node *own, uint64_t token, uint64_t connection);
+void lk__own_node_set_found(lk_own_node *own, uint64_t token,
+                            uint64_t connection);
 
 /** The create completed with success and `path`. Returns 0, or LK_ERR_PROTOCOL
     if `path` is not the requested path with a sequence number. */
@@ -112,9 +114,9 @@ static inline void lk__own_node_unwatched(lk_own_node *own)
 /** The node does not exist any more: clear its state, also the token. */
 void lk__own_node_forget(lk_own_node *own);
 
-/** The node exists, with this `name`. Returns false if `name` is not the
-    requested name with a sequence number. */
-bool lk__own_node_set_name(lk_own_node *own, lk_bytes name);
+/** Note that the node exists, with this `name`. Returns false if `name` is not
+    the requested name with a sequence number. */
+bool lk__own_node_accept_name(lk_own_node *own, lk_bytes name);
 
 /** Write `number` to the end of `path`, as the sequence number. */
 void lk__own_node_set_number(lk_own_node *own, int64_t number);
@@ -126,6 +128,7 @@ lk_bytes lk__own_node_find(const lk_own_node *own, const lk_bytes *names,
 
 /** Whether another client may have replaced the node at `path`: the name is not
     unique, and the node has not been verified on `connection`. */
-bool lk__own_node_is_unverified(const lk_own_node *own, uint64_t connection);
+bool lk__own_node_needs_verification(const lk_own_node *own,
+                                     uint64_t connection);
 
 #endif

@@ -78,7 +78,7 @@ static int contender_send_create(lk_contender *ct)
   if (lk__identity_is_unnumbered(ct->own.identity))
     flags = LK_EPHEMERAL;
   /* Cut off the number of an earlier node: the server appends a new one. */
-  ct->own.path[ct->own.base_len] = '\0';
+  ct->own.path[ct->own.path_base_len] = '\0';
   int err = lk__contender_count_request(
       ct,
       lk_create2(lk__contender_client(ct), ct->own.path, lk__contender_data(ct),

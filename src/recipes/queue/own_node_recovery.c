@@ -52,7 +52,7 @@ static bool candidate_is_own(const lk_contender *ct, const lk_bytes *data,
     return ct->own.token == (uint64_t)stat->czxid;
   bool has_our_data = data->len == ct->own.data_len &&
                       memcmp(data->at, ct->own.data, data->len) == 0;
-  bool is_new_enough = (uint64_t)stat->czxid > ct->own.before_zxid;
+  bool is_new_enough = (uint64_t)stat->czxid > ct->own.requested_after_zxid;
 
   return has_our_data || (is_new_enough && candidate_is_revoked(ct, data));
 }
@@ -72,10 +72,10 @@ static void candidates_take_reply(lk_contender *ct, int err,
   }
   lk__own_node_set_number(&ct->own, number);
   s->rest_is_older =
-      s->in_order && (uint64_t)stat->czxid <= ct->own.before_zxid;
+      s->in_order && (uint64_t)stat->czxid <= ct->own.requested_after_zxid;
   if (candidate_is_own(ct, data, stat)) {
-    lk__own_node_found(&ct->own, (uint64_t)stat->czxid,
-                       lk__contender_connection(ct));
+    lk__own_node_set_found(&ct->own, (uint64_t)stat->czxid,
+                           lk__contender_connection(ct));
     s->found = true;
   }
 }
@@ -212,7 +212,7 @@ static lk_recovered recovery_judge_list(lk_contender *ct, int *err,
     return LK_RECOVERED_ABSENT;
   if (ct->own.identity == LK_IDENTITY_DATA)
     return LK_RECOVERED_CANDIDATES;
-  (void)lk__own_node_set_name(&ct->own, own_name);
+  (void)lk__own_node_accept_name(&ct->own, own_name);
   return LK_RECOVERED_FOUND;
 }
 

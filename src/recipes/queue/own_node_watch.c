@@ -31,7 +31,7 @@ static int own_node_take_stat(lk_contender *ct, const lk_stat *stat)
       own->token != (uint64_t)stat->czxid)
     return LK_ERR_NO_NODE;
   lk__own_node_watched(own, connection);
-  lk__own_node_found(own, (uint64_t)stat->czxid, connection);
+  lk__own_node_set_found(own, (uint64_t)stat->czxid, connection);
   return 0;
 }
 

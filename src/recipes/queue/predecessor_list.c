@@ -23,8 +23,8 @@ static bool predecessors_make_room(lk_predecessors *p, const lk_mem *mem,
   return true;
 }
 
-/* Paths are kept only for nodes that will be read. In a long queue that is the
- * direct predecessor alone. */
+/* In a long queue, only the direct predecessor is read. The path of the head is
+ * kept as well: it is reported to the caller, not read. */
 bool lk__predecessors_set(lk_predecessors *p, const lk_mem *mem,
                           const char *dir, uint64_t connection,
                           const lk_queue_position *position)
@@ -35,7 +35,7 @@ bool lk__predecessors_set(lk_predecessors *p, const lk_mem *mem,
 
   for (size_t i = 0; i < kept; i++)
     size += child_path_size(dir, position->nearest[i].name);
-  if (position->predecessors > 0 && !predecessors_make_room(p, mem, size))
+  if (kept > 0 && !predecessors_make_room(p, mem, size))
     return false;
   char *at = p->block;
 
@@ -56,7 +56,7 @@ bool lk__predecessors_set(lk_predecessors *p, const lk_mem *mem,
   return true;
 }
 
-void lk__predecessors_set_count(lk_predecessors *p, size_t count)
+void lk__predecessors_set_count_only(lk_predecessors *p, size_t count)
 {
   p->count = count;
   p->kept = 0;
@@ -71,11 +71,13 @@ void lk__predecessors_remove(lk_predecessors *p, size_t i)
     p->path[i] = p->path[i + 1];
   bool all_are_kept = p->kept == p->count;
 
-  /* The removed one may have been the first in the queue. */
+  /* `path` begins with the direct predecessor. If it has the paths of all
+   * predecessors, the last one is the head's. */
   if (all_are_kept && p->kept > 0)
     p->head_path = p->path[p->kept - 1];
 }
 
+/* The direct predecessor holds the lock, so it is the only one left. */
 void lk__predecessors_keep_direct(lk_predecessors *p)
 {
   p->count = 1;

@@ -240,4 +240,4 @@ const lk_contender_rules lk__rules_reading_predecessors = {
              LK_ON_ANY_IN_QUEUE},
     .need = LK_LEASE_WAITING,
     .enter = contender_enter_reading_predecessors,
-    .all_read = lk__predecessors_judge};
+    .reads_done = lk__predecessors_judge};

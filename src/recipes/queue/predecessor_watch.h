@@ -13,7 +13,7 @@
 /** Read the direct predecessor, and watch it. 0, or why the request was
     refused. */
 int lk__predecessors_watch_direct(lk_contender *ct);
-/** lk_contender_rules.all_read of SETTING_WATCHES, WAITING and
+/** lk_contender_rules.reads_done of SETTING_WATCHES, WAITING and
     READING_PREDECESSORS. */
 void lk__predecessors_judge(lk_contender *ct);
 

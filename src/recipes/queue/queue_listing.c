@@ -75,7 +75,7 @@ static void permit_take_list(lk_contender *ct, const lk_bytes *names,
   ct->pause.doublings = 0;
   ct->wait.limit_changed = false;
   ct->wait.listed_zxid = ct->lease->evidence->seen_zxid;
-  lk__predecessors_set_count(&ct->predecessors, p.predecessors);
+  lk__predecessors_set_count_only(&ct->predecessors, p.predecessors);
   if (!p.found)
     lk__contender_own_missing(ct, LK_ERR_NO_NODE);
   else if (p.foreign.at != NULL)

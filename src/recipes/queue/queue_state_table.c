@@ -16,7 +16,8 @@
 
 static bool queue_check_proves_own(const lk_contender *ct)
 {
-  return !lk__own_node_is_unverified(&ct->own, lk__contender_connection(ct));
+  return !lk__own_node_needs_verification(&ct->own,
+                                          lk__contender_connection(ct));
 }
 
 static bool queue_has_watch(const lk_contender *ct)

@@ -27,6 +27,6 @@ void lk__contender_continue_if_all_read(lk_contender *ct)
 {
   const lk_contender_rules *rules = lk__contender_rules(ct);
 
-  if (lk__contender_has_all_replies(ct) && rules->all_read != NULL)
-    rules->all_read(ct);
+  if (lk__contender_has_all_replies(ct) && rules->reads_done != NULL)
+    rules->reads_done(ct);
 }

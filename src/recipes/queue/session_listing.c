@@ -84,7 +84,7 @@ int lk__contender_list_session(lk_contender *ct)
   /* The request is for paths with a prefix. While the number is not known, the
    * prefix must not end with the number of an earlier node. */
   if (ct->own.state == LK_OWN_IN_DOUBT)
-    ct->own.path[ct->own.base_len] = '\0';
+    ct->own.path[ct->own.path_base_len] = '\0';
   int err = lk_ephemerals(lk__contender_client(ct), ct->own.path, LK_NO_OPTIONS,
                           on_ephemerals_listed, ct);
 

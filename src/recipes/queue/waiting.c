@@ -32,10 +32,10 @@ const lk_contender_rules lk__rules_setting_watches = {
              LK_ON_ANY_IN_QUEUE},
     .need = LK_LEASE_WAITING,
     .enter = contender_enter_setting_watches,
-    .all_read = lk__predecessors_judge};
+    .reads_done = lk__predecessors_judge};
 
 const lk_contender_rules lk__rules_waiting = {
     .next = {LK_ON(FEW_LEFT, READING_PREDECESSORS), LK_ON(LIST_NEEDED, LISTING),
              LK_ON(GRANT, HELD), LK_ON_ANY_IN_QUEUE},
     .need = LK_LEASE_WAITING,
-    .all_read = lk__predecessors_judge};
+    .reads_done = lk__predecessors_judge};

@@ -23,7 +23,7 @@
 
 static const char *own_node_number_text(const lk_contender *ct)
 {
-  return ct->own.path + ct->own.base_len;
+  return ct->own.path + ct->own.path_base_len;
 }
 
 /* The write node does not exist, so the reader has to queue like any other. The
@@ -59,7 +59,7 @@ static void on_downgraded_created(lk_client *c, int err,
     uint64_t czxid = reply == NULL ? 0 : (uint64_t)reply->zxid;
 
     if (err == 0)
-      lk__own_node_found(&ct->own, czxid, lk__contender_connection(ct));
+      lk__own_node_set_found(&ct->own, czxid, lk__contender_connection(ct));
     else
       lk__own_node_create_failed(&ct->own, err);
     if (ct->state == LK_CONTENDER_CLEANING_UP)
@@ -76,7 +76,7 @@ static int downgrade_send_create(lk_contender *ct)
   const lk_contender *writer = ct->downgrade.writer;
   lk_op ops[COUNT];
 
-  snprintf(ct->own.path + ct->own.base_len, LK_NUMBER_MAX_LEN + 1, "%s",
+  snprintf(ct->own.path + ct->own.path_base_len, LK_NUMBER_MAX_LEN + 1, "%s",
            own_node_number_text(writer));
   ops[0] = lk_op_check(writer->own.path, ANY_VERSION);
   ops[1] = lk_op_create(ct->own.path, ct->config->data, ct->config->acl,

@@ -153,7 +153,7 @@ static void single_node_take_own(lk_contender *ct, const lk_stat *stat)
 {
   uint64_t connection = lk__contender_connection(ct);
 
-  lk__own_node_found(&ct->own, (uint64_t)stat->czxid, connection);
+  lk__own_node_set_found(&ct->own, (uint64_t)stat->czxid, connection);
   lk__own_node_watched(&ct->own, connection);
   ct->pause.doublings = 0;
   lk__contender_try_grant(ct, lk_client_clock(lk__contender_client(ct)));
@@ -225,8 +225,8 @@ static void single_node_judge_cleanup(lk_contender *ct, int err,
   lk_recovered result = single_node_judge_recovery(ct, &err, stat);
 
   if (result == LK_RECOVERED_FOUND)
-    lk__own_node_found(&ct->own, (uint64_t)stat->czxid,
-                       lk__contender_connection(ct));
+    lk__own_node_set_found(&ct->own, (uint64_t)stat->czxid,
+                           lk__contender_connection(ct));
   lk__cleanup_recovered(ct, result, err);
 }
 

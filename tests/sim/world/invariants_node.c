@@ -396,7 +396,8 @@ static bool delete_comes_first(const sim_contender *a)
          ct->state == LK_CONTENDER_CLEANING_UP &&
          ct->own.state == LK_OWN_CREATED && ct->pause.doublings == 0 &&
          !ct->cleanup.recovering &&
-         !lk__own_node_is_unverified(&ct->own, lk__contender_connection(ct));
+         !lk__own_node_needs_verification(&ct->own,
+                                          lk__contender_connection(ct));
 }
 
 /* Notes the contenders of the client that were released before this one creates
@@ -424,7 +425,7 @@ static void check_not_behind_released(sim_checker *checker,
 
     if (e != NULL && sim_entry_existed_at(e, a->list_zxid) &&
         o->pause.doublings == 0 &&
-        !lk__own_node_is_unverified(&o->own, lk__contender_connection(o)))
+        !lk__own_node_needs_verification(&o->own, lk__contender_connection(o)))
       sim_violated(checker, "%s queues behind %s, which was released before",
                    a->handle == NULL ? "?" : a->handle->name, e->name);
   }

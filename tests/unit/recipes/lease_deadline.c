@@ -182,7 +182,7 @@ START_TEST(lease_outlives_the_connection_but_not_the_session)
   receive_reply(LK_EVIDENCE_NEW_SESSION, 0, 10);
   lk__evidence_add(&record, &reply, T);
   assert_deadlines(deadline_from(0), deadline_from(0), deadline_from(0));
-  lk__evidence_end(&record);
+  lk__evidence_clear(&record);
   assert_deadlines(LK_NO_LEASE, LK_NO_LEASE, LK_NO_LEASE);
 }
 END_TEST
@@ -293,7 +293,7 @@ START_TEST(the_largest_zxid_is_known_until_the_session_ends)
   reply.zxid = 9;
   lk__evidence_add(&record, &reply, T);
   ck_assert_uint_eq(record.seen_zxid, 7);
-  lk__evidence_end(&record);
+  lk__evidence_clear(&record);
   ck_assert_uint_eq(record.seen_zxid, 0);
 }
 END_TEST
