@@ -297,17 +297,18 @@ static void see_frame(peer *p, lk_bytes frame)
 static void see_frames(peer *p)
 {
   for (;;) {
+    const unsigned char *bytes = lk__buf_bytes(&p->wire);
     size_t have = lk__buf_len(&p->wire);
     lk_reader in;
 
-    if (have < LEN_SIZE)
+    if (bytes == NULL || have < LEN_SIZE)
       return;
-    lk__reader_init(&in, lk__buf_bytes(&p->wire), have);
+    lk__reader_init(&in, bytes, have);
     size_t len = (size_t)lk__reader_int(&in);
 
     if (have - LEN_SIZE < len)
       return;
-    see_frame(p, lk_bytes_of(lk__buf_bytes(&p->wire) + LEN_SIZE, len));
+    see_frame(p, lk_bytes_of(bytes + LEN_SIZE, len));
     lk__buf_consume(&p->wire, LEN_SIZE + len);
   }
 }

@@ -13,7 +13,7 @@
 enum { LEN_SIZE = 4 };
 
 /* The last field of a connect response. */
-enum quorum { WITH_QUORUM = 0, READ_ONLY = 1 };
+enum quorum { WITH_QUORUM, READ_ONLY };
 
 static void must(bool fine)
 {
@@ -78,7 +78,7 @@ void wire_record(lk_buf *b, const lk_record *rec, const void *value)
 static void welcome(lk_buf *b, int64_t session, int32_t timeout_ms,
                     enum quorum quorum)
 {
-  const unsigned char read_only = quorum;
+  const unsigned char read_only = quorum == READ_ONLY;
   unsigned char password[16] = {0};
   struct lk_connect_reply r = {.timeout_ms = timeout_ms,
                                .session_id = session,
