@@ -18,6 +18,7 @@ void lk__connection_close(lk_connection *n)
 
 bool lk__connection_attempt_goes_on(const lk_connection *n, uint64_t attempt)
 {
+  /* In a forked child, no attempt of the parent goes on. */
   return n->attempt == attempt && n->stage != LK_STAGE_NONE &&
          !lk__driver_shared_in_child(n->shared);
 }

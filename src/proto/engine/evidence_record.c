@@ -115,7 +115,7 @@ static bool evidence_make_room(lk_evidence_record *r)
 /* Keep a sample. Time is divided into buckets of a 48th of the session timeout,
  * and each bucket keeps two samples: the first one, and the fastest of those
  * that are faster than the first. The first one serves a request that is sent
- * exactly one gap later, as heartbeats are. */
+ * hardly more than one gap later, as heartbeats are. */
 static void evidence_keep_sample(lk_evidence_record *r, int64_t sent_ms,
                                  int64_t received_ms)
 {

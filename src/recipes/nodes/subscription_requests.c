@@ -264,8 +264,9 @@ static void subscription_check_replied(lk_subscription *s, int err,
                                        const lk_stat *stat)
 {
   lk_advice advice = lk__error_advice(s->client, err);
-  /* LK_ADVICE_GIVE_UP is the advice for success, for LK_ERR_NO_NODE, and for all
-   * other errors that a subscription reports. Each of them is a state. */
+  /* LK_ADVICE_GIVE_UP is the advice for success, for LK_ERR_NO_NODE, and for
+   * all other errors that a subscription reports. If the caller does not know
+   * this error yet, the read that follows reports it. */
   bool shows_state = advice == LK_ADVICE_GIVE_UP;
   lk_node_state state = lk__subscription_state_of_reply(s, err, stat);
   bool fired_meanwhile = s->fired_meanwhile;
