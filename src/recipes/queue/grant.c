@@ -43,7 +43,7 @@ static void contender_renew_lease(lk_contender *ct)
 
 void lk__contender_try_grant(lk_contender *ct, int64_t now_ms)
 {
-  /* The read brings the token, and shows whether the node is the own one. */
+  /* Reading the own node brings the token, and verifies the node. */
   if (ct->own.token == 0 ||
       lk__own_node_needs_verification(&ct->own, lk__contender_connection(ct))) {
     lk__contender_step(ct, LK_CONTENDER_ON_TOKEN_NEEDED);
