@@ -384,8 +384,8 @@ static bool client_takes_calls(void)
 static void *resize_and_free_client(void *arg, void *p, size_t size)
 {
   (void)arg;
-  if (closing_mem.is_armed && size > 0 &&
-      pthread_equal(closing_mem.caller, pthread_self())) {
+  if (pthread_equal(closing_mem.caller, pthread_self()) &&
+      closing_mem.is_armed && size > 0) {
     closing_mem.is_armed = false;
     waiter_start(&closing_mem.freeing, do_free, NULL);
     while (client_takes_calls())
