@@ -62,7 +62,7 @@ void lk__connection_receive(lk_connection *n)
     if (!connection_receive_once(n))
       return;
   /* Bytes that the transport has already read do not make the descriptor
-     readable, so the loop is told to call on_connection_events() anyway. */
+     readable, so feed_io() makes the loop call on_connection_events(). */
   if (lk__watched_transport_has_more(&n->transport))
     loop->type->feed_io(loop, &n->transport.io, LK_LOOP_READ);
 }

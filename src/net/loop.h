@@ -68,19 +68,19 @@ typedef struct lk_loop_hook {
 
 /** The functions of an implementation. */
 typedef struct lk_loop_type {
-  /** Watch `events` from now on. LK_LOOP_NONE: watch nothing, and drop a callback
-      that is already due. */
+  /** Watch `events` from now on. LK_LOOP_NONE: watch nothing, and drop a
+      callback that is already due. */
   void (*set_io)(lk_loop *l, lk_loop_io *io, int events);
   /** Call `io` once with `events` before the loop waits again, even if its
       descriptor is not ready. */
   void (*feed_io)(lk_loop *l, lk_loop_io *io, int events);
-  /** Call `t` once, in `after_ms`; this replaces an earlier setting. Below 0: do
-      not call. The time counts from the beginning of the present callback, or
-      from now if there is none. It may stand still while the machine is
+  /** Call `t` once, in `after_ms`; this replaces an earlier setting. Below 0:
+      do not call. The time counts from the beginning of the present callback,
+      or from now if there is none. It may stand still while the machine is
       suspended. */
   void (*set_timer)(lk_loop *l, lk_loop_timer *t, int64_t after_ms);
-  /** Call `h` before each wait from now on. `on` false: do not call it any more.
-   */
+  /** Call `h` before each wait from now on. `on` false: do not call it any
+      more. */
   void (*set_hook)(lk_loop *l, lk_loop_hook *h, bool on);
   /** Call `h` before the loop waits, even if it has already been called since
       the last wait. Must not be used inside of `h`. */

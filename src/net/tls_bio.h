@@ -11,7 +11,7 @@
 typedef struct lk_tls_bio {
   lk_transport *tcp;
   BIO_METHOD *method;  /**< made for the first connection, and kept */
-  unsigned reads_left; /**< how many times this step may still read the socket */
+  unsigned reads_left; /**< reads of the socket that this step may still do */
   bool drained;        /**< this step has emptied the socket */
   bool received;       /**< bytes have come from the server */
   bool ended;          /**< the server has closed TCP */

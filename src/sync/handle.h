@@ -39,13 +39,13 @@ struct lk_sync_client {
   pthread_cond_t no_call_inside;
   lk_link tasks;       /**< of lk_task, in the order in which they begin */
   size_t calls_inside; /**< calls that have entered and not left */
-  bool freeing;        /**< lk_sync_client_free() has begun: no call may enter */
+  bool freeing;        /**< lk_sync_client_free() has begun: no call enters */
 
   /* For the thread of the handle; when that has ended, for the thread that
      frees. */
   lk_client *client;
   lk_listener listener;
-  int64_t lease_ms;           /**< the lk_lease_deadline() that the lock owners have */
+  int64_t lease_ms;           /**< the lk_lease_deadline() of the lock owners */
   lk_safe_list interruptible; /**< of lk_blocking_call */
   lk_safe_list lock_owners;   /**< of lk_lock_owner that have a lk_lock */
   bool closing;               /**< no request may be sent any more */

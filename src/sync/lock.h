@@ -35,7 +35,7 @@ struct lk_sync_lock {
   lk_sync_lock *partner; /**< of a side of a read-write lock: the other side */
 
   /** For each lk_lock. recipe.c sets the callback and its `arg`. The next four
-      members are copies that `config` refers to; NULL: the option is not set. */
+      members are copies for `config`; NULL: the option is not set. */
   lk_lock_config config;
   char *data;
   lk_acls *acl;

@@ -9,8 +9,8 @@ int lk__recipe_make(lk_lock_owner *owner);
 /** Free the lk_lock of a lock owner. That completes the call of `owner`, whose
     thread may then free `owner`. */
 void lk__recipe_free(lk_lock_owner *owner);
-/** Have the recipe check the options of `l`, by making an lk_lock and freeing it.
-    Returns 0, or the error of the recipe. */
+/** Have the recipe check the options of `l`, by making an lk_lock and freeing
+    it. Returns 0, or the error of the recipe. */
 int lk__recipe_check_options(const lk_sync_lock *l);
 
 #endif

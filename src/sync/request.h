@@ -43,10 +43,10 @@ typedef struct lk_sync_request {
   lk_sync_result **result_out;
   lk_stat *stat_out;
   int32_t *number_out; /**< the number of descendants */
-  size_t *deleted_out; /**< the number of deleted nodes; updated while the caller
-                            waits */
-  /** Bytes for `result`, which are allocated before the request is sent, so that
-      a write that was executed cannot fail for want of memory. */
+  size_t *deleted_out; /**< the number of deleted nodes; updated while the
+                            caller waits */
+  /** Bytes for `result`, which are allocated before the request is sent, so
+      that a write that was executed cannot fail for want of memory. */
   size_t result_room;
 
   /* The result, until the caller takes it. */
@@ -66,8 +66,8 @@ int lk__sync_request_do(lk_sync_client *c, const lk_sync_request *from,
 bool lk__sync_request_is_awaited(const lk_sync_request *r);
 /** The client has completed the request with `err`. */
 void lk__sync_request_complete(lk_sync_request *r, int err);
-/** The result, with room for `size` bytes. NULL: the caller does not want it, or
-    there is no memory; then `*err` is set to LK_ERR_NO_MEMORY. */
+/** The result, with room for `size` bytes. NULL: the caller does not want it,
+    or there is no memory; then `*err` is set to LK_ERR_NO_MEMORY. */
 lk_sync_result *lk__sync_request_result(lk_sync_request *r, size_t size,
                                         int *err);
 

@@ -32,7 +32,7 @@ typedef struct peer_thing {
   /* Of a request. */
   bool accepted;
   int ended;      /**< how many times the request, or the watch, has ended */
-  bool is_exists; /**< an exists can set a watch on a node that does not exist */
+  bool is_exists; /**< an exists can set a watch on a missing node */
   bool marked;    /**< the data of the write is its name, so that the peer can
                        recognise the write in the output */
   bool was_sent;  /**< the marked write was sent completely */
@@ -98,8 +98,8 @@ struct peer {
   void *arg; /**< for the user of the peer */
 };
 
-/** Create the client. The peer sets the `mem` and the log of a copy of `config`.
-    Returns the result of lk_client_new(). */
+/** Create the client. The peer sets the `mem` and the log of a copy of
+    `config`. Returns the result of lk_client_new(). */
 int peer_init(peer *p, const lk_client_config *config);
 /** Free the client, if it is not freed yet. Checks that all requests have
     completed and all memory is freed. */

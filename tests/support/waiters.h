@@ -27,7 +27,7 @@ int waiter_end(waiter *w);
     has taken all their requests. */
 void waiters_inside(lk_sync_client *c, size_t count);
 
-/** An allocator that counts blocks of malloc(), and may be used on any thread. */
+/** An allocator that counts blocks of malloc(), for use on any thread. */
 typedef struct shared_mem {
   lk_mem mem;
   pthread_mutex_t mutex;

@@ -26,7 +26,8 @@ int lk__call_take_watch_options(lk_client *c, lk_call_spec *spec,
                                 const lk_call *call);
 
 /** Queue `spec`, whose options were taken, with the body `value`, a struct of
-    the record `rec`; NULL: the body is empty or consists of operations. If spec->chroot is NULL, the client's chroot is used. */
+    the record `rec`; NULL: the body is empty or consists of operations. If
+    spec->chroot is NULL, the client's chroot is used. */
 int lk__call_send(lk_client *c, lk_call_spec *spec, const lk_record *rec,
                   const void *value);
 

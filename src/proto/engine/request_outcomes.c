@@ -225,7 +225,7 @@ static void time_out_request(lk_client *c, lk_request *r)
 static void remove_completed_waiting(lk_client *c)
 {
   unsigned char *from = lk__buf_bytes(&c->requests.held);
-  unsigned char *to = from; /* the end of the frames that stay */
+  unsigned char *to = from; /* behind the last frame that is kept */
   lk_ring *ring = &c->requests.waiting;
 
   for (size_t n = ring->count; n > 0; n--) {

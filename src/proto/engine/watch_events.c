@@ -37,8 +37,9 @@ void lk__watches_notify(lk_client *c, lk_link *list, lk_event_type type,
   while (!lk__list_empty(list)) {
     lk_watch *w = LK_OWNER(list->next, lk_watch, event_link);
     bool stays = lk__watch_stays(w->kind) && type != LK_EVENT_ENDED;
-    /* A watch that stays may get events of other paths. All other events are
-     * about the watch's own path, which lives until the watch is dropped. */
+    /* A persistent watch may get events of other paths. Its end and the events
+     * of one-shot watches are about the watch's own path, which lives until the
+     * watch is dropped. */
     lk_bytes event_path = stays && path.at != NULL
                               ? path
                               : lk_bytes_of(w->on->path, w->on->map.len);

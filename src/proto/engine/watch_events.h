@@ -14,7 +14,8 @@ void lk__watches_notify_ended(lk_client *c, lk_link *list, int err);
 /** Report LK_EVENT_REREGISTERED to all persistent watches. */
 void lk__watches_notify_reregistered(lk_client *c);
 /** Report LK_EVENT_REREGISTERED again to the persistent watches that got it
-    before they were registered (lk_watch.reported_too_early), and are registered now. */
+    before they were registered (lk_watch.reported_too_early), and are
+    registered now. */
 void lk__watches_notify_reregistered_late(lk_client *c);
 
 #endif

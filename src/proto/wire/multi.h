@@ -35,8 +35,8 @@ typedef struct lk_operation {
   } body;
 } lk_operation;
 
-/** The record of an operation's body. NULL: such a list has no operation of this
-    type. */
+/** The record of an operation's body. NULL: such a list has no operation of
+    this type. */
 const lk_record *lk__operation_record(int32_t type, lk_operation_list list);
 /**
  * Decode the next operation. false: there are no more, or in->err is set. An

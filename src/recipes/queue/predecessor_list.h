@@ -32,8 +32,8 @@ typedef struct lk_predecessors {
 bool lk__predecessors_set(lk_predecessors *p, const lk_mem *mem,
                           const char *dir, uint64_t connection,
                           const lk_queue_position *position);
-/** Take a number of predecessors, and drop all paths. For permits, of which only
-    the number matters. */
+/** Take a number of predecessors, and drop all paths. For permits, of which
+    only the number matters. */
 void lk__predecessors_set_count_only(lk_predecessors *p, size_t count);
 /** The predecessor with path `i` was deleted. */
 void lk__predecessors_remove(lk_predecessors *p, size_t i);

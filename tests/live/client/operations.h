@@ -91,9 +91,9 @@ void make_test_node(const char *node);
 extern const char test_node_tree[];
 /** A node and its descendants as text, as `there` reads them after a sync. Each
     node is "NAME=DATA"; NAME is "." for the node, and otherwise the path below
-    it. Behind NAME follow "*" if the node is ephemeral, "@N" if its version N is
-    not 0, and "#N" if the version N of its access list is not 0. The text ends
-    with " reconfigured" if the ensemble was reconfigured after
+    it. Behind NAME follow "*" if the node is ephemeral, "@N" if its version N
+    is not 0, and "#N" if the version N of its access list is not 0. The text
+    ends with " reconfigured" if the ensemble was reconfigured after
     make_test_node(). */
 const char *tree_of(const char *node);
 

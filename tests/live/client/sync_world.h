@@ -30,7 +30,7 @@ typedef struct event_counts {
 
 extern event_counts lock_events;
 
-/** A call with a timeout of ten seconds, for calls that should not take long. */
+/** A call with a timeout of ten seconds, for calls that should be fast. */
 extern const lk_sync_call ten_seconds;
 
 void sync_world_set_up(void);

@@ -56,8 +56,8 @@ void sim_raw_client_init(sim_raw_client *c, sim_lab *lab);
 void sim_raw_client_free(sim_raw_client *c);
 /** Open a connection without a handshake. */
 void sim_raw_client_open(sim_raw_client *c, unsigned server);
-/** Open a connection. Resume the client's session, or create one if it has none.
-    false: refused or closed. */
+/** Open a connection. Resume the client's session, or create one if it has
+    none. false: refused or closed. */
 bool sim_raw_client_connect(sim_raw_client *c, unsigned server,
                             int32_t timeout_ms, int64_t zxid_seen);
 void sim_raw_client_hang_up(sim_raw_client *c);

@@ -209,13 +209,23 @@ void loopback_drop(loopback *b)
   loopback_unlock(b);
 }
 
-void loopback_freeze(loopback *b, bool frozen)
+static void set_frozen(loopback *b, bool frozen)
 {
   loopback_lock(b);
   b->frozen = frozen;
   for (size_t i = 0; i < b->count; i++)
     b->connections[i].link->frozen = frozen;
   loopback_unlock(b);
+}
+
+void loopback_freeze(loopback *b)
+{
+  set_frozen(b, true);
+}
+
+void loopback_thaw(loopback *b)
+{
+  set_frozen(b, false);
 }
 
 unsigned loopback_requests(loopback *b, const char *name)

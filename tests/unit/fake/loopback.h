@@ -42,8 +42,9 @@ void loopback_unlock(loopback *b);
 
 /** Close all connections that there are now. */
 void loopback_drop(loopback *b);
-/** `frozen`: answer nothing until loopback_freeze(b, false). */
-void loopback_freeze(loopback *b, bool frozen);
+/** Answer nothing until loopback_thaw(). */
+void loopback_freeze(loopback *b);
+void loopback_thaw(loopback *b);
 /** How many requests of that name have come over all connections. */
 unsigned loopback_requests(loopback *b, const char *name);
 

@@ -6,7 +6,8 @@
 
 /**
  * @file
- * Each function of <latchkey/sync.h> once, for properties that all of them have.
+ * Each function of <latchkey/sync.h> once, for properties that all of them
+ * have.
  */
 
 /** The arguments of the functions. */
@@ -33,8 +34,8 @@ typedef struct every_call {
   int (*call)(const every_object *o);
   int no_object; /**< the expected result if all objects are NULL */
   int no_path;   /**< the expected result if only the path is NULL */
-  int no_out;    /**< the expected result if only the place of the result is NULL
-                  */
+  int no_out;    /**< the expected result if only the place of the result is
+                      NULL */
 } every_call;
 
 extern const every_call every_calls[];

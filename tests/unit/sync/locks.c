@@ -65,20 +65,6 @@ static void start_with(const lk_sync_lock_config *config)
   ck_assert_int_eq(lk_sync_lock_new(&lock, client, "/locks/a", config), 0);
 }
 
-static void freeze_server(void)
-{
-  const bool frozen = true;
-
-  loopback_freeze(&zk, frozen);
-}
-
-static void thaw_server(void)
-{
-  const bool frozen = false;
-
-  loopback_freeze(&zk, frozen);
-}
-
 static void stop(void)
 {
   lk_sync_lock_free(lock);
@@ -252,7 +238,7 @@ static void start_unsure(void)
   start_with(&config);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
   ck_assert_int_eq(lk_sync_lock_wait_certain(lock, &soon), 0);
-  freeze_server();
+  loopback_freeze(&zk);
   loopback_drop(&zk);
   while (lk_sync_lock_ok(lock))
     usleep(200);
@@ -263,7 +249,7 @@ static int thaw_when_inside(void *arg)
 {
   (void)arg;
   waiters_inside(client, 1);
-  thaw_server();
+  loopback_thaw(&zk);
   return 0;
 }
 
@@ -459,9 +445,9 @@ START_TEST(verify_asks_the_server_and_ends_at_its_deadline)
 
   ck_assert_int_eq(lk_sync_lock_verify(lock, &soon), 0);
   ck_assert_uint_eq(loopback_requests(&zk, "getData"), reads + 1);
-  freeze_server();
+  loopback_freeze(&zk);
   ck_assert_int_eq(lk_sync_lock_verify(lock, &brief), LK_ERR_DEADLINE);
-  thaw_server();
+  loopback_thaw(&zk);
   stop();
 }
 END_TEST
@@ -651,12 +637,12 @@ START_TEST(release_that_waits_has_the_deadline_of_its_call_alone)
 
   start_with(NULL);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
-  freeze_server();
+  loopback_freeze(&zk);
   int64_t begun_ms = lk_sync_client_clock(client);
 
   ck_assert_int_eq(lk_sync_lock_release_wait(lock, &call), LK_ERR_DEADLINE);
   ck_assert_int_ge(lk_sync_client_clock(client) - begun_ms, 1800);
-  thaw_server();
+  loopback_thaw(&zk);
   stop();
 }
 END_TEST
@@ -682,12 +668,12 @@ START_TEST(lock_that_is_being_released_is_not_lost_by_closing)
 
   start_with(&config);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
-  freeze_server();
+  loopback_freeze(&zk);
   waiter_start(&w, end_when_inside, (void *)(uintptr_t)&end);
   ck_assert_int_ne(lk_sync_lock_release_wait(lock, &soon), 0);
   (void)waiter_end(&w);
   ck_assert_uint_eq(losses, 0);
-  thaw_server();
+  loopback_thaw(&zk);
   stop();
 }
 END_TEST

@@ -169,20 +169,6 @@ static void make_lock(actor *a)
   lk_sync_lock_free(l);
 }
 
-static void freeze_server(void)
-{
-  const bool frozen = true;
-
-  loopback_freeze(&zk, frozen);
-}
-
-static void thaw_server(void)
-{
-  const bool frozen = false;
-
-  loopback_freeze(&zk, frozen);
-}
-
 /* Disturbs the other threads. */
 static void harm(actor *a)
 {
@@ -192,9 +178,9 @@ static void harm(actor *a)
   switch (draw(a, 6)) {
   case 0: loopback_drop(&zk); break;
   case 1:
-    freeze_server();
+    loopback_freeze(&zk);
     usleep(draw(a, 3000));
-    thaw_server();
+    loopback_thaw(&zk);
     break;
   case 2:
     loopback_lock(&zk);
