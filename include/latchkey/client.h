@@ -7,8 +7,9 @@
  * A ZooKeeper client: one session, its requests and its watches.
  *
  * A client does no I/O, reads no clock and draws no random numbers; a driver
- * does that for it. <latchkey/ev.h> is the driver for libev and the usual way
- * to create a client. <latchkey/driver.h> is the interface for other drivers.
+ * does that for it. The usual way to create a client is one of the library's
+ * drivers: <latchkey/ev.h> for libev, or <latchkey/poll.h> for poll(2).
+ * <latchkey/driver.h> is the interface for other drivers.
  *
  * This header has the life, the state and the listeners of a client. It
  * includes the requests: <latchkey/request.h>, <latchkey/multi.h>,
@@ -242,7 +243,8 @@ typedef struct lk_client_config {
 
 /**
  * Create a client that uses `hooks` (copied; see <latchkey/driver.h>). Programs
- * on libev call lk_ev_client_new() instead.
+ * that use a driver of the library call lk_ev_client_new() or
+ * lk_poll_client_new() instead.
  *
  * @return 0; LK_ERR_NO_MEMORY; LK_ERR_BAD_ARGUMENT; LK_ERR_BAD_HOSTS:
  *         lk_hosts_check() gives the reason. With `sasl` also

@@ -9,16 +9,17 @@
 #include <latchkey/lock.h>
 #include <latchkey/multilock.h>
 #include <latchkey/nodes.h>
+#include <latchkey/poll.h>
 #include <latchkey/rwlock.h>
 #include <latchkey/semaphore.h>
 #include <latchkey/single.h>
 #include <latchkey/subscribe.h>
+#include <latchkey/sync.h>
 #include <latchkey/types.h>
 #include <latchkey/version.h>
 
 #if LK_WITH_LIBEV
 #  include <latchkey/ev.h>
-#  include <latchkey/sync.h>
 #endif
 
 #endif

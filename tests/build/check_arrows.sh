@@ -39,13 +39,14 @@ may_include sasl "\"config\.h\"|\"(base|sasl)/.*\"|<latchkey/(error|sasl|types)\
 may_include proto "\"config\.h\"|\"(base|jute|proto|sasl)/.*\"|$plain|$public"
 may_include net "\"config\.h\"|\"(base|net)/.*\"|\"proto/engine/tls_config\.h\"|<.*>"
 may_include ev "\"config\.h\"|\"(base|net|ev)/.*\"|<.*>"
+may_include poll "\"config\.h\"|\"(base|net|poll)/.*\"|<.*>"
 may_include recipes "\"config\.h\"|\"(base|recipes)/.*\"|\"proto/engine/lease_slot\.h\"|$plain|$public"
 may_include sync "\"config\.h\"|\"(base|net|sync)/.*\"|<.*>"
 may_include cli "\"config\.h\"|\"base/(list|mem)\.h\"|\"cli/.*\"|\"net/(driver|loop)\.h\"|<.*>"
 
 # These two folders use any event loop through the interface of net/loop.h.
 wrong=$(includes_of src/sync; includes_of src/cli)
-wrong=$(echo "$wrong" | grep -E ':<(ev|latchkey/(ev|latchkey))\.h>$')
+wrong=$(echo "$wrong" | grep -E ':<(ev|latchkey/(ev|poll|latchkey))\.h>$')
 [ -z "$wrong" ] || complain "src/sync and src/cli must not include:
 $wrong"
 

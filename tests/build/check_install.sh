@@ -54,8 +54,10 @@ program() {
 
 in_build install
 both_or_neither latchkey latchkey.1
-both_or_neither ev.h latchkey
-both_or_neither sync.h lk_sync.3
+both_or_neither ev.h lk_ev.3
+for file in latchkey poll.h sync.h lk_poll.3 lk_sync.3; do
+  [ -n "$(installed "$file")" ] || complain "$file is not installed"
+done
 for example in $(find "$root" -name '*.[13]' -type f -exec \
     sed -n 's/^\.Pa examples\/\([a-z_]*\.c\).*/\1/p' {} + | sort -u); do
   [ -n "$(installed "$example")" ] ||

@@ -3,10 +3,9 @@
 
 /* Constructors when few descriptors or thread keys are free, or none. */
 
-#include <latchkey/ev.h>
+#include <latchkey/poll.h>
 #include <latchkey/sync.h>
 
-#include <ev.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
@@ -134,35 +133,34 @@ START_TEST(client_without_thread_keys_is_refused)
 }
 END_TEST
 
-/* ---- a loop of the program's --------------------------------------------- */
+/* ---- a driver ------------------------------------------------------------ */
 
 START_TEST(driver_without_descriptors_is_refused)
 {
-  struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
   bool made = false;
   failing_mem mem;
 
   limit_descriptors();
   for (size_t free = 0; free <= MOST_FREE; free++) {
-    lk_ev *ev = (lk_ev *)(void *)&mem; /* not NULL */
+    lk_poll *p = (lk_poll *)(void *)&mem; /* not NULL */
 
     take_all();
     give_back(free);
     failing_mem_init(&mem);
-    int err = lk_ev_new(&ev, loop, &mem.mem);
+    int err = lk_poll_new(&p, &mem.mem);
 
     /* As soon as there were enough descriptors, there always are. */
     ck_assert(err == 0 || (err == LK_ERR_SYSTEM && !made));
-    ck_assert_int_eq(ev != NULL, err == 0);
+    ck_assert_int_eq(p != NULL, err == 0);
     made = err == 0;
-    ev_run(loop, EVRUN_NOWAIT);
-    lk_ev_free(ev);
+    if (made)
+      lk_poll_run_once(p, 0);
+    lk_poll_free(p);
     ck_assert_uint_eq(mem.live, 0);
     ck_assert_uint_eq(take_and_count(), free);
   }
   give_back(MAX_DESCRIPTORS);
   ck_assert(made);
-  ev_loop_destroy(loop);
 }
 END_TEST
 

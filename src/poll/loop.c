@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "poll/loop.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <time.h>
+
+#include "base/mem.h"
+
+enum { NS_PER_MS = 1000000 };
+
+/* After poll() itself has failed: how long the loop waits instead. */
+enum { PAUSE_MS = 10 };
+
+/* The content of lk_loop_io.room. */
+typedef struct io_room {
+  lk_link ready;  /* in lk_poll_loop.ready; NULLs: never used */
+  uint64_t since; /* lk_poll_loop.turn when the watching began */
+  size_t slot;    /* its index in lk_poll_loop.fds, plus 1; 0: not in there */
+  int events;     /* what to call the watcher with while it is ready */
+} io_room;
+
+/* The content of lk_loop_hook.room. */
+typedef struct hook_room {
+  lk_link link; /* in due_hooks or called_hooks; NULLs: never used */
+} hook_room;
+
+/* The content of lk_loop_timer.room. */
+typedef struct timer_room {
+  lk_heap_node node;
+} timer_room;
+
+_Static_assert(sizeof(io_room) <= sizeof(lk_loop_room), "room for a watcher");
+_Static_assert(sizeof(hook_room) <= sizeof(lk_loop_room), "room for a hook");
+_Static_assert(sizeof(timer_room) <= sizeof(lk_loop_room), "room for a timer");
+
+static lk_poll_loop *loop_of(lk_loop *l)
+{
+  return LK_OWNER(l, lk_poll_loop, base);
+}
+
+/* Remove the link from its list, if it has ever been in one. */
+static void unlink_if_used(lk_link *l)
+{
+  if (l->next != NULL)
+    lk__list_remove(l);
+}
+
+/* ---- descriptors --------------------------------------------------------- */
+
+static io_room *io_room_of(lk_loop_io *io)
+{
+  return (io_room *)(void *)io->room.bytes;
+}
+
+static short events_for_poll(int events)
+{
+  return (short)(((events & LK_LOOP_READ) != 0 ? POLLIN : 0) |
+                 ((events & LK_LOOP_WRITE) != 0 ? POLLOUT : 0));
+}
+
+/* POLLERR and POLLHUP count as the watched events: the next read or write of
+   the watcher's owner gets the error. */
+static int events_of_poll(const lk_loop_io *io, short revents)
+{
+  if ((revents & POLLNVAL) != 0)
+    return LK_LOOP_ERROR;
+  if ((revents & (POLLERR | POLLHUP)) != 0)
+    return io->events;
+  return ((revents & POLLIN) != 0 ? LK_LOOP_READ : 0) |
+         ((revents & POLLOUT) != 0 ? LK_LOOP_WRITE : 0);
+}
+
+static void io_make_ready(lk_poll_loop *l, lk_loop_io *io, int events)
+{
+  io_room *room = io_room_of(io);
+
+  unlink_if_used(&room->ready);
+  room->events |= events;
+  lk__list_add(io->urgent ? l->ready.next : &l->ready, &room->ready);
+}
+
+static bool slots_grow(lk_poll_loop *l)
+{
+  size_t room = l->room == 0 ? 8 : 2 * l->room;
+  struct pollfd *fds = lk__mem_resize(&l->mem, l->fds, room * sizeof *fds);
+
+  if (fds == NULL)
+    return false;
+  l->fds = fds;
+
+  lk_loop_io **watchers =
+      lk__mem_resize(&l->mem, l->watchers, room * sizeof *watchers);
+
+  if (watchers == NULL)
+    return false;
+  l->watchers = watchers;
+  l->room = room;
+  return true;
+}
+
+/* Add `io` to `fds`. If there is no memory for it, the watcher gets
+   LK_LOOP_ERROR, as for a descriptor that cannot be watched. */
+static void slot_add(lk_poll_loop *l, lk_loop_io *io)
+{
+  io_room *room = io_room_of(io);
+
+  if (l->count == l->room && !slots_grow(l)) {
+    io_make_ready(l, io, LK_LOOP_ERROR);
+    return;
+  }
+  l->fds[l->count] = (struct pollfd){.fd = io->fd};
+  l->watchers[l->count] = io;
+  room->slot = ++l->count;
+  room->since = l->turn;
+}
+
+/* The last slot takes the place of the one that is removed. */
+static void slot_remove(lk_poll_loop *l, lk_loop_io *io)
+{
+  io_room *room = io_room_of(io);
+  size_t at = room->slot - 1;
+
+  if (room->slot == 0)
+    return;
+  room->slot = 0;
+  l->count--;
+  if (at == l->count)
+    return;
+  l->fds[at] = l->fds[l->count];
+  l->watchers[at] = l->watchers[l->count];
+  io_room_of(l->watchers[at])->slot = at + 1;
+}
+
+static void poll_set_io(lk_loop *base, lk_loop_io *io, int events)
+{
+  lk_poll_loop *l = loop_of(base);
+  io_room *room = io_room_of(io);
+
+  unlink_if_used(&room->ready);
+  room->events = 0;
+  if (events == LK_LOOP_NONE)
+    slot_remove(l, io);
+  else if (io->events == LK_LOOP_NONE)
+    slot_add(l, io);
+  io->events = events;
+  if (room->slot != 0)
+    l->fds[room->slot - 1].events = events_for_poll(events);
+}
+
+static void poll_feed_io(lk_loop *l, lk_loop_io *io, int events)
+{
+  io_make_ready(loop_of(l), io, events);
+}
+
+static void call_ready_watchers(lk_poll_loop *l)
+{
+  lk_link *first;
+
+  while ((first = lk__list_pop(&l->ready)) != NULL) {
+    io_room *room = LK_OWNER(first, io_room, ready);
+    lk_loop_io *io = LK_OWNER(room, lk_loop_io, room);
+    int events = room->events;
+
+    room->events = 0;
+    io->on_events(io, events);
+  }
+}
+
+/* Make the watchers ready whose events have come. A descriptor that is not open
+   is not watched any more. From the last slot to the first, because
+   slot_remove() moves the last one. */
+static void take_events(lk_poll_loop *l)
+{
+  for (size_t i = l->count; i-- > 0;) {
+    lk_loop_io *io = l->watchers[i];
+    int events = events_of_poll(io, l->fds[i].revents);
+
+    if (events == LK_LOOP_ERROR)
+      slot_remove(l, io);
+    if (events != LK_LOOP_NONE)
+      io_make_ready(l, io, events);
+  }
+}
+
+/* ---- timers -------------------------------------------------------------- */
+
+static int64_t now_ns(void)
+{
+  struct timespec t = {0, 0};
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000 * NS_PER_MS + t.tv_nsec;
+}
+
+static void poll_set_timer(lk_loop *base, lk_loop_timer *t, int64_t after_ms)
+{
+  const int64_t longest_ms = INT64_MAX / NS_PER_MS / 2;
+  lk_heap_node *node = &((timer_room *)(void *)t->room.bytes)->node;
+
+  lk__heap_remove(&loop_of(base)->timers, node);
+  if (after_ms < 0)
+    return;
+  if (after_ms > longest_ms)
+    after_ms = longest_ms;
+  lk__heap_add(&loop_of(base)->timers, node, now_ns() + after_ms * NS_PER_MS);
+}
+
+/* Timers that are set meanwhile wait for the next turn, or later. */
+static void call_due_timers(lk_poll_loop *l)
+{
+  if (l->timers.root == NULL)
+    return;
+
+  int64_t now = now_ns();
+
+  while (l->timers.root != NULL && l->timers.root->at <= now) {
+    timer_room *room = LK_OWNER(l->timers.root, timer_room, node);
+    lk_loop_timer *t = LK_OWNER(room, lk_loop_timer, room);
+
+    lk__heap_remove(&l->timers, &room->node);
+    t->on_timer(t);
+  }
+}
+
+/* Rounded up, so that the loop does not wake before the timer is due. */
+static int wait_for_first_timer_ms(const lk_poll_loop *l)
+{
+  if (l->timers.root == NULL)
+    return -1;
+
+  int64_t wait_ns = l->timers.root->at - now_ns();
+  int64_t wait_ms = (wait_ns + NS_PER_MS - 1) / NS_PER_MS;
+
+  if (wait_ns <= 0)
+    return 0;
+  return wait_ms > INT_MAX ? INT_MAX : (int)wait_ms;
+}
+
+/* ---- hooks --------------------------------------------------------------- */
+
+static lk_link *hook_link(lk_loop_hook *h)
+{
+  return &((hook_room *)(void *)h->room.bytes)->link;
+}
+
+static void poll_set_hook(lk_loop *l, lk_loop_hook *h, bool on)
+{
+  unlink_if_used(hook_link(h));
+  if (on)
+    lk__list_add(&loop_of(l)->due_hooks, hook_link(h));
+}
+
+static void poll_request_hook(lk_loop *l, lk_loop_hook *h)
+{
+  poll_set_hook(l, h, true);
+}
+
+static void call_due_hooks(lk_poll_loop *l)
+{
+  lk_link *first;
+
+  while ((first = lk__list_pop(&l->due_hooks)) != NULL) {
+    hook_room *room = LK_OWNER(first, hook_room, link);
+    lk_loop_hook *h = LK_OWNER(room, lk_loop_hook, room);
+
+    lk__list_add(&l->called_hooks, first);
+    h->before_wait(h);
+    call_ready_watchers(l);
+  }
+}
+
+/* ---- turns --------------------------------------------------------------- */
+
+int lk__poll_loop_prepare(lk_poll_loop *l)
+{
+  lk__list_move(&l->due_hooks, &l->called_hooks);
+  call_ready_watchers(l); /* those that were fed since the last turn */
+  call_due_hooks(l);
+  l->turn++;
+  return wait_for_first_timer_ms(l);
+}
+
+void lk__poll_loop_dispatch(lk_poll_loop *l, const struct pollfd *fds,
+                            size_t count)
+{
+  for (size_t i = 0; i < l->count; i++) {
+    bool same = i < count && fds[i].fd == l->fds[i].fd &&
+                io_room_of(l->watchers[i])->since < l->turn;
+
+    l->fds[i].revents = same ? fds[i].revents : 0;
+  }
+  take_events(l);
+  call_ready_watchers(l);
+  call_due_timers(l);
+}
+
+/* poll() fails if a signal arrives, and without memory in the kernel, or if the
+   limit of descriptors was lowered. The pause keeps the loop from spinning. */
+void lk__poll_loop_wait(lk_poll_loop *l, int timeout_ms)
+{
+  int found = poll(l->fds, l->count, timeout_ms);
+
+  if (found < 0 && errno != EINTR)
+    (void)poll(NULL, 0, PAUSE_MS);
+  if (found > 0)
+    take_events(l);
+  call_ready_watchers(l);
+  call_due_timers(l);
+}
+
+static void poll_hold(lk_loop *l, bool on)
+{
+  if (on)
+    loop_of(l)->holds++;
+  else
+    loop_of(l)->holds--;
+}
+
+static bool poll_run_once(lk_loop *base, const bool *done)
+{
+  lk_poll_loop *l = loop_of(base);
+  int timeout_ms = lk__poll_loop_prepare(l);
+
+  if (*done)
+    return true;
+  lk__poll_loop_wait(l, l->holds == 0 ? 0 : timeout_ms);
+  return l->holds > 0;
+}
+
+/* ---- creation and end ---------------------------------------------------- */
+
+/* The owner of the struct frees it, see src/poll/default_loop.c. */
+static void poll_free(lk_loop *l)
+{
+  lk_mem mem = loop_of(l)->mem;
+
+  lk__poll_loop_reset(loop_of(l));
+  lk__mem_free(&mem, loop_of(l));
+}
+
+static const lk_loop_type poll_loop_type = {
+    .set_io = poll_set_io,
+    .feed_io = poll_feed_io,
+    .set_timer = poll_set_timer,
+    .set_hook = poll_set_hook,
+    .request_hook = poll_request_hook,
+    .hold = poll_hold,
+    .run_once = poll_run_once,
+    .free = poll_free,
+};
+
+void lk__poll_loop_init(lk_poll_loop *l, const lk_mem *mem)
+{
+  l->base.type = &poll_loop_type;
+  l->mem = *mem;
+  lk__list_init(&l->ready);
+  lk__list_init(&l->due_hooks);
+  lk__list_init(&l->called_hooks);
+}
+
+void lk__poll_loop_reset(lk_poll_loop *l)
+{
+  lk__mem_free(&l->mem, l->fds);
+  lk__mem_free(&l->mem, l->watchers);
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "poll/loop.h"
+#include "support/failing_mem.h"
+#include "support/suite.h"
+
+/* The loop on poll(2), beyond what unit/cli/loop.c tests of every loop. */
+
+enum { MANY = 20, MOST_DESCRIPTORS = 4 };
+
+static lk_poll_loop loop;
+static failing_mem mem;
+
+static void open_loop(void)
+{
+  failing_mem_init(&mem);
+  loop = (lk_poll_loop){.count = 0};
+  lk__poll_loop_init(&loop, &mem.mem);
+}
+
+static void close_loop(void)
+{
+  ck_assert_uint_eq(loop.count, 0);
+  lk__poll_loop_reset(&loop);
+  ck_assert_uint_eq(mem.live, 0);
+}
+
+typedef struct counted_io {
+  lk_loop_io base;
+  unsigned calls;
+  int events;               /* events of the last call */
+  struct counted_io *stops; /* stopped in the callback; NULL: none */
+} counted_io;
+
+static void on_counted_io(lk_loop_io *io, int events)
+{
+  counted_io *c = LK_OWNER(io, counted_io, base);
+
+  c->calls++;
+  c->events = events;
+  if (c->stops != NULL)
+    lk__loop_stop_io(&loop.base, &c->stops->base);
+}
+
+static counted_io io_of(int fd)
+{
+  return (counted_io){.base = {.on_events = on_counted_io, .fd = fd}};
+}
+
+static void watch(counted_io *c)
+{
+  lk__loop_set_io(&loop.base, &c->base, LK_LOOP_READ);
+}
+
+static void unwatch(counted_io *c)
+{
+  lk__loop_stop_io(&loop.base, &c->base);
+}
+
+static void turn(void)
+{
+  lk__poll_loop_prepare(&loop);
+  lk__poll_loop_wait(&loop, 0);
+}
+
+/* A descriptor that is always readable. */
+static int readable_fd(void)
+{
+  int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+  ck_assert_int_ge(fd, 0);
+  return fd;
+}
+
+START_TEST(watchers_may_stop_in_any_order)
+{
+  counted_io io[MANY];
+  int fd = readable_fd();
+
+  open_loop();
+  for (size_t i = 0; i < MANY; i++) {
+    io[i] = io_of(fd);
+    watch(&io[i]);
+  }
+  for (size_t stopped = 0; stopped < MANY; stopped++) {
+    turn();
+    /* 7 and MANY have no common divisor: each watcher stops once. */
+    unwatch(&io[stopped * 7 % MANY]);
+  }
+  turn();
+  for (size_t stopped = 0; stopped < MANY; stopped++)
+    ck_assert_uint_eq(io[stopped * 7 % MANY].calls, stopped + 1);
+  close(fd);
+  close_loop();
+}
+END_TEST
+
+START_TEST(stopped_watcher_is_not_called_for_an_event_that_has_come)
+{
+  int fd = readable_fd();
+  counted_io first = io_of(fd), second = io_of(fd);
+
+  open_loop();
+  first.stops = &second;
+  second.stops = &first;
+  watch(&first);
+  watch(&second);
+  turn();
+  ck_assert_uint_eq(first.calls + second.calls, 1);
+  unwatch(&first);
+  unwatch(&second);
+  close(fd);
+  close_loop();
+}
+END_TEST
+
+START_TEST(urgent_watcher_is_called_first)
+{
+  int fd = readable_fd();
+  counted_io other = io_of(fd), urgent = io_of(fd);
+
+  open_loop();
+  urgent.base.urgent = true;
+  urgent.stops = &other;
+  watch(&other);
+  watch(&urgent);
+  turn();
+  ck_assert_uint_eq(urgent.calls, 1);
+  ck_assert_uint_eq(other.calls, 0);
+  unwatch(&urgent);
+  close(fd);
+  close_loop();
+}
+END_TEST
+
+START_TEST(without_memory_the_watcher_gets_an_error)
+{
+  int fd = readable_fd();
+
+  for (size_t failing = 1; failing <= 2; failing++) {
+    counted_io io = io_of(fd);
+
+    open_loop();
+    mem.fail_at = failing;
+    watch(&io);
+    mem.fail_at = 0;
+    turn();
+    turn();
+    ck_assert_uint_eq(io.calls, 1);
+    ck_assert_int_eq(io.events, LK_LOOP_ERROR);
+    unwatch(&io);
+    watch(&io);
+    turn();
+    ck_assert_int_eq(io.events, LK_LOOP_READ);
+    unwatch(&io);
+    close_loop();
+  }
+  close(fd);
+}
+END_TEST
+
+START_TEST(descriptor_that_is_not_open_gets_one_error)
+{
+  int fd = readable_fd();
+  counted_io io = io_of(fd);
+
+  open_loop();
+  close(fd);
+  watch(&io);
+  turn();
+  turn();
+  ck_assert_uint_eq(io.calls, 1);
+  ck_assert_int_eq(io.events, LK_LOOP_ERROR);
+  unwatch(&io);
+  close_loop();
+}
+END_TEST
+
+/* Poll the descriptors of the loop as a program does that has a copy. */
+static size_t poll_copy(struct pollfd *fds)
+{
+  size_t count = loop.count;
+
+  ck_assert_uint_le(count, MOST_DESCRIPTORS);
+  for (size_t i = 0; i < count; i++)
+    fds[i] = loop.fds[i];
+  ck_assert_int_ge(poll(fds, (nfds_t)count, 0), 0);
+  return count;
+}
+
+START_TEST(event_of_a_descriptor_that_was_replaced_is_not_passed_on)
+{
+  struct pollfd fds[MOST_DESCRIPTORS];
+  int fd = readable_fd();
+  counted_io before = io_of(fd), after = io_of(fd), other = io_of(fd);
+
+  open_loop();
+  watch(&before);
+  watch(&other);
+  lk__poll_loop_prepare(&loop);
+  size_t count = poll_copy(fds);
+
+  /* As if `before` had been closed and `after` had got its descriptor. */
+  unwatch(&before);
+  watch(&after);
+  lk__poll_loop_dispatch(&loop, fds, count);
+  ck_assert_uint_eq(before.calls + after.calls, 0);
+  ck_assert_uint_eq(other.calls, 1);
+  lk__poll_loop_prepare(&loop);
+  count = poll_copy(fds);
+  lk__poll_loop_dispatch(&loop, fds, count);
+  ck_assert_uint_eq(after.calls, 1);
+  ck_assert_uint_eq(other.calls, 2);
+  unwatch(&after);
+  unwatch(&other);
+  close(fd);
+  close_loop();
+}
+END_TEST
+
+/* ---- timers -------------------------------------------------------------- */
+
+static unsigned timer_calls;
+
+static void on_timer(lk_loop_timer *t)
+{
+  (void)t;
+  timer_calls++;
+}
+
+static int64_t now_us(void)
+{
+  struct timespec t;
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+START_TEST(timer_is_not_called_early_and_the_loop_waits_for_it)
+{
+  lk_loop_timer timer = {.on_timer = on_timer};
+  unsigned turns = 0;
+
+  open_loop();
+  for (int i = 0; i < 20; i++) {
+    int64_t before = now_us();
+
+    timer_calls = 0;
+    lk__loop_set_timer(&loop.base, &timer, 3);
+    for (; timer_calls == 0; turns++)
+      lk__poll_loop_wait(&loop, lk__poll_loop_prepare(&loop));
+    ck_assert_int_ge(now_us() - before, 3000);
+  }
+  ck_assert_uint_eq(turns, 20);
+  close_loop();
+}
+END_TEST
+
+START_TEST(longest_timer_is_a_wait_that_poll_accepts)
+{
+  lk_loop_timer timer = {.on_timer = on_timer};
+
+  open_loop();
+  ck_assert_int_eq(lk__poll_loop_prepare(&loop), -1);
+  lk__loop_set_timer(&loop.base, &timer, INT64_MAX);
+  ck_assert_int_gt(lk__poll_loop_prepare(&loop), 1000000000);
+  lk__loop_set_timer(&loop.base, &timer, 0);
+  ck_assert_int_eq(lk__poll_loop_prepare(&loop), 0);
+  lk__loop_stop_timer(&loop.base, &timer);
+  close_loop();
+}
+END_TEST
+
+SUITE("poll_loop", watchers_may_stop_in_any_order,
+      stopped_watcher_is_not_called_for_an_event_that_has_come,
+      urgent_watcher_is_called_first, without_memory_the_watcher_gets_an_error,
+      descriptor_that_is_not_open_gets_one_error,
+      event_of_a_descriptor_that_was_replaced_is_not_passed_on,
+      timer_is_not_called_early_and_the_loop_waits_for_it,
+      longest_timer_is_a_wait_that_poll_accepts)
