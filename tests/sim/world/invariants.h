@@ -137,7 +137,7 @@
     "nothing is held after close is called, and no node of the session remains") \
   P(lock_ok, "LOCK-OK", ON(STATE) | ON(ACQUIRE_ENDED) | ON(LOCK_EVENT) | ON(CANCEL_RETURNED) | ON(RELEASE_CALLED) | ON(PERIODIC), \
     "lk_lock_ok() implies state, count, token, node and lease") \
-  P(reconnects, "RECONNECTS", ON(PERIODIC), \
+  P(reconnects, "RECONNECTS", ON(PERIODIC) | ON(STATE), \
     "a client with a reachable quorum is connected soon") \
   P(bytes_arrive, "BYTES-ARRIVE", ON(STATE), \
     "no connection is given up as silent while bytes arrive") \

@@ -201,7 +201,9 @@ static bool seeks_connection(const sim_life *l)
          !l->process->closing;
 }
 
-/* A client with a reachable quorum is connected soon. */
+/* A client with a reachable quorum is connected soon. States are checked when
+ * they change, too: a connection may begin and break between two periodic
+ * checks. */
 void sim_reconnects(sim_checker *checker, const sim_fact *f)
 {
   (void)f;
