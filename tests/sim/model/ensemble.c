@@ -242,6 +242,17 @@ int sim_ensemble_leader(const sim_ensemble *e)
   return -1;
 }
 
+bool sim_server_is_heard(const sim_ensemble *e, unsigned i)
+{
+  const sim_server *s = &e->servers[i];
+  int leader = sim_ensemble_leader(e);
+
+  if (leader < 0 || (unsigned)leader == i)
+    return sim_server_serves(s);
+  return is_serving_follower(s, (unsigned)leader) && !s->stopped &&
+         !sim_link_of(e, i, (unsigned)leader)->cut;
+}
+
 const sim_tree *sim_ensemble_committed_tree(const sim_ensemble *e)
 {
   return &e->committed_tree;

@@ -167,6 +167,10 @@ void sim_link_cut(sim_ensemble *e, unsigned a, unsigned b);
 void sim_link_restore(sim_ensemble *e, unsigned a, unsigned b);
 /** Additional delay between two servers, which makes a follower lag. */
 void sim_link_slow(sim_ensemble *e, unsigned a, unsigned b, int64_t extra_us);
+/** Whether the leader of a quorum soon hears from the clients of server `i`:
+   the server is the leader, or a follower whose link to the leader is not cut.
+   If there is no leader, whether the server serves. */
+bool sim_server_is_heard(const sim_ensemble *e, unsigned i);
 /** Whether no link is cut. */
 bool sim_links_whole(const sim_ensemble *e);
 /** The additional delay of the slowest link. */

@@ -407,6 +407,23 @@ static void note_stopped_leader(sim_checker *checker)
     checker->leader_last_stopped_us = sim_now_us(checker);
 }
 
+/* A server reports to the leader which clients it has heard from, with each of
+ * the leader's pings. What it heard before it failed may not be reported. */
+static void note_unheard_servers(sim_checker *checker)
+{
+  const sim_world *w = checker->world;
+
+  for (unsigned i = 0; i < w->nprocesses; i++) {
+    sim_life *l = &checker->lives[i];
+    int connected_to = sim_network_server_of(w->network, i);
+
+    if (connected_to >= 0)
+      l->last_server = (unsigned)connected_to;
+    if (l->session != NULL && !sim_server_is_heard(w->ensemble, l->last_server))
+      l->session->unheard_us = sim_now_us(checker);
+  }
+}
+
 /* By how much a leader's ping may be late before a lease runs out. A lease
  * needs evidence once in its gap, which is T/4. The pings come every half tick.
  * With condition "limits" the gap may be as short as that. */
@@ -438,6 +455,7 @@ void sim_checker_after_job(sim_checker *checker)
   note_pauses(checker);
   note_leader(checker);
   note_stopped_leader(checker);
+  note_unheard_servers(checker);
   note_slow_links(checker);
   sim_report_fact(checker, &(sim_fact){.type = SIM_JOB_DONE});
   if (sim_now_us(checker) < checker->next_periodic_us)

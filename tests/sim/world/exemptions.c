@@ -132,6 +132,18 @@ static bool pings_may_be_late(const sim_checker *checker)
           sim_now_us(checker) - checker->link_delay_grew_us < a_short_time_us);
 }
 
+/* Whether the leader may not know of the last replies to the session's client:
+ * it did not hear from the client's server at some time in the session timeout
+ * before the expiry. Older replies prove nothing at that time. */
+static bool replies_may_be_unreported(const sim_checker *checker,
+                                      const sim_entry *e)
+{
+  const sim_session *s = e->creator_session;
+
+  return s != NULL && s->unheard_us > 0 &&
+         e->deleted_us - s->unheard_us <= sim_T_us(checker);
+}
+
 bool sim_deletion_is_excused(const sim_checker *checker, const sim_entry *e)
 {
   if (e->deletion_cause == SIM_DELETED_BY_OTHERS ||
@@ -145,7 +157,9 @@ bool sim_deletion_is_excused(const sim_checker *checker, const sim_entry *e)
   switch (e->assurance) {
   case LK_ASSURE_QUORUM: return false;
   case LK_ASSURE_SYNC: return may_be_deposed(checker);
-  case LK_ASSURE_PING: return servers_may_be_cut(checker->world);
+  case LK_ASSURE_PING:
+    return servers_may_be_cut(checker->world) ||
+           replies_may_be_unreported(checker, e);
   }
   return false;
 }

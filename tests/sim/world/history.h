@@ -104,6 +104,8 @@ typedef struct sim_session {
   int32_t granted_ms; /**< its timeout by the last resume; 0: none */
   int32_t known_ms; /**< its timeout as the client knows it; 0: the client does
                        not know the session */
+  int64_t unheard_us;    /**< when the leader was last seen not to hear from the
+                            server of its client; 0: never */
   struct sim_xids *xids; /**< xids that were committed */
   int32_t top_xid;       /**< the largest of them */
 } sim_session;

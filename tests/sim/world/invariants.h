@@ -240,6 +240,7 @@ typedef struct sim_life {
   int64_t resumed_us;         /**< end of its last pause */
   int64_t reachable_since_us; /**< since when a quorum is reachable and the
                                  client is not connected; 0: not so */
+  unsigned last_server;       /**< index of the server of the last connection */
   int64_t last_bytes_us;      /**< when bytes arrived last on this connection */
   int64_t previous_bytes_us;  /**< when bytes arrived before that */
   int64_t count_us;           /**< when the counts below were last reset */
