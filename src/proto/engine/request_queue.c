@@ -293,7 +293,7 @@ static void choose_watch_flag(const lk_client *c, const lk_request *r,
 
 /* Send the oldest waiting request, whose frame is the first one in `held`.
  * false: no memory. */
-static bool release_one(lk_client *c)
+static bool send_oldest_waiting(lk_client *c)
 {
   const lk_request *waiting = lk__ring_at(&c->requests.waiting, 0);
   size_t len = waiting->len;
@@ -347,7 +347,7 @@ static void remove_completed(lk_client *c)
 }
 
 /* Take the oldest waiting request out of its ring. false: no memory. */
-static bool release_or_remove(lk_client *c)
+static bool take_oldest_waiting(lk_client *c)
 {
   const lk_request *r = lk__ring_at(&c->requests.waiting, 0);
   int support_err = lk__request_support_error(c, r->op);
@@ -358,7 +358,7 @@ static bool release_or_remove(lk_client *c)
   }
   if (support_err != 0)
     return set_aside_unsupported(c, support_err);
-  return release_one(c);
+  return send_oldest_waiting(c);
 }
 
 static bool reserve_places(lk_ring *ring, size_t count)
@@ -370,10 +370,10 @@ static bool reserve_places(lk_ring *ring, size_t count)
   return true;
 }
 
-/* Reserve memory for all waiting requests before the first one is sent. If the
- * release stopped halfway, the connection would be ended, and the requests that
+/* Reserve memory for all waiting requests before the first one is sent. If
+ * sending stopped halfway, the connection would be ended, and the requests that
  * were sent would be repeated behind those that still wait, out of order. */
-static bool reserve_release(lk_client *c)
+static bool reserve_for_waiting(lk_client *c)
 {
   size_t unsupported = 0;
 
@@ -388,12 +388,12 @@ static bool reserve_release(lk_client *c)
          reserve_places(&c->requests.ending_sent, unsupported);
 }
 
-bool lk__requests_release(lk_client *c)
+bool lk__requests_send_waiting(lk_client *c)
 {
-  if (!reserve_release(c))
+  if (!reserve_for_waiting(c))
     return false;
   while (c->requests.waiting.count > 0) {
-    if (!release_or_remove(c))
+    if (!take_oldest_waiting(c))
       return false;
   }
   lk__buf_trim(&c->requests.held, MAX_HELD_KEPT);

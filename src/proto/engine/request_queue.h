@@ -109,7 +109,7 @@ bool lk__requests_have_replies(const lk_client *c, uint64_t until);
 /** Send the waiting requests on a new connection. Requests that its server does
     not support are set aside, to be completed by lk__requests_finish().
     @return false: there is no memory, and no request was sent. */
-bool lk__requests_release(lk_client *c);
+bool lk__requests_send_waiting(lk_client *c);
 
 /** The reply to the oldest request is malformed or too big: if the request is a
     read, do not repeat it on the next connection, where it would get the same

@@ -143,7 +143,7 @@ void lk__session_establish(lk_client *c, const lk_handshake *h)
     return;
   }
   notify_live(c, h, resumed);
-  bool requests_sent = lk__requests_release(c);
+  bool requests_sent = lk__requests_send_waiting(c);
 
   /* Complete the requests that this server does not support. */
   lk__requests_finish(c);
