@@ -21,7 +21,7 @@ static void leave_rejecting_server(lk_client *c)
   char why[TEXT_SIZE];
 
   lk__rejected_text(c, why, sizeof why);
-  lk__session_break(c, LK_ERR_UNIMPLEMENTED, why);
+  lk__session_end_connection(c, LK_ERR_UNIMPLEMENTED, why);
 }
 
 static void run_pings(lk_client *c)
@@ -29,7 +29,7 @@ static void run_pings(lk_client *c)
   int err = lk__pings_run(c);
 
   if (err != 0)
-    lk__session_break(
+    lk__session_end_connection(
         c, err,
         err == LK_ERR_CONNECTION_LOSS
             ? "no bytes received for two thirds of the session timeout"
@@ -40,14 +40,14 @@ static void run_pings(lk_client *c)
 static void run_live(lk_client *c)
 {
   if (c->now >= c->set_watches.retry_ms && !lk__set_watches_run_retry(c))
-    lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+    lk__session_end_connection(c, LK_ERR_NO_MEMORY, NULL);
   else if (c->rejected.op != 0 && c->now >= lk__rejected_deadline(c))
     leave_rejecting_server(c);
   else if (c->move.wanted && lk__move_run(c))
-    lk__session_break(c, 0, lk__move_text(c));
+    lk__session_end_connection(c, 0, lk__move_text(c));
   else if (c->set_watches.failed)
-    lk__session_break(c, LK_ERR_NO_MEMORY,
-                      "out of memory for re-registering a watch");
+    lk__session_end_connection(c, LK_ERR_NO_MEMORY,
+                               "out of memory for re-registering a watch");
   else {
     if (c->now >= c->probe.due_ms)
       lk__probe_run(c);
@@ -73,7 +73,7 @@ static void time_out_attempt(lk_client *c)
   char why[TEXT_SIZE];
 
   lk__connect_timeout_text(c, why, sizeof why);
-  lk__session_break(c, LK_ERR_CONNECT, why);
+  lk__session_end_connection(c, LK_ERR_CONNECT, why);
 }
 
 /* Do what is due in the present phase. This runs only at depth 0, so a
@@ -82,8 +82,8 @@ static void time_out_attempt(lk_client *c)
 static void run_phase(lk_client *c)
 {
   if (c->connection.input_lost)
-    lk__session_break(c, LK_ERR_CONNECTION_LOSS,
-                      "input from inside a callback");
+    lk__session_end_connection(c, LK_ERR_CONNECTION_LOSS,
+                               "input from inside a callback");
   switch (c->connection.phase) {
   case LK_PHASE_PAUSE:
     if (c->now >= c->connection.retry_ms)

@@ -115,7 +115,7 @@ static void fail_attempt(lk_client *c, uint64_t attempt, int err,
       why = c->connection.phase == LK_PHASE_SASL
                 ? "the server closed the connection during the SASL exchange"
                 : "the server closed the connection";
-    lk__session_break(c, err, why);
+    lk__session_end_connection(c, err, why);
   } else if (c->nesting.waking) {
     drop_input(c, attempt); /* begin_input() does this for other callbacks */
   }
@@ -177,14 +177,16 @@ static void receive_frames(lk_client *c, uint64_t attempt, lk_bytes bytes)
     case LK_FRAME_NONE: return;
     case LK_FRAME_WHOLE: take_frame(c, frame); break;
     case LK_FRAME_BAD:
-      lk__session_break(c, LK_ERR_PROTOCOL, "frame of negative length");
+      lk__session_end_connection(c, LK_ERR_PROTOCOL,
+                                 "frame of negative length");
       break;
     case LK_FRAME_TOO_BIG:
       lk__request_forbid_retry(c, LK_ERR_TOO_BIG);
-      lk__session_break(c, LK_ERR_PROTOCOL, "frame longer than receive_limit");
+      lk__session_end_connection(c, LK_ERR_PROTOCOL,
+                                 "frame longer than receive_limit");
       break;
     case LK_FRAME_NO_MEMORY:
-      lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+      lk__session_end_connection(c, LK_ERR_NO_MEMORY, NULL);
       break;
     }
   }

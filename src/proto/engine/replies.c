@@ -40,10 +40,10 @@ static void apply_connection_error(lk_client *c, int32_t op, int err)
   if (err == LK_ERR_AUTH_REQUIRED)
     lk__session_refused(c, err, NULL);
   else if (err == LK_ERR_SESSION_MOVED || err == LK_ERR_SESSION_EXPIRED)
-    lk__session_break(c, err, NULL); /* the next handshake shows whether the
-                                        session still exists */
+    /* The next handshake shows whether the session still exists. */
+    lk__session_end_connection(c, err, NULL);
   else if (op == LK_OPCODE_SET_WATCHES && err != 0 && err != LK_ERR_THROTTLED)
-    lk__session_break(c, err, "cannot re-register a watch");
+    lk__session_end_connection(c, err, "cannot re-register a watch");
 }
 
 /* Whether the server does not know the request. A request that the server
@@ -132,7 +132,7 @@ static lk_request *find_request(lk_client *c,
     why = "unexpected reply: the request was not sent in full";
   if (why == NULL)
     return r;
-  lk__session_break(c, LK_ERR_PROTOCOL, why);
+  lk__session_end_connection(c, LK_ERR_PROTOCOL, why);
   return NULL;
 }
 
@@ -180,8 +180,8 @@ static void take_reply(lk_client *c, const struct lk_reply_header *header,
     /* A repeated read would get the same malformed reply. */
     if (err != LK_ERR_NO_MEMORY)
       lk__request_forbid_retry(c, LK_ERR_CONNECTION_LOSS);
-    lk__session_break(c, err == LK_ERR_NO_MEMORY ? err : LK_ERR_PROTOCOL,
-                      "malformed reply");
+    lk__session_end_connection(
+        c, err == LK_ERR_NO_MEMORY ? err : LK_ERR_PROTOCOL, "malformed reply");
   } else {
     lk_request taken = take_request(c, r);
 
@@ -216,7 +216,7 @@ static void take_event(lk_client *c, lk_reader *in)
 
   if (lk__record_decode(&lk__watcher_event_record, &event, in, NULL) != 0 ||
       event.path.at == NULL) {
-    lk__session_break(c, LK_ERR_PROTOCOL, "malformed event");
+    lk__session_end_connection(c, LK_ERR_PROTOCOL, "malformed event");
     return;
   }
   if (memchr(event.path.at, '\0', event.path.len) != NULL)
@@ -224,7 +224,7 @@ static void take_event(lk_client *c, lk_reader *in)
   if (!copy_event_path(c, &event.path)) {
     /* The event is lost. After the reconnect, LK_EVENT_REREGISTERED tells
      * persistent watches that they may have missed changes. */
-    lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+    lk__session_end_connection(c, LK_ERR_NO_MEMORY, NULL);
     return;
   }
   lk__list_init(&fired);
@@ -244,8 +244,8 @@ static void take_ping(lk_client *c, const struct lk_reply_header *header)
                     .connection = c->connection.number};
 
   if (c->pings.sent_ms.count == 0) {
-    lk__session_break(c, LK_ERR_PROTOCOL,
-                      "unexpected reply: no request is outstanding");
+    lk__session_end_connection(c, LK_ERR_PROTOCOL,
+                               "unexpected reply: no request is outstanding");
     return;
   }
   reply.sent_ms = *(const int64_t *)lk__ring_at(&c->pings.sent_ms, 0);
@@ -253,7 +253,7 @@ static void take_ping(lk_client *c, const struct lk_reply_header *header)
   if (header->err == LK_ERR_AUTH_REQUIRED)
     lk__session_refused(c, header->err, NULL);
   else if (header->err != 0)
-    lk__session_break(c, header->err, NULL);
+    lk__session_end_connection(c, header->err, NULL);
   else
     notify_evidence(c, &reply);
 }
@@ -261,8 +261,8 @@ static void take_ping(lk_client *c, const struct lk_reply_header *header)
 static void take_auth(lk_client *c, const struct lk_reply_header *header)
 {
   if (c->auth.next_reply == NULL)
-    lk__session_break(c, LK_ERR_PROTOCOL,
-                      "unexpected reply: no request is outstanding");
+    lk__session_end_connection(c, LK_ERR_PROTOCOL,
+                               "unexpected reply: no request is outstanding");
   else if (header->err != 0)
     lk__session_refused(c, header->err, NULL);
   else
@@ -287,8 +287,8 @@ static void take_set_watches(lk_client *c, const struct lk_reply_header *header)
   bool is_repetition = c->set_watches.tries > 0;
 
   if (c->set_watches.unanswered == 0) {
-    lk__session_break(c, LK_ERR_PROTOCOL,
-                      "unexpected reply: no request is outstanding");
+    lk__session_end_connection(c, LK_ERR_PROTOCOL,
+                               "unexpected reply: no request is outstanding");
     return;
   }
   if (header->err == LK_ERR_AUTH_REQUIRED) {
@@ -298,7 +298,7 @@ static void take_set_watches(lk_client *c, const struct lk_reply_header *header)
   if (header->err != 0 && !throttled) {
     if (is_unknown_request(header) && c->watches.added > 0)
       lk__request_note_unsupported(c, LK_OPCODE_SET_WATCHES2);
-    lk__session_break(c, header->err, "cannot re-register watches");
+    lk__session_end_connection(c, header->err, "cannot re-register watches");
     return;
   }
   if (throttled && !c->set_watches.throttled)
@@ -330,11 +330,12 @@ void lk__reply_take(lk_client *c, lk_bytes frame)
 
   lk__reader_init(&in, frame.at, frame.len);
   if (!read_header(&in, &header)) {
-    lk__session_break(c, LK_ERR_PROTOCOL, "malformed reply header");
+    lk__session_end_connection(c, LK_ERR_PROTOCOL, "malformed reply header");
     return;
   }
   if (!lk__reply_error_is_valid(header.err)) {
-    lk__session_break(c, LK_ERR_PROTOCOL, "invalid error code in reply");
+    lk__session_end_connection(c, LK_ERR_PROTOCOL,
+                               "invalid error code in reply");
     return;
   }
   switch (header.xid) {

@@ -34,7 +34,7 @@ void lk__session_connect(lk_client *c)
   lk__client_wake(c);
 }
 
-void lk__session_drop_connection(lk_client *c)
+void lk__session_reset_connection(lk_client *c)
 {
   lk__buf_consume(&c->output.bytes, lk__buf_len(&c->output.bytes));
   lk__buf_trim(&c->output.bytes, MAX_KEPT_AFTER_BREAK);
@@ -133,10 +133,10 @@ static int64_t reported_until(const lk_client *c)
  * first callback. The requests and watches that end with the connection were
  * set aside before, and their callbacks are invoked after those of listeners.
  */
-void lk__session_break(lk_client *c, int err, const char *why)
+void lk__session_end_connection(lk_client *c, int err, const char *why)
 {
   bool was_live = c->connection.phase == LK_PHASE_LIVE;
-  /* lk__session_drop_connection() clears this. */
+  /* lk__session_reset_connection() clears this. */
   bool move_wanted = c->move.wanted;
   lk_link ended;
 
@@ -147,7 +147,7 @@ void lk__session_break(lk_client *c, int err, const char *why)
   lk__session_enter_phase(c, LK_PHASE_PAUSE);
   if (was_live)
     lk__watches_mark_missing(&c->watches, reported_until(c));
-  lk__session_drop_connection(c);
+  lk__session_reset_connection(c);
   int close_outcome = lk__close_outcome(c, LK_ERR_IN_DOUBT);
 
   c->close.lost = close_outcome == LK_ERR_IN_DOUBT;
@@ -181,7 +181,7 @@ void lk__session_set_hosts(lk_client *c, lk_hosts *fresh)
   case LK_PHASE_CONNECTING:
   case LK_PHASE_HANDSHAKE:
   case LK_PHASE_SASL:
-    lk__session_drop_connection(c);
+    lk__session_reset_connection(c);
     lk__session_connect(c);
     break;
   case LK_PHASE_LIVE: lk__move_begin(c); break;

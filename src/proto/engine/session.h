@@ -92,7 +92,7 @@ bool lk__session_take_handshake(lk_client *c, lk_bytes frame,
     the waiting requests. */
 void lk__session_establish(lk_client *c, const lk_handshake *h);
 /** End the connection or the attempt at one, and go on with another. */
-void lk__session_break(lk_client *c, int err, const char *why);
+void lk__session_end_connection(lk_client *c, int err, const char *why);
 
 /** Use the servers of `fresh`, which is consumed. */
 void lk__session_set_hosts(lk_client *c, lk_hosts *fresh);
@@ -117,7 +117,7 @@ void lk__session_closed(lk_client *c, int err);
 /* Between the files of the session: */
 
 /** Reset all fields whose values are valid for one connection only. */
-void lk__session_drop_connection(lk_client *c);
+void lk__session_reset_connection(lk_client *c);
 /** Store and log why the connection ended. `why` NULL: the error's text. */
 void lk__session_note_error(lk_client *c, int level, int err, const char *why);
 /** Forget the id and password of the session, and its negotiated timeout. */

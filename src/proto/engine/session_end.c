@@ -11,7 +11,7 @@
 
 static void forget_session(lk_client *c)
 {
-  lk__session_drop_connection(c);
+  lk__session_reset_connection(c);
   lk__session_clear_identity(c);
   c->session.last_zxid = 0;
   c->session.last_xid = 0;
@@ -87,7 +87,7 @@ static void end_session(lk_client *c, lk_state state, int state_err, int err)
   lk__session_enter_phase(c, LK_PHASE_ENDED);
   c->session.final_err = err;
   c->close.sent = false;
-  lk__session_drop_connection(c);
+  lk__session_reset_connection(c);
   end_requests_and_watches(c, state, state_err, err);
   lk__auth_fail_all(c, err);
 }

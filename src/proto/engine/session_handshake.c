@@ -29,10 +29,10 @@ void lk__session_send_handshake(lk_client *c)
 {
   lk_handshake h = connect_request(c);
 
-  lk__session_drop_connection(c);
+  lk__session_reset_connection(c);
   c->output.sent = 0;
   if (!lk__buf_reserve(&c->output.bytes, LK_HANDSHAKE_LEN)) {
-    lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+    lk__session_end_connection(c, LK_ERR_NO_MEMORY, NULL);
     return;
   }
   lk__handshake_encode(&h, lk__buf_room(&c->output.bytes));
@@ -124,12 +124,12 @@ static bool prepare_connection(lk_client *c, const lk_handshake *h,
   enter_live(c, h);
   if (send_auth_and_watches(c))
     return true;
-  /* lk__session_break() must not treat the connection as one that was live. */
+  /* lk__session_end_connection() must not treat the connection as live. */
   lk__session_enter_phase(c, LK_PHASE_HANDSHAKE);
   /* A new session was never reported, so it must not be reported as expired. */
   if (!resumed)
     lk__session_clear_identity(c);
-  lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+  lk__session_end_connection(c, LK_ERR_NO_MEMORY, NULL);
   return false;
 }
 
@@ -150,7 +150,7 @@ void lk__session_establish(lk_client *c, const lk_handshake *h)
   bool close_must_be_sent = c->close.begun && !c->close.sent;
 
   if (!requests_sent || (close_must_be_sent && !lk__close_send(c)))
-    lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+    lk__session_end_connection(c, LK_ERR_NO_MEMORY, NULL);
   else
     lk__watches_notify_reregistered(c);
   lk__watches_notify_ended(c, &unsupported, LK_ERR_UNIMPLEMENTED);
@@ -167,14 +167,14 @@ bool lk__session_take_handshake(lk_client *c, lk_bytes frame,
     if (c->session.identity.id != 0)
       lk__session_expire(c, "the server does not know the session any more");
     else
-      lk__session_break(c, LK_ERR_REFUSED, "refused a new session");
+      lk__session_end_connection(c, LK_ERR_REFUSED, "refused a new session");
     break;
   case LK_WELCOME_READ_ONLY:
-    lk__session_break(c, LK_ERR_NOT_READ_ONLY,
-                      "the server is read-only: it has no quorum");
+    lk__session_end_connection(c, LK_ERR_NOT_READ_ONLY,
+                               "the server is read-only: it has no quorum");
     break;
   case LK_WELCOME_BAD:
-    lk__session_break(
+    lk__session_end_connection(
         c, LK_ERR_PROTOCOL,
         "malformed reply to the connect request; is this a ZooKeeper server?");
     break;
