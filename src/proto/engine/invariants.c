@@ -232,7 +232,7 @@ static const char *count_watched(const lk_watched *on, tally *t)
   size_t watches = 0;
 
   for (int i = 0; i < LK_WATCH_KINDS; i++) {
-    if (on->missing[i] != LK_REGISTERED && !lk__list_empty(&on->kinds[i]))
+    if (on->missing_after[i] != LK_REGISTERED && !lk__list_empty(&on->kinds[i]))
       t->missing++;
     for (lk_link *l = on->kinds[i].next; l != &on->kinds[i]; l = l->next) {
       const lk_watch *w = LK_OWNER(l, lk_watch, link);

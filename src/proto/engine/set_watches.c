@@ -13,9 +13,10 @@ enum {
   PATHS_LIMIT = 128 * 1024 /* bytes of paths, with their length fields */
 };
 
-/* The value in lk_watched.missing of a persistent watch that is registered, but
- * is sent in a setWatches behind a one-shot watch that would replace it. It is
- * registered afterwards, whether or not that request succeeds. */
+/* The value in lk_watched.missing_after of a persistent watch that is
+ * registered, but is sent in a setWatches behind a one-shot watch that would
+ * replace it. It is registered afterwards, whether or not that request
+ * succeeds. */
 #define REPLACED (LK_REGISTERED - 1)
 #define NO_ZXID  REPLACED /* no server has so large a zxid */
 
@@ -23,8 +24,8 @@ void lk__watched_mark_missing(lk_watched *on, lk_watch_kind kind, int64_t zxid)
 {
   if (lk__list_empty(&on->kinds[kind]))
     return;
-  if (zxid < on->missing[kind])
-    on->missing[kind] = zxid;
+  if (zxid < on->missing_after[kind])
+    on->missing_after[kind] = zxid;
   on->asked[kind] = false; /* setWatches under way may have a newer zxid */
 }
 
@@ -42,7 +43,7 @@ void lk__watches_mark_missing(lk_watches *ws, int64_t zxid)
 
 static bool is_missing(const lk_watched *on, int kind)
 {
-  return on->missing[kind] != LK_REGISTERED &&
+  return on->missing_after[kind] != LK_REGISTERED &&
          !lk__list_empty(&on->kinds[kind]);
 }
 
@@ -67,9 +68,9 @@ static bool is_due(const lk_watched *on, int kind)
 static void mark_replaced(lk_watched *on, lk_watch_kind persistent,
                           int one_shot)
 {
-  if (is_due(on, one_shot) && on->missing[persistent] == LK_REGISTERED &&
+  if (is_due(on, one_shot) && on->missing_after[persistent] == LK_REGISTERED &&
       !lk__list_empty(&on->kinds[persistent]))
-    on->missing[persistent] = REPLACED;
+    on->missing_after[persistent] = REPLACED;
 }
 
 /* A recursive watch that is registered replaces the child watches on its path,
@@ -121,9 +122,9 @@ static int64_t next_zxid(const lk_watches *ws, int64_t zxid)
     const lk_watched *on = lk__watched_of_node(n);
 
     for (int kind = 0; kind < LK_WATCH_KINDS; kind++) {
-      if (is_due(on, kind) && on->missing[kind] > zxid &&
-          on->missing[kind] < next)
-        next = on->missing[kind];
+      if (is_due(on, kind) && on->missing_after[kind] > zxid &&
+          on->missing_after[kind] < next)
+        next = on->missing_after[kind];
     }
   }
   return next;
@@ -135,8 +136,8 @@ static int64_t newest_due_one_shot(const lk_watched *on)
   int64_t zxid = INT64_MIN;
 
   for (int kind = 0; kind < LK_ONE_SHOT_KINDS; kind++) {
-    if (is_due(on, kind) && on->missing[kind] > zxid)
-      zxid = on->missing[kind];
+    if (is_due(on, kind) && on->missing_after[kind] > zxid)
+      zxid = on->missing_after[kind];
   }
   return zxid;
 }
@@ -162,8 +163,8 @@ static bool cursor_stops_at(const cursor *c, const lk_watched *on)
   if (!is_due(on, c->kind))
     return false;
   if (!lk__watch_stays((lk_watch_kind)c->kind))
-    return on->missing[c->kind] == c->zxid;
-  if (on->missing[c->kind] == REPLACED)
+    return on->missing_after[c->kind] == c->zxid;
+  if (on->missing_after[c->kind] == REPLACED)
     return newest_due_one_shot(on) == c->zxid;
   return c->is_newest;
 }
@@ -256,7 +257,7 @@ static void mark_reported_too_early(lk_watched *on, int kind)
  * them again. Between the two they may miss events. */
 static void mark_lost(lk_watched *on, int kind, int64_t zxid)
 {
-  on->missing[kind] = zxid;
+  on->missing_after[kind] = zxid;
   mark_reported_too_early(on, kind);
 }
 
@@ -281,7 +282,7 @@ static bool append_kind(const lk_watches *ws, cursor *c, int kind,
     append_path(out, c->node);
     *budget -= need;
     bool earlier_request_replaces =
-        on->missing[kind] == REPLACED && on->last_request != number;
+        on->missing_after[kind] == REPLACED && on->last_request != number;
 
     if (earlier_request_replaces)
       mark_lost(on, kind, c->zxid);
@@ -370,8 +371,8 @@ static bool acknowledge_kind(lk_watched *on, int kind, uint32_t end)
 {
   bool succeeded = on->asked[kind] && on->last_request < end;
 
-  if (succeeded || on->missing[kind] == REPLACED)
-    on->missing[kind] = LK_REGISTERED;
+  if (succeeded || on->missing_after[kind] == REPLACED)
+    on->missing_after[kind] = LK_REGISTERED;
   on->asked[kind] = false;
   if (!is_missing(on, kind))
     return false;

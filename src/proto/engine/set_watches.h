@@ -10,8 +10,8 @@
  * Re-registering watches. A setWatches contains a zxid, and the server reports
  * the changes after it. If the server throttles a setWatches, its watches are
  * not registered, and only a later setWatches with the same or an older zxid
- * reports the changes since then. So lk_watched.missing keeps this zxid for
- * each kind of watches on a path until a setWatches with it has succeeded.
+ * reports the changes since then. So lk_watched.missing_after keeps this zxid
+ * for each kind of watches on a path until a setWatches with it has succeeded.
  */
 
 /** Standing watches of `kind` on a path may miss changes after `zxid`. */

@@ -32,7 +32,7 @@ static bool note_uncovered(const lk_client *c, lk_watched *on,
   /* Missing watches are left to the next setWatches of set_watches_retry.c. The
    * one that is under way does not count: a removeWatches behind it may remove
    * them. */
-  if (on->missing[kind] != LK_REGISTERED) {
+  if (on->missing_after[kind] != LK_REGISTERED) {
     on->asked[kind] = false;
     return false;
   }

@@ -86,7 +86,7 @@ void lk__watches_notify_reregistered_late(lk_client *c)
   lk__watches_add_staying(&c->watches, &staying);
   for (lk_link *l = staying.next, *next; l != &staying; l = next) {
     const lk_watch *w = LK_OWNER(l, lk_watch, event_link);
-    bool registered = w->on->missing[w->kind] == LK_REGISTERED;
+    bool registered = w->on->missing_after[w->kind] == LK_REGISTERED;
 
     next = l->next;
     if (!w->reported_too_early || !registered)

@@ -90,7 +90,7 @@ static lk_watched *new_watched(lk_watches *ws, lk_bytes path)
   memset(on->covered, 0, sizeof on->covered);
   memset(on->asked, 0, sizeof on->asked);
   for (int i = 0; i < LK_WATCH_KINDS; i++)
-    on->missing[i] = LK_REGISTERED;
+    on->missing_after[i] = LK_REGISTERED;
   on->last_request = 0;
   on->refs = 0;
   if (copy_watched_path(ws, on, path) &&
@@ -237,7 +237,7 @@ void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind)
    * one-shot request does not: only a setWatches reports the changes that
    * earlier one-shot watches may have missed. */
   if (lk__watch_stays(kind) || lk__list_empty(&w->on->kinds[kind]))
-    w->on->missing[kind] = LK_REGISTERED;
+    w->on->missing_after[kind] = LK_REGISTERED;
   lk__list_remove(&w->link);
   lk__list_add(&w->on->kinds[kind], &w->link);
   if (w->covered && !lk__watch_stays(kind))
@@ -301,7 +301,7 @@ bool lk__watched_has(const lk_watched *on, lk_watch_kind kind,
 static bool is_covered_by(const lk_watches *ws, const lk_watched *on,
                           lk_watch_kind kind, lk_coverage coverage)
 {
-  bool registered_or_asked = on->missing[kind] == LK_REGISTERED ||
+  bool registered_or_asked = on->missing_after[kind] == LK_REGISTERED ||
                              (ws->set_watches_under_way && on->asked[kind]);
   uint32_t pending = on->pending_count[kind];
 

@@ -25,7 +25,7 @@ static inline bool lk__watch_stays(lk_watch_kind kind)
   return kind >= LK_WATCH_KIND_PERSISTENT;
 }
 
-/** The value in lk_watched.missing of watches that are registered. */
+/** The value in lk_watched.missing_after of watches that are registered. */
 #define LK_REGISTERED INT64_MAX
 
 /** All watches of one path. It exists as long as one of the watches exists. */
@@ -42,7 +42,7 @@ typedef struct lk_watched {
   /** The zxid after which the server may have reported no changes to the
       standing watches of the kind; LK_REGISTERED: it reports all changes. See
       set_watches.h. */
-  int64_t missing[LK_WATCH_KINDS];
+  int64_t missing_after[LK_WATCH_KINDS];
   bool asked[LK_WATCH_KINDS]; /**< the setWatches under way contain the kind */
   uint32_t last_request; /**< number of the last setWatches under way with this
                               path; see set_watches.h */

@@ -453,9 +453,9 @@ START_TEST(oldest_zxid_of_a_path_is_kept_and_ends_with_its_watches)
   lk__watches_mark_missing(&ws, 5);
   watch(lk_text("/a"), LK_WATCH_KIND_DATA);
   lk__watches_mark_missing(&ws, 9);
-  ck_assert_int_eq(old->on->missing[LK_WATCH_KIND_DATA], 5);
+  ck_assert_int_eq(old->on->missing_after[LK_WATCH_KIND_DATA], 5);
   lk__watched_mark_missing(old->on, LK_WATCH_KIND_DATA, 3);
-  ck_assert_int_eq(old->on->missing[LK_WATCH_KIND_DATA], 3);
+  ck_assert_int_eq(old->on->missing_after[LK_WATCH_KIND_DATA], 3);
   end();
   begin();
   lk_watch *later = pending("/a", LK_WATCH_KIND_DATA);
@@ -593,7 +593,7 @@ START_TEST(child_watches_are_repeated_behind_a_repeated_recursive_watch)
 
   ck_assert_int_eq(
       lk__set_watches_encode(&ws, LAST_ZXID, DEFAULT_SEND_LIMIT, &out), 2);
-  ck_assert_int_eq(tree->on->missing[LK_WATCH_KIND_CHILD], LAST_ZXID);
+  ck_assert_int_eq(tree->on->missing_after[LK_WATCH_KIND_CHILD], LAST_ZXID);
   ck_assert(child->covered);
   ck_assert_int_eq(count_lists(&out, counts, DEFAULT_SEND_LIMIT), 2);
   ck_assert_uint_eq(counts[LK_WATCH_KIND_RECURSIVE], 1);
