@@ -22,7 +22,7 @@
 
 #include "base/buf.h"
 #include "net/tcp.h"
-#include "support/tls_peer.h"
+#include "support/tls_server.h"
 
 #include <latchkey/client.h>
 

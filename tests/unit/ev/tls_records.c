@@ -24,7 +24,7 @@
 #include "net/tcp.h"
 #include "support/model_server.h"
 #include "support/suite.h"
-#include "support/tls_peer.h"
+#include "support/tls_server.h"
 #include "support/wire.h"
 
 enum {

@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "support/tls_peer.h"
+#include "support/tls_server.h"
 
 enum { STEPS = 2000 };
 

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "support/tls_peer.h"
+#include "support/tls_server.h"
 
 enum { STEPS = 2000 };
 

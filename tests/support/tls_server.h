@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_SUPPORT_TLS_PEER_H
-#define LK_SUPPORT_TLS_PEER_H
+#ifndef LK_SUPPORT_TLS_SERVER_H
+#define LK_SUPPORT_TLS_SERVER_H
 
 #include "net/address.h"
 

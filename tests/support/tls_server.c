@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "support/tls_peer.h"
+#include "support/tls_server.h"
 
 #include <fcntl.h>
 #include <netinet/tcp.h>
