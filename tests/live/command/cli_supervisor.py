@@ -396,6 +396,26 @@ def file_size_limit_does_not_kill_latchkey():
             assert process.wait(20) == 0
 
 
+# ---- the tests themselves
+
+def description_of_a_hang_names_the_process_that_keeps_the_output_open():
+    with start("-c", "setsid sleep 600 2>&- & echo $!; exit 3",
+               program="sh") as process:
+        sleeper = int(process.stdout.readline())
+        live.eventually(lambda: command.process_state(process.pid) == "Z")
+        try:
+            text = command.describe_hang(process)
+        finally:
+            os.kill(sleeper, signal.SIGKILL)
+        assert process.finish().code == 3
+    lines = text.splitlines()
+    for line in ("standard output is open in process %d, descriptors [1]" % sleeper,
+                 "process %d: sleep 600" % sleeper):
+        assert line in lines, text
+    assert "standard error is open" not in text, text
+    assert "stack of process %d" % sleeper in lines, text
+
+
 live.run(live.together(
     on_lost_stop_stops_a_child_with_foreground,
     on_lost_stop_stops_another_session,
@@ -410,5 +430,6 @@ live.run(live.together(
     full_terminal_does_not_block_latchkey,
     signals_end_reading_an_auth_file,
     too_few_descriptors_are_125,
-    file_size_limit_does_not_kill_latchkey),
+    file_size_limit_does_not_kill_latchkey,
+    description_of_a_hang_names_the_process_that_keeps_the_output_open),
     shorter_session_timeout_reaches_the_supervisor)

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -43,12 +44,36 @@ class Result:
 
 
 class RunningCommand(subprocess.Popen):
-    """A running command, which is killed at the end of its `with` block."""
+    """A running command, which is killed at the end of its `with` block. If it
+    does not end in time, describe_hang() is printed before that."""
+
+    hang_is_described = False
 
     def __exit__(self, *what):
         if self.poll() is None:
             self.kill()
         super().__exit__(*what)
+
+    def wait(self, timeout=None):
+        try:
+            return super().wait(timeout)
+        except subprocess.TimeoutExpired as expired:
+            self._print_hang(expired)
+            raise
+
+    def communicate(self, input=None, timeout=None):
+        try:
+            return super().communicate(input, timeout)
+        except subprocess.TimeoutExpired as expired:
+            self._print_hang(expired)
+            raise
+
+    def _print_hang(self, expired):
+        if self.hang_is_described:  # communicate() calls wait()
+            return
+        self.hang_is_described = True
+        print("%s\noutput so far: %s\nerrors so far: %s\n----" % (
+            describe_hang(self), expired.stdout, expired.stderr), flush=True)
 
     def finish(self):
         """Wait until the command ends; gives its Result."""
@@ -170,6 +195,93 @@ def children_of(pid):
     """The process ids of the children of a process."""
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     return [child for child in pids if _stat_field(child, 1) == str(pid)]
+
+
+# ---- a command that does not end
+
+def descendants_of(pid):
+    """The process ids of the children of a process, and of their children."""
+    found = children_of(pid)
+    for child in found:  # which grows
+        found += children_of(child)
+    return found
+
+
+def _read(path):
+    """The contents of a file in /proc as one text, or why it cannot be read."""
+    try:
+        with open(path) as f:
+            return f.read().replace("\0", " ").strip()
+    except OSError as why:
+        return why.strerror
+
+
+def writers_of(pipe):
+    """Which processes have the writing end of a pipe open, of which `pipe` is the
+    reading end: the numbers of their descriptors by process id."""
+    found = {}
+    inode = os.fstat(pipe.fileno()).st_ino
+    for pid in [int(name) for name in os.listdir("/proc") if name.isdigit()]:
+        try:
+            for number in os.listdir("/proc/%d/fd" % pid):
+                link = "/proc/%d/fd/%s" % (pid, number)
+                is_for_writing = os.lstat(link).st_mode & 0o200
+                if is_for_writing and os.stat(link).st_ino == inode:
+                    found.setdefault(pid, []).append(int(number))
+        except OSError:  # it has ended, or belongs to another user
+            pass
+    return found
+
+
+def describe_process(pid):
+    """Lines that show what a process does."""
+    where = "/proc/%d/" % pid
+    lines = ["process %d: %s" % (pid, _read(where + "cmdline")),
+             "    state %s, parent %s, frozen: %s" % (
+                 process_state(pid), _stat_field(pid, 1), _is_frozen(pid))]
+    for name in ("wchan", "syscall", "stack"):
+        text = _read(where + name)
+        lines += ["    %s: %s" % (name, line) for line in text.splitlines()]
+    pending = re.findall(r"^(?:Shd|Sig)\w+:.*", _read(where + "status"), re.M)
+    return lines + ["    " + " ".join(pending).replace("\t", " ")]
+
+
+def backtrace_of(pid):
+    """Lines with the stacks of all threads of a process, by gdb."""
+    if shutil.which("gdb") is None:
+        return ["    there is no gdb"]
+    try:
+        gdb = subprocess.run(
+            ["timeout", "-k", "1", "20", "gdb", "-p", str(pid), "-batch", "-nx",
+             "-ex", "thread apply all bt"], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            errors="replace")
+    except OSError as why:
+        return ["    gdb: %s" % why]
+    return ["    " + line for line in gdb.stdout.splitlines()
+            if line and not line.startswith("[")]
+
+
+def describe_hang(process):
+    """What shows why a RunningCommand does not end: the processes that keep its
+    output open, and the state and the stack of these and of its own processes."""
+    writers = {name: writers_of(pipe) for name, pipe in
+               (("standard output", process.stdout),
+                ("standard error", process.stderr))
+               if pipe is not None and not pipe.closed}
+    pids = sorted({process.pid, *descendants_of(process.pid),
+                   *(pid for found in writers.values() for pid in found)})
+    lines = ["---- the command has not ended in time: %s" % (process.args,)]
+    for name, found in writers.items():
+        lines += ["%s is open in process %d, descriptors %s" % (
+            name, pid, descriptors) for pid, descriptors in found.items()]
+    # gdb stops a process, so it comes behind the states of all.
+    for pid in pids:
+        lines += describe_process(pid)
+    for pid in pids:
+        if is_running(pid):
+            lines += ["stack of process %d" % pid] + backtrace_of(pid)
+    return "\n".join(lines)
 
 
 def supervisor_of(pid):
