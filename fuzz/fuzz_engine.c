@@ -7,8 +7,8 @@
  * transport, passing time, and replies of a server, which are valid, nearly
  * valid or arbitrary. Some actions run inside the next callbacks.
  *
- * Oracle: the peer (tests/support/peer.h) aborts where the client breaks a
- * promise of <latchkey/client.h>.
+ * Oracle: the harness (tests/support/harness.h) aborts where the client breaks
+ * a promise of <latchkey/client.h>.
  */
 
 #include "program.h"
@@ -28,10 +28,10 @@ static const char *take_path(fuzz_program *g)
   return paths[take_byte(g) % 8];
 }
 
-static peer_call take_call(fuzz_program *g)
+static harness_call take_call(fuzz_program *g)
 {
   unsigned options = take_byte(g);
-  peer_call call = {.name = g->name};
+  harness_call call = {.name = g->name};
 
   snprintf(g->name, sizeof g->name, "r%u", g->number++);
   snprintf(g->watch, sizeof g->watch, "w%u", g->number % 16);
@@ -46,99 +46,99 @@ static peer_call take_call(fuzz_program *g)
 
 static void do_get(fuzz_program *g)
 {
-  peer_call call = take_call(g);
+  harness_call call = take_call(g);
 
-  peer_get(&g->p, &call, take_path(g));
+  harness_get(&g->h, &call, take_path(g));
 }
 
 static void do_exists(fuzz_program *g)
 {
-  peer_call call = take_call(g);
+  harness_call call = take_call(g);
 
-  peer_exists(&g->p, &call, take_path(g));
+  harness_exists(&g->h, &call, take_path(g));
 }
 
 static void do_children(fuzz_program *g)
 {
-  peer_call call = take_call(g);
+  harness_call call = take_call(g);
 
-  peer_children(&g->p, &call, take_path(g));
+  harness_children(&g->h, &call, take_path(g));
 }
 
-/* The data of a write is the name of the request, by which the peer recognises
- * the request. */
+/* The data of a write is the name of the request, by which the harness
+ * recognises the request. */
 static void do_create(fuzz_program *g)
 {
   unsigned kind = take_byte(g);
-  peer_call call = take_call(g);
+  harness_call call = take_call(g);
 
-  peer_create(&g->p, &call, (kind & 8) != 0, take_path(g), lk_text(g->name),
-              (int)(kind & 7));
+  harness_create(&g->h, &call, (kind & 8) != 0, take_path(g), lk_text(g->name),
+                 (int)(kind & 7));
 }
 
 static void do_set(fuzz_program *g)
 {
-  peer_call call = take_call(g);
+  harness_call call = take_call(g);
 
-  peer_set(&g->p, &call, take_path(g), lk_text(g->name), -1);
+  harness_set(&g->h, &call, take_path(g), lk_text(g->name), -1);
 }
 
 static void do_delete(fuzz_program *g)
 {
-  peer_call call = take_call(g);
+  harness_call call = take_call(g);
 
-  peer_delete(&g->p, &call, take_path(g), (int32_t)take_byte(g) - 2);
+  harness_delete(&g->h, &call, take_path(g), (int32_t)take_byte(g) - 2);
 }
 
 static void do_sync(fuzz_program *g)
 {
-  peer_call call = take_call(g);
+  harness_call call = take_call(g);
 
-  peer_sync(&g->p, &call, take_path(g));
+  harness_sync(&g->h, &call, take_path(g));
 }
 
 static void do_multi(fuzz_program *g)
 {
-  peer_call call = take_call(g);
+  harness_call call = take_call(g);
   const char *a = take_path(g);
   const char *b = take_path(g);
   lk_op ops[3] = {lk_op_set(a, lk_text(g->name), -1),
                   lk_op_create(b, lk_text(g->name), NULL, LK_SEQUENTIAL),
                   lk_op_check(a, 1)};
 
-  peer_multi(&g->p, &call, ops, take_byte(g) % 4);
+  harness_multi(&g->h, &call, ops, take_byte(g) % 4);
 }
 
 static void do_auth(fuzz_program *g)
 {
-  peer_call call = take_call(g);
+  harness_call call = take_call(g);
 
-  peer_auth(&g->p, call.name, "digest", lk_text("bob:secret"));
+  harness_auth(&g->h, call.name, "digest", lk_text("bob:secret"));
 }
 
 static void do_large(fuzz_program *g)
 {
-  peer_call call = take_call(g);
+  harness_call call = take_call(g);
   size_t len = (size_t)take_byte(g) * 40;
   char *data = calloc(1, len + 1);
 
   must(data != NULL);
-  peer_set(&g->p, &call, "/a", lk_bytes_of(data, len), -1);
+  harness_set(&g->h, &call, "/a", lk_bytes_of(data, len), -1);
   free(data);
 }
 
 static void do_close(fuzz_program *g)
 {
-  peer_call call = take_call(g);
+  harness_call call = take_call(g);
 
   if (take_byte(g) % 8 == 0)
-    peer_close(&g->p, call.name);
+    harness_close(&g->h, call.name);
 }
 
 static void do_free(fuzz_program *g)
 {
   if (take_byte(g) % 32 == 31)
-    peer_free(&g->p);
+    harness_free(&g->h);
 }
 
 static void do_cancel(fuzz_program *g)
@@ -147,7 +147,7 @@ static void do_cancel(fuzz_program *g)
   char name[24];
 
   snprintf(name, sizeof name, "w%u", which % 16);
-  peer_cancel(&g->p, name, which >= 128);
+  harness_cancel(&g->h, name, which >= 128);
 }
 
 static const char *take_listener(fuzz_program *g)
@@ -161,25 +161,25 @@ static void do_listen(fuzz_program *g)
 {
   const char *name = take_listener(g);
 
-  peer_unlisten(&g->p, name);
-  peer_listen(&g->p, name, true);
+  harness_unlisten(&g->h, name);
+  harness_listen(&g->h, name, true);
 }
 
 static void do_unlisten(fuzz_program *g)
 {
-  peer_unlisten(&g->p, take_listener(g));
+  harness_unlisten(&g->h, take_listener(g));
 }
 
 static void do_timer(fuzz_program *g)
 {
   const char *name = take_byte(g) % 2 ? "t0" : "t1";
 
-  peer_timer(&g->p, name, 1 + (int64_t)take_byte(g) * 20);
+  harness_timer(&g->h, name, 1 + (int64_t)take_byte(g) * 20);
 }
 
 static void do_stop(fuzz_program *g)
 {
-  peer_stop(&g->p, take_byte(g) % 2 ? "t0" : "t1");
+  harness_stop(&g->h, take_byte(g) % 2 ? "t0" : "t1");
 }
 
 static const action calls[] = {
@@ -197,90 +197,91 @@ static void do_call(fuzz_program *g)
 
 static void do_list(fuzz_program *g)
 {
-  peer_call call = take_call(g);
+  harness_call call = take_call(g);
 
-  peer_children(&g->p, &call, take_path(g));
+  harness_children(&g->h, &call, take_path(g));
 }
 
 static void do_count(fuzz_program *g)
 {
-  peer_call call = take_call(g);
+  harness_call call = take_call(g);
 
-  peer_count(&g->p, &call, take_path(g));
+  harness_count(&g->h, &call, take_path(g));
 }
 
 static void do_ephemerals(fuzz_program *g)
 {
-  peer_call call = take_call(g);
+  harness_call call = take_call(g);
 
-  peer_ephemerals(&g->p, &call, take_path(g));
+  harness_ephemerals(&g->h, &call, take_path(g));
 }
 
 static void do_get_acl(fuzz_program *g)
 {
-  peer_call call = take_call(g);
+  harness_call call = take_call(g);
 
-  peer_get_acl(&g->p, &call, take_path(g));
+  harness_get_acl(&g->h, &call, take_path(g));
 }
 
 static void do_set_acl(fuzz_program *g)
 {
-  peer_call call = take_call(g);
+  harness_call call = take_call(g);
 
-  peer_set_acl(&g->p, &call, take_path(g), &lk_acl_open,
-               (int32_t)take_byte(g) - 2);
+  harness_set_acl(&g->h, &call, take_path(g), &lk_acl_open,
+                  (int32_t)take_byte(g) - 2);
 }
 
-/* The client must refuse flags and TTLs that could crash a server; the peer
+/* The client must refuse flags and TTLs that could crash a server; the harness
  * checks each request that is sent. */
 static void do_create_ttl(fuzz_program *g)
 {
-  peer_call call = take_call(g);
+  harness_call call = take_call(g);
   const char *path = take_path(g);
   int flags = (int)take_byte(g) % 8;
   int64_t ttl_ms = (int64_t)take_byte(g) - 2;
 
-  peer_create_ttl(&g->p, &call, path, lk_text(g->name), flags, ttl_ms);
+  harness_create_ttl(&g->h, &call, path, lk_text(g->name), flags, ttl_ms);
 }
 
 static void do_multi_read(fuzz_program *g)
 {
-  peer_call call = take_call(g);
+  harness_call call = take_call(g);
   lk_read reads[] = {lk_read_get(take_path(g)),
                      lk_read_get_children(take_path(g))};
 
-  peer_multi_read(&g->p, &call, reads, take_byte(g) % 3);
+  harness_multi_read(&g->h, &call, reads, take_byte(g) % 3);
 }
 
 static void do_who_am_i(fuzz_program *g)
 {
-  peer_call call = take_call(g);
+  harness_call call = take_call(g);
 
-  peer_who_am_i(&g->p, &call);
+  harness_who_am_i(&g->h, &call);
 }
 
 static void do_config(fuzz_program *g)
 {
-  peer_call call = take_call(g);
+  harness_call call = take_call(g);
 
-  peer_config(&g->p, &call);
+  harness_config(&g->h, &call);
 }
 
 static void do_reconfig(fuzz_program *g)
 {
-  peer_call call = take_call(g);
+  harness_call call = take_call(g);
   lk_reconfiguration change = {.size = sizeof change, .leaving = "1"};
 
-  peer_reconfig(&g->p, &call, &change);
+  harness_reconfig(&g->h, &call, &change);
 }
 
 static void do_add_watch(fuzz_program *g)
 {
-  peer_call call = take_call(g);
+  harness_call call = take_call(g);
 
   call.watch = g->watch;
-  peer_add_watch(&g->p, &call, take_path(g),
-                 take_byte(g) % 2 ? LK_WATCH_RECURSIVE : LK_WATCH_PERSISTENT);
+  harness_add_watch(&g->h, &call, take_path(g),
+                    take_byte(g) % 2 ? LK_WATCH_RECURSIVE
+                                     : LK_WATCH_PERSISTENT);
 }
 
 static const action rare_calls[] = {
@@ -296,13 +297,13 @@ static void do_rare_call(fuzz_program *g)
   run_action(g, ACTIONS(rare_calls));
 }
 
-static void run_deferred(peer *p, const char *name, const char *event)
+static void run_deferred(harness *h, const char *name, const char *event)
 {
-  fuzz_program *g = p->arg;
+  fuzz_program *g = h->arg;
 
   (void)name;
   (void)event;
-  if (g->deferred == 0 || p->client == NULL)
+  if (g->deferred == 0 || h->client == NULL)
     return;
   g->deferred--;
   if (take_byte(g) % 4 == 3)
@@ -320,8 +321,8 @@ static void do_defer(fuzz_program *g)
 
 static void do_connected(fuzz_program *g)
 {
-  g->p.room = SIZE_MAX;
-  peer_connected(&g->p);
+  g->h.room = SIZE_MAX;
+  harness_connected(&g->h);
 }
 
 static void do_failed(fuzz_program *g)
@@ -329,7 +330,7 @@ static void do_failed(fuzz_program *g)
   static const int errs[] = {0, LK_ERR_CONNECTION_LOSS, LK_ERR_CONNECT,
                              LK_ERR_RESOLVE};
 
-  peer_failed(&g->p, errs[take_byte(g) % 4], NULL);
+  harness_failed(&g->h, errs[take_byte(g) % 4], NULL);
 }
 
 /* End the outstanding probe, or if there is none, the lookup of names. */
@@ -338,29 +339,29 @@ static void do_resolved_or_probed(fuzz_program *g)
   static const char *const answers[] = {"rw", "ro", "", "rwx"};
   unsigned which = take_byte(g) % 4;
 
-  if (g->p.probe != 0)
-    peer_probed(&g->p, answers[which]);
+  if (g->h.probe != 0)
+    harness_probed(&g->h, answers[which]);
   else
-    peer_resolved(&g->p, which);
+    harness_resolved(&g->h, which);
 }
 
 static void do_socket_room(fuzz_program *g)
 {
   unsigned room = take_byte(g);
 
-  g->p.room = room == 255 ? SIZE_MAX : room;
-  peer_settle(&g->p);
+  g->h.room = room == 255 ? SIZE_MAX : room;
+  harness_settle(&g->h);
 }
 
 static void do_wait(fuzz_program *g)
 {
-  peer_pass(&g->p, (int64_t)take_byte(g) * 50);
+  harness_pass(&g->h, (int64_t)take_byte(g) * 50);
 }
 
 /* Advance the clock without calling the client, as a late driver would. */
 static void do_clock(fuzz_program *g)
 {
-  g->p.now += (int64_t)take_byte(g) * 100;
+  g->h.now += (int64_t)take_byte(g) * 100;
 }
 
 /* ---- the server --------------------------------------------------------- */
@@ -374,7 +375,7 @@ static void do_connect_response(fuzz_program *g)
     g->session = how == 255 ? 0 : (int64_t)how;
   else if (g->session == 0)
     g->session = 1;
-  if (g->p.read_only && how % 2 == 1)
+  if (g->h.read_only && how % 2 == 1)
     wire_welcome_read_only(&b, g->session, (int32_t)take_byte(g) * 100);
   else
     wire_welcome(&b, g->session, (int32_t)take_byte(g) * 100);
@@ -454,7 +455,7 @@ static int32_t take_error(fuzz_program *g)
 /* A valid reply to the oldest request, or an error. */
 static void do_reply(fuzz_program *g)
 {
-  const lk_client *c = g->p.client;
+  const lk_client *c = g->h.client;
 
   if (c->requests.sent.count == 0)
     return;
@@ -473,10 +474,11 @@ static void do_reply(fuzz_program *g)
 /* A reply to the oldest request with an arbitrary body. */
 static void do_arbitrary_reply(fuzz_program *g)
 {
-  const lk_client *c = g->p.client;
+  const lk_client *c = g->h.client;
   lk_buf b = wire_buf();
   size_t mark = wire_begin(&b);
-  const lk_request *head = c->requests.sent.count == 0 ? NULL : lk__ring_at(&c->requests.sent, 0);
+  const lk_request *head =
+      c->requests.sent.count == 0 ? NULL : lk__ring_at(&c->requests.sent, 0);
 
   wire_header(&b, head == NULL ? 1 : head->xid, 9, 0);
   append_bytes(g, &b);
@@ -573,17 +575,17 @@ static bool make_client(fuzz_program *g)
                              .receive_limit = second & 32 ? 150 : 0,
                              .outstanding_limit = second & 64 ? 5 : 0};
 
-  failing_mem_init(&g->p.mem);
-  g->p.mem.fail_at = third < 128 ? 0 : 20 + (third & 127) * 2;
-  g->p.mem.for_good = (second & 128) != 0;
-  g->p.step = third & 1 ? 1 + (third >> 1 & 7) : 0;
-  g->p.seed = third + 1;
-  g->p.react = run_deferred;
-  g->p.arg = g;
+  failing_mem_init(&g->h.mem);
+  g->h.mem.fail_at = third < 128 ? 0 : 20 + (third & 127) * 2;
+  g->h.mem.for_good = (second & 128) != 0;
+  g->h.step = third & 1 ? 1 + (third >> 1 & 7) : 0;
+  g->h.seed = third + 1;
+  g->h.react = run_deferred;
+  g->h.arg = g;
   g->session = config.resume == NULL ? 0 : 3;
-  if (peer_init(&g->p, &config) != 0)
+  if (harness_init(&g->h, &config) != 0)
     return false;
-  peer_settle(&g->p);
+  harness_settle(&g->h);
   return true;
 }
 

@@ -7,7 +7,7 @@
  * tokens that are valid, nearly valid or arbitrary, errors, other frames,
  * passing time, and calls of the API during the steps of a mechanism.
  *
- * Oracle: the peer (tests/support/peer.h) aborts where the client sends a
+ * Oracle: the harness (tests/support/harness.h) aborts where the client sends a
  * request before the exchange has ended. With DIGEST-MD5 no client may ever
  * become connected, because this server does not know the password.
  */
@@ -28,32 +28,32 @@ static const char *next_name(fuzz_program *g)
 
 static void do_get(fuzz_program *g)
 {
-  peer_call call = {.name = next_name(g), .repeat = take_byte(g) % 2 == 1};
+  harness_call call = {.name = next_name(g), .repeat = take_byte(g) % 2 == 1};
 
-  peer_get(&g->p, &call, "/a");
+  harness_get(&g->h, &call, "/a");
 }
 
 static void do_auth(fuzz_program *g)
 {
-  peer_auth(&g->p, next_name(g), "digest", lk_text("bob:secret"));
+  harness_auth(&g->h, next_name(g), "digest", lk_text("bob:secret"));
 }
 
 static void do_close(fuzz_program *g)
 {
-  peer_close(&g->p, next_name(g));
+  harness_close(&g->h, next_name(g));
 }
 
 static void do_free(fuzz_program *g)
 {
   if (take_byte(g) % 8 == 7)
-    peer_free(&g->p);
+    harness_free(&g->h);
 }
 
 static void do_hosts(fuzz_program *g)
 {
   static const char *const hosts[] = {"a", "b", "a,b"};
 
-  (void)lk_client_set_hosts(g->p.client, hosts[take_byte(g) % 3]);
+  (void)lk_client_set_hosts(g->h.client, hosts[take_byte(g) % 3]);
 }
 
 static const action calls[] = {
@@ -71,14 +71,14 @@ static void do_defer(fuzz_program *g)
   g->deferred = take_byte(g) % 4;
 }
 
-static void run_deferred(peer *p, const char *name, const char *event)
+static void run_deferred(harness *h, const char *name, const char *event)
 {
-  fuzz_program *g = p->arg;
+  fuzz_program *g = h->arg;
 
   (void)name;
   must(!g->digest ||
        (strcmp(event, "connected") != 0 && strcmp(event, "read-only") != 0));
-  if (g->deferred == 0 || p->client == NULL)
+  if (g->deferred == 0 || h->client == NULL)
     return;
   g->deferred--;
   do_call(g);
@@ -88,17 +88,17 @@ static void run_deferred(peer *p, const char *name, const char *event)
 
 static void do_connected(fuzz_program *g)
 {
-  peer_connected(&g->p);
+  harness_connected(&g->h);
 }
 
 static void do_failed(fuzz_program *g)
 {
-  peer_failed(&g->p, take_byte(g) % 2 ? LK_ERR_CONNECTION_LOSS : 0, NULL);
+  harness_failed(&g->h, take_byte(g) % 2 ? LK_ERR_CONNECTION_LOSS : 0, NULL);
 }
 
 static void do_wait(fuzz_program *g)
 {
-  peer_pass(&g->p, (int64_t)take_byte(g) * 20);
+  harness_pass(&g->h, (int64_t)take_byte(g) * 20);
 }
 
 /* ---- the server --------------------------------------------------------- */
@@ -116,7 +116,7 @@ static void receive_token(fuzz_program *g, lk_bytes token)
   lk_buf b = wire_buf();
   size_t mark = wire_begin(&b);
 
-  wire_header(&b, g->p.client->sasl->xid, 0, 0);
+  wire_header(&b, g->h.client->sasl->xid, 0, 0);
   wire_bytes(&b, token);
   wire_end(&b, mark);
   receive_from_server(g, &b);
@@ -169,7 +169,7 @@ static void do_error(fuzz_program *g)
                                  LK_ERR_NO_MEMORY,       1};
   lk_buf b = wire_buf();
 
-  wire_reply(&b, g->p.client->sasl->xid, -1, errs[take_byte(g) % 8]);
+  wire_reply(&b, g->h.client->sasl->xid, -1, errs[take_byte(g) % 8]);
   receive_from_server(g, &b);
 }
 
@@ -214,13 +214,13 @@ static void choose_mechanism(fuzz_program *g, lk_sasl_config *out)
         .size = sizeof *out, .user = "bob", .password = give_password};
     return;
   }
-  g->mechanism = (fake_mechanism){.p = &g->p,
+  g->mechanism = (fake_mechanism){.h = &g->h,
                                   .tokens = 1 + (int)(how >> 1 & 3),
                                   .speaks_last = (how & 8) != 0,
                                   .fail_at = (int)(how >> 4 & 7),
                                   .fail_err = how & 128 ? LK_ERR_AUTH_FAILED
                                                         : LK_ERR_STATE};
-  g->p.sasl = &g->mechanism;
+  g->h.sasl = &g->mechanism;
   fake_mechanism_config(&g->mechanism, out);
 }
 
@@ -234,18 +234,18 @@ static bool make_client(fuzz_program *g)
                              .read_only = (how & 2) != 0,
                              .sasl = &sasl};
 
-  failing_mem_init(&g->p.mem);
-  g->p.mem.fail_at = how & 4 ? 10 + (how >> 5) * 3 : 0;
-  g->p.step = how & 8 ? 1 + (how >> 5) : 0;
-  g->p.seed = how + 1;
-  g->p.react = run_deferred;
-  g->p.arg = g;
+  failing_mem_init(&g->h.mem);
+  g->h.mem.fail_at = how & 4 ? 10 + (how >> 5) * 3 : 0;
+  g->h.step = how & 8 ? 1 + (how >> 5) : 0;
+  g->h.seed = how + 1;
+  g->h.react = run_deferred;
+  g->h.arg = g;
   choose_mechanism(g, &sasl);
-  if (peer_init(&g->p, &config) != 0)
+  if (harness_init(&g->h, &config) != 0)
     return false;
-  peer_settle(&g->p);
-  peer_connected(&g->p);
-  if (g->p.client != NULL)
+  harness_settle(&g->h);
+  harness_connected(&g->h);
+  if (g->h.client != NULL)
     do_connect_response(g);
   return true;
 }

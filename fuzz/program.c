@@ -21,13 +21,13 @@ void run_action(fuzz_program *g, const action *table, size_t count)
 {
   const action *chosen = &table[take_byte(g) % count];
 
-  peer_log_line(&g->p, "> %s", chosen->name);
+  harness_log_line(&g->h, "> %s", chosen->name);
   chosen->run(g);
 }
 
 void receive_from_server(fuzz_program *g, lk_buf *b)
 {
-  peer_receive(&g->p, lk__buf_bytes(b), lk__buf_len(b));
+  harness_receive(&g->h, lk__buf_bytes(b), lk__buf_len(b));
   lk__buf_free(b);
 }
 
@@ -41,10 +41,10 @@ void run_program(const uint8_t *data, size_t size,
   g->at = data;
   g->end = data + size;
   if (begin(g)) {
-    while (g->at != g->end && g->p.client != NULL)
+    while (g->at != g->end && g->h.client != NULL)
       run_action(g, table, count);
   }
   g->deferred = 0;
-  peer_done(&g->p);
+  harness_done(&g->h);
   free(g);
 }

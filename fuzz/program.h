@@ -2,7 +2,7 @@
 #ifndef LK_FUZZ_PROGRAM_H
 #define LK_FUZZ_PROGRAM_H
 
-#include "support/peer.h"
+#include "support/harness.h"
 #include "target.h"
 
 /**
@@ -12,7 +12,7 @@
  * and on the number of bytes that each action takes.
  */
 typedef struct fuzz_program {
-  peer p; /**< the client under test and the oracle of its promises */
+  harness h; /**< the client under test and the oracle of its promises */
   const uint8_t *at;
   const uint8_t *end;
   unsigned number;   /**< number of the next request, part of its name */

@@ -39,7 +39,7 @@ START_TEST(client_follows_the_transcripts_byte_by_byte)
 END_TEST
 
 /* Play with a fault. The outputs then differ from the transcript and are not
-   compared, but the peer checks that every request completes once and all
+   compared, but the harness checks that every request completes once and all
    memory is freed. */
 static void play_with_fault(const transcript *t, play_mode *mode)
 {

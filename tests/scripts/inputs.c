@@ -4,7 +4,7 @@
 #include "proto/engine/client.h"
 #include "proto/wire/opcode.h"
 #include "scripts/inputs.h"
-#include "support/peer_things.h"
+#include "support/harness_things.h"
 #include "support/wire.h"
 
 #include <inttypes.h>
@@ -37,8 +37,8 @@ static bool take_sasl_option(script_player *player, words *w)
 
   if ((v = words_value(w, "sasl")) != NULL) {
     player->sasl.tokens = atoi(v);
-    player->sasl.p = &player->p;
-    player->p.sasl = &player->sasl;
+    player->sasl.h = &player->h;
+    player->h.sasl = &player->sasl;
   } else if ((v = words_value(w, "sasl-fails")) != NULL) {
     player->sasl.fail_at = atoi(v);
     player->sasl.fail_err = words_error(w);
@@ -85,77 +85,77 @@ static void do_new(script_player *player, words *w)
     else
       abort();
   }
-  if (player->p.sasl != NULL) {
+  if (player->h.sasl != NULL) {
     fake_mechanism_config(&player->sasl, &sasl);
     config.sasl = &sasl;
   }
-  int err = peer_init(&player->p, &config);
+  int err = harness_init(&player->h, &config);
 
   if (err != 0)
-    peer_log_line(&player->p, "no client: %s",
-                  peer_error(err, name, sizeof name));
+    harness_log_line(&player->h, "no client: %s",
+                     harness_error(err, name, sizeof name));
 }
 
 static void do_random(script_player *player, words *w)
 {
-  player->p.random = (unsigned char)words_number(w, "a byte");
+  player->h.random = (unsigned char)words_number(w, "a byte");
 }
 
 static void do_hosts(script_player *player, words *w)
 {
   char room[16];
-  int err = lk_client_set_hosts(player->p.client, words_text(w, "servers"));
+  int err = lk_client_set_hosts(player->h.client, words_text(w, "servers"));
 
   if (err != 0)
-    peer_log_line(&player->p, "hosts refused: %s",
-                  peer_error(err, room, sizeof room));
+    harness_log_line(&player->h, "hosts refused: %s",
+                     harness_error(err, room, sizeof room));
 }
 
 static void do_free(script_player *player, words *w)
 {
   (void)w;
-  peer_free(&player->p);
+  harness_free(&player->h);
 }
 
 /* Sets the last xid inside the client: the next request gets the one after it.
  */
 static void do_xid(script_player *player, words *w)
 {
-  player->p.client->session.last_xid = (int32_t)words_number(w, "an xid");
+  player->h.client->session.last_xid = (int32_t)words_number(w, "an xid");
 }
 
 static void do_fork(script_player *player, words *w)
 {
   (void)w;
-  player->p.forked = true;
+  player->h.forked = true;
 }
 
 static void do_deadline(script_player *player, words *w)
 {
-  int64_t deadline_ms = lk_client_deadline(player->p.client);
+  int64_t deadline_ms = lk_client_deadline(player->h.client);
 
   (void)w;
   if (deadline_ms == INT64_MAX)
-    peer_log_line(&player->p, "deadline never");
+    harness_log_line(&player->h, "deadline never");
   else
-    peer_log_line(&player->p, "deadline in %" PRId64,
-                  deadline_ms - player->p.now);
+    harness_log_line(&player->h, "deadline in %" PRId64,
+                     deadline_ms - player->h.now);
 }
 
 static void do_facts(script_player *player, words *w)
 {
-  const lk_client *c = player->p.client;
+  const lk_client *c = player->h.client;
   const char *why;
   char room[16];
   int err = lk_client_last_error(c, &why);
 
   (void)w;
-  peer_log_line(
-      &player->p, "%s, session 0x%" PRIx64 ", %d ms, connection %" PRIu64,
+  harness_log_line(
+      &player->h, "%s, session 0x%" PRIx64 ", %d ms, connection %" PRIu64,
       lk_state_text(lk_client_state(c)), (uint64_t)lk_client_session(c).id,
       (int)lk_client_timeout_ms(c), lk_client_connection(c));
-  peer_log_line(&player->p, "server %s, trouble %s %s", lk_client_server(c),
-                peer_error(err, room, sizeof room), why);
+  harness_log_line(&player->h, "server %s, trouble %s %s", lk_client_server(c),
+                   harness_error(err, room, sizeof room), why);
 }
 
 /* ---- the transport ------------------------------------------------------- */
@@ -164,60 +164,60 @@ enum { CLOSED_BY_SERVER = 0 }; /* in place of the error of a connection */
 
 static void do_resolved(script_player *player, words *w)
 {
-  peer_resolved(&player->p, (uint32_t)words_number(w, "how many?"));
+  harness_resolved(&player->h, (uint32_t)words_number(w, "how many?"));
 }
 
 static void do_connected(script_player *player, words *w)
 {
   (void)w;
-  peer_connected(&player->p);
+  harness_connected(&player->h);
 }
 
 static void do_failed(script_player *player, words *w)
 {
   int err = words_error(w);
 
-  peer_failed(&player->p, err, words_left(w) ? words_text(w, "why?") : NULL);
+  harness_failed(&player->h, err, words_left(w) ? words_text(w, "why?") : NULL);
 }
 
 static void do_closed(script_player *player, words *w)
 {
   (void)w;
-  peer_failed(&player->p, CLOSED_BY_SERVER, NULL);
+  harness_failed(&player->h, CLOSED_BY_SERVER, NULL);
 }
 
 static void do_eager(script_player *player, words *w)
 {
   (void)w;
-  player->p.eager = true;
+  player->h.eager = true;
 }
 
 static void do_room(script_player *player, words *w)
 {
-  player->p.room =
+  player->h.room =
       words_are(w, "all") ? SIZE_MAX : (size_t)words_number(w, "bytes");
 }
 
 static void do_mute(script_player *player, words *w)
 {
-  player->p.mute = !words_are(w, "off");
+  player->h.mute = !words_are(w, "off");
 }
 
 static void do_probed(script_player *player, words *w)
 {
-  peer_probed(&player->p, words_left(w) ? words_text(w, "an answer") : "");
+  harness_probed(&player->h, words_left(w) ? words_text(w, "an answer") : "");
 }
 
 /* Lets time pass while the driver does not run. */
 static void do_stall(script_player *player, words *w)
 {
-  player->p.now += words_number(w, "ms");
+  player->h.now += words_number(w, "ms");
   player->asleep = true;
 }
 
 static void do_time(script_player *player, words *w)
 {
-  peer_pass(&player->p, words_number(w, "ms"));
+  harness_pass(&player->h, words_number(w, "ms"));
 }
 
 /* ---- the server ---------------------------------------------------------- */
@@ -232,13 +232,13 @@ static void give_to_client(script_player *player, lk_buf *b)
   if (closes)
     len = player->mode.at - player->received;
   player->received += len;
-  peer_receive(&player->p, lk__buf_bytes(b), len);
+  harness_receive(&player->h, lk__buf_bytes(b), len);
   lk__buf_free(b);
   if (!closes)
     return;
   player->mode.cut = false;
   player->mode.failed = true;
-  peer_failed(&player->p, CLOSED_BY_SERVER, NULL);
+  harness_failed(&player->h, CLOSED_BY_SERVER, NULL);
 }
 
 static void do_welcome(script_player *player, words *w)
@@ -308,14 +308,14 @@ static void do_bytes(script_player *player, words *w)
 
 /* ---- calls --------------------------------------------------------------- */
 
-peer_call input_take_name(words *w)
+harness_call input_take_name(words *w)
 {
-  peer_call call = {.name = words_text(w, "a name")};
+  harness_call call = {.name = words_text(w, "a name")};
 
   return call;
 }
 
-void input_take_options(peer_call *call, words *w)
+void input_take_options(harness_call *call, words *w)
 {
   const char *v;
 
@@ -350,44 +350,45 @@ int input_take_flags(words *w)
 }
 
 void input_read(script_player *player, words *w,
-                int (*call)(peer *p, const peer_call *call, const char *path))
+                int (*call)(harness *h, const harness_call *call,
+                            const char *path))
 {
-  peer_call opts = input_take_name(w);
+  harness_call opts = input_take_name(w);
   const char *path = words_text(w, "a path");
 
   input_take_options(&opts, w);
-  call(&player->p, &opts, path);
+  call(&player->h, &opts, path);
 }
 
 static void do_get(script_player *player, words *w)
 {
-  input_read(player, w, peer_get);
+  input_read(player, w, harness_get);
 }
 
 static void do_exists(script_player *player, words *w)
 {
-  input_read(player, w, peer_exists);
+  input_read(player, w, harness_exists);
 }
 
 static void do_children(script_player *player, words *w)
 {
-  input_read(player, w, peer_children);
+  input_read(player, w, harness_children);
 }
 
 static void do_sync(script_player *player, words *w)
 {
-  input_read(player, w, peer_sync);
+  input_read(player, w, harness_sync);
 }
 
 static void run_create(script_player *player, words *w, bool with_stat)
 {
-  peer_call opts = input_take_name(w);
+  harness_call opts = input_take_name(w);
   const char *path = words_text(w, "a path");
   lk_bytes data = words_bytes(w, "data");
   int flags = input_take_flags(w);
 
   input_take_options(&opts, w);
-  peer_create(&player->p, &opts, with_stat, path, data, flags);
+  harness_create(&player->h, &opts, with_stat, path, data, flags);
 }
 
 static void do_create(script_player *player, words *w)
@@ -402,23 +403,23 @@ static void do_create2(script_player *player, words *w)
 
 static void do_delete(script_player *player, words *w)
 {
-  peer_call opts = input_take_name(w);
+  harness_call opts = input_take_name(w);
   const char *path = words_text(w, "a path");
   int32_t version = (int32_t)words_number(w, "a version");
 
   input_take_options(&opts, w);
-  peer_delete(&player->p, &opts, path, version);
+  harness_delete(&player->h, &opts, path, version);
 }
 
 static void do_set(script_player *player, words *w)
 {
-  peer_call opts = input_take_name(w);
+  harness_call opts = input_take_name(w);
   const char *path = words_text(w, "a path");
   lk_bytes data = words_bytes(w, "data");
   int32_t version = (int32_t)words_number(w, "a version");
 
   input_take_options(&opts, w);
-  peer_set(&player->p, &opts, path, data, version);
+  harness_set(&player->h, &opts, path, data, version);
 }
 
 static lk_op take_op(words *w)
@@ -456,13 +457,13 @@ static lk_op take_op(words *w)
 
 static void do_multi(script_player *player, words *w)
 {
-  peer_call opts = input_take_name(w);
+  harness_call opts = input_take_name(w);
   lk_op ops[8];
   size_t count = 0;
 
   while (words_left(w) && count < sizeof ops / sizeof ops[0])
     ops[count++] = take_op(w);
-  peer_multi(&player->p, &opts, ops, count);
+  harness_multi(&player->h, &opts, ops, count);
 }
 
 static void do_auth(script_player *player, words *w)
@@ -470,43 +471,43 @@ static void do_auth(script_player *player, words *w)
   const char *name = words_text(w, "a name");
   const char *scheme = words_text(w, "a scheme");
 
-  peer_auth(&player->p, name, scheme, words_bytes(w, "data"));
+  harness_auth(&player->h, name, scheme, words_bytes(w, "data"));
 }
 
 static void do_close(script_player *player, words *w)
 {
-  peer_close(&player->p, words_text(w, "a name"));
+  harness_close(&player->h, words_text(w, "a name"));
 }
 
 static void do_cancel(script_player *player, words *w)
 {
   const char *name = words_text(w, "a watch");
 
-  peer_cancel(&player->p, name, words_are(w, "server"));
+  harness_cancel(&player->h, name, words_are(w, "server"));
 }
 
 static void do_listen(script_player *player, words *w)
 {
   const char *name = words_text(w, "a name");
 
-  peer_listen(&player->p, name, words_are(w, "answers"));
+  harness_listen(&player->h, name, words_are(w, "answers"));
 }
 
 static void do_unlisten(script_player *player, words *w)
 {
-  peer_unlisten(&player->p, words_text(w, "a name"));
+  harness_unlisten(&player->h, words_text(w, "a name"));
 }
 
 static void do_timer(script_player *player, words *w)
 {
   const char *name = words_text(w, "a name");
 
-  peer_timer(&player->p, name, words_number(w, "ms"));
+  harness_timer(&player->h, name, words_number(w, "ms"));
 }
 
 static void do_stop(script_player *player, words *w)
 {
-  peer_stop(&player->p, words_text(w, "a name"));
+  harness_stop(&player->h, words_text(w, "a name"));
 }
 
 /* ---- the table ---------------------------------------------------------- */

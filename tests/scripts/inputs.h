@@ -17,7 +17,7 @@ typedef struct plan {
 
 /** The player of a transcript. */
 typedef struct script_player {
-  peer p;
+  harness h;
   play_mode mode;
   bool asleep;     /**< the driver does not run after this line */
   size_t received; /**< how many bytes the client has received */
@@ -36,14 +36,15 @@ typedef struct input {
 const input *input_find(const char *name);
 
 /** Take the name of a call, which is its first word. */
-peer_call input_take_name(words *w);
+harness_call input_take_name(words *w);
 /** Take the options of a call, which are its last words. */
-void input_take_options(peer_call *call, words *w);
+void input_take_options(harness_call *call, words *w);
 /** Take the flags of a create. */
 int input_take_flags(words *w);
 /** Take NAME, PATH and options, and call `call`. */
 void input_read(script_player *player, words *w,
-                int (*call)(peer *p, const peer_call *call, const char *path));
+                int (*call)(harness *h, const harness_call *call,
+                            const char *path));
 
 /* inputs_seldom.c */
 void input_count(script_player *player, words *w);

@@ -10,17 +10,17 @@
 
 void input_count(script_player *player, words *w)
 {
-  input_read(player, w, peer_count);
+  input_read(player, w, harness_count);
 }
 
 void input_ephemerals(script_player *player, words *w)
 {
-  input_read(player, w, peer_ephemerals);
+  input_read(player, w, harness_ephemerals);
 }
 
 void input_get_acl(script_player *player, words *w)
 {
-  input_read(player, w, peer_get_acl);
+  input_read(player, w, harness_get_acl);
 }
 
 /* Takes an access list entry, PERMS:SCHEME:ID. false: there is none. */
@@ -43,7 +43,7 @@ enum { ENTRIES_MAX = 4, READS_MAX = 8 };
 
 void input_set_acl(script_player *player, words *w)
 {
-  peer_call opts = input_take_name(w);
+  harness_call opts = input_take_name(w);
   const char *path = words_text(w, "a path");
   int32_t version = (int32_t)words_number(w, "a version");
   lk_acl entries[ENTRIES_MAX];
@@ -51,24 +51,25 @@ void input_set_acl(script_player *player, words *w)
 
   while (acl.count < ENTRIES_MAX && take_entry(w, &entries[acl.count]))
     acl.count++;
-  peer_set_acl(&player->p, &opts, path, acl.count == 0 ? NULL : &acl, version);
+  harness_set_acl(&player->h, &opts, path, acl.count == 0 ? NULL : &acl,
+                  version);
 }
 
 void input_create_ttl(script_player *player, words *w)
 {
-  peer_call opts = input_take_name(w);
+  harness_call opts = input_take_name(w);
   const char *path = words_text(w, "a path");
   lk_bytes data = words_bytes(w, "data");
   int64_t ttl_ms = words_number(w, "ms");
   int flags = input_take_flags(w);
 
   input_take_options(&opts, w);
-  peer_create_ttl(&player->p, &opts, path, data, flags, ttl_ms);
+  harness_create_ttl(&player->h, &opts, path, data, flags, ttl_ms);
 }
 
 void input_multi_read(script_player *player, words *w)
 {
-  peer_call opts = input_take_name(w);
+  harness_call opts = input_take_name(w);
   lk_read reads[READS_MAX];
   size_t count = 0;
 
@@ -83,28 +84,28 @@ void input_multi_read(script_player *player, words *w)
         reads_children ? lk_read_get_children(path) : lk_read_get(path);
   }
   input_take_options(&opts, w);
-  peer_multi_read(&player->p, &opts, reads, count);
+  harness_multi_read(&player->h, &opts, reads, count);
 }
 
 void input_who_am_i(script_player *player, words *w)
 {
-  peer_call opts = input_take_name(w);
+  harness_call opts = input_take_name(w);
 
   input_take_options(&opts, w);
-  peer_who_am_i(&player->p, &opts);
+  harness_who_am_i(&player->h, &opts);
 }
 
 void input_config(script_player *player, words *w)
 {
-  peer_call opts = input_take_name(w);
+  harness_call opts = input_take_name(w);
 
   input_take_options(&opts, w);
-  peer_config(&player->p, &opts);
+  harness_config(&player->h, &opts);
 }
 
 void input_reconfig(script_player *player, words *w)
 {
-  peer_call opts = input_take_name(w);
+  harness_call opts = input_take_name(w);
   lk_reconfiguration change = {.size = sizeof change, .version = -1};
   const char *v;
 
@@ -121,16 +122,16 @@ void input_reconfig(script_player *player, words *w)
       break;
   }
   input_take_options(&opts, w);
-  peer_reconfig(&player->p, &opts, &change);
+  harness_reconfig(&player->h, &opts, &change);
 }
 
 void input_add_watch(script_player *player, words *w)
 {
-  peer_call opts = input_take_name(w);
+  harness_call opts = input_take_name(w);
   const char *path = words_text(w, "a path");
   lk_watch_mode mode =
       words_are(w, "tree") ? LK_WATCH_RECURSIVE : LK_WATCH_PERSISTENT;
 
   input_take_options(&opts, w);
-  peer_add_watch(&player->p, &opts, path, mode);
+  harness_add_watch(&player->h, &opts, path, mode);
 }

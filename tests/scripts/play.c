@@ -13,9 +13,9 @@ static void run_line(script_player *player, const char *line, size_t len);
  */
 
 /* Runs the inputs that were planned for this callback. */
-static void run_plans(peer *p, const char *name, const char *event)
+static void run_plans(harness *h, const char *name, const char *event)
 {
-  script_player *player = p->arg;
+  script_player *player = h->arg;
   char name_and_event[96];
 
   snprintf(name_and_event, sizeof name_and_event, "%s:%s", name, event);
@@ -29,7 +29,7 @@ static void run_plans(peer *p, const char *name, const char *event)
       continue;
     next->when[0] = '\0';
     run_line(player, next->line, strlen(next->line));
-    if (p->client == NULL)
+    if (h->client == NULL)
       return;
   }
 }
@@ -58,15 +58,15 @@ static void run_line(script_player *player, const char *line, size_t len)
   words_cut(w, line, len);
   const input *in = input_find(words_text(w, "an input"));
 
-  if (player->p.client != NULL || in->needs_no_client)
+  if (player->h.client != NULL || in->needs_no_client)
     in->run(player, w);
   free(w);
 }
 
-/* Moves what the peer has logged to the output. */
+/* Moves what the harness has logged to the output. */
 static void move_log(script_player *player, lk_buf *out)
 {
-  lk_buf *log = &player->p.log;
+  lk_buf *log = &player->h.log;
 
   if (!lk__buf_append(out, lk__buf_bytes(log), lk__buf_len(log)))
     abort();
@@ -87,8 +87,8 @@ static void play_line(script_player *player, const char *line, size_t len,
     return;
   player->asleep = false;
   run_line(player, line + INPUT_MARK_LEN, len - INPUT_MARK_LEN);
-  if (player->p.client != NULL && !player->asleep)
-    peer_settle(&player->p);
+  if (player->h.client != NULL && !player->asleep)
+    harness_settle(&player->h);
   move_log(player, out);
 }
 
@@ -100,13 +100,13 @@ void play(const char *text, play_mode *mode, lk_buf *out)
     abort();
   if (mode != NULL)
     player->mode = *mode;
-  failing_mem_init(&player->p.mem);
-  player->p.mem.fail_at = player->mode.fail_at;
-  player->p.mem.for_good = player->mode.for_good;
-  player->p.step = player->mode.step;
-  player->p.log = wire_buf();
-  player->p.react = run_plans;
-  player->p.arg = player;
+  failing_mem_init(&player->h.mem);
+  player->h.mem.fail_at = player->mode.fail_at;
+  player->h.mem.for_good = player->mode.for_good;
+  player->h.step = player->mode.step;
+  player->h.log = wire_buf();
+  player->h.react = run_plans;
+  player->h.arg = player;
   while (*text != '\0') {
     size_t len = strcspn(text, "\n");
 
@@ -117,8 +117,8 @@ void play(const char *text, play_mode *mode, lk_buf *out)
   }
   if (mode != NULL) {
     mode->undone = count_plans_not_run(player);
-    mode->failed = player->mode.failed || failing_mem_failed(&player->p.mem);
+    mode->failed = player->mode.failed || failing_mem_failed(&player->h.mem);
   }
-  peer_done(&player->p);
+  harness_done(&player->h);
   free(player);
 }

@@ -2,7 +2,7 @@
 #ifndef LK_SCRIPTS_PLAY_H
 #define LK_SCRIPTS_PLAY_H
 
-#include "support/peer.h"
+#include "support/harness.h"
 
 /**
  * Plays a transcript: a text with inputs for one client and the outputs that

@@ -3,8 +3,8 @@
 
 #include "support/mechanism.h"
 
-#include "support/peer.h"
-#include "support/peer_things.h"
+#include "support/harness.h"
+#include "support/harness_things.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static bool report_call(fake_mechanism *m, const char *event)
   m->calls++;
   bool must_fail = m->calls == m->fail_at;
 
-  peer_react(m->p, "sasl", event);
+  harness_react(m->h, "sasl", event);
   return must_fail;
 }
 
@@ -43,8 +43,8 @@ static int give_password(char *out, size_t size, void *arg)
   fake_mechanism *m = arg;
 
   m->calls = 0; /* each exchange begins with this call */
-  peer_must(m->p, size == LK_SASL_PASSWORD_MAX,
-            "the room for the password has a wrong size");
+  harness_must(m->h, size == LK_SASL_PASSWORD_MAX,
+               "the room for the password has a wrong size");
   memcpy(out, the_password, PASSWORD_LEN);
   bool must_fail = report_call(m, "password");
 
@@ -56,13 +56,13 @@ static int start(void **state, const lk_sasl_facts *facts, const char **why)
   fake_mechanism *m = facts->arg;
   fake_exchange *e;
 
-  peer_log_line(m->p, "sasl start %s at %s", facts->user, facts->server);
-  peer_must(m->p, !m->running, "two exchanges at a time");
-  peer_must(m->p,
-            facts->password.len == PASSWORD_LEN &&
-                memcmp(facts->password.at, the_password, PASSWORD_LEN) == 0,
-            "a wrong password");
-  peer_must(m->p, facts->client == m->p->client, "a wrong client");
+  harness_log_line(m->h, "sasl start %s at %s", facts->user, facts->server);
+  harness_must(m->h, !m->running, "two exchanges at a time");
+  harness_must(m->h,
+               facts->password.len == PASSWORD_LEN &&
+                   memcmp(facts->password.at, the_password, PASSWORD_LEN) == 0,
+               "a wrong password");
+  harness_must(m->h, facts->client == m->h->client, "a wrong client");
   e = facts->mem->resize(facts->mem->arg, NULL, sizeof *e);
   if (e == NULL)
     return LK_ERR_NO_MEMORY;
@@ -83,10 +83,10 @@ static int start(void **state, const lk_sasl_facts *facts, const char **why)
 static void log_challenge(fake_mechanism *m, lk_bytes challenge)
 {
   if (challenge.at == NULL)
-    peer_log_line(m->p, "sasl step");
+    harness_log_line(m->h, "sasl step");
   else
-    peer_log_line(m->p, "sasl step \"%.*s\"", (int)challenge.len,
-                  (const char *)challenge.at);
+    harness_log_line(m->h, "sasl step \"%.*s\"", (int)challenge.len,
+                     (const char *)challenge.at);
 }
 
 static int make_token(fake_exchange *e, lk_bytes *response)
@@ -113,7 +113,7 @@ static int step(void *state, lk_bytes challenge, lk_bytes *response,
   char first = challenge.len == 0 ? '\0' : *(const char *)challenge.at;
 
   log_challenge(m, challenge);
-  peer_must(m->p, m->running && !m->done, "a step behind the end");
+  harness_must(m->h, m->running && !m->done, "a step behind the end");
   bool must_fail = report_call(m, "step");
 
   if (must_fail) {
@@ -122,8 +122,8 @@ static int step(void *state, lk_bytes challenge, lk_bytes *response,
   }
   /* The test may have freed the client in the meantime: even then the challenge
      must stay until step() returns. */
-  peer_must(m->p, challenge.len == 0 || *(const char *)challenge.at == first,
-            "the challenge is gone");
+  harness_must(m->h, challenge.len == 0 || *(const char *)challenge.at == first,
+               "the challenge is gone");
   if (e->sent == m->tokens) { /* this is the server's answer to the last one */
     m->done = true;
     return LK_SASL_DONE;
@@ -142,8 +142,8 @@ static void end(void *state)
   fake_mechanism *m = e->m;
   lk_mem mem = e->mem;
 
-  peer_must(m->p, m->running, "an exchange ends twice");
-  peer_log_line(m->p, "sasl end");
+  harness_must(m->h, m->running, "an exchange ends twice");
+  harness_log_line(m->h, "sasl end");
   m->running = false;
   m->proved = m->done;
   free_block(&mem, e->token);

@@ -6,10 +6,10 @@
 
 /**
  * A fake SASL mechanism of several steps, which can fail in any of them. Each
- * call is a line in the log of the peer, and calls peer.react.
+ * call is a line in the log of the harness, and calls harness.react.
  */
 typedef struct fake_mechanism {
-  struct peer *p;
+  struct harness *h;
   int tokens;       /**< how many tokens the mechanism sends */
   bool speaks_last; /**< true: the exchange is done when the last token is sent,
                          as with GSSAPI; false: the server has to answer that

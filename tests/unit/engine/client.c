@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "proto/engine/client.h"
-#include "support/peer.h"
+#include "support/harness.h"
 #include "support/suite.h"
 #include "support/wire.h"
 
@@ -234,66 +234,67 @@ static void on_done(lk_client *c, int err, void *arg)
   ck_assert_uint_eq(a->connection, 1);
 }
 
-static void receive(peer *p, lk_buf *b)
+static void receive(harness *h, lk_buf *b)
 {
-  peer_receive(p, lk__buf_bytes(b), lk__buf_len(b));
+  harness_receive(h, lk__buf_bytes(b), lk__buf_len(b));
   lk__buf_consume(b, lk__buf_len(b));
 }
 
-/* A peer that does not log requests. Its client wants its first connection. */
-static peer *new_peer(void)
+/* A harness that does not log requests. Its client wants its first connection.
+ */
+static harness *new_peer(void)
 {
   lk_client_config c = {.size = sizeof c};
-  peer *p = calloc(1, sizeof *p);
+  harness *h = calloc(1, sizeof *h);
 
-  failing_mem_init(&p->mem);
-  p->mute = true;
-  ck_assert_int_eq(peer_init(p, &c), 0);
-  peer_settle(p);
-  return p;
+  failing_mem_init(&h->mem);
+  h->mute = true;
+  ck_assert_int_eq(harness_init(h, &c), 0);
+  harness_settle(h);
+  return h;
 }
 
-static void connect_client(peer *p)
+static void connect_client(harness *h)
 {
   lk_buf b = wire_buf();
 
-  peer_connected(p);
+  harness_connected(h);
   wire_welcome(&b, 7, 30000);
-  receive(p, &b);
+  receive(h, &b);
   lk__buf_free(&b);
 }
 
 START_TEST(reply_has_the_times_of_its_request_and_its_receipt)
 {
-  peer *p = new_peer();
+  harness *h = new_peer();
   lk_buf b = wire_buf();
 
-  connect_client(p);
-  p->now += 10; /* the client has not read the clock again */
-  ck_assert_int_eq(lk_delete(p->client, "/a", -1, NULL, on_done, NULL), 0);
-  p->now += 20;
-  ck_assert_int_eq(lk_delete(p->client, "/a", -1, NULL, on_done, NULL), 0);
-  peer_settle(p);
-  p->now += 30;
+  connect_client(h);
+  h->now += 10; /* the client has not read the clock again */
+  ck_assert_int_eq(lk_delete(h->client, "/a", -1, NULL, on_done, NULL), 0);
+  h->now += 20;
+  ck_assert_int_eq(lk_delete(h->client, "/a", -1, NULL, on_done, NULL), 0);
+  harness_settle(h);
+  h->now += 30;
   wire_reply(&b, 1, 99, 0);
-  receive(p, &b);
+  receive(h, &b);
   ck_assert_int_eq(seen_zxid, 99);
-  ck_assert_int_eq(seen_sent_ms, p->log_start + 10);
-  ck_assert_int_eq(seen_received_ms, p->log_start + 60);
-  p->now += 40;
+  ck_assert_int_eq(seen_sent_ms, h->log_start + 10);
+  ck_assert_int_eq(seen_received_ms, h->log_start + 60);
+  h->now += 40;
   wire_reply(&b, 2, 100, 0);
-  receive(p, &b);
+  receive(h, &b);
   ck_assert_int_eq(seen_zxid, 100);
   /* Both requests were sent together, so the second may have the time of the
      first. An earlier time is safe. */
-  ck_assert_int_le(seen_sent_ms, p->log_start + 30);
-  ck_assert_int_ge(seen_sent_ms, p->log_start + 10);
-  ck_assert_int_eq(seen_received_ms, p->log_start + 100);
+  ck_assert_int_le(seen_sent_ms, h->log_start + 30);
+  ck_assert_int_ge(seen_sent_ms, h->log_start + 10);
+  ck_assert_int_eq(seen_received_ms, h->log_start + 100);
   ck_assert_int_eq(seen_err, 0);
-  ck_assert_ptr_null(lk_client_reply(p->client));
+  ck_assert_ptr_null(lk_client_reply(h->client));
   lk__buf_free(&b);
-  peer_done(p);
-  free(p);
+  harness_done(h);
+  free(h);
 }
 END_TEST
 
@@ -311,7 +312,7 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
 }
 
 /* Watch a node that does not exist; the reply comes at once. */
-static void watch_missing_node(peer *p, const char *path, lk_watch **handle)
+static void watch_missing_node(harness *h, const char *path, lk_watch **handle)
 {
   lk_call call = {.size = sizeof call,
                   .on_event = on_event,
@@ -319,41 +320,41 @@ static void watch_missing_node(peer *p, const char *path, lk_watch **handle)
                   .watch = handle};
   lk_buf b = wire_buf();
 
-  ck_assert_int_eq(lk_exists(p->client, path, &call, NULL, NULL), 0);
-  peer_settle(p);
-  wire_reply(&b, p->client->session.last_xid, 5, LK_ERR_NO_NODE);
-  receive(p, &b);
+  ck_assert_int_eq(lk_exists(h->client, path, &call, NULL, NULL), 0);
+  harness_settle(h);
+  wire_reply(&b, h->client->session.last_xid, 5, LK_ERR_NO_NODE);
+  receive(h, &b);
   lk__buf_free(&b);
 }
 
-static void receive_created_event(peer *p, const char *path)
+static void receive_created_event(harness *h, const char *path)
 {
   lk_buf b = wire_buf();
 
   wire_event(&b, LK_EVENT_CREATED, path);
-  receive(p, &b);
+  receive(h, &b);
   lk__buf_free(&b);
 }
 
 START_TEST(late_cancel_of_a_watch_cancels_no_other)
 {
   const bool on_server = false;
-  peer *p = new_peer();
+  harness *h = new_peer();
   lk_watch *first, *second;
 
   created_events = 0;
-  connect_client(p);
-  watch_missing_node(p, "/a", &first);
-  receive_created_event(p, "/a");
+  connect_client(h);
+  watch_missing_node(h, "/a", &first);
+  receive_created_event(h, "/a");
   ck_assert_uint_eq(created_events, 1);
-  watch_missing_node(p, "/b", &second);
+  watch_missing_node(h, "/b", &second);
   ck_assert_ptr_ne(first, second);
-  lk_watch_cancel(p->client, first, on_server);
-  lk_watch_cancel(p->client, NULL, on_server);
-  receive_created_event(p, "/b");
+  lk_watch_cancel(h->client, first, on_server);
+  lk_watch_cancel(h->client, NULL, on_server);
+  receive_created_event(h, "/b");
   ck_assert_uint_eq(created_events, 2);
-  peer_done(p);
-  free(p);
+  harness_done(h);
+  free(h);
 }
 END_TEST
 
@@ -363,58 +364,58 @@ enum { WATCHES = 300, PAUSE_BEFORE_RECONNECT_MS = 1000 };
 
 /* The client then expects a connect response. Its output stays in its buffer.
  */
-static void reconnect(peer *p)
+static void reconnect(harness *h)
 {
-  peer_pass(p, PAUSE_BEFORE_RECONNECT_MS);
-  peer_connected(p);
-  p->room = 0;
+  harness_pass(h, PAUSE_BEFORE_RECONNECT_MS);
+  harness_connected(h);
+  h->room = 0;
 }
 
 /* Have the next connect response allocate the output buffer, too. */
-static void free_output_buffer(peer *p)
+static void free_output_buffer(harness *h)
 {
-  lk__buf_free(&p->client->output.bytes);
+  lk__buf_free(&h->client->output.bytes);
 }
 
 /* Make a client that has reconnected and waits for the connect response. It has
    an identity that needs a block of its own, many watches, and a waiting
    request. */
-static peer *new_peer_with_watches(void)
+static harness *new_peer_with_watches(void)
 {
   char secret[1000] = "bob:";
-  peer *p = new_peer();
+  harness *h = new_peer();
   lk_buf b = wire_buf();
 
   memset(secret + 4, 'x', sizeof secret - 4);
-  peer_auth(p, "id", "digest", lk_bytes_of(secret, sizeof secret));
-  connect_client(p);
+  harness_auth(h, "id", "digest", lk_bytes_of(secret, sizeof secret));
+  connect_client(h);
   for (int32_t i = 1; i <= WATCHES; i++) {
     char path[64];
 
     snprintf(path, sizeof path, "/some/path/that/is/not/short/%d", (int)i);
-    peer_exists(p, &(peer_call){.name = "e", .watch = "w"}, path);
-    peer_settle(p);
+    harness_exists(h, &(harness_call){.name = "e", .watch = "w"}, path);
+    harness_settle(h);
     wire_reply(&b, i, 1, LK_ERR_NO_NODE);
-    receive(p, &b);
+    receive(h, &b);
   }
-  peer_failed(p, 0, NULL);
-  peer_get(p, &(peer_call){.name = "g"}, "/a");
-  free_output_buffer(p);
-  reconnect(p);
+  harness_failed(h, 0, NULL);
+  harness_get(h, &(harness_call){.name = "g"}, "/a");
+  free_output_buffer(h);
+  reconnect(h);
   lk__buf_free(&b);
-  return p;
+  return h;
 }
 
 enum { NO_FAILURE = 0 };
 
 /* `nth`: which allocation from now on fails, or NO_FAILURE. */
-static void receive_welcome(peer *p, size_t nth)
+static void receive_welcome(harness *h, size_t nth)
 {
   lk_buf b = wire_buf();
 
-  p->mem.fail_at = nth == NO_FAILURE ? 0 : p->mem.count + nth;
+  h->mem.fail_at = nth == NO_FAILURE ? 0 : h->mem.count + nth;
   wire_welcome(&b, 7, 30000);
-  receive(p, &b);
+  receive(h, &b);
   lk__buf_free(&b);
 }
 
@@ -422,19 +423,19 @@ static void receive_welcome(peer *p, size_t nth)
    allocation fails. 0: the client did not accept the response. */
 static size_t sent_after_welcome(size_t nth, bool *failed)
 {
-  peer *p = new_peer_with_watches();
+  harness *h = new_peer_with_watches();
 
-  receive_welcome(p, nth);
-  *failed = failing_mem_failed(&p->mem);
-  size_t len = lk_client_state(p->client) == LK_STATE_CONNECTED
-                   ? lk_client_pending(p->client).len
+  receive_welcome(h, nth);
+  *failed = failing_mem_failed(&h->mem);
+  size_t len = lk_client_state(h->client) == LK_STATE_CONNECTED
+                   ? lk_client_pending(h->client).len
                    : 0;
   const char *why;
 
   if (*failed)
-    ck_assert_int_eq(lk_client_last_error(p->client, &why), LK_ERR_NO_MEMORY);
-  peer_done(p);
-  free(p);
+    ck_assert_int_eq(lk_client_last_error(h->client, &why), LK_ERR_NO_MEMORY);
+  harness_done(h);
+  free(h);
   return len;
 }
 
@@ -459,20 +460,20 @@ END_TEST
 enum { REPEATED = 40 };
 
 /* Make a client that has lost its connection and has reads to repeat. */
-static peer *new_peer_with_reads(void)
+static harness *new_peer_with_reads(void)
 {
-  peer *p = new_peer();
+  harness *h = new_peer();
 
-  connect_client(p);
-  peer_failed(p, 0, NULL);
+  connect_client(h);
+  harness_failed(h, 0, NULL);
   for (int i = 0; i < REPEATED; i++) {
     char path[64];
 
     snprintf(path, sizeof path, "/node-%02d-with-a-name-that-takes-room", i);
-    peer_get(p, &(peer_call){.name = "g", .repeat = true}, path);
+    harness_get(h, &(harness_call){.name = "g", .repeat = true}, path);
   }
-  free_output_buffer(p);
-  return p;
+  free_output_buffer(h);
+  return h;
 }
 
 /* Check that the reads of new_peer_with_reads() stand in `out`, in order. */
@@ -498,20 +499,20 @@ START_TEST(repeated_requests_keep_their_order_when_memory_fails)
   bool failed = true;
 
   for (size_t n = 1; failed; n++) {
-    peer *p = new_peer_with_reads();
+    harness *h = new_peer_with_reads();
 
-    reconnect(p);
-    receive_welcome(p, n);
-    failed = failing_mem_failed(&p->mem);
+    reconnect(h);
+    receive_welcome(h, n);
+    failed = failing_mem_failed(&h->mem);
     if (failed) {
-      reconnect(p);
-      receive_welcome(p, NO_FAILURE);
+      reconnect(h);
+      receive_welcome(h, NO_FAILURE);
     }
-    ck_assert_int_eq(lk_client_state(p->client), LK_STATE_CONNECTED);
-    expect_reads_in_order(lk_client_pending(p->client));
+    ck_assert_int_eq(lk_client_state(h->client), LK_STATE_CONNECTED);
+    expect_reads_in_order(lk_client_pending(h->client));
     ck_assert(failed || n > 2); /* the response needs a few allocations */
-    peer_done(p);
-    free(p);
+    harness_done(h);
+    free(h);
   }
 }
 END_TEST

@@ -8,14 +8,14 @@
 
 #include "proto/engine/client.h"
 #include "proto/wire/opcode.h"
-#include "support/peer.h"
+#include "support/harness.h"
 #include "support/suite.h"
 #include "support/wire.h"
 
 #include <stdio.h>
 #include <time.h>
 
-static peer *p;
+static harness *h;
 
 static struct {
   unsigned gets, creates, deletes, events; /* numbers of callbacks */
@@ -25,16 +25,16 @@ static struct {
 static void begin(const lk_client_config *config)
 {
   memset(&called, 0, sizeof called);
-  p = calloc(1, sizeof *p);
-  failing_mem_init(&p->mem);
-  ck_assert_int_eq(peer_init(p, config), 0);
-  p->mute = true;
-  peer_settle(p);
+  h = calloc(1, sizeof *h);
+  failing_mem_init(&h->mem);
+  ck_assert_int_eq(harness_init(h, config), 0);
+  h->mute = true;
+  harness_settle(h);
 }
 
 static void receive(lk_buf *b)
 {
-  peer_receive(p, lk__buf_bytes(b), lk__buf_len(b));
+  harness_receive(h, lk__buf_bytes(b), lk__buf_len(b));
   lk__buf_free(b);
 }
 
@@ -42,16 +42,16 @@ static void connect_client(void)
 {
   lk_buf b = wire_buf();
 
-  peer_connected(p);
+  harness_connected(h);
   wire_welcome(&b, 0x10, 30000);
   receive(&b);
-  ck_assert_int_eq(lk_client_state(p->client), LK_STATE_CONNECTED);
+  ck_assert_int_eq(lk_client_state(h->client), LK_STATE_CONNECTED);
 }
 
 static void end(void)
 {
-  peer_done(p);
-  free(p);
+  harness_done(h);
+  free(h);
 }
 
 static const char lock_node[] = "/queue/lock-0000000001";
@@ -137,14 +137,14 @@ static void run_round(int32_t first_xid)
                   .watch = &called.watch,
                   .timeout_ms = 1000};
 
-  ck_assert_int_eq(lk_create2(p->client, "/queue/lock-", lk_text("127.0.0.1"),
+  ck_assert_int_eq(lk_create2(h->client, "/queue/lock-", lk_text("127.0.0.1"),
                               NULL, LK_EPHEMERAL | LK_SEQUENTIAL, NULL,
                               on_create, NULL),
                    0);
-  ck_assert_int_eq(lk_get(p->client, lock_node, &call, on_get, NULL), 0);
-  ck_assert_int_eq(lk_delete(p->client, lock_node, -1, NULL, on_delete, NULL),
+  ck_assert_int_eq(lk_get(h->client, lock_node, &call, on_get, NULL), 0);
+  ck_assert_int_eq(lk_delete(h->client, lock_node, -1, NULL, on_delete, NULL),
                    0);
-  peer_settle(p);
+  harness_settle(h);
   answer_round(first_xid);
 }
 
@@ -160,7 +160,7 @@ START_TEST(in_the_steady_state_nothing_is_allocated)
   connect_client();
   for (int i = 0; i < WARM_UP; i++, xid += REQUESTS_OF_ROUND)
     run_round(xid);
-  size_t count = p->mem.count;
+  size_t count = h->mem.count;
 
   for (int i = 0; i < MEASURED; i++, xid += REQUESTS_OF_ROUND)
     run_round(xid);
@@ -168,7 +168,7 @@ START_TEST(in_the_steady_state_nothing_is_allocated)
   ck_assert_uint_eq(called.creates, ROUNDS);
   ck_assert_uint_eq(called.deletes, ROUNDS);
   ck_assert_uint_eq(called.events, ROUNDS);
-  ck_assert_uint_eq(p->mem.count, count);
+  ck_assert_uint_eq(h->mem.count, count);
   end();
 }
 END_TEST
@@ -185,8 +185,8 @@ START_TEST(nothing_is_allocated_with_a_chroot_and_many_other_watches)
     char path[16];
 
     snprintf(path, sizeof path, "/%d", (int)xid);
-    ck_assert_int_eq(lk_exists(p->client, path, &call, NULL, NULL), 0);
-    peer_settle(p);
+    ck_assert_int_eq(lk_exists(h->client, path, &call, NULL, NULL), 0);
+    harness_settle(h);
     lk_buf b = wire_buf();
     wire_reply(&b, xid, 1, LK_ERR_NO_NODE);
     receive(&b);
@@ -200,11 +200,11 @@ START_TEST(nothing_is_allocated_with_a_chroot_and_many_other_watches)
     lk_buf b = wire_buf();
 
     if (i == WARM_UP)
-      count = p->mem.count;
+      count = h->mem.count;
     call.watch = &called.watch;
     snprintf(path, sizeof path, "/queue/%d", i);
-    ck_assert_int_eq(lk_get(p->client, path, &call, on_get, NULL), 0);
-    peer_settle(p);
+    ck_assert_int_eq(lk_get(h->client, path, &call, on_get, NULL), 0);
+    harness_settle(h);
     size_t mark = wire_begin(&b);
     wire_header(&b, xid, 1, 0);
     wire_record(&b, &lk__data_reply_record, &data);
@@ -214,7 +214,7 @@ START_TEST(nothing_is_allocated_with_a_chroot_and_many_other_watches)
     receive(&b);
   }
   ck_assert_uint_eq(called.events, ROUNDS);
-  ck_assert_uint_eq(p->mem.count, count);
+  ck_assert_uint_eq(h->mem.count, count);
   end();
 }
 END_TEST
@@ -228,7 +228,7 @@ enum { GET_LEN = 4 + 8 + 4 + 2 + 1 };
 static void queue_a_thousand_gets(void)
 {
   for (int i = 0; i < 1000; i++)
-    ck_assert_int_eq(lk_get(p->client, "/a", NULL, NULL, NULL), 0);
+    ck_assert_int_eq(lk_get(h->client, "/a", NULL, NULL, NULL), 0);
 }
 
 START_TEST(a_thousand_requests_leave_in_one_piece)
@@ -238,11 +238,11 @@ START_TEST(a_thousand_requests_leave_in_one_piece)
   begin(&config);
   connect_client();
   queue_a_thousand_gets();
-  lk_bytes bytes = lk_client_pending(p->client);
+  lk_bytes bytes = lk_client_pending(h->client);
 
   ck_assert_uint_eq(bytes.len, 1000 * GET_LEN);
-  lk_client_sent(p->client, p->want.attempt, bytes.len);
-  ck_assert_uint_eq(lk_client_pending(p->client).len, 0);
+  lk_client_sent(h->client, h->want.attempt, bytes.len);
+  ck_assert_uint_eq(lk_client_pending(h->client).len, 0);
   end();
 }
 END_TEST
@@ -254,12 +254,12 @@ START_TEST(waiting_requests_leave_in_one_piece)
 
   begin(&config);
   queue_a_thousand_gets();
-  ck_assert_uint_eq(lk_client_pending(p->client).len, 0);
-  peer_connected(p);
-  p->room = 0;
+  ck_assert_uint_eq(lk_client_pending(h->client).len, 0);
+  harness_connected(h);
+  h->room = 0;
   wire_welcome(&b, 0x10, 30000);
   receive(&b);
-  ck_assert_uint_eq(lk_client_pending(p->client).len, 1000 * GET_LEN);
+  ck_assert_uint_eq(lk_client_pending(h->client).len, 1000 * GET_LEN);
   end();
 }
 END_TEST
@@ -271,15 +271,15 @@ START_TEST(memory_of_waiting_requests_is_freed_once_sent)
 
   begin(&config);
   for (int i = 0; i < 3; i++)
-    ck_assert_int_eq(lk_set(p->client, "/a", lk_bytes_of(data, 100000), -1,
+    ck_assert_int_eq(lk_set(h->client, "/a", lk_bytes_of(data, 100000), -1,
                             NULL, NULL, NULL),
                      0);
-  ck_assert_uint_gt(p->client->requests.held.cap, 300000);
+  ck_assert_uint_gt(h->client->requests.held.cap, 300000);
   connect_client();
-  ck_assert_uint_eq(p->client->requests.held.cap, 0);
-  ck_assert_uint_gt(p->client->output.bytes.cap, 300000);
-  peer_failed(p, 0, NULL);
-  ck_assert_uint_eq(p->client->output.bytes.cap, 0);
+  ck_assert_uint_eq(h->client->requests.held.cap, 0);
+  ck_assert_uint_gt(h->client->output.bytes.cap, 300000);
+  harness_failed(h, 0, NULL);
+  ck_assert_uint_eq(h->client->output.bytes.cap, 0);
   free(data);
   end();
 }
@@ -292,17 +292,17 @@ START_TEST(memory_of_a_burst_is_given_back_when_it_has_been_sent)
 
   begin(&config);
   connect_client();
-  size_t before = p->mem.held;
+  size_t before = h->mem.held;
 
-  p->room = 0;
+  h->room = 0;
   for (int i = 0; i < 16; i++)
-    ck_assert_int_eq(lk_set(p->client, "/a", lk_bytes_of(data, 1000000), -1,
+    ck_assert_int_eq(lk_set(h->client, "/a", lk_bytes_of(data, 1000000), -1,
                             NULL, NULL, NULL),
                      0);
-  ck_assert_uint_gt(p->mem.held, 16000000);
-  p->room = SIZE_MAX;
-  peer_settle(p);
-  ck_assert_uint_lt(p->mem.held, before + 10000);
+  ck_assert_uint_gt(h->mem.held, 16000000);
+  h->room = SIZE_MAX;
+  harness_settle(h);
+  ck_assert_uint_lt(h->mem.held, before + 10000);
   free(data);
   end();
 }
@@ -320,8 +320,8 @@ static void on_created(lk_client *c, lk_watch *w, const lk_event *event,
     called.events++;
 }
 
-/* Watch a node that does not exist; the reply comes at once. The peer takes no
-   part, so that only the client's own time is measured. */
+/* Watch a node that does not exist; the reply comes at once. The harness takes
+   no part, so that only the client's own time is measured. */
 static lk_watch *watch_missing_node(const char *path)
 {
   lk_watch *w;
@@ -329,11 +329,11 @@ static lk_watch *watch_missing_node(const char *path)
   lk_bytes out;
   lk_buf b = wire_buf();
 
-  ck_assert_int_eq(lk_exists(p->client, path, &call, NULL, NULL), 0);
-  out = lk_client_pending(p->client);
-  lk_client_sent(p->client, p->want.attempt, out.len);
-  wire_reply(&b, p->client->session.last_xid, 5, LK_ERR_NO_NODE);
-  lk_client_received(p->client, p->want.attempt, lk__buf_bytes(&b),
+  ck_assert_int_eq(lk_exists(h->client, path, &call, NULL, NULL), 0);
+  out = lk_client_pending(h->client);
+  lk_client_sent(h->client, h->want.attempt, out.len);
+  wire_reply(&b, h->client->session.last_xid, 5, LK_ERR_NO_NODE);
+  lk_client_received(h->client, h->want.attempt, lk__buf_bytes(&b),
                      lk__buf_len(&b));
   lk__buf_free(&b);
   return w;
@@ -346,15 +346,15 @@ START_TEST(output_keeps_one_mebibyte)
 
   begin(&config);
   connect_client();
-  p->room = 0;
-  while (p->client->output.bytes.cap < 1024 * 1024)
-    ck_assert_int_eq(lk_set(p->client, "/a", lk_bytes_of(data, sizeof data), -1,
+  h->room = 0;
+  while (h->client->output.bytes.cap < 1024 * 1024)
+    ck_assert_int_eq(lk_set(h->client, "/a", lk_bytes_of(data, sizeof data), -1,
                             NULL, NULL, NULL),
                      0);
-  ck_assert_uint_eq(p->client->output.bytes.cap, 1024 * 1024);
-  p->room = SIZE_MAX;
-  peer_settle(p);
-  ck_assert_uint_eq(p->client->output.bytes.cap, 1024 * 1024);
+  ck_assert_uint_eq(h->client->output.bytes.cap, 1024 * 1024);
+  h->room = SIZE_MAX;
+  harness_settle(h);
+  ck_assert_uint_eq(h->client->output.bytes.cap, 1024 * 1024);
   end();
 }
 END_TEST
@@ -369,11 +369,11 @@ START_TEST(input_keeps_64_kibibytes)
   connect_client();
   wire_int(&b, 50000);
   ck_assert(lk__buf_append(&b, zeros, sizeof zeros));
-  p->step = 100;
+  h->step = 100;
   receive(&b);
-  ck_assert_uint_eq(p->client->input.frames.partial.cap, 64 * 1024);
-  peer_failed(p, 0, NULL);
-  ck_assert_uint_eq(p->client->input.frames.partial.cap, 64 * 1024);
+  ck_assert_uint_eq(h->client->input.frames.partial.cap, 64 * 1024);
+  harness_failed(h, 0, NULL);
+  ck_assert_uint_eq(h->client->input.frames.partial.cap, 64 * 1024);
   end();
 }
 END_TEST
@@ -386,11 +386,11 @@ START_TEST(replies_keep_256_kibibytes)
 
   begin(&config);
   connect_client();
-  ck_assert_int_eq(lk_get_children(p->client, "/a", NULL, NULL, NULL), 0);
-  peer_settle(p);
+  ck_assert_int_eq(lk_get_children(h->client, "/a", NULL, NULL, NULL), 0);
+  harness_settle(h);
   size_t mark = wire_begin(&b);
 
-  wire_header(&b, p->client->session.last_xid, 1, 0);
+  wire_header(&b, h->client->session.last_xid, 1, 0);
   wire_int(&b, count);
   for (int32_t i = 0; i < count; i++)
     wire_bytes(&b, lk_text("a"));
@@ -398,8 +398,8 @@ START_TEST(replies_keep_256_kibibytes)
     wire_int(&b, 0); /* the Stat */
   wire_end(&b, mark);
   receive(&b);
-  ck_assert_int_eq(lk_client_state(p->client), LK_STATE_CONNECTED);
-  ck_assert_ptr_nonnull(p->client->input.arena.first);
+  ck_assert_int_eq(lk_client_state(h->client), LK_STATE_CONNECTED);
+  ck_assert_ptr_nonnull(h->client->input.arena.first);
   end();
 }
 END_TEST
@@ -416,7 +416,7 @@ START_TEST(memory_of_watches_that_fired_is_given_back)
     snprintf(path, sizeof path, "/members/member-%u", i);
     watch_missing_node(path);
   }
-  size_t most = p->mem.held;
+  size_t most = h->mem.held;
 
   for (unsigned i = 0; i < COUNT; i++) {
     lk_buf b = wire_buf();
@@ -426,7 +426,7 @@ START_TEST(memory_of_watches_that_fired_is_given_back)
     receive(&b);
   }
   ck_assert_uint_eq(called.events, COUNT);
-  ck_assert_uint_lt(p->mem.held, most / 6); /* 1,024 of 10,000 are kept */
+  ck_assert_uint_lt(h->mem.held, most / 6); /* 1,024 of 10,000 are kept */
   end();
 }
 END_TEST
@@ -454,11 +454,11 @@ static double watch_and_cancel(size_t count)
   for (size_t i = 0; i < count; i++)
     watches[i] = watch_missing_node("/a");
   for (size_t i = 0; i < count; i++)
-    lk_watch_cancel(p->client, watches[i], on_server);
+    lk_watch_cancel(h->client, watches[i], on_server);
   double took = processor_time() - start;
 
   free(watches);
-  p->room = 0; /* the peer does not take the output, nor check it */
+  h->room = 0; /* the harness does not take the output, nor check it */
   end();
   return took;
 }
@@ -504,16 +504,16 @@ static double expire(size_t count)
   lk_call call = {.size = sizeof call};
   double start = processor_time();
 
-  p->room = 0;
+  h->room = 0;
   called.gets = 0;
   for (size_t i = 0; i < count; i++) {
     call.timeout_ms = (int64_t)(1000 + i * 7919 % count / 8);
     ck_assert_int_eq(
-        lk_get(p->client, "/a", &call, on_get_after_deadline, NULL), 0);
+        lk_get(h->client, "/a", &call, on_get_after_deadline, NULL), 0);
   }
   while (called.gets < count) {
-    p->now = lk_client_deadline(p->client);
-    lk_client_tick(p->client);
+    h->now = lk_client_deadline(h->client);
+    lk_client_tick(h->client);
   }
   return processor_time() - start;
 }
@@ -559,19 +559,19 @@ START_TEST(requests_that_completed_while_they_waited_are_not_sent)
     bool ends = i % 5 == 0;
 
     call.timeout_ms = ends ? 10 : 0;
-    ck_assert_int_eq(lk_get(p->client, "/a", &call,
+    ck_assert_int_eq(lk_get(h->client, "/a", &call,
                             ends ? on_get_after_deadline : NULL, NULL),
                      0);
   }
-  peer_pass(p, 100);
+  harness_pass(h, 100);
   ck_assert_uint_eq(called.gets, 2);
-  peer_connected(p);
-  p->room = 0;
+  harness_connected(h);
+  h->room = 0;
   lk_buf b = wire_buf();
 
   wire_welcome(&b, 0x10, 30000);
   receive(&b);
-  ck_assert_uint_eq(lk_client_pending(p->client).len, 8 * GET_LEN);
+  ck_assert_uint_eq(lk_client_pending(h->client).len, 8 * GET_LEN);
   end();
 }
 END_TEST
@@ -584,18 +584,18 @@ START_TEST(requests_that_completed_while_they_waited_keep_no_memory)
   lk_call call = {.size = sizeof call, .timeout_ms = 10};
 
   begin(&config);
-  ck_assert_int_eq(lk_get(p->client, "/a", NULL, NULL, NULL), 0);
-  ck_assert_int_eq(lk_get(p->client, "/a", NULL, NULL, NULL), 0);
-  ck_assert_int_eq(lk_get(p->client, "/a", &call, on_get_after_deadline, NULL),
+  ck_assert_int_eq(lk_get(h->client, "/a", NULL, NULL, NULL), 0);
+  ck_assert_int_eq(lk_get(h->client, "/a", NULL, NULL, NULL), 0);
+  ck_assert_int_eq(lk_get(h->client, "/a", &call, on_get_after_deadline, NULL),
                    0);
-  peer_pass(p, 11);
-  ck_assert_uint_eq(p->client->requests.waiting.count, 3);
-  ck_assert_int_eq(lk_get(p->client, "/a", &call, on_get_after_deadline, NULL),
+  harness_pass(h, 11);
+  ck_assert_uint_eq(h->client->requests.waiting.count, 3);
+  ck_assert_int_eq(lk_get(h->client, "/a", &call, on_get_after_deadline, NULL),
                    0);
-  peer_pass(p, 11);
+  harness_pass(h, 11);
   ck_assert_uint_eq(called.gets, 2);
-  ck_assert_uint_eq(p->client->requests.waiting.count, 2);
-  ck_assert_uint_eq(lk__buf_len(&p->client->requests.held), 2 * GET_LEN);
+  ck_assert_uint_eq(h->client->requests.waiting.count, 2);
+  ck_assert_uint_eq(lk__buf_len(&h->client->requests.held), 2 * GET_LEN);
   end();
 }
 END_TEST
@@ -610,16 +610,16 @@ START_TEST(request_of_the_send_limit_is_sent_and_a_longer_one_refused)
 
   begin(&config);
   ck_assert_int_eq(
-      lk_set(p->client, "/a", lk_bytes_of(data, most), -1, NULL, NULL, NULL),
+      lk_set(h->client, "/a", lk_bytes_of(data, most), -1, NULL, NULL, NULL),
       0);
-  ck_assert_int_eq(lk_set(p->client, "/a", lk_bytes_of(data, most + 1), -1,
+  ck_assert_int_eq(lk_set(h->client, "/a", lk_bytes_of(data, most + 1), -1,
                           NULL, NULL, NULL),
                    LK_ERR_TOO_BIG);
   connect_client();
   ck_assert_int_eq(
-      lk_set(p->client, "/a", lk_bytes_of(data, most), -1, NULL, NULL, NULL),
+      lk_set(h->client, "/a", lk_bytes_of(data, most), -1, NULL, NULL, NULL),
       0);
-  ck_assert_int_eq(lk_set(p->client, "/a", lk_bytes_of(data, most + 1), -1,
+  ck_assert_int_eq(lk_set(h->client, "/a", lk_bytes_of(data, most + 1), -1,
                           NULL, NULL, NULL),
                    LK_ERR_TOO_BIG);
   free(data);
@@ -633,8 +633,8 @@ START_TEST(number_of_waiting_requests_is_limited)
 
   begin(&config);
   for (int i = 0; i < 65536; i++)
-    ck_assert(lk_get(p->client, "/a", NULL, NULL, NULL) == 0);
-  ck_assert_int_eq(lk_get(p->client, "/a", NULL, NULL, NULL), LK_ERR_TOO_MANY);
+    ck_assert(lk_get(h->client, "/a", NULL, NULL, NULL) == 0);
+  ck_assert_int_eq(lk_get(h->client, "/a", NULL, NULL, NULL), LK_ERR_TOO_MANY);
   end();
 }
 END_TEST
@@ -683,24 +683,24 @@ START_TEST(a_listing_of_1600000_bytes_arrives_in_pieces)
 
   begin(&config);
   connect_client();
-  ck_assert_int_eq(lk_get_children(p->client, "/a", NULL, on_children, NULL),
+  ck_assert_int_eq(lk_get_children(h->client, "/a", NULL, on_children, NULL),
                    0);
-  peer_settle(p);
-  p->step = 65536;
-  size_t live = p->mem.live;
+  harness_settle(h);
+  h->step = 65536;
+  size_t live = h->mem.live;
   lk_buf b = children_reply(1);
 
   ck_assert_uint_gt(lk__buf_len(&b), 1600000);
   receive(&b);
   ck_assert(listed);
   /* After another reply, no buffer of that size is kept. */
-  peer_get(p, &(peer_call){.name = "g"}, "/a");
-  peer_settle(p);
+  harness_get(h, &(harness_call){.name = "g"}, "/a");
+  harness_settle(h);
   b = wire_buf();
   wire_reply(&b, 2, 1, LK_ERR_NO_NODE);
   receive(&b);
-  ck_assert_uint_le(p->mem.live, live + 1);
-  ck_assert_uint_le(p->client->input.frames.partial.cap, 65536);
+  ck_assert_uint_le(h->mem.live, live + 1);
+  ck_assert_uint_le(h->client->input.frames.partial.cap, 65536);
   end();
 }
 END_TEST
@@ -714,14 +714,14 @@ START_TEST(reply_beyond_the_receive_limit_ends_the_connection)
 
     begin(&config);
     connect_client();
-    size_t bytes = p->mem.bytes;
+    size_t bytes = h->mem.bytes;
 
     wire_int(&b, 16 * 1024 * 1024 + over); /* the length of the frame */
     wire_int(&b, 1);                       /* its first bytes */
     receive(&b);
-    ck_assert_int_eq(lk_client_state(p->client),
+    ck_assert_int_eq(lk_client_state(h->client),
                      over > 0 ? LK_STATE_SUSPENDED : LK_STATE_CONNECTED);
-    ck_assert_uint_le(p->mem.bytes, bytes + 1024);
+    ck_assert_uint_le(h->mem.bytes, bytes + 1024);
     end();
   }
 }

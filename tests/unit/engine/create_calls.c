@@ -8,17 +8,17 @@
 #include "proto/engine/client.h"
 #include "proto/wire/create_mode.h"
 #include "proto/wire/multi.h"
-#include "support/peer.h"
+#include "support/harness.h"
 #include "support/suite.h"
 #include "support/wire.h"
 
 #include <limits.h>
 
-static peer *p;
+static harness *h;
 
 static void receive(lk_buf *b)
 {
-  peer_receive(p, lk__buf_bytes(b), lk__buf_len(b));
+  harness_receive(h, lk__buf_bytes(b), lk__buf_len(b));
   lk__buf_consume(b, lk__buf_len(b));
 }
 
@@ -27,11 +27,11 @@ static void begin(void)
   lk_client_config c = {.size = sizeof c, .outstanding_limit = 100000};
   lk_buf b = wire_buf();
 
-  p = calloc(1, sizeof *p);
-  failing_mem_init(&p->mem);
-  ck_assert_int_eq(peer_init(p, &c), 0);
-  peer_settle(p);
-  peer_connected(p);
+  h = calloc(1, sizeof *h);
+  failing_mem_init(&h->mem);
+  ck_assert_int_eq(harness_init(h, &c), 0);
+  harness_settle(h);
+  harness_connected(h);
   wire_welcome(&b, 7, 30000);
   receive(&b);
   lk__buf_free(&b);
@@ -39,8 +39,8 @@ static void begin(void)
 
 static void end(void)
 {
-  peer_done(p);
-  free(p);
+  harness_done(h);
+  free(h);
 }
 
 enum { NO_REQUEST = 0 };
@@ -49,7 +49,7 @@ enum { NO_REQUEST = 0 };
    header. Returns NO_REQUEST if there is no output. */
 static int32_t opcode_in_output(lk_reader *in)
 {
-  lk_bytes bytes = lk_client_pending(p->client);
+  lk_bytes bytes = lk_client_pending(h->client);
 
   if (bytes.len == 0)
     return NO_REQUEST;
@@ -61,9 +61,9 @@ static int32_t opcode_in_output(lk_reader *in)
 
 static void mark_output_sent(void)
 {
-  lk_bytes bytes = lk_client_pending(p->client);
+  lk_bytes bytes = lk_client_pending(h->client);
 
-  lk_client_sent(p->client, p->want.attempt, bytes.len);
+  lk_client_sent(h->client, h->want.attempt, bytes.len);
 }
 
 #define SMALLEST_TTL_TOO_LARGE (INT64_C(1) << 40)
@@ -117,7 +117,7 @@ static void try_create_ttl(int flags, int64_t ttl)
   struct lk_create_ttl_request r;
   lk_arena arena = {.mem = &lk__mem_libc};
   lk_reader in;
-  int err = lk_create_ttl(p->client, "/a", lk_text("x"), NULL, flags, ttl, NULL,
+  int err = lk_create_ttl(h->client, "/a", lk_text("x"), NULL, flags, ttl, NULL,
                           NULL, NULL);
 
   ck_assert_int_eq(err,
@@ -141,7 +141,7 @@ static void try_in_multi(int flags, int64_t ttl)
   lk_arena arena = {.mem = &lk__mem_libc};
   lk_operation decoded;
   lk_reader in;
-  int err = lk_multi(p->client, ops, 2, NULL, NULL, NULL);
+  int err = lk_multi(h->client, ops, 2, NULL, NULL, NULL);
 
   ck_assert_int_eq(err,
                    is_valid_with_ttl(flags, ttl) ? 0 : LK_ERR_BAD_ARGUMENT);
@@ -213,7 +213,7 @@ START_TEST(create_has_the_opcode_of_its_flags_or_is_refused)
       int32_t op = opcode_for(flags, with_stat);
       lk_reader in;
       int err = (with_stat ? lk_create2 : lk_create)(
-          p->client, "/a", lk_text("x"), NULL, flags, NULL, NULL, NULL);
+          h->client, "/a", lk_text("x"), NULL, flags, NULL, NULL, NULL);
 
       ck_assert_int_eq(err, op == NO_REQUEST ? LK_ERR_BAD_ARGUMENT : 0);
       ck_assert_int_eq(opcode_in_output(&in), op);
@@ -237,7 +237,7 @@ START_TEST(read_of_unknown_type_is_refused)
   for (r.type = -1; r.type <= LK_READ_GET_CHILDREN + 1; r.type++) {
     bool known = r.type == LK_READ_GET || r.type == LK_READ_GET_CHILDREN;
 
-    ck_assert_int_eq(lk_multi_read(p->client, &r, 1, NULL, NULL, NULL),
+    ck_assert_int_eq(lk_multi_read(h->client, &r, 1, NULL, NULL, NULL),
                      known ? 0 : LK_ERR_BAD_ARGUMENT);
   }
   end();

@@ -10,7 +10,7 @@
 #include "proto/engine/invariants.h"
 #include "proto/wire/opcode.h"
 
-#include "support/peer.h"
+#include "support/harness.h"
 #include "support/suite.h"
 #include "support/wire.h"
 
@@ -18,11 +18,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static peer *p;
+static harness *h;
 
 static void receive(lk_buf *b)
 {
-  peer_receive(p, lk__buf_bytes(b), lk__buf_len(b));
+  harness_receive(h, lk__buf_bytes(b), lk__buf_len(b));
   lk__buf_free(b);
 }
 
@@ -33,22 +33,22 @@ static void begin(void)
   const lk_client_config config = {.size = sizeof config};
   lk_buf b = wire_buf();
 
-  p = calloc(1, sizeof *p);
-  failing_mem_init(&p->mem);
-  p->mute = true;
-  ck_assert_int_eq(peer_init(p, &config), 0);
-  peer_settle(p);
-  peer_connected(p);
+  h = calloc(1, sizeof *h);
+  failing_mem_init(&h->mem);
+  h->mute = true;
+  ck_assert_int_eq(harness_init(h, &config), 0);
+  harness_settle(h);
+  harness_connected(h);
   wire_welcome(&b, 7, 30000);
   receive(&b);
-  peer_exists(p, &(peer_call){.name = "e", .watch = "we"}, "/a");
-  peer_settle(p);
+  harness_exists(h, &(harness_call){.name = "e", .watch = "we"}, "/a");
+  harness_settle(h);
   b = wire_buf();
-  wire_reply(&b, p->client->session.last_xid, 1, LK_ERR_NO_NODE);
+  wire_reply(&b, h->client->session.last_xid, 1, LK_ERR_NO_NODE);
   receive(&b);
-  peer_get(p, &(peer_call){.name = "g1", .watch = "w1"}, "/a");
-  peer_get(p, &(peer_call){.name = "g2", .timeout_ms = 500}, "/b");
-  peer_settle(p);
+  harness_get(h, &(harness_call){.name = "g1", .watch = "w1"}, "/a");
+  harness_get(h, &(harness_call){.name = "g2", .timeout_ms = 500}, "/b");
+  harness_settle(h);
 }
 
 /* Make a client that has lost its connection. It has two waiting requests, the
@@ -56,15 +56,15 @@ static void begin(void)
 static void begin_waiting(void)
 {
   begin();
-  peer_failed(p, 0, NULL);
-  peer_get(p, &(peer_call){.name = "g3", .watch = "w3"}, "/a");
-  peer_get(p, &(peer_call){.name = "g4", .timeout_ms = 500}, "/b");
+  harness_failed(h, 0, NULL);
+  harness_get(h, &(harness_call){.name = "g3", .watch = "w3"}, "/a");
+  harness_get(h, &(harness_call){.name = "g4", .timeout_ms = 500}, "/b");
 }
 
 static void end(void)
 {
-  peer_done(p);
-  free(p);
+  harness_done(h);
+  free(h);
 }
 
 /* The i-th request that was sent, or that waits. */
@@ -297,7 +297,7 @@ static const breakage without_connection[] = {
 /* Break the invariant, check the message, and restore the client. */
 static void expect_message(const breakage *b)
 {
-  lk_client *c = p->client, saved_client = *c;
+  lk_client *c = h->client, saved_client = *c;
   lk_ring *ring =
       c->requests.sent.count > 0 ? &c->requests.sent : &c->requests.waiting;
   lk_request saved_requests[2];
@@ -343,11 +343,11 @@ START_TEST(without_a_connection_only_three_states_are_allowed)
       bool allowed = s == LK_STATE_CONNECTING || s == LK_STATE_SUSPENDED ||
                      (s == LK_STATE_EXPIRED && m != LK_MOMENT_REST);
 
-      p->client->session.state = s;
-      ck_assert((lk__invariants_broken(p->client, m) == NULL) == allowed);
+      h->client->session.state = s;
+      ck_assert((lk__invariants_broken(h->client, m) == NULL) == allowed);
     }
   }
-  p->client->session.state = LK_STATE_SUSPENDED; /* as before */
+  h->client->session.state = LK_STATE_SUSPENDED; /* as before */
   end();
 }
 END_TEST
@@ -363,8 +363,8 @@ static int status_after_miscount(void)
   child = fork();
   ck_assert_int_ge(child, 0);
   if (child == 0) {
-    p->client->requests.open++;
-    lk_client_tick(p->client);
+    h->client->requests.open++;
+    lk_client_tick(h->client);
     _exit(0);
   }
   ck_assert_int_eq(waitpid(child, &status, 0), child);

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "proto/engine/hosts.h"
 #include "proto/engine/load_balancing.h"
-#include "support/peer.h"
+#include "support/harness.h"
 #include "support/suite.h"
 #include "support/wire.h"
 #include "support/words.h"
@@ -219,31 +219,31 @@ END_TEST
 
 /* ---- the client --------------------------------------------------------- */
 
-static void set_hosts_on_reply(peer *p, const char *name, const char *event)
+static void set_hosts_on_reply(harness *h, const char *name, const char *event)
 {
   if (strcmp(name, "g") == 0 && strcmp(event, "ok") == 0)
-    ck_assert_int_eq(lk_client_set_hosts(p->client, "b"), 0);
+    ck_assert_int_eq(lk_client_set_hosts(h->client, "b"), 0);
 }
 
-static peer *new_connected_peer(void)
+static harness *new_connected_peer(void)
 {
   lk_client_config config = {.size = sizeof config, .hosts = "a"};
-  peer *p = calloc(1, sizeof *p);
+  harness *h = calloc(1, sizeof *h);
   lk_buf b = wire_buf();
 
-  failing_mem_init(&p->mem);
-  ck_assert_int_eq(peer_init(p, &config), 0);
-  peer_settle(p);
-  peer_connected(p);
+  failing_mem_init(&h->mem);
+  ck_assert_int_eq(harness_init(h, &config), 0);
+  harness_settle(h);
+  harness_connected(h);
   wire_welcome(&b, 0x10, 30000);
-  peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+  harness_receive(h, lk__buf_bytes(&b), lk__buf_len(&b));
   lk__buf_free(&b);
-  return p;
+  return h;
 }
 
 /* Send the reply to the request g, and behind it an invalid length, so that the
    client ends the connection. */
-static void reply_and_break(peer *p)
+static void reply_and_break(harness *h)
 {
   static const char body[] = "\"\" stat=1";
   lk_buf b = wire_buf();
@@ -256,39 +256,39 @@ static void reply_and_break(peer *p)
   words_encode(&w, &b);
   wire_end(&b, mark);
   wire_int(&b, -1);
-  peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+  harness_receive(h, lk__buf_bytes(&b), lk__buf_len(&b));
   lk__buf_free(&b);
 }
 
 START_TEST(connection_lost_before_the_move_leads_to_the_chosen_server)
 {
-  const peer_call call = {.name = "g"};
-  peer *p = new_connected_peer();
+  const harness_call call = {.name = "g"};
+  harness *h = new_connected_peer();
 
-  p->react = set_hosts_on_reply;
-  ck_assert_int_eq(peer_get(p, &call, "/a"), 0);
-  peer_settle(p);
-  reply_and_break(p);
-  ck_assert_int_eq(lk_client_state(p->client), LK_STATE_SUSPENDED);
-  ck_assert_str_eq(lk_client_server(p->client), "b:2181");
-  ck_assert_uint_eq(p->want.attempt, 2);
-  peer_done(p);
-  free(p);
+  h->react = set_hosts_on_reply;
+  ck_assert_int_eq(harness_get(h, &call, "/a"), 0);
+  harness_settle(h);
+  reply_and_break(h);
+  ck_assert_int_eq(lk_client_state(h->client), LK_STATE_SUSPENDED);
+  ck_assert_str_eq(lk_client_server(h->client), "b:2181");
+  ck_assert_uint_eq(h->want.attempt, 2);
+  harness_done(h);
+  free(h);
 }
 END_TEST
 
 START_TEST(hosts_cannot_be_set_in_a_forked_child_or_to_null)
 {
-  peer *p = new_connected_peer();
+  harness *h = new_connected_peer();
 
-  p->forked = true;
-  ck_assert_int_eq(lk_client_set_hosts(p->client, "b"), LK_ERR_FORKED);
-  p->forked = false;
-  ck_assert_int_eq(lk_client_set_hosts(p->client, NULL), LK_ERR_BAD_HOSTS);
-  peer_settle(p);
-  ck_assert_int_eq(lk_client_state(p->client), LK_STATE_CONNECTED);
-  peer_done(p);
-  free(p);
+  h->forked = true;
+  ck_assert_int_eq(lk_client_set_hosts(h->client, "b"), LK_ERR_FORKED);
+  h->forked = false;
+  ck_assert_int_eq(lk_client_set_hosts(h->client, NULL), LK_ERR_BAD_HOSTS);
+  harness_settle(h);
+  ck_assert_int_eq(lk_client_state(h->client), LK_STATE_CONNECTED);
+  harness_done(h);
+  free(h);
 }
 END_TEST
 

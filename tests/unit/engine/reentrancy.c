@@ -4,7 +4,7 @@
 /*
  * Every function is called in every kind of callback. The same transcript of a
  * client is played again and again, each time with another call in another
- * callback. The peer checks that the client keeps its contract.
+ * callback. The harness checks that the client keeps its contract.
  */
 
 #include "scripts/play.h"

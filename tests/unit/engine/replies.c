@@ -6,7 +6,7 @@
  * and with the connection closed in the middle.
  */
 
-#include "support/peer.h"
+#include "support/harness.h"
 #include "support/suite.h"
 #include "support/wire.h"
 #include "support/words.h"
@@ -14,52 +14,54 @@
 
 #include <stdio.h>
 
-static peer *p;
+static harness *h;
 
 static int get(void)
 {
-  return peer_get(p, &(peer_call){.name = "x", .watch = "w"}, "/a");
+  return harness_get(h, &(harness_call){.name = "x", .watch = "w"}, "/a");
 }
 
 static int exists(void)
 {
-  return peer_exists(p, &(peer_call){.name = "x", .watch = "w"}, "/a");
+  return harness_exists(h, &(harness_call){.name = "x", .watch = "w"}, "/a");
 }
 
 static int children(void)
 {
-  return peer_children(p, &(peer_call){.name = "x", .watch = "w"}, "/a");
+  return harness_children(h, &(harness_call){.name = "x", .watch = "w"}, "/a");
 }
 
 static int create(void)
 {
-  return peer_create(p, &(peer_call){.name = "x"}, false, "/a", lk_text(""), 0);
+  return harness_create(h, &(harness_call){.name = "x"}, false, "/a",
+                        lk_text(""), 0);
 }
 
 static int create2(void)
 {
-  return peer_create(p, &(peer_call){.name = "x"}, true, "/a", lk_text(""), 0);
+  return harness_create(h, &(harness_call){.name = "x"}, true, "/a",
+                        lk_text(""), 0);
 }
 
 static int container(void)
 {
-  return peer_create(p, &(peer_call){.name = "x"}, true, "/a", lk_text(""),
-                     LK_CONTAINER);
+  return harness_create(h, &(harness_call){.name = "x"}, true, "/a",
+                        lk_text(""), LK_CONTAINER);
 }
 
 static int set(void)
 {
-  return peer_set(p, &(peer_call){.name = "x"}, "/a", lk_text(""), -1);
+  return harness_set(h, &(harness_call){.name = "x"}, "/a", lk_text(""), -1);
 }
 
 static int sync(void)
 {
-  return peer_sync(p, &(peer_call){.name = "x"}, "/a");
+  return harness_sync(h, &(harness_call){.name = "x"}, "/a");
 }
 
 static int erase(void)
 {
-  return peer_delete(p, &(peer_call){.name = "x"}, "/a", -1);
+  return harness_delete(h, &(harness_call){.name = "x"}, "/a", -1);
 }
 
 static int multi(void)
@@ -67,7 +69,7 @@ static int multi(void)
   lk_op ops[] = {lk_op_create("/a", lk_text(""), NULL, 0),
                  lk_op_set("/a", lk_text(""), -1), lk_op_check("/b", 3)};
 
-  return peer_multi(p, &(peer_call){.name = "x"}, ops, 3);
+  return harness_multi(h, &(harness_call){.name = "x"}, ops, 3);
 }
 
 /* Constants for the column is_write. */
@@ -111,7 +113,7 @@ static const char *log_text(void)
     text = wire_buf();
   lk__buf_consume(&text, lk__buf_len(&text));
   ck_assert(
-      lk__buf_append(&text, lk__buf_bytes(&p->log), lk__buf_len(&p->log)));
+      lk__buf_append(&text, lk__buf_bytes(&h->log), lk__buf_len(&h->log)));
   wire_say(&text, "%c", '\0');
   return (const char *)lk__buf_bytes(&text);
 }
@@ -121,23 +123,23 @@ static void begin(const struct kind *k)
   lk_client_config config = {.size = sizeof config};
   lk_buf b = wire_buf();
 
-  p = calloc(1, sizeof *p);
-  failing_mem_init(&p->mem);
-  p->mute = true;
-  ck_assert_int_eq(peer_init(p, &config), 0);
-  peer_settle(p);
-  peer_connected(p);
+  h = calloc(1, sizeof *h);
+  failing_mem_init(&h->mem);
+  h->mute = true;
+  ck_assert_int_eq(harness_init(h, &config), 0);
+  harness_settle(h);
+  harness_connected(h);
   wire_welcome(&b, 0x10, 30000);
-  peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+  harness_receive(h, lk__buf_bytes(&b), lk__buf_len(&b));
   lk__buf_free(&b);
   ck_assert_int_eq(k->send_request(), 0);
-  peer_settle(p);
+  harness_settle(h);
 }
 
 static void end(void)
 {
-  peer_done(p);
-  free(p);
+  harness_done(h);
+  free(h);
 }
 
 /* The frame of the reply, with its length. Returns it in a buffer that the
@@ -160,8 +162,8 @@ static void expect_result(const struct kind *k)
 {
   ck_assert_msg(strstr(log_text(), k->result) != NULL, "%s: %s", k->name,
                 log_text());
-  ck_assert_int_eq(lk_client_state(p->client), LK_STATE_CONNECTED);
-  ck_assert_uint_eq(peer_open_requests(p), 0);
+  ck_assert_int_eq(lk_client_state(h->client), LK_STATE_CONNECTED);
+  ck_assert_uint_eq(harness_open_requests(h), 0);
 }
 
 /* `how`, `at`: what the test did to the reply, and at which byte. */
@@ -172,8 +174,8 @@ static void expect_lost_connection(const struct kind *k, const char *how,
 
   ck_assert_msg(strstr(log_text(), lost) != NULL, "%s, %s at %zu: %s", k->name,
                 how, at, log_text());
-  ck_assert_int_eq(lk_client_state(p->client), LK_STATE_SUSPENDED);
-  ck_assert_uint_eq(peer_open_requests(p), 0);
+  ck_assert_int_eq(lk_client_state(h->client), LK_STATE_SUSPENDED);
+  ck_assert_uint_eq(harness_open_requests(h), 0);
 }
 
 START_TEST(complete_reply_gives_its_result)
@@ -182,7 +184,7 @@ START_TEST(complete_reply_gives_its_result)
     lk_buf b = reply_to(&kinds[i], 0);
 
     begin(&kinds[i]);
-    peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+    harness_receive(h, lk__buf_bytes(&b), lk__buf_len(&b));
     expect_result(&kinds[i]);
     end();
     lk__buf_free(&b);
@@ -197,8 +199,8 @@ START_TEST(reply_in_pieces_gives_its_result)
 
     for (size_t step = 1; step < lk__buf_len(&b); step++) {
       begin(&kinds[i]);
-      p->step = step;
-      peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+      h->step = step;
+      harness_receive(h, lk__buf_bytes(&b), lk__buf_len(&b));
       expect_result(&kinds[i]);
       end();
     }
@@ -215,7 +217,7 @@ START_TEST(bytes_behind_a_reply_are_ignored)
     ck_assert(lk__buf_append(&b, "\xff\xff\xff\xff\xff", 5));
     wire_end(&b, 0); /* the frame, from byte 0, now includes these bytes */
     begin(&kinds[i]);
-    peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+    harness_receive(h, lk__buf_bytes(&b), lk__buf_len(&b));
     expect_result(&kinds[i]);
     end();
     lk__buf_free(&b);
@@ -236,7 +238,7 @@ START_TEST(truncated_reply_drops_the_connection)
       cut[2] = (unsigned char)(len >> 8);
       cut[3] = (unsigned char)len;
       begin(&kinds[i]);
-      peer_receive(p, cut, LENGTH_SIZE + len);
+      harness_receive(h, cut, LENGTH_SIZE + len);
       expect_lost_connection(&kinds[i], "cut", len);
       end();
       free(cut);
@@ -253,8 +255,8 @@ START_TEST(connection_may_end_within_a_reply)
 
     for (size_t len = 0; len < lk__buf_len(&b); len++) {
       begin(&kinds[i]);
-      peer_receive(p, lk__buf_bytes(&b), len);
-      peer_failed(p, 0, NULL);
+      harness_receive(h, lk__buf_bytes(&b), len);
+      harness_failed(h, 0, NULL);
       expect_lost_connection(&kinds[i], "closed", len);
       end();
     }
@@ -278,7 +280,7 @@ START_TEST(any_byte_of_a_reply_may_be_wrong)
 
         bad[at] = values[k];
         begin(&kinds[i]);
-        peer_receive(p, bad, lk__buf_len(&b));
+        harness_receive(h, bad, lk__buf_len(&b));
         end();
         free(bad);
       }
@@ -294,9 +296,9 @@ START_TEST(error_completes_a_request_with_any_bytes_behind_it)
     lk_buf b = reply_to(&kinds[i], LK_ERR_NO_AUTH);
 
     begin(&kinds[i]);
-    peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+    harness_receive(h, lk__buf_bytes(&b), lk__buf_len(&b));
     ck_assert_ptr_nonnull(strstr(log_text(), "\nx: NO_AUTH\n"));
-    ck_assert_int_eq(lk_client_state(p->client), LK_STATE_CONNECTED);
+    ck_assert_int_eq(lk_client_state(h->client), LK_STATE_CONNECTED);
     end();
     lk__buf_free(&b);
   }
@@ -310,12 +312,12 @@ START_TEST(request_completes_once_when_memory_fails)
 
     for (size_t n = 1;; n++) {
       begin(&kinds[i]);
-      p->mem.fail_at = p->mem.count + n;
-      p->step = 5;
-      peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
-      bool failed = failing_mem_failed(&p->mem);
+      h->mem.fail_at = h->mem.count + n;
+      h->step = 5;
+      harness_receive(h, lk__buf_bytes(&b), lk__buf_len(&b));
+      bool failed = failing_mem_failed(&h->mem);
 
-      ck_assert_uint_eq(peer_open_requests(p), 0);
+      ck_assert_uint_eq(harness_open_requests(h), 0);
       if (!failed)
         expect_result(&kinds[i]);
       end();

@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include "sasl/password.h"
+#include "support/harness.h"
 #include "support/mechanism.h"
-#include "support/peer.h"
 #include "support/suite.h"
 #include "support/wire.h"
 
@@ -285,19 +285,19 @@ static inspected_block *block_of(void *bytes)
 
 /* A block that changes its size always moves, so that its old content is
    inspected. */
-static void *on_resize(void *arg, void *p, size_t size)
+static void *on_resize(void *arg, void *h, size_t size)
 {
-  inspected_block *old = block_of(p);
+  inspected_block *old = block_of(h);
   inspected_block *block = size == 0 ? NULL : calloc(1, sizeof *block + size);
 
   (void)arg;
   if (block != NULL) {
     block->size = size;
     if (old != NULL)
-      memcpy(block->bytes, p, old->size < size ? old->size : size);
+      memcpy(block->bytes, h, old->size < size ? old->size : size);
   }
   if (old != NULL)
-    count_leaks(p, old->size);
+    count_leaks(h, old->size);
   free(old);
   return block == NULL ? NULL : block->bytes;
 }

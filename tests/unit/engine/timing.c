@@ -3,27 +3,27 @@
 
 #include "proto/engine/client.h"
 #include "proto/engine/connect_timeout.h"
-#include "support/peer.h"
+#include "support/harness.h"
 #include "support/suite.h"
 #include "support/wire.h"
 
-static peer *p;
+static harness *h;
 
 static void begin(const char *hosts, int32_t timeout_ms)
 {
   lk_client_config config = {
       .size = sizeof config, .hosts = hosts, .session_timeout_ms = timeout_ms};
 
-  p = calloc(1, sizeof *p);
-  failing_mem_init(&p->mem);
-  p->seed = 1;
-  ck_assert_int_eq(peer_init(p, &config), 0);
+  h = calloc(1, sizeof *h);
+  failing_mem_init(&h->mem);
+  h->seed = 1;
+  ck_assert_int_eq(harness_init(h, &config), 0);
 }
 
 static void end(void)
 {
-  peer_done(p);
-  free(p);
+  harness_done(h);
+  free(h);
 }
 
 /* The shortest and the longest of a thousand random pauses. They are close to
@@ -33,9 +33,9 @@ static void measure_pauses(unsigned failed_rounds, int64_t *least,
 {
   *least = INT64_MAX;
   *most = INT64_MIN;
-  p->client->connection.failed_rounds = failed_rounds;
+  h->client->connection.failed_rounds = failed_rounds;
   for (int i = 0; i < 1000; i++) {
-    const lk_client *c = p->client;
+    const lk_client *c = h->client;
     int64_t pause =
         lk__hosts_pause_ms(c->session.timeout_ms, c->connection.failed_rounds,
                            c->hooks.random, c->hooks.arg);
@@ -89,20 +89,20 @@ END_TEST
 START_TEST(all_servers_together_have_two_thirds_of_the_timeout)
 {
   begin("a", 6000);
-  ck_assert_int_eq(lk__connect_timeout_usual_ms(p->client), 4000);
+  ck_assert_int_eq(lk__connect_timeout_usual_ms(h->client), 4000);
   end();
   begin("a,b,c,d", 6000);
-  ck_assert_int_eq(lk__connect_timeout_usual_ms(p->client), 1000);
-  p->client->hosts.address_count = 1;
-  ck_assert_int_eq(lk__connect_timeout_usual_ms(p->client), 1000);
-  p->client->hosts.address_count = 5; /* eight addresses of all hosts */
-  ck_assert_int_eq(lk__connect_timeout_usual_ms(p->client), 500);
-  p->client->hosts.address_count = UINT32_MAX;
+  ck_assert_int_eq(lk__connect_timeout_usual_ms(h->client), 1000);
+  h->client->hosts.address_count = 1;
+  ck_assert_int_eq(lk__connect_timeout_usual_ms(h->client), 1000);
+  h->client->hosts.address_count = 5; /* eight addresses of all hosts */
+  ck_assert_int_eq(lk__connect_timeout_usual_ms(h->client), 500);
+  h->client->hosts.address_count = UINT32_MAX;
   /* No attempt has less. */
-  ck_assert_int_eq(lk__connect_timeout_usual_ms(p->client), 250);
+  ck_assert_int_eq(lk__connect_timeout_usual_ms(h->client), 250);
   end();
   begin("a", INT32_MAX);
-  ck_assert_int_eq(lk__connect_timeout_usual_ms(p->client),
+  ck_assert_int_eq(lk__connect_timeout_usual_ms(h->client),
                    (int64_t)INT32_MAX * 2 / 3);
   end();
 }
@@ -110,18 +110,18 @@ END_TEST
 
 static int64_t attempt_ends_in_ms(void)
 {
-  return lk_client_deadline(p->client) - p->now;
+  return lk_client_deadline(h->client) - h->now;
 }
 
 START_TEST(an_attempt_is_shortened_when_the_addresses_are_known)
 {
   begin("zk", 30000);
-  peer_settle(p);
+  harness_settle(h);
   ck_assert_int_eq(attempt_ends_in_ms(), 20000);
-  p->now += 3000; /* the name server takes three seconds */
-  peer_resolved(p, 5);
+  h->now += 3000; /* the name server takes three seconds */
+  harness_resolved(h, 5);
   ck_assert_int_eq(attempt_ends_in_ms(), 4000);
-  peer_failed(p, LK_ERR_CONNECT, NULL);
+  harness_failed(h, LK_ERR_CONNECT, NULL);
   ck_assert_int_eq(attempt_ends_in_ms(), 4000);
   end();
 }
@@ -130,9 +130,9 @@ END_TEST
 START_TEST(a_slow_name_server_does_not_lengthen_an_attempt)
 {
   begin("zk", 30000);
-  peer_settle(p);
-  p->now += 19000;
-  peer_resolved(p, 5);
+  harness_settle(h);
+  h->now += 19000;
+  harness_resolved(h, 5);
   ck_assert_int_eq(attempt_ends_in_ms(), 1000);
   end();
 }
@@ -141,9 +141,9 @@ END_TEST
 START_TEST(an_address_that_connects_keeps_its_time_when_it_is_resolved_late)
 {
   begin("zk", 30000);
-  peer_settle(p);
-  peer_connected(p);
-  peer_resolved(p, 5); /* a mistake of the driver: it is connected already */
+  harness_settle(h);
+  harness_connected(h);
+  harness_resolved(h, 5); /* a mistake of the driver: it is connected already */
   ck_assert_int_eq(attempt_ends_in_ms(), 20000);
   end();
 }
@@ -154,7 +154,7 @@ static void welcome(int32_t timeout_ms)
   lk_buf b = wire_buf();
 
   wire_welcome(&b, 7, timeout_ms);
-  peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+  harness_receive(h, lk__buf_bytes(&b), lk__buf_len(&b));
   lk__buf_free(&b);
 }
 
@@ -162,25 +162,25 @@ static void welcome(int32_t timeout_ms)
 START_TEST(each_address_has_its_attempt_before_the_session_ends)
 {
   begin("zk", 30000);
-  p->mute = true;
-  peer_settle(p);
-  peer_resolved(p, 2);
-  peer_failed(p, LK_ERR_CONNECT, NULL);
-  int64_t start = p->now;
+  h->mute = true;
+  harness_settle(h);
+  harness_resolved(h, 2);
+  harness_failed(h, LK_ERR_CONNECT, NULL);
+  int64_t start = h->now;
 
-  peer_connected(p);
+  harness_connected(h);
   welcome(30000);
-  while (lk_client_connection(p->client) != 0)
-    peer_pass(p, 1);
-  ck_assert_int_eq(p->now - start, 20000);
-  while (p->want.attempt == 0)
-    peer_pass(p, 1);
+  while (lk_client_connection(h->client) != 0)
+    harness_pass(h, 1);
+  ck_assert_int_eq(h->now - start, 20000);
+  while (h->want.attempt == 0)
+    harness_pass(h, 1);
   /* The first address gets an attempt, which has no reply either. */
-  ck_assert_uint_eq(p->want.address_index, 0);
-  peer_resolved(p, 2);
-  while (p->want.address_index == 0)
-    peer_pass(p, 1);
-  ck_assert_int_le(p->now - start, 25500);
+  ck_assert_uint_eq(h->want.address_index, 0);
+  harness_resolved(h, 2);
+  while (h->want.address_index == 0)
+    harness_pass(h, 1);
+  ck_assert_int_le(h->now - start, 25500);
   end();
 }
 END_TEST
@@ -189,18 +189,18 @@ END_TEST
 START_TEST(an_attempt_has_half_its_usual_time_however_little_time_is_left)
 {
   begin("a,b,c,d,e", 30000);
-  p->mute = true;
-  peer_settle(p);
-  peer_connected(p);
+  h->mute = true;
+  harness_settle(h);
+  harness_connected(h);
   welcome(30000);
-  peer_failed(p, 0, NULL);
-  p->now += 29999;
-  p->client->now = p->now;
-  lk__connect_timeout_begin(p->client);
-  ck_assert_int_eq(p->client->connection.attempt_end_ms - p->now, 2000);
-  p->client->now++; /* the session may end now, so the usual time holds */
-  lk__connect_timeout_begin(p->client);
-  ck_assert_int_eq(p->client->connection.attempt_end_ms - p->client->now, 4000);
+  harness_failed(h, 0, NULL);
+  h->now += 29999;
+  h->client->now = h->now;
+  lk__connect_timeout_begin(h->client);
+  ck_assert_int_eq(h->client->connection.attempt_end_ms - h->now, 2000);
+  h->client->now++; /* the session may end now, so the usual time holds */
+  lk__connect_timeout_begin(h->client);
+  ck_assert_int_eq(h->client->connection.attempt_end_ms - h->client->now, 4000);
   end();
 }
 END_TEST
@@ -210,67 +210,68 @@ END_TEST
    a_timeout_rounds_up. */
 START_TEST(a_timeout_begins_when_the_request_is_made)
 {
-  const peer_call first = {.name = "first", .timeout_ms = 15000};
-  const peer_call second = {.name = "second", .timeout_ms = 2000};
+  const harness_call first = {.name = "first", .timeout_ms = 15000};
+  const harness_call second = {.name = "second", .timeout_ms = 2000};
 
   begin("a", 60000);
-  peer_settle(p);
-  p->now += 100;
-  ck_assert_int_eq(peer_get(p, &first, "/a"), 0);
-  p->now += 5000;
-  ck_assert_int_eq(peer_get(p, &second, "/a"), 0);
-  ck_assert_int_eq(lk_client_deadline(p->client), p->now + 2001);
+  harness_settle(h);
+  h->now += 100;
+  ck_assert_int_eq(harness_get(h, &first, "/a"), 0);
+  h->now += 5000;
+  ck_assert_int_eq(harness_get(h, &second, "/a"), 0);
+  ck_assert_int_eq(lk_client_deadline(h->client), h->now + 2001);
   end();
 }
 END_TEST
 
 static void connect_and_block_output(void)
 {
-  p->mute = true;
-  peer_settle(p);
-  peer_connected(p);
+  h->mute = true;
+  harness_settle(h);
+  harness_connected(h);
   welcome(60000);
-  p->room = 0;
+  h->room = 0;
 }
 
 START_TEST(a_timeout_begins_when_the_request_is_made_while_output_is_blocked)
 {
-  const peer_call first = {.name = "first"};
-  const peer_call second = {.name = "second", .timeout_ms = 2000};
+  const harness_call first = {.name = "first"};
+  const harness_call second = {.name = "second", .timeout_ms = 2000};
 
   begin("a", 60000);
   connect_and_block_output();
-  ck_assert_int_eq(peer_get(p, &first, "/a"), 0);
-  p->now += 3000;
-  ck_assert_int_eq(peer_get(p, &second, "/a"), 0);
-  ck_assert_int_eq(lk_client_deadline(p->client), p->now + 2001);
+  ck_assert_int_eq(harness_get(h, &first, "/a"), 0);
+  h->now += 3000;
+  ck_assert_int_eq(harness_get(h, &second, "/a"), 0);
+  ck_assert_int_eq(lk_client_deadline(h->client), h->now + 2001);
   end();
 }
 END_TEST
 
 static int64_t second_deadline_in_ms;
 
-static void make_second_request(peer *of, const char *name, const char *event)
+static void make_second_request(harness *of, const char *name,
+                                const char *event)
 {
-  const peer_call second = {.name = "second", .timeout_ms = 2000};
+  const harness_call second = {.name = "second", .timeout_ms = 2000};
 
   (void)event;
   if (strcmp(name, "first") != 0)
     return;
   of->now += 3000; /* other callbacks have taken three seconds */
-  ck_assert_int_eq(peer_get(of, &second, "/a"), 0);
+  ck_assert_int_eq(harness_get(of, &second, "/a"), 0);
   second_deadline_in_ms = lk_client_deadline(of->client) - of->now;
 }
 
 START_TEST(a_timeout_in_a_callback_begins_when_the_request_is_made)
 {
-  const peer_call first = {.name = "first", .timeout_ms = 10};
+  const harness_call first = {.name = "first", .timeout_ms = 10};
 
   begin("a", 60000);
   connect_and_block_output();
-  p->react = make_second_request;
-  ck_assert_int_eq(peer_get(p, &first, "/a"), 0);
-  peer_pass(p, 11);
+  h->react = make_second_request;
+  ck_assert_int_eq(harness_get(h, &first, "/a"), 0);
+  harness_pass(h, 11);
   ck_assert_int_eq(second_deadline_in_ms, 2001);
   end();
 }
@@ -280,29 +281,29 @@ END_TEST
  * almost 6. */
 START_TEST(a_timeout_rounds_up)
 {
-  const peer_call call = {.name = "call", .timeout_ms = 10};
+  const harness_call call = {.name = "call", .timeout_ms = 10};
 
   begin("a", 60000);
-  peer_settle(p);
-  ck_assert_int_eq(peer_get(p, &call, "/a"), 0);
-  peer_pass(p, 10);
-  ck_assert_uint_eq(peer_open_requests(p), 1);
-  peer_pass(p, 1);
-  ck_assert_uint_eq(peer_open_requests(p), 0);
+  harness_settle(h);
+  ck_assert_int_eq(harness_get(h, &call, "/a"), 0);
+  harness_pass(h, 10);
+  ck_assert_uint_eq(harness_open_requests(h), 1);
+  harness_pass(h, 1);
+  ck_assert_uint_eq(harness_open_requests(h), 0);
   end();
 }
 END_TEST
 
 START_TEST(the_longest_timeout_never_ends)
 {
-  const peer_call call = {.name = "call", .timeout_ms = INT64_MAX};
+  const harness_call call = {.name = "call", .timeout_ms = INT64_MAX};
 
   begin("a", 60000);
   connect_and_block_output();
-  int64_t before = lk_client_deadline(p->client);
+  int64_t before = lk_client_deadline(h->client);
 
-  ck_assert_int_eq(peer_get(p, &call, "/a"), 0);
-  ck_assert_int_eq(lk_client_deadline(p->client), before);
+  ck_assert_int_eq(harness_get(h, &call, "/a"), 0);
+  ck_assert_int_eq(lk_client_deadline(h->client), before);
   end();
 }
 END_TEST
@@ -318,7 +319,7 @@ static void connect_in_hook(lk_client *c, void *arg)
   if (hook_has_connected)
     return;
   hook_has_connected = true;
-  p->now += 100;
+  h->now += 100;
   lk_client_want(c, &want);
   lk_client_connected(c, want.attempt);
 }
@@ -326,14 +327,14 @@ static void connect_in_hook(lk_client *c, void *arg)
 START_TEST(handshake_begins_when_the_hook_connects)
 {
   begin("a", 60000);
-  void (*wake)(lk_client * c, void *arg) = p->client->hooks.wake;
+  void (*wake)(lk_client * c, void *arg) = h->client->hooks.wake;
 
   hook_has_connected = false;
-  p->client->hooks.wake = connect_in_hook;
-  lk_client_tick(p->client);
+  h->client->hooks.wake = connect_in_hook;
+  lk_client_tick(h->client);
   ck_assert(hook_has_connected);
-  ck_assert_int_eq(p->client->connection.handshake_sent_ms, p->now);
-  p->client->hooks.wake = wake;
+  ck_assert_int_eq(h->client->connection.handshake_sent_ms, h->now);
+  h->client->hooks.wake = wake;
   end();
 }
 END_TEST
@@ -343,7 +344,7 @@ static unsigned fires;
 static void fire_again(lk_client *c, void *arg)
 {
   fires++;
-  lk_timer_start(c, arg, p->now);
+  lk_timer_start(c, arg, h->now);
 }
 
 START_TEST(timers_that_restart_themselves_do_not_block_the_loop)
@@ -352,11 +353,11 @@ START_TEST(timers_that_restart_themselves_do_not_block_the_loop)
 
   begin("a", 60000);
   fires = 0;
-  lk_timer_start(p->client, &t, p->now);
-  lk_client_tick(p->client);
+  lk_timer_start(h->client, &t, h->now);
+  lk_client_tick(h->client);
   ck_assert_uint_eq(fires, 10000); /* as many as one tick allows */
-  ck_assert_int_eq(lk_client_deadline(p->client), p->now);
-  lk_timer_stop(p->client, &t);
+  ck_assert_int_eq(lk_client_deadline(h->client), h->now);
+  lk_timer_stop(h->client, &t);
   end();
 }
 END_TEST

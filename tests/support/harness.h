@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_SUPPORT_PEER_H
-#define LK_SUPPORT_PEER_H
+#ifndef LK_SUPPORT_HARNESS_H
+#define LK_SUPPORT_HARNESS_H
 
 #include <latchkey/client.h>
 
@@ -10,7 +10,7 @@
 
 /**
  * One client without a network. The test sets the clock, the number of bytes
- * that the transport accepts, and the bytes that the server sends. The peer
+ * that the transport accepts, and the bytes that the server sends. The harness
  * logs each output of the client as a line of text. It aborts if the client
  * breaks the contract of <latchkey/client.h>:
  *
@@ -20,23 +20,24 @@
  * - The driver is woken when it has something to do.
  * - No callback is called after the client was freed.
  */
-typedef struct peer peer;
+typedef struct harness harness;
 
 /** A request, watch, timer or listener of the client, with a name. It exists as
-    long as the peer. */
-typedef struct peer_thing {
-  struct peer_thing *next;
-  peer *p;
+    long as the harness. */
+typedef struct harness_thing {
+  struct harness_thing *next;
+  harness *h;
   char name[24];
 
   /* Of a request. */
   bool accepted;
   int ended;      /**< how many times the request, or the watch, has ended */
   bool is_exists; /**< an exists can set a watch on a missing node */
-  bool marked;    /**< the data of the write is its name, so that the peer can
-                       recognise the write in the output */
-  bool was_sent;  /**< the marked write was sent completely */
-  struct peer_thing *watcher; /**< the watch that the request sets, or NULL */
+  bool marked;   /**< the data of the write is its name, so that the harness can
+                      recognise the write in the output */
+  bool was_sent; /**< the marked write was sent completely */
+  /** The watch that the request sets, or NULL. */
+  struct harness_thing *watcher;
 
   /* Of a watch. */
   bool watch_is_set;     /**< the request that sets the watch has succeeded */
@@ -52,9 +53,9 @@ typedef struct peer_thing {
   lk_listener listener;
 
   lk_timer timer;
-} peer_thing;
+} harness_thing;
 
-struct peer {
+struct harness {
   lk_client *client; /**< NULL: not made yet, or freed */
   lk_hooks hooks;
   failing_mem mem;
@@ -65,8 +66,8 @@ struct peer {
   unsigned wakes;       /**< how many times the hook `wake` was called */
   bool waking;          /**< the hook `wake` is running */
   int depth;            /**< how many callbacks are running */
-  peer_thing *things;
-  peer_thing base; /**< the listener that is always attached */
+  harness_thing *things;
+  harness_thing base; /**< the listener that is always attached */
   lk_state state;
   bool resumed;    /**< the client was created with a session */
   bool read_only;  /**< the client accepts read-only servers */
@@ -94,85 +95,88 @@ struct peer {
   /** Called in each callback of the client, after its line was logged. May call
       any function. `event`: the name of a state, "ok" or the name of an error.
    */
-  void (*react)(peer *p, const char *name, const char *event);
-  void *arg; /**< for the user of the peer */
+  void (*react)(harness *h, const char *name, const char *event);
+  void *arg; /**< for the user of the harness */
 };
 
-/** Create the client. The peer sets the `mem` and the log of a copy of
+/** Create the client. The harness sets the `mem` and the log of a copy of
     `config`. Returns the result of lk_client_new(). */
-int peer_init(peer *p, const lk_client_config *config);
+int harness_init(harness *h, const lk_client_config *config);
 /** Free the client, if it is not freed yet. Checks that all requests have
     completed and all memory is freed. */
-void peer_done(peer *p);
+void harness_done(harness *h);
 
 /** Append a line to the log, printf-like. */
-void peer_log_line(peer *p, const char *format, ...)
+void harness_log_line(harness *h, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* ---- what the driver does ----------------------------------------------- */
 
 /** Do all that the client wants now. The functions that follow report something
     to the client, and then do the same. */
-void peer_settle(peer *p);
-void peer_resolved(peer *p, uint32_t count);
-void peer_connected(peer *p);
-void peer_failed(peer *p, int err, const char *why);
-void peer_receive(peer *p, const void *bytes, size_t len);
+void harness_settle(harness *h);
+void harness_resolved(harness *h, uint32_t count);
+void harness_connected(harness *h);
+void harness_failed(harness *h, int err, const char *why);
+void harness_receive(harness *h, const void *bytes, size_t len);
 /** A server has replied `answer` to a probe; "": the probe has failed. */
-void peer_probed(peer *p, const char *answer);
+void harness_probed(harness *h, const char *answer);
 /** Let time pass, and tick the client at each of its deadlines. */
-void peer_pass(peer *p, int64_t ms);
+void harness_pass(harness *h, int64_t ms);
 
 /* ---- calls -------------------------------------------------------------- */
 
 /** The options of a request. */
-typedef struct peer_call {
+typedef struct harness_call {
   const char *name;
   const char *watch; /**< name of the watch to set, or NULL */
   int64_t timeout_ms;
   bool repeat;
   bool until_disconnect;
-} peer_call;
+} harness_call;
 
 /** Each returns the result of the call. */
-int peer_get(peer *p, const peer_call *call, const char *path);
-int peer_exists(peer *p, const peer_call *call, const char *path);
-int peer_children(peer *p, const peer_call *call, const char *path);
-int peer_create(peer *p, const peer_call *call, bool with_stat,
-                const char *path, lk_bytes data, int flags);
-int peer_delete(peer *p, const peer_call *call, const char *path,
-                int32_t version);
-int peer_set(peer *p, const peer_call *call, const char *path, lk_bytes data,
-             int32_t version);
-int peer_sync(peer *p, const peer_call *call, const char *path);
-int peer_multi(peer *p, const peer_call *call, const lk_op *ops, size_t count);
-int peer_count(peer *p, const peer_call *call, const char *path);
-int peer_ephemerals(peer *p, const peer_call *call, const char *prefix);
-int peer_get_acl(peer *p, const peer_call *call, const char *path);
-int peer_set_acl(peer *p, const peer_call *call, const char *path,
-                 const lk_acls *acl, int32_t version);
-int peer_create_ttl(peer *p, const peer_call *call, const char *path,
-                    lk_bytes data, int flags, int64_t ttl_ms);
-int peer_multi_read(peer *p, const peer_call *call, const lk_read *reads,
-                    size_t count);
-int peer_who_am_i(peer *p, const peer_call *call);
-int peer_config(peer *p, const peer_call *call);
-int peer_reconfig(peer *p, const peer_call *call,
-                  const lk_reconfiguration *change);
-int peer_add_watch(peer *p, const peer_call *call, const char *path,
-                   lk_watch_mode mode);
-int peer_auth(peer *p, const char *name, const char *scheme, lk_bytes auth);
-int peer_close(peer *p, const char *name);
-void peer_free(peer *p);
+int harness_get(harness *h, const harness_call *call, const char *path);
+int harness_exists(harness *h, const harness_call *call, const char *path);
+int harness_children(harness *h, const harness_call *call, const char *path);
+int harness_create(harness *h, const harness_call *call, bool with_stat,
+                   const char *path, lk_bytes data, int flags);
+int harness_delete(harness *h, const harness_call *call, const char *path,
+                   int32_t version);
+int harness_set(harness *h, const harness_call *call, const char *path,
+                lk_bytes data, int32_t version);
+int harness_sync(harness *h, const harness_call *call, const char *path);
+int harness_multi(harness *h, const harness_call *call, const lk_op *ops,
+                  size_t count);
+int harness_count(harness *h, const harness_call *call, const char *path);
+int harness_ephemerals(harness *h, const harness_call *call,
+                       const char *prefix);
+int harness_get_acl(harness *h, const harness_call *call, const char *path);
+int harness_set_acl(harness *h, const harness_call *call, const char *path,
+                    const lk_acls *acl, int32_t version);
+int harness_create_ttl(harness *h, const harness_call *call, const char *path,
+                       lk_bytes data, int flags, int64_t ttl_ms);
+int harness_multi_read(harness *h, const harness_call *call,
+                       const lk_read *reads, size_t count);
+int harness_who_am_i(harness *h, const harness_call *call);
+int harness_config(harness *h, const harness_call *call);
+int harness_reconfig(harness *h, const harness_call *call,
+                     const lk_reconfiguration *change);
+int harness_add_watch(harness *h, const harness_call *call, const char *path,
+                      lk_watch_mode mode);
+int harness_auth(harness *h, const char *name, const char *scheme,
+                 lk_bytes auth);
+int harness_close(harness *h, const char *name);
+void harness_free(harness *h);
 /** Cancel a watch, if it exists. */
-void peer_cancel(peer *p, const char *name, bool on_server);
+void harness_cancel(harness *h, const char *name, bool on_server);
 /** Attach a listener. `logs_replies`: it logs the replies, too. */
-void peer_listen(peer *p, const char *name, bool logs_replies);
-void peer_unlisten(peer *p, const char *name);
-void peer_timer(peer *p, const char *name, int64_t in_ms);
-void peer_stop(peer *p, const char *name);
+void harness_listen(harness *h, const char *name, bool logs_replies);
+void harness_unlisten(harness *h, const char *name);
+void harness_timer(harness *h, const char *name, int64_t in_ms);
+void harness_stop(harness *h, const char *name);
 
 /** The number of accepted requests that have not completed. */
-size_t peer_open_requests(const peer *p);
+size_t harness_open_requests(const harness *h);
 
 #endif
