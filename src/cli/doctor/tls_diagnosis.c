@@ -147,12 +147,15 @@ static cli_verdict diagnose_validity(const lk_tls_certificate *c, int64_t now_s)
   return days < FEW_DAYS ? CLI_VERDICT_NOTE : CLI_VERDICT_OK;
 }
 
-static const char *advice_for_server(bool insecure, bool dates_are_bad)
+/* NULL if the certificate is valid for long enough. */
+static const char *advice_for_validity(const lk_tls_certificate *c,
+                                       int64_t now_s)
 {
-  if (insecure)
-    return "--insecure is for tests: an attacker on the network can read and "
-           "change everything";
-  return dates_are_bad ? "renew the certificate" : NULL;
+  if (is_not_yet_valid(c, now_s))
+    return cli_connection_failures_tls_advice(LK_TLS_NOT_YET_VALID);
+  return diagnose_validity(c, now_s) == CLI_VERDICT_OK
+             ? NULL
+             : "renew the certificate";
 }
 
 void cli_tls_report_server(const char *name, const cli_port_result *result,
@@ -177,8 +180,11 @@ void cli_tls_report_server(const char *name, const cli_port_result *result,
                   insecure ? "not verified, " : "",
                   c->names[0] == '\0' ? c->subject : c->names, c->issuer);
   add_validity(&said, c, now_s);
-  cli_doctor_report_end(report, &said,
-                        advice_for_server(insecure, dates_are_bad));
+  cli_doctor_report_end(
+      report, &said,
+      insecure ? "--insecure is for tests: an attacker on the network can read "
+                 "and change everything"
+               : advice_for_validity(c, now_s));
 }
 
 void cli_tls_report_own_certificate(const lk_tls_certificate *own,
@@ -195,7 +201,5 @@ void cli_tls_report_own_certificate(const lk_tls_certificate *own,
   cli_text_printf(&said, "of the client: %s, issued by %s, ", own->subject,
                   own->issuer);
   add_validity(&said, own, now_s);
-  cli_doctor_report_end(report, &said,
-                        verdict == CLI_VERDICT_OK ? NULL
-                                                  : "renew the certificate");
+  cli_doctor_report_end(report, &said, advice_for_validity(own, now_s));
 }

@@ -39,6 +39,8 @@ void *__wrap_realloc(void *at, size_t size)
 
 /* ---- certificates -------------------------------------------------------- */
 
+#define RENEW "\"advice\":\"renew the certificate\""
+
 START_TEST(days_of_a_certificate_are_whole_and_negative_once_it_has_expired)
 {
   const int64_t now_s = 1700000000;
@@ -55,10 +57,11 @@ START_TEST(days_of_a_certificate_are_whole_and_negative_once_it_has_expired)
 }
 END_TEST
 
-/* Checks the verdict on the client's own certificate, which is valid from
- * `from_days` days from now until an hour after `until_days` days from now. */
+/* Checks the verdict and the advice, or NULL, on the client's own certificate,
+ * which is valid from `from_days` days from now until an hour after
+ * `until_days` days from now. */
 static void expect_verdict(int64_t from_days, int64_t until_days,
-                           const char *verdict)
+                           const char *verdict, const char *advice)
 {
   int64_t now_s = time(NULL);
   cli_doctor_report report = {.as_json = true};
@@ -70,6 +73,9 @@ static void expect_verdict(int64_t from_days, int64_t until_days,
   cli_tls_report_own_certificate(&own, &report);
   ck_assert_msg(strstr(cli_text_end(&report.text), verdict) != NULL, "%s",
                 report.text.at);
+  ck_assert_msg(advice == NULL ? strstr(report.text.at, "\"advice\":\"") == NULL
+                               : strstr(report.text.at, advice) != NULL,
+                "%s", report.text.at);
   cli_text_free(&report.text);
 }
 
@@ -78,13 +84,23 @@ START_TEST(certificate_is_reported_a_month_before_it_expires)
   cli_doctor_report none = {.as_json = true};
   const lk_tls_certificate no_certificate = {.subject = ""};
 
-  expect_verdict(-9, 30, "\"verdict\":\"ok\"");
-  expect_verdict(-9, 29, "\"verdict\":\"note\"");
-  expect_verdict(-9, 0, "\"verdict\":\"note\"");
-  expect_verdict(-9, -1, "\"verdict\":\"broken\"");
-  expect_verdict(1, 90, "\"verdict\":\"broken\"");
+  expect_verdict(-9, 30, "\"verdict\":\"ok\"", NULL);
+  expect_verdict(-9, 29, "\"verdict\":\"note\"", RENEW);
+  expect_verdict(-9, 0, "\"verdict\":\"note\"", RENEW);
+  expect_verdict(-9, -1, "\"verdict\":\"broken\"", RENEW);
   cli_tls_report_own_certificate(&no_certificate, &none);
   ck_assert_uint_eq(none.text.len, 0);
+}
+END_TEST
+
+/* A renewal does not help: the machine's clock is late, or the certificate was
+ * installed too early. */
+START_TEST(advice_for_a_certificate_that_is_not_yet_valid_is_to_check_the_clock)
+{
+  const char *advice = "\"advice\":\"check the clock of this machine\"";
+
+  expect_verdict(1, 90, "\"verdict\":\"broken\"", advice);
+  expect_verdict(1, 9, "\"verdict\":\"broken\"", advice);
 }
 END_TEST
 
@@ -232,6 +248,7 @@ END_TEST
 SUITE("doctor",
       days_of_a_certificate_are_whole_and_negative_once_it_has_expired,
       certificate_is_reported_a_month_before_it_expires,
+      advice_for_a_certificate_that_is_not_yet_valid_is_to_check_the_clock,
       replies_to_four_letter_words_are_parsed,
       malformed_replies_to_four_letter_words_are_refused,
       list_of_servers_without_memory_is_an_error,
