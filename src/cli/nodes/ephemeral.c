@@ -6,14 +6,19 @@
 #include "cli/session/interrupt.h"
 #include "cli/session/session_messages.h"
 
+/* The pause before a request that has failed to set the watch is sent again. */
+enum { WATCH_RETRY_MS = 1000 };
+
 typedef struct ephemeral {
   cli_command *command;
   const char *path;
   const char *clean_path; /* in printable form, for messages */
   lk_watch *watch;        /* NULL: no watch is set */
-  bool suspended;         /* the connection is lost */
-  bool done;              /* interrupted, or the node is gone */
-  int code;               /* the exit code */
+  lk_timer retry; /* runs after an error, until the watch is requested */
+  bool warned;    /* the last request for the watch has failed */
+  bool suspended; /* the connection is lost */
+  bool done;      /* interrupted, or the node is gone */
+  int code;       /* the exit code */
 } ephemeral;
 
 static void watch_ephemeral_node(ephemeral *s);
@@ -45,8 +50,32 @@ static void on_ephemeral_event(lk_client *c, lk_watch *w, const lk_event *event,
     watch_ephemeral_node(s);
 }
 
+/* The watch is not set, since the server is overloaded or memory is lacking.
+   The end of the session is reported elsewhere. */
+static void retry_watch(ephemeral *s, int err)
+{
+  lk_client *c = s->command->session.client;
+
+  if (s->done)
+    return;
+  if (!s->warned)
+    cli_warn("%s: its deletion would not be noticed: %s; trying again",
+             s->clean_path, lk_error_text(err));
+  s->warned = true;
+  lk_timer_start(c, &s->retry, lk_client_clock(c) + WATCH_RETRY_MS);
+}
+
+static void on_ephemeral_retry(lk_client *c, void *arg)
+{
+  ephemeral *s = arg;
+
+  (void)c;
+  if (!s->done)
+    watch_ephemeral_node(s);
+}
+
 /* If the node belongs to another session, another client has deleted the own
-   node and created one with the same path while the connection was lost. */
+   node and created one with the same path while no watch was set. */
 static void on_ephemeral_node(lk_client *c, int err, const lk_stat *stat,
                               void *arg)
 {
@@ -56,6 +85,10 @@ static void on_ephemeral_node(lk_client *c, int err, const lk_stat *stat,
 
   if (missing || replaced)
     report_ephemeral_deleted(s);
+  else if (err != 0)
+    retry_watch(s, err);
+  else
+    s->warned = false;
 }
 
 /* lk_exists() sets the watch, since it needs no permission. */
@@ -70,8 +103,7 @@ static void watch_ephemeral_node(ephemeral *s)
                       on_ephemeral_node, s);
 
   if (err != 0)
-    cli_warn("%s: its deletion would not be noticed: %s", s->clean_path,
-             lk_error_text(err));
+    retry_watch(s, err);
 }
 
 /* ---- the session --------------------------------------------------------- */
@@ -138,6 +170,8 @@ int cli_ephemeral_keep(cli_command *command, const char *path)
   ephemeral s = {.command = command, .path = path, .code = CLI_EXIT_DONE};
   cli_text clean = {0};
 
+  s.retry.fire = on_ephemeral_retry;
+  s.retry.arg = &s;
   cli_text_add_printable(&clean, lk_text(path));
   s.clean_path = cli_text_end(&clean);
   if (s.clean_path == NULL)

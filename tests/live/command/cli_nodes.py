@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 
@@ -17,6 +18,8 @@ import live
 import relay
 
 zk = command.serve()
+
+THROTTLED = -127  # the error of a request that an overloaded server refuses
 
 
 def run_with_bytes(*words, input=b""):
@@ -118,6 +121,45 @@ def create_e_finds_a_deletion_after_a_reconnect():
         assert lines[-1] == (
             "latchkey: create /cut: another client deleted the node"), done
     expect_exit(0, "delete", "/cut")
+
+
+# The body of a reply is xid, zxid and error.
+def throttled_reply(xid):
+    return struct.pack(">iiqi", 16, xid, 0, THROTTLED)
+
+
+def create_e_sets_its_watch_again_after_an_error():
+    """The server is overloaded when the watch is requested: the second exists,
+    since the first one asks for the chroot."""
+    for is_watched_again in (True, False):
+        with relay.Relay(zk.connect) as proxy:
+            words = ("create", "-e", "-z", proxy.address, "/throttled")
+            mark = proxy.mark()
+            with start(*words) as process:  # to know the xid of the request
+                process.stdout.readline()
+                (asked,) = live.eventually(lambda: [
+                    f for f in proxy.frames_since(mark)
+                    if f.op == relay.EXISTS and f.path == "/throttled"])
+                process.terminate()
+                done = process.finish()
+                assert done.code == 0, done
+            mark = proxy.mark()
+            trap = proxy.at_frame(throttled_reply(asked.xid), up=False,
+                                  op=relay.EXISTS, count=2)
+            with start(*words) as process:
+                process.stdout.readline()
+                trap.wait()
+                if is_watched_again:
+                    live.eventually(lambda: len([
+                        f for f in proxy.frames_since(mark)
+                        if f.op == relay.EXISTS and f.err == 0]) == 3)
+                expect_exit(0, "delete", "/throttled")
+                done = process.finish()
+        assert done.code == 1 and done.err == (
+            "latchkey: warning: /throttled: its deletion would not be noticed: "
+            "the server is overloaded and did not execute this; trying again\n"
+            "latchkey: create /throttled: another client deleted the node\n"
+            ), done
 
 
 def expired_session_of_create_e_is_reported():
@@ -417,6 +459,7 @@ live.run(live.together(
     ephemeral_node_cannot_have_children,
     create_e_ends_when_its_node_is_deleted,
     create_e_finds_a_deletion_after_a_reconnect,
+    create_e_sets_its_watch_again_after_an_error,
     expired_session_of_create_e_is_reported,
     container_is_deleted_after_its_last_child,
     node_with_a_ttl_is_deleted_after_it,
