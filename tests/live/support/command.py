@@ -45,12 +45,15 @@ class Result:
 
 class RunningCommand(subprocess.Popen):
     """A running command, which is killed at the end of its `with` block. If it
-    does not end in time, describe_hang() is printed before that."""
+    does not end in time, or another wait in the block fails while it runs,
+    describe_hang() is printed before that."""
 
     hang_is_described = False
 
     def __exit__(self, *what):
         if self.poll() is None:
+            if isinstance(what[1], AssertionError):
+                self._print_hang()
             self.kill()
         super().__exit__(*what)
 
@@ -68,12 +71,15 @@ class RunningCommand(subprocess.Popen):
             self._print_hang(expired)
             raise
 
-    def _print_hang(self, expired):
+    def _print_hang(self, expired=None):
         if self.hang_is_described:  # communicate() calls wait()
             return
         self.hang_is_described = True
-        print("%s\noutput so far: %s\nerrors so far: %s\n----" % (
-            describe_hang(self), expired.stdout, expired.stderr), flush=True)
+        lines = [describe_hang(self)]
+        if expired:
+            lines += ["output so far: %s" % expired.stdout,
+                      "errors so far: %s" % expired.stderr]
+        print("\n".join(lines + ["----"]), flush=True)
 
     def finish(self):
         """Wait until the command ends; gives its Result."""
@@ -271,7 +277,7 @@ def describe_hang(process):
                if pipe is not None and not pipe.closed}
     pids = sorted({process.pid, *descendants_of(process.pid),
                    *(pid for found in writers.values() for pid in found)})
-    lines = ["---- the command has not ended in time: %s" % (process.args,)]
+    lines = ["---- the command has not ended: %s" % (process.args,)]
     for name, found in writers.items():
         lines += ["%s is open in process %d, descriptors %s" % (
             name, pid, descriptors) for pid, descriptors in found.items()]
