@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import tempfile
-import time
 
 sys.path.append(sys.path[0] + "/../support")
 
@@ -316,16 +315,17 @@ def another_number_of_permits_is_reported():
 
 
 def signal_ends_a_run_whose_permit_check_is_unanswered():
-    """While a run waits for permits, it reads the holders' number of permits
-    from time to time."""
+    """While a run waits for permits, it checks the holders' number of permits."""
     with start_holder("-p", "1", "/asked") as a, \
             relay.Relay(os.environ["LATCHKEY_ZK"]) as proxy:
         wait_until_held("/asked")
+        # The waiter lists the queue and the permits, and a second later the
+        # permits again.
+        check = proxy.at_frame("freeze", op=relay.CHILDREN, count=3)
         with start("run", "-p", "1", "-z", proxy.address, "/asked",
                    "true") as waiter:
-            live.eventually(lambda: command.status("/asked")["waiters"])
-            proxy.freeze()
-            time.sleep(1.5)  # the run reads the number every second
+            check.wait()
+            assert command.status("/asked")["waiters"]
             waiter.terminate()
             done = waiter.finish()
             assert done.code == 128 + signal.SIGTERM, done

@@ -122,6 +122,16 @@ def round_trips(frames):
     return trips
 
 
+def has_watched(wire, path):
+    """Whether a client has read the node at `path`, which sets the watch of a
+    waiter, and has no request without a reply."""
+    frames = wire.frames_since()
+    replies = {(f.connection, f.xid) for f in frames if not f.up}
+    requests = [f for f in frames if f.up]
+    return any(f.op == relay.GET and f.path == path for f in requests) and all(
+        (f.connection, f.xid) in replies for f in requests)
+
+
 def measure(make, base):
     """(round trips of an acquire, round trips of a handoff)"""
     directory = base + "/" + make.name
@@ -136,9 +146,9 @@ def measure(make, base):
             acquire_trips = round_trips(wire.frames_since(mark))
             measured.release()
             holder.acquire()
+            (predecessor,) = names(directory)
             wait_for_grant = measured.begin_acquire()
-            eventually(lambda: len(names(directory)) == 2)
-            time.sleep(.5)  # long enough for the waiter to set its watch
+            eventually(lambda: has_watched(wire, directory + "/" + predecessor))
             mark = wire.mark()
             holder.release()
             wait_for_grant()
