@@ -66,7 +66,7 @@ def node_names_are_those_of_the_layout():
                 assert label == "me", label
             assert run("run", "-n", "--layout", layout, path, "true").code \
                 == 124
-            assert run("wait", "-w", "0.1", "--layout", layout,
+            assert run("wait", "-w", "0", "--layout", layout,
                        path).code == 1
             a.terminate()
             a.finish()

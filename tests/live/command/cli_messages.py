@@ -567,7 +567,7 @@ def failures_of_run_are_named():
         command.wait_until_held("/busy")
         expect_message(124, "/busy: is held by another client; -w waits for it", "run", "-n",
                        "/busy", "true")
-        expect_message(124, "/busy: is still held by another client", "run", "-w", "0.3",
+        expect_message(124, "/busy: is still held by another client", "run", "-w", "3",
                        "/busy", "true")
         process.terminate()
     expect_message(125, "--kill-after must be less than half the session timeout, "

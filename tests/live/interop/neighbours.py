@@ -94,7 +94,7 @@ def curator_and_run_exclude_each_other():
         assert nodes.startswith("/curator/both/_c_"), nodes
         done = command.run("run", "-n", lock, "--", "true")
         assert done.code == 124, done
-        done = command.run("run", "-w", ".5", lock, "--", "true")
+        done = command.run("run", "-w", "3", lock, "--", "true")
         assert done.code == 124, done
         assert command.status(lock)["state"] == "held"
         with command.start("run", "-w", "30", lock, "--", "echo",
