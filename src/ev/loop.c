@@ -14,6 +14,12 @@ typedef struct own_loop {
   lk_mem mem;
 } own_loop;
 
+/* The content of lk_loop_io.room. */
+typedef struct io_room {
+  ev_io watcher;
+  const lk_ev_loop *loop;
+} io_room;
+
 /* The content of lk_loop_hook.room. */
 typedef struct hook_room {
   ev_prepare prepare;
@@ -21,7 +27,7 @@ typedef struct hook_room {
   unsigned called_in; /* the iteration of the loop that last called the hook */
 } hook_room;
 
-_Static_assert(sizeof(ev_io) <= sizeof(lk_loop_room), "room for ev_io");
+_Static_assert(sizeof(io_room) <= sizeof(lk_loop_room), "room for ev_io");
 _Static_assert(sizeof(ev_timer) <= sizeof(lk_loop_room), "room for ev_timer");
 _Static_assert(sizeof(hook_room) <= sizeof(lk_loop_room), "room for a hook");
 
@@ -33,6 +39,14 @@ static lk_ev_loop *loop_of(lk_loop *l)
 static struct ev_loop *ev_of(lk_loop *l)
 {
   return loop_of(l)->ev;
+}
+
+/* Have libev not wait if `*done` is set. `done` is read before a callback is
+   called, because the callback may free what holds it. */
+static void break_if_done(struct ev_loop *ev, const bool *done)
+{
+  if (done != NULL && *done)
+    ev_break(ev, EVBREAK_ONE);
 }
 
 /* ---- descriptors --------------------------------------------------------- */
@@ -50,20 +64,24 @@ static int events_for_libev(int events)
          ((events & LK_LOOP_WRITE) != 0 ? EV_WRITE : 0);
 }
 
+/* A watcher that a hook has fed is called before libev waits. */
 static void on_io(struct ev_loop *ev, ev_io *w, int revents)
 {
   lk_loop_io *io = w->data;
+  const bool *done = ((io_room *)(void *)io->room.bytes)->loop->done;
 
-  (void)ev;
   io->on_events(io, events_of_libev(revents));
+  break_if_done(ev, done);
 }
 
 /* The watcher of libev in the room of `io`. It is initialised for each use, but
    not while it is active or has an event pending: libev then refers to it. */
-static ev_io *io_watcher(lk_loop_io *io)
+static ev_io *io_watcher(lk_loop *l, lk_loop_io *io)
 {
-  ev_io *w = (ev_io *)(void *)io->room.bytes;
+  io_room *room = (io_room *)(void *)io->room.bytes;
+  ev_io *w = &room->watcher;
 
+  room->loop = loop_of(l);
   if (ev_is_active(w) || ev_is_pending(w))
     return w;
   ev_init(w, on_io);
@@ -78,7 +96,7 @@ static ev_io *io_watcher(lk_loop_io *io)
 static void libev_set_io(lk_loop *l, lk_loop_io *io, int events)
 {
   struct ev_loop *ev = ev_of(l);
-  ev_io *w = io_watcher(io);
+  ev_io *w = io_watcher(l, io);
 
   /* ev_is_active() does not tell whether the watcher was started here: libev
      stops a watcher by itself if it cannot watch the descriptor. */
@@ -95,7 +113,7 @@ static void libev_set_io(lk_loop *l, lk_loop_io *io, int events)
 
 static void libev_feed_io(lk_loop *l, lk_loop_io *io, int events)
 {
-  ev_feed_event(ev_of(l), io_watcher(io), events_for_libev(events));
+  ev_feed_event(ev_of(l), io_watcher(l, io), events_for_libev(events));
 }
 
 /* ---- timers -------------------------------------------------------------- */
@@ -130,6 +148,7 @@ static void libev_set_timer(lk_loop *l, lk_loop_timer *t, int64_t after_ms)
   libev_stop_timer(ev, w);
   if (after_ms < 0)
     return;
+  ev_now_update(ev); /* else the time counts from when libev last read it */
   ev_init(w, on_timer);
   w->repeat = after_ms == 0 ? MIN_INTERVAL_S : (double)after_ms / 1000;
   w->data = t;
@@ -144,8 +163,6 @@ static hook_room *hook_room_of(lk_loop_hook *h)
   return (hook_room *)(void *)h->room.bytes;
 }
 
-/* If the hook has set `*done`, ev_break() keeps libev from waiting. `done` is
-   read first, because the hook may free itself and the lk_ev_loop. */
 static void on_prepare(struct ev_loop *ev, ev_prepare *w, int revents)
 {
   lk_loop_hook *h = w->data;
@@ -154,8 +171,7 @@ static void on_prepare(struct ev_loop *ev, ev_prepare *w, int revents)
   (void)revents;
   hook_room_of(h)->called_in = ev_iteration(ev);
   h->before_wait(h);
-  if (done != NULL && *done)
-    ev_break(ev, EVBREAK_ONE);
+  break_if_done(ev, done);
 }
 
 static void libev_set_hook(lk_loop *l, lk_loop_hook *h, bool on)

@@ -32,7 +32,7 @@ typedef struct lk_loop lk_loop;
 
 /** The part of a watcher that belongs to the implementation of the loop. */
 typedef union lk_loop_room {
-  unsigned char bytes[48];
+  unsigned char bytes[56];
   /* For the alignment of `bytes` only. */
   void *pointer;
   int64_t number;
@@ -75,9 +75,8 @@ typedef struct lk_loop_type {
       descriptor is not ready. */
   void (*feed_io)(lk_loop *l, lk_loop_io *io, int events);
   /** Call `t` once, in `after_ms`; this replaces an earlier setting. Below 0:
-      do not call. The time counts from the beginning of the present callback,
-      or from now if there is none. It may stand still while the machine is
-      suspended. */
+      do not call. The time counts from now. It may stand still while the machine
+      is suspended. */
   void (*set_timer)(lk_loop *l, lk_loop_timer *t, int64_t after_ms);
   /** Call `h` before each wait from now on. `on` false: do not call it any
       more. */
@@ -87,8 +86,9 @@ typedef struct lk_loop_type {
   void (*request_hook)(lk_loop *l, lk_loop_hook *h);
   /** Keep the loop running. Each call with true is undone by one with false. */
   void (*hold)(lk_loop *l, bool on);
-  /** Call the hooks; wait for events, unless a hook has set `*done`; call the
-      watchers of the events. false: nothing keeps the loop running. */
+  /** Call the hooks; wait for events, unless a hook or a watcher that it has fed
+      has set `*done`; call the watchers of the events. false: nothing keeps the
+      loop running. */
   bool (*run_once)(lk_loop *l, const bool *done);
   void (*free)(lk_loop *l);
 } lk_loop_type;

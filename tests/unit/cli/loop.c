@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/list.h"
@@ -52,6 +53,31 @@ static void on_last_timer(lk_loop_timer *t)
   on_counted_timer(t);
   done = true;
 }
+
+static int64_t now_us(void)
+{
+  struct timespec t;
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+START_TEST(timer_is_not_early_if_it_was_set_long_after_the_last_wait)
+{
+  counted_timer last = {.base.on_timer = on_last_timer};
+
+  open_loop();
+  lk__loop_hold(loop);
+  usleep(30 * 1000);
+
+  int64_t before_us = now_us();
+
+  lk__loop_set_timer(loop, &last.base, 50);
+  lk__loop_run(loop, &done);
+  ck_assert_int_ge(now_us() - before_us, 50 * 1000);
+  close_loop();
+}
+END_TEST
 
 START_TEST(timer_calls_once_at_the_last_time_that_was_set)
 {
@@ -176,6 +202,34 @@ START_TEST(run_that_a_hook_ends_does_not_wait)
 }
 END_TEST
 
+typedef struct feeding_hook {
+  lk_loop_hook base;
+  counted_io io;
+} feeding_hook;
+
+static void on_feeding_hook(lk_loop_hook *h)
+{
+  feeding_hook *f = LK_OWNER(h, feeding_hook, base);
+
+  loop->type->feed_io(loop, &f->io.base, LK_LOOP_READ);
+}
+
+START_TEST(run_that_a_fed_watcher_ends_does_not_wait)
+{
+  feeding_hook hook = {.base.before_wait = on_feeding_hook,
+                       .io.base = {.on_events = on_counted_io, .fd = -1}};
+
+  open_loop();
+  lk__loop_hold(loop);
+  lk__loop_start_hook(loop, &hook.base);
+  lk__loop_run(loop, &done);
+  ck_assert_int_eq(hook.io.calls, 1);
+  lk__loop_stop_io(loop, &hook.io.base);
+  lk__loop_stop_hook(loop, &hook.base);
+  close_loop();
+}
+END_TEST
+
 START_TEST(hook_is_called_before_each_wait)
 {
   counted_hook hook = {.base.before_wait = on_counted_hook, .last_call = 3};
@@ -254,9 +308,12 @@ START_TEST(without_a_descriptor_for_interrupts_the_signals_are_not_blocked)
 END_TEST
 
 SUITE("loop", timer_calls_once_at_the_last_time_that_was_set,
+      timer_is_not_early_if_it_was_set_long_after_the_last_wait,
       end_of_the_peer_counts_as_the_event_that_is_watched,
       nothing_but_hold_keeps_the_loop_running,
-      run_that_a_hook_ends_does_not_wait, hook_is_called_before_each_wait,
+      run_that_a_hook_ends_does_not_wait,
+      run_that_a_fed_watcher_ends_does_not_wait,
+      hook_is_called_before_each_wait,
       interrupt_ends_the_run_and_a_second_one_is_discarded,
       ignored_signal_is_no_interrupt,
       without_a_descriptor_for_interrupts_the_signals_are_not_blocked)
