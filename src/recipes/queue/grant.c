@@ -43,6 +43,11 @@ static void contender_renew_lease(lk_contender *ct)
 
 void lk__contender_try_grant(lk_contender *ct, int64_t now_ms)
 {
+  /* The last list was compared with the limit as it was before. */
+  if (ct->wait.limit_changed) {
+    lk__contender_step(ct, LK_CONTENDER_ON_LIST_NEEDED);
+    return;
+  }
   /* Reading the own node brings the token, and verifies the node. */
   if (ct->own.token == 0 ||
       lk__own_node_needs_verification(&ct->own, lk__contender_connection(ct))) {
@@ -96,7 +101,8 @@ static int contender_enter_checking_own(lk_contender *ct,
 }
 
 const lk_contender_rules lk__rules_checking_own = {
-    .next = {LK_ON(GRANT, HELD), LK_ON_ANY_IN_QUEUE},
+    .next = {LK_ON(GRANT, HELD), LK_ON(LIST_NEEDED, LISTING),
+             LK_ON_ANY_IN_QUEUE},
     .need = LK_LEASE_WAITING,
     .enter = contender_enter_checking_own};
 
@@ -126,7 +132,7 @@ static int contender_enter_reading_own(lk_contender *ct,
 
 const lk_contender_rules lk__rules_reading_own = {
     .next = {LK_ON(GRANT, HELD), LK_ON(CHECK_NEEDED, CHECKING_OWN),
-             LK_ON_ANY_IN_QUEUE},
+             LK_ON(LIST_NEEDED, LISTING), LK_ON_ANY_IN_QUEUE},
     .need = LK_LEASE_WAITING,
     .enter = contender_enter_reading_own,
     .reads_done = contender_judge_own_read};

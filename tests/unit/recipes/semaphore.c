@@ -459,6 +459,55 @@ START_TEST(waiter_is_not_granted_by_the_old_number_of_permits)
 }
 END_TEST
 
+/* The number -1 in the limit node: there are no permits. */
+#define NO_PERMITS "\xff\xff\xff\xff"
+
+static void lower_limit_before_count(model_server *s, model_link *link,
+                                     int32_t op, const char *path)
+{
+  if (op != LK_OPCODE_GET_CHILDREN2 || link != clients[1].link ||
+      strcmp(path, permit_dir) != 0)
+    return;
+  model_set(s, "/n/limit", NO_PERMITS);
+  s->before = NULL;
+}
+
+/* The replies to the requests before the create of the permit arrive. */
+static void lose_replies_from_create(model_server *s, model_link *link,
+                                     int32_t op, const char *path)
+{
+  if (op != LK_OPCODE_CREATE2 || link != clients[1].link ||
+      strncmp(path, permit_dir, strlen(permit_dir)) != 0)
+    return;
+  link->allow = lk__buf_len(&link->out);
+  s->before = NULL;
+}
+
+/* The reply to the create of the permit is lost. So the own node is read after
+ * the count, and the read of the limit completes in between. */
+START_TEST(limit_lowered_before_the_own_node_is_read_prevents_the_grant)
+{
+  begin_limited();
+  acquire_at_once(0);
+  set_limit(2);
+  acquire_at_once(1); /* the handle knows the limit from now on */
+  release_lock(1);
+  server.before = lose_replies_from_create;
+  start_acquire(1);
+  ck_assert(server.before == NULL);
+  server.before = lower_limit_before_count;
+  model_drop(clients[1].link);
+  clients[1].link->allow = SIZE_MAX;
+  model_run(&server, T / 4);
+  ck_assert(server.before == NULL);
+  ck_assert_int_eq(handle[1].acquired, NOT_YET);
+  set_limit(2);
+  model_run(&server, T / 4);
+  ck_assert_int_eq(handle[1].acquired, 0);
+  end();
+}
+END_TEST
+
 START_TEST(throttled_read_of_the_limit_is_repeated)
 {
   for (unsigned at = 1; at <= 6; at++) {
@@ -921,6 +970,7 @@ SUITE("semaphore", TESTS_OF_BOTH_LAYOUTS, number_of_permits_is_read_from_a_node,
       increase_during_the_count_of_permits_is_not_missed,
       limit_node_is_watched_in_a_new_session,
       waiter_is_not_granted_by_the_old_number_of_permits,
+      limit_lowered_before_the_own_node_is_read_prevents_the_grant,
       throttled_read_of_the_limit_is_repeated,
       only_a_changed_limit_costs_a_second_count, repeated_list_leaves_no_watch,
       limit_node_without_a_number_fails_the_acquire,
