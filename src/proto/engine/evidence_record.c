@@ -64,12 +64,17 @@ static void evidence_adopt_timeout(lk_evidence_record *r, int32_t timeout_ms)
     r->timeout_ms = timeout_ms;
 }
 
+static int64_t evidence_gap(const lk_evidence_record *r)
+{
+  return r->wanted_gap_ms > 0 ? r->wanted_gap_ms : r->timeout_ms / 4;
+}
+
 /* Returns when the newest request was sent whose reply came at least a gap
  * before `ms`. A leader that answers a later request, sent at `ms`, has heard
  * of this earlier one; see the header. */
 static int64_t evidence_known_to_leader(const lk_evidence_record *r, int64_t ms)
 {
-  int64_t gap = r->wanted_gap_ms > 0 ? r->wanted_gap_ms : r->timeout_ms / 4;
+  int64_t gap = evidence_gap(r);
 
   for (size_t i = r->samples.count; i-- > 0;) {
     const lk_evidence_sample *sample = lk__ring_at(&r->samples, i);
@@ -78,6 +83,22 @@ static int64_t evidence_known_to_leader(const lk_evidence_record *r, int64_t ms)
       return sample->sent_ms;
   }
   return LK_NO_EVIDENCE;
+}
+
+/* The samples are in the order of their requests and of their replies. So the
+ * first one that suffices is confirmed first. */
+int64_t lk__evidence_confirmable_ms(const lk_evidence_record *r,
+                                    int64_t sent_ms, int64_t from_ms,
+                                    int64_t until_ms)
+{
+  for (size_t i = 0; i < r->samples.count; i++) {
+    const lk_evidence_sample *sample = lk__ring_at(&r->samples, i);
+    int64_t at_ms = sample->received_ms + evidence_gap(r);
+
+    if (sample->sent_ms >= sent_ms)
+      return at_ms > from_ms && at_ms <= until_ms ? at_ms : from_ms;
+  }
+  return from_ms;
 }
 
 /* Whether the reply to `new` took less time than the reply to `old`. */

@@ -78,6 +78,12 @@ void lk__evidence_set_gap(lk_evidence_record *r, int32_t gap_ms);
     samples, the samples are dropped; the evidence stays. */
 void lk__evidence_add(lk_evidence_record *r, const lk_reply *reply,
                       int32_t timeout_ms);
+/** Returns the earliest time from `from_ms` until `until_ms` at which a request
+    of this connection confirms a request that was sent at `sent_ms` or later.
+    `from_ms`: there is no such time. */
+int64_t lk__evidence_confirmable_ms(const lk_evidence_record *r,
+                                    int64_t sent_ms, int64_t from_ms,
+                                    int64_t until_ms);
 /** The session has ended: drop all evidence. */
 void lk__evidence_clear(lk_evidence_record *r);
 

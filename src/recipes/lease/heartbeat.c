@@ -234,6 +234,7 @@ static void heartbeat_start_timer(lk_session_lease *lease, int64_t at_ms)
 {
   lk__lease_start_timer(lease, &lease->heartbeat.timer, at_ms);
   lease->heartbeat.timer_runs = true;
+  lease->heartbeat.has_waited = false;
 }
 
 /* When the heartbeat is due that renews a lease which ends at `deadline_ms`: a
@@ -343,13 +344,30 @@ bool lk__heartbeat_now(lk_session_lease *lease)
   return true;
 }
 
+/* A heartbeat that would prove hardly anything new waits, once, if it can soon
+ * confirm a newer reply. Otherwise that reply is confirmed by the next
+ * heartbeat, whose own reply may come too late. Returns whether it waits. */
+static bool heartbeat_wait_for_evidence(lk_session_lease *lease)
+{
+  int64_t now = lk_client_input_ms(lease->client);
+  int64_t at_ms = lk__lease_renewal_ms(lease, now);
+
+  if (at_ms <= now || lease->heartbeat.has_waited ||
+      lease->count[LK_LEASE_HELD] == 0 || !heartbeat_is_needed(lease))
+    return false;
+  heartbeat_start_timer(lease, at_ms);
+  lease->heartbeat.has_waited = true;
+  return true;
+}
+
 void lk__heartbeat_on_timer(lk_client *c, void *arg)
 {
   lk_session_lease *lease = arg;
 
   (void)c;
   lease->heartbeat.timer_runs = false;
-  (void)lk__heartbeat_now(lease);
+  if (!heartbeat_wait_for_evidence(lease))
+    (void)lk__heartbeat_now(lease);
 }
 
 /* A request of the heartbeat has completed. After the last one the next

@@ -27,3 +27,18 @@ int64_t lk__evidence_deadline(const lk_evidence_record *r,
   return sent_ms + r->timeout_ms -
          (int64_t)r->timeout_ms * DRIFT_PERCENT / 100 - DRIFT_MS;
 }
+
+int64_t lk__evidence_renewal_ms(const lk_evidence_record *r,
+                                lk_assurance assurance, int64_t from_ms,
+                                int64_t until_ms)
+{
+  int64_t proven_ms = r->evidence_ms[needed_level(assurance)];
+  int64_t wanted_ms = proven_ms + r->timeout_ms / 8;
+  bool is_confirmed_later = assurance != LK_ASSURE_PING;
+  bool resume_suffices =
+      assurance == LK_ASSURE_QUORUM && r->resumed_ms >= wanted_ms;
+
+  if (proven_ms == LK_NO_EVIDENCE || !is_confirmed_later || resume_suffices)
+    return from_ms;
+  return lk__evidence_confirmable_ms(r, wanted_ms, from_ms, until_ms);
+}

@@ -4,7 +4,8 @@
 
 /**
  * @file
- * The computation of the lease deadline.
+ * The computation of the lease deadline, and of the time at which a heartbeat
+ * moves it.
  */
 
 #include "proto/engine/lease_slot.h"
@@ -21,5 +22,12 @@
     LK_NO_LEASE: there is no evidence. */
 int64_t lk__evidence_deadline(const lk_evidence_record *r,
                               lk_assurance assurance);
+
+/** Return when to send a heartbeat that is due at `from_ms` and can wait until
+    `until_ms`: the earliest time at which it moves the deadline by an eighth of
+    the session timeout or more. `from_ms`: there is no such time. */
+int64_t lk__evidence_renewal_ms(const lk_evidence_record *r,
+                                lk_assurance assurance, int64_t from_ms,
+                                int64_t until_ms);
 
 #endif

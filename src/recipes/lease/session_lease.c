@@ -135,6 +135,24 @@ bool lk__lease_may_grant(const lk_session_lease *lease, int64_t now_ms)
          deadline - now_ms >= grant_min_lease_ms(lease);
 }
 
+/* The wait leaves three quarters of the time until the holder is unsure to the
+ * reply. A wait of a sixteenth of the session timeout is short beside the
+ * quarter from one heartbeat to the next. */
+int64_t lk__lease_renewal_ms(const lk_session_lease *lease, int64_t due_ms)
+{
+  int64_t deadline = lk__lease_deadline(lease);
+  int64_t longest_wait = lk__lease_timeout_ms(lease) / 16;
+
+  if (deadline == LK_NO_LEASE)
+    return due_ms;
+  int64_t quarter_of_rest = (lk__lease_unsure_ms(lease, deadline) - due_ms) / 4;
+
+  if (quarter_of_rest < longest_wait)
+    longest_wait = quarter_of_rest;
+  return lk__evidence_renewal_ms(lease->evidence, lease->config.assurance,
+                                 due_ms, due_ms + longest_wait);
+}
+
 /* ---- the session -------------------------------------------------------- */
 
 bool lk__lease_is_online(const lk_session_lease *lease)

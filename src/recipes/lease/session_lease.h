@@ -18,6 +18,8 @@
 typedef struct lk_heartbeat {
   lk_timer timer;
   bool timer_runs;
+  bool has_waited; /**< the timer runs for a heartbeat that was due earlier, and
+                        waits for evidence */
   uint64_t number; /**< number of the newest heartbeat */
   size_t outstanding; /**< requests of the newest heartbeat without a reply */
   size_t multis_completed; /**< of the newest heartbeat */
@@ -107,6 +109,9 @@ int64_t lk__lease_deadline(const lk_session_lease *lease);
     of the session timeout. Otherwise a check of the own node comes first; see
     "The lease" in doc/architecture.md. */
 bool lk__lease_may_grant(const lk_session_lease *lease, int64_t now_ms);
+/** When to send a heartbeat of a holder that is due at `due_ms`: then, or a
+    little later if it confirms a newer reply then. */
+int64_t lk__lease_renewal_ms(const lk_session_lease *lease, int64_t due_ms);
 
 /** Add a user, whose need is LK_LEASE_NOT_NEEDED at first. The caller has set
     `u->kind`. Adds a reference to the session lease; the user calls

@@ -258,6 +258,56 @@ END_TEST
 
 /* All replies are kept as samples, so they are used with the new gap as
  * well. */
+/* When a heartbeat that is due at `due_ms` is sent if it can wait for 100 ms.
+ */
+static int64_t sent_when_due(lk_assurance assurance, int64_t due_ms)
+{
+  return lk__evidence_renewal_ms(&record, assurance, due_ms, due_ms + 100);
+}
+
+START_TEST(heartbeat_waits_until_the_newest_reply_is_a_gap_old)
+{
+  enum { DUE = 1310 + GAP };
+
+  begin(DEFAULT_GAP);
+  receive_reply(LK_EVIDENCE_NEW_SESSION, 0, 10);
+  receive_reply(LK_EVIDENCE_CONTACT, 1300, 1310);
+  ck_assert_int_eq(sent_when_due(LK_ASSURE_QUORUM, DUE - 101), DUE - 101);
+  ck_assert_int_eq(sent_when_due(LK_ASSURE_QUORUM, DUE - 100), DUE);
+  ck_assert_int_eq(sent_when_due(LK_ASSURE_SYNC, DUE - 1), DUE);
+  ck_assert_int_eq(sent_when_due(LK_ASSURE_PING, DUE - 1), DUE - 1);
+  ck_assert_int_eq(sent_when_due(LK_ASSURE_QUORUM, DUE + 1), DUE + 1);
+  receive_reply(LK_EVIDENCE_COMMIT, DUE, DUE + 20);
+  ck_assert_int_eq(lk__evidence_deadline(&record, LK_ASSURE_QUORUM),
+                   deadline_from(1300));
+}
+END_TEST
+
+START_TEST(heartbeat_waits_only_to_move_the_deadline_by_an_eighth)
+{
+  begin(DEFAULT_GAP);
+  receive_reply(LK_EVIDENCE_NEW_SESSION, 0, 10);
+  receive_reply(LK_EVIDENCE_CONTACT, T / 8 - 1, 600);
+  ck_assert_int_eq(sent_when_due(LK_ASSURE_QUORUM, 599 + GAP), 599 + GAP);
+  receive_reply(LK_EVIDENCE_CONTACT, T / 8, 650);
+  ck_assert_int_eq(sent_when_due(LK_ASSURE_QUORUM, 649 + GAP), 649 + GAP);
+  receive_reply(LK_EVIDENCE_CONTACT, T / 8 + 100, 700);
+  ck_assert_int_eq(sent_when_due(LK_ASSURE_QUORUM, 699 + GAP), 700 + GAP);
+}
+END_TEST
+
+START_TEST(heartbeat_does_not_wait_without_evidence_or_after_a_resume)
+{
+  begin(DEFAULT_GAP);
+  receive_reply(LK_EVIDENCE_RESUMED, 1000, 1010);
+  ck_assert_int_eq(sent_when_due(LK_ASSURE_QUORUM, 1009 + GAP), 1009 + GAP);
+  begin(DEFAULT_GAP);
+  receive_reply(LK_EVIDENCE_NEW_SESSION, 0, 10);
+  receive_reply(LK_EVIDENCE_RESUMED, 1000, 1010);
+  ck_assert_int_eq(sent_when_due(LK_ASSURE_QUORUM, 1009 + GAP), 1009 + GAP);
+}
+END_TEST
+
 START_TEST(another_gap_begins_anew_with_the_next_commit)
 {
   begin(DEFAULT_GAP);
@@ -404,6 +454,9 @@ SUITE("lease_deadline", no_evidence_proves_no_lease,
       older_message_never_shortens_the_deadline,
       shorter_timeout_shortens_the_deadlines,
       longer_timeout_does_not_extend_earlier_evidence, the_gap_can_be_chosen,
+      heartbeat_waits_until_the_newest_reply_is_a_gap_old,
+      heartbeat_waits_only_to_move_the_deadline_by_an_eighth,
+      heartbeat_does_not_wait_without_evidence_or_after_a_resume,
       another_gap_begins_anew_with_the_next_commit,
       the_largest_zxid_is_known_until_the_session_ends,
       newest_reply_of_a_burst_counts_after_a_stall,

@@ -235,6 +235,70 @@ START_TEST(grant_on_old_evidence_sends_a_heartbeat_sooner)
 }
 END_TEST
 
+/* The reply to the first ping comes `ms` after the ping, and a lock is granted
+ * a sixteenth of the timeout later. Its lease rests on the handshake, a third
+ * of the timeout before the ping. Returns the time of the reply. */
+static int64_t hold_after_a_slow_ping(int64_t ms)
+{
+  begin(LK_ASSURE_QUORUM);
+  lp.one.link->allow = 0;
+  model_run(&lp.server, T / 3 + ms);
+  lp.one.link->allow = SIZE_MAX;
+  model_turn(&lp.server);
+  int64_t replied_ms = lp.server.now;
+
+  model_run(&lp.server, T / 16);
+  lock_pair_hold(&lp);
+  return replied_ms;
+}
+
+static void run_until(int64_t ms)
+{
+  model_run(&lp.server, ms - lp.server.now);
+}
+
+/* When the first heartbeat is due: a quarter of the timeout before the holder
+ * would become unsure. */
+static int64_t first_heartbeat_due(void)
+{
+  return lk_lock_deadline(lp.a.lock) - MARGIN - T / 4;
+}
+
+/* The reply takes nearly a quarter of the timeout. So a heartbeat that proves
+ * nothing new would be followed by the next one too late. */
+START_TEST(heartbeat_waits_until_it_can_confirm_the_newest_reply)
+{
+  int64_t replied_ms = hold_after_a_slow_ping(150);
+  int64_t due_ms = first_heartbeat_due();
+
+  ck_assert_int_lt(due_ms, replied_ms + T / 4);
+  run_until(replied_ms + T / 4 - 1);
+  ck_assert(model_check_log(lp.one.link, ""));
+  lp.one.link->allow = 0;
+  run_until(replied_ms + T / 4);
+  ck_assert(model_check_log(lp.one.link, "getData multi"));
+  model_run(&lp.server, T / 4 - 100);
+  lp.one.link->allow = SIZE_MAX;
+  model_run(&lp.server, T);
+  ck_assert(locker_check_events(&lp.a, ""));
+  lock_pair_end(&lp);
+}
+END_TEST
+
+START_TEST(heartbeat_does_not_wait_long_to_confirm_the_newest_reply)
+{
+  int64_t replied_ms = hold_after_a_slow_ping(150 + T / 16);
+  int64_t due_ms = first_heartbeat_due();
+
+  ck_assert_int_lt(due_ms + T / 16, replied_ms + T / 4);
+  run_until(due_ms - 1);
+  ck_assert(model_check_log(lp.one.link, ""));
+  run_until(due_ms);
+  ck_assert(model_check_log(lp.one.link, "getData multi"));
+  lock_pair_end(&lp);
+}
+END_TEST
+
 START_TEST(many_nodes_are_checked_in_several_multis)
 {
   enum { LOCK_COUNT = 150, DELETED = 100 };
@@ -1240,6 +1304,8 @@ SUITE("session_lease", holder_sends_a_heartbeat_each_quarter_of_the_timeout,
       without_faults_the_deadline_is_half_a_timeout_away,
       a_grant_after_long_idleness_is_never_unsure,
       grant_on_old_evidence_sends_a_heartbeat_sooner,
+      heartbeat_waits_until_it_can_confirm_the_newest_reply,
+      heartbeat_does_not_wait_long_to_confirm_the_newest_reply,
       many_nodes_are_checked_in_several_multis,
       throttled_heartbeat_is_repeated_soon,
       silent_server_makes_a_lock_unsure_and_a_reply_makes_it_held,
