@@ -25,17 +25,30 @@ extern "C" {
  * lk_client_pending() and lk_client_deadline(), and acts on the results before
  * it waits.
  *
+ * A new client wants no connection before its first lk_client_tick(), which is
+ * due at once. `wake` is not called for it.
+ *
  * During every input a callback may free the client; lk_hooks.freed is called
- * then. A driver must not call an input inside a callback of the client. If it
- * does, the input is lost, and the client drops the connection that the input
- * was about when the callback has returned.
+ * then, before the input returns. It is not called if lk_client_new() fails.
+ * The other functions of this header invoke no callback.
+ *
+ * A driver must not call an input inside a callback of the client. If it does,
+ * the input is lost, and the client drops the connection that the input was
+ * about when the callback has returned.
  *
  * `attempt` numbers the connection attempts. An input for another attempt than
- * the present one is ignored, so late inputs do no harm.
+ * the present one is ignored, so late inputs do no harm. If lk_client_want()
+ * gives another number than before, the driver closes its connection, and opens
+ * a new one unless the number is 0. After lk_client_failed() the client never
+ * wants the same attempt again: it wants 0 or another one.
  *
- * The client calls the hook `wake` when all its callbacks have returned. Inside
- * `wake` a driver may call lk_client_want(), _want_probe(), _pending(),
- * _sent() and _deadline(), and for an attempt that is not connected yet
+ * A lookup may be under way when its attempt ends. The driver cancels it, or
+ * drops its result, which must not replace the addresses of a later lookup.
+ *
+ * The client calls the hook `wake` when all its callbacks have returned. It is
+ * enough if `wake` makes the loop ask the client before it waits. Inside `wake`
+ * a driver may also call lk_client_want(), _want_probe(), _pending(), _sent()
+ * and _deadline(), and for an attempt that is not connected yet
  * lk_client_resolved(), _connected(), _failed() and _failed_tls(). Other inputs
  * have to wait until the call that woke the driver has returned.
  * lk_client_free() is allowed and takes effect when `wake` has returned.
@@ -46,7 +59,8 @@ typedef struct lk_want {
                          next input or lk_client_set_hosts() */
   uint16_t port;
   uint32_t address_index; /**< among the addresses of the name; if it is 0,
-                               resolve the name again */
+                               resolve the name again, else use the list of
+                               the last lookup. Less than its length */
 } lk_want;
 
 /** Get the connection that the client wants now. */
@@ -82,7 +96,8 @@ LK_API void *lk_client_receive_buffer(lk_client *c, uint64_t attempt,
 LK_API void lk_client_received(lk_client *c, uint64_t attempt,
                                const void *bytes, size_t len);
 /** The bytes to send on the connected transport, valid until the next call for
-    this client. If there are none, `len` is 0. */
+    this client, lk_client_sent() included: ask again for the rest that the
+    transport has not taken. If there are none, `len` is 0. */
 LK_API lk_bytes lk_client_pending(lk_client *c);
 /** The transport has taken the first `len` bytes of lk_client_pending(). Call
     it before lk_client_received() gets bytes that arrived later: a reply to a
@@ -118,7 +133,9 @@ LK_API void lk_client_tick(lk_client *c);
 
 /**
  * How the bytes of a connection reach a server. The library has two transports,
- * which any loop can use; a driver may bring its own.
+ * which any loop can use; a driver may bring its own. They set TCP_NODELAY, as
+ * any transport should: requests are small, and would wait for
+ * acknowledgements.
  *
  * No function blocks on the network, or runs for long while the server keeps
  * sending. A function that could not finish names the state of the descriptor
