@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# ./configure accepts Linux hosts, and stops for others with one line that says
+# why.
+cd "${srcdir:-.}" || exit 99
+configure=$PWD/configure
+if [ ! -x "$configure" ]; then
+  echo "there is no ./configure"
+  exit 77
+fi
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 99
+failed=0
+
+# A compiler that does not exist ends ./configure right after the check.
+configure_for() {
+  "$configure" --host="$1" CC=/nonexistent/cc >out 2>&1
+}
+
+for host in x86_64-unknown-freebsd14 aarch64-apple-darwin23 x86_64-pc-cygwin \
+  i686-unknown-gnu0.9; do
+  if configure_for "$host" ||
+    ! grep -q '^configure: error: latchkey runs on Linux only' out; then
+    echo "$host is not refused:"
+    tail -n 3 out
+    failed=1
+  fi
+done
+for host in x86_64-pc-linux-gnu aarch64-alpine-linux-musl \
+  arm-unknown-linux-gnueabihf; do
+  configure_for "$host"
+  if grep -q 'runs on Linux only' out ||
+    ! grep -q 'C compiler' out; then
+    echo "$host is refused:"
+    tail -n 3 out
+    failed=1
+  fi
+done
+exit $failed
