@@ -3,28 +3,69 @@
 
 #include "net/clock.h"
 
-#include <errno.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
+
+#include "base/missing_call.h"
 
 #ifndef CLOCK_BOOTTIME
 #  define CLOCK_BOOTTIME CLOCK_MONOTONIC
+#endif
+
+#ifdef HAVE_TIMERFD_CREATE
+#  include <sys/timerfd.h>
+
+static int open_timerfd(clockid_t id)
+{
+  return timerfd_create(id, TFD_NONBLOCK | TFD_CLOEXEC);
+}
+
+static void set_timerfd(int fd, const struct itimerspec *when)
+{
+  timerfd_settime(fd, TFD_TIMER_ABSTIME, when, NULL);
+}
+
+#else
+
+static int open_timerfd(clockid_t id)
+{
+  (void)id;
+  errno = ENOSYS;
+  return -1;
+}
+
+static void set_timerfd(int fd, const struct itimerspec *when)
+{
+  (void)fd;
+  (void)when;
+}
+
 #endif
 
 /* In the order in which they are tried: not every kernel has a timerfd for
    CLOCK_BOOTTIME. */
 static const clockid_t clock_ids[] = {CLOCK_BOOTTIME, CLOCK_MONOTONIC};
 
+/* The first of these clocks that can be read. */
+static clockid_t find_readable_clock(void)
+{
+  struct timespec ignored;
+
+  return clock_gettime(CLOCK_BOOTTIME, &ignored) == 0 ? CLOCK_BOOTTIME
+                                                      : CLOCK_MONOTONIC;
+}
+
 int lk__clock_open(lk_clock *c)
 {
-  c->alarm_ms = INT64_MAX;
   for (size_t i = 0; i < sizeof clock_ids / sizeof *clock_ids; i++) {
     c->id = clock_ids[i];
-    c->fd = timerfd_create(c->id, TFD_NONBLOCK | TFD_CLOEXEC);
-    if (c->fd >= 0)
+    c->timer_fd = open_timerfd(c->id);
+    if (c->timer_fd >= 0)
       return 0;
   }
-  return errno;
+  if (!lk__call_is_missing(errno))
+    return errno;
+  c->id = find_readable_clock();
+  return 0;
 }
 
 int64_t lk__clock_now(const lk_clock *c)
@@ -35,32 +76,31 @@ int64_t lk__clock_now(const lk_clock *c)
   return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-void lk__clock_set_alarm(lk_clock *c, int64_t at_ms)
+void lk__clock_set_timer(const lk_clock *c, int64_t at_ms)
 {
-  struct itimerspec when = {{0, 0}, {0, 0}};
+  struct itimerspec when = {{0, 0}, {0, 0}}; /* zero disarms the timer */
 
-  if (at_ms >= c->alarm_ms)
-    return; /* the driver sets the next alarm when the earlier one has fired */
-  c->alarm_ms = at_ms;
-  if (at_ms > 0) {
+  if (at_ms > 0 && at_ms != INT64_MAX) {
     when.it_value.tv_sec = (time_t)(at_ms / 1000);
     when.it_value.tv_nsec = (long)(at_ms % 1000) * 1000000;
-  } else {
-    when.it_value.tv_nsec = 1; /* zero would disarm the timer */
+  } else if (at_ms <= 0) {
+    when.it_value.tv_nsec = 1; /* long past: the timer expires at once */
   }
-  timerfd_settime(c->fd, TFD_TIMER_ABSTIME, &when, NULL);
+  if (c->timer_fd >= 0)
+    set_timerfd(c->timer_fd, &when);
 }
 
-void lk__clock_clear_alarm(lk_clock *c)
+void lk__clock_clear_timer(const lk_clock *c)
 {
-  uint64_t ignored; /* how many times the timerfd has expired */
+  uint64_t ignored; /* how many times the timer has expired */
 
-  c->alarm_ms = INT64_MAX;
-  while (read(c->fd, &ignored, sizeof ignored) < 0 && errno == EINTR)
+  while (c->timer_fd >= 0 && read(c->timer_fd, &ignored, sizeof ignored) < 0 &&
+         errno == EINTR)
     ;
 }
 
 void lk__clock_close(lk_clock *c)
 {
-  close(c->fd);
+  if (c->timer_fd >= 0)
+    close(c->timer_fd);
 }

@@ -6,28 +6,25 @@
 #include <time.h>
 
 /**
- * A clock with one alarm. At the time of the alarm, `fd` becomes readable. The
- * clock goes on while the machine is suspended (CLOCK_BOOTTIME), if the system
- * has such a clock.
+ * A clock with one timer. The clock goes on while the machine is suspended
+ * (CLOCK_BOOTTIME), if the system has such a clock.
  */
 typedef struct lk_clock {
-  int fd; /**< a timerfd */
   clockid_t id;
-  int64_t alarm_ms; /**< the time of the alarm; INT64_MAX: no alarm is set */
+  int timer_fd; /**< a timerfd, readable when the timer has expired; -1: the
+                     system has none */
 } lk_clock;
 
-/** Returns 0 or an errno. */
+/** Returns 0 or an errno. 0, too, if the system has no timerfd. */
 int lk__clock_open(lk_clock *c);
 /** The time of the clock in milliseconds, rounded down. */
 int64_t lk__clock_now(const lk_clock *c);
-/**
- * Make sure that `fd` becomes readable at `at_ms` or earlier. An alarm for an
- * earlier time is kept: one needless wakeup is cheaper than a system call each
- * time that a deadline is postponed.
- */
-void lk__clock_set_alarm(lk_clock *c, int64_t at_ms);
-/** To be called when `fd` is readable: no alarm is set any more. */
-void lk__clock_clear_alarm(lk_clock *c);
+/** Let the timer expire at `at_ms`; INT64_MAX: never. Does nothing without a
+    timerfd. */
+void lk__clock_set_timer(const lk_clock *c, int64_t at_ms);
+/** The timer has expired: `timer_fd` is not readable any more. Does nothing if
+    it is not. */
+void lk__clock_clear_timer(const lk_clock *c);
 void lk__clock_close(lk_clock *c);
 
 #endif

@@ -91,7 +91,7 @@ static void driver_stop_watchers(lk_driver *d)
   lk_driver_shared *x = &d->shared;
 
   lk__loop_stop_hook(x->loop, &x->update_hook);
-  lk__loop_stop_io(x->loop, &d->alarm);
+  lk__alarm_stop(&d->alarm);
   lk__wakeup_stop(&d->wakeup);
 }
 
@@ -138,20 +138,19 @@ static void driver_before_wait(lk_loop_hook *h)
   } while (!lk__list_empty(&x->updates) && !lk__driver_shared_in_child(x));
   x->updating = false;
   if (x->deadlines.root != NULL && !lk__driver_shared_in_child(x))
-    lk__clock_set_alarm(&d->clock, x->deadlines.root->at);
+    lk__alarm_set(&d->alarm, x->deadlines.root->at);
   lk__driver_shared_unref(x);
 }
 
-static void on_alarm(lk_loop_io *io, int events)
+static void on_alarm(lk_alarm *a)
 {
-  lk_driver *d = LK_OWNER(io, lk_driver, alarm);
+  lk_driver *d = LK_OWNER(a, lk_driver, alarm);
   lk_driver_shared *x = &d->shared;
 
-  (void)events;
   if (lk__driver_shared_in_child(x))
     return;
   x->refs++; /* a callback of a client may free the driver */
-  lk__clock_clear_alarm(&d->clock);
+  lk__alarm_clear(&d->alarm);
   x->now_ms = lk__clock_now(&d->clock);
   while (x->deadlines.root != NULL && x->deadlines.root->at <= x->now_ms &&
          !lk__driver_shared_in_child(x)) {
@@ -171,18 +170,14 @@ static void on_driver_wakeup(void *arg)
     d->on_wake(d);
 }
 
-/* The alarm is urgent: if the process was stopped for long, clients learn of
-   their passed deadlines before they get the bytes that have come meanwhile. */
 static void driver_start_watchers(lk_driver *d)
 {
   lk_driver_shared *x = &d->shared;
 
   x->update_hook.before_wait = driver_before_wait;
   lk__loop_start_hook(x->loop, &x->update_hook);
-  d->alarm.on_events = on_alarm;
-  d->alarm.fd = d->clock.fd;
-  d->alarm.urgent = true;
-  lk__loop_set_io(x->loop, &d->alarm, LK_LOOP_READ);
+  d->alarm.on_alarm = on_alarm;
+  lk__alarm_start(&d->alarm, x->loop, &d->clock);
 }
 
 /* ---- creation and end ---------------------------------------------------- */
@@ -277,7 +272,7 @@ void lk__driver_free(lk_driver *d)
 
 /* ---- from other threads -------------------------------------------------- */
 
-/* A forked child shares the eventfd with its parent, and would wake it. */
+/* A forked child shares the descriptor with its parent, and would wake it. */
 void lk__driver_wake(lk_driver *d)
 {
   if (!lk__driver_in_child(d))

@@ -4,7 +4,7 @@
 
 #include <latchkey/client.h>
 
-#include "net/clock.h"
+#include "net/alarm.h"
 #include "net/driver_shared.h"
 #include "net/wakeup.h"
 
@@ -23,7 +23,7 @@ typedef struct lk_driver {
   bool freeing;        /**< lk__driver_free() was called */
   lk_link connections; /**< the lk_connection of each client */
   lk_clock clock;
-  lk_loop_io alarm; /**< watches the descriptor of `clock` */
+  lk_alarm alarm;   /**< on `clock`, for the earliest deadline */
   lk_wakeup wakeup; /**< for lk__driver_wake() */
 } lk_driver;
 

@@ -2,17 +2,19 @@
 #ifndef LK_NET_WAKEUP_H
 #define LK_NET_WAKEUP_H
 
+#include "net/flag_fd.h"
 #include "net/loop.h"
 
 /**
- * Wakes a loop from other threads and from signal handlers, by an eventfd.
+ * Wakes a loop from other threads and from signal handlers, by a lk_flag_fd.
  * libev's ev_async is not used, for two reasons: it ends the process if no
  * descriptor is left, and if a thread is cancelled in ev_async_send(), no
  * thread can wake the loop any more.
  */
 typedef struct lk_wakeup {
   lk_loop *loop;
-  lk_loop_io io;
+  lk_flag_fd flag;              /**< set: there was a signal */
+  lk_loop_io io;                /**< watches `flag` */
   void (*on_wakeup)(void *arg); /**< called once for one or more signals */
   void *arg;
 } lk_wakeup;
@@ -26,9 +28,9 @@ int lk__wakeup_open(lk_wakeup *w, lk_loop *loop, void (*on_wakeup)(void *arg),
  */
 void lk__wakeup_signal(const lk_wakeup *w);
 /** Stop watching, without closing. A forked child calls this before it uses the
-    loop, since the eventfd is the parent's, too. */
+    loop, since the descriptor is the parent's, too. */
 void lk__wakeup_stop(lk_wakeup *w);
-/** Stop watching and close the eventfd. */
+/** Stop watching and close the descriptor. */
 void lk__wakeup_close(lk_wakeup *w);
 
 #endif

@@ -3,10 +3,10 @@
 
 #include "sync/handle.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "sync/blocking_call.h"
@@ -66,13 +66,14 @@ log_system_error(const lk_sync_config *config, const char *format, ...)
    wakeups and a connection. */
 enum { DESCRIPTORS = 4 };
 
-/* How many of the DESCRIPTORS that a handle needs can be opened now. */
+/* How many of the DESCRIPTORS that a handle needs can be opened now. With O_PATH,
+   the root directory can be opened without any permission. */
 static int count_free_descriptors(void)
 {
   int fds[DESCRIPTORS], count = 0;
 
   while (count < DESCRIPTORS &&
-         (fds[count] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) >= 0)
+         (fds[count] = open("/", O_PATH | O_CLOEXEC)) >= 0)
     count++;
   for (int i = 0; i < count; i++)
     close(fds[i]);

@@ -3,8 +3,6 @@
 
 #include "sync/lock_owner.h"
 
-#include <sys/eventfd.h>
-
 /* The thread of the handle stores the state of a lock for the thread that owns
    it. */
 
@@ -39,16 +37,14 @@ void lk__lock_owner_check_wait(lk_lock_owner *owner)
 /* The descriptor of lk_sync_lock_fd() is readable while there is a doubt. */
 static void lock_owner_set_doubt(lk_lock_owner *owner, bool doubt)
 {
-  eventfd_t ignored;
-
   if (doubt == owner->doubt)
     return;
   owner->doubt = doubt;
   pthread_mutex_lock(&owner->client->mutex);
-  if (owner->fd >= 0 && doubt)
-    (void)eventfd_write(owner->fd, 1);
-  else if (owner->fd >= 0)
-    (void)eventfd_read(owner->fd, &ignored);
+  if (owner->doubt_fd.read_fd >= 0 && doubt)
+    lk__flag_fd_set(&owner->doubt_fd);
+  else if (owner->doubt_fd.read_fd >= 0)
+    lk__flag_fd_clear(&owner->doubt_fd);
   pthread_mutex_unlock(&owner->client->mutex);
 }
 

@@ -2,6 +2,7 @@
 #ifndef LK_SYNC_LOCK_OWNER_H
 #define LK_SYNC_LOCK_OWNER_H
 
+#include "net/flag_fd.h"
 #include "sync/blocking_call.h"
 #include "sync/lock.h"
 
@@ -50,8 +51,9 @@ typedef struct lk_lock_owner {
                               grant */
   int interrupt_err;     /**< why `call` was interrupted, or 0 */
 
-  /** Of lk_sync_lock_fd(); -1: not opened yet. Under the client's mutex. */
-  int fd;
+  /** Of lk_sync_lock_fd(), set while there is a `doubt`. Opened by the first
+      call. Under the client's mutex. */
+  lk_flag_fd doubt_fd;
 } lk_lock_owner;
 
 /** The lock owner whose call is `b`. */

@@ -3,8 +3,6 @@
 
 #include "sync/lock_owners.h"
 
-#include <unistd.h>
-
 #include "sync/call_entry.h"
 #include "sync/recipe.h"
 
@@ -12,8 +10,7 @@
 
 static void lock_owner_free(lk_lock_owner *owner)
 {
-  if (owner->fd >= 0)
-    close(owner->fd);
+  lk__flag_fd_close(&owner->doubt_fd);
   lk__mem_free(&owner->client->mem, owner);
 }
 
@@ -75,7 +72,7 @@ lk_lock_owner *lk__lock_owner_new(lk_sync_lock *l)
   atomic_init(&owner->lock, l);
   atomic_init(&owner->sure_until_ms, LK_NOT_SURE);
   atomic_init(&owner->lease_deadline_ms, LK_NOT_HELD);
-  owner->fd = -1;
+  owner->doubt_fd = LK_FLAG_FD_NONE;
   lk__list_init(&owner->link);
   owner->next =
       lock_owners_drop_freed_locks(pthread_getspecific(c->owners_key));
@@ -106,9 +103,7 @@ void lk__lock_owner_release(lk_lock_owner *owner)
 
   lock_owner_unlist(owner);
   pthread_mutex_lock(&c->mutex);
-  if (owner->fd >= 0)
-    close(owner->fd);
-  owner->fd = -1;
+  lk__flag_fd_close(&owner->doubt_fd);
   pthread_mutex_unlock(&c->mutex);
   lock_owner_retire(owner);
   lk__sync_restore_cancel(cancel_state);

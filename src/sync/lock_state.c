@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <sys/eventfd.h>
-
 #include "sync/call_entry.h"
 #include "sync/lock_owners.h"
 
@@ -84,16 +82,16 @@ int lk_sync_lock_fd(lk_sync_lock *l)
   if (owner == NULL)
     return LK_ERR_NOT_HELD;
   pthread_mutex_lock(&owner->client->mutex);
-  if (owner->fd < 0) {
+  if (owner->doubt_fd.read_fd < 0) {
     /* A doubt that arises now is not missed: `sure_until_ms` is stored first,
        and then lock_owner_set_doubt() looks for the descriptor, under the
        mutex. */
     bool doubt = atomic_load(&owner->sure_until_ms) == LK_NOT_SURE;
-    unsigned initial_count = doubt ? 1 : 0;
 
-    owner->fd = eventfd(initial_count, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (lk__flag_fd_open(&owner->doubt_fd) == 0 && doubt)
+      lk__flag_fd_set(&owner->doubt_fd);
   }
-  int fd = owner->fd;
+  int fd = owner->doubt_fd.read_fd;
 
   pthread_mutex_unlock(&owner->client->mutex);
   return fd >= 0 ? fd : LK_ERR_SYSTEM;

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "net/clock.h"
+#include "net/alarm.h"
+#include "net/flag_fd.h"
 #include "net/fork_check.h"
 #include "net/wakeup.h"
 
+#include <errno.h>
 #include <ev.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/list.h"
 #include "ev/loop.h"
 #include "support/suite.h"
 #include "unit/fake/calls.h"
@@ -111,39 +115,87 @@ START_TEST(random_bytes_are_used_once_when_getrandom_fails)
 }
 END_TEST
 
-static bool rings(const lk_clock *c, int timeout_ms)
-{
-  struct pollfd p = {.fd = c->fd, .events = POLLIN};
+/* An alarm on a loop of its own. */
+typedef struct bell {
+  struct ev_loop *ev;
+  lk_ev_loop loop;
+  lk_clock clock;
+  lk_alarm alarm;
+  unsigned rung;
+} bell;
 
-  return poll(&p, 1, timeout_ms) == 1;
+static void on_ring(lk_alarm *a)
+{
+  bell *b = LK_OWNER(a, bell, alarm);
+
+  lk__alarm_clear(a);
+  b->rung++;
 }
 
-static void ring_once(clockid_t id)
+static void bell_open(bell *b)
 {
-  lk_clock c;
+  memset(b, 0, sizeof *b);
+  b->ev = ev_loop_new(EVFLAG_AUTO);
+  lk__ev_loop_attach(&b->loop, b->ev);
+  ck_assert_int_eq(lk__clock_open(&b->clock), 0);
+  b->alarm.on_alarm = on_ring;
+  lk__alarm_start(&b->alarm, &b->loop.base, &b->clock);
+  ev_ref(b->ev); /* an alarm does not keep the loop running */
+}
 
-  ck_assert_int_eq(lk__clock_open(&c), 0);
-  ck_assert_int_eq(c.id, id);
-  int64_t due = lk__clock_now(&c) + 3;
+static void bell_close(bell *b)
+{
+  ev_unref(b->ev);
+  lk__alarm_stop(&b->alarm);
+  lk__clock_close(&b->clock);
+  ev_loop_destroy(b->ev);
+}
 
-  lk__clock_set_alarm(&c, INT64_MAX);
-  lk__clock_set_alarm(&c, due + 100000);
-  lk__clock_set_alarm(&c, due);
-  lk__clock_set_alarm(&c, due + 100000); /* a later time has no effect */
-  ck_assert(rings(&c, -1));
-  ck_assert_int_ge(lk__clock_now(&c), due);
-  lk__clock_clear_alarm(&c);
-  ck_assert(!rings(&c, 0));
-  lk__clock_set_alarm(&c, due - 1000); /* has passed: fires at once */
-  ck_assert(rings(&c, -1));
-  lk__clock_clear_alarm(&c);
-  for (int64_t at = -5; at <= 0; at++) {
-    lk__clock_set_alarm(&c, at);
-    ck_assert(rings(&c, -1));
-    lk__clock_clear_alarm(&c);
-  }
-  lk__clock_clear_alarm(&c); /* returns although the alarm has not fired */
-  lk__clock_close(&c);
+/* Without a timerfd, the alarm may ring early, and its user sets it again. */
+static void wait_until_rung_after(bell *b, int64_t due)
+{
+  do {
+    b->rung = 0;
+    ev_now_update(b->ev);
+    lk__alarm_set(&b->alarm, due);
+    while (b->rung == 0)
+      ev_run(b->ev, EVRUN_ONCE);
+    ck_assert_uint_eq(b->rung, 1);
+    ck_assert(b->clock.timer_fd < 0 || lk__clock_now(&b->clock) >= due);
+  } while (lk__clock_now(&b->clock) < due);
+}
+
+static void expect_silence(bell *b)
+{
+  b->rung = 0;
+  for (int i = 0; i < 3; i++)
+    ev_run(b->ev, EVRUN_NOWAIT);
+  ck_assert_uint_eq(b->rung, 0);
+}
+
+static void ring_once(clockid_t id, bool has_timerfd)
+{
+  bell b;
+
+  bell_open(&b);
+  ck_assert_int_eq(b.clock.id, id);
+  ck_assert_int_eq(b.clock.timer_fd >= 0, has_timerfd);
+  int64_t due = lk__clock_now(&b.clock) + 3;
+
+  lk__alarm_set(&b.alarm, INT64_MAX);
+  lk__alarm_set(&b.alarm, due + 100000);
+  lk__alarm_set(&b.alarm, due);
+  lk__alarm_set(&b.alarm, due + 100000); /* a later time has no effect */
+  wait_until_rung_after(&b, due);
+  expect_silence(&b);
+  wait_until_rung_after(&b, due - 1000); /* has passed: rings at once */
+  for (int64_t at = -5; at <= 0; at++)
+    wait_until_rung_after(&b, at);
+  lk__alarm_clear(&b.alarm); /* returns although the alarm has not rung */
+  lk__alarm_set(&b.alarm, lk__clock_now(&b.clock));
+  lk__alarm_stop(&b.alarm);
+  expect_silence(&b);
+  bell_close(&b);
 }
 
 static int64_t whole_ms(clockid_t id)
@@ -193,41 +245,153 @@ START_TEST(wakeup_works_with_descriptor_0)
 }
 END_TEST
 
-START_TEST(alarm_is_set_to_the_millisecond)
+#ifdef HAVE_TIMERFD_CREATE
+static const bool has_timerfd = true;
+#else
+static const bool has_timerfd = false;
+#endif
+
+START_TEST(timer_is_set_to_the_millisecond)
 {
   lk_clock c;
 
   ck_assert_int_eq(lk__clock_open(&c), 0);
   int64_t at = lk__clock_now(&c) + 100000;
 
-  for (int i = 0; i < 1000; i++, at--) {
-    lk__clock_set_alarm(&c, at);
+  for (int i = 0; has_timerfd && i < 1000; i++, at--) {
+    lk__clock_set_timer(&c, at);
     ck_assert_int_eq(calls.timer_value.tv_sec * 1000 +
                          calls.timer_value.tv_nsec / 1000000,
                      at);
     ck_assert_int_eq(calls.timer_value.tv_nsec % 1000000, 0);
   }
+  lk__clock_set_timer(&c, INT64_MAX); /* never */
+  ck_assert_int_eq(calls.timer_value.tv_sec + calls.timer_value.tv_nsec, 0);
   lk__clock_close(&c);
 }
 END_TEST
 
 START_TEST(alarm_fires_at_its_time)
 {
-  ring_once(CLOCK_BOOTTIME);
+  ring_once(CLOCK_BOOTTIME, has_timerfd);
 }
 END_TEST
 
 START_TEST(alarm_fires_at_its_time_without_boottime)
 {
   calls.no_boottime = true;
-  ring_once(CLOCK_MONOTONIC);
-  calls.no_timer = true;
+  ring_once(has_timerfd ? CLOCK_MONOTONIC : CLOCK_BOOTTIME, has_timerfd);
+  calls.no_boottime = false;
+}
+END_TEST
 
+START_TEST(alarm_fires_at_its_time_without_timerfd)
+{
+  const bool without_timerfd = false;
+
+  calls.timer_error = ENOSYS;
+  ring_once(CLOCK_BOOTTIME, without_timerfd);
+  calls.timer_error = EPERM; /* as of a filter of system calls */
+  ring_once(CLOCK_BOOTTIME, without_timerfd);
+  calls.timer_error = 0;
+}
+END_TEST
+
+static void on_time_limit(struct ev_loop *ev, ev_timer *w, int revents)
+{
+  (void)ev;
+  (void)w;
+  (void)revents;
+  ck_abort_msg("the alarm did not ring");
+}
+
+/* A suspended machine may stop the timers of the loop. */
+START_TEST(alarm_without_timerfd_looks_at_its_clock_each_second)
+{
+  ev_timer limit;
+  bell b;
+
+  calls.timer_error = ENOSYS;
+  bell_open(&b);
+  calls.timer_error = 0;
+  int64_t began = lk__clock_now(&b.clock);
+
+  ev_now_update(b.ev);
+  ev_timer_init(&limit, on_time_limit, 10, 0);
+  ev_timer_start(b.ev, &limit);
+  lk__alarm_set(&b.alarm, began + 3600 * 1000);
+  while (b.rung == 0)
+    ev_run(b.ev, EVRUN_ONCE);
+  ev_timer_stop(b.ev, &limit);
+  ck_assert_int_ge(lk__clock_now(&b.clock), began + LK_ALARM_MAX_MS / 2);
+  bell_close(&b);
+}
+END_TEST
+
+START_TEST(clock_without_free_descriptors_is_refused)
+{
   lk_clock c;
 
-  ck_assert_int_ne(lk__clock_open(&c), 0);
-  calls.no_boottime = false;
-  calls.no_timer = false;
+  calls.timer_error = EMFILE;
+  ck_assert_int_eq(lk__clock_open(&c), has_timerfd ? EMFILE : 0);
+  calls.timer_error = 0;
+}
+END_TEST
+
+/* ---- flags --------------------------------------------------------------- */
+
+static bool is_readable(const lk_flag_fd *f)
+{
+  struct pollfd p = {.fd = f->read_fd, .events = POLLIN};
+
+  return poll(&p, 1, 0) == 1;
+}
+
+static void use_flag(bool is_pipe)
+{
+  lk_flag_fd f;
+
+  ck_assert_int_eq(lk__flag_fd_open(&f), 0);
+  ck_assert_int_eq(f.read_fd != f.write_fd, is_pipe);
+  ck_assert_int_eq(fcntl(f.read_fd, F_GETFD), FD_CLOEXEC);
+  ck_assert_int_eq(fcntl(f.write_fd, F_GETFD), FD_CLOEXEC);
+  ck_assert(!is_readable(&f));
+  lk__flag_fd_clear(&f); /* does not wait */
+  for (int round = 0; round < 3; round++) {
+    /* More than a pipe has room for. */
+    for (int i = 0; i < 10000; i++)
+      lk__flag_fd_set(&f);
+    ck_assert(is_readable(&f));
+    lk__flag_fd_clear(&f);
+    ck_assert(!is_readable(&f));
+  }
+  lk__flag_fd_close(&f);
+  lk__flag_fd_close(&f); /* has no effect */
+}
+
+START_TEST(flag_is_readable_until_it_is_cleared)
+{
+  lk_flag_fd f;
+  int refused = 0;
+
+  ck_assert_int_eq(lk__flag_fd_open(&f), 0);
+  const bool is_pipe = f.read_fd != f.write_fd;
+  int before = f.read_fd;
+
+  lk__flag_fd_close(&f);
+  use_flag(is_pipe);
+  calls.eventfd_error = ENOSYS;
+  use_flag(true);
+  calls.eventfd_error = EPERM;
+  use_flag(true);
+  calls.eventfd_error = EMFILE;
+  refused = lk__flag_fd_open(&f);
+  calls.eventfd_error = 0;
+  ck_assert_int_eq(refused, is_pipe ? 0 : EMFILE);
+  lk__flag_fd_close(&f);
+  ck_assert_int_eq(lk__flag_fd_open(&f), 0);
+  ck_assert_int_eq(f.read_fd, before); /* all descriptors were closed */
+  lk__flag_fd_close(&f);
 }
 END_TEST
 
@@ -257,6 +421,10 @@ SUITE("fork_and_clock", child_is_detected_and_has_other_random_bytes,
       child_is_detected_on_an_old_kernel, random_bytes_are_used_once,
       random_bytes_are_used_once_when_getrandom_fails,
       clock_returns_whole_milliseconds, wakeup_works_with_descriptor_0,
-      alarm_is_set_to_the_millisecond, alarm_fires_at_its_time,
+      timer_is_set_to_the_millisecond, alarm_fires_at_its_time,
       alarm_fires_at_its_time_without_boottime,
+      alarm_fires_at_its_time_without_timerfd,
+      alarm_without_timerfd_looks_at_its_clock_each_second,
+      clock_without_free_descriptors_is_refused,
+      flag_is_readable_until_it_is_cleared,
       fork_check_that_is_freed_leaves_no_page)

@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -30,6 +31,8 @@ int __real_timerfd_settime(int fd, int flags, const struct itimerspec *value,
                            struct itimerspec *old);
 int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *value,
                            struct itimerspec *old);
+int __real_eventfd(unsigned count, int flags);
+int __wrap_eventfd(unsigned count, int flags);
 int __real_timerfd_create(clockid_t clock, int flags);
 int __wrap_timerfd_create(clockid_t clock, int flags);
 ssize_t __real_getrandom(void *out, size_t len, unsigned flags);
@@ -94,9 +97,17 @@ int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *value,
 
 int __wrap_timerfd_create(clockid_t clock, int flags)
 {
-  if (calls.no_timer || (calls.no_boottime && clock == CLOCK_BOOTTIME))
+  if (calls.timer_error != 0)
+    return fail_with(calls.timer_error);
+  if (calls.no_boottime && clock == CLOCK_BOOTTIME)
     return fail_with(EINVAL);
   return __real_timerfd_create(clock, flags);
+}
+
+int __wrap_eventfd(unsigned count, int flags)
+{
+  return calls.eventfd_error != 0 ? fail_with(calls.eventfd_error)
+                                  : __real_eventfd(count, flags);
 }
 
 ssize_t __wrap_getrandom(void *out, size_t len, unsigned flags)

@@ -24,7 +24,8 @@ typedef struct fake_calls {
   /* Faults, which a test switches on and off. */
   bool recv_is_endless; /**< recv() always fills its buffer */
   bool no_boottime;     /**< timerfd_create() refuses CLOCK_BOOTTIME */
-  bool no_timer;        /**< timerfd_create() refuses every clock */
+  int timer_error;      /**< errno of timerfd_create(); 0: it works */
+  int eventfd_error;    /**< errno of eventfd(); 0: it works */
   bool no_random;       /**< getrandom() fails */
   bool no_wipe_on_fork; /**< madvise() fails */
   bool no_socket;       /**< socket() fails: no descriptors */
@@ -35,5 +36,12 @@ typedef struct fake_calls {
 } fake_calls;
 
 extern fake_calls calls;
+
+/** How many calls of timerfd_settime() set an alarm. */
+#ifdef HAVE_TIMERFD_CREATE
+enum { FAKE_SETTIME_PER_ALARM = 1 };
+#else
+enum { FAKE_SETTIME_PER_ALARM = 0 };
+#endif
 
 #endif
