@@ -135,12 +135,11 @@ static void handle_signal(cli_runner *r, cli_signal signal)
   }
 }
 
-static void on_run_signal(lk_loop_io *io, int events)
+static void on_run_signal(cli_signal_watcher *w)
 {
-  cli_runner *r = LK_OWNER(io, cli_runner, signals_io);
+  cli_runner *r = LK_OWNER(w, cli_runner, signals);
   cli_signal signal;
 
-  (void)events;
   while (cli_signals_next(&r->job.signals, &signal)) {
     if (signal.number == SIGCHLD)
       handle_sigchld(r);
@@ -174,9 +173,8 @@ static void start_run_watchers(cli_runner *r)
   r->supervisor_io.on_events = on_supervisor;
   r->supervisor_io.fd = r->supervisor.fd;
   lk__loop_set_io(loop, &r->supervisor_io, LK_LOOP_READ);
-  r->signals_io.on_events = on_run_signal;
-  r->signals_io.fd = r->job.signals.fd;
-  lk__loop_set_io(loop, &r->signals_io, LK_LOOP_READ);
+  r->signals.on_signals = on_run_signal;
+  cli_signal_watcher_start(&r->signals, loop, &r->job.signals.queue);
   lk__loop_hold(loop);
 }
 
@@ -185,7 +183,7 @@ static void stop_run_watchers(cli_runner *r)
   lk_loop *loop = r->session.loop;
 
   lk__loop_stop_io(loop, &r->supervisor_io);
-  lk__loop_stop_io(loop, &r->signals_io);
+  cli_signal_watcher_stop(&r->signals);
   lk__loop_stop_timer(loop, &r->timer);
 }
 

@@ -43,7 +43,7 @@ typedef struct cli_runner {
                              COMMAND */
   cli_supervisor supervisor;
   lk_loop_io supervisor_io;
-  lk_loop_io signals_io;
+  cli_signal_watcher signals;
 
   cli_session session;
   cli_events events;
@@ -69,8 +69,8 @@ typedef struct cli_runner {
   bool suspended;       /**< the connection is lost */
   bool lock_lost;       /**< while COMMAND ran */
   bool on_lost_acted; /**< --on-lost has stopped, continued or killed COMMAND */
-  bool killing; /**< --on-lost sent TERM or KILL: the run ends when no
-                   descendant of COMMAND is left */
+  bool killing;       /**< --on-lost sent TERM or KILL: the run ends when no
+                         descendant of COMMAND is left */
   bool command_ended; /**< COMMAND has ended or was not started; `code` is the
                          exit code */
 } cli_runner;

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "cli/run/signals.h"
@@ -44,21 +43,18 @@ int cli_signals_open(cli_signals *s)
       sigaddset(&wanted, passed_signals[i].number);
   if (sigprocmask(SIG_BLOCK, &wanted, &s->mask_before) != 0)
     return errno;
-  const int new_signalfd = -1;
-
-  s->fd = signalfd(new_signalfd, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
-  return s->fd < 0 ? errno : 0;
+  return cli_signal_queue_open(&s->queue, &wanted);
 }
 
 bool cli_signals_next(const cli_signals *s, cli_signal *out)
 {
-  struct signalfd_siginfo info;
+  siginfo_t info;
 
-  if (read(s->fd, &info, sizeof info) != (ssize_t)sizeof info)
+  if (!cli_signal_queue_take(&s->queue, &info))
     return false;
-  out->number = (int)info.ssi_signo;
+  out->number = info.si_signo;
   /* Above 0: sent by the kernel, for a key of the terminal. */
-  out->from_terminal = info.ssi_code > 0;
+  out->from_terminal = info.si_code > 0;
   return true;
 }
 

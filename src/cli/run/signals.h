@@ -5,13 +5,15 @@
 #include <signal.h>
 #include <stdbool.h>
 
+#include "cli/session/signal_queue.h"
+
 /**
- * The signals that are passed to COMMAND or end a wait, read from a signalfd. A
+ * The signals that are passed to COMMAND or end a wait, taken from a queue. A
  * signal that was ignored when latchkey was started stays ignored, in latchkey
  * and in COMMAND, as with nohup(1).
  */
 typedef struct cli_signals {
-  int fd; /**< the signalfd */
+  cli_signal_queue queue;
   sigset_t mask_before;
   bool sigpipe_ignored; /**< SIGPIPE was ignored when latchkey was started */
   bool sigxfsz_ignored; /**< likewise SIGXFSZ */
@@ -23,10 +25,10 @@ typedef struct cli_signal {
   bool from_terminal; /**< sent by the kernel, to the whole foreground group */
 } cli_signal;
 
-/** Opens the signalfd. Returns 0 or an errno. From now on SIGPIPE and SIGXFSZ
+/** Opens the queue. Returns 0 or an errno. From now on SIGPIPE and SIGXFSZ
     are ignored, and writes fail with EPIPE or EFBIG. */
 int cli_signals_open(cli_signals *s);
-/** Reads the next signal. Returns false if none is pending. */
+/** Takes the next signal. Returns false if none is pending. */
 bool cli_signals_next(const cli_signals *s, cli_signal *out);
 /** Whether the signal ends a run that waits for the lock. */
 bool cli_signal_ends_wait(int number);

@@ -5,16 +5,16 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/run/inherited_fds.h"
 #include "cli/run/supervisor_main.h"
 #include "cli/run/supervisor_protocol.h"
+#include "cli/session/signal_queue.h"
 #include "cli/system_clocks.h"
+#include "net/clock.h"
 
 /* Size limit of the first order with the environment of COMMAND: no larger
    message fits the socket. */
@@ -23,9 +23,10 @@ enum { MAX_ORDER_BYTES = 256 * 1024 };
 typedef struct supervisor {
   cli_job job;
   cli_kill_schedule schedule;
-  int fd;             /* the socket to latchkey */
-  int sigchld_fd;     /* a signalfd for SIGCHLD */
-  int timer_fd;       /* a timerfd on the clock of cli_boottime_ms() */
+  int fd;                  /* the socket to latchkey */
+  cli_signal_queue deaths; /* SIGCHLD */
+  lk_clock clock;          /* its timer is for `next_at` */
+  int64_t next_at;         /* of the next action; INT64_MAX: none is planned */
   bool command_ended; /* COMMAND stays a zombie then, so that its process id and
                          group id are not reused */
   bool none_left_reported;
@@ -79,8 +80,8 @@ static _Noreturn void kill_job_and_exit(supervisor *s)
    the supervisor does not keep inherited descriptors open. */
 static void close_inherited_fds(const supervisor *s)
 {
-  const int keep[] = {s->fd, s->sigchld_fd, s->timer_fd, s->job.exec_result,
-                      s->job.cgroup.fd};
+  const int keep[] = {s->fd, s->deaths.fd, s->clock.timer_fd,
+                      s->job.exec_result, s->job.cgroup.fd};
 
   cli_inherited_fds_close(keep, sizeof keep / sizeof keep[0]);
 }
@@ -260,10 +261,9 @@ static void report_none_left(supervisor *s)
 
 static void handle_child_changes(supervisor *s)
 {
-  struct signalfd_siginfo info;
-  ssize_t n = read(s->sigchld_fd, &info, sizeof info);
+  siginfo_t ignored; /* the children are asked for by waitid() */
 
-  (void)n; /* the children are asked for by waitid(), not named by `info` */
+  cli_signal_queue_take(&s->deaths, &ignored);
   if (s->job.pid == 0)
     return;
   check_command_state(s);
@@ -321,20 +321,6 @@ static int64_t next_stop_check(const supervisor *s, int64_t now)
   return s->job.cgroup.fd < 0 ? now + RECHECK_MS : INT64_MAX;
 }
 
-/* Sets the timer to `at`, on the clock of cli_boottime_ms(). */
-static void set_boottime_timer(const supervisor *s, int64_t at)
-{
-  struct itimerspec when = {{0, 0}, {0, 0}}; /* switches the timer off */
-
-  if (at > 0 && at != INT64_MAX) {
-    when.it_value.tv_sec = (time_t)(at / 1000);
-    when.it_value.tv_nsec = at % 1000 * 1000000;
-  } else if (at <= 0) {
-    when.it_value.tv_nsec = 1; /* long past: the timer fires at once */
-  }
-  timerfd_settime(s->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
-}
-
 /* Does all actions of the kill schedule that are due, and sets the timer for
    the next one. */
 static void follow_schedule(supervisor *s)
@@ -354,58 +340,74 @@ static void follow_schedule(supervisor *s)
 
     next_at = check_at < next_at ? check_at : next_at;
   }
-  set_boottime_timer(s, next_at);
+  s->next_at = next_at;
+  lk__clock_set_timer(&s->clock, next_at);
+}
+
+/* Without a timerfd, poll() waits for the next action. Its clock may stand
+   still while the machine is suspended, so it waits a second at most. */
+enum { MAX_POLL_MS = 1000 };
+
+/* Returns the time limit for poll(); -1: none. */
+static int poll_timeout_ms(const supervisor *s)
+{
+  const int no_timeout = -1;
+  int max_ms = s->deaths.fd < 0 ? CLI_SIGNAL_POLL_MS : MAX_POLL_MS;
+
+  if (s->deaths.fd >= 0 && s->clock.timer_fd >= 0)
+    return no_timeout;
+  int64_t now = cli_boottime_ms();
+  int64_t left_ms = s->next_at > now ? s->next_at - now : 0;
+
+  return left_ms < max_ms ? (int)left_ms : max_ms;
+}
+
+/* Whether no descriptor tells of ended children. The result of exec() must have
+   been read before: it is reported before the end of COMMAND. */
+static bool must_look_for_deaths(const supervisor *s)
+{
+  return s->deaths.fd < 0 && s->job.exec_result < 0;
 }
 
 static void run_supervisor_loop(supervisor *s)
 {
   enum { LATCHKEY, SIGCHLD_FD, EXEC_RESULT, TIMER, POLL_COUNT };
-  const int no_timeout = -1;
 
   for (;;) {
     bool report_waits = s->waiting.what != 0;
     struct pollfd fds[POLL_COUNT] = {
         [LATCHKEY] = {s->fd, report_waits ? POLLIN | POLLOUT : POLLIN, 0},
-        [SIGCHLD_FD] = {s->sigchld_fd, POLLIN, 0},
+        [SIGCHLD_FD] = {s->deaths.fd, POLLIN, 0},
         [EXEC_RESULT] = {s->job.exec_result, POLLIN, 0},
-        [TIMER] = {s->timer_fd, POLLIN, 0}};
+        [TIMER] = {s->clock.timer_fd, POLLIN, 0}};
 
     follow_schedule(s);
-    if (poll(fds, POLL_COUNT, no_timeout) < 0)
+    if (poll(fds, POLL_COUNT, poll_timeout_ms(s)) < 0)
       continue;
     flush_report(s);
-    /* The result of exec() is reported before the end of COMMAND. */
+    /* If COMMAND has ended, both descriptors are readable. */
     if (fds[EXEC_RESULT].revents != 0)
       report_exec_result(s);
-    else if (fds[SIGCHLD_FD].revents != 0)
+    else if (fds[SIGCHLD_FD].revents != 0 || must_look_for_deaths(s))
       handle_child_changes(s);
     if ((fds[LATCHKEY].revents & ~POLLOUT) != 0)
       receive_order(s);
   }
 }
 
-static int open_boottime_timer(void)
-{
-  int flags = TFD_CLOEXEC | TFD_NONBLOCK;
-  int fd = timerfd_create(CLOCK_BOOTTIME, flags);
-
-  /* Without CLOCK_BOOTTIME, cli_boottime_ms() reads CLOCK_MONOTONIC, too. */
-  return fd >= 0 ? fd : timerfd_create(CLOCK_MONOTONIC, flags);
-}
-
 void cli_supervisor_main(const cli_job *job, cli_on_lost on_lost, int fd)
 {
   supervisor s = {.job = *job, .fd = fd};
-  const int new_signalfd = -1;
   sigset_t deaths;
 
   s.job.exec_result = -1;
   sigemptyset(&deaths);
   sigaddset(&deaths, SIGCHLD);
   s.schedule.policy = on_lost;
-  s.sigchld_fd = signalfd(new_signalfd, &deaths, SFD_CLOEXEC | SFD_NONBLOCK);
-  s.timer_fd = open_boottime_timer();
-  if (s.sigchld_fd < 0 || s.timer_fd < 0)
+  /* Without CLOCK_BOOTTIME, cli_boottime_ms() reads CLOCK_MONOTONIC, as
+     `clock` does then. */
+  if (cli_signal_queue_open(&s.deaths, &deaths) != 0 ||
+      lk__clock_open(&s.clock) != 0)
     _exit(1);
   cli_descendants_adopt();
   wait_for_start(&s);

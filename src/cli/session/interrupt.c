@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <sys/signalfd.h>
-#include <unistd.h>
-
 #include "base/list.h"
 #include "cli/session/interrupt.h"
 
@@ -28,48 +25,45 @@ static void fill_interrupt_set(sigset_t *out)
 /* Removes the pending signals. Returns whether there was one. */
 static bool take_pending_signals(const cli_interrupt *interrupt)
 {
-  struct signalfd_siginfo info;
+  siginfo_t info;
   bool any = false;
 
-  while (read(interrupt->io.fd, &info, sizeof info) == (ssize_t)sizeof info)
+  while (cli_signal_queue_take(&interrupt->signals, &info))
     any = true;
   return any;
 }
 
-static void on_interrupt(lk_loop_io *io, int events)
+static void on_interrupt(cli_signal_watcher *w)
 {
-  cli_interrupt *interrupt = LK_OWNER(io, cli_interrupt, io);
+  cli_interrupt *interrupt = LK_OWNER(w, cli_interrupt, watcher);
 
-  (void)events;
   if (take_pending_signals(interrupt))
     *interrupt->done = true;
 }
 
 void cli_interrupt_open(cli_interrupt *interrupt, lk_loop *loop, bool *done)
 {
-  const int new_signalfd = -1;
   sigset_t interrupts;
 
   *interrupt = (cli_interrupt){.done = done, .loop = loop};
-  interrupt->io.on_events = on_interrupt;
+  interrupt->watcher.on_signals = on_interrupt;
   fill_interrupt_set(&interrupts);
-  interrupt->io.fd =
-      signalfd(new_signalfd, &interrupts, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (interrupt->io.fd < 0)
+  if (cli_signal_queue_open(&interrupt->signals, &interrupts) != 0)
     return;
+  interrupt->open = true;
   sigprocmask(SIG_BLOCK, &interrupts, &interrupt->mask_before);
-  lk__loop_set_io(loop, &interrupt->io, LK_LOOP_READ);
+  cli_signal_watcher_start(&interrupt->watcher, loop, &interrupt->signals);
   lk__loop_hold(loop); /* the signals do not keep it running */
 }
 
 void cli_interrupt_close(cli_interrupt *interrupt)
 {
-  if (interrupt->io.fd < 0)
+  if (!interrupt->open)
     return;
   lk__loop_release(interrupt->loop);
-  lk__loop_stop_io(interrupt->loop, &interrupt->io);
+  cli_signal_watcher_stop(&interrupt->watcher);
   /* A pending signal would kill latchkey when it is unblocked below. */
   (void)take_pending_signals(interrupt);
-  close(interrupt->io.fd);
+  cli_signal_queue_close(&interrupt->signals);
   sigprocmask(SIG_SETMASK, &interrupt->mask_before, NULL);
 }

@@ -5,11 +5,11 @@
 #include <signal.h>
 #include <stdbool.h>
 
-#include "net/loop.h"
+#include "cli/session/signal_queue.h"
 
 /**
  * INT, TERM and HUP set `*done`, so that the verb closes its session and ends.
- * They are blocked and read from a signalfd. A signal that was ignored when
+ * They are blocked and taken from a queue. A signal that was ignored when
  * latchkey was started stays ignored.
  *
  * No other thread may run with these signals unblocked: the kernel would
@@ -18,7 +18,9 @@
 typedef struct cli_interrupt {
   bool *done; /**< set by the first signal */
   lk_loop *loop;
-  lk_loop_io io; /**< of the signalfd; its descriptor is -1 if there is none */
+  cli_signal_queue signals;
+  cli_signal_watcher watcher;
+  bool open; /**< false: the signals are not blocked */
   sigset_t mask_before;
 } cli_interrupt;
 
@@ -26,7 +28,7 @@ typedef struct cli_interrupt {
 bool cli_signal_is_ignored(int number);
 
 /** Blocks the signals, and keeps the loop running until cli_interrupt_close().
-    If no descriptor is left for the signalfd, does neither: the signals kill
+    If no descriptor is left for the queue, does neither: the signals kill
     latchkey. */
 void cli_interrupt_open(cli_interrupt *interrupt, lk_loop *loop, bool *done);
 /** Discards signals that are still pending, and unblocks the signals: later

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -255,7 +261,7 @@ END_TEST
 
 /* ---- interrupts of the command ------------------------------------------- */
 
-START_TEST(interrupt_ends_the_run_and_a_second_one_is_discarded)
+static void interrupt_twice(void)
 {
   cli_interrupt interrupt;
 
@@ -267,6 +273,26 @@ START_TEST(interrupt_ends_the_run_and_a_second_one_is_discarded)
   raise(SIGINT);
   cli_interrupt_close(&interrupt);
   close_loop();
+}
+
+START_TEST(interrupt_ends_the_run_and_a_second_one_is_discarded)
+{
+  interrupt_twice();
+}
+END_TEST
+
+START_TEST(interrupt_needs_no_signalfd)
+{
+  struct sock_filter steps[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_signalfd4, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  struct sock_fprog filter = {sizeof steps / sizeof steps[0], steps};
+
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0)
+    interrupt_twice();
 }
 END_TEST
 
@@ -287,6 +313,7 @@ START_TEST(ignored_signal_is_no_interrupt)
 }
 END_TEST
 
+#ifdef HAVE_SIGNALFD
 START_TEST(without_a_descriptor_for_interrupts_the_signals_are_not_blocked)
 {
   struct rlimit before, none;
@@ -306,6 +333,13 @@ START_TEST(without_a_descriptor_for_interrupts_the_signals_are_not_blocked)
   close_loop();
 }
 END_TEST
+#else
+START_TEST(without_a_descriptor_for_interrupts_the_signals_are_not_blocked)
+{
+  /* Without signalfd, interrupts need no descriptor. */
+}
+END_TEST
+#endif
 
 SUITE("loop", timer_calls_once_at_the_last_time_that_was_set,
       timer_is_not_early_if_it_was_set_long_after_the_last_wait,
@@ -315,5 +349,5 @@ SUITE("loop", timer_calls_once_at_the_last_time_that_was_set,
       run_that_a_fed_watcher_ends_does_not_wait,
       hook_is_called_before_each_wait,
       interrupt_ends_the_run_and_a_second_one_is_discarded,
-      ignored_signal_is_no_interrupt,
+      interrupt_needs_no_signalfd, ignored_signal_is_no_interrupt,
       without_a_descriptor_for_interrupts_the_signals_are_not_blocked)

@@ -304,6 +304,13 @@ static void limit_descriptors(int more)
   ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
+/* Without signalfd or timerfd, the supervisor needs no such descriptor. */
+#if defined HAVE_SIGNALFD && defined HAVE_TIMERFD_CREATE
+static const bool needs_two_descriptors = true;
+#else
+static const bool needs_two_descriptors = false;
+#endif
+
 /* Two descriptors are free. The socket takes both, and the supervisor closes
  * one of them again. It needs two, for its signals and its clock. */
 START_TEST(a_supervisor_without_descriptors_for_its_signals_and_its_clock_ends)
@@ -314,6 +321,8 @@ START_TEST(a_supervisor_without_descriptors_for_its_signals_and_its_clock_ends)
   cli_supervisor supervisor;
   cli_supervisor_report got;
 
+  if (!needs_two_descriptors)
+    return;
   limit_descriptors(2);
   ck_assert_int_eq(cli_supervisor_fork(&supervisor, &job, CLI_ON_LOST_TERM,
                                        (cli_process_title){NULL, 0}),
@@ -896,13 +905,13 @@ START_TEST(stop_reaches_processes_outside_the_group_and_undoes_sigcont)
 }
 END_TEST
 
-#ifdef SYS_pidfd_open
-/* Makes pidfd_open() fail, as before Linux 5.3 and in some sandboxes. */
-static bool forbid_pidfds(void)
+/* Makes a system call fail, as on an old kernel and in some sandboxes. It does
+ * so in child processes, too. */
+static bool forbid_call(unsigned number)
 {
   struct sock_filter steps[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
   struct sock_fprog filter = {sizeof steps / sizeof steps[0], steps};
@@ -911,9 +920,10 @@ static bool forbid_pidfds(void)
          prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
+#ifdef SYS_pidfd_open
 START_TEST(stop_needs_no_pidfds)
 {
-  if (forbid_pidfds())
+  if (forbid_call(SYS_pidfd_open))
     stop_and_continue_writers();
 }
 END_TEST
@@ -924,6 +934,38 @@ START_TEST(stop_needs_no_pidfds)
 }
 END_TEST
 #endif
+
+/* The orphan is in another session than COMMAND. */
+START_TEST(supervisor_needs_no_signalfd_and_no_timerfd)
+{
+  static char text[] = "(setsid sleep 600 &); echo on; exit 7";
+  static char stubborn[] = "trap '' TERM; echo on; while :; do sleep 1; done";
+  command_run s;
+
+  if (!forbid_call(SYS_signalfd4) || !forbid_call(SYS_timerfd_create))
+    return;
+  begin_run(&s, text, CLI_ON_LOST_KILL);
+  expect_line(&s, "on");
+  ck_assert_int_eq(WEXITSTATUS(next_report(&s, CLI_REPORT_ENDED).status), 7);
+  order_lease(&s, 1000, 100);
+  expect_action(&s, CLI_ACTION_KILL);
+  next_report(&s, CLI_REPORT_NONE_LEFT);
+  end_run(&s);
+  begin_run(&s, stubborn, CLI_ON_LOST_TERM);
+  expect_line(&s, "on");
+  int64_t deadline = cli_boottime_ms() + 1000;
+
+  order_lease(&s, 1000, 500);
+  expect_action(&s, CLI_ACTION_TERM);
+  ck_assert_int_ge(cli_boottime_ms(), deadline - 500);
+  expect_action(&s, CLI_ACTION_KILL);
+  ck_assert_int_ge(cli_boottime_ms(), deadline - 50);
+  ck_assert_int_eq(WTERMSIG(next_report(&s, CLI_REPORT_ENDED).status), SIGKILL);
+  next_report(&s, CLI_REPORT_NONE_LEFT);
+  expect_line(&s, NO_MORE_LINES);
+  end_run(&s);
+}
+END_TEST
 
 /* Reads until nothing is written for a while. Returns false if that does not
  * happen. */
@@ -1044,6 +1086,7 @@ SUITE("supervisor", command_gets_its_environment_and_its_status_is_reported,
       order_behind_a_flood_of_signals_is_executed,
       deep_tree_of_processes_is_killed_within_a_second,
       stop_reaches_processes_outside_the_group_and_undoes_sigcont,
-      stop_needs_no_pidfds, state_and_parent_are_those_of_the_process,
+      stop_needs_no_pidfds, supervisor_needs_no_signalfd_and_no_timerfd,
+      state_and_parent_are_those_of_the_process,
       sigcont_to_latchkey_continues_nothing_that_was_stopped,
       a_command_that_forks_all_the_time_can_be_stopped)
