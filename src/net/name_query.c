@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum { INITIAL_CAPACITY = 4 };
 
@@ -67,8 +68,43 @@ void lk__name_query_add_address(lk_name_query *q,
   q->list[q->count++] = a;
 }
 
+/* ---- localhost ----------------------------------------------------------- */
+
+/* Whether RFC 6761 (section 6.3) reserves the name for loopback addresses. */
+static bool is_localhost(const char *host)
+{
+  static const char name[] = "localhost";
+  const size_t name_len = sizeof name - 1;
+  size_t len = strlen(host);
+
+  if (len > 0 && host[len - 1] == '.')
+    len--; /* the root of the name space, which may be written */
+  if (len < name_len)
+    return false;
+  size_t labels_before = len - name_len;
+
+  return strncasecmp(host + labels_before, name, name_len) == 0 &&
+         (labels_before == 0 || host[labels_before - 1] == '.');
+}
+
+static void query_add_loopback(lk_name_query *q)
+{
+  static const char *const literals[] = {"127.0.0.1", "::1"};
+
+  for (size_t i = 0; i < sizeof literals / sizeof *literals; i++) {
+    lk_address a;
+
+    if (lk__address_parse(&a, literals[i]))
+      lk__name_query_add_address(q, &a.any);
+  }
+}
+
+/* The hosts file comes first: an administrator may give localhost one address
+   only, as where IPv6 is switched off, or "a.localhost" another one. */
 void lk__name_query_complete(lk_name_query *q, const char *why)
 {
+  if (q->count == 0 && is_localhost(q->host))
+    query_add_loopback(q);
   if (why == NULL)
     why = q->no_memory ? "out of memory" : "no address";
   /* The lookups get this text only if there is no address. */

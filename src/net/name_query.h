@@ -29,7 +29,8 @@ void lk__name_query_free(lk_name_query *q);
 void lk__name_query_add_address(lk_name_query *q,
                                 const struct sockaddr *address);
 /** The result is complete. `why`: the reason of a failure; NULL: the query has
-    not failed, but may have found no address. */
+    not failed, but may have found no address. If no address was found for
+    "localhost" or "*.localhost", the result is the loopback addresses. */
 void lk__name_query_complete(lk_name_query *q, const char *why);
 
 #endif

@@ -155,6 +155,42 @@ START_TEST(hosts_file_is_read)
 }
 END_TEST
 
+static void expect_loopback(const char *host)
+{
+  lk_lookup l;
+
+  results[0] = '\0';
+  start_lookup(&l, host);
+  run_until_completed(completed + 1);
+  ck_assert_msg(strcmp(results, "127.0.0.1:0 [::1]:0 |") == 0 ||
+                    strcmp(results, "[::1]:0 127.0.0.1:0 |") == 0,
+                "%s: %s", host, results);
+}
+
+static void expect_failure(const char *host)
+{
+  lk_lookup l;
+
+  results[0] = '\0';
+  start_lookup(&l, host);
+  run_until_completed(completed + 1);
+  ck_assert_msg(strncmp(results, "resolve ", 8) == 0, "%s: %s", host, results);
+}
+
+/* No hosts file and no name server has these names. */
+START_TEST(names_of_localhost_are_loopback_addresses)
+{
+  start();
+  expect_loopback("zk.localhost");
+  expect_loopback("zk.localhost.");
+  expect_loopback("a.b.LocalHost");
+  expect_failure("zk.localhost.test");
+  expect_failure("localhost.test");
+  expect_failure("xlocalhost.test");
+  stop();
+}
+END_TEST
+
 START_TEST(unknown_name_is_reported)
 {
   start();
@@ -465,10 +501,10 @@ START_TEST(resolver_without_descriptors_works_or_is_refused)
 END_TEST
 
 SUITE("resolver", all_addresses_of_a_name_are_found, equal_addresses_count_once,
-      hosts_file_is_read, unknown_name_is_reported,
-      lookups_of_one_name_share_a_query, many_names_are_resolved_at_once,
-      cancelled_lookup_is_not_completed, changed_name_server_is_used,
-      a_silent_name_server_does_not_stop_the_loop,
+      hosts_file_is_read, names_of_localhost_are_loopback_addresses,
+      unknown_name_is_reported, lookups_of_one_name_share_a_query,
+      many_names_are_resolved_at_once, cancelled_lookup_is_not_completed,
+      changed_name_server_is_used, a_silent_name_server_does_not_stop_the_loop,
       resolver_does_not_keep_the_loop_running,
       lookup_without_memory_fails_or_is_refused,
       query_without_memory_or_thread_reports_that, lost_query_is_sent_again,
