@@ -21,9 +21,9 @@ bool cli_descendants_none(void)
   return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0;
 }
 
-void cli_descendants_adopt(void)
+bool cli_descendants_adopt(void)
 {
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
 /* ---- dead children ------------------------------------------------------- */
@@ -276,7 +276,7 @@ static void kill_children(const cli_cgroup *cgroup, pid_t group)
   cli_proc_children_each(getpid(), kill_child, NULL);
 }
 
-void cli_descendants_kill(const cli_cgroup *cgroup, pid_t command,
+bool cli_descendants_kill(const cli_cgroup *cgroup, pid_t command,
                           bool leads_group, cli_reaped *out)
 {
   const pid_t no_group = 0;
@@ -292,11 +292,12 @@ void cli_descendants_kill(const cli_cgroup *cgroup, pid_t command,
     if (left == CLI_LEFT_UNKNOWN && reap_any_child(command, out))
       unlisted_ms += pause_ms;
     else if (left != CLI_LEFT_SOME)
-      return;
+      return true;
     /* Children of a dead child are now children of this process, and are killed
        in the next round. */
     await_child_death(pause_ms);
     if (pause_ms < MAX_PAUSE_MS)
       pause_ms *= 2;
   }
+  return false;
 }

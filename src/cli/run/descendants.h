@@ -22,8 +22,8 @@
 bool cli_descendants_none(void);
 
 /** Makes orphaned descendants children of this process, whatever their process
-    group or session are. */
-void cli_descendants_adopt(void);
+    group or session are. Returns false if the system refuses that. */
+bool cli_descendants_adopt(void);
 
 typedef enum cli_descendants_left {
   CLI_LEFT_NONE,
@@ -59,9 +59,9 @@ typedef struct cli_reaped {
  * If children can be listed, `command` stays a zombie. If not, `command` is
  * reaped, and `out` gets its status. Descendants outside the process group are
  * then killed only through the cgroup, and the function returns after at most a
- * second.
+ * second: false if children are left.
  */
-void cli_descendants_kill(const cli_cgroup *cgroup, pid_t command,
+bool cli_descendants_kill(const cli_cgroup *cgroup, pid_t command,
                           bool leads_group, cli_reaped *out);
 
 #endif

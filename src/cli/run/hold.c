@@ -318,13 +318,23 @@ static bool is_releasing_or_closed(const cli_runner *r)
          r->phase == CLI_PHASE_OVER;
 }
 
+static void warn_not_found(cli_runner *r)
+{
+  cli_events_notice(&r->events,
+                    "warning: %s: processes that COMMAND has started may still "
+                    "run, without the lock: they cannot be found without a "
+                    "control group and without /proc; end them by hand",
+                    r->path);
+}
+
 static void handle_supervisor_exit(cli_runner *r)
 {
   lk__loop_stop_io(r->session.loop, &r->supervisor_io);
   if (is_releasing_or_closed(r))
     return;
   if (r->phase == CLI_PHASE_RUNNING) {
-    cli_job_kill_orphans(&r->job, r->owns_all_children);
+    if (!cli_job_kill_orphans(&r->job, r->owns_all_children))
+      warn_not_found(r);
     r->command_ended = true;
     r->code = CLI_EXIT_FAILED;
     cli_events_failed(&r->events, r->code,
@@ -358,6 +368,8 @@ static void take_supervisor_report(cli_runner *r,
     follow_command_stop(r, report->signal);
   if ((report->what & CLI_REPORT_ENDED) != 0)
     report_command_ended(r, report->status);
+  if ((report->what & CLI_REPORT_NOT_FOUND) != 0)
+    warn_not_found(r);
   if ((report->what & CLI_REPORT_NONE_LEFT) != 0 &&
       r->phase == CLI_PHASE_RUNNING)
     release_after_command(r);

@@ -104,30 +104,36 @@ void cli_job_continue(const cli_job *job)
 
 /* ---- kill ---------------------------------------------------------------- */
 
-void cli_job_kill(cli_job *job, cli_reaped *out)
+bool cli_job_kill(cli_job *job, cli_reaped *out)
 {
   pid_t command = job->reaped ? 0 : job->pid;
   bool leads_group = !job->foreground;
 
-  cli_descendants_kill(&job->cgroup, command, leads_group, out);
+  bool orphans_are_found = job->adopts_orphans || job->cgroup.fd >= 0;
+  bool none_left =
+      cli_descendants_kill(&job->cgroup, command, leads_group, out);
+
   if (out->known)
     job->reaped = true;
+  return none_left && orphans_are_found;
 }
 
-void cli_job_kill_orphans(cli_job *job, bool owns_all_children)
+bool cli_job_kill_orphans(cli_job *job, bool owns_all_children)
 {
   const pid_t no_command = 0; /* the supervisor's death has killed it */
   const bool leads_group = false;
+  bool none_left = true;
   cli_reaped ignored_status;
 
   cli_cgroup_open(&job->cgroup);
   if (owns_all_children) {
-    cli_descendants_kill(&job->cgroup, no_command, leads_group,
-                         &ignored_status);
+    none_left = cli_descendants_kill(&job->cgroup, no_command, leads_group,
+                                     &ignored_status);
   } else {
     cli_cgroup_kill(&job->cgroup);
     if (!job->foreground)
       cli_job_signal(job, SIGKILL);
   }
   cli_cgroup_remove(&job->cgroup);
+  return none_left;
 }

@@ -22,6 +22,7 @@ typedef struct cli_job {
   int exec_result; /**< reading end of the pipe for cli_job_read_exec_result();
                       -1: it was read, or COMMAND was not started */
   bool reaped;     /**< COMMAND was reaped: `pid` may be another process now */
+  bool adopts_orphans; /**< in the supervisor: cli_descendants_adopt() */
 } cli_job;
 
 /**
@@ -44,11 +45,12 @@ bool cli_job_stop(const cli_job *job);
 /** Continues the processes that cli_job_stop() has stopped. */
 void cli_job_continue(const cli_job *job);
 /** Kills COMMAND and all its descendants, and waits for their end. `out` gets
-    the status of COMMAND; see cli_descendants_kill(). */
-void cli_job_kill(cli_job *job, cli_reaped *out);
+    the status of COMMAND; see cli_descendants_kill(). Returns false if some may
+    still run, since the system gives no way to find them. */
+bool cli_job_kill(cli_job *job, cli_reaped *out);
 /** Called by latchkey after the supervisor was killed, and COMMAND with it.
     Kills the descendants that are left. `owns_all_children`: latchkey has
-    adopted them, and has no other child. */
-void cli_job_kill_orphans(cli_job *job, bool owns_all_children);
+    adopted them, and has no other child. Returns false as cli_job_kill(). */
+bool cli_job_kill_orphans(cli_job *job, bool owns_all_children);
 
 #endif

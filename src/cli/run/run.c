@@ -200,7 +200,7 @@ static bool start_supervisor(cli_runner *r, cli_process_title title,
   r->job.group = getpgrp();
   r->owns_all_children = cli_descendants_none();
   if (r->owns_all_children)
-    cli_descendants_adopt();
+    (void)cli_descendants_adopt();
   cli_cgroup_choose_path(&r->job.cgroup);
   if (error == 0)
     error = cli_supervisor_fork(&r->supervisor, &r->job, r->options->on_lost,

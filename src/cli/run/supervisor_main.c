@@ -235,20 +235,24 @@ static void check_command_state(supervisor *s)
     report_command_end(s, to_wait_status(&info));
 }
 
-/* Reaps all dead children, COMMAND included. For use where children cannot be
-   listed. Returns whether a child is left. */
+/* Reaps all dead children; COMMAND only after its end was reported. For use
+   where children cannot be listed. Returns whether a child is left. */
 static bool reap_dead_children(supervisor *s)
 {
-  pid_t pid;
+  for (;;) {
+    siginfo_t info = {.si_pid = 0};
 
-  if (!s->command_ended)
-    return true;
-  while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
-    if (pid == s->job.pid)
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+      return false;
+    bool none_is_dead = info.si_pid == 0;
+    bool is_command = info.si_pid == s->job.pid && !s->job.reaped;
+
+    if (none_is_dead || (is_command && !s->command_ended))
+      return true;
+    waitpid(info.si_pid, NULL, WNOHANG);
+    if (is_command)
       s->job.reaped = true;
-  bool children_run = pid == 0;
-
-  return children_run;
+  }
 }
 
 static void report_none_left(supervisor *s)
@@ -277,12 +281,14 @@ static void handle_child_changes(supervisor *s)
 static void kill_and_report(supervisor *s)
 {
   cli_reaped reaped;
+  bool all_killed = cli_job_kill(&s->job, &reaped);
 
-  cli_job_kill(&s->job, &reaped);
   if (!reaped.known)
     check_command_state(s);
   else if (!s->command_ended)
     report_command_end(s, reaped.status);
+  if (!all_killed)
+    send_report(s, (cli_supervisor_report){.what = CLI_REPORT_NOT_FOUND});
   report_none_left(s);
 }
 
@@ -409,7 +415,7 @@ void cli_supervisor_main(const cli_job *job, cli_on_lost on_lost, int fd)
   if (cli_signal_queue_open(&s.deaths, &deaths) != 0 ||
       lk__clock_open(&s.clock) != 0)
     _exit(1);
-  cli_descendants_adopt();
+  s.job.adopts_orphans = cli_descendants_adopt();
   wait_for_start(&s);
   run_supervisor_loop(&s);
   _exit(1);

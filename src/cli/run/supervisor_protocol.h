@@ -45,11 +45,14 @@ enum {
   CLI_REPORT_NOT_EXECUTED = 2, /**< COMMAND cannot be executed (`error`) */
   CLI_REPORT_NOT_STARTED = 4,  /**< COMMAND was not started (`error`; ETIMEDOUT:
                                 the lease deadline had passed) */
-  CLI_REPORT_ACTED = 8,     /**< the kill schedule signalled COMMAND
-                               (`action_bits`) */
-  CLI_REPORT_STOPPED = 16,  /**< a signal stopped COMMAND (`signal`) */
-  CLI_REPORT_ENDED = 32,    /**< COMMAND has ended (`status`) */
-  CLI_REPORT_NONE_LEFT = 64 /**< COMMAND has ended, and no descendant is left */
+  CLI_REPORT_ACTED = 8,        /**< the kill schedule signalled COMMAND
+                                  (`action_bits`) */
+  CLI_REPORT_STOPPED = 16,     /**< a signal stopped COMMAND (`signal`) */
+  CLI_REPORT_ENDED = 32,       /**< COMMAND has ended (`status`) */
+  CLI_REPORT_NOT_FOUND = 64,   /**< descendants may still run that cannot be
+                                    found, so that they were not killed */
+  CLI_REPORT_NONE_LEFT = 128 /**< COMMAND has ended, and no other descendant is
+                                  left */
 };
 
 /** A message from the supervisor to latchkey. */

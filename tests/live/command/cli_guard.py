@@ -152,6 +152,88 @@ def descendants_end_without_a_cgroup():
         assert job.process.finish().code == 123
 
 
+def without_proc_and_cgroups():
+    """The beginning of a command line that runs in a mount namespace with an
+    empty /proc and without cgroups."""
+    umount_all = "".join("umount -l %s && " % mount_point
+                         for _, mount_point in cgroup_mounts())
+    wrapper = ["unshare", "--mount", "sh", "-c",
+               umount_all + 'mount -t tmpfs none /proc && exec "$@"', "sh"]
+    # A build with sanitizers needs /proc.
+    if not command.is_root() or subprocess.run(
+            [*wrapper, command.PROGRAM, "--version"], stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL).returncode != 0:
+        raise live.NotTested("no right to hide /proc, or the build needs it")
+    return wrapper
+
+
+NOT_FOUND = "processes that COMMAND has started may still run"
+
+
+class JobWithoutProc(JobWithDescendants):
+    """Such a job without /proc and cgroups. Its stray process cannot be found,
+    and keeps its standard error open, so that is a file."""
+
+    def __init__(self, lock, *words):
+        self.err_name = os.path.join(folder.name, lock.strip("/") + ".err")
+        with open(self.err_name, "w") as err:
+            super().__init__(lock, "-T", "20", *words,
+                             wrapper=without_proc_and_cgroups(),
+                             stdout=subprocess.DEVNULL, stderr=err)
+        names = dict(zip(PROCESSES, self.pids))
+        self.stray = names.pop("stray")
+        self.found = list(names.values())
+
+    def wait_until_found_ended(self, *more):
+        live.eventually(
+            lambda: not any(map(command.is_running, [*self.found, *more])),
+            "the end of all but the stray process")
+
+    def __exit__(self, *what):
+        os.kill(self.stray, signal.SIGKILL)
+        super().__exit__(*what)
+
+
+def descendant_that_cannot_be_found_is_reported():
+    with JobWithoutProc("/noproc", "--on-lost", "kill") as job:
+        node = command.status("/noproc")["holders"][0]["node"]
+        command.expect_exit(0, "delete", node)
+        assert job.process.wait(command.SECONDS) == 123
+        with open(job.err_name) as f:
+            lines = [line for line in f if NOT_FOUND in line]
+        assert len(lines) == 1, lines
+        job.wait_until_found_ended()
+        assert command.is_running(job.stray)
+
+
+def supervisor_without_proc_ends_after_latchkey():
+    with JobWithoutProc("/noproc2") as job:
+        supervisor = command.supervisor_of(job.process.pid)
+        job.process.kill()
+        job.wait_until_found_ended(supervisor)
+        assert command.is_running(job.stray)
+
+
+def nothing_is_reported_without_proc_if_all_have_ended():
+    with start(*without_proc_and_cgroups()[1:], command.PROGRAM, "run",
+               "--max-hold", "1", "--on-lost", "kill", "/noproc3", "sh", "-c",
+               "sleep 600 & wait", program="unshare") as process:
+        done = process.finish()
+        assert done.code == 123 and NOT_FOUND not in done.err, done
+
+
+def orphans_are_reaped_without_proc():
+    script = "for i in 1 2 3 4 5; do (sleep 0.1 &); done; echo up; sleep 600"
+    with start(*without_proc_and_cgroups()[1:], command.PROGRAM, "run",
+               "/noproc4", "sh", "-c", script, program="unshare") as process:
+        assert process.stdout.readline() == "up\n", process.finish()
+        supervisor = command.supervisor_of(process.pid)
+        live.eventually(lambda: len(command.children_of(supervisor)) == 1,
+                        "no zombie and no orphan")
+        process.terminate()
+        assert process.finish().code == 128 + signal.SIGTERM
+
+
 def supervisor_ignores_all_signals_but_kill():
     with JobWithDescendants("/obeys") as job:
         supervisor = command.supervisor_of(job.process.pid)
@@ -302,6 +384,10 @@ live.run(
         killed_process_group_ends_all_descendants,
         supervisor_has_another_process_name,
         descendants_end_without_a_cgroup,
+        descendant_that_cannot_be_found_is_reported,
+        supervisor_without_proc_ends_after_latchkey,
+        nothing_is_reported_without_proc_if_all_have_ended,
+        orphans_are_reaped_without_proc,
         supervisor_ignores_all_signals_but_kill,
         killed_supervisor_ends_command,
         killed_supervisor_of_a_waiter_is_an_error,

@@ -395,6 +395,32 @@ def pid_1_exits_with_130_after_an_interrupt():
     assert command.children("/pid1int") == []
 
 
+def pid_1_works_without_proc():
+    skip_without_pid_namespaces("--mount")
+    hide_proc = ["--pid", "--mount", "--fork", "--kill-child", "sh", "-c",
+                 'mount -t tmpfs none /proc && exec "$@"', "sh"]
+    if command.run(*hide_proc, command.PROGRAM, "--version",
+                   program="unshare").code != 0:
+        raise live.NotTested("the build needs /proc")
+    text = ("trap 'exit 5' TERM; for i in 1 2 3 4 5; do (sleep 0.1 &); done; "
+            "echo go; while :; do sleep 0.1; done")
+    for number, code in (signal.SIGTERM, 5), (signal.SIGINT, 128 + signal.SIGINT):
+        with start(*hide_proc, command.PROGRAM, "run", "/pid1noproc", "sh", "-c",
+                   text, program="unshare") as process:
+            assert process.stdout.readline() == "go\n", process.finish()
+            pid1 = command.children_of(process.pid)[0]
+            supervisor = command.supervisor_of(pid1)
+            live.eventually(lambda: len(command.children_of(supervisor)) == 1,
+                            "no zombie and no orphan")
+            os.kill(pid1, number)
+            done = process.finish()
+            assert done.code == code and "latchkey:" not in done.err, done
+    done = command.run(*hide_proc, command.PROGRAM, "run", "/pid1noproc", "sh",
+                       "-c", "(setsid sleep 600 &); exit 7", program="unshare")
+    assert (done.code, done.err) == (7, ""), done
+    assert command.children("/pid1noproc") == []
+
+
 def pid_1_with_proc_of_the_parent_namespace_kills_no_other_process():
     """In the PID namespace of latchkey the supervisor is process 2, but /proc
     shows the parent namespace, where process 2 is kthreadd. The ids of its
@@ -434,6 +460,7 @@ live.run(
         quit_of_a_waiter_dumps_no_core,
         lost_lock_is_123_even_if_command_died_of_int,
         pid_1_exits_with_130_after_an_interrupt,
+        pid_1_works_without_proc,
         pid_1_forwards_signals_and_reaps_orphans,
         pid_1_with_proc_of_the_parent_namespace_kills_no_other_process),
     interrupt_from_the_terminal_arrives_once,
