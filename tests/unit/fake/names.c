@@ -53,7 +53,8 @@ static bool is_test_name(const char *name)
   const char *domain = strrchr(name, '.');
 
   return (domain != NULL && strcmp(domain, ".test") == 0) ||
-         strcasestr(name, ".localhost") != NULL;
+         (strcasestr(name, "localhost") != NULL &&
+          strcasecmp(name, "localhost") != 0);
 }
 
 static const entry *find(const char *name)

@@ -20,7 +20,7 @@ struct ev_loop;
  *     late.test     127.0.0.1; c-ares gets no answer to its first query
  *     long.test     127.0.0.3 and 127.0.0.4; c-ares has to ask over TCP
  *     *.test        all others: no such name
- *     *.localhost   no such name
+ *     *localhost    no such name; localhost itself is not replaced
  */
 void fake_names_start(struct ev_loop *loop);
 /** Let lookups of silent.test fail, and wait until their threads return. */
