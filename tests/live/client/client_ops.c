@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
   UNKNOWN_FLAG = 8,    /* no flag of a create */
@@ -81,7 +82,7 @@ START_TEST(container_is_deleted_after_its_last_child)
   ck_assert_int_eq(create(here, "/box/child", NULL, LK_PERSISTENT), 0);
   ck_assert_int_eq(delete_node(here, "/box/child", -1), 0);
   while (exists(here, "/box") == 0)
-    ev_sleep(.02);
+    usleep(20 * 1000);
   ck_assert_int_eq(last_reply.err, LK_ERR_NO_NODE);
 }
 END_TEST

@@ -118,14 +118,12 @@ static void choose_servers(void)
 
 void fixture_set_up(bool use_chroot)
 {
-  loop = ev_loop_new(0);
-  ck_assert_ptr_nonnull(loop);
-  ck_assert_int_eq(lk_ev_new(&ev, loop, NULL), 0);
+  test_driver_open();
   there = client_to(server_of_there);
   ck_assert_int_eq(create(there, "/p-", "", LK_SEQUENTIAL), 0);
   snprintf(test_directory, sizeof test_directory, "%s", last_reply.path);
   chroot_path = use_chroot ? test_directory : "";
-  wire_of_here = wire_new(loop, server_address(server_of_here));
+  wire_of_here = wire_new(server_address(server_of_here));
   here = client_to_address(wire_address(wire_of_here), chroot_path);
   ck_assert_int_eq(sync_with(here, "/"), 0);
 }
@@ -138,8 +136,7 @@ void fixture_tear_down(void)
   close_client(there);
   lk_client_free(there);
   wire_free(wire_of_here);
-  lk_ev_free(ev);
-  ev_loop_destroy(loop);
+  test_driver_close();
 }
 
 /* ---- the tree ----------------------------------------------------------- */

@@ -422,7 +422,7 @@ START_TEST(second_reconfig_at_once_is_refused)
   reset_last_result();
   ck_assert_int_eq(lk_reconfig(c, &change, NULL, on_get, &first_reconfig), 0);
   ck_assert_int_eq(lk_reconfig(c, &change, NULL, on_config, NULL), 0);
-  ev_run(loop, EVRUN_NOWAIT); /* sends both requests */
+  test_driver_turn(0); /* sends both requests */
   command_followers(leader, "cont");
   assert_error_is(wait_for_last_result(), LK_ERR_RECONFIG_IN_PROGRESS);
   assert_error_is(first_reconfig.err, 0);

@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "live/support/test_driver.h"
+
 enum {
   ROOM = 1 << 20, /* the largest frame, in bytes */
   HOPS = 8,       /* connections at the same time */
@@ -23,7 +25,7 @@ enum { LENGTH_BYTES = 4, XID_AT = 4, OPCODE_AT = 8, END_OF_OPCODE = 12 };
 
 /* One direction of a hop, from one socket to the other. */
 typedef struct direction {
-  ev_io io;
+  test_watch input;
   struct hop *hop;
   int from;
   int to;
@@ -46,8 +48,7 @@ typedef struct hop {
 } hop;
 
 struct wire {
-  struct ev_loop *loop;
-  ev_io accept_io;
+  test_watch accept_watch;
   int listener;
   struct sockaddr_in to; /* the server */
   char address[32];      /* of the listener */
@@ -70,7 +71,7 @@ static int32_t int_at(const unsigned char *at)
 static void hop_close(hop *h)
 {
   for (int i = 0; i < 2; i++) {
-    ev_io_stop(h->wire->loop, &h->directions[i].io);
+    test_watch_stop(&h->directions[i].input);
     close(h->directions[i].from);
     free(h->directions[i].bytes);
   }
@@ -146,15 +147,13 @@ static size_t complete_frame_size(const direction *d)
   return d->len < size ? 0 : size;
 }
 
-static void on_bytes(struct ev_loop *loop, ev_io *io, int revents)
+static void on_bytes(test_watch *input)
 {
-  direction *d = io->data;
+  direction *d = input->arg;
   ssize_t got = read(d->from, d->bytes + d->len, ROOM - d->len);
   bool is_open = got > 0;
   size_t len;
 
-  (void)loop;
-  (void)revents;
   d->len += is_open ? (size_t)got : 0;
   while (is_open && (len = complete_frame_size(d)) != 0)
     is_open = forward_frame(d, len);
@@ -172,9 +171,8 @@ static void hop_start_direction(hop *h, direction *d, int from, int to)
                    .is_to_server = d == &h->directions[TO_SERVER]};
   d->bytes = malloc(ROOM);
   ck_assert_ptr_nonnull(d->bytes);
-  ev_io_init(&d->io, on_bytes, from, EV_READ);
-  d->io.data = d;
-  ev_io_start(h->wire->loop, &d->io);
+  d->input = (test_watch){.fd = from, .on_readable = on_bytes, .arg = d};
+  test_watch_start(&d->input);
 }
 
 static hop *find_free_hop(wire *w)
@@ -187,15 +185,13 @@ static hop *find_free_hop(wire *w)
   return NULL;
 }
 
-static void on_accept(struct ev_loop *loop, ev_io *io, int revents)
+static void on_accept(test_watch *watch)
 {
-  wire *w = io->data;
+  wire *w = watch->arg;
   hop *h = find_free_hop(w);
   int client = accept(w->listener, NULL, NULL);
   int server = socket(AF_INET, SOCK_STREAM, 0);
 
-  (void)loop;
-  (void)revents;
   if (client < 0 || server < 0 ||
       connect(server, (struct sockaddr *)(void *)&w->to, sizeof w->to) != 0) {
     close(client);
@@ -207,7 +203,7 @@ static void on_accept(struct ev_loop *loop, ev_io *io, int revents)
   hop_start_direction(h, &h->directions[TO_CLIENT], server, client);
 }
 
-wire *wire_new(struct ev_loop *loop, const char *to)
+wire *wire_new(const char *to)
 {
   struct sockaddr_in address = {.sin_family = AF_INET};
   socklen_t len = sizeof address;
@@ -216,7 +212,6 @@ wire *wire_new(struct ev_loop *loop, const char *to)
 
   ck_assert_ptr_nonnull(w);
   snprintf(host, sizeof host, "%.*s", (int)strcspn(to, ":"), to);
-  w->loop = loop;
   w->to.sin_family = AF_INET;
   w->to.sin_port = htons((uint16_t)atoi(to + strcspn(to, ":") + 1));
   ck_assert_int_eq(inet_pton(AF_INET, host, &w->to.sin_addr), 1);
@@ -230,9 +225,9 @@ wire *wire_new(struct ev_loop *loop, const char *to)
       getsockname(w->listener, (struct sockaddr *)(void *)&address, &len), 0);
   snprintf(w->address, sizeof w->address, "127.0.0.1:%d",
            (int)ntohs(address.sin_port));
-  ev_io_init(&w->accept_io, on_accept, w->listener, EV_READ);
-  w->accept_io.data = w;
-  ev_io_start(loop, &w->accept_io);
+  w->accept_watch =
+      (test_watch){.fd = w->listener, .on_readable = on_accept, .arg = w};
+  test_watch_start(&w->accept_watch);
   return w;
 }
 
@@ -267,7 +262,7 @@ void wire_replace_opcode(wire *w, int32_t op)
 
 void wire_break(wire *w)
 {
-  ev_io_stop(w->loop, &w->accept_io);
+  test_watch_stop(&w->accept_watch);
   for (size_t i = 0; i < HOPS; i++) {
     if (w->hops[i].is_open)
       hop_close(&w->hops[i]);
@@ -276,5 +271,5 @@ void wire_break(wire *w)
 
 void wire_mend(wire *w)
 {
-  ev_io_start(w->loop, &w->accept_io);
+  test_watch_start(&w->accept_watch);
 }

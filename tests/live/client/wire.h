@@ -8,7 +8,6 @@
  * frames, and closes the connection at a selected one.
  */
 
-#include <ev.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -16,7 +15,7 @@ typedef struct wire wire;
 
 /** Forward connections to the server at `to`, "127.1.2.3:2181". Failures end
     the test. */
-wire *wire_new(struct ev_loop *loop, const char *to);
+wire *wire_new(const char *to);
 void wire_free(wire *w);
 
 /** The address of the proxy, "127.0.0.1:4711". */

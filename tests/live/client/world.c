@@ -8,18 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 server zk;
-struct ev_loop *loop;
-lk_ev *ev;
 lk_client *here;
 lk_client *there;
 completion last_reply;
 const char *chroot_path;
 
-/* ---- server and clients
- * --------------------------------------------------------------- */
+/* ---- server and clients -------------------------------------------------- */
 
 void world_begin(const char *const *options)
 {
@@ -44,7 +42,7 @@ lk_client *client_of(const lk_client_config *config)
 {
   lk_client *c = NULL;
 
-  ck_assert_int_eq(lk_ev_client_new(&c, ev, config), 0);
+  ck_assert_int_eq(test_driver_client_new(&c, config), 0);
   return c;
 }
 
@@ -52,9 +50,7 @@ void world_set_up(void)
 {
   lk_client_config config = config_of("");
 
-  loop = ev_loop_new(0);
-  ck_assert_ptr_nonnull(loop);
-  ck_assert_int_eq(lk_ev_new(&ev, loop, NULL), 0);
+  test_driver_open();
   there = client_of(&config);
   here = NULL;
 }
@@ -89,34 +85,31 @@ bool with_chroot(int i)
   return i % 2 == 1;
 }
 
-/* It also frees `there`: lk_ev_free() frees the clients that are left. */
+/* It also frees `there`: test_driver_close() frees the clients that are left.
+ */
 void world_tear_down(void)
 {
   if (here != NULL && lk_client_state(here) == LK_STATE_CONNECTED)
     close_client(here);
   lk_client_free(here);
-  lk_ev_free(ev);
-  ev_loop_destroy(loop);
+  test_driver_close();
 }
 
-static void on_time_limit(struct ev_loop *l, ev_timer *t, int revents)
+static int64_t now_ms(void)
 {
-  (void)revents;
-  *(bool *)t->data = true;
-  ev_break(l, EVBREAK_ONE);
+  struct timespec t;
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 void wait_until(const bool *flag)
 {
-  bool is_late = false;
-  ev_timer limit;
+  const int64_t limit_ms = 30 * 1000;
+  int64_t end_ms = now_ms() + limit_ms;
 
-  ev_timer_init(&limit, on_time_limit, 30., 0.);
-  limit.data = &is_late;
-  ev_timer_start(loop, &limit);
-  while (!*flag && !is_late)
-    ev_run(loop, EVRUN_ONCE);
-  ev_timer_stop(loop, &limit);
+  for (int64_t left_ms; !*flag && (left_ms = end_ms - now_ms()) > 0;)
+    test_driver_turn((int)left_ms);
   ck_assert_msg(*flag, "nothing happened for 30 s");
 }
 

@@ -11,15 +11,13 @@
  * request, they return the error of the call.
  */
 
+#include "live/support/test_driver.h"
 #include "support/real_server.h"
 
 #include <check.h>
-#include <ev.h>
 #include <latchkey/latchkey.h>
 
 extern server zk;
-extern struct ev_loop *loop;
-extern lk_ev *ev;
 extern lk_client *here;
 extern lk_client *there;
 

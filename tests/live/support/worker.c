@@ -24,7 +24,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <ev.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -37,9 +36,8 @@
 
 enum { INPUT_SIZE = 3 << 20, MAX_HEX_BYTES = 4096 };
 
-lk_ev *worker_ev;
 static object *objects;
-static struct ev_loop *loop;
+static bool input_has_ended;
 static char input[INPUT_SIZE]; /* received and not executed yet */
 static size_t input_len;
 static unsigned char decoded[INPUT_SIZE]; /* results of option_bytes() */
@@ -400,15 +398,14 @@ static void execute_lines(void)
   memmove(input, at, input_len);
 }
 
-static void on_input(struct ev_loop *l, ev_io *w, int revents)
+static void on_input(test_watch *w)
 {
   ssize_t got = read(w->fd, input + input_len, sizeof input - input_len);
 
-  (void)revents;
   if (got < 0 && errno == EINTR)
     return;
   if (got <= 0) {
-    ev_break(l, EVBREAK_ALL);
+    input_has_ended = true;
     return;
   }
   input_len += (size_t)got;
@@ -417,21 +414,15 @@ static void on_input(struct ev_loop *l, ev_io *w, int revents)
 
 int main(void)
 {
-  ev_io input_watcher;
-  int err;
+  test_watch watch = {.fd = STDIN_FILENO, .on_readable = on_input};
 
   signal(SIGPIPE, SIG_DFL); /* exit when the test has died */
-  loop = ev_loop_new(0);
-  if (loop == NULL || (err = lk_ev_new(&worker_ev, loop, NULL)) != 0) {
-    fprintf(stderr, "worker: cannot make a loop\n");
-    return 1;
-  }
-  ev_io_init(&input_watcher, on_input, STDIN_FILENO, EV_READ);
-  ev_io_start(loop, &input_watcher);
-  ev_run(loop, 0);
-  ev_io_stop(loop, &input_watcher);
+  test_driver_open();
+  test_watch_start(&watch);
+  while (!input_has_ended)
+    test_driver_turn(-1);
+  test_watch_stop(&watch);
   free_all();
-  lk_ev_free(worker_ev);
-  ev_loop_destroy(loop);
+  test_driver_close();
   return 0;
 }

@@ -11,6 +11,8 @@
 #include <latchkey/latchkey.h>
 #include <stdbool.h>
 
+#include "live/support/test_driver.h"
+
 /** A client, a lock or a subscription. Commands name it by `name`. */
 typedef struct object {
   char name[64];
@@ -46,7 +48,6 @@ extern const verb node_verbs[];
 extern const verb crowd_verbs[];
 extern const verb subscribe_verbs[];
 
-extern lk_ev *worker_ev;
 /** The number of bytes that this process has sent. */
 extern unsigned long long worker_bytes_sent;
 

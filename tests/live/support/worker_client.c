@@ -101,7 +101,7 @@ static int make_client(const command *cmd, object *o)
       .left_behind = on_left_behind,
       .arg = o,
   };
-  int err = lk_ev_client_new(&o->client, worker_ev, &config);
+  int err = test_driver_client_new(&o->client, &config);
 
   if (err != 0)
     return err;
