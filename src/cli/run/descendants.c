@@ -242,7 +242,7 @@ static void kill_child(pid_t child, void *arg)
    second. SIGCHLD is blocked. */
 static void await_child_death(int64_t max_wait_ms)
 {
-  struct timespec t = {.tv_sec = 0, .tv_nsec = max_wait_ms * 1000000};
+  struct timespec t = {.tv_sec = 0, .tv_nsec = (long)max_wait_ms * 1000000};
   sigset_t deaths;
 
   sigemptyset(&deaths);
