@@ -180,11 +180,13 @@ void cli_text_time(cli_text *t, int64_t ms)
 {
   /* The remainder is positive also for a time before 1970. */
   int64_t remainder_ms = ((ms % 1000) + 1000) % 1000;
-  time_t seconds = (time_t)((ms - remainder_ms) / 1000);
+  int64_t whole_seconds = (ms - remainder_ms) / 1000;
+  time_t seconds = (time_t)whole_seconds;
   struct tm tm;
   char date[64];
 
-  if (gmtime_r(&seconds, &tm) == NULL ||
+  /* A time_t of 32 bits ends in 2038. */
+  if (seconds != whole_seconds || gmtime_r(&seconds, &tm) == NULL ||
       strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm) == 0)
     cli_text_puts(t, "unknown");
   else

@@ -5,6 +5,8 @@
 #include "support/suite.h"
 #include "unit/cli/expected_text.h"
 
+#include <time.h>
+
 START_TEST(utf8_is_checked_as_the_standard_specifies)
 {
   static const char *const good[] = {"",
@@ -84,6 +86,16 @@ START_TEST(times_are_rfc_3339_in_utc)
 }
 END_TEST
 
+START_TEST(time_beyond_time_t_is_unknown)
+{
+  cli_text t = {0};
+  bool fits = sizeof(time_t) > 4; /* 32 bits end in 2038 */
+
+  cli_text_time(&t, 4102444800000);
+  expect_text(&t, fits ? "2100-01-01T00:00:00.000Z" : "unknown");
+}
+END_TEST
+
 START_TEST(text_grows_and_counts_what_was_printed)
 {
   cli_text t = {0};
@@ -101,4 +113,5 @@ END_TEST
 
 SUITE("text", utf8_is_checked_as_the_standard_specifies,
       foreign_text_is_escaped_for_the_terminal, base64_is_padded,
-      times_are_rfc_3339_in_utc, text_grows_and_counts_what_was_printed)
+      times_are_rfc_3339_in_utc, time_beyond_time_t_is_unknown,
+      text_grows_and_counts_what_was_printed)
