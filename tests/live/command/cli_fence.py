@@ -158,6 +158,9 @@ def killed_fence_loses_no_token():
     started = 0
     running = []
     tries = []  # of processes that have ended
+    # A process is killed within this time. It grows while none is fast enough.
+    window = 0.06
+    killed = 0  # since a process has ended by itself
     while time.monotonic() < stop or running:
         if time.monotonic() < stop and len(running) < 6:
             token = started + rng.randrange(1, 40)  # grows, but not always
@@ -166,7 +169,7 @@ def killed_fence_loses_no_token():
                 [command.PROGRAM, "fence", file, str(token)],
                 stderr=subprocess.DEVNULL)
             started += 1
-            kill_at = time.monotonic() + rng.random() * 0.06
+            kill_at = time.monotonic() + rng.random() * window
             running.append((process, token, begun, kill_at))
         for entry in list(running):
             process, token, begun, kill_at = entry
@@ -177,6 +180,9 @@ def killed_fence_loses_no_token():
             if code is None:
                 continue
             running.remove(entry)
+            killed = killed + 1 if code == -signal.SIGKILL else 0
+            if killed == 20:
+                window, killed = 2 * window, 0
             tries.append(Try(token, begun, time.monotonic_ns(),
                              None if code == -signal.SIGKILL else code))
         time.sleep(0.001)
