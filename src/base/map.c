@@ -2,7 +2,10 @@
 #include "config.h"
 
 /* The macros of uthash use these. Each function that uses such a macro must
- * have a variable `m`, its map, and if it adds nodes a variable `added`. */
+ * have a variable `m`, its map, and if it adds nodes a variable `added`. The
+ * hash is a function, since the macro would be expanded in several places. */
+#define HASH_FUNCTION(key, len, hash) \
+  ((hash) = map_key_hash((key), (unsigned)(len)))
 #define HASH_NONFATAL_OOM         1
 #define uthash_malloc(size)       lk__mem_resize(m->mem, NULL, (size))
 #define uthash_free(p, size)      lk__mem_free(m->mem, (p))
@@ -10,6 +13,14 @@
 #include "base/map.h"
 
 #include <limits.h>
+
+static unsigned map_key_hash(const void *key, unsigned len)
+{
+  unsigned hash;
+
+  HASH_JEN(key, len, hash);
+  return hash;
+}
 
 static bool add_to_table(lk_map *m, lk_map_node *n)
 {
