@@ -37,12 +37,22 @@ enum {
   LK_OPCODES(INDEX)
 };
 
+/* The smallest opcode. A smaller one would have a negative index in `places`,
+   which does not compile. */
+enum { FIRST = LK_OPCODE_CLOSE_SESSION };
+
+/* For each opcode, from FIRST on: its index in lk__opcodes plus 1; 0: there is
+   no such opcode. */
+static const unsigned char places[] = {
+#define PLACE(constant, op, label, in, out, flags) \
+  [(op)-FIRST] = AT_##constant + 1,
+    LK_OPCODES(PLACE)};
+
 const lk_opcode_info *lk__opcode_info(int32_t op)
 {
-  switch (op) {
-#define CASE(constant, number, label, in, out, flags) \
-  case (number): return &lk__opcodes[AT_##constant];
-    LK_OPCODES(CASE)
-  }
-  return NULL;
+  uint32_t at = (uint32_t)op - (uint32_t)FIRST;
+
+  if (at >= sizeof places || places[at] == 0)
+    return NULL;
+  return &lk__opcodes[places[at] - 1];
 }
