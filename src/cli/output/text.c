@@ -183,14 +183,14 @@ void cli_text_time(cli_text *t, int64_t ms)
   int64_t whole_seconds = (ms - remainder_ms) / 1000;
   time_t seconds = (time_t)whole_seconds;
   struct tm tm;
-  char date[64];
 
   /* A time_t of 32 bits ends in 2038. */
-  if (seconds != whole_seconds || gmtime_r(&seconds, &tm) == NULL ||
-      strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm) == 0)
+  if (seconds != whole_seconds || gmtime_r(&seconds, &tm) == NULL)
     cli_text_puts(t, "unknown");
   else
-    cli_text_printf(t, "%s.%03dZ", date, (int)remainder_ms);
+    cli_text_printf(t, "%04lld-%02d-%02dT%02d:%02d:%02d.%03dZ",
+                    tm.tm_year + 1900LL, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,
+                    tm.tm_min, tm.tm_sec, (int)remainder_ms);
 }
 
 const char *cli_text_end(cli_text *t)
