@@ -25,7 +25,7 @@ typedef struct lk_record lk_record;
 typedef struct lk_field {
   const char *name; /**< "" for the only field of lk__bytes_record */
   lk_kind kind;
-  size_t offset;         /**< of the member in the struct */
+  uint32_t offset;       /**< of the member in the struct */
   const lk_record *elem; /**< the record of a RECORD, or of each item of a
                               VECTOR; else NULL */
 } lk_field;
