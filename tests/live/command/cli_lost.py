@@ -265,7 +265,7 @@ def on_lost_ignore_does_not_signal_command(zk):
         assert done.code == 0, done
         assert job.event_names()[-1] == "released", job.event_names()
     with Job(zk, "/ignore2", "-T", "4", "--on-lost", "ignore",
-             seconds=2) as job:
+             seconds=6) as job:
         job.read_event("acquired")
         job.delete_node()
         job.read_event("lost")
