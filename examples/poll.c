@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* poll [SERVERS]: hold a lock until a line or the end of standard input comes,
    in a loop with poll(2) that watches standard input, too. */
+#include <errno.h>
 #include <latchkey/latchkey.h>
 #include <poll.h>
 #include <stdio.h>
@@ -46,10 +47,10 @@ static void read_input(holder *h, struct pollfd *input)
 {
   char bytes[256];
 
-  if (read(input->fd, bytes, sizeof(bytes)) >= 0) {
-    input->fd = -1; /* poll() ignores it from now on */
-    finish(h, EXIT_SUCCESS);
-  }
+  if (read(input->fd, bytes, sizeof(bytes)) < 0 && errno == EINTR)
+    return;
+  input->fd = -1; /* poll() ignores it from now on */
+  finish(h, EXIT_SUCCESS);
 }
 
 /* `fds[0]` is standard input; those of the lk_poll follow. A program with more
