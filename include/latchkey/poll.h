@@ -9,14 +9,18 @@
  *
  * A program has the choice of two ways to drive its clients:
  * - It calls lk_poll_run(), or lk_poll_run_once() in a loop.
- * - It has a loop with poll(2), and adds the descriptors of the lk_poll: in
- * each turn lk_poll_prepare(), poll(), lk_poll_dispatch(). A request that is
- * made behind lk_poll_prepare() leaves in the next turn.
+ * - It has a loop with poll(2), and adds the descriptors of the lk_poll. Each
+ *   turn has lk_poll_prepare(), poll() and lk_poll_dispatch(). A request that
+ *   is made after lk_poll_prepare() leaves in the next turn.
  *
- * Threads: an lk_poll and its clients belong to one thread. Other threads may
- * call lk_poll_wake(), lk_poll_clock() and lk_poll_forked() only, as long as
- * the lk_poll exists. Callbacks must not call the functions that run it:
- * inside a callback these do nothing and return false or 0.
+ * Threads: an lk_poll and its clients belong to one thread. Other threads, and
+ * signal handlers, may call lk_poll_wake(), lk_poll_clock() and
+ * lk_poll_forked() only, as long as the lk_poll exists. The thread must not be
+ * cancelled inside a function that runs the lk_poll.
+ *
+ * Callbacks must not call the functions that run the lk_poll: inside a callback
+ * that one of these or lk_poll_free() invokes, they do nothing and return false
+ * or 0.
  *
  * Fork: a forked child cannot use an lk_poll and its clients. Requests are
  * refused with LK_ERR_FORKED. Nothing is written to the connections of the
@@ -59,7 +63,8 @@ LK_API void lk_poll_free(lk_poll *p);
 LK_API int lk_poll_client_new(lk_client **out, lk_poll *p,
                               const lk_client_config *config);
 
-/** Run until each client is closed, or until lk_poll_free(). */
+/** Run until each client is closed or has ended for good (see lk_state), or
+    until lk_poll_free(). */
 LK_API void lk_poll_run(lk_poll *p);
 
 /**
@@ -67,8 +72,8 @@ LK_API void lk_poll_run(lk_poll *p);
  * `timeout_ms`; -1: until an event, a deadline, or a signal whose handler is
  * called. Without a client it does not wait.
  *
- * @return whether there is a client that is not closed. false, too, if a
- *         callback has freed `p`.
+ * @return whether there is a client that is neither closed nor ended for good.
+ *         false, too, if a callback has freed `p`.
  */
 LK_API bool lk_poll_run_once(lk_poll *p, int timeout_ms);
 
@@ -80,17 +85,18 @@ LK_API bool lk_poll_run_once(lk_poll *p, int timeout_ms);
  *
  * @return the number of descriptors. If it is larger than `room`, only `room`
  *         of them were stored: enlarge the array and call again. 0: a callback
- *         has freed `p`.
+ *         has freed `p`. It is 0 inside a callback, too, and in a forked child,
+ *         where `p` still has to be freed.
  */
 LK_API size_t lk_poll_prepare(lk_poll *p, struct pollfd *fds, size_t room,
                               int *timeout_ms);
 
 /**
  * Handle the events that poll() has found, and deadlines that have passed. To
- * be called after each poll(), even if it has found none. `fds` and `count`:
- * the descriptors of lk_poll_prepare(), in the same order, with their
- * `revents`. They may have changed meanwhile: descriptors that are not watched
- * any more, or since later, are ignored.
+ * be called after each poll(), even if it has found none or has failed; in the
+ * latter case `count` is 0. `fds` and `count`: the descriptors of
+ * lk_poll_prepare(), in the same order, with their `revents`. A descriptor that
+ * `p` does not watch any more, or only since lk_poll_prepare(), is ignored.
  *
  * @return as lk_poll_run_once()
  */

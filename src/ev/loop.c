@@ -204,7 +204,7 @@ static void libev_request_hook(lk_loop *l, lk_loop_hook *h)
 {
   hook_room *room = hook_room_of(h);
 
-  if (room->called_in == ev_iteration(ev_of(l)))
+  if (ev_is_active(&room->prepare) && room->called_in == ev_iteration(ev_of(l)))
     ev_feed_event(ev_of(l), &room->prepare, EV_PREPARE);
 }
 

@@ -20,7 +20,7 @@ static void on_loop_timer(lk_loop_timer *t)
   a->on_alarm(a);
 }
 
-/* The alarm is urgent: if the process was stopped for long, clients learn of
+/* With a timerfd the alarm is urgent: if the process was stopped for long, clients learn of
    their passed deadlines before they get the bytes that have come meanwhile. */
 void lk__alarm_start(lk_alarm *a, lk_loop *loop, const lk_clock *clock)
 {

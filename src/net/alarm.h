@@ -11,7 +11,8 @@
  * machine is suspended: the callback is then late by LK_ALARM_MAX_MS at most.
  */
 typedef struct lk_alarm {
-  /** Set by the user. It reads the clock: it may be called early. */
+  /** Set by the user. It may be called before `at_ms`, so it must read the
+      clock itself and set the alarm again. */
   void (*on_alarm)(struct lk_alarm *a);
   lk_loop *loop;
   const lk_clock *clock;

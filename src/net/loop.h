@@ -5,7 +5,7 @@
 /**
  * @file
  * The event loop that the library and the command need. src/ev implements it
- * with libev.
+ * with libev, src/poll with poll(2).
  *
  * A loop belongs to one thread; other threads and signal handlers wake it by a
  * lk_wakeup (net/wakeup.h). Signals and child processes are watched as
@@ -42,9 +42,10 @@ typedef union lk_loop_room {
 /** Calls `on_events` for as long as a descriptor is readable or writable. Does
     not keep the loop running. */
 typedef struct lk_loop_io {
-  /** `events`: those of the watched events that have come, or LK_LOOP_ERROR. If
-      the descriptor has an error or its peer has closed it, all watched events
-      have come. */
+  /** `events`: those of the watched events that have come. If the descriptor
+      cannot be watched, LK_LOOP_ERROR and both other events. If the descriptor
+      has an error or its peer has closed it, all watched events have come. A
+      loop may call it although nothing has come. */
   void (*on_events)(struct lk_loop_io *io, int events);
   int fd;      /**< may be changed only while nothing is watched */
   int events;  /**< set by the loop: the watched events */
@@ -81,8 +82,8 @@ typedef struct lk_loop_type {
   /** Call `h` before each wait from now on. `on` false: do not call it any
       more. */
   void (*set_hook)(lk_loop *l, lk_loop_hook *h, bool on);
-  /** Call `h` before the loop waits, even if it has already been called since
-      the last wait. Must not be used inside of `h`. */
+  /** Call `h`, if it is on, before the loop waits, even if it has already been
+      called since the last wait. Must not be used inside of `h`. */
   void (*request_hook)(lk_loop *l, lk_loop_hook *h);
   /** Keep the loop running. Each call with true is undone by one with false. */
   void (*hold)(lk_loop *l, bool on);
@@ -97,8 +98,8 @@ struct lk_loop {
   const lk_loop_type *type;
 };
 
-/** Make a loop; each build has one implementation, which defines this. Returns
-    0, LK_ERR_NO_MEMORY, or LK_ERR_SYSTEM with errno set. `mem` is copied.
+/** Make a loop, on libev if the build has it, otherwise on poll(2). Returns 0,
+    LK_ERR_NO_MEMORY, or LK_ERR_SYSTEM with errno set. `mem` is copied.
     Environment variables do not change how the loop works. */
 int lk__loop_new(lk_loop **out, const lk_mem *mem);
 

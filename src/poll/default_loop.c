@@ -13,7 +13,10 @@ int lk__loop_new(lk_loop **out, const lk_mem *mem)
   *out = NULL;
   if (l == NULL)
     return LK_ERR_NO_MEMORY;
-  lk__poll_loop_init(l, mem);
+  if (lk__poll_loop_init(l, mem) != 0) {
+    lk__loop_free(&l->base);
+    return LK_ERR_NO_MEMORY;
+  }
   *out = &l->base;
   return 0;
 }

@@ -15,6 +15,14 @@ enum { NS_PER_MS = 1000000 };
 /* After poll() itself has failed: how long the loop waits instead. */
 enum { PAUSE_MS = 10 };
 
+/* More than the watchers of a driver without connections, so that these do not
+   get an error because memory is short. */
+enum { FIRST_CAPACITY = 8 };
+
+/* What a watcher is called with if its descriptor cannot be watched. As with
+   libev, its owner tries to read and to write, and gets the error. */
+enum { CANNOT_WATCH = LK_LOOP_ERROR | LK_LOOP_READ | LK_LOOP_WRITE };
+
 /* The content of lk_loop_io.room. */
 typedef struct io_room {
   lk_link ready;  /* in lk_poll_loop.ready; NULLs: never used */
@@ -63,15 +71,17 @@ static short events_for_poll(int events)
 }
 
 /* POLLERR and POLLHUP count as the watched events: the next read or write of
-   the watcher's owner gets the error. */
+   the watcher's owner gets the error. Since poll() was called, the watched
+   events may have changed. */
 static int events_of_poll(const lk_loop_io *io, short revents)
 {
   if ((revents & POLLNVAL) != 0)
-    return LK_LOOP_ERROR;
+    return CANNOT_WATCH;
   if ((revents & (POLLERR | POLLHUP)) != 0)
     return io->events;
-  return ((revents & POLLIN) != 0 ? LK_LOOP_READ : 0) |
-         ((revents & POLLOUT) != 0 ? LK_LOOP_WRITE : 0);
+  return (((revents & POLLIN) != 0 ? LK_LOOP_READ : 0) |
+          ((revents & POLLOUT) != 0 ? LK_LOOP_WRITE : 0)) &
+         io->events;
 }
 
 static void io_make_ready(lk_poll_loop *l, lk_loop_io *io, int events)
@@ -85,20 +95,20 @@ static void io_make_ready(lk_poll_loop *l, lk_loop_io *io, int events)
 
 static bool slots_grow(lk_poll_loop *l)
 {
-  size_t room = l->room == 0 ? 8 : 2 * l->room;
-  struct pollfd *fds = lk__mem_resize(&l->mem, l->fds, room * sizeof *fds);
+  size_t capacity = l->capacity == 0 ? FIRST_CAPACITY : 2 * l->capacity;
+  struct pollfd *fds = lk__mem_resize(&l->mem, l->fds, capacity * sizeof *fds);
 
   if (fds == NULL)
     return false;
   l->fds = fds;
 
   lk_loop_io **watchers =
-      lk__mem_resize(&l->mem, l->watchers, room * sizeof *watchers);
+      lk__mem_resize(&l->mem, l->watchers, capacity * sizeof *watchers);
 
   if (watchers == NULL)
     return false;
   l->watchers = watchers;
-  l->room = room;
+  l->capacity = capacity;
   return true;
 }
 
@@ -108,8 +118,8 @@ static void slot_add(lk_poll_loop *l, lk_loop_io *io)
 {
   io_room *room = io_room_of(io);
 
-  if (l->count == l->room && !slots_grow(l)) {
-    io_make_ready(l, io, LK_LOOP_ERROR);
+  if (l->count == l->capacity && !slots_grow(l)) {
+    io_make_ready(l, io, CANNOT_WATCH);
     return;
   }
   l->fds[l->count] = (struct pollfd){.fd = io->fd};
@@ -140,11 +150,12 @@ static void poll_set_io(lk_loop *base, lk_loop_io *io, int events)
   lk_poll_loop *l = loop_of(base);
   io_room *room = io_room_of(io);
 
-  unlink_if_used(&room->ready);
-  room->events = 0;
+  room->events &= events; /* what is not watched is not due any more */
+  if (room->events == LK_LOOP_NONE)
+    unlink_if_used(&room->ready);
   if (events == LK_LOOP_NONE)
     slot_remove(l, io);
-  else if (io->events == LK_LOOP_NONE)
+  else if (room->slot == 0)
     slot_add(l, io);
   io->events = events;
   if (room->slot != 0)
@@ -156,11 +167,15 @@ static void poll_feed_io(lk_loop *l, lk_loop_io *io, int events)
   io_make_ready(loop_of(l), io, events);
 }
 
+/* Watchers that are fed meanwhile stay ready. So a watcher that feeds itself
+   does not keep others from their turn. */
 static void call_ready_watchers(lk_poll_loop *l)
 {
-  lk_link *first;
+  lk_link now, *first;
 
-  while ((first = lk__list_pop(&l->ready)) != NULL) {
+  lk__list_init(&now);
+  lk__list_move(&now, &l->ready);
+  while ((first = lk__list_pop(&now)) != NULL) {
     io_room *room = LK_OWNER(first, io_room, ready);
     lk_loop_io *io = LK_OWNER(room, lk_loop_io, room);
     int events = room->events;
@@ -179,7 +194,7 @@ static void take_events(lk_poll_loop *l)
     lk_loop_io *io = l->watchers[i];
     int events = events_of_poll(io, l->fds[i].revents);
 
-    if (events == LK_LOOP_ERROR)
+    if (events == CANNOT_WATCH)
       slot_remove(l, io);
     if (events != LK_LOOP_NONE)
       io_make_ready(l, io, events);
@@ -254,22 +269,29 @@ static void poll_set_hook(lk_loop *l, lk_loop_hook *h, bool on)
     lk__list_add(&loop_of(l)->due_hooks, hook_link(h));
 }
 
+/* Does nothing if the hook is off. */
 static void poll_request_hook(lk_loop *l, lk_loop_hook *h)
 {
-  poll_set_hook(l, h, true);
+  lk_link *link = hook_link(h);
+
+  if (link->next != NULL && !lk__list_empty(link))
+    poll_set_hook(l, h, true);
 }
 
+/* Hooks that are requested meanwhile are called in the next turn, for which the
+   loop does not wait. */
 static void call_due_hooks(lk_poll_loop *l)
 {
-  lk_link *first;
+  lk_link now, *first;
 
-  while ((first = lk__list_pop(&l->due_hooks)) != NULL) {
+  lk__list_init(&now);
+  lk__list_move(&now, &l->due_hooks);
+  while ((first = lk__list_pop(&now)) != NULL) {
     hook_room *room = LK_OWNER(first, hook_room, link);
     lk_loop_hook *h = LK_OWNER(room, lk_loop_hook, room);
 
     lk__list_add(&l->called_hooks, first);
     h->before_wait(h);
-    call_ready_watchers(l);
   }
 }
 
@@ -280,8 +302,11 @@ int lk__poll_loop_prepare(lk_poll_loop *l)
   lk__list_move(&l->due_hooks, &l->called_hooks);
   call_ready_watchers(l); /* those that were fed since the last turn */
   call_due_hooks(l);
+  call_ready_watchers(l); /* those that the hooks have fed */
   l->turn++;
-  return wait_for_first_timer_ms(l);
+  if (lk__list_empty(&l->ready) && lk__list_empty(&l->due_hooks))
+    return wait_for_first_timer_ms(l);
+  return 0;
 }
 
 void lk__poll_loop_dispatch(lk_poll_loop *l, const struct pollfd *fds,
@@ -298,16 +323,26 @@ void lk__poll_loop_dispatch(lk_poll_loop *l, const struct pollfd *fds,
   call_due_timers(l);
 }
 
+/* After poll() itself has failed, as if all events had come: each owner finds
+   out for its descriptor. The pause keeps the loop from spinning. */
+static void suppose_all_events(lk_poll_loop *l)
+{
+  (void)poll(NULL, 0, PAUSE_MS);
+  for (size_t i = 0; i < l->count; i++)
+    l->fds[i].revents = l->fds[i].events;
+  take_events(l);
+}
+
 /* poll() fails if a signal arrives, and without memory in the kernel, or if the
-   limit of descriptors was lowered. The pause keeps the loop from spinning. */
+   limit of descriptors was lowered below their number. */
 void lk__poll_loop_wait(lk_poll_loop *l, int timeout_ms)
 {
-  int found = poll(l->fds, l->count, timeout_ms);
+  int found = poll(l->fds, (nfds_t)l->count, timeout_ms);
 
-  if (found < 0 && errno != EINTR)
-    (void)poll(NULL, 0, PAUSE_MS);
   if (found > 0)
     take_events(l);
+  else if (found < 0 && errno != EINTR)
+    suppose_all_events(l);
   call_ready_watchers(l);
   call_due_timers(l);
 }
@@ -333,7 +368,8 @@ static bool poll_run_once(lk_loop *base, const bool *done)
 
 /* ---- creation and end ---------------------------------------------------- */
 
-/* The owner of the struct frees it, see src/poll/default_loop.c. */
+/* Only for a loop of lk__loop_new(). An lk_poll contains its loop, and calls
+   lk__poll_loop_reset(). */
 static void poll_free(lk_loop *l)
 {
   lk_mem mem = loop_of(l)->mem;
@@ -353,13 +389,14 @@ static const lk_loop_type poll_loop_type = {
     .free = poll_free,
 };
 
-void lk__poll_loop_init(lk_poll_loop *l, const lk_mem *mem)
+int lk__poll_loop_init(lk_poll_loop *l, const lk_mem *mem)
 {
   l->base.type = &poll_loop_type;
   l->mem = *mem;
   lk__list_init(&l->ready);
   lk__list_init(&l->due_hooks);
   lk__list_init(&l->called_hooks);
+  return slots_grow(l) ? 0 : LK_ERR_NO_MEMORY;
 }
 
 void lk__poll_loop_reset(lk_poll_loop *l)

@@ -17,10 +17,11 @@ struct pollfd;
 typedef struct lk_poll_loop {
   lk_loop base;
   lk_mem mem;
-  struct pollfd *fds;    /**< the watched descriptors: `count` of `room` */
+  struct pollfd *fds;    /**< the watched descriptors: `count` of
+                              `capacity` */
   lk_loop_io **watchers; /**< the watcher of each of `fds` */
   size_t count;
-  size_t room;
+  size_t capacity;
   lk_link ready;        /**< watchers to be called, the urgent ones first */
   lk_link due_hooks;    /**< hooks to be called before the loop waits */
   lk_link called_hooks; /**< hooks that were called in this turn */
@@ -29,8 +30,9 @@ typedef struct lk_poll_loop {
   size_t holds;         /**< above 0: keep the loop running */
 } lk_poll_loop;
 
-/** Prepare `l`, which is all zeros. `mem` is copied. */
-void lk__poll_loop_init(lk_poll_loop *l, const lk_mem *mem);
+/** Prepare `l`, which is all zeros. `mem` is copied. Returns 0 or
+    LK_ERR_NO_MEMORY; in both cases lk__poll_loop_reset() may follow. */
+int lk__poll_loop_init(lk_poll_loop *l, const lk_mem *mem);
 /** Free what the loop has allocated. */
 void lk__poll_loop_reset(lk_poll_loop *l);
 

@@ -61,12 +61,13 @@ int lk_poll_new(lk_poll **out, const lk_mem *mem)
   if (p == NULL)
     return LK_ERR_NO_MEMORY;
   p->mem = *mem;
-  lk__poll_loop_init(&p->loop, mem);
   p->driver.on_free = on_driver_free;
   p->driver.on_wake = on_driver_wake;
 
-  int err = lk__driver_init(&p->driver, &p->loop.base, mem);
+  int err = lk__poll_loop_init(&p->loop, mem);
 
+  if (err == 0)
+    err = lk__driver_init(&p->driver, &p->loop.base, mem);
   if (err == 0)
     *out = p;
   else
@@ -82,9 +83,18 @@ int lk_poll_client_new(lk_client **out, lk_poll *p,
 
 /* ---- running ------------------------------------------------------------- */
 
-/* Ends a part of a turn. Returns whether `p` still exists. */
+/* Callbacks may be invoked from now on. The driver is kept until poll_leave(),
+   even if one of them frees it. */
+static void poll_enter(lk_poll *p)
+{
+  p->running = true;
+  p->driver.shared.refs++;
+}
+
+/* Returns whether `p` still exists. */
 static bool poll_leave(lk_poll *p)
 {
+  lk__driver_shared_unref(&p->driver.shared);
   p->running = false;
   if (!p->ended)
     return true;
@@ -92,7 +102,6 @@ static bool poll_leave(lk_poll *p)
   return false;
 }
 
-/* The callbacks of requests that end here must not run `p`. */
 void lk_poll_free(lk_poll *p)
 {
   if (p == NULL)
@@ -100,7 +109,8 @@ void lk_poll_free(lk_poll *p)
 
   bool outermost = !p->running;
 
-  p->running = true;
+  if (outermost)
+    poll_enter(p); /* callbacks of requests that end here must not run `p` */
   lk__driver_free(&p->driver);
   if (outermost)
     poll_leave(p);
@@ -117,7 +127,7 @@ static int shorter_ms(int a, int b)
 /* Without a client there is nothing to wait for. */
 static int wait_ms(const lk_poll *p, int first_timer_ms, int timeout_ms)
 {
-  if (p->ended || p->loop.holds == 0)
+  if (p->driver.freeing || p->loop.holds == 0)
     return 0;
   return shorter_ms(first_timer_ms, timeout_ms);
 }
@@ -126,12 +136,11 @@ bool lk_poll_run_once(lk_poll *p, int timeout_ms)
 {
   if (p->running)
     return false;
-  p->running = true;
+  poll_enter(p);
 
   int first_timer_ms = lk__poll_loop_prepare(&p->loop);
 
-  if (!p->ended)
-    lk__poll_loop_wait(&p->loop, wait_ms(p, first_timer_ms, timeout_ms));
+  lk__poll_loop_wait(&p->loop, wait_ms(p, first_timer_ms, timeout_ms));
 
   bool more = p->loop.holds > 0;
 
@@ -149,7 +158,7 @@ size_t lk_poll_prepare(lk_poll *p, struct pollfd *fds, size_t room,
 {
   if (p->running)
     return 0;
-  p->running = true;
+  poll_enter(p);
   *timeout_ms = shorter_ms(lk__poll_loop_prepare(&p->loop), *timeout_ms);
   if (!poll_leave(p))
     return 0;
@@ -158,6 +167,8 @@ size_t lk_poll_prepare(lk_poll *p, struct pollfd *fds, size_t room,
 
   if (count > 0)
     memcpy(fds, p->loop.fds, count * sizeof *fds);
+  for (size_t i = 0; i < count; i++)
+    fds[i].revents = 0;
   return p->loop.count;
 }
 
@@ -165,7 +176,7 @@ bool lk_poll_dispatch(lk_poll *p, const struct pollfd *fds, size_t count)
 {
   if (p->running)
     return false;
-  p->running = true;
+  poll_enter(p);
   lk__poll_loop_dispatch(&p->loop, fds, count);
 
   bool more = p->loop.holds > 0;

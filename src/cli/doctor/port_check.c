@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,7 +21,7 @@ static void on_port_result(lk_loop_io *io, int events)
   ssize_t n = read(io->fd, &result, sizeof result);
 
   (void)events;
-  if (n < 0 && errno == EINTR)
+  if (n < 0 && (errno == EINTR || errno == EAGAIN))
     return;
   if (n == (ssize_t)sizeof result) {
     check->result = result;
@@ -53,6 +54,8 @@ int cli_port_check_begin(cli_port_check *check, const char *host, uint16_t port,
     close(fds[READ_END]);
     return error;
   }
+  /* A loop may call a watcher although its descriptor is not ready. */
+  (void)fcntl(fds[READ_END], F_SETFL, O_NONBLOCK);
   check->loop = loop;
   check->io.on_events = on_port_result;
   check->io.fd = fds[READ_END];

@@ -73,26 +73,27 @@ static bool is_started(const test_watch *w)
   return false;
 }
 
-/* The loop of a program that watches descriptors of its own. */
+/* The loop of a program that watches descriptors of its own. They follow those
+   of the library, since callbacks of lk_poll_prepare() may change them. */
 void test_driver_turn(int timeout_ms)
 {
-  static struct pollfd fds[MAX_WATCHES + MAX_FDS];
+  static struct pollfd fds[MAX_FDS + MAX_WATCHES];
   test_watch *watches[MAX_WATCHES];
-  struct pollfd *library_fds;
-  size_t own, count;
+  size_t count = lk_poll_prepare(driver, fds, MAX_FDS, &timeout_ms);
 
-  own = list_watches(watches, fds);
-  library_fds = fds + own;
-  count = lk_poll_prepare(driver, library_fds, MAX_FDS, &timeout_ms);
   if (count > MAX_FDS)
     abort();
-  if (poll(fds, (nfds_t)(own + count), timeout_ms) < 0) {
-    lk_poll_dispatch(driver, library_fds, 0);
+
+  struct pollfd *own_fds = fds + count;
+  size_t own = list_watches(watches, own_fds);
+
+  if (poll(fds, (nfds_t)(count + own), timeout_ms) < 0) {
+    lk_poll_dispatch(driver, fds, 0);
     return;
   }
   for (size_t i = 0; i < own; i++)
-    if (fds[i].revents != 0 && is_started(watches[i]) &&
-        watches[i]->fd == fds[i].fd)
+    if (own_fds[i].revents != 0 && is_started(watches[i]) &&
+        watches[i]->fd == own_fds[i].fd)
       watches[i]->on_readable(watches[i]);
-  lk_poll_dispatch(driver, library_fds, count);
+  lk_poll_dispatch(driver, fds, count);
 }
