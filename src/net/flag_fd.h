@@ -17,8 +17,8 @@ typedef struct lk_flag_fd {
 /** The flag is not set at first. Returns 0, or an errno if nothing was opened.
  */
 int lk__flag_fd_open(lk_flag_fd *f);
-/** Does nothing if the flag is set. May be called in a signal handler, and
-    changes errno. It is a cancellation point. */
+/** Setting it again has no further effect. May be called in a signal handler,
+    which must save errno. It is a cancellation point. */
 void lk__flag_fd_set(const lk_flag_fd *f);
 void lk__flag_fd_clear(const lk_flag_fd *f);
 /** Does nothing if `f` is not open. */

@@ -11,8 +11,8 @@
  * @file
  * A check of a server's port without a session: resolves the name, connects, by
  * TLS if that is selected, and sends a four-letter word. A child process does
- * all this, since resolving a name can block without limit. The child is killed
- * at the deadline.
+ * all this, since resolving a name can block without limit. The caller kills it
+ * at the deadline by cli_port_check_end().
  */
 
 typedef struct cli_port_check {
@@ -25,7 +25,8 @@ typedef struct cli_port_check {
   lk_loop_io io; /**< of the pipe from the child */
 } cli_port_check;
 
-/** Checks the port for at most `patience_ms`; `tls` NULL: plain TCP. The caller
+/** Starts a child that plans its steps for `patience_ms`; the lookup of a name
+    can last longer. `tls` NULL: plain TCP. The caller
     zeroes `check` and sets `on_end` first. Returns 0 or an errno. */
 int cli_port_check_begin(cli_port_check *check, const char *host, uint16_t port,
                          const lk_tls_config *tls, int64_t patience_ms,

@@ -24,7 +24,7 @@ static int64_t session_end(const lk_client *c)
 {
   return c->session.identity.id == 0
              ? LK_NEVER
-             : lk__later(c->session.proven_ms, c->pings.second_ping_ms) +
+             : lk__later(c->session.proven_ms, c->pings.overlapping_ping_ms) +
                    c->session.timeout_ms;
 }
 

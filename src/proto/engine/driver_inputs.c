@@ -34,10 +34,10 @@ static bool is_present_attempt(const lk_client *c, uint64_t attempt)
          has_attempt(c);
 }
 
-/* An input comes from inside a callback and is dropped, so the connection must
- * be ended. The next tick does that. It is due as soon as the outermost call
+/* An input from inside a callback is lost, and the driver does not repeat it.
+ * So the next tick ends the connection. It is due as soon as the outermost call
  * has ended: see lk__client_next_deadline(). */
-static void drop_input(lk_client *c, uint64_t attempt)
+static void note_lost_input(lk_client *c, uint64_t attempt)
 {
   if (!is_present_attempt(c, attempt))
     return;
@@ -47,7 +47,7 @@ static void drop_input(lk_client *c, uint64_t attempt)
 
 /* Begin an input for `attempt`, and first do the work that is due. false: the
  * input must be dropped, since it belongs to an older attempt or comes from
- * inside a callback. */
+ * inside a callback. lk__client_leave() follows in any case. */
 static bool begin_input(lk_client *c, uint64_t attempt)
 {
   bool outermost = c->nesting.depth == 0;
@@ -56,14 +56,14 @@ static bool begin_input(lk_client *c, uint64_t attempt)
   if (outermost)
     lk__client_run_due(c);
   else
-    drop_input(c, attempt);
+    note_lost_input(c, attempt);
   return outermost && is_present_attempt(c, attempt);
 }
 
-/* Begin an input as begin_input() does, but accept it also from the hook
- * `wake`. This hook runs inside a call that must not complete any request. So
- * the work that is due is left to the next input, and the input is accepted
- * only in LK_PHASE_CONNECTING, in which it cannot end a live connection. */
+/* Begin an input as begin_input() does, but accept it from the hook `wake`,
+ * too. No request may complete inside `wake`. Therefore the work that is due is
+ * left to the next input, and only LK_PHASE_CONNECTING, in which an input
+ * cannot end a live connection, accepts the input. */
 static bool begin_input_also_in_wake(lk_client *c, uint64_t attempt)
 {
   if (!c->nesting.waking)
@@ -117,7 +117,8 @@ static void fail_attempt(lk_client *c, uint64_t attempt, int err,
                 : "the server closed the connection";
     lk__session_end_connection(c, err, why);
   } else if (c->nesting.waking) {
-    drop_input(c, attempt); /* begin_input() does this for other callbacks */
+    /* begin_input() does this for other callbacks. */
+    note_lost_input(c, attempt);
   }
   lk__client_leave(c);
 }

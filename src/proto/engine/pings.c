@@ -55,7 +55,7 @@ static int send_ping(lk_client *c)
   c->output.bytes.end += PING_LEN;
   c->pings.end = c->output.sent + lk__buf_len(&c->output.bytes);
   if (c->pings.sent_ms.count > 0)
-    c->pings.second_ping_ms = c->now;
+    c->pings.overlapping_ping_ms = c->now;
   *(int64_t *)lk__ring_push(&c->pings.sent_ms) = c->now;
   lk__client_wake(c);
   return 0;

@@ -16,8 +16,8 @@ typedef struct lk_engine_pings {
   lk_ring sent_ms; /**< of int64_t: when each ping without a reply was sent */
   uint64_t end;    /**< position of the end of the newest ping in the output
                         of the connection */
-  int64_t second_ping_ms; /**< when a ping was last sent while another one had
-                               no reply: it may have extended the session */
+  int64_t overlapping_ping_ms; /**< when a ping was last sent while another one
+                               had no reply: it may have extended the session */
 } lk_engine_pings;
 
 /** When lk__pings_run() has something to do on a live connection. */

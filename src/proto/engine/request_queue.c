@@ -162,7 +162,7 @@ fail:
   return LK_ERR_NO_MEMORY;
 }
 
-/* Let the deadline of `r` find the request after the request was placed. */
+/* Record in the deadline of `r` in which ring the request is, and where. */
 static void update_deadline(const lk_request *r, bool is_waiting)
 {
   if (r->deadline == NULL)

@@ -35,7 +35,8 @@ typedef struct lk_request {
   unsigned char *copy; /**< a copy of the frame if the request may be repeated
                             on another connection; else NULL */
   bool completed; /**< the callback was invoked; the request stays in its ring
-                       until its reply has come */
+                       until its reply has come, or in `waiting` until the
+                       waiting requests are sent */
   int outcome;    /**< the error with which the request completes if it gets no
                        reply; 0: not known yet */
 } lk_request;

@@ -64,7 +64,7 @@ int64_t lk__session_give_up_at(const lk_client *c)
   int64_t default_ms = (int64_t)c->session.timeout_ms * 4 / 3;
   int64_t ms = c->options.give_up_ms > 0 ? c->options.give_up_ms : default_ms;
 
-  return lk__later(c->session.proven_ms, c->pings.second_ping_ms) + ms;
+  return lk__later(c->session.proven_ms, c->pings.overlapping_ping_ms) + ms;
 }
 
 /* The servers may keep the abandoned session for longer than the client does.

@@ -23,10 +23,10 @@ static lk_op *lock_multi_operations(const lk_acquisition *a, const lk_mem *mem,
   return operations;
 }
 
-/* Send a multi of a check of each own node and `ops`. The multi is not counted
- * by lk__contender_count_request(), which relies on replies in the order of the
- * requests: while there is no connection, the multi waits, and requests of the
- * contenders may overtake it. */
+/* Send a multi of a check of each own node and `ops`. Without a connection the
+ * multi waits, and requests that contenders make when they are notified of the
+ * next connection are sent before it. So lk__contender_count_request() does not
+ * count the multi, since the count relies on the order of the requests. */
 static int lock_multi_send(lk_lock *l, const lk_op *ops, size_t count,
                            const lk_call *call, lk_multi_cb on_reply,
                            lk_lock_multi **out)
@@ -67,8 +67,7 @@ static void lock_multi_free(lk_lock_multi *multi)
   a->kind->unref(a);
 }
 
-/* The error of the check of own node `i`. A multi that was not executed has no
- * results, and its error is the one of each check. */
+/* The error of the check of own node `i`; `err` if there are no results. */
 static int check_error(size_t i, int err, const lk_op_result *results,
                        size_t count)
 {
@@ -76,9 +75,9 @@ static int check_error(size_t i, int err, const lk_op_result *results,
 }
 
 /* Pass the result of each check to its contender. Returns LK_CHECK_MISSING if
- * one of the own nodes is missing, and LK_CHECK_EXISTS if all exist. That is
- * determined before the second loop, since a result that is passed on may cause
- * callbacks, which can change the contenders. */
+ * one of the own nodes is missing, LK_CHECK_EXISTS if all exist, and otherwise
+ * LK_CHECK_UNKNOWN. The first loop determines the result before any is passed
+ * on, since callbacks may change the contenders then. */
 static lk_check_result lock_multi_report_checks(lk_lock_multi *multi, int err,
                                                 const lk_op_result *results,
                                                 size_t count)
@@ -117,7 +116,8 @@ static void on_verified(lk_client *c, int err, const lk_op_result *results,
   lock_multi_free(multi);
 }
 
-/* Read each own node that has no watch, and set the watch. */
+/* Let the watch of each own node be set now, and not only with the next
+ * heartbeat. Without a connection it is set on the next one. */
 static void lock_supervise_own_nodes(lk_lock *l)
 {
   lk_acquisition *a = l->acquisition;

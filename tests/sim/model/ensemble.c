@@ -211,7 +211,8 @@ sim_server *sim_ensemble_server(sim_ensemble *e, unsigned i)
   return &e->servers[i];
 }
 
-/* Whether the server follows this leader and serves clients. */
+/* Whether the server follows this leader and serves clients. Both ends must use
+ * the same channel: a server may still use one that the other has given up. */
 static bool is_serving_follower(const sim_server *s, unsigned leader)
 {
   const sim_server *l = &s->ensemble->servers[leader];

@@ -28,11 +28,11 @@ typedef struct sim_ensemble sim_ensemble;
 typedef struct sim_server sim_server;
 typedef struct sim_conn sim_conn;
 
-/** The configuration of an ensemble. 0 selects the default, which the comment
-    gives. */
+/** The configuration of an ensemble. 0 selects the default, which is the number
+    at the end of a comment. */
 typedef struct sim_ensemble_config {
-  unsigned servers; /**< 3 */
-  int32_t tick_ms;  /**< 2,000 */
+  unsigned servers; /**< number of servers; 3 */
+  int32_t tick_ms;  /**< length of a tick; 2,000 */
   /** ticks after which a silent server counts as lost; 5 */
   int32_t sync_limit;
   int32_t min_timeout_ms; /**< 2 ticks */
@@ -48,8 +48,9 @@ typedef struct sim_ensemble_config {
                                500 */
   int64_t election_us[2];   /**< interval of polling during an election; 20,000,
                                200,000 */
-  int64_t epoch_ms;         /**< wall clock of the leader at virtual time 0 */
-  int32_t first_epoch;      /**< 0 */
+  int64_t epoch_ms;         /**< wall clock of the leader at virtual time 0;
+                               1,800,000,000,000 */
+  int32_t first_epoch;      /**< epoch of zxids before the first election; 0 */
   int64_t read_only_after_us; /**< time without a leader after which a server
                                  becomes read-only; 0: never */
 } sim_ensemble_config;
@@ -167,9 +168,9 @@ void sim_link_cut(sim_ensemble *e, unsigned a, unsigned b);
 void sim_link_restore(sim_ensemble *e, unsigned a, unsigned b);
 /** Additional delay between two servers, which makes a follower lag. */
 void sim_link_slow(sim_ensemble *e, unsigned a, unsigned b, int64_t extra_us);
-/** Whether the leader of a quorum soon hears from the clients of server `i`:
-   the server is the leader, or a follower whose link to the leader is not cut.
-   If there is no leader, whether the server serves. */
+/** Whether pings of the clients of server `i` reach the leader soon: the server
+   is the leader, or a follower whose link to the leader is not cut. Without a
+   leader: whether the server serves. */
 bool sim_server_is_heard(const sim_ensemble *e, unsigned i);
 /** Whether no link is cut. */
 bool sim_links_whole(const sim_ensemble *e);
