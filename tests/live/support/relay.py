@@ -170,7 +170,10 @@ class _Direction:
         # The beginning of a TLS record is forwarded, that of a frame is not.
         if self.incomplete and self.connection.relay.parsed == RECORDS:
             self.queue_piece(time.monotonic(), self.incomplete, None)
-        self.queue.put_nowait((time.monotonic(), None, None))
+        now = time.monotonic()
+        if self.up:
+            self.connection.relay.closed_at[self.connection.number] = now
+        self.queue.put_nowait((now, None, None))
 
     def queue_frames(self, piece):
         """Queue the complete frames of the input, including this piece."""
@@ -388,6 +391,8 @@ class Relay:
         # _Direction.with_relays_address(). None: it is not replaced.
         self.election_address = None
         self.log = []           # of Frame, in the order of arrival
+        # When clients have closed connections, by the connection's number.
+        self.closed_at = {}
         self.connections = set()
         self.accepted = 0       # number of connections so far
         self.traps = []         # those that are lasting or not executed yet
