@@ -195,7 +195,7 @@ def waits_for_a_lock(proxy, mark):
         (f.connection, f.xid) in replies for f in requests)
 
 
-W_SECONDS = 4
+W_SECONDS = 6
 
 
 def close_after_w(proxy, code, verb, *operands):
@@ -232,9 +232,9 @@ def deadline_of_w_holds_when_the_server_stops_answering():
 
 def w_of_the_wait_command_includes_the_time_to_connect():
     begun = time.monotonic()
-    done = run("wait", "-w", "0.5", "-z", CLOSED_PORT, "/x")
-    # Without -w, connecting is given up after 10 s.
-    assert done.code == 125 and time.monotonic() - begun < 9, done
+    done = run("wait", "-w", "0.5", "--connect-timeout", "60", "-z",
+               CLOSED_PORT, "/x")
+    assert done.code == 125 and time.monotonic() - begun < 30, done
 
 
 def refused_connection_is_reported_after_a_second():

@@ -82,7 +82,7 @@ os.unlink(path("inside"))
 LOOP = """
 i=0
 while [ $i -lt %d ]; do
-  %s run -T %s %s -- %s
+  %s run --connect-timeout 60 -T %s %s -- %s
   code=$?
   echo $code >> %s
   [ $code = 0 ] && i=$((i + 1))
