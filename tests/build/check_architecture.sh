@@ -9,6 +9,8 @@
 
 cd "${srcdir:-.}" || exit 99
 page=doc/architecture.md
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
 
 listed=$(awk '
   /^#/ { folder = "" }
@@ -30,8 +32,17 @@ if [ -z "$listed" ] || [ -z "$expected" ]; then
 fi
 
 echo "$listed" | uniq -d | sed "s|\$| is in $page twice|" | grep . && failed=1
-for f in $expected; do
-  echo "$listed" | grep -qxF "$f" && continue
+lines_of() { # TEXT: sorted, for comm
+  echo "$1" | sort -u
+}
+
+# missing_in KNOWN NAMES: the lines of NAMES that KNOWN does not have.
+missing_in() {
+  lines_of "$1" >"$work/known"
+  lines_of "$2" | comm -13 "$work/known" -
+}
+
+for f in $(missing_in "$listed" "$expected"); do
   echo "$f is in no table of $page"
   failed=1
 done
@@ -53,8 +64,7 @@ identifiers() {
   grep -ohrE '\b(lk_|LK_)[A-Za-z0-9_]+' "$@" | sort -u
 }
 known=$(identifiers src include)
-for name in $(identifiers $page); do
-  echo "$known" | grep -qxF "$name" && continue
+for name in $(missing_in "$known" "$(identifiers $page)"); do
   echo "$page names $name, which does not exist"
   failed=1
 done

@@ -30,12 +30,18 @@ exported=$(awk 'BEGIN { RS = ";" }
 described=$(sed -n '/^\.Sh NAME/,/^\.Nd/s/^\.Nm \([^ ]*\).*/\1/p' man/*.3 | sort)
 
 [ -n "$exported" ] || complain "no exported function was found"
-for name in $exported; do
-  count=$(echo "$described" | grep -cx "$name")
-  [ "$count" -eq 1 ] ||
-    complain "$name stands under NAME of $count manual pages, not of one"
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+echo "$exported" >"$work/exported"
+echo "$described" | uniq >"$work/described"
+
+for name in $(comm -23 "$work/exported" "$work/described"); do
+  complain "$name stands under NAME of no manual page"
 done
-for name in $described; do
+for name in $(echo "$described" | uniq -d); do
+  complain "$name stands under NAME of several manual pages"
+done
+for name in $(comm -13 "$work/exported" "$work/described"); do
   [ -e "man/$name.3" ] || grep -qw "$name" include/latchkey/*.h ||
     complain "man/: $name is in no header"
 done
