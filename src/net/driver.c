@@ -207,9 +207,10 @@ static int driver_open(lk_driver *d)
     return err;
   if (lk__clock_open(&d->clock) != 0)
     goto fail_clock;
-  if (lk__wakeup_open(&d->wakeup, x->loop, on_driver_wakeup, d) != 0)
+  if (lk__wakeup_open(&d->wakeup, x->loop, x->fork_check, on_driver_wakeup,
+                      d) != 0)
     goto fail_wakeup;
-  err = lk__resolver_new(&x->resolver, x->loop, &x->mem);
+  err = lk__resolver_new(&x->resolver, x->loop, x->fork_check, &x->mem);
   if (err == 0)
     return 0;
 

@@ -2,6 +2,7 @@
 #ifndef LK_NET_NAME_SERVICE_H
 #define LK_NET_NAME_SERVICE_H
 
+#include "net/fork_check.h"
 #include "net/loop.h"
 #include "net/name_query.h"
 
@@ -9,9 +10,9 @@
     by resolver_thread.c in a build without c-ares. */
 typedef struct lk_name_service lk_name_service;
 
-/** `mem` is borrowed. Returns 0, LK_ERR_NO_MEMORY or LK_ERR_SYSTEM. */
+/** As lk__resolver_new(). */
 int lk__name_service_new(lk_name_service **out, lk_loop *loop,
-                         const lk_mem *mem);
+                         const lk_fork_check *fork_check, const lk_mem *mem);
 /** Resolve `q->host`. lk__name_query_complete() is called once: before this
     function returns, or later on the loop's thread, but not after
     lk__name_service_free(). */

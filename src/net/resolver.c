@@ -40,7 +40,8 @@ static void query_complete_lookups(lk_name_query *q)
 
 /* ---- the resolver -------------------------------------------------------- */
 
-int lk__resolver_new(lk_resolver **out, lk_loop *loop, const lk_mem *mem)
+int lk__resolver_new(lk_resolver **out, lk_loop *loop,
+                     const lk_fork_check *fork_check, const lk_mem *mem)
 {
   lk_resolver *r = lk__mem_new(mem, sizeof *r);
 
@@ -51,7 +52,7 @@ int lk__resolver_new(lk_resolver **out, lk_loop *loop, const lk_mem *mem)
   lk__list_init(&r->running);
   lk__list_init(&r->ended);
 
-  int err = lk__name_service_new(&r->service, loop, mem);
+  int err = lk__name_service_new(&r->service, loop, fork_check, mem);
 
   if (err != 0) {
     lk__mem_free(mem, r);

@@ -4,6 +4,7 @@
 
 #include "base/list.h"
 #include "net/address.h"
+#include "net/fork_check.h"
 #include "net/loop.h"
 
 /** Resolves names without blocking the loop. Lookups of the same name at the
@@ -22,9 +23,11 @@ typedef struct lk_lookup {
   lk_link link;
 } lk_lookup;
 
-/** Returns 0, LK_ERR_NO_MEMORY or LK_ERR_SYSTEM. `mem` is borrowed. A resolver
-    does not keep the loop running. */
-int lk__resolver_new(lk_resolver **out, lk_loop *loop, const lk_mem *mem);
+/** Returns 0, LK_ERR_NO_MEMORY or LK_ERR_SYSTEM. `fork_check` and `mem` are
+    borrowed. A resolver does not keep the loop running. In a forked child it
+    takes nothing that was sent to its parent. */
+int lk__resolver_new(lk_resolver **out, lk_loop *loop,
+                     const lk_fork_check *fork_check, const lk_mem *mem);
 /** Free the resolver, without waiting for outstanding queries. Must not be
     called while a lookup waits or lk__resolver_deliver() runs. `forked`: the
     process is a forked child, which must send nothing. NULL is fine. */

@@ -18,6 +18,7 @@ typedef struct cares_socket {
 struct lk_name_service {
   const lk_mem *mem;
   lk_loop *loop;
+  const lk_fork_check *fork_check;
   ares_channel channel; /* the state of c-ares, with its sockets */
   bool open;            /* `channel` is initialised */
   bool no_memory;       /* there was no memory to watch a socket of c-ares */
@@ -53,6 +54,8 @@ static void on_cares_timer(lk_loop_timer *t)
 {
   lk_name_service *n = LK_OWNER(t, lk_name_service, timer);
 
+  if (lk__fork_check_in_child(n->fork_check))
+    return; /* it would ask again, on a socket of the parent */
   ares_process_fd(n->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
   cares_update_timer(n);
 }
@@ -64,6 +67,8 @@ static void on_cares_events(lk_loop_io *io, int events)
   lk_name_service *n = LK_OWNER(io, cares_socket, io)->service;
   ares_socket_t fd = io->fd;
 
+  if (lk__fork_check_in_child(n->fork_check))
+    return; /* the reply is for the parent, which shares the socket */
   ares_process_fd(n->channel,
                   (events & LK_LOOP_READ) != 0 ? fd : ARES_SOCKET_BAD,
                   (events & LK_LOOP_WRITE) != 0 ? fd : ARES_SOCKET_BAD);
@@ -196,7 +201,7 @@ void lk__name_service_on_idle(lk_name_service *n)
 }
 
 int lk__name_service_new(lk_name_service **out, lk_loop *loop,
-                         const lk_mem *mem)
+                         const lk_fork_check *fork_check, const lk_mem *mem)
 {
   lk_name_service *n = lk__mem_new(mem, sizeof *n);
 
@@ -205,6 +210,7 @@ int lk__name_service_new(lk_name_service **out, lk_loop *loop,
     return LK_ERR_NO_MEMORY;
   n->mem = mem;
   n->loop = loop;
+  n->fork_check = fork_check;
   lk__list_init(&n->sockets);
   n->timer.on_timer = on_cares_timer;
   return 0;

@@ -111,7 +111,7 @@ static void on_mailbox_wakeup(void *arg)
 }
 
 int lk__name_service_new(lk_name_service **out, lk_loop *loop,
-                         const lk_mem *mem)
+                         const lk_fork_check *fork_check, const lk_mem *mem)
 {
   lk_name_service *n = lk__mem_new(mem, sizeof *n);
   mailbox *m = calloc(1, sizeof *m);
@@ -122,7 +122,8 @@ int lk__name_service_new(lk_name_service **out, lk_loop *loop,
     free(m);
     return LK_ERR_NO_MEMORY;
   }
-  if (lk__wakeup_open(&m->wakeup, loop, on_mailbox_wakeup, m) != 0) {
+  if (lk__wakeup_open(&m->wakeup, loop, fork_check, on_mailbox_wakeup, m) !=
+      0) {
     pthread_mutex_destroy(&m->lock);
     lk__mem_free(mem, n);
     free(m);

@@ -13,12 +13,16 @@ static void on_flag(lk_loop_io *io, int events)
   lk_wakeup *w = LK_OWNER(io, lk_wakeup, io);
 
   (void)events;
+  /* The child of a fork in another callback still has this one before it. */
+  if (lk__fork_check_in_child(w->fork_check))
+    return;
   lk__flag_fd_clear(&w->flag);
   w->on_wakeup(w->arg);
 }
 
-int lk__wakeup_open(lk_wakeup *w, lk_loop *loop, void (*on_wakeup)(void *arg),
-                    void *arg)
+int lk__wakeup_open(lk_wakeup *w, lk_loop *loop,
+                    const lk_fork_check *fork_check,
+                    void (*on_wakeup)(void *arg), void *arg)
 {
   lk_flag_fd flag;
   int error = lk__flag_fd_open(&flag);
@@ -28,6 +32,7 @@ int lk__wakeup_open(lk_wakeup *w, lk_loop *loop, void (*on_wakeup)(void *arg),
   *w = (lk_wakeup){.loop = loop,
                    .flag = flag,
                    .io = {.on_events = on_flag, .fd = flag.read_fd},
+                   .fork_check = fork_check,
                    .on_wakeup = on_wakeup,
                    .arg = arg};
   lk__loop_set_io(loop, &w->io, LK_LOOP_READ);

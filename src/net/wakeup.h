@@ -3,6 +3,7 @@
 #define LK_NET_WAKEUP_H
 
 #include "net/flag_fd.h"
+#include "net/fork_check.h"
 #include "net/loop.h"
 
 /**
@@ -13,16 +14,19 @@
  */
 typedef struct lk_wakeup {
   lk_loop *loop;
-  lk_flag_fd flag;              /**< set: there was a signal */
-  lk_loop_io io;                /**< watches `flag` */
+  lk_flag_fd flag; /**< set: there was a signal */
+  lk_loop_io io;   /**< watches `flag` */
+  const lk_fork_check *fork_check;
   void (*on_wakeup)(void *arg); /**< called once for one or more signals */
   void *arg;
 } lk_wakeup;
 
 /** Returns 0, or an errno if nothing was opened. A wakeup does not keep the
-   loop running. */
-int lk__wakeup_open(lk_wakeup *w, lk_loop *loop, void (*on_wakeup)(void *arg),
-                    void *arg);
+   loop running. In a forked child, as `fork_check` tells, it calls nothing and
+   leaves the signal to the parent. */
+int lk__wakeup_open(lk_wakeup *w, lk_loop *loop,
+                    const lk_fork_check *fork_check,
+                    void (*on_wakeup)(void *arg), void *arg);
 /** Wake the loop. May be called from any thread and from signal handlers until
     lk__wakeup_close(). It is no cancellation point, and does not change errno.
  */

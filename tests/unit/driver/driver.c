@@ -915,6 +915,7 @@ START_TEST(wakeup_and_transport_may_have_descriptor_0)
 {
   unsigned wakeups = 0;
   lk_transport t = {.fd = 0};
+  lk_fork_check *fork_check = lk__fork_check_new();
   lk_ev_loop on;
   lk_wakeup b;
 
@@ -922,12 +923,14 @@ START_TEST(wakeup_and_transport_may_have_descriptor_0)
   lk__ev_loop_attach(&on, loop);
   close(0);
   errno = EINVAL;
-  ck_assert_int_eq(lk__wakeup_open(&b, &on.base, count_call, &wakeups), 0);
+  ck_assert_int_eq(
+      lk__wakeup_open(&b, &on.base, fork_check, count_call, &wakeups), 0);
   ck_assert_int_eq(b.io.fd, 0);
   lk__wakeup_signal(&b);
   ev_run(loop, EVRUN_NOWAIT);
   ck_assert_uint_eq(wakeups, 1);
   lk__wakeup_close(&b);
+  lk__fork_check_free(fork_check);
   ck_assert_int_eq(dup(1), 0);
   lk_transport_tcp()->close(&t);
   ck_assert_int_eq(fcntl(0, F_GETFD), -1);

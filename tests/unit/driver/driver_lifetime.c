@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 /* ---- freeing in callbacks ------------------------------------------------ */
@@ -448,6 +449,39 @@ START_TEST(child_forked_in_a_callback_receives_nothing_more)
 }
 END_TEST
 
+static void fork_on_events(struct ev_loop *l, ev_io *w, int revents)
+{
+  (void)revents;
+  forked = fork();
+  ev_io_stop(l, w);
+}
+
+/* A callback of the program forks, while the wakeup is still before both
+   processes. */
+START_TEST(child_forked_in_a_callback_leaves_the_wakeup_to_its_parent)
+{
+  int pair[2];
+  ev_io writable;
+
+  start();
+  woken = 0;
+  lk_ev_on_wake(ev, count_wake, NULL);
+  lk_ev_wake(ev);
+  ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+  ev_io_init(&writable, fork_on_events, pair[0], EV_WRITE);
+  ev_set_priority(&writable, EV_MAXPRI);
+  ev_io_start(loop, &writable);
+  turn();
+  if (forked == 0)
+    _exit(woken != 0);
+  expect_child_ok(forked);
+  RUN_UNTIL(woken == 1);
+  close(pair[0]);
+  close(pair[1]);
+  stop();
+}
+END_TEST
+
 START_TEST(child_forked_in_a_callback_resolves_nothing_more)
 {
   lk_client *c[2];
@@ -483,4 +517,5 @@ SUITE("driver_lifetime", a_client_may_be_freed_in_any_callback,
       fork_check_costs_no_system_call, a_child_may_run_the_loop_for_itself,
       child_does_not_consume_the_wakeup_of_its_parent,
       child_forked_in_a_callback_receives_nothing_more,
+      child_forked_in_a_callback_leaves_the_wakeup_to_its_parent,
       child_forked_in_a_callback_resolves_nothing_more)

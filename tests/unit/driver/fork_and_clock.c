@@ -231,14 +231,17 @@ START_TEST(wakeup_works_with_descriptor_0)
 {
   struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
   int own = dup(STDIN_FILENO);
+  lk_fork_check *fork_check = lk__fork_check_new();
   lk_ev_loop on;
   lk_wakeup b;
 
   lk__ev_loop_attach(&on, loop);
   close(STDIN_FILENO);
-  ck_assert_int_eq(lk__wakeup_open(&b, &on.base, do_nothing, NULL), 0);
+  ck_assert_int_eq(lk__wakeup_open(&b, &on.base, fork_check, do_nothing, NULL),
+                   0);
   ck_assert_int_eq(b.io.fd, STDIN_FILENO);
   lk__wakeup_close(&b);
+  lk__fork_check_free(fork_check);
   ev_loop_destroy(loop);
   dup2(own, STDIN_FILENO);
   close(own);

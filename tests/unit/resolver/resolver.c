@@ -25,6 +25,7 @@
 
 static struct ev_loop *loop;
 static lk_ev_loop resolver_loop;
+static lk_fork_check *fork_check;
 static lk_resolver *resolver;
 static failing_mem mem;
 static ev_prepare deliver_before_wait;
@@ -84,7 +85,9 @@ static void start(void)
   lk__ev_loop_attach(&resolver_loop, loop);
   fake_names_start(loop);
   failing_mem_init(&mem);
-  ck_assert_int_eq(lk__resolver_new(&resolver, &resolver_loop.base, &mem.mem),
+  fork_check = lk__fork_check_new();
+  ck_assert_int_eq(lk__resolver_new(&resolver, &resolver_loop.base, fork_check,
+                                    &mem.mem),
                    0);
   ev_prepare_init(&deliver_before_wait, on_prepare);
   ev_prepare_start(loop, &deliver_before_wait);
@@ -94,6 +97,7 @@ static void stop(void)
 {
   lk__resolver_free(resolver, not_forked);
   ck_assert_uint_eq(mem.live, 0);
+  lk__fork_check_free(fork_check);
   fake_names_stop();
   ev_prepare_stop(loop, &deliver_before_wait);
   ev_loop_destroy(loop);
@@ -376,10 +380,12 @@ START_TEST(resolver_without_memory_leaks_nothing)
 
   loop = ev_loop_new(EVFLAG_AUTO);
   lk__ev_loop_attach(&resolver_loop, loop);
+  fork_check = lk__fork_check_new();
   do {
     failing_mem_init(&mem);
     mem.fail_at = ++n;
-    if (lk__resolver_new(&resolver, &resolver_loop.base, &mem.mem) == 0)
+    if (lk__resolver_new(&resolver, &resolver_loop.base, fork_check,
+                                    &mem.mem) == 0)
       lk__resolver_free(resolver, not_forked);
     else
       ck_assert_ptr_null(resolver);
@@ -387,6 +393,7 @@ START_TEST(resolver_without_memory_leaks_nothing)
   } while (failing_mem_failed(&mem));
   /* Two allocations have failed in turn; the third attempt succeeded. */
   ck_assert_uint_eq(n, 3);
+  lk__fork_check_free(fork_check);
   ev_loop_destroy(loop);
 }
 END_TEST
@@ -489,7 +496,8 @@ START_TEST(resolver_without_descriptors_works_or_is_refused)
   none.rlim_cur = 0;
   ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
   size_t live = mem.live;
-  int err = lk__resolver_new(&other, &resolver_loop.base, &mem.mem);
+  int err = lk__resolver_new(&other, &resolver_loop.base, fork_check,
+                                    &mem.mem);
 
   ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
   ck_assert_int_eq(err, WITHOUT_DESCRIPTORS);
