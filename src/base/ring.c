@@ -3,7 +3,7 @@
 
 #include "base/ring.h"
 
-#define SMALLEST 8 /* items of the first array; a power of two */
+#define SMALLEST 4 /* items of the first array; a power of two */
 
 void lk__ring_init(lk_ring *r, const lk_mem *mem, size_t size)
 {
