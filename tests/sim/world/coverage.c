@@ -102,7 +102,7 @@ static void print_state_changes(FILE *out)
 
   for (int from = 0; from < SIM_SESSION_STATES; from++) {
     for (int to = 0; to < SIM_SESSION_STATES; to++) {
-      if (sim_session_may_change(from, to))
+      if (sim_session_may_change(from, to, true))
         possible++;
       if (coverage.state_changes[from][to] > 0)
         covered++;
@@ -111,7 +111,7 @@ static void print_state_changes(FILE *out)
   fprintf(out, "sessions: %u of %u changes\n", covered, possible);
   for (int from = 0; from < SIM_SESSION_STATES; from++) {
     for (int to = 0; to < SIM_SESSION_STATES; to++) {
-      if (sim_session_may_change(from, to) &&
+      if (sim_session_may_change(from, to, true) &&
           coverage.state_changes[from][to] == 0)
         fprintf(out, "  never: from %s to %s\n", lk_state_text((lk_state)from),
                 lk_state_text((lk_state)to));

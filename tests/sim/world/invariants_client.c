@@ -357,17 +357,14 @@ static void check_sent(sim_checker *checker, const sim_fact *f)
 }
 
 /* The session state changes along known edges. Two changes depend on the
- * session. A process that resumes a session may find it expired, before it was
- * connected. A client with a session does not connect to a read-only server. */
+ * session: a client with a session does not connect to a read-only server, and
+ * only a client with a session finds it expired. */
 void sim_session_states(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_SENT) {
     check_sent(checker, f);
     return;
   }
-  bool resumed_session_expired = f->from == LK_STATE_CONNECTING &&
-                                 f->state == LK_STATE_EXPIRED &&
-                                 f->life->process->has_resumed;
   bool read_only_with_session = f->from == LK_STATE_SUSPENDED &&
                                 f->state == LK_STATE_READ_ONLY &&
                                 f->life->session != NULL;
@@ -375,8 +372,8 @@ void sim_session_states(sim_checker *checker, const sim_fact *f)
                                  f->state == LK_STATE_EXPIRED &&
                                  f->life->session == NULL;
 
-  if ((!sim_session_may_change((int)f->from, (int)f->state) &&
-       !resumed_session_expired) ||
+  if (!sim_session_may_change((int)f->from, (int)f->state,
+                              f->life->process->has_resumed) ||
       read_only_with_session || expired_without_session)
     sim_violated(checker, "%s is %s after %s", f->life->process->name,
                  lk_state_text(f->state), lk_state_text(f->from));

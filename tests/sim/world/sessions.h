@@ -7,8 +7,9 @@
 enum { SIM_SESSION_STATES = LK_STATE_CLOSED + 1 };
 
 /** Whether the session state may change from `from` to `to`. The first state is
-    CONNECTING. */
-static inline bool sim_session_may_change(int from, int to)
+    CONNECTING. `resumes`: the client resumes a session of an earlier process,
+    which it may find expired before it was connected. */
+static inline bool sim_session_may_change(int from, int to, bool resumes)
 {
   static const unsigned char may[SIM_SESSION_STATES] = {
       [LK_STATE_CONNECTING] = 1 << LK_STATE_CONNECTED |
@@ -19,7 +20,8 @@ static inline bool sim_session_may_change(int from, int to)
                              1 << LK_STATE_EXPIRED | 1 << LK_STATE_CLOSED,
       [LK_STATE_EXPIRED] = 1 << LK_STATE_CONNECTING | 1 << LK_STATE_CLOSED};
 
-  return (may[from] >> to & 1) != 0;
+  return (may[from] >> to & 1) != 0 ||
+         (resumes && from == LK_STATE_CONNECTING && to == LK_STATE_EXPIRED);
 }
 
 #endif
