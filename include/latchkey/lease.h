@@ -82,6 +82,7 @@ typedef enum lk_assurance {
       client. And servers report to their leader only every half tick which
       sessions are alive: if a client has sent nothing for most of a session
       timeout, its session may expire although a server has just replied to it.
+      The same happens if a server fails before its next report.
       Most other clients offer no more than this. */
   LK_ASSURE_PING
 } lk_assurance;
