@@ -91,14 +91,23 @@ def exit_code_of_a_missing_command_in_an_empty_root_is_127():
     assert done.code == 127 and "/missing" in done.err, done
 
 
-def command_connects_by_tls_in_an_empty_root():
+def hold_by_tls(namespaces=()):
     if " tls" not in run("--version").out:
         raise live.NotTested("the command is built without TLS")
     with zkserver.Server("--tls") as server:
-        root = make_root(server.certificate("ca.crt"))
-        out = holder_of("/locks/tls", root=root, connection=(
-            "-z", "tls://" + server.tls_addresses[0], "--cacert", "/ca.crt"))
+        out = holder_of(
+            "/locks/tls", root=make_root(server.certificate("ca.crt")),
+            namespaces=namespaces, connection=(
+                "-z", "tls://" + server.tls_addresses[0], "--cacert", "/ca.crt"))
     assert "the holder" in out, out
+
+
+def command_connects_by_tls_in_an_empty_root():
+    hold_by_tls()
+
+
+def command_connects_by_tls_as_pid_1():
+    hold_by_tls(namespaces=("--pid", "--fork"))
 
 
 if needs_shared_libraries(command.PROGRAM):
@@ -114,6 +123,7 @@ try:
         live.run(command_runs_under_a_lock_in_an_empty_root,
                  command_runs_under_a_lock_as_pid_1,
                  exit_code_of_a_missing_command_in_an_empty_root_is_127,
-                 command_connects_by_tls_in_an_empty_root)
+                 command_connects_by_tls_in_an_empty_root,
+                 command_connects_by_tls_as_pid_1)
 finally:
     shutil.rmtree(WORK)
