@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-#define PATIENCE_US (60 * 1000 * SIM_MS)
-#define EPOCH_MS    INT64_C(1700000000000)
+#define PATIENCE_US         (60 * 1000 * SIM_MS)
+#define WALL_CLOCK_START_MS INT64_C(1700000000000)
 
 typedef struct model_conn {
   side *side;
@@ -103,7 +103,7 @@ static void pass_time(side *s)
 
 static int64_t now_ms(side *s)
 {
-  return EPOCH_MS + model_of(s)->lab.agenda.now_us / SIM_MS;
+  return WALL_CLOCK_START_MS + model_of(s)->lab.agenda.now_us / SIM_MS;
 }
 
 static void free_model(side *s)
@@ -129,7 +129,7 @@ side *side_model_new(const side_config *config, const side *real, uint64_t seed)
       .sweep_ms = config->sweep_ms,
       .ttls = config->ttls,
       .members = real->members[0] == '\0' ? NULL : m->base.members,
-      .epoch_ms = EPOCH_MS};
+      .wall_clock_start_ms = WALL_CLOCK_START_MS};
 
   memcpy(m->base.members, real->members, sizeof real->members);
   m->base.kind = &kind;

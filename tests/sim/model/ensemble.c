@@ -37,8 +37,8 @@ config_with_defaults(const sim_ensemble_config *given)
   set_default_range(c.peer_delay_us, 100, 1000);
   set_default_range(c.disk_delay_us, 50, 500);
   set_default_range(c.election_us, 20000, 200000);
-  if (c.epoch_ms == 0)
-    c.epoch_ms = INT64_C(1800000000000);
+  if (c.wall_clock_start_ms == 0)
+    c.wall_clock_start_ms = INT64_C(1800000000000);
   return c;
 }
 
@@ -53,7 +53,8 @@ static void init_server(sim_ensemble *e, unsigned i, const sim_rng *rng)
   s->clock_offset_ms = sim_between(&s->rng, 0, e->config.tick_ms - 1);
   s->epoch = s->promised_epoch = e->config.first_epoch;
   sim_server_init(s);
-  sim_tree_init(&s->tree, &e->paths, e->config.members, e->config.epoch_ms);
+  sim_tree_init(&s->tree, &e->paths, e->config.members,
+                e->config.wall_clock_start_ms);
 }
 
 sim_ensemble *sim_ensemble_new(const sim_ensemble_config *config,
@@ -74,7 +75,7 @@ sim_ensemble *sim_ensemble_new(const sim_ensemble_config *config,
   e->arena.mem = e->scratch.mem = &lk__mem_libc;
   sim_paths_init(&e->paths, &e->arena);
   sim_tree_init(&e->committed_tree, &e->paths, e->config.members,
-                e->config.epoch_ms);
+                e->config.wall_clock_start_ms);
   e->servers = calloc(e->count, sizeof *e->servers);
   e->links = calloc((size_t)e->count * e->count, sizeof *e->links);
   for (unsigned i = 0; i < e->count; i++) {

@@ -48,9 +48,9 @@ typedef struct sim_ensemble_config {
                                500 */
   int64_t election_us[2];   /**< interval of polling during an election; 20,000,
                                200,000 */
-  int64_t epoch_ms;         /**< wall clock of the leader at virtual time 0;
-                               1,800,000,000,000 */
-  int32_t first_epoch;      /**< epoch of zxids before the first election; 0 */
+  int64_t wall_clock_start_ms; /**< the leader's wall clock at simulated time 0;
+                                  1,800,000,000,000 */
+  int32_t first_epoch; /**< epoch of zxids before the first election; 0 */
   int64_t read_only_after_us; /**< time without a leader after which a server
                                  becomes read-only; 0: never */
 } sim_ensemble_config;

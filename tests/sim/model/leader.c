@@ -328,7 +328,7 @@ void sim_leader_tick(sim_server *s)
 static bool is_deletable(const sim_server *s, const sim_node *n)
 {
   const sim_ensemble *e = s->ensemble;
-  int64_t now_ms = e->config.epoch_ms + e->agenda->now_us / SIM_MS;
+  int64_t now_ms = e->config.wall_clock_start_ms + e->agenda->now_us / SIM_MS;
 
   if (n->children != NULL)
     return false;

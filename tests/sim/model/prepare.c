@@ -399,7 +399,8 @@ const sim_txn *sim_prepare_txn(sim_server *leader,
   preparation prep = {.s = leader, .request = request, .x = x, .owner = owner};
 
   *x = (sim_txn){.zxid = zxid,
-                 .time_ms = e->config.epoch_ms + e->agenda->now_us / SIM_MS,
+                 .time_ms =
+                     e->config.wall_clock_start_ms + e->agenda->now_us / SIM_MS,
                  .session = request->session,
                  .xid = request->xid,
                  .op = request->op,

@@ -96,7 +96,7 @@ static void rebuild_tree(sim_server *s)
 
   sim_tree_free(&s->tree);
   sim_tree_init(&s->tree, &s->ensemble->paths, s->ensemble->config.members,
-                s->ensemble->config.epoch_ms);
+                s->ensemble->config.wall_clock_start_ms);
   for (s->applied = 0; s->applied < end; s->applied++)
     sim_txn_apply(s->log[s->applied], &s->tree, &no_hooks, NULL);
 }

@@ -57,7 +57,7 @@ static void reset_tree(sim_tree *t, const sim_ensemble *e, int64_t zxid)
   sim_paths *paths = t->paths;
 
   sim_tree_free(t);
-  sim_tree_init(t, paths, e->config.members, e->config.epoch_ms);
+  sim_tree_init(t, paths, e->config.members, e->config.wall_clock_start_ms);
   t->zxid = zxid;
 }
 

@@ -65,7 +65,7 @@ static void choose_sizes(sim_world *w)
       .sweep_ms =
           w->scenario->sweep_ms == 0 ? USUAL_SWEEP_MS : w->scenario->sweep_ms,
       .ttls = w->all_requests,
-      .epoch_ms = A_TIME_IN_2023_MS + sim_between(&r, 0, 1000000)};
+      .wall_clock_start_ms = A_TIME_IN_2023_MS + sim_between(&r, 0, 1000000)};
   w->shortest_ms = w->longest_ms = w->timeout_ms;
   if (sim_fault_is_possible(w, SIM_FAULT_BOUNDS) ||
       sim_has_condition(w, SIM_LIMITS)) {
