@@ -17,7 +17,7 @@ class Contender(threading.Thread):
     """Acquires, holds for a while, and releases, again and again."""
 
     def __init__(self, rival, claims, max_hold_s=.004):
-        """`claims`: the holder's weight in each place of the judge."""
+        """`claims`: the holder's weight for each resource of the judge."""
         super().__init__(daemon=True)
         self.max_hold_s = max_hold_s
         self.rival, self.judge, self.claims = rival, rival.judge, claims
@@ -76,7 +76,7 @@ class Contender(threading.Thread):
         self.granted += 1
 
     def hold(self, claims):
-        """Be in the judge's places for a while."""
+        """Be in the judge's resources for a while."""
         name = self.rival.name
         if self.judge.enter(name, claims, self.rival.certain):
             time.sleep(self.random.random() * self.max_hold_s)

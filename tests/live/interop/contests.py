@@ -13,7 +13,7 @@ KAZOO = 1           # the layout
 
 
 def mutex(run):
-    path = run.place("mutex", "l", 1, persistent=True)
+    path = run.lock_path("mutex", "l", 1, persistent=True)
     for _ in range(3):
         run.join("mutex", Contender(run.latchkey_lock(
             "mutex", lambda c: c.lock(path)), {path: 1}))
@@ -25,7 +25,7 @@ def mutex(run):
 
 def selector(run):
     """Leader selectors and mutexes on the same path."""
-    path = run.place("selector", "l", 1)
+    path = run.lock_path("selector", "l", 1)
     for _ in range(2):
         run.join("selector", Contender(run.latchkey_lock(
             "selector", lambda c: c.lock(path)), {path: 1}))
@@ -36,7 +36,7 @@ def selector(run):
 def kazoo(run):
     """kazoo is configured to wait for nodes with names like Curator's, and
     latchkey waits for nodes with names like kazoo's."""
-    path = run.place("kazoo", "l", 1, persistent=True)
+    path = run.lock_path("kazoo", "l", 1, persistent=True)
     for _ in range(2):
         run.join("kazoo", Contender(run.latchkey_lock(
             "kazoo", lambda c: c.lock(path)), {path: 1}))
@@ -47,7 +47,7 @@ def kazoo(run):
 
 
 def rwlock(run):
-    path = run.place("rwlock", "l", ReadWriter.WRITER_WEIGHT)
+    path = run.lock_path("rwlock", "l", ReadWriter.WRITER_WEIGHT)
     for _ in range(3):
         run.join("rwlock", ReadWriter(run.latchkey_lock(
             "rwlock", lambda c: c.rwlock(path)), path, downgrades=True))
@@ -56,7 +56,8 @@ def rwlock(run):
 
 
 def downgrade(run):
-    path = run.place("downgrade", "l", ReadWriter.WRITER_WEIGHT, persistent=True)
+    path = run.lock_path("downgrade", "l", ReadWriter.WRITER_WEIGHT,
+                         persistent=True)
     for _ in range(2):
         run.join("downgrade", ReadWriter(run.latchkey_lock(
             "downgrade", lambda c: c.rwlock(path)), path, downgrades=True))
@@ -72,7 +73,7 @@ def semaphore(run):
     """Some contenders take two permits. Only one of them is Curator's: it keeps
     its first permit while it waits for the second, so two could wait for each
     other."""
-    path = run.place("semaphore", "l", 3, "/locks", "/leases")
+    path = run.lock_path("semaphore", "l", 3, "/locks", "/leases")
 
     def ours(take):
         run.join("semaphore", Contender(run.latchkey_lock(
@@ -89,7 +90,7 @@ def semaphore(run):
 
 def kazoosemaphore(run):
     """kazoo's layout; some of latchkey's contenders take two permits."""
-    path = run.place("kazoosemaphore", "l", 3, "", "-__lock__")
+    path = run.lock_path("kazoosemaphore", "l", 3, "", "-__lock__")
     for take in (1, 2):
         run.join("kazoosemaphore", Contender(run.latchkey_lock(
             "kazoosemaphore", lambda c, take=take: c.semaphore(
@@ -102,7 +103,7 @@ def kazoosemaphore(run):
 
 def count(run):
     """A semaphore whose number of permits changes."""
-    path = run.place("count", "l", 1, "/locks", "/leases")
+    path = run.lock_path("count", "l", 1, "/locks", "/leases")
     limit = "/count/limit"
     run.direct.create(limit, data=b"\0\0\0\1")
     for _ in range(3):
@@ -118,7 +119,8 @@ def count(run):
             old = permits
             permits = rng.choice([n for n in (1, 2, 3) if n != old])
             # A smaller number takes effect when earlier holders have left.
-            run.judge.set_room(path, permits, grace_s=2 if permits < old else 0)
+            run.judge.set_limit(path, permits,
+                                grace_s=2 if permits < old else 0)
             run.direct.submit("set", path=limit,
                               data=permits.to_bytes(4, "big"),
                               version=-1).result()
@@ -126,7 +128,7 @@ def count(run):
 
 
 def semaphoremutex(run):
-    path = run.place("semaphoremutex", "l", 1, "/locks", "/leases")
+    path = run.lock_path("semaphoremutex", "l", 1, "/locks", "/leases")
     for _ in range(3):
         run.join("semaphoremutex", Contender(run.latchkey_lock(
             "semaphoremutex", lambda c: c.semaphore(path, permits=1)),
@@ -137,10 +139,10 @@ def semaphoremutex(run):
 
 def multilock(run):
     """Multi-locks, and single locks that are acquired in the same order."""
-    places = {name: run.place("multilock", name, 1) for name in "abc"}
+    paths = {name: run.lock_path("multilock", name, 1) for name in "abc"}
 
     def paths(letters):
-        return [places[letter] for letter in letters]
+        return [paths[letter] for letter in letters]
 
     def ours(letters):
         run.join("multilock", Contender(run.latchkey_lock(
@@ -163,7 +165,7 @@ def multilock(run):
 
 
 def revoke(run):
-    path = run.place("revoke", "l", 1)
+    path = run.lock_path("revoke", "l", 1)
     for _ in range(2):
         run.join("revoke", Revoker(run.latchkey_lock(
             "revoke", lambda c: c.lock(path, revocable=True)), {path: 1},

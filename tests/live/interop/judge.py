@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds holders that overlap. A contender enters a place of the judge after its
-grant, and leaves it before its release. So contenders that are inside at the
-same time have held the lock at the same time."""
+"""Finds holders that overlap. A resource stands for what a lock protects. A
+contender enters it after its grant, and leaves it before its release. So
+contenders that are inside at the same time have held the lock at the same
+time."""
 
 import threading
 import time
@@ -10,55 +11,56 @@ import time
 class Judge:
     def __init__(self):
         self._lock = threading.Lock()
-        self._inside = {}       # place -> {contender: weight}
-        self._rooms = {}        # place -> [(since, largest sum of weights)]
+        self._holders = {}      # resource -> {contender: weight}
+        self._limits = {}       # resource -> [(since, largest sum of weights)]
         self.overlaps = []      # texts
-        self.max_inside = {}    # place -> the largest number inside at once
+        self.most_holders = {}  # resource -> the largest number inside at once
 
-    def set_room(self, place, room, grace_s=0):
+    def set_limit(self, resource, limit, grace_s=0):
         """Set the largest sum of weights that may be inside. It takes effect
         after `grace_s`; until then, the old one is allowed, too."""
         with self._lock:
-            self._inside.setdefault(place, {})
-            self._rooms.setdefault(place, []).append(
-                (time.monotonic() + grace_s, room))
+            self._holders.setdefault(resource, {})
+            self._limits.setdefault(resource, []).append(
+                (time.monotonic() + grace_s, limit))
 
-    def _room_of(self, place):
+    def _limit_of(self, resource):
         """The largest sum of weights that is allowed now."""
         now = time.monotonic()
-        rooms = self._rooms[place]
-        while len(rooms) > 1 and rooms[1][0] <= now:
-            rooms.pop(0)
-        return max(room for _, room in rooms)
+        limits = self._limits[resource]
+        while len(limits) > 1 and limits[1][0] <= now:
+            limits.pop(0)
+        return max(limit for _, limit in limits)
 
-    def _check_room(self, place):
-        inside = self._inside[place]
-        self.max_inside[place] = max(self.max_inside.get(place, 0), len(inside))
-        if sum(inside.values()) > self._room_of(place):
-            self.overlaps.append("%s: %s" % (place, ", ".join(
-                "%s (%d)" % entry for entry in sorted(inside.items()))))
+    def _check_limit(self, resource):
+        holders = self._holders[resource]
+        self.most_holders[resource] = max(len(holders),
+                                          self.most_holders.get(resource, 0))
+        if sum(holders.values()) > self._limit_of(resource):
+            self.overlaps.append("%s: %s" % (resource, ", ".join(
+                "%s (%d)" % entry for entry in sorted(holders.items()))))
 
     def enter(self, contender, claims, certain=lambda: True):
-        """Let the contender enter places with the weights {place: weight}. If
-        `certain()` is false, the holder is unsure: it does not enter, and this
-        gives false."""
+        """Let the contender enter resources, with the weights
+        {resource: weight}. If `certain()` is false, the holder is unsure: it
+        does not enter, and this gives false."""
         with self._lock:
             if not certain():
                 return False
-            for place, weight in claims.items():
-                self._inside[place][contender] = weight
-                self._check_room(place)
+            for resource, weight in claims.items():
+                self._holders[resource][contender] = weight
+                self._check_limit(resource)
             return True
 
     def reduce(self, contender, claims):
-        """Replace the claims of a holder by smaller ones."""
+        """Reresource the claims of a holder by smaller ones."""
         with self._lock:
-            for place, weight in claims.items():
-                if contender in self._inside[place]:
-                    self._inside[place][contender] = weight
+            for resource, weight in claims.items():
+                if contender in self._holders[resource]:
+                    self._holders[resource][contender] = weight
 
     def leave(self, contender):
         """May be called without enter()."""
         with self._lock:
-            for inside in self._inside.values():
-                inside.pop(contender, None)
+            for holders in self._holders.values():
+                holders.pop(contender, None)

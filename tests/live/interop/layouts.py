@@ -167,7 +167,7 @@ def closing(*contenders):
 
 # ---- contention
 
-PLACE = "lock"  # the only place of a Judge
+RESOURCE = "lock"  # the only resource of a Judge
 
 def check_exclusion(directory, one, two, one_side="write", two_side="write"):
     """Check that these sides of two contenders exclude each other, in both
@@ -222,7 +222,7 @@ class Loop(threading.Thread):
                 "%s waits for ever" % self.loop_name)
         self.grants.append(time.monotonic())
         self.judge.enter(self.loop_name,
-                         {PLACE: 1 if side == "read" else WRITER_WEIGHT})
+                         {RESOURCE: 1 if side == "read" else WRITER_WEIGHT})
         time.sleep(.002)
         self.judge.leave(self.loop_name)
         self.contender.release()
@@ -231,7 +231,7 @@ class Loop(threading.Thread):
 def run_loops(directory, contenders, shared=False):
     """Run a Loop for each contender at the same time; gives the Judge."""
     judge = Judge()
-    judge.set_room(PLACE, WRITER_WEIGHT)
+    judge.set_limit(RESOURCE, WRITER_WEIGHT)
     loops = [Loop(judge, c, i, shared) for i, c in enumerate(contenders)]
     for loop in loops:
         loop.start()
@@ -269,7 +269,8 @@ def contend(directory, ours, theirs, shared=False):
         judge = run_loops(directory, (our1, our2, their1, their2), shared)
         assert not judge.overlaps, judge.overlaps[:5]
         if shared:
-            assert judge.max_inside[PLACE] > 1, "readers were never together"
+            assert judge.most_holders[RESOURCE] > 1, \
+                "readers were never together"
 
 
 # ---- tests: latchkey and a lock of a tutorial, or of kazoo, exclude each other

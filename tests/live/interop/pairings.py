@@ -57,10 +57,10 @@ class Run:
 
     # ---- for recipes
 
-    def place(self, recipe, name, room, *queues, persistent=False):
+    def lock_path(self, recipe, name, limit, *queues, persistent=False):
         """A path for a lock, in a directory of the recipe: a container that the
-        first contender creates, or a persistent node. It is also a place of the
-        judge. `queues` are the directories of contender nodes, below the
+        first contender creates, or a persistent node. It is also a resource of
+        the judge. `queues` are the directories of contender nodes, below the
         path."""
         base = "/" + recipe
         if recipe not in self.contenders:
@@ -69,7 +69,7 @@ class Run:
         path = base + "/" + name
         if persistent:
             self.direct.create(path)
-        self.judge.set_room(path, room)
+        self.judge.set_limit(path, limit)
         self.queues[recipe] += [path + q for q in queues or ("",)]
         return path
 
@@ -214,13 +214,13 @@ def report(run):
             granted[c.rival.side] += c.granted
             missed += c.missed
         slowest = max(contenders, key=lambda c: c.longest_wait_s)
-        places = sorted({path for c in contenders
+        paths = sorted({path for c in contenders
                          for path in c.claims or [c.path]})
         print("%-15s %s; gave up %d; longest wait %.1f s (%s); inside %s" % (
             recipe, ", ".join("%s %d" % e for e in sorted(granted.items())),
             missed, slowest.longest_wait_s, slowest.rival.name,
-            "/".join(str(run.judge.max_inside.get(place, 0))
-                     for place in places)))
+            "/".join(str(run.judge.most_holders.get(path, 0))
+                     for path in paths)))
         bad += ["%s: no grant for %s" % (recipe, c.rival.name)
                 for c in contenders if c.granted == 0]
     for (waiter, holder), n in sorted(run.pairs.items()):

@@ -61,7 +61,7 @@ class Host:
         self.abandon()
 
     def stop(self):
-        """Stop the process. Its holders leave the judge's places first, since
+        """Stop the process. Its holders leave the judge's resources first, since
         another client can be granted when their leases have ended."""
         self.resumed_ms = float("inf")  # until then no grant counts
         self.abandon()
@@ -95,7 +95,7 @@ class Rival:
         return self.opened == self.host.generation
 
     def doubt(self):
-        """The lock is unsure or lost: leave the judge's places."""
+        """The lock is unsure or lost: leave the judge's resources."""
         self.safe = False
         self.judge.leave(self.name)
 
@@ -286,7 +286,7 @@ class Plain(CuratorLock):
 
 
 class Trespasser(Rival):
-    """Enters the judge's places without a lock."""
+    """Enters the judge's resources without a lock."""
     side = "trespasser"
 
     def open(self):
