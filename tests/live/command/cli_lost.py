@@ -171,9 +171,9 @@ def command_that_ignores_term_is_killed_at_the_deadline(zk):
 @with_server
 def descendant_that_ignores_term_is_killed_at_the_deadline(zk):
     pid_file = os.path.join(folder.name, "deaf")
-    with start("run", "-z", zk.connect, "-T", "3", "/deaf", "sh", "-c",
-               "(trap '' TERM; sleep 600) & echo $! > %s; wait" % pid_file
-               ) as process:
+    deaf = "trap '' TERM; echo $$ > %s; exec sleep 600" % pid_file
+    with start("run", "-z", zk.connect, "-T", "6", "/deaf", "sh", "-c",
+               'sh -c "$1" & wait', "-", deaf) as process:
         pid = command.wait_for_number(pid_file)
         zk.stop()
         live.eventually(lambda: not command.is_running(pid))
