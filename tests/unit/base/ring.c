@@ -120,7 +120,7 @@ START_TEST(impossible_size_of_a_ring_is_refused)
   lk_ring r;
 
   failing_mem_init(&f);
-  lk__ring_init(&r, &f.mem, SIZE_MAX / 4); /* the size of an item */
+  lk__ring_init(&r, &f.mem, SIZE_MAX / 2); /* the size of an item */
   ck_assert(!lk__ring_reserve(&r));
   ck_assert_uint_eq(f.count, 0);
 }
