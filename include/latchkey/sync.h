@@ -6,7 +6,8 @@
  * @file
  * Blocking calls, for programs with threads. A client handle has a thread of
  * its own, which runs an event loop and sends heartbeats, independently of what
- * the callers do. Part of builds with <latchkey/ev.h>.
+ * the callers do. It is part of every build: the thread runs libev where the
+ * library has it, and poll(2) elsewhere.
  *
  * Threads: every function may be called from every thread. A function that
  * frees an object must be the last call for it.
