@@ -168,9 +168,17 @@ typedef struct cause_counts {
                            without a quorum */
   size_t not_zookeeper; /* the port is not ZooKeeper's, or speaks TLS */
   size_t silent;        /* still connecting, or connected without a reply */
+  size_t silent_names;  /* the same, for servers with a name, which is perhaps
+                           not resolved yet */
   size_t auth_refused;  /* the server refused the credentials */
   const cli_connection_failure *first_tls; /* first failure of TLS, or NULL */
 } cause_counts;
+
+/* Whether "host:port" has a name for its host, and no address. */
+static bool has_a_name(const char *server)
+{
+  return server[0] != '[' && server[strspn(server, "0123456789.")] != ':';
+}
 
 static void count_cause(cause_counts *c, const cli_connection_failure *one)
 {
@@ -191,7 +199,11 @@ static void count_cause(cause_counts *c, const cli_connection_failure *one)
     if (c->first_tls == NULL)
       c->first_tls = one;
     break;
-  default: c->silent++; break;
+  default:
+    c->silent++;
+    if (has_a_name(one->server))
+      c->silent_names++;
+    break;
   }
 }
 
@@ -245,6 +257,9 @@ cli_connection_failures_advice(const cli_connection_failures *failures)
     return "correct the name in -z, or the name service";
   if (c.refused == failures->count)
     return "nothing listens there: start ZooKeeper, or correct -z";
+  if (c.unreached + c.silent == failures->count && c.silent_names > 0)
+    return "the name service does not reply, the host is down, the server "
+           "hangs, or a firewall drops packets";
   if (c.unreached + c.silent == failures->count)
     return "the host is down, the server hangs, or a firewall drops packets";
   return "start the servers, or correct -z";

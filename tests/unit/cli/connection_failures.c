@@ -31,6 +31,11 @@ START_TEST(message_names_each_server_and_the_likely_cause)
 {
   expect_message("a/x", ERRS(0), LINES("a:2181: not ended"),
                  "cannot connect to a:2181: no reply within 1.5 s",
+                 "the name service does not reply, the host is down, the "
+                 "server hangs, or a firewall drops packets");
+  expect_message("10.0.0.1:1,[::1]:1", ERRS(0), LINES("x:1: not ended"),
+                 "cannot connect to any server: 10.0.0.1:1: not tried yet, "
+                 "[::1]:1: not tried yet",
                  "the host is down, the server hangs, or a firewall drops "
                  "packets");
   expect_message("[::1]:7", ERRS(LK_ERR_CONNECT),
@@ -122,8 +127,8 @@ START_TEST(failures_of_several_servers_have_one_advice)
                  "cannot connect to any server: a:2181: no reply within 1.5 "
                  "s, b:2181: not tried yet, c:2181: not tried yet, d:2181: "
                  "not tried yet, e:2181: not tried yet, and 2 more",
-                 "the host is down, the server hangs, or a firewall drops "
-                 "packets");
+                 "the name service does not reply, the host is down, the "
+                 "server hangs, or a firewall drops packets");
 }
 END_TEST
 
