@@ -13,14 +13,18 @@
 #include "support/suite.h"
 #include "unit/fake/names.h"
 
-/* This file is built once for each name service. These are the results of a
-   lookup without memory or without a thread, and the result of creating a
-   resolver without descriptors. c-ares needs no thread, and opens no descriptor
-   at first. */
-#ifndef WITHOUT_MEMORY
+/* This file is built once for each name service; a build without c-ares has
+   one. These are the results of a lookup without memory or without a thread,
+   and the result of creating a resolver without descriptors. c-ares needs no
+   thread, and opens no descriptor at first. */
+#if defined LK_WITH_CARES && !defined TEST_THREADS
 #  define WITHOUT_MEMORY      "resolve twice.test: Out of memory|"
 #  define WITHOUT_THREAD      "127.0.0.1:0 |"
 #  define WITHOUT_DESCRIPTORS 0
+#else
+#  define WITHOUT_MEMORY      "resolve twice.test: out of memory|"
+#  define WITHOUT_THREAD      "resolve twice.test: cannot start a thread|"
+#  define WITHOUT_DESCRIPTORS LK_ERR_SYSTEM
 #endif
 
 static struct ev_loop *loop;
@@ -86,9 +90,9 @@ static void start(void)
   fake_names_start(loop);
   failing_mem_init(&mem);
   fork_check = lk__fork_check_new();
-  ck_assert_int_eq(lk__resolver_new(&resolver, &resolver_loop.base, fork_check,
-                                    &mem.mem),
-                   0);
+  ck_assert_int_eq(
+      lk__resolver_new(&resolver, &resolver_loop.base, fork_check, &mem.mem),
+      0);
   ev_prepare_init(&deliver_before_wait, on_prepare);
   ev_prepare_start(loop, &deliver_before_wait);
 }
@@ -385,7 +389,7 @@ START_TEST(resolver_without_memory_leaks_nothing)
     failing_mem_init(&mem);
     mem.fail_at = ++n;
     if (lk__resolver_new(&resolver, &resolver_loop.base, fork_check,
-                                    &mem.mem) == 0)
+                         &mem.mem) == 0)
       lk__resolver_free(resolver, not_forked);
     else
       ck_assert_ptr_null(resolver);
@@ -496,8 +500,7 @@ START_TEST(resolver_without_descriptors_works_or_is_refused)
   none.rlim_cur = 0;
   ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
   size_t live = mem.live;
-  int err = lk__resolver_new(&other, &resolver_loop.base, fork_check,
-                                    &mem.mem);
+  int err = lk__resolver_new(&other, &resolver_loop.base, fork_check, &mem.mem);
 
   ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
   ck_assert_int_eq(err, WITHOUT_DESCRIPTORS);
