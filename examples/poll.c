@@ -13,11 +13,13 @@ enum { MAX_FDS = 64 };
 typedef struct holder {
   lk_client *client;
   lk_lock *lock;
+  bool ending; /* finish() was called */
   int exit_code;
 } holder;
 
 static void finish(holder *h, int exit_code)
 {
+  h->ending = true;
   h->exit_code = exit_code;
   lk_lock_release(h->lock, NULL, NULL);   /* refused if it is not held */
   lk_client_close(h->client, NULL, NULL); /* sends the release first */
@@ -39,6 +41,8 @@ static void on_acquired(lk_lock *lock, int err, void *arg)
     fflush(stdout);
     return;
   }
+  if (((holder *)arg)->ending)
+    return; /* finish() has ended the acquire */
   fprintf(stderr, "%s: %s\n", lk_lock_path(lock), lk_error_text(err));
   finish(arg, EXIT_FAILURE);
 }

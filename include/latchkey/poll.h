@@ -81,7 +81,8 @@ LK_API bool lk_poll_run_once(lk_poll *p, int timeout_ms);
  * Send what is queued, and store in `fds` the descriptors that poll() has to
  * watch. Callbacks may be invoked. `*timeout_ms` is how long the program itself
  * would wait (-1: without a limit); it is lowered if `p` must be called
- * earlier.
+ * earlier. It is 0 if the last client has closed or ended for good, and
+ * lk_poll_dispatch() has not returned false for that yet.
  *
  * @return the number of descriptors. If it is larger than `room`, only `room`
  *         of them were stored: enlarge the array and call again. 0: a callback
@@ -98,7 +99,8 @@ LK_API size_t lk_poll_prepare(lk_poll *p, struct pollfd *fds, size_t room,
  * lk_poll_prepare(), in the same order, with their `revents`. A descriptor that
  * `p` does not watch any more, or only since lk_poll_prepare(), is ignored.
  *
- * @return as lk_poll_run_once()
+ * @return as lk_poll_run_once(). If the last client ends in this call, it can
+ *         still be true, and false in the next turn, which does not wait.
  */
 LK_API bool lk_poll_dispatch(lk_poll *p, const struct pollfd *fds,
                              size_t count);

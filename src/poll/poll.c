@@ -18,6 +18,7 @@ struct lk_poll {
   void *on_wake_arg;
   bool running; /* callbacks may be running: the memory is still needed */
   bool ended;   /* the driver is freed */
+  bool more;    /* what lk_poll_dispatch() has returned last */
 };
 
 static lk_poll *poll_of(lk_driver *d)
@@ -160,6 +161,9 @@ size_t lk_poll_prepare(lk_poll *p, struct pollfd *fds, size_t room,
     return 0;
   poll_enter(p);
   *timeout_ms = shorter_ms(lk__poll_loop_prepare(&p->loop), *timeout_ms);
+  /* The last client has ended, and the program does not know yet. */
+  if (p->more && p->loop.holds == 0)
+    *timeout_ms = 0;
   if (!poll_leave(p))
     return 0;
 
@@ -181,6 +185,7 @@ bool lk_poll_dispatch(lk_poll *p, const struct pollfd *fds, size_t count)
 
   bool more = p->loop.holds > 0;
 
+  p->more = more;
   return poll_leave(p) && more;
 }
 

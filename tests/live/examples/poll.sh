@@ -24,6 +24,7 @@ export LATCHKEY abs_top_builddir
   exec 4>in2
   await waits
   ! grep -q ^holding out2 || exit 1
+  "$poll" "$LATCHKEY_ZK" </dev/null || exit 1 # it ends while it waits
   exec 3>&- # the end of the first input
   wait $first || exit 1
   await grep -q ^holding out2

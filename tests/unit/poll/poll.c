@@ -184,6 +184,59 @@ static bool own_turn(void)
   return lk_poll_dispatch(p, fds, count);
 }
 
+/* The driver notices in the next turn that its client is closed. That turn must
+   not wait, and the program learns of it. */
+static void expect_end_without_waiting(void)
+{
+  struct pollfd fds[MAX_FDS];
+  int timeout_ms;
+  size_t count;
+
+  do {
+    timeout_ms = -1;
+    count = lk_poll_prepare(p, fds, MAX_FDS, &timeout_ms);
+    if (lk_client_state(client) == LK_STATE_CLOSED)
+      ck_assert_int_eq(timeout_ms, 0);
+    ck_assert_int_ge(poll(fds, (nfds_t)count, timeout_ms), 0);
+  } while (lk_poll_dispatch(p, fds, count));
+  timeout_ms = -1;
+  lk_poll_prepare(p, fds, MAX_FDS, &timeout_ms);
+  ck_assert_int_eq(timeout_ms, -1); /* the program may go on for itself */
+}
+
+START_TEST(loop_of_the_program_ends_as_soon_as_the_client_is_closed)
+{
+  open_poll();
+  make_client();
+  get();
+  while (completed < 1)
+    ck_assert(own_turn());
+  lk_client_close(client, NULL, NULL);
+  expect_end_without_waiting();
+  close_poll();
+}
+END_TEST
+
+START_TEST(
+    loop_of_the_program_ends_as_soon_as_a_client_without_session_is_closed)
+{
+  struct pollfd fds[MAX_FDS];
+  int timeout_ms = -1;
+
+  open_poll();
+  loopback_freeze(&server);
+  make_client();
+  ck_assert(own_turn());
+  size_t count = lk_poll_prepare(p, fds, MAX_FDS, &timeout_ms);
+
+  lk_client_close(client, NULL, NULL);
+  if (lk_poll_dispatch(p, fds, count))
+    expect_end_without_waiting();
+  loopback_thaw(&server);
+  close_poll();
+}
+END_TEST
+
 START_TEST(client_runs_in_a_loop_of_the_program)
 {
   open_poll();
@@ -392,6 +445,8 @@ SUITE("poll", run_ends_when_each_client_is_closed,
       without_a_client_nothing_is_waited_for,
       run_once_waits_no_longer_than_it_is_told, signal_ends_the_wait,
       client_runs_in_a_loop_of_the_program,
+      loop_of_the_program_ends_as_soon_as_the_client_is_closed,
+      loop_of_the_program_ends_as_soon_as_a_client_without_session_is_closed,
       without_room_the_number_of_descriptors_is_told, callback_may_free_it,
       request_completes_at_the_latest_when_it_is_freed,
       other_thread_ends_the_wait, wakeup_may_free_it,
