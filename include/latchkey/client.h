@@ -149,6 +149,8 @@ typedef struct lk_session {
   unsigned char password[16];
 } lk_session;
 
+/** The smaller, the more severe. Connection attempts that fail have
+    LK_LOG_INFO. */
 enum lk_log_level { LK_LOG_ERROR, LK_LOG_WARNING, LK_LOG_INFO, LK_LOG_DEBUG };
 
 /** The functions that a client needs of its driver. */
@@ -220,17 +222,18 @@ typedef struct lk_client_config {
    * (`give_up_ms`); after that it accepts a read-only server.
    */
   bool read_only;
-  size_t send_limit;        /**< largest request, bytes. 0: 1,048,575, which is
-                                 the default limit of servers */
-  size_t receive_limit;     /**< largest reply, bytes. 0: 16 MiB */
+  size_t send_limit;    /**< largest request, bytes. 0: 1,048,575, which is
+                             the default limit of servers */
+  size_t receive_limit; /**< largest reply, bytes. 0: 16 MiB */
   size_t
       outstanding_limit; /**< requests accepted and not completed. 0: 65,536 */
   const lk_session *resume; /**< a session to resume, or NULL. Copied. Its
                                  ephemeral nodes stay; see lock.h */
   const lk_mem *mem;        /**< NULL: the C library's. Copied */
-  /** Log callback; `text` is one line without a newline. May be NULL. Unlike
-      other callbacks it is invoked while the client is changing: it must not
-      call any function of this client. */
+  /** Log callback; `text` is one line without a newline, which says what has
+      happened and why. `err` is the error that it is about, or 0. May be NULL.
+      Unlike other callbacks it is invoked while the client is changing: it must
+      not call any function of this client. */
   void (*log)(void *arg, int level, int err, const char *text);
   void *log_arg;
   /** Options of TLS. Copied, see <latchkey/tls.h>. NULL: the defaults if

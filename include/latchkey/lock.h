@@ -82,7 +82,11 @@ typedef enum lk_lock_event_type {
       again. The grant itself has no event: see `done` of lk_lock_acquire(). */
   LK_LOCK_EVENT_RENEWED,
   /** The lock is lost. `err`: LK_ERR_NO_NODE (another client deleted the own
-      node), LK_ERR_SESSION_EXPIRED, LK_ERR_CLOSED, LK_ERR_AUTH_FAILED. */
+      node), LK_ERR_SESSION_EXPIRED, LK_ERR_CLOSED, LK_ERR_AUTH_FAILED. Without
+      a connection it comes after the lease deadline, when another client may
+      hold already: so stop at UNSURE or at `deadline_ms`. A process that was
+      paused gets UNSURE, SUSPENDED and LOST at once, with a `deadline_ms` that
+      has passed. */
   LK_LOCK_EVENT_LOST,
   /** The directory also has `node`, of another kind of lock or another layout.
       Its owner perhaps does not wait for this lock. Examples are a node of
@@ -301,12 +305,13 @@ LK_API void lk_lock_cancel(lk_lock *l);
  * Otherwise `done` gets 0 when the node no longer exists, because of this
  * delete or because the session ended, or when the client has given up the
  * session (`give_up_ms`): then the servers may keep the node for longer, see
- * lk_client_abandoned_session_end(). LK_ERR_DEADLINE: the delete was not
- * confirmed within 1.5 s and goes on in the background; LK_ERR_NO_AUTH: the
- * node stays until the session ends; LK_ERR_CLOSED: the client or the handle
- * was freed first. Whatever `done` gets, the lock is released. The next acquire
- * may follow at once. If the count does not reach 0, `done` gets 0 in the next
- * turn of the loop.
+ * lk_client_abandoned_session_end(). So 0 does not prove that the lock was held
+ * until now: lk_lock_ok() before the release does. LK_ERR_DEADLINE: the delete
+ * was not confirmed within 1.5 s and goes on in the background; LK_ERR_NO_AUTH:
+ * the node stays until the session ends; LK_ERR_CLOSED: the client or the
+ * handle was freed first. Whatever `done` gets, the lock is released. The next
+ * acquire may follow at once. If the count does not reach 0, `done` gets 0 in
+ * the next turn of the loop.
  *
  * @return 0; LK_ERR_NOT_HELD; LK_ERR_LOST: the lock was lost; the handle is
  *         idle now, and `done` is not called; LK_ERR_STATE: `done` of the

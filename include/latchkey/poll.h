@@ -84,9 +84,11 @@ LK_API bool lk_poll_run_once(lk_poll *p, int timeout_ms);
  * earlier. It is 0 if the last client has closed or ended for good, and
  * lk_poll_dispatch() has not returned false for that yet.
  *
- * @return the number of descriptors. If it is larger than `room`, only `room`
- *         of them were stored: enlarge the array and call again. 0: a callback
- *         has freed `p`. It is 0 inside a callback, too, and in a forked child,
+ * @return the number of descriptors: up to two, and one for each connection of
+ *         a client, for each server that a client probes, and for each socket
+ *         of the name service. If it is larger than `room`, only `room` of them
+ *         were stored: enlarge the array and call again. 0: a callback has
+ *         freed `p`. It is 0 inside a callback, too, and in a forked child,
  *         where `p` still has to be freed.
  */
 LK_API size_t lk_poll_prepare(lk_poll *p, struct pollfd *fds, size_t room,
