@@ -139,10 +139,10 @@ def semaphoremutex(run):
 
 def multilock(run):
     """Multi-locks, and single locks that are acquired in the same order."""
-    paths = {name: run.lock_path("multilock", name, 1) for name in "abc"}
+    path_of = {name: run.lock_path("multilock", name, 1) for name in "abc"}
 
     def paths(letters):
-        return [paths[letter] for letter in letters]
+        return [path_of[letter] for letter in letters]
 
     def ours(letters):
         run.join("multilock", Contender(run.latchkey_lock(
