@@ -87,10 +87,9 @@ void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count)
 static void warn_unverified_tls(const lk_client *c)
 {
   if (c->tls != NULL && (c->tls->any_certificate || c->tls->any_name))
-    lk__client_logf(c, LK_LOG_WARNING, LK_ERR_TLS,
-                    "%s: TLS: the server's %s is not verified",
-                    c->connection.server,
-                    c->tls->any_certificate ? "certificate" : "name");
+    lk__client_logf(
+        c, LK_LOG_WARNING, 0, "%s: TLS: the server's %s is not verified",
+        c->connection.server, c->tls->any_certificate ? "certificate" : "name");
 }
 
 void lk_client_connected(lk_client *c, uint64_t attempt)
