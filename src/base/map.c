@@ -12,13 +12,13 @@
 #define uthash_nonfatal_oom(node) (added = false)
 #include "base/map.h"
 
+#include <limits.h>
+
 /* A client without watches has an empty table. 32 buckets would be 0.5 KB. */
 #undef HASH_INITIAL_NUM_BUCKETS
 #undef HASH_INITIAL_NUM_BUCKETS_LOG2
 #define HASH_INITIAL_NUM_BUCKETS      8U
 #define HASH_INITIAL_NUM_BUCKETS_LOG2 3U
-
-#include <limits.h>
 
 static unsigned map_key_hash(const void *key, unsigned len)
 {
