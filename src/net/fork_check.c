@@ -5,9 +5,17 @@
 
 #include <sys/mman.h>
 
+#define NO_ADVICE (-1) /* every kernel refuses this value */
 #ifndef MADV_WIPEONFORK
-#  define MADV_WIPEONFORK (-1) /* every kernel refuses this value */
+#  define MADV_WIPEONFORK NO_ADVICE
 #endif
+
+/* qemu-user 7.2 accepts every advice and follows few: it does not wipe. */
+static bool is_wiped_on_fork(void *page, size_t len)
+{
+  return madvise(page, len, NO_ADVICE) != 0 &&
+         madvise(page, len, MADV_WIPEONFORK) == 0;
+}
 
 lk_fork_check *lk__fork_check_new(void)
 {
@@ -16,7 +24,7 @@ lk_fork_check *lk__fork_check_new(void)
 
   if (f == MAP_FAILED)
     return NULL;
-  if (madvise(f, sizeof *f, MADV_WIPEONFORK) != 0)
+  if (!is_wiped_on_fork(f, sizeof *f))
     f->pid = getpid();
   if (!lk__random_fill(&f->random)) {
     lk__fork_check_free(f);

@@ -49,7 +49,8 @@ START_TEST(child_is_detected_and_has_other_random_bytes)
   lk_fork_check *o = lk__fork_check_new();
 
   ck_assert_ptr_nonnull(o);
-  ck_assert_int_eq(o->pid, 0); /* this test needs Linux 4.14 */
+  /* This test needs Linux 4.14. */
+  ck_assert_int_eq(o->pid, kernel_is_emulated() ? getpid() : 0);
   compare_with_child(o);
   lk__fork_check_free(o);
 }
@@ -65,6 +66,19 @@ START_TEST(child_is_detected_on_an_old_kernel)
   compare_with_child(o);
   lk__fork_check_free(o);
   calls.no_wipe_on_fork = false;
+}
+END_TEST
+
+START_TEST(child_is_detected_if_the_kernel_accepts_any_advice)
+{
+  calls.any_advice = true;
+  lk_fork_check *o = lk__fork_check_new();
+
+  ck_assert_ptr_nonnull(o);
+  ck_assert_int_eq(o->pid, getpid());
+  compare_with_child(o);
+  lk__fork_check_free(o);
+  calls.any_advice = false;
 }
 END_TEST
 
@@ -421,7 +435,9 @@ START_TEST(fork_check_that_is_freed_leaves_no_page)
 END_TEST
 
 SUITE("fork_and_clock", child_is_detected_and_has_other_random_bytes,
-      child_is_detected_on_an_old_kernel, random_bytes_are_used_once,
+      child_is_detected_on_an_old_kernel,
+      child_is_detected_if_the_kernel_accepts_any_advice,
+      random_bytes_are_used_once,
       random_bytes_are_used_once_when_getrandom_fails,
       clock_returns_whole_milliseconds, wakeup_works_with_descriptor_0,
       timer_is_set_to_the_millisecond, alarm_fires_at_its_time,

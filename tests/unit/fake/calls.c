@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <latchkey/types.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -20,6 +21,13 @@
 #include <unistd.h>
 
 fake_calls calls;
+
+bool kernel_is_emulated(void)
+{
+  const char *emulator = getenv("LATCHKEY_EMULATOR");
+
+  return emulator != NULL && *emulator != '\0';
+}
 
 ssize_t __real_send(int fd, const void *bytes, size_t len, int flags);
 ssize_t __wrap_send(int fd, const void *bytes, size_t len, int flags);
@@ -118,6 +126,8 @@ ssize_t __wrap_getrandom(void *out, size_t len, unsigned flags)
 
 int __wrap_madvise(void *at, size_t len, int advice)
 {
+  if (calls.any_advice)
+    return 0;
   return calls.no_wipe_on_fork ? fail_with(EINVAL)
                                : __real_madvise(at, len, advice);
 }

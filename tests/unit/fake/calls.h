@@ -28,6 +28,7 @@ typedef struct fake_calls {
   int eventfd_error;    /**< errno of eventfd(); 0: it works */
   bool no_random;       /**< getrandom() fails */
   bool no_wipe_on_fork; /**< madvise() fails */
+  bool any_advice;      /**< madvise() accepts all and does nothing */
   bool no_socket;       /**< socket() fails: no descriptors */
   bool no_epoll;        /**< epoll_ctl() adds no descriptor: no memory */
   int send_error;       /**< errno of the next send(), which sets it to 0 */
@@ -36,6 +37,10 @@ typedef struct fake_calls {
 } fake_calls;
 
 extern fake_calls calls;
+
+/** Whether the program runs under qemu (script/ports), which accepts any advice
+    for memory and follows little of it. */
+bool kernel_is_emulated(void);
 
 /** How many calls of timerfd_settime() set an alarm. */
 #ifdef HAVE_TIMERFD_CREATE
