@@ -54,7 +54,8 @@ typedef enum lk_lock_state {
   LK_LOCK_HELD,
   LK_LOCK_UNSURE, /**< perhaps lost: the lease ends soon or has ended, or the
                        connection is lost (`unsure_when_suspended`) */
-  LK_LOCK_LOST    /**< lost, and not yet released by lk_lock_release() */
+  LK_LOCK_LOST    /**< lost; lk_lock_release() or lk_lock_reset() makes the
+                       handle idle */
 } lk_lock_state;
 
 /** "idle", "acquiring", …: for logs. */
@@ -309,9 +310,9 @@ LK_API void lk_lock_cancel(lk_lock *l);
  * until now: lk_lock_ok() before the release does. LK_ERR_DEADLINE: the delete
  * was not confirmed within 1.5 s and goes on in the background; LK_ERR_NO_AUTH:
  * the node stays until the session ends; LK_ERR_CLOSED: the client or the
- * handle was freed first. Whatever `done` gets, the lock is released. The next
- * acquire may follow at once. If the count does not reach 0, `done` gets 0 in
- * the next turn of the loop.
+ * handle was freed before one of these. Whatever `done` gets, the lock is
+ * released. The next acquire may follow at once. If the count does not reach 0,
+ * `done` gets 0 in the next turn of the loop.
  *
  * @return 0; LK_ERR_NOT_HELD; LK_ERR_LOST: the lock was lost; the handle is
  *         idle now, and `done` is not called; LK_ERR_STATE: `done` of the
