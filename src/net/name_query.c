@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 enum { INITIAL_CAPACITY = 4 };
 
@@ -97,6 +98,11 @@ static void query_add_loopback(lk_name_query *q)
     if (lk__address_parse(&a, literals[i]))
       lk__name_query_add_address(q, &a.any);
   }
+}
+
+bool lk__name_query_needs_no_lookup(const lk_name_query *q)
+{
+  return is_localhost(q->host) && access("/etc/hosts", R_OK) != 0;
 }
 
 /* The hosts file comes first: an administrator may give localhost one address

@@ -28,6 +28,10 @@ void lk__name_query_free(lk_name_query *q);
 /** Add an address to the result, or leave it out if there is no memory. */
 void lk__name_query_add_address(lk_name_query *q,
                                 const struct sockaddr *address);
+/** Whether the name has an address without any lookup: it is below "localhost",
+    and there is no hosts file that could say otherwise. A name server would be
+    asked in vain, and musl waits 5 s for one that does not exist. */
+bool lk__name_query_needs_no_lookup(const lk_name_query *q);
 /** The result is complete. `why`: the reason of a failure; NULL: the query has
     not failed, but may have found no address. If no address was found for
     "localhost" or "*.localhost", the result is the loopback addresses. */

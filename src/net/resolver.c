@@ -84,7 +84,10 @@ bool lk__resolver_lookup(lk_resolver *r, lk_lookup *l, const char *host)
   lk__list_add(&q->lookups, &l->link);
   if (is_new) {
     lk__list_add(&r->running, &q->link);
-    lk__name_service_query(r->service, q);
+    if (lk__name_query_needs_no_lookup(q))
+      lk__name_query_complete(q, NULL);
+    else
+      lk__name_service_query(r->service, q);
   }
   return true;
 }

@@ -42,7 +42,7 @@ static ev_io tcp_io;          /* the one TCP connection */
 static atomic_uint lookups;
 static unsigned late_queries; /* queries of late.test */
 int fake_names_query_timeout_ms;
-bool fake_names_no_memory, fake_names_no_thread;
+bool fake_names_no_memory, fake_names_no_thread, fake_names_no_hosts_file;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t stopping_or_waiting_changed = PTHREAD_COND_INITIALIZER;
 static bool stopping;
@@ -68,6 +68,18 @@ static const entry *find(const char *name)
 unsigned fake_names_lookups(void)
 {
   return lookups;
+}
+
+/* ---- access() ------------------------------------------------------------ */
+
+int __real_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode);
+
+int __wrap_access(const char *path, int mode)
+{
+  return fake_names_no_hosts_file && strcmp(path, "/etc/hosts") == 0
+             ? -1
+             : __real_access(path, mode);
 }
 
 /* ---- getaddrinfo() ------------------------------------------------------- */

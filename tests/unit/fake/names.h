@@ -31,6 +31,8 @@ unsigned fake_names_lookups(void);
 extern int fake_names_query_timeout_ms;
 /** calloc() fails, and c-ares makes no channel. */
 extern bool fake_names_no_memory;
+/** access() does not find /etc/hosts. The resolver reads it nevertheless. */
+extern bool fake_names_no_hosts_file;
 /** pthread_create() fails. */
 extern bool fake_names_no_thread;
 /** Whether c-ares has connected to the name server over TCP. */

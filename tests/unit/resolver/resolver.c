@@ -185,6 +185,20 @@ static void expect_failure(const char *host)
   ck_assert_msg(strncmp(results, "resolve ", 8) == 0, "%s: %s", host, results);
 }
 
+START_TEST(localhost_costs_no_lookup_without_a_hosts_file)
+{
+  start();
+  fake_names_no_hosts_file = true;
+  expect_loopback("localhost");
+  expect_loopback("zk.localhost");
+  ck_assert_uint_eq(fake_names_lookups(), 0);
+  expect_failure("localhost.test");
+  ck_assert_uint_eq(fake_names_lookups(), 1);
+  fake_names_no_hosts_file = false;
+  stop();
+}
+END_TEST
+
 /* No hosts file and no name server has these names. */
 START_TEST(names_of_localhost_are_loopback_addresses)
 {
@@ -513,9 +527,10 @@ END_TEST
 
 SUITE("resolver", all_addresses_of_a_name_are_found, equal_addresses_count_once,
       hosts_file_is_read, names_of_localhost_are_loopback_addresses,
-      unknown_name_is_reported, lookups_of_one_name_share_a_query,
-      many_names_are_resolved_at_once, cancelled_lookup_is_not_completed,
-      changed_name_server_is_used, a_silent_name_server_does_not_stop_the_loop,
+      localhost_costs_no_lookup_without_a_hosts_file, unknown_name_is_reported,
+      lookups_of_one_name_share_a_query, many_names_are_resolved_at_once,
+      cancelled_lookup_is_not_completed, changed_name_server_is_used,
+      a_silent_name_server_does_not_stop_the_loop,
       resolver_does_not_keep_the_loop_running,
       lookup_without_memory_fails_or_is_refused,
       query_without_memory_or_thread_reports_that, lost_query_is_sent_again,
