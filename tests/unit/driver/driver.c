@@ -763,7 +763,8 @@ START_TEST(five_hundred_clients_cost_one_send_each)
   for (size_t i = 0; i < COUNT; i++)
     want_calls += c[i]->want_calls;
   ck_assert_uint_eq(want_calls, want_calls_before);
-  ck_assert_uint_eq(calls.send + calls.recv + calls.settime + calls.getpid, 0);
+  ck_assert_uint_eq(calls.send + calls.recv + calls.settime, 0);
+  ck_assert(calls.getpid == 0 || kernel_is_emulated());
   for (size_t i = 0; i < COUNT; i++)
     close(peer[i]);
   stop();
