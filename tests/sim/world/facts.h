@@ -137,7 +137,7 @@ enum { SIM_MOST_OPS = 4 };
 typedef struct sim_request_op {
   int32_t type; /**< enum lk_op_type or enum lk_read_type */
   char path[SIM_CHANGE_PATH];
-  char data[24]; /**< the data that it writes; unique in the run */
+  char data[72]; /**< the data that it writes; unique in the run */
   int flags;
   int32_t version;
   int64_t ttl_ms;

@@ -516,7 +516,7 @@ START_TEST(session_over_tls_works_in_pieces_of_random_length)
 {
   for (size_t v = FIRST_TLS; v < VERSIONS; v++) {
     start(versions[v]);
-    for (uint64_t seed = 1; seed <= 20; seed++) {
+    for (unsigned seed = 1; seed <= 20; seed++) {
       cuts.seed = seed;
       cuts.max_read = 1 + seed * 37 % 600;
       cuts.max_write = 1 + seed * 11 % 90;
