@@ -3,9 +3,13 @@
 
 #include "net/tls_context.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "net/tls_error.h"
@@ -135,17 +139,55 @@ static const char *name_of(const char *file, const char *member)
   return file == NULL ? member : file;
 }
 
+/* The environment may replace a name that is built into OpenSSL. */
+static const char *system_name(const char *variable, const char *built_in)
+{
+  const char *name = getenv(variable);
+
+  return name == NULL ? built_in : name;
+}
+
+/* Whether OpenSSL has read CAs from the system's file, or will look for them in
+   the system's folder or folders. */
+static bool system_has_cas(SSL_CTX *context)
+{
+  const char *folder =
+      system_name(X509_get_default_cert_dir_env(), X509_get_default_cert_dir());
+  STACK_OF(X509_OBJECT) *cas =
+      X509_STORE_get0_objects(SSL_CTX_get_cert_store(context));
+
+  return sk_X509_OBJECT_num(cas) > 0 || strchr(folder, ':') != NULL ||
+         access(folder, R_OK | X_OK) == 0;
+}
+
+/* OpenSSL is content with a missing file, as in an image without /etc. No
+   server's certificate would be valid then, for a reason that misleads. */
+static bool load_system_cas(loading *l)
+{
+  const char *file = system_name(X509_get_default_cert_file_env(),
+                                 X509_get_default_cert_file());
+
+  if (SSL_CTX_set_default_verify_paths(l->context) != 1) {
+    lk__tls_error_set_library(l->t, "cannot use the system's CAs");
+    return false;
+  }
+  ERR_clear_error();
+  if (system_has_cas(l->context))
+    return true;
+  lk__tls_error_set_file(l->t, file,
+                         access(file, R_OK) == 0 ? "has no certificate"
+                                                 : strerror(errno));
+  return false;
+}
+
 static bool load_trust(loading *l)
 {
   const lk_tls_config *c = l->config;
 
   if (c->any_certificate)
     return true;
-  if (c->ca_file == NULL && c->ca_dir == NULL && c->ca_pem.at == NULL &&
-      SSL_CTX_set_default_verify_paths(l->context) != 1) {
-    lk__tls_error_set_library(l->t, "cannot use the system's CAs");
-    return false;
-  }
+  if (c->ca_file == NULL && c->ca_dir == NULL && c->ca_pem.at == NULL)
+    return load_system_cas(l);
   return load_list(l, l->files->contents[LK_TLS_FILE_CA],
                    name_of(c->ca_file, "ca_file"), read_certificate, add_ca) &&
          load_list(l, c->ca_pem, "ca_pem", read_certificate, add_ca) &&

@@ -64,9 +64,12 @@ static const char *tls_item_value(const cli_tls_options *t, cli_tls_item item)
   return value == NULL || *value == '\0' ? NULL : value;
 }
 
-/* Returns the name of the option or variable that gives the value. */
+/* Returns the name of the option or variable that gives the value. Only the CAs
+   have a default whose file can be missing or wrong. */
 static const char *tls_item_source(const cli_tls_options *t, cli_tls_item item)
 {
+  if (item == CLI_TLS_CACERT && tls_item_value(t, item) == NULL)
+    return "the default of --cacert";
   return t->items[item] != NULL ? tls_option_name(item)
                                 : tls_variable_name(item);
 }
@@ -202,18 +205,23 @@ static bool check_tls_files(const cli_tls_options *t, cli_text *complaint)
 {
   enum { STEP_CACERT, STEP_CRL, STEP_CERT, STEP_ALL, STEP_COUNT };
   const lk_tls_config all = cli_tls_config(t);
-  const lk_tls_config steps[STEP_COUNT] = {
-      [STEP_CACERT] = {.size = sizeof all, .ca_file = all.ca_file},
-      [STEP_CRL] = {.size = sizeof all, .crl_file = all.crl_file},
-      [STEP_CERT] = {.size = sizeof all,
-                     .cert_file = all.cert_file,
-                     .key_file = all.key_file,
-                     .password_file = all.password_file},
-      [STEP_ALL] = all};
+  /* Without --cacert and --insecure, each step needs the system's CAs. */
+  const lk_tls_config trust = {.size = sizeof all,
+                               .ca_file = all.ca_file,
+                               .any_certificate =
+                                   all.any_certificate && all.ca_file == NULL};
+  lk_tls_config steps[STEP_COUNT] = {[STEP_CACERT] = trust,
+                                     [STEP_CRL] = trust,
+                                     [STEP_CERT] = trust,
+                                     [STEP_ALL] = all};
   char text[512];
   int step = STEP_CACERT;
   int err = 0;
 
+  steps[STEP_CRL].crl_file = all.crl_file;
+  steps[STEP_CERT].cert_file = all.cert_file;
+  steps[STEP_CERT].key_file = all.key_file;
+  steps[STEP_CERT].password_file = all.password_file;
   while (step < STEP_COUNT &&
          (err = lk_tls_check(&steps[step], text, sizeof text)) == 0)
     step++;

@@ -680,6 +680,40 @@ START_TEST(check_reports_errors_in_the_files)
 }
 END_TEST
 
+static void expect_complaint(const char *complaint)
+{
+  char text[200];
+
+  ck_assert_int_eq(lk_tls_check(&config, text, sizeof text), LK_ERR_TLS);
+  ck_assert_str_eq(text, complaint);
+}
+
+START_TEST(system_without_cas_is_an_error)
+{
+  char text[200];
+
+  setup_client_and_server();
+  ck_assert_ptr_nonnull(mkdtemp(folder));
+  config.ca_pem = lk_text(NULL);
+  setenv("SSL_CERT_DIR", "/nowhere", 1);
+  setenv("SSL_CERT_FILE", "/nowhere/ca.pem", 1);
+  expect_complaint("TLS: /nowhere/ca.pem: No such file or directory");
+  setenv("SSL_CERT_FILE", put_file("ca", "no PEM"), 1);
+  snprintf(text, sizeof text, "TLS: %s: has no certificate",
+           put_file("ca", ""));
+  expect_complaint(text);
+  put_file("ca", ca_pem);
+  expect_connected("zk.test");
+  remove_file("ca");
+  setenv("SSL_CERT_DIR", folder, 1); /* CAs may be put into it later */
+  ck_assert_int_eq(lk_tls_check(&config, text, sizeof text), 0);
+  setenv("SSL_CERT_DIR", "/nowhere:/neither", 1);
+  ck_assert_int_eq(lk_tls_check(&config, text, sizeof text), 0);
+  ck_assert_int_eq(rmdir(folder), 0);
+  teardown();
+}
+END_TEST
+
 /* The message has the whole path, so that the user knows which file it is. */
 START_TEST(check_names_a_file_with_a_long_path)
 {
@@ -1245,5 +1279,5 @@ SUITE("tls", server_with_name_or_address_is_trusted,
       port_without_tls_is_reported, refused_tcp_connection_is_no_tls_error,
       old_tls_versions_are_refused,
       connection_is_described_with_both_certificates,
-      certificate_that_was_refused_is_described,
+      certificate_that_was_refused_is_described, system_without_cas_is_an_error,
       check_names_a_file_with_a_long_path)
