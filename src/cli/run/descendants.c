@@ -268,16 +268,17 @@ static bool reap_any_child(pid_t command, cli_reaped *out)
 }
 
 /* `group`: the process group to kill; 0: none. */
-static void kill_children(const cli_cgroup *cgroup, pid_t group)
+static void kill_children(const cli_kill_scope *scope, pid_t group)
 {
-  cli_cgroup_kill(cgroup);
+  cli_cgroup_kill(scope->cgroup);
   if (group > 0)
     kill(-group, SIGKILL);
-  cli_proc_children_each(getpid(), kill_child, NULL);
+  if (!cli_proc_children_each(getpid(), kill_child, NULL) &&
+      scope->cgroup->fd < 0 && scope->owns_namespace)
+    kill(-1, SIGKILL);
 }
 
-bool cli_descendants_kill(const cli_cgroup *cgroup, pid_t command,
-                          bool leads_group, cli_reaped *out)
+bool cli_descendants_kill(const cli_kill_scope *scope, cli_reaped *out)
 {
   const pid_t no_group = 0;
   int64_t pause_ms = FIRST_PAUSE_MS;
@@ -286,10 +287,11 @@ bool cli_descendants_kill(const cli_cgroup *cgroup, pid_t command,
   *out = (cli_reaped){.known = false};
   while (unlisted_ms < MAX_UNLISTED_MS) {
     /* A reaped command's number may be that of another group now. */
-    kill_children(cgroup, leads_group && !out->known ? command : no_group);
-    cli_descendants_left left = cli_descendants_reap(command);
+    kill_children(scope, scope->leads_group && !out->known ? scope->command
+                                                           : no_group);
+    cli_descendants_left left = cli_descendants_reap(scope->command);
 
-    if (left == CLI_LEFT_UNKNOWN && reap_any_child(command, out))
+    if (left == CLI_LEFT_UNKNOWN && reap_any_child(scope->command, out))
       unlisted_ms += pause_ms;
     else if (left != CLI_LEFT_SOME)
       return true;

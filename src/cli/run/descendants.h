@@ -51,17 +51,25 @@ typedef struct cli_reaped {
   int status; /**< as of waitpid() */
 } cli_reaped;
 
+/** What cli_descendants_kill() kills besides the children that it finds. */
+typedef struct cli_kill_scope {
+  const cli_cgroup *cgroup;
+  pid_t command;       /**< COMMAND; 0: it was not started, or was reaped */
+  bool leads_group;    /**< `command` leads a process group */
+  bool owns_namespace; /**< latchkey is process 1 of a PID namespace: all
+                            processes there end with it */
+} cli_kill_scope;
+
 /**
- * Kills the cgroup and all descendants, and waits until they are gone.
- * `command` is COMMAND; 0: it was not started, or was reaped. With
- * `leads_group`, `command` leads a process group, which is killed as well.
+ * Kills the cgroup, the process group and all descendants, and waits until they
+ * are gone.
  *
  * If children can be listed, `command` stays a zombie. If not, `command` is
  * reaped, and `out` gets its status. Descendants outside the process group are
- * then killed only through the cgroup, and the function returns after at most a
- * second: false if children are left.
+ * then killed only through the cgroup, or if latchkey owns the namespace: then
+ * all processes in it are killed, except latchkey and this one. Otherwise the
+ * function returns after at most a second: false if children are left.
  */
-bool cli_descendants_kill(const cli_cgroup *cgroup, pid_t command,
-                          bool leads_group, cli_reaped *out);
+bool cli_descendants_kill(const cli_kill_scope *scope, cli_reaped *out);
 
 #endif

@@ -106,12 +106,12 @@ void cli_job_continue(const cli_job *job)
 
 bool cli_job_kill(cli_job *job, cli_reaped *out)
 {
-  pid_t command = job->reaped ? 0 : job->pid;
-  bool leads_group = !job->foreground;
-
+  const cli_kill_scope scope = {.cgroup = &job->cgroup,
+                                .command = job->reaped ? 0 : job->pid,
+                                .leads_group = !job->foreground,
+                                .owns_namespace = job->owns_namespace};
   bool orphans_are_found = job->adopts_orphans || job->cgroup.fd >= 0;
-  bool none_left =
-      cli_descendants_kill(&job->cgroup, command, leads_group, out);
+  bool none_left = cli_descendants_kill(&scope, out);
 
   if (out->known)
     job->reaped = true;
@@ -120,15 +120,15 @@ bool cli_job_kill(cli_job *job, cli_reaped *out)
 
 bool cli_job_kill_orphans(cli_job *job, bool owns_all_children)
 {
-  const pid_t no_command = 0; /* the supervisor's death has killed it */
-  const bool leads_group = false;
+  /* The supervisor's death has killed COMMAND. */
+  const cli_kill_scope scope = {.cgroup = &job->cgroup,
+                                .owns_namespace = job->owns_namespace};
   bool none_left = true;
   cli_reaped ignored_status;
 
   cli_cgroup_open(&job->cgroup);
   if (owns_all_children) {
-    none_left = cli_descendants_kill(&job->cgroup, no_command, leads_group,
-                                     &ignored_status);
+    none_left = cli_descendants_kill(&scope, &ignored_status);
   } else {
     cli_cgroup_kill(&job->cgroup);
     if (!job->foreground)

@@ -15,6 +15,7 @@ typedef struct cli_job {
   bool foreground; /**< COMMAND runs in `group`, not in a process group of its
                       own */
   pid_t group;     /**< latchkey's process group */
+  bool owns_namespace; /**< latchkey is process 1 of its PID namespace */
   cli_signals signals;
   cli_cgroup cgroup;
   pid_t pid;       /**< process id of COMMAND; 0: not started, or in latchkey:

@@ -198,6 +198,7 @@ static bool start_supervisor(cli_runner *r, cli_process_title title,
 
   r->job.foreground = r->options->foreground;
   r->job.group = getpgrp();
+  r->job.owns_namespace = getpid() == 1;
   r->owns_all_children = cli_descendants_none();
   if (r->owns_all_children)
     (void)cli_descendants_adopt();

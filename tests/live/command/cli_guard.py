@@ -222,6 +222,17 @@ def nothing_is_reported_without_proc_if_all_have_ended():
         assert done.code == 123 and NOT_FOUND not in done.err, done
 
 
+def all_descendants_of_process_1_are_killed_without_proc():
+    """The descendant in a session of its own cannot be listed; it ignores TERM."""
+    script = "trap '' TERM; setsid sh -c 'exec sleep 600' & sleep 600 & wait"
+    shell = without_proc_and_cgroups()
+    with start("--pid", "--fork", *shell[1:], command.PROGRAM, "run",
+               "--max-hold", "1", "--on-lost", "kill", "/noproc5", "sh", "-c",
+               script, program=shell[0]) as process:
+        done = process.finish()
+        assert done.code == 123 and NOT_FOUND not in done.err, done
+
+
 def orphans_are_reaped_without_proc():
     script = "for i in 1 2 3 4 5; do (sleep 0.1 &); done; echo up; sleep 600"
     with start(*without_proc_and_cgroups()[1:], command.PROGRAM, "run",
@@ -387,6 +398,7 @@ live.run(
         descendant_that_cannot_be_found_is_reported,
         supervisor_without_proc_ends_after_latchkey,
         nothing_is_reported_without_proc_if_all_have_ended,
+        all_descendants_of_process_1_are_killed_without_proc,
         orphans_are_reaped_without_proc,
         supervisor_ignores_all_signals_but_kill,
         killed_supervisor_ends_command,
