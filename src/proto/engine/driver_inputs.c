@@ -177,13 +177,11 @@ static void receive_frames(lk_client *c, uint64_t attempt, lk_bytes bytes)
     case LK_FRAME_NONE: return;
     case LK_FRAME_WHOLE: take_frame(c, frame); break;
     case LK_FRAME_BAD:
-      lk__session_end_connection(c, LK_ERR_PROTOCOL,
-                                 "frame of negative length");
+      lk__session_end_bad_connection(c, "frame of negative length");
       break;
     case LK_FRAME_TOO_BIG:
       lk__request_forbid_retry(c, LK_ERR_TOO_BIG);
-      lk__session_end_connection(c, LK_ERR_PROTOCOL,
-                                 "frame longer than receive_limit");
+      lk__session_end_bad_connection(c, "frame longer than receive_limit");
       break;
     case LK_FRAME_NO_MEMORY:
       lk__session_end_connection(c, LK_ERR_NO_MEMORY, NULL);

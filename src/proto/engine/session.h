@@ -72,7 +72,7 @@ typedef struct lk_engine_output {
   uint64_t sent;       /**< bytes that were sent on this connection */
   uint64_t limit;      /**< the client stops sending when `sent` reaches this;
                             UINT64_MAX: no limit */
-  int64_t all_sent_ms;    /**< when the driver last took all of `bytes` */
+  int64_t all_sent_ms; /**< when the driver last took all of `bytes` */
   int64_t sent_ms;     /**< when bytes were last sent, or a little later */
   bool sent_unstamped; /**< bytes were sent after sent_ms; the next input sets
                             it to its own time */
@@ -93,6 +93,9 @@ bool lk__session_take_handshake(lk_client *c, lk_bytes frame,
 void lk__session_establish(lk_client *c, const lk_handshake *h);
 /** End the connection or the attempt at one, and go on with another. */
 void lk__session_end_connection(lk_client *c, int err, const char *why);
+/** The same for bytes that no server sends. `why`: what is wrong with them,
+   after a valid reply to the connect request. */
+void lk__session_end_bad_connection(lk_client *c, const char *why);
 
 /** Use the servers of `fresh`, which is consumed. */
 void lk__session_set_hosts(lk_client *c, lk_hosts *fresh);

@@ -156,6 +156,15 @@ void lk__session_establish(lk_client *c, const lk_handshake *h)
   lk__watches_notify_ended(c, &unsupported, LK_ERR_UNIMPLEMENTED);
 }
 
+void lk__session_end_bad_connection(lk_client *c, const char *why)
+{
+  bool is_first_reply = c->connection.phase == LK_PHASE_HANDSHAKE;
+
+  lk__session_end_connection(
+      c, LK_ERR_PROTOCOL,
+      is_first_reply ? "malformed reply to the connect request" : why);
+}
+
 bool lk__session_take_handshake(lk_client *c, lk_bytes frame,
                                 lk_handshake *welcome)
 {
@@ -173,11 +182,7 @@ bool lk__session_take_handshake(lk_client *c, lk_bytes frame,
     lk__session_end_connection(c, LK_ERR_NOT_READ_ONLY,
                                "the server is read-only: it has no quorum");
     break;
-  case LK_WELCOME_BAD:
-    lk__session_end_connection(
-        c, LK_ERR_PROTOCOL,
-        "malformed reply to the connect request; is this a ZooKeeper server?");
-    break;
+  case LK_WELCOME_BAD: lk__session_end_bad_connection(c, NULL); break;
   }
   return false;
 }

@@ -224,9 +224,9 @@ def connect_failures_name_the_likely_cause():
                      "without a reply; it has no quorum, or has "
                      "reached maxClientCnxns, or expects "
                      "TLS (--tls)"),
-                    (web, web + ": frame longer than receive_limit; that is not "
-                     "the client port of a ZooKeeper server, or it expects "
-                     "TLS (--tls)")):
+                    (web, web + ": malformed reply to the connect request; that "
+                     "is not the client port of a ZooKeeper server, or it "
+                     "expects TLS (--tls)")):
                 expect_message_soon("cannot connect to " + text + DOCTOR_ADVICE, "-z",
                                     servers, *line_with(verb, "/x", *SHORT_TIMEOUT))
             expect_message_soon("cannot connect to any server: %s: Connection refused, "
