@@ -62,18 +62,20 @@ static void read_input(holder *h, struct pollfd *input)
 static void run(holder *h, lk_poll *p)
 {
   struct pollfd fds[MAX_FDS] = {{.fd = STDIN_FILENO, .events = POLLIN}};
-  size_t count;
+  bool is_open = true; /* until the client is closed */
 
-  do {
+  while (is_open) {
     int timeout_ms = -1; /* this program has no deadline of its own */
+    size_t count = lk_poll_prepare(p, fds + 1, MAX_FDS - 1, &timeout_ms);
 
-    count = lk_poll_prepare(p, fds + 1, MAX_FDS - 1, &timeout_ms);
+    fds[0].revents = 0;
     if (poll(fds, 1 + (nfds_t)count, timeout_ms) < 0)
       count = 0; /* a signal: poll() has stored nothing */
-    else if (fds[0].revents != 0)
+    /* First the client: after a pause it reports here that the lock is lost. */
+    is_open = lk_poll_dispatch(p, fds + 1, count);
+    if (is_open && fds[0].revents != 0)
       read_input(h, &fds[0]);
-  } while (
-      lk_poll_dispatch(p, fds + 1, count)); /* until the client is closed */
+  }
 }
 
 int main(int argc, char **argv)

@@ -84,10 +84,12 @@ typedef enum lk_lock_event_type {
   LK_LOCK_EVENT_RENEWED,
   /** The lock is lost. `err`: LK_ERR_NO_NODE (another client deleted the own
       node), LK_ERR_SESSION_EXPIRED, LK_ERR_CLOSED, LK_ERR_AUTH_FAILED. Without
-      a connection it comes after the lease deadline, when another client may
-      hold already: so stop at UNSURE or at `deadline_ms`. A process that was
-      paused gets UNSURE, SUSPENDED and LOST at once, with a `deadline_ms` that
-      has passed. */
+      a connection it comes only when the client gives up the session
+      (lk_client_config.give_up_ms), and another client may hold long before: so
+      stop at UNSURE, or set an lk_timer to `deadline_ms`. A process that was
+      paused for that long gets UNSURE, SUSPENDED and LOST at once, with a
+      `deadline_ms` that has passed; after a shorter pause, LOST comes with the
+      next connection. */
   LK_LOCK_EVENT_LOST,
   /** The directory also has `node`, of another kind of lock or another layout.
       Its owner perhaps does not wait for this lock. Examples are a node of
@@ -364,7 +366,7 @@ LK_API size_t lk_lock_count(const lk_lock *l);
  * Check with a quorum that the own node exists, which renews the lease. From
  * then on the node is watched, and its deletion is reported at once; without
  * this call the first heartbeat sets the watch, a quarter of the session
- * timeout after the grant. `done` gets 0: held; LK_ERR_LOST, after the LOST
+ * timeout after the grant. `done` may be NULL; it gets 0: held; LK_ERR_LOST, after the LOST
  * event; LK_ERR_UNSURE: the connection was lost, or the server is overloaded;
  * LK_ERR_NOT_HELD: released meanwhile; LK_ERR_CLOSED: freed meanwhile.
  * @return 0, LK_ERR_NOT_HELD, LK_ERR_LOST, LK_ERR_STATE (one is under way),
