@@ -35,6 +35,25 @@ both_or_neither() {
     complain "of $1 and $2 only one is installed"
 }
 
+# Whether an example needs libev, without which the library was built.
+needs_libev() { # NAME
+  [ -z "$(installed ev.h)" ] &&
+    grep -q '^#include <ev.h>' "${srcdir:-.}/examples/$1"
+}
+
+# Print each example that includes a header which is not installed. One that
+# includes libev's ev.h needs ours, too.
+check_examples() {
+  find "$root" -path '*/examples/*.c' | while IFS= read -r example; do
+    sed -n 's,^#include <latchkey/\(.*\)>,\1,p; s,^#include <\(ev\.h\)>,\1,p' \
+      "$example" | sort -u |
+      while IFS= read -r header; do
+        [ -n "$(installed "$header")" ] ||
+          echo "${example##*/} includes $header, which is not installed"
+      done
+  done
+}
+
 # Print a program that takes the address of each function, so that it links only
 # if the library has all of them.
 program() {
@@ -55,12 +74,14 @@ program() {
 in_build install
 both_or_neither latchkey latchkey.1
 both_or_neither ev.h lk_ev.3
+missing=$(check_examples)
+[ -z "$missing" ] || complain "$missing"
 for file in latchkey poll.h sync.h lk_poll.3 lk_sync.3; do
   [ -n "$(installed "$file")" ] || complain "$file is not installed"
 done
 for example in $(find "$root" -name '*.[13]' -type f -exec \
     sed -n 's/^\.Pa examples\/\([a-z_]*\.c\).*/\1/p' {} + | sort -u); do
-  [ -n "$(installed "$example")" ] ||
+  [ -n "$(installed "$example")" ] || needs_libev "$example" ||
     complain "a manual page names examples/$example, which is not installed"
 done
 program >"$root/program.c"

@@ -131,9 +131,9 @@ int64_t lk__hosts_pause_ms(int32_t timeout_ms, unsigned failures,
   return pause / 2 + jitter;
 }
 
-size_t lk__hosts_count_endpoints(const lk_hosts *h)
+uint64_t lk__hosts_count_endpoints(const lk_hosts *h)
 {
-  size_t further_addresses = h->address_count > 1 ? h->address_count - 1 : 0;
+  uint64_t further_addresses = h->address_count > 1 ? h->address_count - 1 : 0;
 
   return h->count + further_addresses;
 }

@@ -96,6 +96,6 @@ int64_t lk__hosts_pause_ms(int32_t timeout_ms, unsigned failures,
 
 /** The number of connection attempts of a round: one for each server, and one
     for each further address of the server in turn. */
-size_t lk__hosts_count_endpoints(const lk_hosts *h);
+uint64_t lk__hosts_count_endpoints(const lk_hosts *h);
 
 #endif

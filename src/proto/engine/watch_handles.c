@@ -7,8 +7,8 @@
 enum {
   FIRST_SLOTS = 16,
   /* The bits of a handle that have the slot: 32 of 64 bits; or 20 of 32 bits,
-     which is enough for a million watches. The others have the serial number.
-   */
+     which is enough for half a million watches, since tables double. The others
+     have the serial number. */
   SLOT_BITS = sizeof(uintptr_t) > 4 ? 32 : 20
 };
 

@@ -64,6 +64,9 @@ static bool call_fails(const char *name)
   }
 
 WRAP(int, mkostemp, (char *name, int flags), (name, flags))
+/* The name of mkostemp() in 32-bit programs with large files. */
+int __wrap_mkostemp64(char *name, int flags)
+    __attribute__((alias("__wrap_mkostemp")));
 WRAP(int, fchmod, (int fd, mode_t mode), (fd, mode))
 WRAP(int, fchown, (int fd, uid_t uid, gid_t gid), (fd, uid, gid))
 WRAP(int, renameat, (int from, const char *a, int to, const char *b),
