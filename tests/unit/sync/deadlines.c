@@ -4,6 +4,7 @@
 /* Deadlines of blocking calls: with a clock that advances at each reading, and
  * with a server that stops answering. */
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -39,8 +40,9 @@ static void stop(void)
 /* ---- a clock of the test ------------------------------------------------- */
 
 static struct {
-  lk_hooks real;  /**< the client's own hooks */
-  int64_t now_ms; /**< the next reading of the clock */
+  lk_hooks real;            /**< the client's own hooks */
+  int64_t now_ms;           /**< the next reading of the clock */
+  atomic_bool is_being_set; /**< set_clock_before_deadline() waits for a call */
 } moving;
 
 /* The clock advances by a millisecond at each reading. */
@@ -56,6 +58,7 @@ static void set_clock_before_deadline(lk_client *c, void *left_ms)
 {
   bool posted = false;
 
+  moving.is_being_set = true;
   while (!posted) {
     usleep(200);
     pthread_mutex_lock(&client->mutex);
@@ -101,8 +104,12 @@ static int result_of_call(int64_t left_ms, int limit_ms)
   bool inside = true;
   waiter clock, w;
 
+  moving.is_being_set = false;
   waiter_start(&clock, run_set_clock, &left_ms);
-  waiters_inside(client, 1);
+  /* Otherwise the client's thread could take both tasks from the list before it
+     waits for the second one. */
+  while (!moving.is_being_set)
+    usleep(200);
   waiter_start(&w, call_get, &call);
   ck_assert_int_eq(waiter_end(&clock), 0);
   ck_assert_int_eq(lk_sync_client_run_on_thread(client, set_real_clock, NULL),
