@@ -380,7 +380,8 @@ LK_API const lk_tls_config *lk_client_tls(const lk_client *c);
 LK_API const char *lk_client_chroot(const lk_client *c);
 /** Why the last connection or connection attempt ended: the error, and a text
     that is valid until the program returns to the driver's loop; 0 and "" if
-    none has ended. */
+    none has ended. It stays when the next connection is established, and is
+    then no reason of what fails later. */
 LK_API int lk_client_last_error(const lk_client *c, const char **text);
 /** The kind of failure if that error is LK_ERR_TLS; else LK_TLS_OTHER. */
 LK_API lk_tls_cause lk_client_tls_cause(const lk_client *c);
