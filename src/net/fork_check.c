@@ -10,8 +10,9 @@
 #  define MADV_WIPEONFORK NO_ADVICE
 #endif
 
-/* qemu-user 7.2 accepts every advice and follows few: it does not wipe. */
-static bool is_wiped_on_fork(void *page, size_t len)
+/* Ask the kernel to fill the page with zeros in a child. Returns whether it
+   will. qemu-user 7.2 accepts every advice and follows few: it does not. */
+static bool wipe_on_fork(void *page, size_t len)
 {
   return madvise(page, len, NO_ADVICE) != 0 &&
          madvise(page, len, MADV_WIPEONFORK) == 0;
@@ -24,7 +25,7 @@ lk_fork_check *lk__fork_check_new(void)
 
   if (f == MAP_FAILED)
     return NULL;
-  if (!is_wiped_on_fork(f, sizeof *f))
+  if (!wipe_on_fork(f, sizeof *f))
     f->pid = getpid();
   if (!lk__random_fill(&f->random)) {
     lk__fork_check_free(f);

@@ -56,29 +56,28 @@ START_TEST(child_is_detected_and_has_other_random_bytes)
 }
 END_TEST
 
-START_TEST(child_is_detected_on_an_old_kernel)
+/* With this fault of madvise(), the process id is compared. */
+static void expect_detection_by_pid(bool *fault)
 {
-  calls.no_wipe_on_fork = true;
+  *fault = true;
   lk_fork_check *o = lk__fork_check_new();
 
   ck_assert_ptr_nonnull(o);
   ck_assert_int_eq(o->pid, getpid());
   compare_with_child(o);
   lk__fork_check_free(o);
-  calls.no_wipe_on_fork = false;
+  *fault = false;
+}
+
+START_TEST(child_is_detected_on_an_old_kernel)
+{
+  expect_detection_by_pid(&calls.no_wipe_on_fork);
 }
 END_TEST
 
 START_TEST(child_is_detected_if_the_kernel_accepts_any_advice)
 {
-  calls.any_advice = true;
-  lk_fork_check *o = lk__fork_check_new();
-
-  ck_assert_ptr_nonnull(o);
-  ck_assert_int_eq(o->pid, getpid());
-  compare_with_child(o);
-  lk__fork_check_free(o);
-  calls.any_advice = false;
+  expect_detection_by_pid(&calls.any_advice);
 }
 END_TEST
 
