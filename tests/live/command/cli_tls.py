@@ -230,6 +230,19 @@ def version_lists_tls_as_a_feature():
 
 # ---- invalid files and options -----------------------------------------------------
 
+def system_without_cas_is_an_error_unless_other_cas_are_named():
+    """As in an image without /etc."""
+    env = dict(environment(), SSL_CERT_FILE="/nowhere", SSL_CERT_DIR="/nowhere")
+    where = ("-z", "tls://" + zk.tls_addresses[0])
+    for words in (("ls", "/"), ("run", "/x", "true"), ("doctor",)):
+        expect_message(125, "the default of --cacert: /nowhere: No such file or "
+                       "directory", *where, *words, env=env)
+    trust = ("--cacert", cert_file("ca.crt"))
+    for options in ((), ("--crl", cert_file("crl.pem")), identity("client")):
+        expect_listing(*where, *trust, *options, env=env)
+    assert expect_exit(0, *where, "--insecure", "ls", "/", env=env).out != ""
+
+
 def wrong_file_is_named_before_connecting():
     where = ("-z", "tls://127.0.0.1:1")  # nothing listens there
     crt, key = cert_file("client.crt"), cert_file("client.key")
@@ -656,6 +669,7 @@ with zkserver.Server("--tls", "--tls-client-auth", "want", "--config",
         insecure_accepts_any_certificate),
         live.together(
         version_lists_tls_as_a_feature,
+        system_without_cas_is_an_error_unless_other_cas_are_named,
         wrong_file_is_named_before_connecting,
         wrong_usage_is_named,
         failed_connection_is_a_json_event,
