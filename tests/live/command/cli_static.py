@@ -91,6 +91,13 @@ def exit_code_of_a_missing_command_in_an_empty_root_is_127():
     assert done.code == 127 and "/missing" in done.err, done
 
 
+def localhost_is_found_at_once_in_an_empty_root():
+    """Nothing listens at port 1. A lookup would take longer than the limit."""
+    done = run_in_root(make_root(), "status", "-z", "localhost:1",
+                       "--connect-timeout", "2", "/x")
+    assert done.code == 125 and "Connection refused" in done.err, done
+
+
 def hold_by_tls(namespaces=()):
     if " tls" not in run("--version").out:
         raise live.NotTested("the command is built without TLS")
@@ -123,6 +130,7 @@ try:
         live.run(command_runs_under_a_lock_in_an_empty_root,
                  command_runs_under_a_lock_as_pid_1,
                  exit_code_of_a_missing_command_in_an_empty_root_is_127,
+                 localhost_is_found_at_once_in_an_empty_root,
                  command_connects_by_tls_in_an_empty_root,
                  command_connects_by_tls_as_pid_1)
 finally:
