@@ -88,7 +88,7 @@ static void prepare_words(command_run *s, cli_on_lost policy)
   alarm(MAX_SECONDS); /* ends this test if it hangs */
   s->received = (cli_supervisor_report){0};
   s->unchecked_actions = 0;
-  (void)adopts_orphans();
+  prctl(PR_SET_CHILD_SUBREAPER, 1); /* so that orphans can be waited for */
   make_pipe(s->out);
   int old_stdout = replace_fd(STDOUT_FILENO, s->out[1]);
 
