@@ -94,7 +94,7 @@ void lk__session_establish(lk_client *c, const lk_handshake *h);
 /** End the connection or the attempt at one, and go on with another. */
 void lk__session_end_connection(lk_client *c, int err, const char *why);
 /** The same for bytes that no server sends. `why`: what is wrong with them,
-   after a valid reply to the connect request. */
+    after a valid reply to the connect request. */
 void lk__session_end_bad_connection(lk_client *c, const char *why);
 
 /** Use the servers of `fresh`, which is consumed. */
