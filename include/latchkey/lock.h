@@ -70,7 +70,8 @@ typedef enum lk_lock_event_type {
   LK_LOCK_EVENT_WAITING,
   /** Acquiring: the own node does not exist any more; the handle queues anew,
       at the end. `err`: LK_ERR_NO_NODE (another client deleted the node) or
-      LK_ERR_SESSION_EXPIRED. */
+      LK_ERR_SESSION_EXPIRED. With several predecessors, a deletion is noticed
+      within half a session timeout; with one, at once. */
   LK_LOCK_EVENT_PLACE_LOST,
   /** Holding: the connection is lost; the lease lasts until `deadline_ms`. */
   LK_LOCK_EVENT_SUSPENDED,

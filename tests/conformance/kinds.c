@@ -140,7 +140,7 @@ const kind kinds[] = {
      .acquire = ONE_PERMIT " | removeWatches delete",
      .cold = ONE_PERMIT " | " MAKE_DIRS " create2 getChildren2 " MAKE_DIRS
              " create2 getChildren2 | removeWatches delete",
-     .wait = ONE_PERMIT " | getData",
+     .wait = ONE_PERMIT,
      .try = ONE_PERMIT " | removeWatches delete delete",
      .give_up = "removeWatches delete delete",
      .release = "delete"},
@@ -150,7 +150,7 @@ const kind kinds[] = {
      .cold = TWO_PERMITS " | " MAKE_DIRS " create2 getChildren2 " MAKE_DIRS
              " create2 " MAKE_DIRS " create2 getChildren2 |"
              " removeWatches delete",
-     .wait = TWO_PERMITS " | getData",
+     .wait = TWO_PERMITS,
      .try = TWO_PERMITS " | removeWatches delete delete delete",
      .give_up = "delete removeWatches delete delete",
      .release = "delete delete"},
@@ -160,7 +160,7 @@ const kind kinds[] = {
      .cold = "getData " ONE_PERMIT " | create getData create create create2"
              " getChildren2 create create create2 getChildren2 |"
              " create getData removeWatches | delete",
-     .wait = "getData " ONE_PERMIT " | getData",
+     .wait = "getData " ONE_PERMIT,
      .try = "getData " ONE_PERMIT " | removeWatches delete delete",
      .give_up = "removeWatches delete delete",
      .release = "delete"},
@@ -171,7 +171,7 @@ const kind kinds[] = {
      .cold = "getData " TWO_PERMITS " | create getData create create create2"
              " getChildren2 create create create2 create create create2"
              " getChildren2 | create getData removeWatches | delete",
-     .wait = "getData " TWO_PERMITS " | getData",
+     .wait = "getData " TWO_PERMITS,
      .try = "getData " TWO_PERMITS " | removeWatches delete delete delete",
      .give_up = "delete removeWatches delete delete",
      .release = "delete delete"},

@@ -6,9 +6,10 @@
  * A server has a queue. Own is queued behind RIVALS other nodes of any kind.
  * Their clients release or cancel at any time. A writer of a read-write lock
  * that holds may be downgraded first, to a reader with the same number. An
- * operator may delete own. Own's client lists, watches pred (the direct
- * predecessor) and own by reading them, and when pred is deleted it reads the
- * other predecessors. Its connection breaks at any time, any number of times.
+ * operator may delete own. Own's client lists, and watches pred (the direct
+ * predecessor) by reading it. It watches own as soon as it knows only one
+ * predecessor, or with a heartbeat before that. When pred is deleted it reads
+ * the other predecessors, or lists again. Its connection breaks at any time, any number of times.
  * The client then lists again, or re-registers its watches and continues to
  * wait. Its lease deadline may pass, and then its session may expire.
  *
@@ -228,6 +229,7 @@ byte awaited = 0;         /* names that are being read */
 byte pred = 0;            /* the direct predecessor */
 bool same_connection;     /* as that of the list */
 bool own_watched = false; /* the read was answered, and there was no event */
+bool own_refused = false; /* a read was answered: own cannot be read */
 
 #ifdef NO_CONDITION_1
 #define CONDITION_1 true
@@ -298,17 +300,25 @@ inline find_pred()
   od
 }
 
-inline park()
+#define OWN_IS_UNWATCHED \
+  (!own_watched && !own_refused && !(awaited & BIT(OWN)))
+
+inline watch_own_if_next()
 {
-  find_pred();
-  watch(pred);
   if
-  :: !own_watched -> watch(OWN)
+  :: ahead == BIT(pred) && OWN_IS_UNWATCHED -> watch(OWN)
   :: else
   fi
 }
 
-/* Pred is deleted: watch the next one, and read the others. */
+inline park()
+{
+  find_pred();
+  watch(pred);
+  watch_own_if_next()
+}
+
+/* Pred is deleted: watch the next one and own, and read the others. */
 inline probe()
 {
   find_pred();
@@ -322,7 +332,11 @@ inline probe()
      :: else
      fi
   :: else -> break
-  od
+  od;
+  if
+  :: OWN_IS_UNWATCHED -> watch(OWN)
+  :: else
+  fi
 }
 
 #ifdef READ_OWN_AGAIN
@@ -353,11 +367,13 @@ inline check_grant()
 inline see_who_left()
 {
   if
-  :: listing || (ahead & BIT(pred)) || (awaited & BEFORE(OWN))
+  :: listing || (awaited & BEFORE(OWN))
+  :: !listing && !(awaited & BEFORE(OWN)) && (ahead & BIT(pred)) ->
+     watch_own_if_next()
   :: else ->
      if
      :: RULE_H -> check_grant(); waits = false; break
-     :: !(RULE_H) && ahead == 0 -> list()
+     :: !(RULE_H) -> list() /* the list was short, or no one may be left */
      :: !(RULE_H) && ahead != 0 -> probe()
      fi
   fi
@@ -408,7 +424,8 @@ proctype contender()
           own_watched = own_watched || name == OWN;
           see_who_left()
        :: what == REFUSED ->
-          awaited = awaited & ~BIT(name)
+          awaited = awaited & ~BIT(name);
+          own_refused = true
 #ifdef IGNORE_GONE
        :: what == GONE && name != OWN ->
           awaited = awaited & ~BIT(name)
@@ -425,6 +442,9 @@ proctype contender()
        what = 0;
        name = 0;
        own_stood = false
+     }
+  :: atomic { /* a heartbeat */
+       !listing && (ahead & BIT(pred)) && OWN_IS_UNWATCHED -> watch(OWN)
      }
   od
 }

@@ -262,6 +262,31 @@ void lock_pair_end(lock_pair *lp)
   model_done(&lp->server);
 }
 
+static void other_path(char *path, size_t size, int i)
+{
+  snprintf(path, size, LOCKS "/other-%d", i);
+}
+
+void lock_pair_add_others(lock_pair *lp, int count)
+{
+  char path[64];
+
+  for (int i = 0; i < count; i++) {
+    other_path(path, sizeof path, i);
+    model_create(&lp->server, path);
+  }
+}
+
+void lock_pair_delete_others(lock_pair *lp, int count)
+{
+  char path[64];
+
+  for (int i = 0; i < count; i++) {
+    other_path(path, sizeof path, i);
+    model_delete(&lp->server, path);
+  }
+}
+
 void lock_pair_hold(lock_pair *lp)
 {
   if (locker_acquire(&lp->a, LK_NO_LIMIT) != 0)

@@ -90,6 +90,10 @@ void lock_pair_begin(lock_pair *lp, const lk_lease_config *lease_config,
                      const lk_lock_config *lock_config);
 /** Free all, and check that no node and no memory is left. */
 void lock_pair_end(lock_pair *lp);
+/** Create `count` nodes in the directory that belong to no contender. */
+void lock_pair_add_others(lock_pair *lp, int count);
+/** Delete them. */
+void lock_pair_delete_others(lock_pair *lp, int count);
 /** Have `a` hold the lock and `b` wait for it, and empty the logs. */
 void lock_pair_queue(lock_pair *lp);
 /** Have `a` hold the lock, and empty its log. */

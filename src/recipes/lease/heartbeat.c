@@ -11,7 +11,8 @@
  * that only waits sends a sync, since thousands of waiters must not each cost a
  * transaction. With LK_ASSURE_QUORUM, if one of its nodes is the next to hold,
  * it sends a check of that node instead. With LK_ASSURE_PING the client's own
- * pings suffice.
+ * pings suffice. With each heartbeat, nodes that are not watched yet are
+ * watched or read.
  */
 
 /* A multi is sent when it has so many checks, or so many bytes of paths.
@@ -194,21 +195,18 @@ static void send_check_of_waiter(lk_session_lease *lease, lk_lease_user *u)
 
 static void send_heartbeat_of_waiters(lk_session_lease *lease)
 {
+  lk_assurance assurance = lease->config.assurance;
   lk_lease_user *next =
-      lease->config.assurance == LK_ASSURE_QUORUM ? next_to_hold(lease) : NULL;
+      assurance == LK_ASSURE_QUORUM ? next_to_hold(lease) : NULL;
 
   if (next != NULL)
     send_check_of_waiter(lease, next);
-  else
+  else if (assurance != LK_ASSURE_PING)
     send_sync(lease);
 }
 
 static void send_heartbeat_of_holders(lk_session_lease *lease)
 {
-  for (lk_lease_user *u = NULL; (u = lk__lease_next_user(lease, u)) != NULL;) {
-    if (lk__lease_user_holds(u))
-      u->kind->supervise(u);
-  }
   switch (lease->config.assurance) {
   case LK_ASSURE_QUORUM: send_checks_of_held(lease); break;
   case LK_ASSURE_SYNC: send_sync(lease); break;
@@ -224,6 +222,8 @@ static void send_heartbeat(lk_session_lease *lease)
   lease->heartbeat.multis_completed = 0;
   lease->heartbeat.incomplete = false;
   lease->heartbeat.throttled = false;
+  for (lk_lease_user *u = NULL; (u = lk__lease_next_user(lease, u)) != NULL;)
+    u->kind->supervise(u);
   if (lk__lease_count_held(lease) == 0)
     send_heartbeat_of_waiters(lease);
   else
@@ -280,9 +280,7 @@ static bool heartbeat_is_needed(const lk_session_lease *lease)
 {
   if (lease->life.detached || !lk__lease_is_online(lease))
     return false;
-  return lk__lease_count_held(lease) > 0 ||
-         (lease->count[LK_LEASE_WAITING] > 0 &&
-          lease->config.assurance != LK_ASSURE_PING);
+  return lk__lease_count_held(lease) > 0 || lease->count[LK_LEASE_WAITING] > 0;
 }
 
 static void heartbeat_stop_timer(lk_session_lease *lease)

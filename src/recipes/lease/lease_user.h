@@ -45,8 +45,7 @@ typedef struct lk_lease_user_kind {
   void (*review)(lk_lease_user *u);
   /** The lease has become long enough for a grant, after lk__lease_await(). */
   void (*renewed)(lk_lease_user *u);
-  /** HELD or UNSURE: a heartbeat is being sent. Watch or read the node now, if
-      that is due. */
+  /** A heartbeat is being sent. Watch or read the node now, if that is due. */
   void (*supervise)(lk_lease_user *u);
   /** HELD or UNSURE: a check of the node completed with `err`. */
   void (*checked)(lk_lease_user *u, int err);

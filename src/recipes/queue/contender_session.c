@@ -9,6 +9,7 @@
 #include "recipes/queue/own_node_watch.h"
 #include "recipes/queue/place_lost.h"
 #include "recipes/queue/request_count.h"
+#include "recipes/queue/waiting.h"
 
 /* ---- connection and session --------------------------------------------- */
 
@@ -158,7 +159,12 @@ static void user_renewed(lk_lease_user *u)
 
 static void user_supervise(lk_lease_user *u)
 {
-  lk__contender_supervise_own(contender_of_user(u));
+  lk_contender *ct = contender_of_user(u);
+
+  if (lk__contender_holds(ct))
+    lk__contender_supervise_own(ct);
+  else
+    lk__waiter_supervise_own(ct);
 }
 
 static void user_checked(lk_lease_user *u, int err)

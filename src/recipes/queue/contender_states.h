@@ -30,8 +30,9 @@ typedef enum lk_contender_state {
                                       own one are read */
   LK_CONTENDER_LISTING,            /* queue_listing.c: list requested */
   /* waiting.c */
-  LK_CONTENDER_SETTING_WATCHES, /* reads of the direct predecessor and of the
-                                   own node requested, with watches */
+  LK_CONTENDER_SETTING_WATCHES, /* a read of the direct predecessor requested,
+                                   and of the own node if it is the next; with
+                                   watches */
   LK_CONTENDER_WAITING,         /* for the deletion of the direct predecessor */
   LK_CONTENDER_READING_PREDECESSORS, /* predecessor_watch.c: reads of the few
                                         predecessors that may be left */

@@ -90,6 +90,13 @@ int lk__contender_watch_own(lk_contender *ct)
   return lk__contender_read_own(ct, on_own_read);
 }
 
+int lk__contender_ensure_own_watch(lk_contender *ct)
+{
+  if (ct->own.watch != NULL || ct->own.unreadable)
+    return 0;
+  return lk__contender_watch_own(ct);
+}
+
 static void on_own_event(lk_client *c, lk_watch *w, const lk_event *event,
                          void *arg)
 {

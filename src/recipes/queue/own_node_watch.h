@@ -14,6 +14,9 @@
 int lk__contender_read_own(lk_contender *ct, lk_get_cb done);
 /** Read the own node, with a watch. 0, or why the request was refused. */
 int lk__contender_watch_own(lk_contender *ct);
+/** The same, unless the node is watched, that is requested, or the node cannot
+    be read. */
+int lk__contender_ensure_own_watch(lk_contender *ct);
 /** The access list of the own node forbids reads: note and report that the node
     is not watched. */
 void lk__contender_own_unreadable(lk_contender *ct);

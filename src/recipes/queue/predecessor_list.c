@@ -26,7 +26,7 @@ static bool predecessors_make_room(lk_predecessors *p, const lk_mem *mem,
 /* In a long queue, only the direct predecessor is read. The path of the head is
  * kept as well: it is reported to the caller, not read. */
 bool lk__predecessors_set(lk_predecessors *p, const lk_mem *mem,
-                          const char *dir, uint64_t connection,
+                          const char *dir, uint64_t connection, size_t listed,
                           const lk_queue_position *position)
 {
   bool is_long = position->predecessors > LK_KEPT_PREDECESSORS;
@@ -39,6 +39,7 @@ bool lk__predecessors_set(lk_predecessors *p, const lk_mem *mem,
     return false;
   char *at = p->block;
 
+  p->listed = listed;
   p->count = position->predecessors;
   p->kept = kept;
   p->has_rw_writer = position->has_rw_writer;
@@ -75,6 +76,11 @@ void lk__predecessors_remove(lk_predecessors *p, size_t i)
    * predecessors, the last one is the head's. */
   if (all_are_kept && p->kept > 0)
     p->head_path = p->path[p->kept - 1];
+}
+
+bool lk__predecessors_are_worth_reading(const lk_predecessors *p)
+{
+  return p->listed > LK_SHORT_LIST && p->count <= LK_MAX_PREDECESSOR_READS;
 }
 
 /* The direct predecessor holds the lock, so it is the only one left. */

@@ -5,6 +5,7 @@
 #include "recipes/queue/contender_step.h"
 #include "recipes/queue/direct_handoff.h"
 #include "recipes/queue/node_data.h"
+#include "recipes/queue/own_node_watch.h"
 #include "recipes/queue/place_lost.h"
 #include "recipes/queue/predecessor_watch.h"
 #include "recipes/queue/request_count.h"
@@ -113,7 +114,7 @@ static void contender_direct_predecessor_deleted(lk_contender *ct)
   lk__predecessors_remove(&ct->predecessors, DIRECT);
   if (ct->predecessors.count == 0)
     lk__direct_handoff_try(ct);
-  else if (ct->predecessors.count <= LK_MAX_PREDECESSOR_READS)
+  else if (lk__predecessors_are_worth_reading(&ct->predecessors))
     lk__contender_step(ct, LK_CONTENDER_ON_FEW_LEFT);
   else
     lk__contender_step(ct, LK_CONTENDER_ON_LIST_NEEDED);
@@ -135,9 +136,12 @@ static void on_predecessor_event(lk_client *c, lk_watch *w,
     if (ct->state == LK_CONTENDER_WAITING)
       contender_direct_predecessor_deleted(ct);
   } else if (is_waiting && event->type != LK_EVENT_ENDED) {
-    /* Only the data changed, by a revocation or an announcement. */
+    /* Only the data changed, by a revocation or an announcement. After an
+     * announcement the deletion grants the lock if the own node is watched. */
     int err = contender_watch_predecessor(ct, on_predecessor_read);
 
+    if (err == 0)
+      err = lk__contender_ensure_own_watch(ct);
     if (err != 0)
       lk__contender_fail(ct, err);
   }
@@ -231,7 +235,8 @@ static int contender_enter_reading_predecessors(lk_contender *ct,
     err = lk__contender_count_request(
         ct, lk_get(lk__contender_client(ct), ct->predecessors.path[i],
                    LK_NO_OPTIONS, on_one_of_few_read, ct));
-  return err;
+  /* If none is left, the grant needs no list. */
+  return err != 0 ? err : lk__contender_ensure_own_watch(ct);
 }
 
 const lk_contender_rules lk__rules_reading_predecessors = {

@@ -109,7 +109,7 @@ void lk__contender_take_list(lk_contender *ct, const lk_bytes *names,
     lk__contender_fail(ct, LK_ERR_SEQ_UNSAFE);
   } else if (!lk__predecessors_set(&ct->predecessors, &ct->lease->mem,
                                    ct->own.dir, lk__contender_connection(ct),
-                                   &p)) {
+                                   count, &p)) {
     lk__contender_fail(ct, LK_ERR_NO_MEMORY);
   } else {
     contender_notify_if_counter_near_end(ct, p.number);
@@ -235,11 +235,13 @@ const lk_contender_rules lk__rules_listing_first = {
     .listed = contender_judge_first_list};
 
 /* Whether the next list may show that no predecessor is left, and so be
- * followed by a grant. The count of predecessors is that of the last list, less
- * those deleted since. */
+ * followed by a grant. A direct predecessor that was deleted has usually held
+ * the lock. The count of predecessors is that of the last list, less those
+ * deleted since. */
 static bool contender_list_may_grant(const lk_contender *ct)
 {
-  return ct->role->is_permit || ct->predecessors.count <= 1;
+  return ct->role->is_permit || ct->wait.predecessor_deleted ||
+         ct->predecessors.count <= 1;
 }
 
 static void on_check_before_list(lk_client *c, int err,

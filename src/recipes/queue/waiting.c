@@ -6,6 +6,19 @@
 #include "recipes/queue/request_count.h"
 #include "recipes/queue/waiting.h"
 
+/* The deletion of the only predecessor grants the lock without a list if the
+ * own node is watched. With several predecessors, a list or reads come first. A
+ * grant of any kind needs the token, and a node that is certainly the own
+ * one. */
+static bool waiter_needs_own_watch(const lk_contender *ct)
+{
+  bool is_next = ct->predecessors.count == 1 && !ct->wait.watches_directory;
+
+  return is_next || ct->own.token == 0 ||
+         lk__own_node_needs_verification(&ct->own,
+                                         lk__contender_connection(ct));
+}
+
 static int contender_enter_setting_watches(lk_contender *ct,
                                            lk_contender_state from)
 {
@@ -18,12 +31,21 @@ static int contender_enter_setting_watches(lk_contender *ct,
   ct->round.own_err = 0;
   if (!ct->wait.watches_directory)
     err = lk__predecessors_watch_direct(ct);
-  if (err == 0 && ct->own.watch == NULL && !ct->own.unreadable)
-    err = lk__contender_watch_own(ct);
+  if (err == 0 && waiter_needs_own_watch(ct))
+    err = lk__contender_ensure_own_watch(ct);
   /* Without a request, no reply would continue the contender. */
   if (err == 0)
     lk__contender_continue_if_all_read(ct);
   return err;
+}
+
+/* A watch on the directory also reports the deletion of the own node. If a
+ * request is refused, the next heartbeat calls this function again. */
+void lk__waiter_supervise_own(lk_contender *ct)
+{
+  if (lk__contender_waits(ct) && !lk__contender_is_single_node(ct) &&
+      !ct->wait.watches_directory)
+    (void)lk__contender_ensure_own_watch(ct);
 }
 
 const lk_contender_rules lk__rules_setting_watches = {

@@ -125,7 +125,7 @@ def semaphore_kind(name, permits, queues, make_lock, first_requests=(),
         # A holder deletes its queue node and removes its watch.
         acquire=(2, *until_queued, REMOVE_WATCHES, DELETE),
         release=(1, *permits * [DELETE]),
-        wait=(2, *until_queued, GET),
+        wait=(1, *until_queued),
         grant=(2, CHILDREN, REMOVE_WATCHES, DELETE), **costs)
 
 

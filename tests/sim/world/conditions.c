@@ -72,6 +72,9 @@ const sim_condition sim_conditions[SIM_NCONDITIONS] = {
    .text = "servers without a quorum become read-only, and clients accept them",
    .faults = {F(LEADER_CUT) = 2, F(FOLLOWER_CUT) = 3, F(PARTITION) = 2,
               F(EXPIRE) = 2, F(CRASH) = 2}},
+  [SIM_LONG_LISTS] = {.name = "long-lists", .weight = 0, .gap_permille = 1000,
+   .text = "directories of locks have many nodes of no contender",
+   .faults = {F(LONG_LIST) = 1}},
 };
 /* clang-format on */
 
@@ -101,18 +104,25 @@ static unsigned random_condition_by_weight(sim_rng *r)
   return SIM_CONDITION(i);
 }
 
+static unsigned random_conditions(sim_rng *r)
+{
+  if (sim_one_in(r, 2))
+    return NO_CONDITIONS;
+  unsigned set = random_condition_by_weight(r);
+
+  if (sim_one_in(r, 3))
+    set |= random_condition_by_weight(r);
+  return set;
+}
+
 unsigned sim_conditions_of(uint64_t seed)
 {
   sim_rng root = {seed};
   sim_rng r = sim_rng_fork(&root, 'c');
+  sim_rng list = sim_rng_fork(&root, 'g');
+  unsigned set = random_conditions(&r);
 
-  if (sim_one_in(&r, 2))
-    return NO_CONDITIONS;
-  unsigned set = random_condition_by_weight(&r);
-
-  if (sim_one_in(&r, 3))
-    set |= random_condition_by_weight(&r);
-  return set;
+  return sim_one_in(&list, 6) ? set | SIM_CONDITION(SIM_LONG_LISTS) : set;
 }
 
 bool sim_fault_is_possible(const sim_world *w, enum sim_fault fault)

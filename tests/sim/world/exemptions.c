@@ -10,16 +10,20 @@
 /* When an invariant excuses a client, and how long it waits before it
  * reports. */
 
-/* A client may have to reconnect and to send one request. If servers may
- * throttle it, it also pauses before it repeats the request. */
-int64_t sim_grace_us(const sim_checker *checker)
+/* If servers may throttle a client, it pauses before it repeats a request. */
+static int64_t pauses_us(const sim_checker *checker)
 {
   enum { THROTTLE_PAUSES_MS = 5000 }; /* longer than all pauses together */
-  bool servers_throttle =
-      sim_fault_is_possible(checker->world, SIM_FAULT_THROTTLE);
 
-  return 2 * sim_T_us(checker) +
-         (servers_throttle ? THROTTLE_PAUSES_MS * SIM_MS : 0);
+  return sim_fault_is_possible(checker->world, SIM_FAULT_THROTTLE)
+             ? THROTTLE_PAUSES_MS * SIM_MS
+             : 0;
+}
+
+/* A client may have to reconnect and to send one request. */
+int64_t sim_grace_us(const sim_checker *checker)
+{
+  return 2 * sim_T_us(checker) + pauses_us(checker);
 }
 
 /* The fault limits all routes of a process, so the first one shows it. */
@@ -29,11 +33,9 @@ static bool has_bandwidth_limit(const sim_checker *checker, const sim_life *l)
              ->us_per_kb > 0;
 }
 
-/* Whether the condition that `s` follows has lasted longer than the grace
- * period. `e` is the node that has the condition now. If it is NULL or another
- * node than before, the grace period starts anew. */
-bool sim_grace_is_over(sim_checker *checker, const sim_life *l, sim_grace *s,
-                       const sim_entry *e)
+/* Whether `e` has had the condition that `s` follows for longer than `us`. */
+static bool condition_lasts(sim_checker *checker, const sim_life *l,
+                            sim_grace *s, const sim_entry *e, int64_t us)
 {
   if (e == NULL || s->entry != e)
     *s = (sim_grace){.entry = e, .zxid = checker->history.zxid};
@@ -49,11 +51,26 @@ bool sim_grace_is_over(sim_checker *checker, const sim_life *l, sim_grace *s,
 
   if (s->since_us == 0 || was_disturbed)
     s->since_us = sim_now_us(checker);
-  if (sim_now_us(checker) - s->since_us <= sim_grace_us(checker))
+  if (sim_now_us(checker) - s->since_us <= us)
     return false;
   /* if the condition lasts, it is reported again after the same time */
   s->entry = NULL;
   return true;
+}
+
+bool sim_grace_is_over(sim_checker *checker, const sim_life *l, sim_grace *s,
+                       const sim_entry *e)
+{
+  return condition_lasts(checker, l, s, e, sim_grace_us(checker));
+}
+
+bool sim_own_deleted_is_overdue(sim_checker *checker, const sim_life *l,
+                                sim_grace *s, const sim_entry *e)
+{
+  int64_t half = sim_T_us(checker) / 2;
+  int64_t reply = sim_T_us(checker) / 8;
+
+  return condition_lasts(checker, l, s, e, half + reply + pauses_us(checker));
 }
 
 static bool servers_may_be_cut(const sim_world *w)

@@ -36,6 +36,7 @@ typedef struct sim_faults sim_faults;
   FAULT(DELETE_ALL, delete_all, "an operator deletes a lock directory with all its nodes") \
   FAULT(SET_NODE, set_node, "an operator changes the data of a contender node")                 \
   FAULT(FOREIGN, foreign, "an operator creates a child that is no contender node")       \
+  FAULT(LONG_LIST, long_list, "an operator creates many children that are no contender nodes") \
   FAULT(EXPIRE, expire, "an operator ends a session")                                 \
   FAULT(DENY, deny, "an operator takes permissions away")                             \
   FAULT(COUNTER, counter, "a sequence counter is near its maximum")               \

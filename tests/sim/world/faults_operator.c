@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/queue/predecessor_list.h"
 #include "sim/world/active_fault.h"
 #include "sim/world/checker.h"
 #include "sim/world/lock_styles.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const char *random_lock(sim_faults *f)
 {
@@ -116,6 +118,67 @@ bool sim_inject_foreign(sim_faults *f)
   (void)sim_operator_create(f->world->ensemble, x->path, "");
   return true;
 }
+
+/* ---- long lists ---------------------------------------------------------- */
+
+/* One more than a short list has. */
+enum { OTHERS = LK_SHORT_LIST + 1 };
+
+typedef bool (*operator_fn)(sim_ensemble *e, const char *path);
+
+static bool create_empty(sim_ensemble *e, const char *path)
+{
+  return sim_operator_create(e, path, "");
+}
+
+/* Call `f` for each of the nodes in `dir`. false: a call has failed. */
+static bool for_others(sim_ensemble *e, const char *dir, operator_fn f)
+{
+  char path[128];
+  bool sent = true;
+
+  for (unsigned i = 0; i < OTHERS; i++) {
+    snprintf(path, sizeof path, "%s/other-%u", dir, i);
+    sent = f(e, path) && sent;
+  }
+  return sent;
+}
+
+static bool has_other(const sim_ensemble *e, const char *dir)
+{
+  const sim_node *n = sim_tree_find(sim_ensemble_committed_tree(e), dir);
+
+  for (n = n == NULL ? NULL : n->children; n != NULL; n = n->next) {
+    if (strncmp(strrchr(n->path, '/'), "/other-", strlen("/other-")) == 0)
+      return true;
+  }
+  return false;
+}
+
+/* As delete_foreign_node(). */
+static bool delete_others(sim_active_fault *x)
+{
+  sim_ensemble *e = x->faults->world->ensemble;
+
+  if (x->requests_sent > 0 && !has_other(e, x->path))
+    return true;
+  if (for_others(e, x->path, sim_operator_delete))
+    x->requests_sent++;
+  return false;
+}
+
+bool sim_inject_long_list(sim_faults *f)
+{
+  sim_active_fault *x =
+      sim_start_fault(f, delete_others, sim_fault_duration(f));
+
+  snprintf(x->path, sizeof x->path, "%s", random_lock(f));
+  TRACE(f, "an operator creates %d nodes in %s", OTHERS, x->path);
+  (void)for_others(f->world->ensemble, x->path, create_empty);
+  return true;
+}
+
+/* ---- sessions and permissions -------------------------------------------- */
 
 bool sim_inject_expire(sim_faults *f)
 {

@@ -68,7 +68,7 @@
   P(xid_continues, "XID-CONTINUES", ON(SENT) | ON(COMMITTED), \
     "no xid is used twice in a session") \
   P(own_deleted, "OWN-DELETED", ON(LOCK_EVENT) | ON(REPLY) | ON(PERIODIC), \
-    "the deletion of an own node is reported once, to its owner alone") \
+    "the deletion of an own node is reported once, to its owner alone, in time") \
   P(expiry, "EXPIRY", ON(NODE_CREATED) | ON(STATE) | ON(LOCK_EVENT) | ON(JOB_DONE) | ON(ACQUIRE_ENDED), \
     "the end of a session is reported once, and its nodes have no names any more") \
   P(timeout_clean, "TIMEOUT-CLEAN", ON(ACQUIRE_ENDED) | ON(PERIODIC), \
@@ -358,6 +358,10 @@ int32_t sim_limit_since(const sim_checker *checker, int64_t us);
     and the grace period starts anew. */
 bool sim_grace_is_over(sim_checker *checker, const sim_life *l, sim_grace *s,
                        const sim_entry *e);
+/** The same for an own node that was deleted: a contender notices that within
+    half a session timeout. */
+bool sim_own_deleted_is_overdue(sim_checker *checker, const sim_life *l,
+                                sim_grace *s, const sim_entry *e);
 /** Whether a permission was missing in the directory at `us` or later. */
 static inline bool sim_dir_was_denied(const sim_checker *checker,
                                       int lock_index, int64_t us)

@@ -176,7 +176,7 @@ static void check_overdue_own_deleted(sim_checker *checker, sim_contender *a)
     e = sim_entry_of(checker, a->ct);
   if (e != NULL && e->deleted_zxid == 0)
     e = NULL;
-  if (sim_grace_is_over(checker, a->life, &a->own_deleted, e))
+  if (sim_own_deleted_is_overdue(checker, a->life, &a->own_deleted, e))
     sim_violated(checker, "no contender notices that %s is deleted", e->name);
 }
 

@@ -7,6 +7,7 @@
  * predecessor. Each write is one round trip.
  */
 
+#include "recipes/queue/predecessor_list.h"
 #include "support/locks.h"
 #include "support/suite.h"
 
@@ -131,11 +132,9 @@ START_TEST(handoff_to_the_only_waiter_sends_nothing_however_long_it_waited)
 END_TEST
 
 /* b waits behind two nodes of another session, which are deleted together after
- * `wait_ms`. The deletion of the direct predecessor notifies b, which then
- * reads the other node. */
-static void wait_behind_two(lk_assurance assurance, int64_t wait_ms)
+ * `wait_ms`. The deletion of the direct predecessor notifies b. */
+static void wait_behind_two(int64_t wait_ms)
 {
-  begin(assurance);
   model_create(&lp.server, LOCKS "/x-lock-0000000000");
   model_create(&lp.server, LOCKS "/x-lock-0000000001");
   ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
@@ -146,11 +145,12 @@ static void wait_behind_two(lk_assurance assurance, int64_t wait_ms)
   model_turn(&lp.server);
 }
 
-START_TEST(handoff_after_a_short_wait_sends_no_check)
+START_TEST(handoff_after_a_short_wait_sends_the_list_alone)
 {
   for (int64_t wait_ms = 0; wait_ms <= SHORT_WAIT_MS; wait_ms += STEP_MS) {
-    wait_behind_two(LK_ASSURE_QUORUM, wait_ms);
-    expect_grant(&lp.b, LK_ASSURE_QUORUM, "getData");
+    begin(LK_ASSURE_QUORUM);
+    wait_behind_two(wait_ms);
+    expect_grant(&lp.b, LK_ASSURE_QUORUM, "getChildren2");
     lock_pair_end(&lp);
   }
 }
@@ -160,10 +160,11 @@ START_TEST(handoff_after_a_long_wait_sends_check_and_list_in_one_write)
 {
   for (int64_t wait_ms = LONG_WAIT_MS; wait_ms < LONG_WAIT_MS + T / 2;
        wait_ms += STEP_MS) {
-    wait_behind_two(LK_ASSURE_QUORUM, wait_ms);
-    expect_grant(&lp.b, LK_ASSURE_QUORUM, "getData | multi getChildren2");
+    begin(LK_ASSURE_QUORUM);
+    wait_behind_two(wait_ms);
+    expect_grant(&lp.b, LK_ASSURE_QUORUM, "multi getChildren2");
     /* no heartbeat follows, since the check was one */
-    ck_assert(model_check_log(lp.two.link, "getData | multi getChildren2"));
+    ck_assert(model_check_log(lp.two.link, "multi getChildren2"));
     lock_pair_end(&lp);
   }
 }
@@ -172,10 +173,61 @@ END_TEST
 START_TEST(handoff_without_quorum_assurance_never_sends_a_check)
 {
   for (size_t i = 0; i < COUNT(weak_assurances); i++) {
-    wait_behind_two(weak_assurances[i], LONG_WAIT_MS);
-    expect_grant(&lp.b, weak_assurances[i], "getData");
+    begin(weak_assurances[i]);
+    wait_behind_two(LONG_WAIT_MS);
+    expect_grant(&lp.b, weak_assurances[i], "getChildren2");
     lock_pair_end(&lp);
   }
+}
+END_TEST
+
+START_TEST(handoff_in_a_long_list_sends_reads_alone)
+{
+  begin(LK_ASSURE_QUORUM);
+  lock_pair_add_others(&lp, LK_SHORT_LIST);
+  wait_behind_two(0);
+  expect_grant(&lp.b, LK_ASSURE_QUORUM, "getData getData");
+  lock_pair_delete_others(&lp, LK_SHORT_LIST);
+  lock_pair_end(&lp);
+}
+END_TEST
+
+/* Contenders that each queue again after their hold: a turn is five requests,
+ * and the create and the delete are its quorum writes. */
+START_TEST(turn_of_several_contenders_is_five_requests_in_three_writes)
+{
+  enum { CONTENDERS = 5, TURNS = 20 };
+  test_client clients[CONTENDERS];
+  locker contenders[CONTENDERS];
+
+  begin(LK_ASSURE_QUORUM);
+  for (int i = 0; i < CONTENDERS; i++) {
+    test_client_init(&clients[i], &lp.server, NULL);
+    locker_init(&contenders[i], &clients[i], NULL);
+    ck_assert_int_eq(locker_acquire(&contenders[i], LK_NO_LIMIT), 0);
+    model_turn(&lp.server);
+  }
+  for (int turn = 0; turn < TURNS; turn++) {
+    locker *l = &contenders[turn % CONTENDERS];
+
+    ck_assert_int_eq(l->acquired, 0);
+    l->p->link->log[0] = '\0';
+    locker_release(l);
+    ck_assert_int_eq(locker_acquire(l, LK_NO_LIMIT), 0);
+    model_turn(&lp.server);
+    ck_assert(
+        model_check_log(l->p->link, "delete create2 getChildren2 | getData"));
+    l = &contenders[(turn + 1) % CONTENDERS];
+    ck_assert_int_eq(l->acquired, 0);
+    if (turn >= CONTENDERS) /* before, the logs have the first acquires */
+      ck_assert(model_check_log(l->p->link, "getChildren2"));
+  }
+  for (int i = 0; i < CONTENDERS; i++)
+    locker_free(&contenders[i]);
+  model_turn(&lp.server);
+  for (int i = 0; i < CONTENDERS; i++)
+    test_client_free(&clients[i]);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -221,7 +273,9 @@ END_TEST
 SUITE("grant_costs", uncontended_acquire_of_an_idle_session_is_one_write,
       uncontended_acquire_of_a_live_session_is_one_write,
       handoff_to_the_only_waiter_sends_nothing_however_long_it_waited,
-      handoff_after_a_short_wait_sends_no_check,
+      handoff_after_a_short_wait_sends_the_list_alone,
       handoff_after_a_long_wait_sends_check_and_list_in_one_write,
       handoff_without_quorum_assurance_never_sends_a_check,
+      handoff_in_a_long_list_sends_reads_alone,
+      turn_of_several_contenders_is_five_requests_in_three_writes,
       handoff_of_a_permit_sends_the_list_alone_however_long_it_waited)

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "proto/wire/opcode.h"
+#include "recipes/queue/predecessor_list.h"
 #include "support/locks.h"
 #include "support/suite.h"
 
@@ -217,13 +218,14 @@ START_TEST(waiter_is_notified_of_its_position_and_the_holder)
 }
 END_TEST
 
-START_TEST(deleted_predecessor_costs_reads_of_up_to_eight_others_or_a_list)
+START_TEST(predecessor_deleted_in_a_long_list_costs_up_to_eight_reads_or_a_list)
 {
   locker crowd[12];
   test_client third;
   locker waiter; /* behind the crowd */
 
   begin();
+  lock_pair_add_others(&lp, LK_SHORT_LIST);
   test_client_init(&third, &lp.server, NULL);
   locker_init(&waiter, &third, NULL);
   for (int i = 0; i < 12; i++) {
@@ -240,12 +242,13 @@ START_TEST(deleted_predecessor_costs_reads_of_up_to_eight_others_or_a_list)
     model_turn(&lp.server);
     ck_assert(model_check_log(third.link, "getChildren2 | getData"));
   }
-  /* nine predecessors: the nearest is deleted, and the other eight are read */
+  /* nine predecessors: the nearest is deleted, and the other eight are read,
+   * and the own node, to have it watched */
   lk_lock_cancel(crowd[8].lock);
   model_turn(&lp.server);
   ck_assert(model_check_log(third.link,
                             "getData getData getData getData getData "
-                            "getData getData getData"));
+                            "getData getData getData getData"));
   /* two in the middle are deleted without an event for this waiter, and then
    * the nearest */
   lk_lock_cancel(crowd[5].lock);
@@ -264,6 +267,62 @@ START_TEST(deleted_predecessor_costs_reads_of_up_to_eight_others_or_a_list)
   locker_free(&waiter);
   model_turn(&lp.server);
   test_client_free(&third);
+  lock_pair_delete_others(&lp, LK_SHORT_LIST);
+  lock_pair_end(&lp);
+}
+END_TEST
+
+/* A short list costs no more than the reads. */
+START_TEST(predecessor_deleted_in_a_short_list_costs_a_list)
+{
+  enum { CONTENDERS = 4 };
+
+  for (int longer = 0; longer <= 1; longer++) {
+    int others = LK_SHORT_LIST - CONTENDERS + longer;
+
+    begin();
+    lock_pair_add_others(&lp, others);
+    model_create(&lp.server, LOCKS "/x-lock-0000000000");
+    model_create(&lp.server, LOCKS "/y-lock-0000000001");
+    model_create(&lp.server, LOCKS "/z-lock-0000000002");
+    ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
+    model_turn(&lp.server);
+    ck_assert(model_check_log(lp.two.link, "create2 getChildren2 | getData"));
+    model_delete(&lp.server, LOCKS "/z-lock-0000000002");
+    model_turn(&lp.server);
+    ck_assert(model_check_log(lp.two.link, longer ? "getData getData getData"
+                                                  : "getChildren2 | getData"));
+    model_delete(&lp.server, LOCKS "/x-lock-0000000000");
+    model_delete(&lp.server, LOCKS "/y-lock-0000000001");
+    model_turn(&lp.server);
+    ck_assert_int_eq(lp.b.acquired, 0);
+    lock_pair_delete_others(&lp, others);
+    lock_pair_end(&lp);
+  }
+}
+END_TEST
+
+/* The reads may show that one predecessor is left, or none. With the watch, the
+ * next deletion grants the lock without a list. */
+START_TEST(waiter_watches_its_own_node_with_the_reads)
+{
+  begin();
+  lock_pair_add_others(&lp, LK_SHORT_LIST);
+  model_create(&lp.server, LOCKS "/x-lock-0000000000");
+  model_create(&lp.server, LOCKS "/y-lock-0000000001");
+  model_create(&lp.server, LOCKS "/z-lock-0000000002");
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
+  model_turn(&lp.server);
+  ck_assert(model_check_log(lp.two.link, "create2 getChildren2 | getData"));
+  model_delete(&lp.server, LOCKS "/x-lock-0000000000");
+  model_delete(&lp.server, LOCKS "/z-lock-0000000002");
+  model_turn(&lp.server);
+  ck_assert(model_check_log(lp.two.link, "getData getData getData"));
+  model_delete(&lp.server, LOCKS "/y-lock-0000000001");
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  ck_assert(model_check_log(lp.two.link, ""));
+  lock_pair_delete_others(&lp, LK_SHORT_LIST);
   lock_pair_end(&lp);
 }
 END_TEST
@@ -561,7 +620,9 @@ SUITE("mutex", every_lock_state_and_event_has_a_text,
       node_has_the_name_that_curator_uses_and_the_given_data,
       tokens_grow_with_each_grant, deletion_notifies_one_waiter_only,
       waiter_is_notified_of_its_position_and_the_holder,
-      deleted_predecessor_costs_reads_of_up_to_eight_others_or_a_list,
+      predecessor_deleted_in_a_long_list_costs_up_to_eight_reads_or_a_list,
+      predecessor_deleted_in_a_short_list_costs_a_list,
+      waiter_watches_its_own_node_with_the_reads,
       watch_event_does_not_extend_the_timeout,
       second_release_with_a_callback_is_refused_while_the_first_is_outstanding,
       another_handle_cannot_release_the_lock_and_queues,
