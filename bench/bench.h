@@ -35,7 +35,8 @@ struct bench {
   size_t awaited_before; /**< `awaited` at the last check for progress */
   ev_timer progress_timer;
   bool closing;
-  char root[40]; /**< the container's path; "" before bench_root() */
+  char root[40]; /**< the container's path; "" before bench_root_path() */
+  bool has_root; /**< the container was created */
 };
 
 /* ---- main.c: options ----------------------------------------------------- */
@@ -67,12 +68,18 @@ void bench_close(bench *b, bench_session *sessions, size_t count);
 enum { BENCH_PATH_SIZE = 128 };
 
 /** The container's path. */
+const char *bench_root_path(bench *b);
+/** Create the container, unless that was done. Returns its path. */
 const char *bench_root(bench *b);
 /** The path of node `i`, whose name has `width` digits, at most 64. */
 void bench_path(bench *b, char out[BENCH_PATH_SIZE], size_t i, size_t width);
 /** Create nodes 0 to `count` - 1, ephemeral, with `data`. */
 void bench_create_nodes(bench *b, size_t count, size_t width, lk_bytes data);
-/** Delete the container and all nodes in it. */
+/** Whether node 0 can be read and has `size` bytes, or the container can be
+    listed and has `count` names. A server of canned replies has both. */
+bool bench_can_read(bench *b, size_t width, size_t size);
+bool bench_can_list(bench *b, size_t count);
+/** Delete the container and all nodes in it, if it was created. */
 void bench_delete_all(bench *b);
 
 /* ---- measure.c ----------------------------------------------------------- */

@@ -60,7 +60,8 @@ static void prepare(reads *r, bench *b)
   char *data = bench_new(r->size + 1, 1);
 
   memset(data, 'x', r->size);
-  bench_create_nodes(b, 1, 1, lk_bytes_of(data, r->size));
+  if (!bench_can_read(b, 1, r->size))
+    bench_create_nodes(b, 1, 1, lk_bytes_of(data, r->size));
   bench_path(b, r->path, 0, 1);
   free(data);
 }

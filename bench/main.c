@@ -47,7 +47,7 @@ static const workload workloads[] = {
     {"children",
      bench_children,
      "listings of a node",
-     {"names=10000", "op=12|8"}},
+     {"names=10000"}},
     {"watch-storm",
      bench_watch_storm,
      "watches, set and fired; BENCH_GO=FILE: fired by the reader of FILE",
@@ -164,25 +164,46 @@ static bool is_allowed(const char *usual, const char *value)
   return false;
 }
 
-/* Replace the default of a given option. */
-static void override_defaults(const char **options, const char *given)
+/* The option that `given` sets, or NULL. */
+static const char **find_option(const char **options, const char *given)
 {
   for (; *options != NULL; options++) {
-    char key[16];
-    size_t len = strcspn(*options, "=");
+    size_t len = strcspn(*options, "=") + 1;
 
-    memcpy(key, *options, len);
-    key[len] = '\0';
-    const char *value = value_of(given, key);
+    if (strncmp(given, *options, len) == 0)
+      return options;
+  }
+  return NULL;
+}
 
-    if (value == NULL)
-      continue;
-    if (!is_allowed(*options + len + 1, value))
-      refuse(2, "out of range: ", given);
-    *options = given;
+static bool is_of_another_workload(const char *given)
+{
+  for (size_t i = 0; i < WORKLOADS; i++) {
+    const char *options[MOST_OPTIONS + 1] = {NULL};
+
+    memcpy(options, workloads[i].options, sizeof workloads[i].options);
+    if (find_option(options, given) != NULL)
+      return true;
+  }
+  return false;
+}
+
+/* Replace the default of a given option. Options of other workloads are
+ * ignored, so that a script can pass the same to all. */
+static void override_default(const char **options, const char *given)
+{
+  const char **option = find_option(options, given);
+
+  if (option == NULL) {
+    if (!is_of_another_workload(given))
+      refuse(2, "no such option: ", given);
     return;
   }
-  refuse(2, "no option of this workload: ", given);
+  size_t value = strcspn(given, "=") + 1;
+
+  if (!is_allowed(*option + value, given + value))
+    refuse(2, "out of range: ", given);
+  *option = given;
 }
 
 /* ---- main ---------------------------------------------------------------- */
@@ -227,7 +248,7 @@ int main(int argc, char **argv)
     refuse(2, "not a number from 1 to 100000000: ", argv[3]);
   memcpy(options, w->options, sizeof w->options);
   for (int i = 4; i < argc; i++)
-    override_defaults(options, argv[i]);
+    override_default(options, argv[i]);
 
   char why[128];
 

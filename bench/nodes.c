@@ -26,24 +26,95 @@ static void on_root(lk_client *c, int err, const char *path,
   bench_done(arg);
 }
 
-const char *bench_root(bench *b)
+const char *bench_root_path(bench *b)
 {
-  if (b->root[0] != '\0')
-    return b->root;
-
   /* The session id makes the name unique. */
   lk_session session = lk_client_session(b->first.client);
 
-  snprintf(b->root, sizeof b->root, "/latchkey-bench-%016llx",
-           (unsigned long long)session.id);
+  if (b->root[0] == '\0')
+    snprintf(b->root, sizeof b->root, "/latchkey-bench-%016llx",
+             (unsigned long long)session.id);
+  return b->root;
+}
 
-  int err = lk_create(b->first.client, b->root, lk_text(""), NULL, LK_CONTAINER,
+const char *bench_root(bench *b)
+{
+  const char *root = bench_root_path(b);
+
+  if (b->has_root)
+    return root;
+  b->has_root = true;
+
+  int err = lk_create(b->first.client, root, lk_text(""), NULL, LK_CONTAINER,
                       NULL, on_root, b);
 
   if (err != 0)
     bench_fail("cannot send the create of the container", err);
   bench_wait(b);
-  return b->root;
+  return root;
+}
+
+/* ---- what exists --------------------------------------------------------- */
+
+typedef struct probe {
+  bench *b;
+  size_t found; /* bytes, or names; SIZE_MAX: no such node */
+} probe;
+
+static void on_probe_data(lk_client *c, int err, const lk_bytes *data,
+                          const lk_stat *stat, void *arg)
+{
+  probe *p = arg;
+
+  (void)c;
+  (void)stat;
+  if (err != 0 && err != LK_ERR_NO_NODE)
+    bench_fail("cannot read", err);
+  if (err == 0)
+    p->found = data->len;
+  bench_done(p->b);
+}
+
+static void on_probe_names(lk_client *c, int err, const lk_bytes *names,
+                           size_t count, const lk_stat *stat, void *arg)
+{
+  probe *p = arg;
+
+  (void)c;
+  (void)names;
+  (void)stat;
+  if (err != 0 && err != LK_ERR_NO_NODE)
+    bench_fail("cannot list", err);
+  if (err == 0)
+    p->found = count;
+  bench_done(p->b);
+}
+
+bool bench_can_read(bench *b, size_t width, size_t size)
+{
+  probe p = {.b = b, .found = SIZE_MAX};
+  char path[BENCH_PATH_SIZE];
+
+  bench_path(b, path, 0, width);
+
+  int err = lk_get(b->first.client, path, NULL, on_probe_data, &p);
+
+  if (err != 0)
+    bench_fail("cannot send a read", err);
+  bench_wait(b);
+  return p.found == size;
+}
+
+bool bench_can_list(bench *b, size_t count)
+{
+  probe p = {.b = b, .found = SIZE_MAX};
+  int err = lk_get_children(b->first.client, bench_root_path(b), NULL,
+                            on_probe_names, &p);
+
+  if (err != 0)
+    bench_fail("cannot send a list", err);
+  bench_wait(b);
+  return p.found == count;
 }
 
 /* ---- its children -------------------------------------------------------- */
@@ -52,7 +123,8 @@ void bench_path(bench *b, char out[BENCH_PATH_SIZE], size_t i, size_t width)
 {
   if (width > MOST_DIGITS)
     width = MOST_DIGITS;
-  snprintf(out, BENCH_PATH_SIZE, "%s/%0*zu", bench_root(b), (int)width, i);
+  snprintf(out, BENCH_PATH_SIZE, "%s/%0*zu", bench_root_path(b), (int)width,
+           i);
 }
 
 static void make_next(maker *m);
@@ -142,7 +214,7 @@ static void on_left(lk_client *c, int err, const lk_bytes *names, size_t count,
 
 void bench_delete_all(bench *b)
 {
-  if (b->root[0] == '\0')
+  if (!b->has_root)
     return;
 
   int err = lk_get_children(b->first.client, b->root, NULL, on_left, b);

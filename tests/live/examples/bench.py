@@ -70,9 +70,11 @@ def usage_errors_name_the_option():
     for n in "0", "-1", "x", "1x", "", "100000001":
         check_refused(2, "get-seq", zk.connect, n, text="not a number")
     check_refused(2, "get-seq", "a:b", "1", text="a port is a number")
-    for option in ("window=1", "size", "siz=1"):
+    for option in ("size", "siz=1"):
         check_refused(2, "get-seq", zk.connect, "1", option,
-                      text="no option of this")
+                      text="no such option: " + option)
+    # Options of other workloads are ignored.
+    run_bench("get-seq", zk.connect, "2", "mode=shared", "window=7")
     for option in ("mode=", "mode=share", "mode=sessions|shared", "each=0",
                    "each=-1", "each=2x"):
         check_refused(2, "lock-contended", zk.connect, "1", option,
