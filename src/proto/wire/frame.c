@@ -5,8 +5,11 @@
 #include "proto/wire/frame.h"
 
 enum {
-  PREFIX = 4,          /* bytes of a frame's length field */
-  MAX_KEPT = 64 * 1024 /* bytes of memory that are kept between frames */
+  PREFIX = 4, /* bytes of a frame's length field */
+  /* Bytes of memory that are always kept between frames. More is kept for a
+   * while, since a large frame is often followed by another one. */
+  MAX_KEPT = 64 * 1024,
+  FRAMES_UNTIL_FREED = 64
 };
 
 /* Read the length field at `at`. */
@@ -82,10 +85,25 @@ static lk_frame_result continue_partial(lk_frames *f, lk_bytes *bytes,
   return LK_FRAME_WHOLE;
 }
 
+/* Drop the frame that was returned. */
+static void drop_returned(lk_frames *f)
+{
+  lk__buf_consume(&f->partial, lk__buf_len(&f->partial));
+  f->partial_was_returned = false;
+  f->frames_since = 0;
+}
+
+/* A frame was returned that did not need the memory of `partial`. */
+static void free_unused_memory(lk_frames *f)
+{
+  if (f->partial.cap > MAX_KEPT && ++f->frames_since == FRAMES_UNTIL_FREED)
+    lk__buf_free(&f->partial);
+}
+
 lk_frame_result lk__frame_next(lk_frames *f, lk_bytes *bytes, lk_bytes *out)
 {
   if (f->partial_was_returned)
-    lk__frames_reset(f);
+    drop_returned(f);
   if (lk__buf_len(&f->partial) > 0 || bytes->len < PREFIX)
     return bytes->len == 0 ? LK_FRAME_NONE : continue_partial(f, bytes, out);
   int32_t len = frame_len(bytes->at);
@@ -96,6 +114,7 @@ lk_frame_result lk__frame_next(lk_frames *f, lk_bytes *bytes, lk_bytes *out)
     return continue_partial(f, bytes, out);
   *out = lk_bytes_of((const char *)bytes->at + PREFIX, (size_t)len);
   skip_bytes(bytes, PREFIX + (size_t)len);
+  free_unused_memory(f);
   return LK_FRAME_WHOLE;
 }
 

@@ -14,6 +14,8 @@ typedef struct lk_frames {
   size_t limit;   /**< bytes of the largest frame, without its length field */
   bool partial_was_returned; /**< lk__frame_next() has returned `partial`, and
                                   drops it in the next call */
+  unsigned frames_since;     /**< how many frames have been returned since then
+                                  that did not need the memory of `partial` */
 } lk_frames;
 
 typedef enum lk_frame_result {

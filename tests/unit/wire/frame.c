@@ -326,23 +326,49 @@ START_TEST(reset_discards_received_bytes)
 }
 END_TEST
 
-START_TEST(memory_of_a_large_frame_is_freed_with_it)
+/* Feed a frame of 1,600,000 bytes in pieces. */
+static void feed_large_frame(void)
 {
   size_t len = 1600000;
-  unsigned char *big = calloc(1, len + 4);
+  unsigned char *big = calloc(1, len + FRAME_HEADER);
   lk_buf out = wire_buf();
 
   big[1] = (unsigned char)(len >> 16);
   big[2] = (unsigned char)(len >> 8 & 0xff);
   big[3] = (unsigned char)(len & 0xff);
-  begin(16 << 20);
-  for (size_t at = 0; at < len + 4; at += 65536)
-    feed(big + at, len + 4 - at < 65536 ? len + 4 - at : 65536, &out);
-  ck_assert_uint_eq(lk__buf_len(&out), len + 4);
-  ck_assert_uint_gt(mem.count, 0);
-  ck_assert_uint_eq(mem.live, 0); /* feed() has asked for the next frame */
+  for (size_t at = 0; at < len + FRAME_HEADER; at += 65536)
+    feed(big + at,
+         len + FRAME_HEADER - at < 65536 ? len + FRAME_HEADER - at : 65536,
+         &out);
+  ck_assert_uint_eq(lk__buf_len(&out), len + FRAME_HEADER);
   lk__buf_free(&out);
   free(big);
+}
+
+static void feed_empty_frame(void)
+{
+  lk_buf out = wire_buf();
+
+  feed((const unsigned char[FRAME_HEADER]){0}, FRAME_HEADER, &out);
+  lk__buf_free(&out);
+}
+
+START_TEST(memory_of_a_large_frame_serves_the_next_and_is_freed_later)
+{
+  begin(16 << 20);
+  feed_large_frame();
+  size_t count = mem.count;
+
+  ck_assert_uint_gt(count, 0);
+  for (int small = 0; small < 63; small++)
+    feed_empty_frame();
+  feed_large_frame();
+  ck_assert_uint_eq(mem.count, count);
+  for (int small = 0; small < 63; small++)
+    feed_empty_frame();
+  ck_assert_uint_eq(mem.live, 1);
+  feed_empty_frame();
+  ck_assert_uint_eq(mem.live, 0);
   end();
 }
 END_TEST
@@ -384,5 +410,5 @@ SUITE("frame", frames_are_complete_however_they_are_split,
       a_long_frame_is_received_in_place,
       frame_room_is_bounded_by_missing_and_received_bytes,
       frame_room_without_memory_is_refused, frame_of_the_limit_is_accepted,
-      reset_discards_received_bytes, memory_of_a_large_frame_is_freed_with_it,
+      reset_discards_received_bytes, memory_of_a_large_frame_serves_the_next_and_is_freed_later,
       each_failing_allocation_is_reported)
