@@ -28,8 +28,7 @@ static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
 
 static void send_listing(listings *l)
 {
-  int err =
-      lk_get_children(l->b->first.client, l->b->root, NULL, on_names, l);
+  int err = lk_get_children(l->b->first.client, l->b->root, NULL, on_names, l);
 
   if (err != 0)
     bench_fail("cannot send a list", err);

@@ -123,8 +123,7 @@ void bench_path(bench *b, char out[BENCH_PATH_SIZE], size_t i, size_t width)
 {
   if (width > MOST_DIGITS)
     width = MOST_DIGITS;
-  snprintf(out, BENCH_PATH_SIZE, "%s/%0*zu", bench_root_path(b), (int)width,
-           i);
+  snprintf(out, BENCH_PATH_SIZE, "%s/%0*zu", bench_root_path(b), (int)width, i);
 }
 
 static void make_next(maker *m);

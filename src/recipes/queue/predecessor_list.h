@@ -23,7 +23,7 @@ typedef struct lk_predecessors {
   size_t block_size;
   size_t listed; /**< number of names in the list */
   size_t count;  /**< of predecessors */
-  size_t kept;  /**< of elements in `path`: all, or 1 in a long queue */
+  size_t kept;   /**< of elements in `path`: all, or 1 in a long queue */
   const char *path[LK_KEPT_PREDECESSORS]; /**< the direct predecessor first */
   const char *head_path; /**< path of the first contender in the queue; NULL:
                             none, or not known */

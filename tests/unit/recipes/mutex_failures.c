@@ -789,8 +789,8 @@ START_TEST(unreadable_predecessor_is_watched_by_its_directory)
   model_deny(&lp.server, LOCKS "/y-lock-0000000001", LK_PERM_READ);
   ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
-  ck_assert(model_check_log(
-      lp.two.link, "create2 getChildren2 | getData | getChildren2"));
+  ck_assert(model_check_log(lp.two.link,
+                            "create2 getChildren2 | getData | getChildren2"));
   model_delete(&lp.server, LOCKS "/y-lock-0000000001");
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, NOT_YET);
@@ -852,12 +852,11 @@ END_TEST
 static bool predecessor_deleted;
 
 /* The predecessor is deleted before the own node is read again. */
-static void delete_predecessor_once(model_server *s, model_link *l,
-                                           int32_t op, const char *path)
+static void delete_predecessor_once(model_server *s, model_link *l, int32_t op,
+                                    const char *path)
 {
   (void)path;
-  if (op != LK_OPCODE_GET_DATA || l != lp.two.link ||
-      predecessor_deleted)
+  if (op != LK_OPCODE_GET_DATA || l != lp.two.link || predecessor_deleted)
     return;
   predecessor_deleted = true;
   model_delete(s, LOCKS "/y-lock-0000000000");

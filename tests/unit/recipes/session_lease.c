@@ -134,7 +134,8 @@ START_TEST(next_holder_checks_its_node_and_other_waiters_sync)
 }
 END_TEST
 
-/* A waiter with two predecessors watches its node from the next heartbeat on. */
+/* A waiter with two predecessors watches its node from the next heartbeat on.
+ */
 START_TEST(lost_place_is_reported_within_half_a_timeout)
 {
   for (int assurance = LK_ASSURE_QUORUM; assurance <= LK_ASSURE_PING;

@@ -410,5 +410,6 @@ SUITE("frame", frames_are_complete_however_they_are_split,
       a_long_frame_is_received_in_place,
       frame_room_is_bounded_by_missing_and_received_bytes,
       frame_room_without_memory_is_refused, frame_of_the_limit_is_accepted,
-      reset_discards_received_bytes, memory_of_a_large_frame_serves_the_next_and_is_freed_later,
+      reset_discards_received_bytes,
+      memory_of_a_large_frame_serves_the_next_and_is_freed_later,
       each_failing_allocation_is_reported)
