@@ -8,9 +8,10 @@
 /**
  * Conditions of a run besides its scenario: additional faults, or actors that
  * do more. Half of all seeds have none, the others one or two; besides these,
- * a sixth of all seeds has long lists. Each has its own random generator, so a run without a condition does not depend on it. To add
- * one: a name here, a line in the table of conditions.c, and
- * sim_has_condition() where it has an effect.
+ * a sixth of all seeds has long lists. Each has its own random generator, so a
+ * run without a condition does not depend on it. To add one: a name here, a
+ * line in the table of conditions.c, and sim_has_condition() where it has an
+ * effect.
  */
 typedef enum sim_condition_id {
   SIM_CLOCK_STEPS,
