@@ -88,6 +88,8 @@ def comparison_refuses_unknown_words():
     assert done.code == 1 and "configure and make first" in done.err, done
     done = command.run("reconnect", program=COMPARE)
     assert done.code == 2 and "no such workload: reconnect" in done.err, done
+    done = command.run("--locks", "nothing", program=COMPARE)
+    assert done.code == 2 and "no such cell: nothing" in done.err, done
     done = command.run("--tls", "--build", os.path.dirname(
         os.path.dirname(PROGRAM)), "children", program=COMPARE,
                        env={**os.environ, "LATCHKEY_ZK": "127.0.0.1:1"})
