@@ -25,7 +25,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict, namedtuple
+from collections import namedtuple
 
 import support
 
@@ -142,13 +142,17 @@ def places(wanted):
 
 
 def compare(cell, commands, hosts, rounds):
-    """The costs of each program, by its name: a list of a Cost for each round,
-    or nothing where the program does not take part."""
-    costs = defaultdict(list)
-    for _ in range(rounds):
-        for name, command in commands.items():
-            if name != KAZOO or cell.contenders <= KAZOO_MOST:
-                costs[name].append(run(command, cell, hosts[cell.place]))
+    """The costs of each program, by its name: a list of a Cost for each round.
+    Another program begins each round. The round before the first is not counted:
+    the servers compile their code."""
+    names = [name for name in commands
+             if name != KAZOO or cell.contenders <= KAZOO_MOST]
+    costs = {name: [] for name in names}
+    for i in range(rounds + 1):
+        for name in names[i % len(names):] + names[:i % len(names)]:
+            cost = run(commands[name], cell, hosts[cell.place])
+            if i > 0:
+                costs[name].append(cost)
     return costs
 
 

@@ -23,14 +23,22 @@ static bool predecessors_make_room(lk_predecessors *p, const lk_mem *mem,
   return true;
 }
 
-/* In a long queue, only the direct predecessor is read. The path of the head is
- * kept as well: it is reported to the caller, not read. */
+/* Whether the predecessors will be read if the direct one is deleted. */
+static bool all_may_be_read(const lk_queue_position *position, size_t listed)
+{
+  return listed > LK_SHORT_LIST &&
+         position->predecessors <= LK_KEPT_PREDECESSORS;
+}
+
+/* The path of the head is always kept: it is reported to the caller. */
 bool lk__predecessors_set(lk_predecessors *p, const lk_mem *mem,
                           const char *dir, uint64_t connection, size_t listed,
                           const lk_queue_position *position)
 {
-  bool is_long = position->predecessors > LK_KEPT_PREDECESSORS;
-  size_t kept = is_long ? 1 : position->nearest_count;
+  size_t kept = position->nearest_count;
+
+  if (kept > 1 && !all_may_be_read(position, listed))
+    kept = 1;
   size_t size = child_path_size(dir, position->head.name);
 
   for (size_t i = 0; i < kept; i++)

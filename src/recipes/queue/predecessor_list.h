@@ -16,14 +16,15 @@
     deletion of the direct predecessor such a list costs less than reads. */
 enum { LK_SHORT_LIST = 64 };
 
-/** The contenders that exclude the own one. In a long queue, only the paths of
-    the direct predecessor and of the first contender are kept. */
+/** The contenders that exclude the own one. The paths of the direct predecessor
+    and of the first contender are kept, and the others if they may be read. */
 typedef struct lk_predecessors {
   char *block; /**< the memory of the paths */
   size_t block_size;
   size_t listed; /**< number of names in the list */
   size_t count;  /**< of predecessors */
-  size_t kept;   /**< of elements in `path`: all, or 1 in a long queue */
+  size_t kept;   /**< of elements in `path`: all predecessors, or the direct
+                      one */
   const char *path[LK_KEPT_PREDECESSORS]; /**< the direct predecessor first */
   const char *head_path; /**< path of the first contender in the queue; NULL:
                             none, or not known */

@@ -133,6 +133,33 @@ def alternating_holders_list_once_a_turn(worker, direct, base):
 
 
 @on_server
+def turn_of_a_busy_queue_takes_five_requests(worker, direct, base):
+    direct.create(base + "/l")
+    others = [worker.client(zk.connect, timeout=LONG).lock(base + "/l")
+              for _ in range(3)]
+    with CountedClient() as it:
+        lock = it.client.lock(base + "/l")
+        for _ in range(3):
+            others[0].acquire()
+            waiting = []
+            for other in others[1:]:
+                waiting.append(other.submit("acquire"))
+                eventually(lambda: len(names(direct, base + "/l")) ==
+                           1 + len(waiting))
+            it.reset_counts()
+            pending = lock.submit("acquire")
+            it.expect_requests(2, relay.CREATE2, relay.CHILDREN, relay.GET)
+            others[0].release()
+            for other, grant in zip(others[1:], waiting):
+                grant.succeeds()
+                other.release()
+            pending.succeeds()
+            it.expect_requests(1, relay.CHILDREN)
+            lock.release()
+            it.expect_requests(1, relay.DELETE)
+
+
+@on_server
 def long_list_is_not_repeated_after_cancels(worker, direct, base):
     others = 64  # nodes that belong to no contender
     direct.create(base + "/l")
@@ -354,6 +381,7 @@ with shared.serve("--tick", "500", "--container-check", "300") as zk:
         many_short_waits_leave_no_watch,
         acquire_without_directories_takes_two_sends,
         alternating_holders_list_once_a_turn,
+        turn_of_a_busy_queue_takes_five_requests,
         long_list_is_not_repeated_after_cancels,
         waiter_whose_node_is_deleted_queues_last,
         contenders_of_other_libraries_are_predecessors,

@@ -210,6 +210,8 @@ START_TEST(turn_of_several_contenders_is_five_requests_in_three_writes)
   for (int turn = 0; turn < TURNS; turn++) {
     locker *l = &contenders[turn % CONTENDERS];
 
+    size_t allocations = l->p->mem.count;
+
     ck_assert_int_eq(l->acquired, 0);
     l->p->link->log[0] = '\0';
     locker_release(l);
@@ -217,6 +219,9 @@ START_TEST(turn_of_several_contenders_is_five_requests_in_three_writes)
     model_turn(&lp.server);
     ck_assert(
         model_check_log(l->p->link, "delete create2 getChildren2 | getData"));
+    /* the contender, and the paths of its predecessors */
+    if (turn >= CONTENDERS)
+      ck_assert_uint_eq(l->p->mem.count - allocations, 2);
     l = &contenders[(turn + 1) % CONTENDERS];
     ck_assert_int_eq(l->acquired, 0);
     if (turn >= CONTENDERS) /* before, the logs have the first acquires */
