@@ -228,6 +228,8 @@ def chart(table):
 # ---- the page -----------------------------------------------------------------
 
 BEGIN, END = "<!-- compare --locks -->\n", "<!-- end -->\n"
+CHART = ("![Median time from a release to the next grant in the cells of the "
+         "table, for each library.](locks.svg)")
 
 
 def write(table, lines):
@@ -237,7 +239,8 @@ def write(table, lines):
         before, rest = file.read().split(BEGIN)
     after = rest.split(END, 1)[1]
     with open(page, "w", encoding="utf-8") as file:
-        file.write(before + BEGIN + "\n".join(lines) + "\n" + END + after)
+        file.write(before + BEGIN + "\n".join([*lines, "", CHART, ""]) + END +
+                   after)
     with open(os.path.join(doc, "locks.svg"), "w", encoding="utf-8") as file:
         file.write(chart(table))
 
