@@ -104,8 +104,8 @@ typedef enum lk_lock_event_type {
   LK_LOCK_EVENT_UNWATCHED,
   /** Holding: another client asks for the release (see LK_REVOKE_MESSAGE). The
       lock is still held; the holder decides whether it releases. Reported once
-      for each grant: with `revocable` at once, without it up to a quarter of
-      the session timeout late. */
+      for each grant: with `revocable` at once, without it up to half the
+      session timeout late. */
   LK_LOCK_EVENT_REVOKED
 } lk_lock_event_type;
 
@@ -366,8 +366,8 @@ LK_API size_t lk_lock_count(const lk_lock *l);
 /**
  * Check with a quorum that the own node exists, which renews the lease. From
  * then on the node is watched, and its deletion is reported at once; without
- * this call the first heartbeat sets the watch, a quarter of the session
- * timeout after the grant. `done` may be NULL; it gets 0: held; LK_ERR_LOST,
+ * this call a heartbeat sets the watch, a quarter to half of the session timeout
+ * after the grant. `done` may be NULL; it gets 0: held; LK_ERR_LOST,
  * after the LOST event; LK_ERR_UNSURE: the connection was lost, or the server is
  * overloaded; LK_ERR_NOT_HELD: released meanwhile; LK_ERR_CLOSED: freed
  * meanwhile.

@@ -167,10 +167,7 @@ static bool is_receiving(const lk_client *c, uint64_t attempt)
 
 static void receive_frames(lk_client *c, uint64_t attempt, lk_bytes bytes)
 {
-  /* After a frame that was put together from pieces, lk__frame_next() is called
-   * once more even without bytes, to free its memory. */
-  while ((bytes.len > 0 || c->input.frames.partial_was_returned) &&
-         is_receiving(c, attempt)) {
+  while (bytes.len > 0 && is_receiving(c, attempt)) {
     lk_bytes frame;
 
     switch (lk__frame_next(&c->input.frames, &bytes, &frame)) {

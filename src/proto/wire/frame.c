@@ -85,19 +85,24 @@ static lk_frame_result continue_partial(lk_frames *f, lk_bytes *bytes,
   return LK_FRAME_WHOLE;
 }
 
-/* Drop the frame that was returned. */
-static void drop_returned(lk_frames *f)
-{
-  lk__buf_consume(&f->partial, lk__buf_len(&f->partial));
-  f->partial_was_returned = false;
-  f->frames_since = 0;
-}
-
-/* A frame was returned that did not need the memory of `partial`. */
+/* A frame was returned that did not need all the memory of `partial`. */
 static void free_unused_memory(lk_frames *f)
 {
   if (f->partial.cap > MAX_KEPT && ++f->frames_since == FRAMES_UNTIL_FREED)
     lk__buf_free(&f->partial);
+}
+
+/* Drop the frame that was returned. */
+static void drop_returned(lk_frames *f)
+{
+  bool was_large = lk__buf_len(&f->partial) > MAX_KEPT;
+
+  lk__buf_consume(&f->partial, lk__buf_len(&f->partial));
+  f->partial_was_returned = false;
+  if (was_large)
+    f->frames_since = 0;
+  else
+    free_unused_memory(f);
 }
 
 lk_frame_result lk__frame_next(lk_frames *f, lk_bytes *bytes, lk_bytes *out)

@@ -14,8 +14,8 @@ typedef struct lk_frames {
   size_t limit;   /**< bytes of the largest frame, without its length field */
   bool partial_was_returned; /**< lk__frame_next() has returned `partial`, and
                                   drops it in the next call */
-  unsigned frames_since;     /**< how many frames have been returned since then
-                                  that did not need the memory of `partial` */
+  unsigned frames_since;     /**< how many frames have been returned since the
+                                  last one that needed much memory */
 } lk_frames;
 
 typedef enum lk_frame_result {

@@ -216,18 +216,28 @@ static void send_heartbeat_of_holders(lk_session_lease *lease)
 
 /* ---- when a heartbeat is due ------------------------------------------- */
 
+/* Holders come before the checks of their nodes. The reads of waiters come
+ * behind all that renews the lease, as there may be many. */
+static void supervise(lk_session_lease *lease, bool holders)
+{
+  for (lk_lease_user *u = NULL; (u = lk__lease_next_user(lease, u)) != NULL;) {
+    if (lk__lease_user_holds(u) == holders)
+      u->kind->supervise(u);
+  }
+}
+
 static void send_heartbeat(lk_session_lease *lease)
 {
   lease->heartbeat.number++;
   lease->heartbeat.multis_completed = 0;
   lease->heartbeat.incomplete = false;
   lease->heartbeat.throttled = false;
-  for (lk_lease_user *u = NULL; (u = lk__lease_next_user(lease, u)) != NULL;)
-    u->kind->supervise(u);
+  supervise(lease, true);
   if (lk__lease_count_held(lease) == 0)
     send_heartbeat_of_waiters(lease);
   else
     send_heartbeat_of_holders(lease);
+  supervise(lease, false);
 }
 
 static void heartbeat_start_timer(lk_session_lease *lease, int64_t at_ms)
@@ -325,10 +335,12 @@ int64_t lk__heartbeat_after_grant(lk_session_lease *lease)
 }
 
 /* With several locks the heartbeat is not postponed: the request that proved
- * the lease has shown only one of the held nodes. */
+ * the lease has shown only one of the held nodes. Neither is it while others
+ * wait, since it watches their nodes. */
 void lk__heartbeat_put_off(lk_session_lease *lease)
 {
-  if (lease->heartbeat.timer_runs && lk__lease_count_held(lease) == 1)
+  if (lease->heartbeat.timer_runs && lk__lease_count_held(lease) == 1 &&
+      lease->count[LK_LEASE_WAITING] == 0)
     heartbeat_start_timer(lease, heartbeat_due(lease));
 }
 

@@ -22,8 +22,8 @@ void lk__heartbeat_update_timer(lk_session_lease *lease);
     the heartbeat, on the client's clock. */
 int64_t lk__heartbeat_after_grant(lk_session_lease *lease);
 /** Another request proved the lease just now, so the next heartbeat can wait
-    for a quarter of the session timeout. No effect while several locks are
-    held: the request proved only one of their nodes. */
+    for a quarter of the session timeout. No effect while there are other held
+    locks or waiters, whose nodes the request has not shown. */
 void lk__heartbeat_put_off(lk_session_lease *lease);
 /** Send a heartbeat at once. false: a heartbeat is under way already, or none
     is needed. */

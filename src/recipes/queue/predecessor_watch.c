@@ -38,6 +38,8 @@ static void predecessor_check_announcement(lk_contender *ct,
       !direct_predecessor_is_mutex(ct))
     return;
   lk__predecessors_keep_direct(&ct->predecessors);
+  /* If the request is refused, a list precedes the grant. */
+  (void)lk__contender_ensure_own_watch(ct);
   lk__contender_notify_position(ct);
 }
 
@@ -141,8 +143,8 @@ static void on_predecessor_event(lk_client *c, lk_watch *w,
     int err = contender_watch_predecessor(ct, on_predecessor_read);
 
     if (err == 0)
-      err = lk__contender_ensure_own_watch(ct);
-    if (err != 0)
+      (void)lk__contender_ensure_own_watch(ct);
+    else
       lk__contender_fail(ct, err);
   }
   lk__contender_unref(ct);
@@ -198,6 +200,8 @@ static void contender_watch_directory(lk_contender *ct)
 void lk__predecessors_judge(lk_contender *ct)
 {
   bool read_several = ct->state == LK_CONTENDER_READING_PREDECESSORS;
+  /* Only a heartbeat has read the own node, and the next one does it again. */
+  bool own_read_may_fail = ct->state == LK_CONTENDER_WAITING;
 
   if (ct->round.predecessor_err == LK_ERR_NO_NODE) {
     ct->wait.predecessor_deleted = true;
@@ -205,7 +209,8 @@ void lk__predecessors_judge(lk_contender *ct)
   }
   if (ct->round.own_err == LK_ERR_NO_NODE)
     lk__contender_own_missing(ct, LK_ERR_NO_NODE);
-  else if (ct->round.own_err != 0 && ct->round.own_err != LK_ERR_NO_AUTH)
+  else if (ct->round.own_err != 0 && ct->round.own_err != LK_ERR_NO_AUTH &&
+           !own_read_may_fail)
     lk__contender_request_failed(ct, ct->round.own_err);
   else if (ct->round.predecessor_err == LK_ERR_NO_AUTH)
     contender_watch_directory(ct);

@@ -236,12 +236,15 @@ const lk_contender_rules lk__rules_listing_first = {
 
 /* Whether the next list may show that no predecessor is left, and so be
  * followed by a grant. A direct predecessor that was deleted has usually held
- * the lock. The count of predecessors is that of the last list, less those
- * deleted since. */
+ * the lock; in a long queue it may be one of many whose sessions have expired.
+ * The count of predecessors is that of the last list, less those deleted
+ * since. */
 static bool contender_list_may_grant(const lk_contender *ct)
 {
-  return ct->role->is_permit || ct->wait.predecessor_deleted ||
-         ct->predecessors.count <= 1;
+  bool usually_grants =
+      ct->wait.predecessor_deleted && ct->predecessors.listed <= LK_SHORT_LIST;
+
+  return ct->role->is_permit || usually_grants || ct->predecessors.count <= 1;
 }
 
 static void on_check_before_list(lk_client *c, int err,

@@ -8,13 +8,15 @@
 
 /* The deletion of the only predecessor grants the lock without a list if the
  * own node is watched. With several predecessors, a list or reads come first. A
- * grant of any kind needs the token, and a node that is certainly the own
- * one. */
+ * grant of any kind needs the token, and a node that is certainly the own one:
+ * if names are shared, the watch reports its deletion before another client's
+ * node of the same name is listed. */
 static bool waiter_needs_own_watch(const lk_contender *ct)
 {
   bool is_next = ct->predecessors.count == 1 && !ct->wait.watches_directory;
 
   return is_next || ct->own.token == 0 ||
+         lk__identity_shares_names(ct->own.identity) ||
          lk__own_node_needs_verification(&ct->own,
                                          lk__contender_connection(ct));
 }

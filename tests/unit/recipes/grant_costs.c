@@ -192,6 +192,39 @@ START_TEST(handoff_in_a_long_list_sends_reads_alone)
 }
 END_TEST
 
+/* In a long queue, the deletion of a predecessor may be one of many. */
+START_TEST(deletion_in_a_long_queue_sends_no_check)
+{
+  enum { OTHERS = 10 };
+
+  begin(LK_ASSURE_QUORUM);
+  lock_pair_add_others(&lp, LK_SHORT_LIST);
+  for (int i = 0; i < OTHERS; i++) {
+    char path[64];
+
+    snprintf(path, sizeof path, LOCKS "/x-lock-%010d", i);
+    model_create(&lp.server, path);
+  }
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
+  model_run(&lp.server, LONG_WAIT_MS);
+  lp.two.link->log[0] = '\0';
+  for (int i = OTHERS - 1; i >= 0; i--) {
+    char path[64];
+
+    snprintf(path, sizeof path, LOCKS "/x-lock-%010d", i);
+    model_delete(&lp.server, path);
+    if (i == OTHERS - 1) {
+      model_turn(&lp.server);
+      ck_assert(model_check_log(lp.two.link, "getChildren2 | getData"));
+    }
+  }
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  lock_pair_delete_others(&lp, LK_SHORT_LIST);
+  lock_pair_end(&lp);
+}
+END_TEST
+
 /* Contenders that each queue again after their hold: a turn is five requests,
  * and the create and the delete are its quorum writes. */
 START_TEST(turn_of_several_contenders_is_five_requests_in_three_writes)
@@ -282,5 +315,6 @@ SUITE("grant_costs", uncontended_acquire_of_an_idle_session_is_one_write,
       handoff_after_a_long_wait_sends_check_and_list_in_one_write,
       handoff_without_quorum_assurance_never_sends_a_check,
       handoff_in_a_long_list_sends_reads_alone,
+      deletion_in_a_long_queue_sends_no_check,
       turn_of_several_contenders_is_five_requests_in_three_writes,
       handoff_of_a_permit_sends_the_list_alone_however_long_it_waited)

@@ -335,6 +335,62 @@ START_TEST(waiter_behind_an_announced_holder_sends_no_list)
 }
 END_TEST
 
+/* The reads of the predecessor and of the own node leave together, so that a
+ * short hold needs no list either. */
+START_TEST(announcement_is_read_in_one_write)
+{
+  lock_pair_begin(&lp, NULL, &announcing);
+  model_create(&lp.server, LOCKS "/_c_0-lock-0000000000");
+  model_create(&lp.server, LOCKS "/_c_1-lock-0000000001");
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
+  model_turn(&lp.server);
+  lp.two.link->log[0] = '\0';
+  model_delete(&lp.server, LOCKS "/_c_0-lock-0000000000");
+  model_set(&lp.server, LOCKS "/_c_1-lock-0000000001", LK_ANNOUNCEMENT);
+  model_turn(&lp.server);
+  ck_assert(model_check_log(lp.two.link, "getData getData"));
+  model_delete(&lp.server, LOCKS "/_c_1-lock-0000000001");
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  lock_pair_end(&lp);
+}
+END_TEST
+
+static bool holder_has_announced;
+
+/* The second of two predecessors is granted, and announces that, before it is
+ * read for the first time. */
+static void announce_before_the_first_read(model_server *s, model_link *l,
+                                           int32_t op, const char *path)
+{
+  (void)path;
+  if (op != LK_OPCODE_GET_DATA || l != lp.two.link || holder_has_announced)
+    return;
+  holder_has_announced = true;
+  model_delete(s, LOCKS "/_c_0-lock-0000000000");
+  model_set(s, LOCKS "/_c_1-lock-0000000001", LK_ANNOUNCEMENT);
+}
+
+START_TEST(announcement_in_the_first_read_counts)
+{
+  lock_pair_begin(&lp, NULL, &announcing);
+  model_create(&lp.server, LOCKS "/_c_0-lock-0000000000");
+  model_create(&lp.server, LOCKS "/_c_1-lock-0000000001");
+  holder_has_announced = false;
+  lp.server.before = announce_before_the_first_read;
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
+  model_turn(&lp.server);
+  ck_assert(
+      model_check_log(lp.two.link, "create2 getChildren2 | getData | getData"));
+  model_delete(&lp.server, LOCKS "/_c_1-lock-0000000001");
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  /* its own announcement, and the read that sets the watch again */
+  ck_assert(model_check_log(lp.two.link, "setData | getData"));
+  lock_pair_end(&lp);
+}
+END_TEST
+
 START_TEST(without_announcements_each_grant_in_a_long_queue_costs_a_list)
 {
   begin_with_waiters(NULL, MAX_WAITERS);
@@ -478,6 +534,7 @@ SUITE("long_queues", contender_behind_too_many_is_refused_at_once,
       first_list_is_repeated_after_a_break_or_throttling,
       holder_that_waited_announces_itself_in_its_node,
       waiter_behind_an_announced_holder_sends_no_list,
+      announcement_is_read_in_one_write, announcement_in_the_first_read_counts,
       without_announcements_each_grant_in_a_long_queue_costs_a_list,
       hold_that_ends_before_its_announcement_costs_a_list,
       last_waiter_is_notified_only_when_it_is_the_next,

@@ -101,7 +101,7 @@ START_TEST(next_holder_checks_its_node_and_other_waiters_sync)
   const char *const logs_of_next_holder[] = {"multi | multi | multi | multi",
                                              "sync | sync | sync | sync", ""};
   const char *const logs_of_other_waiters[] = {
-      "getData sync | sync | sync | sync", "getData sync | sync | sync | sync",
+      "sync getData | sync | sync | sync", "sync getData | sync | sync | sync",
       "getData"};
 
   for (int assurance = LK_ASSURE_QUORUM; assurance <= LK_ASSURE_PING;
@@ -131,6 +131,27 @@ START_TEST(next_holder_checks_its_node_and_other_waiters_sync)
       lock_pair_end(&lp);
     }
   }
+}
+END_TEST
+
+/* The read of a heartbeat that fails costs no list: the next heartbeat reads
+ * again. */
+START_TEST(throttled_read_of_a_waiters_node_is_repeated_by_a_heartbeat)
+{
+  begin(LK_ASSURE_QUORUM);
+  model_create(&lp.server, LOCKS "/x-lock-0000000000");
+  model_create(&lp.server, LOCKS "/x-lock-0000000001");
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
+  model_turn(&lp.server);
+  lp.two.link->log[0] = '\0';
+  lp.two.link->answer_at = lp.two.link->requests + 2; /* behind the sync */
+  lp.two.link->answer_err = LK_ERR_THROTTLED;
+  model_run(&lp.server, T);
+  ck_assert(model_check_log(lp.two.link,
+                            "sync getData | sync getData | sync | sync"));
+  model_delete(&lp.server, LOCKS "/x-lock-0000000000");
+  model_delete(&lp.server, LOCKS "/x-lock-0000000001");
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -1326,6 +1347,7 @@ SUITE("session_lease", holder_sends_a_heartbeat_each_quarter_of_the_timeout,
       heartbeat_is_due_after_the_reply_to_the_last,
       heartbeat_is_a_sync_or_a_ping_with_other_assurances,
       next_holder_checks_its_node_and_other_waiters_sync,
+      throttled_read_of_a_waiters_node_is_repeated_by_a_heartbeat,
       lost_place_is_reported_within_half_a_timeout,
       holder_that_waited_reads_its_node_no_more, idle_lock_sends_no_heartbeat,
       without_faults_the_deadline_is_half_a_timeout_away,

@@ -353,6 +353,30 @@ static void feed_empty_frame(void)
   lk__buf_free(&out);
 }
 
+/* A frame of one byte, in two pieces: it needs memory, but little. */
+static void feed_split_frame(void)
+{
+  static const unsigned char frame[FRAME_HEADER + 1] = {0, 0, 0, 1, 'x'};
+  lk_buf out = wire_buf();
+
+  feed(frame, FRAME_HEADER, &out);
+  feed(frame + FRAME_HEADER, 1, &out);
+  feed(frame, 0, &out);
+  lk__buf_free(&out);
+}
+
+START_TEST(small_frames_in_pieces_free_the_memory_of_a_large_one)
+{
+  begin(16 << 20);
+  feed_large_frame();
+  for (int small = 0; small < 64; small++)
+    feed_split_frame();
+  feed_empty_frame();
+  ck_assert_uint_eq(frames.partial.cap, 0);
+  end();
+}
+END_TEST
+
 START_TEST(memory_of_a_large_frame_serves_the_next_and_is_freed_later)
 {
   begin(16 << 20);
@@ -412,4 +436,5 @@ SUITE("frame", frames_are_complete_however_they_are_split,
       frame_room_without_memory_is_refused, frame_of_the_limit_is_accepted,
       reset_discards_received_bytes,
       memory_of_a_large_frame_serves_the_next_and_is_freed_later,
+      small_frames_in_pieces_free_the_memory_of_a_large_one,
       each_failing_allocation_is_reported)
