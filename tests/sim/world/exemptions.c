@@ -67,10 +67,12 @@ bool sim_grace_is_over(sim_checker *checker, const sim_life *l, sim_grace *s,
 bool sim_own_deleted_is_overdue(sim_checker *checker, const sim_life *l,
                                 sim_grace *s, const sim_entry *e)
 {
-  int64_t half = sim_T_us(checker) / 2;
-  int64_t reply = sim_T_us(checker) / 8;
+  int64_t until_heartbeat = sim_T_us(checker) / 2;
+  /* a connection that has died silently is noticed within that time */
+  int64_t until_reply = sim_T_us(checker);
 
-  return condition_lasts(checker, l, s, e, half + reply + pauses_us(checker));
+  return condition_lasts(checker, l, s, e,
+                         until_heartbeat + until_reply + pauses_us(checker));
 }
 
 static bool servers_may_be_cut(const sim_world *w)

@@ -359,7 +359,7 @@ int32_t sim_limit_since(const sim_checker *checker, int64_t us);
 bool sim_grace_is_over(sim_checker *checker, const sim_life *l, sim_grace *s,
                        const sim_entry *e);
 /** The same for an own node that was deleted: a contender notices that within
-    half a session timeout. */
+    half a session timeout, as long as the server replies. */
 bool sim_own_deleted_is_overdue(sim_checker *checker, const sim_life *l,
                                 sim_grace *s, const sim_entry *e);
 /** Whether a permission was missing in the directory at `us` or later. */
