@@ -33,9 +33,11 @@ static bool has_bandwidth_limit(const sim_checker *checker, const sim_life *l)
              ->us_per_kb > 0;
 }
 
-/* Whether `e` has had the condition that `s` follows for longer than `us`. */
+/* Whether at `at_us` `e` has had the condition that `s` follows for longer than
+ * `us`. */
 static bool condition_lasts(sim_checker *checker, const sim_life *l,
-                            sim_grace *s, const sim_entry *e, int64_t us)
+                            sim_grace *s, const sim_entry *e, int64_t at_us,
+                            int64_t us)
 {
   if (e == NULL || s->entry != e)
     *s = (sim_grace){.entry = e, .zxid = checker->history.zxid};
@@ -51,7 +53,7 @@ static bool condition_lasts(sim_checker *checker, const sim_life *l,
 
   if (s->since_us == 0 || was_disturbed)
     s->since_us = sim_now_us(checker);
-  if (sim_now_us(checker) - s->since_us <= us)
+  if (at_us - s->since_us <= us)
     return false;
   /* if the condition lasts, it is reported again after the same time */
   s->entry = NULL;
@@ -61,18 +63,20 @@ static bool condition_lasts(sim_checker *checker, const sim_life *l,
 bool sim_grace_is_over(sim_checker *checker, const sim_life *l, sim_grace *s,
                        const sim_entry *e)
 {
-  return condition_lasts(checker, l, s, e, sim_grace_us(checker));
+  return condition_lasts(checker, l, s, e, sim_now_us(checker),
+                         sim_grace_us(checker));
 }
 
+/* A heartbeat has read the node before the newest request that has a reply. It
+ * may have waited for evidence. */
 bool sim_own_deleted_is_overdue(sim_checker *checker, const sim_life *l,
                                 sim_grace *s, const sim_entry *e)
 {
-  int64_t until_heartbeat = sim_T_us(checker) / 2;
-  /* a connection that has died silently is noticed within that time */
-  int64_t until_reply = sim_T_us(checker);
+  int64_t half = sim_T_us(checker) / 2;
+  int64_t heartbeat_wait = sim_T_us(checker) / 16;
 
-  return condition_lasts(checker, l, s, e,
-                         until_heartbeat + until_reply + pauses_us(checker));
+  return condition_lasts(checker, l, s, e, l->replied_us,
+                         half + heartbeat_wait + pauses_us(checker));
 }
 
 static bool servers_may_be_cut(const sim_world *w)

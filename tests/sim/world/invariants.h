@@ -247,6 +247,7 @@ typedef struct sim_life {
   size_t nsent;               /**< requests sent since then */
   size_t nconnects;           /**< connections opened since then */
   int64_t seen_zxid; /**< the newest zxid of this connection's replies */
+  int64_t replied_us; /**< when the newest request that has a reply was sent */
   sim_handle *handles;
   sim_request *requests;
   uint64_t nrequests;     /**< number of requests of actors */
@@ -359,7 +360,7 @@ int32_t sim_limit_since(const sim_checker *checker, int64_t us);
 bool sim_grace_is_over(sim_checker *checker, const sim_life *l, sim_grace *s,
                        const sim_entry *e);
 /** The same for an own node that was deleted: a contender notices that within
-    half a session timeout, as long as the server replies. */
+    half a session timeout if the server replies. */
 bool sim_own_deleted_is_overdue(sim_checker *checker, const sim_life *l,
                                 sim_grace *s, const sim_entry *e);
 /** Whether a permission was missing in the directory at `us` or later. */

@@ -224,6 +224,10 @@ static void note_whether_watched(const sim_checker *checker, sim_handle *h,
 
 static void check_reply(sim_checker *checker, const sim_fact *f)
 {
+  int64_t sent_us = sim_process_true_us(f->life->process, f->reply->sent_ms);
+
+  if (sent_us > f->life->replied_us && sent_us <= sim_now_us(checker))
+    f->life->replied_us = sent_us;
   check_holders_notified(checker, f->life, f->reply->zxid);
   for (sim_handle *h = f->life->handles; h != NULL; h = h->next)
     note_whether_watched(checker, h, f->life, f->reply);
