@@ -95,6 +95,7 @@ class Ensemble:
                               for n in numbers}
         self.connect = ",".join(each.address
                                 for each in self.client_relays.values())
+        self.separated = []  # relays that forward nothing
 
     def cut_off(self, n):
         """Separate server n from the other servers."""
@@ -102,13 +103,15 @@ class Ensemble:
             if n in (source, target):
                 for each in relays:
                     each.freeze()
+                self.separated += relays
 
     def heal(self):
-        """Close the separated connections and allow new ones."""
-        for relays in self.server_relays.values():
-            for each in relays:
-                each.drop()
-                each.thaw()
+        """Close the separated connections and allow new ones. The others stay, so
+        the servers that have a quorum keep their leader."""
+        for each in self.separated:
+            each.drop()
+            each.thaw()
+        self.separated = []
 
     def close(self):
         self.zk.close()
