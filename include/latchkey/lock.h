@@ -366,8 +366,8 @@ LK_API size_t lk_lock_count(const lk_lock *l);
 /**
  * Check with a quorum that the own node exists, which renews the lease. From
  * then on the node is watched, and its deletion is reported at once; without
- * this call a heartbeat sets the watch, a quarter to half of the session timeout
- * after the grant. `done` may be NULL; it gets 0: held; LK_ERR_LOST,
+ * this call a heartbeat sets the watch, up to half the session timeout after
+ * the grant. `done` may be NULL; it gets 0: held; LK_ERR_LOST,
  * after the LOST event; LK_ERR_UNSURE: the connection was lost, or the server is
  * overloaded; LK_ERR_NOT_HELD: released meanwhile; LK_ERR_CLOSED: freed
  * meanwhile.

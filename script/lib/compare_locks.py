@@ -56,10 +56,10 @@ CELLS = [
     Cell("50-three-held-1", THREE, 50, "sessions", 1, 4),
 ]
 OURS, GO, CURATOR, KAZOO = "latchkey", "go-zookeeper", "Curator", "kazoo"
-PEERS = [GO, CURATOR, KAZOO]
 KAZOO_MOST = 50  # contenders; each has several threads
-# Of a program in a round: times of a handoff and of a turn in microseconds.
-Cost = namedtuple("Cost", "p50 p99 cpu turn")
+# Of a program in a round: times of a handoff, and processor time of a turn, in
+# microseconds.
+Cost = namedtuple("Cost", "p50 p99 cpu")
 
 
 class Missing(Exception):
@@ -111,10 +111,10 @@ def run(command, cell, hosts):
         capture_output=True, text=True, check=False, timeout=LIMIT_S)
     if done.returncode != 0:
         raise Missing(f"{command[-1]}: {done.stderr.strip()[-300:]}")
-    turns, seconds, user, system = map(float, done.stdout.split()[1:5])
+    turns, _, user, system = map(float, done.stdout.split()[1:5])
     p50, p99 = (float(re.search(rf"handoff_{p}_us=([\d.]+)", done.stdout)[1])
                 for p in ("p50", "p99"))
-    return Cost(p50, p99, (user + system) / turns * 1e6, seconds / turns * 1e6)
+    return Cost(p50, p99, (user + system) / turns * 1e6)
 
 
 # ---- the cells ----------------------------------------------------------------
@@ -264,13 +264,13 @@ def main():
     rounds = 1 if args.quick else ROUNDS
     table, lines = [], [HEAD]
     print(HEAD)
-    with tempfile.TemporaryDirectory() as folder, \
-            places({cell.place for cell in cells}) as hosts:
+    with tempfile.TemporaryDirectory() as folder:
         commands = programs(args.build, folder)
-        for cell in cells:
-            table.append((cell, compare(cell, commands, hosts, rounds)))
-            lines.append(row(*table[-1]))
-            print(lines[-1], flush=True)
+        with places({cell.place for cell in cells}) as hosts:
+            for cell in cells:
+                table.append((cell, compare(cell, commands, hosts, rounds)))
+                lines.append(row(*table[-1]))
+                print(lines[-1], flush=True)
     if args.write:
         write(table, lines)
 

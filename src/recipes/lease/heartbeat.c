@@ -218,7 +218,7 @@ static void send_heartbeat_of_holders(lk_session_lease *lease)
 
 /* Holders come before the checks of their nodes. The reads of waiters come
  * behind all that renews the lease, as there may be many. */
-static void supervise(lk_session_lease *lease, bool holders)
+static void heartbeat_supervise(lk_session_lease *lease, bool holders)
 {
   for (lk_lease_user *u = NULL; (u = lk__lease_next_user(lease, u)) != NULL;) {
     if (lk__lease_user_holds(u) == holders)
@@ -228,16 +228,18 @@ static void supervise(lk_session_lease *lease, bool holders)
 
 static void send_heartbeat(lk_session_lease *lease)
 {
+  const bool holders = true;
+
   lease->heartbeat.number++;
   lease->heartbeat.multis_completed = 0;
   lease->heartbeat.incomplete = false;
   lease->heartbeat.throttled = false;
-  supervise(lease, true);
+  heartbeat_supervise(lease, holders);
   if (lk__lease_count_held(lease) == 0)
     send_heartbeat_of_waiters(lease);
   else
     send_heartbeat_of_holders(lease);
-  supervise(lease, false);
+  heartbeat_supervise(lease, !holders);
 }
 
 static void heartbeat_start_timer(lk_session_lease *lease, int64_t at_ms)

@@ -71,8 +71,7 @@ static int contender_enter_held(lk_contender *ct, lk_contender_state from)
   ct->wait.watch = NULL;
   ct->holding.proven = true;
   ct->holding.awaits_lease = false;
-  /* The own node is watched with the first heartbeat that comes when the lease
-   * needs one, or a quarter of the session timeout after the grant. */
+  /* The first heartbeat at this time or later watches the own node. */
   ct->holding.watch_due_ms =
       lk_client_input_ms(lease->client) + lk__lease_timeout_ms(lease) / 4;
   ct->holding.read_due_ms =

@@ -200,7 +200,7 @@ static void contender_watch_directory(lk_contender *ct)
 void lk__predecessors_judge(lk_contender *ct)
 {
   bool read_several = ct->state == LK_CONTENDER_READING_PREDECESSORS;
-  /* Only a heartbeat has read the own node, and the next one does it again. */
+  /* The next heartbeat reads the own node again. */
   bool own_read_may_fail = ct->state == LK_CONTENDER_WAITING;
 
   if (ct->round.predecessor_err == LK_ERR_NO_NODE) {

@@ -67,8 +67,8 @@ bool sim_grace_is_over(sim_checker *checker, const sim_life *l, sim_grace *s,
                          sim_grace_us(checker));
 }
 
-/* A heartbeat has read the node before the newest request that has a reply. It
- * may have waited for evidence. */
+/* Within half a session timeout a heartbeat reads the node, unless it waits for
+ * evidence. A request that is sent later is answered after that read. */
 bool sim_own_deleted_is_overdue(sim_checker *checker, const sim_life *l,
                                 sim_grace *s, const sim_entry *e)
 {

@@ -272,6 +272,18 @@ START_TEST(predecessor_deleted_in_a_long_list_costs_up_to_eight_reads_or_a_list)
 }
 END_TEST
 
+/* b waits behind three nodes, in a directory with `others` more. */
+static void wait_behind_three(int others)
+{
+  lock_pair_add_others(&lp, others);
+  model_create(&lp.server, LOCKS "/x-lock-0000000000");
+  model_create(&lp.server, LOCKS "/y-lock-0000000001");
+  model_create(&lp.server, LOCKS "/z-lock-0000000002");
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
+  model_turn(&lp.server);
+  ck_assert(model_check_log(lp.two.link, "create2 getChildren2 | getData"));
+}
+
 /* A short list costs no more than the reads. */
 START_TEST(predecessor_deleted_in_a_short_list_costs_a_list)
 {
@@ -281,13 +293,7 @@ START_TEST(predecessor_deleted_in_a_short_list_costs_a_list)
     int others = LK_SHORT_LIST - CONTENDERS + longer;
 
     begin();
-    lock_pair_add_others(&lp, others);
-    model_create(&lp.server, LOCKS "/x-lock-0000000000");
-    model_create(&lp.server, LOCKS "/y-lock-0000000001");
-    model_create(&lp.server, LOCKS "/z-lock-0000000002");
-    ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-    model_turn(&lp.server);
-    ck_assert(model_check_log(lp.two.link, "create2 getChildren2 | getData"));
+    wait_behind_three(others);
     model_delete(&lp.server, LOCKS "/z-lock-0000000002");
     model_turn(&lp.server);
     ck_assert(model_check_log(lp.two.link, longer ? "getData getData getData"
@@ -307,13 +313,7 @@ END_TEST
 START_TEST(waiter_watches_its_own_node_with_the_reads)
 {
   begin();
-  lock_pair_add_others(&lp, LK_SHORT_LIST);
-  model_create(&lp.server, LOCKS "/x-lock-0000000000");
-  model_create(&lp.server, LOCKS "/y-lock-0000000001");
-  model_create(&lp.server, LOCKS "/z-lock-0000000002");
-  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
-  ck_assert(model_check_log(lp.two.link, "create2 getChildren2 | getData"));
+  wait_behind_three(LK_SHORT_LIST);
   model_delete(&lp.server, LOCKS "/x-lock-0000000000");
   model_delete(&lp.server, LOCKS "/z-lock-0000000002");
   model_turn(&lp.server);
