@@ -75,16 +75,27 @@ ssize_t __wrap_send(int fd, const void *bytes, size_t len, int flags)
   calls.send++;
   calls.send_error = 0;
   ck_assert_int_ne(flags & MSG_NOSIGNAL, 0);
-  return error != 0 ? fail_with(error) : __real_send(fd, bytes, len, flags);
+  if (error != 0)
+    return fail_with(error);
+  ssize_t sent = __real_send(fd, bytes, len, flags);
+
+  if (sent > 0)
+    calls.bytes_sent += (size_t)sent;
+  return sent;
 }
 
 ssize_t __wrap_recv(int fd, void *room, size_t size, int flags)
 {
   calls.recv++;
-  if (!calls.recv_is_endless)
-    return __real_recv(fd, room, size, flags);
-  memset(room, 0, size);
-  return (ssize_t)size;
+  if (calls.recv_is_endless) {
+    memset(room, 0, size);
+    return (ssize_t)size;
+  }
+  ssize_t received = __real_recv(fd, room, size, flags);
+
+  if (received > 0)
+    calls.bytes_received += (size_t)received;
+  return received;
 }
 
 /* A fortified build calls this one in place of recv(). */

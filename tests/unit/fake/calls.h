@@ -3,6 +3,7 @@
 #define LK_UNIT_FAKE_CALLS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -18,6 +19,8 @@ typedef struct fake_calls {
   unsigned settime; /**< timerfd_settime() */
   unsigned getpid;
   unsigned epoll_ctl; /**< of libev */
+  /* All bytes that send() has taken and recv() has given. */
+  size_t bytes_sent, bytes_received;
 
   struct timespec timer_value; /**< of the last timerfd_settime() */
 
