@@ -41,12 +41,12 @@ static int contender_enter_setting_watches(lk_contender *ct,
   return err;
 }
 
-/* A watch on the directory also reports the deletion of the own node. If a
- * request is refused, the next heartbeat calls this function again. */
+/* A watch on the directory also reports the deletion of the own node, but not
+ * if the directory may not be read any more. If a request is refused, the next
+ * heartbeat calls this function again. */
 void lk__waiter_supervise_own(lk_contender *ct)
 {
-  if (lk__contender_waits(ct) && !lk__contender_is_single_node(ct) &&
-      !ct->wait.watches_directory)
+  if (lk__contender_waits(ct) && !lk__contender_is_single_node(ct))
     (void)lk__contender_ensure_own_watch(ct);
 }
 

@@ -757,6 +757,28 @@ START_TEST(permits_created_after_a_break_are_counted)
 }
 END_TEST
 
+/* The watch on the directory of the permits reports nothing while the directory
+ * may not be read. */
+START_TEST(waiter_whose_permit_is_deleted_in_an_unreadable_directory_creates_it)
+{
+  const int32_t deny_nothing = 0;
+
+  begin(1);
+  acquire_at_once(0);
+  start_acquire(1);
+  model_run(&server, T / 2);
+  model_deny(&server, permit_dir, LK_PERM_READ);
+  model_delete(&server, model_child(&server, permit_dir, 1));
+  model_deny(&server, permit_dir, deny_nothing);
+  ck_assert_uint_eq(model_children(&server, permit_dir), 1);
+  model_run(&server, T / 2);
+  ck_assert_uint_eq(model_children(&server, permit_dir), 2);
+  release_lock(0);
+  ck_assert_int_eq(handle[1].acquired, 0);
+  end();
+}
+END_TEST
+
 START_TEST(semaphore_may_be_freed_when_its_queue_node_is_lost)
 {
   begin(1);
@@ -978,6 +1000,7 @@ SUITE("semaphore", TESTS_OF_BOTH_LAYOUTS, number_of_permits_is_read_from_a_node,
       throttled_create_of_the_limit_node_is_repeated_after_a_pause,
       limit_node_too_long_to_create_fails_the_acquire,
       revocation_of_one_permit_is_reported_when_all_are_held,
+      waiter_whose_permit_is_deleted_in_an_unreadable_directory_creates_it,
       invalid_numbers_of_permits_are_refused)
 
 SUITE_WITH("semaphore_kazoo", use_kazoo_layout, TESTS_OF_BOTH_LAYOUTS,
