@@ -244,10 +244,9 @@ int sim_ensemble_leader(const sim_ensemble *e)
   return -1;
 }
 
-bool sim_server_is_heard(const sim_ensemble *e, unsigned i)
+bool sim_server_is_heard(const sim_ensemble *e, unsigned i, int leader)
 {
   const sim_server *s = &e->servers[i];
-  int leader = sim_ensemble_leader(e);
 
   if (leader < 0 || (unsigned)leader == i)
     return sim_server_serves(s);

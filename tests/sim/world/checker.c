@@ -419,7 +419,8 @@ static void note_unheard_servers(sim_checker *checker)
 
     if (connected_to >= 0)
       l->last_server = (unsigned)connected_to;
-    if (l->session != NULL && !sim_server_is_heard(w->ensemble, l->last_server))
+    if (l->session != NULL &&
+        !sim_server_is_heard(w->ensemble, l->last_server, checker->leader))
       l->session->unheard_us = sim_now_us(checker);
   }
 }

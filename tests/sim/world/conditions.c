@@ -5,6 +5,7 @@
 
 #include "sim/world/scenario.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -125,16 +126,26 @@ unsigned sim_conditions_of(uint64_t seed)
   return sim_one_in(&list, 6) ? set | SIM_CONDITION(SIM_LONG_LISTS) : set;
 }
 
-bool sim_fault_is_possible(const sim_world *w, enum sim_fault fault)
+static_assert(SIM_NFAULTS <= 64, "sim_world.possible_faults has 64 bits");
+
+static uint64_t bits_of(const unsigned weights[SIM_NFAULTS])
 {
-  if (w->scenario->faults[fault] > 0)
-    return true;
-  for (unsigned i = 0; i < SIM_NCONDITIONS; i++) {
-    if (sim_has_condition(w, (sim_condition_id)i) &&
-        sim_conditions[i].faults[fault] > 0)
-      return true;
+  uint64_t bits = 0;
+
+  for (unsigned fault = 0; fault < SIM_NFAULTS; fault++) {
+    if (weights[fault] > 0)
+      bits |= UINT64_C(1) << fault;
   }
-  return false;
+  return bits;
+}
+
+void sim_note_possible_faults(sim_world *w)
+{
+  w->possible_faults = bits_of(w->scenario->faults);
+  for (unsigned i = 0; i < SIM_NCONDITIONS; i++) {
+    if (sim_has_condition(w, (sim_condition_id)i))
+      w->possible_faults |= bits_of(sim_conditions[i].faults);
+  }
 }
 
 void sim_conditions_print(unsigned set, char *out, size_t size)

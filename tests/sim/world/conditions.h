@@ -59,8 +59,14 @@ static inline bool sim_has_condition(const sim_world *w, sim_condition_id id)
 bool sim_condition_find(const char *name, unsigned *out);
 /** The conditions that a seed chooses. */
 unsigned sim_conditions_of(uint64_t seed);
-/** Whether the scenario or a condition of the run may inject that fault. */
-bool sim_fault_is_possible(const sim_world *w, enum sim_fault fault);
+/** Note which faults the scenario and the conditions of the run may inject. */
+void sim_note_possible_faults(sim_world *w);
+/** Whether the run may inject that fault. */
+static inline bool sim_fault_is_possible(const sim_world *w,
+                                         enum sim_fault fault)
+{
+  return (w->possible_faults >> fault & 1) != 0;
+}
 enum {
   SIM_CONDITIONS_TEXT = 96
 }; /**< bytes for the names of a few conditions */

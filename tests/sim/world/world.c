@@ -108,6 +108,7 @@ void sim_world_choose(sim_world *w, uint64_t seed, const sim_choice *choice)
   w->scenario =
       choice->scenario == NULL ? sim_scenario_of(seed) : choice->scenario;
   w->conditions = choose_conditions(w, choice->conditions);
+  sim_note_possible_faults(w);
   w->lock_mix =
       choice->lock_mix == NULL ? choose_lock_mix(w) : choice->lock_mix;
   w->style = choice->style == NULL ? sim_lock_style_of(seed, w->lock_mix)

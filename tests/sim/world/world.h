@@ -36,7 +36,8 @@ struct sim_world {
   const sim_scenario *scenario;
   const sim_lock_mix *lock_mix;
   const sim_lock_style *style;
-  unsigned conditions; /**< a bit for each; see conditions.h */
+  unsigned conditions;      /**< a bit for each; see conditions.h */
+  uint64_t possible_faults; /**< a bit for each; see sim_fault_is_possible() */
   sim_agenda agenda;
   sim_trace trace;
   /** other generators are forked from it; nothing is drawn from it */
