@@ -21,6 +21,9 @@ void bench_watch_storm(bench *b);
 void bench_lock_uncontended(bench *b);
 void bench_lock_contended(bench *b);
 
+/* holders.c */
+void bench_holders(bench *b);
+
 /* connects.c */
 void bench_connects(bench *b);
 

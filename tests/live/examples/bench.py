@@ -134,6 +134,15 @@ def locks_print_one_line():
     check_workload("lock-contended", 1, "each=1", count=1)
 
 
+def holders_print_one_line():
+    for assurance in "none", "quorum":
+        values = check_workload("holders", 3, "writes=2", "every=1",
+                                "assurance=" + assurance)
+        assert int(values["other_writes_a_minute"]) == 0, values
+        assert (0 < float(values["write_p50_us"]) <=
+                float(values["write_p99_us"])), values
+
+
 def sessions_print_one_line():
     values = check_workload("sessions", 5)
     assert int(values["heap_per_session"]) > 1000, values
@@ -192,6 +201,7 @@ live.run(usage_errors_name_the_option, comparison_refuses_unknown_words,
                        marks_enclose_the_measured_region,
                        reads_and_creates_print_one_line,
                        listings_print_one_line, locks_print_one_line,
+                       holders_print_one_line,
                        sessions_print_one_line, connections_print_one_line,
                        idle_ends_with_its_input,
                        watch_storm_sets_and_fires_watches,

@@ -18,6 +18,7 @@ All relays of a process share one thread; any thread may call the methods.
 
 import asyncio
 import collections
+import selectors
 import socket
 import struct
 import threading
@@ -58,11 +59,22 @@ Frame = collections.namedtuple(
     "Frame", "at connection up read op xid err path size body")
 
 
+_selector = selectors.DefaultSelector
+
+
+def delay_precisely():
+    """Let delays not round up to whole milliseconds, as epoll does. For
+    programs with fewer than 500 connections; to be called before the first
+    relay."""
+    global _selector
+    _selector = selectors.SelectSelector
+
+
 class _Loop:
     """The event loop of all relays, in a thread of its own."""
 
     def __init__(self):
-        self.loop = asyncio.new_event_loop()
+        self.loop = asyncio.SelectorEventLoop(_selector())
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
 
     def run(self, function, *args):

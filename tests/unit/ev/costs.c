@@ -54,7 +54,7 @@ static struct {
   lk_rwlock *rw; /* the read-write lock with `lock` as a side; or NULL */
 } u;
 
-/* ---- server and loop ---------------------------------------------------- */
+/* ---- server and loop ----------------------------------------------------- */
 
 /* Serve what the client has sent. false: it has sent nothing. */
 static bool take_requests(void)
@@ -117,7 +117,7 @@ static void settle(void)
   run_until(&(int){0});
 }
 
-/* ---- the client --------------------------------------------------------- */
+/* ---- the client ---------------------------------------------------------- */
 
 static void connect_client(void)
 {
@@ -167,7 +167,7 @@ static void end(void)
   ev_loop_destroy(loop);
 }
 
-/* ---- costs -------------------------------------------------------------- */
+/* ---- costs --------------------------------------------------------------- */
 
 typedef struct cost {
   const char *requests; /* " | " separates two writes to the socket */
@@ -226,7 +226,7 @@ static void expect_cost(const char *what, const cost *expected)
                    cost_text(what, expected, writes_in(expected->requests), 0));
 }
 
-/* ---- operations --------------------------------------------------------- */
+/* ---- operations ---------------------------------------------------------- */
 
 static void on_done(lk_client *c, int err, void *arg)
 {
@@ -430,7 +430,7 @@ START_TEST(an_event_is_one_read)
 }
 END_TEST
 
-/* ---- locks -------------------------------------------------------------- */
+/* ---- locks --------------------------------------------------------------- */
 
 static void make_mutex(void)
 {
