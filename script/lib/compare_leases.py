@@ -20,7 +20,8 @@ import statistics
 import subprocess
 import sys
 
-import compare_locks
+from comparison import (Missing, bench_program, start_servers,
+                        write_section)
 
 ROUNDS = 3
 WRITES, EVERY_US = 1500, 10000
@@ -39,7 +40,7 @@ def run(program, hosts, sessions, assurance):
          f"writes={WRITES}", f"every={EVERY_US}"],
         capture_output=True, text=True, check=False, timeout=LIMIT_S)
     if done.returncode != 0:
-        raise compare_locks.Missing(f"{program}: {done.stderr.strip()[-300:]}")
+        raise Missing(f"{program}: {done.stderr.strip()[-300:]}")
     return [float(value) for value in PATTERN.search(done.stdout).groups()]
 
 
@@ -61,10 +62,10 @@ def main():
                         help="write doc/performance.md")
     parser.add_argument("--build", default=".", metavar="FOLDER")
     args = parser.parse_args()
+    program = bench_program(args.build)
     lines = [HEAD]
     print(HEAD)
-    program = compare_locks.bench_program(args.build)
-    servers = compare_locks.start_servers("--fsync", count=3)
+    servers = start_servers("--fsync", count=3)
     with contextlib.closing(servers):
         for sessions in (1000,) if args.quick else (1000, 10000):
             for assurance in ASSURANCES:
@@ -72,11 +73,11 @@ def main():
                                  1 if args.quick else ROUNDS))
                 print(lines[-1], flush=True)
     if args.write:
-        compare_locks.write_section("compare --leases", lines)
+        write_section("compare --leases", lines)
 
 
 if __name__ == "__main__":
     try:
         main()
-    except compare_locks.Missing as e:
+    except Missing as e:
         sys.exit(f"compare: needs {e}")

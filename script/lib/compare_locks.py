@@ -28,6 +28,8 @@ import tempfile
 from collections import namedtuple
 
 import support
+from comparison import (Missing, bench_program, start_servers,
+                        write_section)
 
 sys.path.insert(0, os.path.join(support.TOP, "tests", "live", "interop"))
 
@@ -37,10 +39,6 @@ from relay import UNPARSED, Relay, delay_precisely  # noqa: E402
 PEERS_DIR = os.path.join(support.TOP, "bench", "peers")
 ROUNDS = 7
 LIMIT_S = 300
-# Servers in production have a large heap. With the small one of script/server
-# a collection of 1 to 2 ms stops the server every 70 turns or so, and the 99th
-# percentile is that pause.
-SERVER_OPTIONS = "-Xms512m -Xmx512m -Xmn256m"
 # Where the servers are: one; three that force their logs to the disk; one
 # behind a relay that adds some 1.5 ms to each round trip.
 ONE, THREE, FAR = "one server", "three servers, fsync", "one server, 1.5 ms away"
@@ -64,10 +62,6 @@ KAZOO_MOST = 50  # contenders; each has several threads
 # Of a program in a round: times of a handoff, and processor time of a turn, in
 # microseconds.
 Cost = namedtuple("Cost", "p50 p99 cpu")
-
-
-class Missing(Exception):
-    """Something that the comparison needs is missing on this machine."""
 
 
 # ---- the programs -------------------------------------------------------------
@@ -99,13 +93,6 @@ def build_java(folder):
     return ["java", "-Dzookeeper.sasl.client=false", "-cp", path, "Contended"]
 
 
-def bench_program(build):
-    program = os.path.join(build, "bench", "latchkey-bench")
-    if not os.path.exists(program):
-        raise Missing(f"{program}: configure and make first")
-    return program
-
-
 def programs(build, folder):
     """The command of each program, without its arguments."""
     return {OURS: [bench_program(build), "lock-contended"],
@@ -129,11 +116,6 @@ def run(command, cell, hosts):
 
 
 # ---- the cells ----------------------------------------------------------------
-
-def start_servers(*options, count=1):
-    os.environ.setdefault("LATCHKEY_SERVER_JAVA_OPTIONS", SERVER_OPTIONS)
-    return support.zkserver.Server(*options, servers=count)
-
 
 @contextlib.contextmanager
 def places(wanted):
@@ -246,17 +228,6 @@ def chart(table):
 
 CHART = ("![Median time from a release to the next grant in the cells of the "
          "table, for each library.](locks.svg)")
-
-
-def write_section(name, lines):
-    """Put the lines between the marks of this name in doc/performance.md."""
-    begin, end = f"<!-- {name} -->\n", "<!-- end -->\n"
-    page = os.path.join(support.TOP, "doc", "performance.md")
-    with open(page, encoding="utf-8") as file:
-        before, rest = file.read().split(begin)
-    after = rest.split(end, 1)[1]
-    with open(page, "w", encoding="utf-8") as file:
-        file.write(before + begin + "\n".join([*lines, ""]) + end + after)
 
 
 def write(table, lines):
