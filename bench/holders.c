@@ -12,8 +12,8 @@
  */
 
 /* The sessions begin in this many groups, spread over a quarter of the session
- * timeout, as those of independent programs are. After that time each session
- * sends its next heartbeat. */
+ * timeout. That is the time between two heartbeats of a session, so heartbeats
+ * come evenly, as those of independent programs do. */
 enum { GROUPS = 75 };
 
 typedef struct holders {
