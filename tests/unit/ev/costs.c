@@ -14,7 +14,6 @@
 #include <latchkey/semaphore.h>
 #include <latchkey/single.h>
 
-#include <errno.h>
 #include <ev.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -133,8 +132,11 @@ static void connect_client(void)
   u.fd = sockets_accept(listener);
   ck_assert_int_eq(fcntl(u.fd, F_SETFL, O_NONBLOCK), 0);
   u.link = model_accept(&server);
-  while (lk_client_state(u.client) != LK_STATE_CONNECTED)
+  for (time_t end = time(NULL) + LONGEST_WAIT;
+       lk_client_state(u.client) != LK_STATE_CONNECTED;) {
     settle();
+    ck_assert_int_le(time(NULL), end);
+  }
 }
 
 static void begin(void)
