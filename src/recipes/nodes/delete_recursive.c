@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "recipes/common/deadline.h"
 #include "recipes/common/error_advice.h"
-#include "recipes/nodes/retry_pause.h"
+#include "recipes/common/retry_pause.h"
 #include "recipes/nodes/tree_nodes.h"
 
 #include <latchkey/nodes.h>

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "recipes/common/deadline.h"
 #include "recipes/common/error_advice.h"
-#include "recipes/nodes/retry_pause.h"
+#include "recipes/common/retry_pause.h"
 #include "recipes/nodes/write_outcome.h"
 #include "recipes/nodes/write_verification.h"
 

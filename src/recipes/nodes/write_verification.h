@@ -2,7 +2,7 @@
 #ifndef LK_RECIPES_NODES_WRITE_VERIFICATION_H
 #define LK_RECIPES_NODES_WRITE_VERIFICATION_H
 
-#include "recipes/nodes/retry_pause.h"
+#include "recipes/common/retry_pause.h"
 #include "recipes/nodes/write_outcome.h"
 
 /**

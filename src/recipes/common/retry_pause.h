@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_RECIPES_NODES_RETRY_PAUSE_H
-#define LK_RECIPES_NODES_RETRY_PAUSE_H
+#ifndef LK_RECIPES_COMMON_RETRY_PAUSE_H
+#define LK_RECIPES_COMMON_RETRY_PAUSE_H
 
 /**
  * @file

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/nodes/retry_pause.h"
+#include "recipes/common/retry_pause.h"
 
 enum { PAUSE_MS = 100 };
 
