@@ -5,6 +5,7 @@
 #include <latchkey/acl.h>
 #include <latchkey/client.h>
 #include <latchkey/error.h>
+#include <latchkey/leader.h>
 #include <latchkey/lease.h>
 #include <latchkey/lock.h>
 #include <latchkey/multilock.h>

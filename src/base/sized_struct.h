@@ -18,6 +18,7 @@
 /** The first option of each of these structs. A program must give at least the
     size and this option. */
 #define LK_FIRST_lk_call                timeout_ms
+#define LK_FIRST_lk_candidate_config    pause_ms
 #define LK_FIRST_lk_client_config       hosts
 #define LK_FIRST_lk_lease_config        assurance
 #define LK_FIRST_lk_lock_config         data

@@ -64,6 +64,7 @@ rwlock:common lease queue lock
 single:common lease queue lock
 semaphore:common lease queue joint lock
 multilock:common lease queue joint lock
+leader:common lease queue lock
 nodes:common
 '
 

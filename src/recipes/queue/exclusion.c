@@ -15,6 +15,11 @@ static bool excludes_reader(const lk_node_kind *earlier)
   return earlier->side == LK_SIDE_WRITER;
 }
 
+static bool excludes_latch(const lk_node_kind *earlier)
+{
+  return earlier->family == LK_FAMILY_LATCH;
+}
+
 #define WRITER(node_kind, name_format)                                 \
   {                                                                    \
     .kind = &(node_kind), .format = &(name_format), .exclusive = true, \
@@ -39,6 +44,10 @@ const lk_role lk__role_plain_write =
     WRITER(lk__node_kind_plain_write, lk__name_format_plain);
 const lk_role lk__role_plain_read =
     READER(lk__node_kind_plain_read, lk__name_format_plain);
+const lk_role lk__role_latch = {.kind = &lk__node_kind_latch,
+                                .format = &lk__name_format_known,
+                                .exclusive = true,
+                                .excludes = excludes_latch};
 const lk_role lk__role_permit = {.kind = &lk__node_kind_permit,
                                  .format = &lk__name_format_known,
                                  .is_permit = true};

@@ -26,6 +26,8 @@ extern const lk_role lk__role_mutex;
 /** The sides of Curator's read-write lock. */
 extern const lk_role lk__role_read;
 extern const lk_role lk__role_write;
+/** A candidate of Curator's leader latch. */
+extern const lk_role lk__role_latch;
 /** A permit of Curator's semaphore. */
 extern const lk_role lk__role_permit;
 /** kazoo's locks. */

@@ -15,8 +15,8 @@ const lk_node_kind lk__node_kind_kazoo_write = {"__lock__", LK_FAMILY_KAZOO,
                                                 LK_SIDE_WRITER};
 const lk_node_kind lk__node_kind_kazoo_read = {"__rlock__", LK_FAMILY_KAZOO,
                                                LK_SIDE_READER};
-static const lk_node_kind node_kind_latch = {"latch-", LK_FAMILY_LATCH,
-                                             LK_SIDE_FAMILY_ONLY};
+const lk_node_kind lk__node_kind_latch = {"latch-", LK_FAMILY_LATCH,
+                                          LK_SIDE_FAMILY_ONLY};
 const lk_node_kind lk__node_kind_permit = {"lease-", LK_FAMILY_PERMIT,
                                            LK_SIDE_FAMILY_ONLY};
 const lk_node_kind lk__node_kind_kazoo_permit = {"", LK_FAMILY_PERMIT,
@@ -28,7 +28,7 @@ const lk_node_kind lk__node_kind_plain_read = {"r-", LK_FAMILY_PLAIN,
 
 static const lk_node_kind *const known_kinds[] = {
     &lk__node_kind_mutex,       &lk__node_kind_write,      &lk__node_kind_read,
-    &lk__node_kind_kazoo_write, &lk__node_kind_kazoo_read, &node_kind_latch,
+    &lk__node_kind_kazoo_write, &lk__node_kind_kazoo_read, &lk__node_kind_latch,
     &lk__node_kind_permit};
 static const lk_node_kind *const plain_kinds[] = {&lk__node_kind_plain_write,
                                                   &lk__node_kind_plain_read};

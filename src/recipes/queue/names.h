@@ -39,6 +39,7 @@ typedef struct lk_node_kind {
 extern const lk_node_kind lk__node_kind_mutex;       /**< "lock-" */
 extern const lk_node_kind lk__node_kind_write;       /**< "__WRIT__" */
 extern const lk_node_kind lk__node_kind_read;        /**< "__READ__" */
+extern const lk_node_kind lk__node_kind_latch;       /**< "latch-" */
 extern const lk_node_kind lk__node_kind_permit;      /**< "lease-" */
 extern const lk_node_kind lk__node_kind_kazoo_write; /**< "__lock__" */
 extern const lk_node_kind lk__node_kind_kazoo_read;  /**< "__rlock__" */

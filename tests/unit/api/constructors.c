@@ -7,6 +7,7 @@
  */
 
 #include <latchkey/acl.h>
+#include <latchkey/leader.h>
 #include <latchkey/multilock.h>
 #include <latchkey/rwlock.h>
 #include <latchkey/semaphore.h>
@@ -192,6 +193,61 @@ static int make_single(void **out, unsigned mistake)
   return err;
 }
 
+static int make_candidate(void **out, unsigned mistake)
+{
+  const lk_candidate_config config = {
+      .size = mistake == 1 ? 0 : sizeof config,
+      .pause_ms = mistake == 2 ? -1 : (mistake == 3 ? 100 : 0),
+      .max_pause_ms = mistake == 3 ? 99 : (mistake == 4 ? 3600001 : 0)};
+  lk_candidate *c = *out;
+  lk_lock *l;
+  int err = lk_lock_new(&l, client, "/a", NULL);
+
+  if (err != 0) {
+    *out = NULL;
+    return err;
+  }
+  err = lk_candidate_new(&c, l, &config);
+  if (err != 0)
+    lk_lock_free(l);
+  *out = c;
+  return err;
+}
+
+/* Free a candidate and its lock. */
+static void free_candidate(void *made)
+{
+  lk_lock *l = lk_candidate_lock(made);
+
+  lk_candidate_free(made);
+  lk_lock_free(l);
+}
+
+static int make_election(void **out, unsigned mistake)
+{
+  lk_lock_config config = lock_config(mistake);
+  const lk_candidate_config options = {.size =
+                                           mistake == 5 ? 0 : sizeof options};
+  lk_election_layout layout =
+      mistake == 6 ? (lk_election_layout)7 : LK_ELECTION_LATCH;
+  lk_candidate *c = *out;
+
+  config.prefix = mistake == 7 ? "p" : NULL;
+  config.announce = mistake == 8;
+  config.local_queue = mistake == 9;
+  config.layout = mistake == 10 ? LK_LAYOUT_KAZOO : LK_LAYOUT_CURATOR;
+  int err = lk_election_new(&c, client, lock_path(mistake), layout, &config,
+                            &options);
+
+  *out = c;
+  return err;
+}
+
+static void free_election(void *made)
+{
+  lk_candidate_free(made);
+}
+
 static void on_children(lk_subscription *s, int err, const lk_bytes *names,
                         size_t count, const lk_stat *stat, void *arg)
 {
@@ -270,6 +326,8 @@ static const constructor constructors[] = {
     {"lk_semaphore_new, copies", make_semaphore_with_copies, free_lock, 4},
     {"lk_multilock_new", make_multilock, free_lock, 7},
     {"lk_single_new", make_single, free_lock, 7},
+    {"lk_candidate_new", make_candidate, free_candidate, 4},
+    {"lk_election_new", make_election, free_election, 10},
     {"lk_subscribe_children", make_children, free_subscription, 4},
     {"lk_subscribe_data", make_data, free_subscription, 4},
     {"lk_acl_parse", make_acl, free_acl, 4},

@@ -4,6 +4,7 @@
 #include "support/suite.h"
 #include "unit/api/sized.h"
 
+#include <latchkey/leader.h>
 #include <latchkey/multilock.h>
 #include <latchkey/nodes.h>
 #include <latchkey/rwlock.h>
@@ -80,6 +81,7 @@ static const lk_lock_config a_lock = {0};
 static const lk_semaphore_config a_semaphore = {.permits = 2};
 static const lk_multilock_config a_multilock = {.keep_order = true};
 static const lk_single_config a_single = {.poll_ms = 50};
+static const lk_candidate_config a_candidate = {.pause_ms = 50};
 static const lk_subscription_config a_subscription = {.check_ms = 500};
 
 /* ---- lk__sized_struct_copy() --------------------------------------------- */
@@ -254,6 +256,26 @@ static int new_single(const void *s)
   return free_lock(err, l);
 }
 
+static int new_election(const void *s)
+{
+  lk_candidate *c;
+  int err = lk_election_new(&c, client, "/x", LK_ELECTION_LATCH, NULL, s);
+
+  ck_assert((err == 0) == (c != NULL));
+  lk_candidate_free(c);
+  return err;
+}
+
+static int new_election_lock(const void *s)
+{
+  lk_candidate *c;
+  int err = lk_election_new(&c, client, "/x", LK_ELECTION_LATCH, s, NULL);
+
+  ck_assert((err == 0) == (c != NULL));
+  lk_candidate_free(c);
+  return err;
+}
+
 static void on_data(lk_subscription *s, int err, const lk_bytes *data,
                     const lk_stat *stat, void *arg)
 {
@@ -378,6 +400,10 @@ static const sized_row rows[] = {
               .hand_in = new_multilock),
     SIZED_ROW(lk_single_config, a_single, .name = "lk_single_new",
               .hand_in = new_single),
+    SIZED_ROW(lk_candidate_config, a_candidate, .name = "lk_election_new",
+              .hand_in = new_election),
+    SIZED_ROW(lk_lock_config, a_lock, .name = "lk_election_new, lock",
+              .hand_in = new_election_lock),
     SIZED_ROW(lk_subscription_config, a_subscription,
               .name = "lk_subscribe_data", .hand_in = subscribe),
     SIZED_ROW(lk_parents_config, some_parents,
