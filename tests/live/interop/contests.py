@@ -6,7 +6,8 @@ import threading
 
 import kazoos
 from contenders import Contender, Downgrader, ReadWriter, Revoker
-from rivals import Plain
+from rivals import LatchkeyCandidate, Plain
+from worker import KAZOO as KAZOO_ELECTION, LATCH
 
 LONG_HOLD_S = .08   # such holds keep most permits in use
 KAZOO = 1           # the layout
@@ -31,6 +32,29 @@ def selector(run):
             "selector", lambda c: c.lock(path)), {path: 1}))
         run.join("selector", Contender(run.curator_lock(
             "selector", "selector", path), {path: 1}))
+
+
+def latch(run):
+    """Candidates of leader latches, of which a leader soon resigns."""
+    path = run.lock_path("latch", "l", 1)
+    for _ in range(3):
+        run.join("latch", Contender(run.latchkey_lock(
+            "latch", lambda c: c.candidate(path, layout=LATCH),
+            LatchkeyCandidate), {path: 1}))
+        run.join("latch", Contender(run.curator_lock(
+            "latch", "latch", path), {path: 1}))
+
+
+def election(run):
+    """Candidates of kazoo's elections."""
+    path = run.lock_path("election", "l", 1, persistent=True)
+    for _ in range(2):
+        run.join("election", Contender(run.latchkey_lock(
+            "election", lambda c: c.candidate(path, layout=KAZOO_ELECTION),
+            LatchkeyCandidate), {path: 1}))
+        run.join("election", Contender(kazoos.Kazoo(
+            run.here, run.zk.connect, run.judge, path, kazoos.election),
+            {path: 1}))
 
 
 def kazoo(run):
@@ -175,5 +199,5 @@ def revoke(run):
             run.pairs))
 
 
-ALL = (mutex, selector, kazoo, rwlock, downgrade, semaphore, kazoosemaphore,
-       count, semaphoremutex, multilock, revoke)
+ALL = (mutex, selector, latch, election, kazoo, rwlock, downgrade, semaphore,
+       kazoosemaphore, count, semaphoremutex, multilock, revoke)

@@ -6,6 +6,7 @@ import logging
 
 import kazoo.client
 import kazoo.exceptions
+import kazoo.recipe.election
 import kazoo.recipe.lock
 
 import rivals
@@ -25,6 +26,11 @@ def waiting_for_curator_nodes(client, path):
     names like Curator's."""
     return kazoo.recipe.lock.Lock(client, path,
                                   extra_lock_patterns=["-lock-"])
+
+
+def election(client, path):
+    """The lock of an Election, whose holder leads."""
+    return kazoo.recipe.election.Election(client, path).lock
 
 
 def permit(client, path):

@@ -81,9 +81,9 @@ class Run:
         contender.name = recipe
         self.contenders[recipe].append(contender)
 
-    def latchkey_lock(self, recipe, make):
-        return LatchkeyLock(self.choose_host(self.latchkey_hosts, recipe),
-                            self.zk.connect, self.judge, make)
+    def latchkey_lock(self, recipe, make, rival=LatchkeyLock):
+        return rival(self.choose_host(self.latchkey_hosts, recipe),
+                     self.zk.connect, self.judge, make)
 
     def curator_lock(self, recipe, kind, *words, rival=CuratorLock):
         return rival(self.choose_host(self.curator_hosts, recipe),

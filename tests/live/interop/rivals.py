@@ -195,6 +195,34 @@ class LatchkeyLock(Rival):
             raise Broken(err)
 
 
+class LatchkeyCandidate(LatchkeyLock):
+    """A candidate, which holds while it leads."""
+
+    def on_line(self, line):
+        if line.what == "candidate" and line.word in ("unsure", "deposed"):
+            self.doubt()
+
+    def acquire(self, ms):
+        self.result_of(self.submit("start"))
+        return self.take(lambda: self.is_elected(ms))
+
+    def is_elected(self, ms):
+        try:
+            line = self.lock.wait("candidate", "elected", ms / 1000)
+        except AssertionError:  # not in time
+            if not self.process.is_alive():
+                raise Gone from None
+            self.release()
+            return False
+        # A term that began before the process was stopped does not count.
+        self.safe = self.safe and line.at > self.host.resumed_ms
+        return True
+
+    def release(self):
+        self.result_of(self.submit("resign"))
+        self.lock.clear_lines()
+
+
 class CuratorLock(Rival):
     """A lock of Curator."""
     side = "curator"
@@ -234,6 +262,8 @@ class CuratorLock(Rival):
             self.connected = True
         if word == "revoked":
             self.revoked.set()
+        if word == "notleader":
+            self.doubt()
 
     def has_ended(self, pending):
         return pending.is_done()

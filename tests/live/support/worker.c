@@ -13,6 +13,7 @@
  *     TIME OBJECT state ...          the new state of a client
  *     TIME OBJECT event ...          an event of a watch
  *     TIME OBJECT lock ...           an event of a lock
+ *     TIME OBJECT candidate ...      an event of a candidate
  *     TIME OBJECT notified ...       a notification of a subscription
  *     TIME OBJECT log ...            a log line of a client
  *
@@ -192,11 +193,22 @@ static object *find_any_subscription(void)
   return o;
 }
 
+static object *find_any_candidate(void)
+{
+  object *o = objects;
+
+  while (o != NULL && o->candidate == NULL)
+    o = o->next;
+  return o;
+}
+
 static void free_all(void)
 {
   object *o;
 
-  /* Locks and subscriptions must be freed before their clients. */
+  /* Locks, candidates and subscriptions must be freed before their clients. */
+  while ((o = find_any_candidate()) != NULL)
+    object_free_candidate(o);
   while ((o = find_any_lock()) != NULL)
     object_free_lock(o);
   while ((o = find_any_subscription()) != NULL)
@@ -325,7 +337,7 @@ static bool makes_object(const char *verb_name)
 {
   static const char *const makers[] = {"client",    "lock",      "rwlock",
                                        "semaphore", "multilock", "single",
-                                       "subscribe"};
+                                       "subscribe", "candidate"};
 
   for (size_t i = 0; i < sizeof makers / sizeof *makers; i++) {
     if (strcmp(verb_name, makers[i]) == 0)
@@ -381,7 +393,8 @@ static void execute_line(char *text)
       !execute_one_of(kind_verbs, &cmd, o) &&
       !execute_one_of(node_verbs, &cmd, o) &&
       !execute_one_of(crowd_verbs, &cmd, o) &&
-      !execute_one_of(subscribe_verbs, &cmd, o))
+      !execute_one_of(subscribe_verbs, &cmd, o) &&
+      !execute_one_of(candidate_verbs, &cmd, o))
     print_line(cmd.tag, "refused=no_such_verb");
 }
 

@@ -128,7 +128,7 @@ class PendingCommand:
 
 
 class RemoteObject:
-    """A client, a lock or a subscription of the worker. submit() and do() send
+    """A client, a lock, a candidate or a subscription of the worker. submit() and do() send
     commands for it, and `lines` records the lines that the worker prints for
     it."""
 
@@ -244,6 +244,13 @@ class Client(RemoteObject):
         a read-write lock)."""
         return self._new_lock("multilock", members=",".join(members), **options)
 
+    def candidate(self, path, **options):
+        """A candidate of the election at `path`, with layout=LATCH, SELECTOR or
+        KAZOO."""
+        candidate = Candidate(self.worker, self.worker.new_name("candidate"))
+        candidate.do("candidate", client=self.name, path=path, **options)
+        return candidate
+
     def subscribe(self, path, **options):
         """A subscription to the children of a node; with data=1, to its data."""
         subscription = Subscription(self.worker,
@@ -283,6 +290,26 @@ class Lock(RemoteObject):
     def wait_until_queued(self, seconds=SECONDS):
         """Wait until the lock knows its position in the queue."""
         return self.wait_for_event("waiting", seconds)
+
+
+LATCH, SELECTOR, KAZOO = 0, 1, 2  # lk_election_layout
+
+
+class Candidate(RemoteObject):
+    """A candidate of an election."""
+
+    def start(self):
+        return self.do("start")
+
+    def resign(self):
+        return self.do("resign")
+
+    def facts(self):
+        return self.do("candidacy")
+
+    def wait_for_event(self, word, seconds=SECONDS, **values):
+        """Wait for the next event `word`, as "elected"."""
+        return self.wait("candidate", word, seconds, **values)
 
 
 class Subscription(RemoteObject):

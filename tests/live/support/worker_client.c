@@ -136,6 +136,8 @@ static void execute_free(const command *cmd, object *o)
     object_free_lock(o);
   else if (o->subscription != NULL)
     object_free_subscription(o);
+  else if (o->candidate != NULL)
+    object_free_candidate(o);
   else
     object_free_client(o);
   print_line(cmd->tag, "err=0");

@@ -33,7 +33,8 @@ import org.apache.zookeeper.ZooKeeper;
  *     acquire LOCK MS     held, missed, or failed WHY
  *     release LOCK        released, or failed WHY
  *     holds LOCK          true or false, as the lock reports
- *     nodes LOCK          the contender nodes of a mutex
+ *     nodes LOCK          the contender nodes of a mutex; of a latch or a
+ *                         selector, "ID=leader" or "ID=candidate" of each
  *     downgrade LOCK      ok: a writer has been downgraded to a reader
  *     revoke CLIENT NODE  ok: the holder was asked to release
  *     put CLIENT PATH TEXT, get CLIENT PATH
@@ -163,8 +164,10 @@ public class Contender {
             String[] words = line.split(" ");
             String tag = words[0];
             String[] rest = Arrays.copyOfRange(words, 1, words.length);
-            // Both sides of a read-write lock have the same owner.
-            String owner = rest[1].split("\\.")[0];
+            // Both sides of a read-write lock have the same owner. The nodes are
+            // read while the owner waits.
+            String owner = rest[0].equals("nodes") ? ""
+                : rest[1].split("\\.")[0];
 
             threads.computeIfAbsent(owner,
                     unused -> Executors.newSingleThreadExecutor())

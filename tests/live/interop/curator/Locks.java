@@ -11,8 +11,11 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.curator.framework.CuratorFramework;
+import org.apache.curator.framework.recipes.leader.LeaderLatch;
+import org.apache.curator.framework.recipes.leader.LeaderLatchListener;
 import org.apache.curator.framework.recipes.leader.LeaderSelector;
 import org.apache.curator.framework.recipes.leader.LeaderSelectorListenerAdapter;
+import org.apache.curator.framework.recipes.leader.Participant;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMultiLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
@@ -162,7 +165,7 @@ class Locks {
         private volatile Semaphore released;
         private boolean started;
 
-        Selector(CuratorFramework c, String path) {
+        Selector(CuratorFramework c, String path, String id) {
             selector = new LeaderSelector(c, path,
                     new LeaderSelectorListenerAdapter() {
                 @Override
@@ -177,6 +180,8 @@ class Locks {
                     end.acquire();
                 }
             });
+            if (!id.isEmpty())
+                selector.setId(id);
         }
 
         @Override
@@ -194,6 +199,80 @@ class Locks {
         @Override
         void release() {
             released.release();
+        }
+
+        @Override
+        String nodes() throws Exception {
+            return describe(selector.getParticipants());
+        }
+    }
+
+    private static String describe(Collection<Participant> participants) {
+        List<String> texts = new ArrayList<>();
+
+        for (Participant p : participants)
+            texts.add(p.getId() + (p.isLeader() ? "=leader" : "=candidate"));
+        return String.join(",", texts);
+    }
+
+    /** A leader latch; the leader holds. Prints "NAME leader" and "NAME
+     *  notleader". A release closes the latch. */
+    private static class Latch extends Lock {
+        private final CuratorFramework client;
+        private final String name;
+        private final String path;
+        private final String id;
+        private LeaderLatch latch;
+
+        Latch(String name, CuratorFramework client, String path, String id) {
+            this.name = name;
+            this.client = client;
+            this.path = path;
+            this.id = id;
+        }
+
+        private void start() throws Exception {
+            latch = new LeaderLatch(client, path, id);
+            latch.addListener(new LeaderLatchListener() {
+                @Override
+                public void isLeader() {
+                    Contender.print(name, "leader");
+                }
+
+                @Override
+                public void notLeader() {
+                    Contender.print(name, "notleader");
+                }
+            });
+            latch.start();
+        }
+
+        @Override
+        String acquire(long ms) throws Exception {
+            if (latch == null)
+                start();
+            if (latch.await(ms, TimeUnit.MILLISECONDS))
+                return "held";
+            release();
+            return "missed";
+        }
+
+        @Override
+        void release() throws Exception {
+            LeaderLatch old = latch;
+
+            latch = null;
+            old.close();
+        }
+
+        @Override
+        boolean holds() {
+            return latch != null && latch.hasLeadership();
+        }
+
+        @Override
+        String nodes() throws Exception {
+            return describe(latch.getParticipants());
         }
     }
 
@@ -253,6 +332,7 @@ class Locks {
             String[] words) throws Exception {
         String path = words[0];
         List<String> paths = Arrays.asList(path.split(","));
+        String id = words.length > 1 ? words[1] : "";
 
         switch (kind) {
         case "mutex":
@@ -261,7 +341,9 @@ class Locks {
             return mapOfOne(name,
                     new Revocable(name, new InterProcessMutex(c, path)));
         case "selector":
-            return mapOfOne(name, new Selector(c, path));
+            return mapOfOne(name, new Selector(c, path, id));
+        case "latch":
+            return mapOfOne(name, new Latch(name, c, path, id));
         case "rwlock":
             return sides(name, c, path);
         case "semaphore":
