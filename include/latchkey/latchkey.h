@@ -11,6 +11,7 @@
 #include <latchkey/multilock.h>
 #include <latchkey/nodes.h>
 #include <latchkey/poll.h>
+#include <latchkey/roster.h>
 #include <latchkey/rwlock.h>
 #include <latchkey/semaphore.h>
 #include <latchkey/single.h>

@@ -25,6 +25,7 @@
 #define LK_FIRST_lk_multilock_config    keep_order
 #define LK_FIRST_lk_parents_config      containers
 #define LK_FIRST_lk_reconfiguration     joining
+#define LK_FIRST_lk_roster_config       election
 #define LK_FIRST_lk_sasl_config         mechanism
 #define LK_FIRST_lk_sasl_mechanism      end
 #define LK_FIRST_lk_semaphore_config    permits

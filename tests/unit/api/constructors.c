@@ -7,8 +7,8 @@
  */
 
 #include <latchkey/acl.h>
-#include <latchkey/leader.h>
 #include <latchkey/multilock.h>
+#include <latchkey/roster.h>
 #include <latchkey/rwlock.h>
 #include <latchkey/semaphore.h>
 #include <latchkey/single.h>
@@ -301,6 +301,36 @@ static void free_subscription(void *made)
   lk_subscription_free(made);
 }
 
+static void on_roster(lk_roster *r, int err, const lk_roster_entry *entries,
+                      size_t count, void *arg)
+{
+  (void)r;
+  (void)err;
+  (void)entries;
+  (void)count;
+  (void)arg;
+}
+
+static int make_roster(void **out, unsigned mistake)
+{
+  const lk_roster_config config = {
+      .size = mistake == 1 ? 0 : sizeof config,
+      .election = mistake == 2,
+      .layout = mistake == 2 ? (lk_election_layout)7 : LK_ELECTION_LATCH,
+      .check_ms = mistake == 3 ? -2 : 0};
+  lk_roster *r = *out;
+  int err = lk_roster_subscribe(&r, client, mistake == 4 ? "a" : "/a", &config,
+                                mistake == 5 ? NULL : on_roster, NULL);
+
+  *out = r;
+  return err;
+}
+
+static void free_roster(void *made)
+{
+  lk_roster_free(made);
+}
+
 static int make_acl(void **out, unsigned mistake)
 {
   static const char *const texts[] = {"world:anyone:r,auth::cdrwa", "", "world",
@@ -330,6 +360,7 @@ static const constructor constructors[] = {
     {"lk_election_new", make_election, free_election, 10},
     {"lk_subscribe_children", make_children, free_subscription, 4},
     {"lk_subscribe_data", make_data, free_subscription, 4},
+    {"lk_roster_subscribe", make_roster, free_roster, 5},
     {"lk_acl_parse", make_acl, free_acl, 4},
 };
 

@@ -4,9 +4,9 @@
 #include "support/suite.h"
 #include "unit/api/sized.h"
 
-#include <latchkey/leader.h>
 #include <latchkey/multilock.h>
 #include <latchkey/nodes.h>
+#include <latchkey/roster.h>
 #include <latchkey/rwlock.h>
 #include <latchkey/semaphore.h>
 #include <latchkey/single.h>
@@ -81,6 +81,7 @@ static const lk_lock_config a_lock = {0};
 static const lk_semaphore_config a_semaphore = {.permits = 2};
 static const lk_multilock_config a_multilock = {.keep_order = true};
 static const lk_single_config a_single = {.poll_ms = 50};
+static const lk_roster_config a_roster = {.check_ms = 500};
 static const lk_candidate_config a_candidate = {.pause_ms = 50};
 static const lk_subscription_config a_subscription = {.check_ms = 500};
 
@@ -296,6 +297,16 @@ static int subscribe(const void *s)
   return err;
 }
 
+static int do_roster_get(const void *s)
+{
+  return lk_roster_get(client, "/x", s, NULL, NULL, NULL);
+}
+
+static int do_roster_get_call(const void *call)
+{
+  return lk_roster_get(client, "/x", NULL, call, NULL, NULL);
+}
+
 /* ---- requests ----------------------------------------------------------- */
 
 static int do_get(const void *call)
@@ -411,6 +422,10 @@ static const sized_row rows[] = {
               .hand_in = do_parents_config),
     SIZED_ROW(lk_reconfiguration, a_change, .name = "lk_reconfig",
               .hand_in = do_reconfig),
+    SIZED_ROW(lk_roster_config, a_roster, .name = "lk_roster_get",
+              .hand_in = do_roster_get),
+    SIZED_ROW(lk_call, a_call, .name = "lk_roster_get, call",
+              .hand_in = do_roster_get_call),
     SIZED_ROW(lk_call, a_call, .name = "lk_get", .hand_in = do_get),
     SIZED_ROW(lk_call, a_call, .name = "lk_set", .hand_in = do_set),
     SIZED_ROW(lk_call, a_call, .name = "lk_create", .hand_in = do_create),

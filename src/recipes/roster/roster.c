@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "base/mem.h"
+#include "recipes/common/config_copy.h"
+#include "recipes/common/retry_pause.h"
+#include "recipes/leader/election.h"
+#include "recipes/roster/roster_child.h"
+
+#include <latchkey/roster.h>
+#include <stdlib.h>
+
+struct lk_roster {
+  lk_mem mem;
+  lk_client *client;
+  lk_roster_config config;
+  lk_roster_cb on_roster;
+  void *arg;
+  lk_subscription *list;      /* NULL: to be opened again */
+  bool listed;                /* the children are those of the newest list */
+  lk_roster_child **children; /* in the order of their names */
+  size_t count;
+  size_t unknown;           /* children without a state */
+  bool changed;             /* since the last report */
+  lk_roster_entry *entries; /* room for a report of all children */
+  lk_roster_child_callbacks callbacks;
+  lk_retry_pause pause; /* before what lacked memory is opened again */
+  unsigned callbacks_running;
+  bool freeing; /* destroy the roster when `callbacks_running` is 0 */
+  char path[];
+};
+
+/* ---- the end ------------------------------------------------------------- */
+
+static void roster_destroy(lk_roster *r)
+{
+  lk_mem mem = r->mem;
+
+  for (size_t i = 0; i < r->count; i++)
+    lk__roster_child_free(r->children[i]);
+  lk__mem_free(&mem, r->children);
+  lk__mem_free(&mem, r->entries);
+  lk__mem_free(&mem, r);
+}
+
+static void roster_enter(lk_roster *r)
+{
+  r->callbacks_running++;
+}
+
+static void roster_leave(lk_roster *r)
+{
+  if (--r->callbacks_running == 0 && r->freeing)
+    roster_destroy(r);
+}
+
+/* Send no more requests. The children stay, for a callback that reads them. */
+static void roster_close(lk_roster *r)
+{
+  for (size_t i = 0; i < r->count; i++)
+    lk__roster_child_close(r->children[i]);
+  lk_subscription_free(r->list);
+  r->list = NULL;
+  lk__retry_pause_stop(&r->pause, r->client);
+}
+
+void lk_roster_free(lk_roster *r)
+{
+  if (r == NULL || r->freeing)
+    return;
+  roster_enter(r);
+  r->freeing = true;
+  roster_close(r);
+  roster_leave(r);
+}
+
+/* ---- reports ------------------------------------------------------------- */
+
+static void roster_report_error(lk_roster *r, int err)
+{
+  if (!r->freeing)
+    r->on_roster(r, err, NULL, 0, r->arg);
+}
+
+static lk_roster_entry entry_of(const lk_roster_child *child)
+{
+  bool readable = child->err == 0;
+
+  return (lk_roster_entry){.name = child->name,
+                           .data = lk_bytes_of(readable ? child->data : "",
+                                               readable ? child->data_len : 0),
+                           .err = child->err,
+                           .stat = readable ? &child->stat : NULL,
+                           .number = child->number};
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+  const lk_roster_entry *x = a, *y = b;
+
+  return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Report the roster if it has changed and each child has a state. */
+static void roster_report(lk_roster *r)
+{
+  size_t count = 0;
+
+  if (!r->listed || r->unknown > 0 || !r->changed || r->freeing)
+    return;
+  r->changed = false;
+  for (size_t i = 0; i < r->count; i++) {
+    if (lk__roster_child_exists(r->children[i]))
+      r->entries[count++] = entry_of(r->children[i]);
+  }
+  if (r->config.election && count > 0)
+    qsort(r->entries, count, sizeof *r->entries, compare_numbers);
+  r->on_roster(r, 0, r->entries, count, r->arg);
+}
+
+static void on_child_changed(void *arg, bool was_known)
+{
+  lk_roster *r = arg;
+
+  roster_enter(r);
+  if (!was_known)
+    r->unknown--;
+  r->changed = true;
+  roster_report(r);
+  roster_leave(r);
+}
+
+/* ---- retries ------------------------------------------------------------- */
+
+static int roster_open_list(lk_roster *r);
+static void on_pause_over(void *arg, int err);
+
+static void roster_retry_later(lk_roster *r)
+{
+  if (!r->pause.running)
+    lk__retry_pause_start(&r->pause, r->client, INT64_MAX, on_pause_over, r);
+}
+
+static void on_child_needs_retry(void *arg)
+{
+  roster_retry_later(arg);
+}
+
+static void roster_open_children(lk_roster *r)
+{
+  for (size_t i = 0; i < r->count; i++) {
+    if (lk__roster_child_open(r->children[i], r->client) != 0)
+      roster_retry_later(r);
+  }
+}
+
+/* `err`: the client has ended. The list reports that, if it is open. */
+static void on_pause_over(void *arg, int err)
+{
+  lk_roster *r = arg;
+
+  roster_enter(r);
+  if (err != 0) {
+    if (r->list == NULL)
+      roster_report_error(r, err);
+  } else {
+    if (r->list == NULL && roster_open_list(r) != 0)
+      roster_retry_later(r);
+    roster_open_children(r);
+  }
+  roster_leave(r);
+}
+
+/* ---- lists --------------------------------------------------------------- */
+
+static int compare_names(lk_bytes a, lk_bytes b)
+{
+  size_t len = a.len < b.len ? a.len : b.len;
+  int order = len == 0 ? 0 : memcmp(a.at, b.at, len);
+
+  return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+static int compare_children(const void *a, const void *b)
+{
+  return compare_names((*(lk_roster_child *const *)a)->name,
+                       (*(lk_roster_child *const *)b)->name);
+}
+
+/* The index of the child with this name, or `count`. */
+static size_t roster_find(const lk_roster *r, lk_bytes name)
+{
+  size_t from = 0, to = r->count;
+
+  while (from < to) {
+    size_t middle = from + (to - from) / 2;
+    int order = compare_names(r->children[middle]->name, name);
+
+    if (order == 0)
+      return middle;
+    if (order < 0)
+      from = middle + 1;
+    else
+      to = middle;
+  }
+  return r->count;
+}
+
+static void roster_remove_child(lk_roster *r, lk_roster_child *child)
+{
+  if (lk__roster_child_exists(child))
+    r->changed = true;
+  if (!child->known)
+    r->unknown--;
+  lk__roster_child_close(child);
+  lk__roster_child_free(child);
+}
+
+/* Put the child with this name into `out`: the present one, or a new one.
+ * false: no memory. */
+static bool roster_take_child(lk_roster *r, lk_bytes name, int64_t number,
+                              lk_roster_child **out)
+{
+  size_t at = roster_find(r, name);
+
+  if (at < r->count) {
+    *out = r->children[at];
+    return true;
+  }
+  *out = lk__roster_child_new(&r->mem, r->path, name, number, &r->callbacks);
+  return *out != NULL;
+}
+
+static bool roster_wants(const lk_roster *r, lk_bytes name, int64_t *number)
+{
+  *number = 0;
+  return !r->config.election ||
+         lk__election_has(r->config.layout, name, number);
+}
+
+/* The new children among `children`, which are not in the roster. */
+static void roster_free_new(lk_roster *r, lk_roster_child **children,
+                            size_t count)
+{
+  for (size_t i = 0; i < count; i++) {
+    if (roster_find(r, children[i]->name) == r->count)
+      lk__roster_child_free(children[i]);
+  }
+}
+
+/* Make an array of the children with these names. Returns false if there is no
+ * memory; then the roster is unchanged. */
+static bool roster_make_children(lk_roster *r, const lk_bytes *names,
+                                 size_t count, lk_roster_child **children,
+                                 size_t *out_count)
+{
+  size_t taken = 0;
+  int64_t number;
+
+  for (size_t i = 0; i < count; i++) {
+    if (!roster_wants(r, names[i], &number))
+      continue;
+    if (!roster_take_child(r, names[i], number, &children[taken])) {
+      roster_free_new(r, children, taken);
+      return false;
+    }
+    taken++;
+  }
+  *out_count = taken;
+  return true;
+}
+
+/* Replace the children by `children`, and free those that are not among them.
+ */
+static void roster_replace_children(lk_roster *r, lk_roster_child **children,
+                                    size_t count)
+{
+  lk_roster_child **old = r->children;
+  size_t old_count = r->count;
+
+  for (size_t i = 0; i < count; i++) {
+    if (roster_find(r, children[i]->name) == r->count)
+      r->unknown++;
+  }
+  if (count > 0)
+    qsort(children, count, sizeof *children, compare_children);
+  r->children = children;
+  r->count = count;
+  for (size_t i = 0; i < old_count; i++) {
+    if (roster_find(r, old[i]->name) == r->count)
+      roster_remove_child(r, old[i]);
+  }
+  lk__mem_free(&r->mem, old);
+}
+
+/* Take over a list of names. false: no memory. */
+static bool roster_take_names(lk_roster *r, const lk_bytes *names, size_t count)
+{
+  size_t room = count > 0 ? count : 1;
+  lk_roster_entry *entries = NULL;
+  lk_roster_child **children = NULL;
+  size_t children_count;
+
+  if (room <= SIZE_MAX / sizeof *entries) {
+    entries = lk__mem_new(&r->mem, room * sizeof *entries);
+    children = lk__mem_new(&r->mem, room * sizeof(lk_roster_child *));
+  }
+  if (entries == NULL || children == NULL ||
+      !roster_make_children(r, names, count, children, &children_count)) {
+    lk__mem_free(&r->mem, entries);
+    lk__mem_free(&r->mem, children);
+    return false;
+  }
+  lk__mem_free(&r->mem, r->entries);
+  r->entries = entries;
+  roster_replace_children(r, children, children_count);
+  return true;
+}
+
+/* There is no list, because of `err`. */
+static void roster_list_failed(lk_roster *r, int err)
+{
+  r->listed = false;
+  if (err == LK_ERR_NO_NODE)
+    (void)roster_take_names(r, NULL, 0);
+  r->changed = true;
+  roster_report_error(r, err);
+}
+
+static void on_list(lk_subscription *s, int err, const lk_bytes *names,
+                    size_t count, const lk_stat *stat, void *arg)
+{
+  lk_roster *r = arg;
+
+  (void)s;
+  (void)stat;
+  roster_enter(r);
+  if (err != 0) {
+    roster_list_failed(r, err);
+  } else if (roster_take_names(r, names, count)) {
+    r->listed = true;
+    roster_open_children(r);
+    roster_report(r);
+  } else {
+    lk_subscription_free(r->list);
+    r->list = NULL;
+    roster_retry_later(r);
+  }
+  roster_leave(r);
+}
+
+static int roster_open_list(lk_roster *r)
+{
+  const lk_subscription_config config = {.size = sizeof config,
+                                         .check_ms = r->config.check_ms};
+
+  return lk_subscribe_children(&r->list, r->client, r->path, &config, on_list,
+                               r);
+}
+
+/* ---- the beginning ------------------------------------------------------- */
+
+static bool roster_config_is_valid(const lk_roster_config *config)
+{
+  return !config->election || lk__election_layout_is_valid(config->layout);
+}
+
+int lk_roster_subscribe(lk_roster **out, lk_client *client, const char *path,
+                        const lk_roster_config *config, lk_roster_cb on_roster,
+                        void *arg)
+{
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_roster_config);
+  const lk_mem *mem = lk_client_mem(client);
+  lk_roster_config options;
+
+  *out = NULL;
+  if (lk__config_copy(client, &sized, &options, config) != 0 ||
+      !roster_config_is_valid(&options) || on_roster == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  if (lk_path_check(path) != 0)
+    return LK_ERR_BAD_PATH;
+  size_t len = strlen(path);
+  lk_roster *r = lk__mem_new(mem, sizeof *r + len + 1);
+
+  if (r == NULL)
+    return LK_ERR_NO_MEMORY;
+  r->mem = *mem;
+  r->client = client;
+  r->config = options;
+  r->on_roster = on_roster;
+  r->arg = arg;
+  r->changed = true;
+  r->callbacks =
+      (lk_roster_child_callbacks){.changed = on_child_changed,
+                                  .needs_retry = on_child_needs_retry,
+                                  .arg = r};
+  memcpy(r->path, path, len); /* the memory is zeroed, so a NUL follows */
+  int err = roster_open_list(r);
+
+  if (err != 0) {
+    lk__mem_free(mem, r);
+    return err;
+  }
+  *out = r;
+  return 0;
+}
