@@ -8,6 +8,7 @@
 #include <latchkey/leader.h>
 #include <latchkey/lease.h>
 #include <latchkey/lock.h>
+#include <latchkey/member.h>
 #include <latchkey/multilock.h>
 #include <latchkey/nodes.h>
 #include <latchkey/poll.h>

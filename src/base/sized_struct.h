@@ -22,6 +22,7 @@
 #define LK_FIRST_lk_client_config       hosts
 #define LK_FIRST_lk_lease_config        assurance
 #define LK_FIRST_lk_lock_config         data
+#define LK_FIRST_lk_membership_config   data
 #define LK_FIRST_lk_multilock_config    keep_order
 #define LK_FIRST_lk_parents_config      containers
 #define LK_FIRST_lk_reconfiguration     joining

@@ -31,7 +31,7 @@ $wrong"
 # <stdio.h> is allowed for snprintf; check_symbols.sh checks that the core uses
 # nothing else of it.
 plain='<(assert|ctype|errno|inttypes|limits|stdalign|stdarg|stdbool|stddef|stdint|stdio|stdlib|string)\.h>'
-public='<latchkey/(acl|client|driver|ensemble|error|leader|lease|lock|multi|multilock|nodes|request|roster|rwlock|sasl|semaphore|single|subscribe|tls|types|version|watch)\.h>'
+public='<latchkey/(acl|client|driver|ensemble|error|leader|lease|lock|member|multi|multilock|nodes|request|roster|rwlock|sasl|semaphore|single|subscribe|tls|types|version|watch)\.h>'
 
 may_include base "\"config\.h\"|\"base/.*\"|$plain|<latchkey/(acl|error|types|version)\.h>|<uthash\.h>"
 may_include jute "\"config\.h\"|\"(base|jute)/.*\"|$plain|<latchkey/(error|types)\.h>"
@@ -66,6 +66,7 @@ semaphore:common lease queue joint lock
 multilock:common lease queue joint lock
 leader:common lease queue lock
 roster:common queue leader
+members:common queue
 nodes:common
 '
 

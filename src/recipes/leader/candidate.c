@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "base/mem.h"
+#include "recipes/common/backoff.h"
 #include "recipes/common/config_copy.h"
 #include "recipes/common/retry_pause.h"
 #include "recipes/leader/candidate.h"
@@ -33,10 +34,8 @@ struct lk_candidate {
   candidate_state state;
   uint64_t term;      /* while it leads */
   int64_t elected_ms; /* when the term began */
-  int32_t pause_ms;
-  int32_t max_pause_ms;
-  int64_t next_pause_ms; /* without its random part */
-  lk_retry_pause pause;  /* runs in CANDIDATE_PAUSING */
+  lk_backoff backoff;
+  lk_retry_pause pause; /* runs in CANDIDATE_PAUSING */
   unsigned callbacks_running;
   bool freeing; /* destroy the candidate when `callbacks_running` is 0 */
 };
@@ -77,24 +76,13 @@ static lk_candidate_event candidate_event(const lk_candidate *c,
 
 /* ---- pauses and acquires ------------------------------------------------- */
 
-/* The length of the pause that begins now; the next one is twice as long. */
-static int64_t candidate_draw_pause(lk_candidate *c)
-{
-  int64_t ms = c->next_pause_ms;
-  uint32_t random = 0;
-
-  c->next_pause_ms = ms * 2 < c->max_pause_ms ? ms * 2 : c->max_pause_ms;
-  lk_client_random(c->lease->client, &random, sizeof random);
-  return ms + random % (uint32_t)(ms / 2 + 1);
-}
-
 static void on_pause_over(void *arg, int err);
 
 /* Start a pause before the next acquire. Returns its length. */
 static int64_t candidate_pause(lk_candidate *c)
 {
   lk_client *client = c->lease->client;
-  int64_t ms = candidate_draw_pause(c);
+  int64_t ms = lk__backoff_draw(&c->backoff, client);
 
   c->state = CANDIDATE_PAUSING;
   lk__retry_pause_until(&c->pause, client, lk_client_clock(client) + ms,
@@ -192,8 +180,8 @@ static void candidate_end_term(lk_candidate *c)
 {
   int64_t now = lk_client_clock(c->lease->client);
 
-  if (now - c->elected_ms >= c->max_pause_ms)
-    c->next_pause_ms = c->pause_ms;
+  if (now - c->elected_ms >= c->backoff.max_ms)
+    lk__backoff_reset(&c->backoff);
 }
 
 static void candidate_deposed(lk_candidate *c, int err)
@@ -247,9 +235,7 @@ static bool candidate_set_pauses(lk_candidate *c,
 
   if (largest == 0)
     largest = first > DEFAULT_MAX_PAUSE_MS ? first : DEFAULT_MAX_PAUSE_MS;
-  c->pause_ms = first;
-  c->max_pause_ms = largest;
-  c->next_pause_ms = first;
+  c->backoff = (lk_backoff){.first_ms = first, .max_ms = largest};
   return first > 0 && first <= largest && largest <= LONGEST_PAUSE_MS;
 }
 

@@ -7,6 +7,7 @@
  */
 
 #include <latchkey/acl.h>
+#include <latchkey/member.h>
 #include <latchkey/multilock.h>
 #include <latchkey/roster.h>
 #include <latchkey/rwlock.h>
@@ -331,6 +332,25 @@ static void free_roster(void *made)
   lk_roster_free(made);
 }
 
+static int make_membership(void **out, unsigned mistake)
+{
+  const lk_membership_config config = {.size = mistake == 1 ? 0 : sizeof config,
+                                       .data = lk_text("data"),
+                                       .acl = &lk_acl_open,
+                                       .parent_acl = &lk_acl_open};
+  lk_membership *m = *out;
+  int err = lk_membership_new(&m, client, lock_path(mistake),
+                              mistake == 5 ? "a/b" : "m", &config);
+
+  *out = m;
+  return err;
+}
+
+static void free_membership(void *made)
+{
+  lk_membership_free(made);
+}
+
 static int make_acl(void **out, unsigned mistake)
 {
   static const char *const texts[] = {"world:anyone:r,auth::cdrwa", "", "world",
@@ -361,6 +381,7 @@ static const constructor constructors[] = {
     {"lk_subscribe_children", make_children, free_subscription, 4},
     {"lk_subscribe_data", make_data, free_subscription, 4},
     {"lk_roster_subscribe", make_roster, free_roster, 5},
+    {"lk_membership_new", make_membership, free_membership, 5},
     {"lk_acl_parse", make_acl, free_acl, 4},
 };
 

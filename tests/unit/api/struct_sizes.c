@@ -4,6 +4,7 @@
 #include "support/suite.h"
 #include "unit/api/sized.h"
 
+#include <latchkey/member.h>
 #include <latchkey/multilock.h>
 #include <latchkey/nodes.h>
 #include <latchkey/roster.h>
@@ -81,6 +82,7 @@ static const lk_lock_config a_lock = {0};
 static const lk_semaphore_config a_semaphore = {.permits = 2};
 static const lk_multilock_config a_multilock = {.keep_order = true};
 static const lk_single_config a_single = {.poll_ms = 50};
+static const lk_membership_config a_membership = {0};
 static const lk_roster_config a_roster = {.check_ms = 500};
 static const lk_candidate_config a_candidate = {.pause_ms = 50};
 static const lk_subscription_config a_subscription = {.check_ms = 500};
@@ -297,6 +299,16 @@ static int subscribe(const void *s)
   return err;
 }
 
+static int new_membership(const void *s)
+{
+  lk_membership *m;
+  int err = lk_membership_new(&m, client, "/x", "m", s);
+
+  ck_assert((err == 0) == (m != NULL));
+  lk_membership_free(m);
+  return err;
+}
+
 static int do_roster_get(const void *s)
 {
   return lk_roster_get(client, "/x", s, NULL, NULL, NULL);
@@ -422,6 +434,8 @@ static const sized_row rows[] = {
               .hand_in = do_parents_config),
     SIZED_ROW(lk_reconfiguration, a_change, .name = "lk_reconfig",
               .hand_in = do_reconfig),
+    SIZED_ROW(lk_membership_config, a_membership, .name = "lk_membership_new",
+              .hand_in = new_membership),
     SIZED_ROW(lk_roster_config, a_roster, .name = "lk_roster_get",
               .hand_in = do_roster_get),
     SIZED_ROW(lk_call, a_call, .name = "lk_roster_get, call",

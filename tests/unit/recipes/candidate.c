@@ -123,7 +123,7 @@ static void expire_session(test_client *p)
   model_run(&server, T / 4);
 }
 
-/* ---- the life of a candidate -------------------------------------------- */
+/* ---- the life of a candidate --------------------------------------------- */
 
 START_TEST(candidates_lead_one_after_the_other)
 {

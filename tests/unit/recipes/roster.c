@@ -427,8 +427,7 @@ START_TEST(closed_client_ends_the_roster)
 }
 END_TEST
 
-/* ---- lk_roster_get() ------------------------------------------------------
- */
+/* ---- lk_roster_get() ----------------------------------------------------- */
 
 static unsigned completed;
 
