@@ -36,7 +36,7 @@ typedef struct lk_roster lk_roster;
 /** A child of the directory. */
 typedef struct lk_roster_entry {
   lk_bytes name; /**< without the directory */
-  lk_bytes data; /**< empty if `err` is not 0 */
+  lk_bytes data; /**< as of lk_get(); empty if `err` is not 0 */
   int err; /**< why the data cannot be read, such as LK_ERR_NO_AUTH; or 0 */
   const lk_stat *stat; /**< NULL if `err` is not 0. `czxid` is the term of a
                             leader, `ephemeral_owner` the session */

@@ -84,13 +84,10 @@ static void roster_report_error(lk_roster *r, int err)
 
 static lk_roster_entry entry_of(const lk_roster_child *child)
 {
-  bool readable = child->err == 0;
-
   return (lk_roster_entry){.name = child->name,
-                           .data = lk_bytes_of(readable ? child->data : "",
-                                               readable ? child->data_len : 0),
+                           .data = lk__roster_child_data(child),
                            .err = child->err,
-                           .stat = readable ? &child->stat : NULL,
+                           .stat = child->err == 0 ? &child->stat : NULL,
                            .number = child->number};
 }
 

@@ -41,6 +41,7 @@ static bool child_copy_data(lk_roster_child *child, const lk_bytes *data)
     child->data = copy;
   }
   child->data_len = len;
+  child->data_are_null = data == NULL || data->at == NULL;
   return true;
 }
 
@@ -69,6 +70,15 @@ static void on_child_state(lk_subscription *s, int err, const lk_bytes *data,
   if (stat != NULL)
     child->stat = *stat;
   child->callbacks->changed(child->callbacks->arg, was_known);
+}
+
+lk_bytes lk__roster_child_data(const lk_roster_child *child)
+{
+  if (child->err != 0)
+    return lk_bytes_of("", 0);
+  if (child->data_are_null)
+    return lk_text(NULL);
+  return lk_bytes_of(child->data_len == 0 ? "" : child->data, child->data_len);
 }
 
 int lk__roster_child_open(lk_roster_child *child, lk_client *client)

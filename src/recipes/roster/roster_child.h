@@ -29,6 +29,7 @@ struct lk_roster_child {
   lk_stat stat;
   void *data;
   size_t data_len;
+  bool data_are_null; /**< which is not the same as empty */
   int64_t number; /**< the sequence number of a candidate */
   lk_bytes name;  /**< the end of `path` */
   char path[];
@@ -45,6 +46,9 @@ int lk__roster_child_open(lk_roster_child *child, lk_client *client);
 void lk__roster_child_close(lk_roster_child *child);
 /** Free a child that is closed. */
 void lk__roster_child_free(lk_roster_child *child);
+
+/** The data; empty if they cannot be read. */
+lk_bytes lk__roster_child_data(const lk_roster_child *child);
 
 /** Whether the child belongs to the roster: it is known, and exists. */
 static inline bool lk__roster_child_exists(const lk_roster_child *child)

@@ -14,6 +14,8 @@
  *     TIME OBJECT event ...          an event of a watch
  *     TIME OBJECT lock ...           an event of a lock
  *     TIME OBJECT candidate ...      an event of a candidate
+ *     TIME OBJECT member ...         an event of a member
+ *     TIME OBJECT roster ...         a report of a roster
  *     TIME OBJECT notified ...       a notification of a subscription
  *     TIME OBJECT log ...            a log line of a client
  *
@@ -175,44 +177,38 @@ void object_forget(object *o)
   free(o);
 }
 
-static object *find_any_lock(void)
+/* Free the object, in any case before its client. false: it is a client. */
+static bool object_free_user(object *o)
 {
-  object *o = objects;
-
-  while (o != NULL && o->lock == NULL)
-    o = o->next;
-  return o;
+  if (o->candidate != NULL)
+    object_free_candidate(o);
+  else if (o->lock != NULL)
+    object_free_lock(o);
+  else if (o->member != NULL)
+    object_free_member(o);
+  else if (o->roster != NULL)
+    object_free_roster(o);
+  else if (o->subscription != NULL)
+    object_free_subscription(o);
+  else
+    return false;
+  return true;
 }
 
-static object *find_any_subscription(void)
+void object_free(object *o)
 {
-  object *o = objects;
-
-  while (o != NULL && o->subscription == NULL)
-    o = o->next;
-  return o;
+  if (!object_free_user(o))
+    object_free_client(o);
 }
 
-static object *find_any_candidate(void)
-{
-  object *o = objects;
-
-  while (o != NULL && o->candidate == NULL)
-    o = o->next;
-  return o;
-}
-
+/* The list may change with each object: both sides of a read-write lock are
+ * freed together. */
 static void free_all(void)
 {
-  object *o;
+  object *o = objects;
 
-  /* Locks, candidates and subscriptions must be freed before their clients. */
-  while ((o = find_any_candidate()) != NULL)
-    object_free_candidate(o);
-  while ((o = find_any_lock()) != NULL)
-    object_free_lock(o);
-  while ((o = find_any_subscription()) != NULL)
-    object_free_subscription(o);
+  while (o != NULL)
+    o = object_free_user(o) ? objects : o->next;
   while (objects != NULL)
     object_free_client(objects);
 }
@@ -335,9 +331,9 @@ static bool execute_one_of(const verb *verbs, const command *cmd, object *o)
 /* Whether the verb makes a new object. */
 static bool makes_object(const char *verb_name)
 {
-  static const char *const makers[] = {"client",    "lock",      "rwlock",
-                                       "semaphore", "multilock", "single",
-                                       "subscribe", "candidate"};
+  static const char *const makers[] = {
+      "client", "lock",      "rwlock",    "semaphore", "multilock",
+      "single", "subscribe", "candidate", "member",    "roster"};
 
   for (size_t i = 0; i < sizeof makers / sizeof *makers; i++) {
     if (strcmp(verb_name, makers[i]) == 0)
@@ -394,7 +390,8 @@ static void execute_line(char *text)
       !execute_one_of(node_verbs, &cmd, o) &&
       !execute_one_of(crowd_verbs, &cmd, o) &&
       !execute_one_of(subscribe_verbs, &cmd, o) &&
-      !execute_one_of(candidate_verbs, &cmd, o))
+      !execute_one_of(candidate_verbs, &cmd, o) &&
+      !execute_one_of(member_verbs, &cmd, o))
     print_line(cmd.tag, "refused=no_such_verb");
 }
 

@@ -13,8 +13,8 @@
 
 #include "live/support/test_driver.h"
 
-/** A client, a lock, a candidate or a subscription. Commands name it by
-    `name`. */
+/** A client, a lock, a candidate, a member, a roster or a subscription.
+    Commands name it by `name`. */
 typedef struct object {
   char name[64];
   lk_client *client;             /* the client, or that of the lock */
@@ -22,6 +22,8 @@ typedef struct object {
   lk_rwlock *rwlock;             /* NULL: `lock` is no side of such a lock */
   struct object *partner;        /* the other side of `rwlock`, or NULL */
   lk_candidate *candidate;       /* NULL: the object is no candidate */
+  lk_membership *member;         /* NULL: the object is no member */
+  lk_roster *roster;             /* NULL: the object is no roster */
   lk_subscription *subscription; /* NULL: the object is no subscription */
   lk_listener listener;          /* prints the states of `client` */
   struct object *next;           /* in the list of all objects */
@@ -50,6 +52,7 @@ extern const verb node_verbs[];
 extern const verb crowd_verbs[];
 extern const verb subscribe_verbs[];
 extern const verb candidate_verbs[];
+extern const verb member_verbs[];
 
 /** The number of bytes that this process has sent. */
 extern unsigned long long worker_bytes_sent;
@@ -63,8 +66,12 @@ void object_forget(object *o);
     objects. */
 void object_free_lock(object *o);
 void object_free_client(object *o);
+/** Free an object of any kind. */
+void object_free(object *o);
 void object_free_subscription(object *o);
 void object_free_candidate(object *o);
+void object_free_member(object *o);
+void object_free_roster(object *o);
 
 /** The value of a key; NULL if it is not given. */
 const char *option(const command *cmd, const char *key);

@@ -128,7 +128,7 @@ class PendingCommand:
 
 
 class RemoteObject:
-    """A client, a lock, a candidate or a subscription of the worker. submit() and do() send
+    """A client, a lock or another object of the worker. submit() and do() send
     commands for it, and `lines` records the lines that the worker prints for
     it."""
 
@@ -251,6 +251,18 @@ class Client(RemoteObject):
         candidate.do("candidate", client=self.name, path=path, **options)
         return candidate
 
+    def member(self, path, **options):
+        """A member of the group at `path`."""
+        member = Member(self.worker, self.worker.new_name("member"))
+        member.do("member", client=self.name, path=path, **options)
+        return member
+
+    def roster(self, path, **options):
+        """The roster of a group; with layout=N of an election."""
+        roster = Roster(self.worker, self.worker.new_name("roster"))
+        roster.do("roster", client=self.name, path=path, **options)
+        return roster
+
     def subscribe(self, path, **options):
         """A subscription to the children of a node; with data=1, to its data."""
         subscription = Subscription(self.worker,
@@ -310,6 +322,29 @@ class Candidate(RemoteObject):
     def wait_for_event(self, word, seconds=SECONDS, **values):
         """Wait for the next event `word`, as "elected"."""
         return self.wait("candidate", word, seconds, **values)
+
+
+class Member(RemoteObject):
+    """A member of a group."""
+
+    def join(self):
+        return self.do("join")
+
+    def leave(self):
+        return self.do("leave")
+
+    def wait_for_event(self, word, seconds=SECONDS, **values):
+        """Wait for the next event `word`, as "joined"."""
+        return self.wait("member", word, seconds, **values)
+
+
+class Roster(RemoteObject):
+    """The members of a group, or the candidates of an election."""
+
+    def wait_for(self, expected, seconds=SECONDS):
+        """Wait until the roster is this list of (name, data)."""
+        names = ["%s:%s" % (name, data.hex()) for name, data in expected]
+        return self.wait("roster", seconds=seconds, names=names)
 
 
 class Subscription(RemoteObject):

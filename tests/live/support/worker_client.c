@@ -132,14 +132,7 @@ void object_free_client(object *o)
 
 static void execute_free(const command *cmd, object *o)
 {
-  if (o->lock != NULL)
-    object_free_lock(o);
-  else if (o->subscription != NULL)
-    object_free_subscription(o);
-  else if (o->candidate != NULL)
-    object_free_candidate(o);
-  else
-    object_free_client(o);
+  object_free(o);
   print_line(cmd->tag, "err=0");
 }
 

@@ -377,8 +377,7 @@ START_TEST(member_without_memory_joins_and_leaves_later)
 }
 END_TEST
 
-/* ---- leaving, and the end of the client
- * -------------------------------------- */
+/* ---- leaving, and the end of the client ---------------------------------- */
 
 START_TEST(member_freed_at_any_time_leaves_no_node)
 {
@@ -510,8 +509,7 @@ START_TEST(expiry_ends_the_membership_of_a_client_with_one_session)
 }
 END_TEST
 
-/* ---- names
- * ------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------- */
 
 START_TEST(name_of_kazoo_is_the_default)
 {

@@ -34,7 +34,8 @@ import org.apache.zookeeper.ZooKeeper;
  *     release LOCK        released, or failed WHY
  *     holds LOCK          true or false, as the lock reports
  *     nodes LOCK          the contender nodes of a mutex; of a latch or a
- *                         selector, "ID=leader" or "ID=candidate" of each
+ *                         selector, "ID=leader" or "ID=candidate" of each;
+ *                         of a member of a group, "ID=PAYLOAD" of each
  *     downgrade LOCK      ok: a writer has been downgraded to a reader
  *     revoke CLIENT NODE  ok: the holder was asked to release
  *     put CLIENT PATH TEXT, get CLIENT PATH

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
@@ -7,6 +8,7 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -23,6 +25,7 @@ import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
 import org.apache.curator.framework.recipes.locks.Lease;
+import org.apache.curator.framework.recipes.nodes.GroupMember;
 import org.apache.curator.framework.recipes.shared.SharedCount;
 
 /** The kinds of locks, and the arguments of each after its client. */
@@ -276,6 +279,38 @@ class Locks {
         }
     }
 
+    /** A member of a group, which is in the group while it "holds". */
+    private static class Member extends Lock {
+        private final GroupMember member;
+
+        Member(CuratorFramework c, String path, String id, String payload) {
+            member = new GroupMember(c, path, id,
+                    payload.getBytes(StandardCharsets.UTF_8));
+        }
+
+        @Override
+        String acquire(long ms) {
+            member.start();
+            return "held";
+        }
+
+        @Override
+        void release() {
+            member.close();
+        }
+
+        @Override
+        String nodes() {
+            List<String> texts = new ArrayList<>();
+
+            for (Map.Entry<String, byte[]> e
+                    : new TreeMap<>(member.getCurrentMembers()).entrySet())
+                texts.add(e.getKey() + "="
+                        + new String(e.getValue(), StandardCharsets.UTF_8));
+            return String.join(",", texts);
+        }
+    }
+
     private static class Permits extends Lock {
         private final InterProcessSemaphoreV2 semaphore;
         private final int take;
@@ -342,6 +377,8 @@ class Locks {
                     new Revocable(name, new InterProcessMutex(c, path)));
         case "selector":
             return mapOfOne(name, new Selector(c, path, id));
+        case "member":
+            return mapOfOne(name, new Member(c, path, id, words[2]));
         case "latch":
             return mapOfOne(name, new Latch(name, c, path, id));
         case "rwlock":
