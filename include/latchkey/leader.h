@@ -120,29 +120,25 @@ typedef struct lk_candidate_config {
 LK_API int lk_candidate_new(lk_candidate **out, lk_lock *lock,
                             const lk_candidate_config *config);
 
-/** How the nodes of an election are named. All programs that take part in one
-    election use the same. */
-typedef enum lk_election_layout {
-  /** Curator's LeaderLatch: "_c_UUID-latch-N". The directory becomes a
-      container. */
-  LK_ELECTION_LATCH,
-  /** Curator's LeaderSelector: the nodes of LK_LAYOUT_CURATOR for a mutex. */
-  LK_ELECTION_SELECTOR,
-  /** kazoo's Election: the nodes of LK_LAYOUT_KAZOO for a mutex. */
-  LK_ELECTION_KAZOO
-} lk_election_layout;
-
 /**
- * Make a candidate for the election at `path`, with a lock of its own. `lock`
- * NULL: the defaults; its `data` are the identity that other candidates read,
- * text in UTF-8 in Curator and kazoo. Its `layout`, `prefix`, `announce` and
- * `local_queue` are refused with LK_ERR_BAD_ARGUMENT. Free the candidate before
- * `client`; <latchkey/lease.h> says what happens otherwise.
+ * Make a candidate for the election at `path`, with a mutex of its own. All
+ * programs that take part in one election use the same `layout`:
+ *   LK_LAYOUT_LATCH    Curator's LeaderLatch;
+ *   LK_LAYOUT_CURATOR  Curator's LeaderSelector, whose nodes are those of a
+ *                      mutex;
+ *   LK_LAYOUT_KAZOO    kazoo's Election;
+ *   another one        programs of this library.
+ *
+ * `lock`: NULL, or the options of the mutex. Its `data` are the identity that
+ * other candidates read, text in UTF-8 in Curator and kazoo. Its `layout` is
+ * not used; `announce`, which changes the data, and `local_queue` are refused
+ * with LK_ERR_BAD_ARGUMENT. Free the candidate before `client`;
+ * <latchkey/lease.h> says what happens otherwise.
  *
  * @return as lk_lock_new() and lk_candidate_new().
  */
 LK_API int lk_election_new(lk_candidate **out, lk_client *client,
-                           const char *path, lk_election_layout layout,
+                           const char *path, lk_layout layout,
                            const lk_lock_config *lock,
                            const lk_candidate_config *config);
 

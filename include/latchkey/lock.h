@@ -172,7 +172,11 @@ typedef enum lk_layout {
       their data. Use it only if all contenders use this library: other programs
       may take the UUID for the number, and order the queue wrongly. It is safer
       than LK_LAYOUT_NATIVE, because a node never gets the name of another. */
-  LK_LAYOUT_NATIVE_UUID
+  LK_LAYOUT_NATIVE_UUID,
+  /** Curator's LeaderLatch: "_c_UUID-latch-N". For mutexes only, which exclude
+      each other and no other kind of lock; the constructors of other kinds
+      refuse it with LK_ERR_BAD_ARGUMENT. See <latchkey/leader.h>. */
+  LK_LAYOUT_LATCH
 } lk_layout;
 
 /** Options of a lock. Set `size`; 0 selects the default of every other option.
@@ -184,10 +188,10 @@ typedef struct lk_lock_config {
   const lk_acls *acl; /**< of the own node; NULL: open. All contenders need
                            READ on it; and READ, CREATE and DELETE on the
                            directory */
-  const lk_acls *parent_acl; /**< of created directories; NULL: `acl` */
-  bool persistent_parents;   /**< Curator's layout: create directories as
-                                  persistent nodes, not as containers. For paths
-                                  that are shared with kazoo */
+  const lk_acls *parent_acl;  /**< of created directories; NULL: `acl` */
+  bool persistent_parents;    /**< Curator's layout: create directories as
+                                   persistent nodes, not as containers. For paths
+                                   that are shared with kazoo */
   bool unsure_when_suspended; /**< UNSURE as soon as the connection is lost */
   bool revocable;      /**< report LK_LOCK_EVENT_REVOKED at once, at the cost of
                             one more read for each grant. Every lock reports
@@ -368,8 +372,8 @@ LK_API size_t lk_lock_count(const lk_lock *l);
  * then on the node is watched, and its deletion is reported at once; without
  * this call a heartbeat sets the watch, up to half the session timeout after
  * the grant. `done` may be NULL; it gets 0: held; LK_ERR_LOST,
- * after the LOST event; LK_ERR_UNSURE: the connection was lost, or the server is
- * overloaded; LK_ERR_NOT_HELD: released meanwhile; LK_ERR_CLOSED: freed
+ * after the LOST event; LK_ERR_UNSURE: the connection was lost, or the server
+ * is overloaded; LK_ERR_NOT_HELD: released meanwhile; LK_ERR_CLOSED: freed
  * meanwhile.
  * @return 0, LK_ERR_NOT_HELD, LK_ERR_LOST, LK_ERR_STATE (one is under way),
  *         and what lk_multi() returns.

@@ -28,16 +28,16 @@ extern "C" {
  * never called.
  */
 typedef struct lk_call {
-  size_t size;          /**< sizeof(lk_call) */
-  int64_t timeout_ms;   /**< complete with LK_ERR_DEADLINE after so long; 0:
-                             never. See "Timeouts" in <latchkey/client.h> */
-  bool repeat;          /**< reads and sync: repeat after a lost connection. For
-                             writes: LK_ERR_BAD_ARGUMENT */
+  size_t size;        /**< sizeof(lk_call) */
+  int64_t timeout_ms; /**< complete with LK_ERR_DEADLINE after so long; 0:
+                           never. See "Timeouts" in <latchkey/client.h> */
+  bool repeat;        /**< reads and sync: repeat after a lost connection. For
+                           writes: LK_ERR_BAD_ARGUMENT */
   bool until_disconnect; /**< the watch ends when the connection does; other
                               watches are registered again on the next one */
-  lk_watch_cb on_event; /**< NULL: no watch */
+  lk_watch_cb on_event;  /**< NULL: no watch */
   void *watch_arg;
-  lk_watch **watch; /**< gets the handle, before the call returns; or NULL */
+  lk_watch **watch;    /**< gets the handle, before the call returns; or NULL */
   int64_t deadline_ms; /**< complete with LK_ERR_DEADLINE then; 0: never */
 } lk_call;
 

@@ -24,7 +24,7 @@
  * Threads and callbacks: as for the client.
  */
 
-#include <latchkey/leader.h>
+#include <latchkey/lock.h>
 #include <latchkey/subscribe.h>
 
 #ifdef __cplusplus
@@ -49,7 +49,8 @@ typedef struct lk_roster_config {
   size_t size;   /**< sizeof(lk_roster_config) */
   bool election; /**< only the candidates of an election, ordered as their queue
                       is. false: all children, ordered by name */
-  lk_election_layout layout; /**< of the election */
+  lk_layout layout; /**< of the election; a layout with a prefix has the default
+                         one */
   int32_t check_ms; /**< as in lk_subscription_config, for the directory; the
                          children are never checked */
 } lk_roster_config;

@@ -45,13 +45,13 @@ extern "C" {
 /** The parameters of an exchange. Borrowed until `end` of its mechanism
  * returns. */
 typedef struct lk_sasl_facts {
-  size_t size;        /**< sizeof(lk_sasl_facts), of the library */
-  const char *user;   /**< lk_sasl_config.user; may be NULL */
-  lk_bytes password;  /**< `at` NULL: none is configured */
+  size_t size;         /**< sizeof(lk_sasl_facts), of the library */
+  const char *user;    /**< lk_sasl_config.user; may be NULL */
+  lk_bytes password;   /**< `at` NULL: none is configured */
   const char *service; /**< lk_sasl_config.service */
-  const char *host;   /**< lk_sasl_config.host */
-  const char *server; /**< name or address of the server that is connected, as
-                           the connect string has it, without brackets */
+  const char *host;    /**< lk_sasl_config.host */
+  const char *server;  /**< name or address of the server that is connected, as
+                            the connect string has it, without brackets */
   const lk_mem *mem;
   lk_client *client;
   void *arg; /**< lk_sasl_config.mechanism_arg */
@@ -67,9 +67,10 @@ enum {
 /**
  * A mechanism. The library copies the table.
  *
- * `start` and `step` are called on the thread of the client, between its inputs.
- * They must not block. They may call any function of the client, and free it:
- * then only `end` follows. `end` must not call any function of the client.
+ * `start` and `step` are called on the thread of the client, between its
+ * inputs. They must not block. They may call any function of the client, and
+ * free it: then only `end` follows. `end` must not call any function of the
+ * client.
  */
 typedef struct lk_sasl_mechanism {
   size_t size;      /**< sizeof(lk_sasl_mechanism) */
@@ -113,7 +114,8 @@ enum { LK_SASL_PASSWORD_MAX = 1024 };
 /**
  * A client's user and password. Set `size`; 0 and NULL select the default.
  * Texts are copied by lk_client_new(). Passwords are wiped when the exchange or
- * the client that needs them ends; libgsasl does not wipe all of its own copies.
+ * the client that needs them ends; libgsasl does not wipe all of its own
+ * copies.
  */
 typedef struct lk_sasl_config {
   size_t size; /**< sizeof(lk_sasl_config) */
@@ -123,7 +125,8 @@ typedef struct lk_sasl_config {
   /** ASCII: Java and libgsasl hash other names in different ways. */
   const char *user;
   /** Where the password comes from; one of the three. The first line of a file
-      is read by lk_client_new(), which waits for it where the file is a FIFO. */
+      is read by lk_client_new(), which waits for it where the file is a FIFO.
+   */
   const char *password_file;
   /** An open descriptor, more than 0, from which lk_client_new() reads the
       password to the end of the line. It is not closed. */

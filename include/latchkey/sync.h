@@ -159,10 +159,8 @@ LK_API int lk_sync_client_set_hosts(lk_sync_client *c, const char *hosts);
  * @return 0; LK_ERR_CLOSED: lk_sync_client_free() was called; LK_ERR_NO_MEMORY,
  *         LK_ERR_STATE, LK_ERR_FORKED.
  */
-LK_API int lk_sync_client_run_on_thread(lk_sync_client *c,
-                                        void (*what)(lk_client *client,
-                                                     void *arg),
-                                        void *arg);
+LK_API int lk_sync_client_run_on_thread(
+    lk_sync_client *c, void (*what)(lk_client *client, void *arg), void *arg);
 
 /* ---- calls ------------------------------------------------------------ */
 
@@ -230,9 +228,9 @@ typedef struct lk_sync_result {
   const char *path; /**< create: as made, with its sequence number */
   lk_bytes data;    /**< get, get_config, reconfig. A NUL follows, which is not
                        counted */
-  const lk_bytes *names; /**< get_children, subscription_next; ephemerals:
-                              paths. `count`, in no order, a NUL after each */
-  const lk_acls *acl;    /**< get_acl. A NUL after each text */
+  const lk_bytes *names;  /**< get_children, subscription_next; ephemerals:
+                               paths. `count`, in no order, a NUL after each */
+  const lk_acls *acl;     /**< get_acl. A NUL after each text */
   const lk_identity *ids; /**< who_am_i: `count`. A NUL after each text */
   const lk_read_result
       *reads; /**< multi_read: `count`. A NUL after each text */
@@ -575,8 +573,7 @@ LK_API int lk_sync_lock_verify(lk_sync_lock *l, const lk_sync_call *call);
  *         LK_ERR_CLOSED: the client was closed, or the lock freed;
  *         LK_ERR_STATE, LK_ERR_FORKED, LK_ERR_BAD_ARGUMENT.
  */
-LK_API int lk_sync_lock_wait_certain(lk_sync_lock *l,
-                                     const lk_sync_call *call);
+LK_API int lk_sync_lock_wait_certain(lk_sync_lock *l, const lk_sync_call *call);
 
 /** lk_sync_multi() of `ops` that is executed only while this thread holds the
     lock: lk_lock_guarded_multi(). Returns also LK_ERR_NOT_HELD, and

@@ -53,15 +53,15 @@ typedef struct lk_vec {
 
 /** A node's Stat. Times in ms since 1970. */
 typedef struct lk_stat {
-  int64_t czxid;          /**< transaction that created the node */
-  int64_t mzxid;          /**< last change of its data (or its creation) */
-  int64_t ctime;          /**< creation, by the leader's wall clock */
-  int64_t mtime;          /**< last change of its data */
-  int32_t version;        /**< changes of its data; wraps around */
-  int32_t cversion;       /**< creations and deletions of children */
-  int32_t aversion;       /**< changes of its access list */
+  int64_t czxid;           /**< transaction that created the node */
+  int64_t mzxid;           /**< last change of its data (or its creation) */
+  int64_t ctime;           /**< creation, by the leader's wall clock */
+  int64_t mtime;           /**< last change of its data */
+  int32_t version;         /**< changes of its data; wraps around */
+  int32_t cversion;        /**< creations and deletions of children */
+  int32_t aversion;        /**< changes of its access list */
   int64_t ephemeral_owner; /**< owning session, 0 if not ephemeral */
-  int32_t data_length;    /**< in bytes; 0 for null too */
+  int32_t data_length;     /**< in bytes; 0 for null too */
   int32_t num_children;
   int64_t pzxid; /**< last creation or deletion of a child */
 } lk_stat;

@@ -24,8 +24,8 @@ typedef struct lk_watch lk_watch;
 typedef enum lk_event_type {
   LK_EVENT_CREATED = 1,
   LK_EVENT_DELETED = 2,
-  LK_EVENT_CHANGED = 3,  /**< the node's data */
-  LK_EVENT_CHILDREN = 4, /**< a child was created or deleted */
+  LK_EVENT_CHANGED = 3,      /**< the node's data */
+  LK_EVENT_CHILDREN = 4,     /**< a child was created or deleted */
   LK_EVENT_REREGISTERED = 8, /**< a persistent watch is registered again after
                                   a lost connection. Events in between are lost:
                                   read again */

@@ -65,7 +65,7 @@ single:common lease queue lock
 semaphore:common lease queue joint lock
 multilock:common lease queue joint lock
 leader:common lease queue lock
-roster:common queue leader
+roster:common queue
 members:common queue
 nodes:common
 '

@@ -133,6 +133,8 @@ const kind kinds[] = {
      .config = {.layout = LK_LAYOUT_NATIVE, .prefix = "lock"}},
     {.name = "mutex-native-uuid", MUTEX(make_mutex), PERSISTENT,
      .config = {.layout = LK_LAYOUT_NATIVE_UUID, .prefix = "seq-"}},
+    {.name = "mutex-latch", MUTEX(make_mutex), CONTAINER,
+     .config = {.layout = LK_LAYOUT_LATCH}},
     {.name = "read-side", MUTEX(make_read_side), CONTAINER},
     {.name = "write-side", MUTEX(make_write_side), CONTAINER},
     {.name = "semaphore", SEMAPHORE, .make = make_one_permit,

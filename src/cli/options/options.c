@@ -113,7 +113,8 @@ static bool store_layout(cli_options *o, const char *name, size_t len)
   static const char *const names[] = {[LK_LAYOUT_CURATOR] = "curator",
                                       [LK_LAYOUT_KAZOO] = "kazoo",
                                       [LK_LAYOUT_NATIVE] = "native",
-                                      [LK_LAYOUT_NATIVE_UUID] = "native-uuid"};
+                                      [LK_LAYOUT_NATIVE_UUID] = "native-uuid",
+                                      [LK_LAYOUT_LATCH] = "latch"};
 
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     if (strlen(names[i]) != len || strncmp(names[i], name, len) != 0)
@@ -142,7 +143,8 @@ static const char *take_layout(cli_options *o, const char *value)
   size_t len = strcspn(value, ":");
 
   if (!store_layout(o, value, len))
-    return "is none of curator, kazoo, native[:PREFIX], native-uuid[:PREFIX]";
+    return "is none of curator, kazoo, native[:PREFIX], native-uuid[:PREFIX], "
+           "latch";
   o->prefix = NULL;
   return value[len] == ':' ? store_prefix(o, value + len + 1) : NULL;
 }

@@ -9,6 +9,29 @@
 
 #include "cli/run/lock_kind.h"
 
+/* Parses an argument of -l: "x:PATH", "s:PATH" or "PATH". */
+static lk_multilock_member parse_member(const char *word)
+{
+  const char *after_prefix = word + strlen("x:");
+
+  if (strncmp(word, "x:", 2) == 0)
+    return (lk_multilock_member){after_prefix, LK_MULTILOCK_WRITE};
+  if (strncmp(word, "s:", 2) == 0)
+    return (lk_multilock_member){after_prefix, LK_MULTILOCK_READ};
+  return (lk_multilock_member){word, LK_MULTILOCK_MUTEX};
+}
+
+/* Whether LOCK or a lock of -l is a side of a read-write lock. */
+static bool has_side(const cli_options *o)
+{
+  if (o->side != CLI_SIDE_MUTEX)
+    return true;
+  for (size_t i = 0; i < o->extra_count; i++)
+    if (parse_member(o->extra_locks[i]).side != LK_MULTILOCK_MUTEX)
+      return true;
+  return false;
+}
+
 const char *cli_lock_kind_check(const cli_options *o)
 {
   if (o->permits == 0 && o->permits_to_take > 0)
@@ -20,6 +43,8 @@ const char *cli_lock_kind_check(const cli_options *o)
   if (o->permits > 0 && o->layout != LK_LAYOUT_CURATOR &&
       o->layout != LK_LAYOUT_KAZOO)
     return "-p needs --layout curator or kazoo";
+  if (o->layout == LK_LAYOUT_LATCH && has_side(o))
+    return "--layout latch excludes -s, -x and the sides of -l";
   if (o->prefix != NULL && o->side != CLI_SIDE_MUTEX && o->extra_count == 0)
     return "-s and -x exclude a prefix of --layout: their names are r- and w-";
   return NULL;
@@ -40,18 +65,6 @@ static lk_multilock_side multilock_side_of(cli_side side)
   case CLI_SIDE_WRITE: return LK_MULTILOCK_WRITE;
   }
   return LK_MULTILOCK_MUTEX;
-}
-
-/* Parses an argument of -l: "x:PATH", "s:PATH" or "PATH". */
-static lk_multilock_member parse_member(const char *word)
-{
-  const char *after_prefix = word + strlen("x:");
-
-  if (strncmp(word, "x:", 2) == 0)
-    return (lk_multilock_member){after_prefix, LK_MULTILOCK_WRITE};
-  if (strncmp(word, "s:", 2) == 0)
-    return (lk_multilock_member){after_prefix, LK_MULTILOCK_READ};
-  return (lk_multilock_member){word, LK_MULTILOCK_MUTEX};
 }
 
 const char *cli_lock_kind_path(const cli_options *o, size_t i)

@@ -121,6 +121,8 @@ int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
 
   if (err != 0)
     return err;
+  if (!lk__layout_has_side(lk__layout_rules(config->layout), side))
+    return LK_ERR_BAD_ARGUMENT;
   lk_session_lease *lease = lk__lease_of(c);
   lk_lock *l = lease == NULL ? NULL : lk__mem_new(&lease->mem, sizeof *l);
 

@@ -18,10 +18,8 @@ static bool layout_is_valid(const lk_lock_config *config)
   if (rules == NULL ||
       (config->announce && config->layout != LK_LAYOUT_CURATOR))
     return false;
-  bool has_plain_names = rules->roles[LK_MULTILOCK_MUTEX] == NULL;
-
-  return has_plain_names ? lk__plain_prefix_is_valid(config->prefix)
-                         : config->prefix == NULL;
+  return rules->has_prefix ? lk__plain_prefix_is_valid(config->prefix)
+                           : config->prefix == NULL;
 }
 
 int lk__lock_config_copy(const lk_client *c, lk_lock_config *out,

@@ -33,7 +33,8 @@ static int multilock_check_members(const lk_layout_rules *rules,
   if (rules == NULL || members == NULL || count == 0 || count > MAX_MEMBERS)
     return LK_ERR_BAD_ARGUMENT;
   for (size_t i = 0; i < count; i++) {
-    if (!side_is_valid(members[i].side))
+    if (!side_is_valid(members[i].side) ||
+        !lk__layout_has_side(rules, members[i].side))
       return LK_ERR_BAD_ARGUMENT;
     if (members[i].path == NULL || lk_path_check(members[i].path) != 0 ||
         strcmp(members[i].path, "/") == 0)

@@ -5,8 +5,6 @@
 
 #include <latchkey/semaphore.h>
 
-/* A layout without a role for mutexes makes that role from the prefix of the
- * lock, see lk__plain_names_init(). */
 static const lk_layout_rules layouts[] = {
     [LK_LAYOUT_CURATOR] = {.identity = LK_IDENTITY_CURATOR,
                            .roles = {[LK_MULTILOCK_MUTEX] = &lk__role_mutex,
@@ -24,13 +22,19 @@ static const lk_layout_rules layouts[] = {
                          .permit = &lk__role_kazoo_permit,
                          .permit_identity = LK_IDENTITY_HEX_ONLY},
     [LK_LAYOUT_NATIVE] = {.identity = LK_IDENTITY_DATA,
+                          .has_prefix = true,
                           .roles = {[LK_MULTILOCK_READ] = &lk__role_plain_read,
                                     [LK_MULTILOCK_WRITE] =
                                         &lk__role_plain_write}},
-    [LK_LAYOUT_NATIVE_UUID] = {
-        .identity = LK_IDENTITY_UUID,
-        .roles = {[LK_MULTILOCK_READ] = &lk__role_plain_read,
-                  [LK_MULTILOCK_WRITE] = &lk__role_plain_write}}};
+    [LK_LAYOUT_NATIVE_UUID] = {.identity = LK_IDENTITY_UUID,
+                               .has_prefix = true,
+                               .roles = {[LK_MULTILOCK_READ] =
+                                             &lk__role_plain_read,
+                                         [LK_MULTILOCK_WRITE] =
+                                             &lk__role_plain_write}},
+    [LK_LAYOUT_LATCH] = {.identity = LK_IDENTITY_CURATOR,
+                         .roles = {[LK_MULTILOCK_MUTEX] = &lk__role_latch},
+                         .containers = true}};
 
 const lk_layout_rules *lk__layout_rules(lk_layout layout)
 {
@@ -39,14 +43,20 @@ const lk_layout_rules *lk__layout_rules(lk_layout layout)
   return index < sizeof layouts / sizeof layouts[0] ? &layouts[index] : NULL;
 }
 
-/* Whether `name` belongs to a reader or writer in a queue of `role`. */
+bool lk__layout_has_side(const lk_layout_rules *rules, lk_multilock_side side)
+{
+  return rules->roles[side] != NULL || rules->has_prefix;
+}
+
+/* Whether `name` belongs to a reader or writer in a queue of `role`. NULL: the
+ * layout has no such queue. */
 static bool name_contends_with_role(const lk_role *role, lk_bytes name,
                                     int64_t *number, bool *shared)
 {
   lk_name n;
 
-  if (!lk__name_parse(role->format, name, &n) ||
-      n.kind->side == LK_SIDE_FAMILY_ONLY)
+  if (role == NULL || !lk__name_parse(role->format, name, &n) ||
+      !lk__node_kinds_contend(role->kind, n.kind))
     return false;
   *number = n.number;
   *shared = n.kind->side == LK_SIDE_READER;
@@ -62,14 +72,12 @@ bool lk_layout_contends(lk_layout layout, const char *prefix, lk_bytes name,
   if (rules == NULL || !lk__plain_prefix_is_valid(prefix))
     return false;
   lk__plain_names_init(&plain, prefix);
-  bool mutexes_have_prefix = rules->roles[LK_MULTILOCK_MUTEX] == NULL;
+  const lk_role *mutex =
+      rules->has_prefix ? &plain.role : rules->roles[LK_MULTILOCK_MUTEX];
 
-  /* The format of the read role has the names of readers and writers, and of
-   * mutexes unless those have a prefix. */
-  return name_contends_with_role(rules->roles[LK_MULTILOCK_READ], name, number,
-                                 shared) ||
-         (mutexes_have_prefix &&
-          name_contends_with_role(&plain.role, name, number, shared));
+  return name_contends_with_role(mutex, name, number, shared) ||
+         name_contends_with_role(rules->roles[LK_MULTILOCK_READ], name, number,
+                                 shared);
 }
 
 /* "r-" and "w-" are refused: they are the names of a shared lock, whose readers

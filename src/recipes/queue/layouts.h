@@ -14,9 +14,11 @@
 /** The rules of a layout. */
 typedef struct lk_layout_rules {
   lk_node_identity identity; /**< of the nodes of locks */
-  /** The role of each lk_multilock_side. NULL: the names depend on the prefix
-      of the lock, see lk_plain_names. */
+  /** The role of each lk_multilock_side. NULL: made of the prefix, if the
+      layout has one; else the layout has no such locks. */
   const lk_role *roles[LK_MULTILOCK_WRITE + 1];
+  bool has_prefix; /**< the names of mutexes have a prefix, see
+                        lk_plain_names */
   const lk_role *permit; /**< NULL: the layout has no semaphore */
   lk_node_identity permit_identity;
   bool containers; /**< the directories of locks are containers */
@@ -26,6 +28,9 @@ typedef struct lk_layout_rules {
 
 /** The rules of `layout`; NULL: there is no such layout. */
 const lk_layout_rules *lk__layout_rules(lk_layout layout);
+
+/** Whether the layout has locks of this kind. */
+bool lk__layout_has_side(const lk_layout_rules *rules, lk_multilock_side side);
 
 /** The role of a mutex with plain names, and what the role points to. The
     struct must not be moved, since it has pointers to itself. */

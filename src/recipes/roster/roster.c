@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "recipes/common/config_copy.h"
 #include "recipes/common/retry_pause.h"
-#include "recipes/leader/election.h"
 #include "recipes/roster/roster_child.h"
 
 #include <latchkey/roster.h>
@@ -231,8 +230,10 @@ static bool roster_take_child(lk_roster *r, lk_bytes name, int64_t number,
 static bool roster_wants(const lk_roster *r, lk_bytes name, int64_t *number)
 {
   *number = 0;
+  bool shared;
+
   return !r->config.election ||
-         lk__election_has(r->config.layout, name, number);
+         lk_layout_contends(r->config.layout, NULL, name, number, &shared);
 }
 
 /* The new children among `children`, which are not in the roster. */
@@ -357,11 +358,6 @@ static int roster_open_list(lk_roster *r)
 
 /* ---- the beginning ------------------------------------------------------- */
 
-static bool roster_config_is_valid(const lk_roster_config *config)
-{
-  return !config->election || lk__election_layout_is_valid(config->layout);
-}
-
 int lk_roster_subscribe(lk_roster **out, lk_client *client, const char *path,
                         const lk_roster_config *config, lk_roster_cb on_roster,
                         void *arg)
@@ -372,7 +368,7 @@ int lk_roster_subscribe(lk_roster **out, lk_client *client, const char *path,
 
   *out = NULL;
   if (lk__config_copy(client, &sized, &options, config) != 0 ||
-      !roster_config_is_valid(&options) || on_roster == NULL)
+      on_roster == NULL)
     return LK_ERR_BAD_ARGUMENT;
   if (lk_path_check(path) != 0)
     return LK_ERR_BAD_PATH;

@@ -20,7 +20,8 @@ MUTEX_NAMES = (
     ("native:", r"\d{10}"),
     ("native:lock", r"lock\d{10}"),
     ("native-uuid", UUID + r"-seq-\d{10}"),
-    ("native-uuid:job-", UUID + r"-job-\d{10}"))
+    ("native-uuid:job-", UUID + r"-job-\d{10}"),
+    ("latch", "_c_" + UUID + r"-latch-\d{10}"))
 # Layouts, and the names of the nodes of readers and of writers.
 READER_AND_WRITER_NAMES = (
     ("kazoo", r"[0-9a-f]{32}__rlock__\d{10}", r"[0-9a-f]{32}__lock__\d{10}"),

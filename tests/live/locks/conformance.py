@@ -22,7 +22,7 @@ from worker import Worker
 
 ANY = None  # any number of send() calls: it depends on how the replies arrive
 READ_SIDE, WRITE_SIDE = 0, 1  # of a read-write lock
-CURATOR, KAZOO, NATIVE, NATIVE_UUID = range(4)  # layouts
+CURATOR, KAZOO, NATIVE, NATIVE_UUID, LATCH = range(5)  # layouts
 # Permissions of access lists.
 MAY_READ, MAY_CREATE, MAY_DELETE, MAY_ALL = 1, 4, 8, 31
 
@@ -138,6 +138,7 @@ KINDS = [
     mutex_kind("mutex-kazoo", mutex(layout=KAZOO)),
     mutex_kind("mutex-native", mutex(layout=NATIVE)),
     mutex_kind("mutex-native-uuid", mutex(layout=NATIVE_UUID, prefix="seq-")),
+    mutex_kind("mutex-latch", mutex(layout=LATCH), CREATE_CONTAINER),
     mutex_kind("read-side", side(READ_SIDE), CREATE_CONTAINER,
                make_rival=side(WRITE_SIDE)),
     mutex_kind("write-side", side(WRITE_SIDE), CREATE_CONTAINER,

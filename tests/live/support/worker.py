@@ -304,7 +304,7 @@ class Lock(RemoteObject):
         return self.wait_for_event("waiting", seconds)
 
 
-LATCH, SELECTOR, KAZOO = 0, 1, 2  # lk_election_layout
+SELECTOR, KAZOO, LATCH = 0, 1, 4  # lk_layout, of an election
 
 
 class Candidate(RemoteObject):

@@ -38,7 +38,7 @@ static void execute_candidate(const command *cmd, object *none)
                          .data = option_bytes(cmd, "data"),
                          .persistent_parents = option_flag(cmd, "persistent")};
   int err = lk_election_new(&o->candidate, client, option_path(cmd),
-                            (lk_election_layout)option_number(cmd, "layout", 0),
+                            (lk_layout)option_number(cmd, "layout", 0),
                             &lock, &config);
 
   o->client = client;

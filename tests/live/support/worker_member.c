@@ -109,7 +109,7 @@ static void execute_roster(const command *cmd, object *none)
   lk_roster_config config = {
       .size = sizeof config,
       .election = option(cmd, "layout") != NULL,
-      .layout = (lk_election_layout)option_number(cmd, "layout", 0)};
+      .layout = (lk_layout)option_number(cmd, "layout", 0)};
   int err = lk_roster_subscribe(&o->roster, client, option_path(cmd), &config,
                                 on_roster, o);
 

@@ -7,6 +7,7 @@
  */
 
 #include <latchkey/acl.h>
+#include <latchkey/leader.h>
 #include <latchkey/member.h>
 #include <latchkey/multilock.h>
 #include <latchkey/roster.h>
@@ -229,14 +230,13 @@ static int make_election(void **out, unsigned mistake)
   lk_lock_config config = lock_config(mistake);
   const lk_candidate_config options = {.size =
                                            mistake == 5 ? 0 : sizeof options};
-  lk_election_layout layout =
-      mistake == 6 ? (lk_election_layout)7 : LK_ELECTION_LATCH;
+  lk_layout layout =
+      mistake == 6 ? (lk_layout)7 : LK_LAYOUT_LATCH;
   lk_candidate *c = *out;
 
   config.prefix = mistake == 7 ? "p" : NULL;
   config.announce = mistake == 8;
   config.local_queue = mistake == 9;
-  config.layout = mistake == 10 ? LK_LAYOUT_KAZOO : LK_LAYOUT_CURATOR;
   int err = lk_election_new(&c, client, lock_path(mistake), layout, &config,
                             &options);
 
@@ -316,12 +316,10 @@ static int make_roster(void **out, unsigned mistake)
 {
   const lk_roster_config config = {
       .size = mistake == 1 ? 0 : sizeof config,
-      .election = mistake == 2,
-      .layout = mistake == 2 ? (lk_election_layout)7 : LK_ELECTION_LATCH,
-      .check_ms = mistake == 3 ? -2 : 0};
+      .check_ms = mistake == 2 ? -2 : 0};
   lk_roster *r = *out;
-  int err = lk_roster_subscribe(&r, client, mistake == 4 ? "a" : "/a", &config,
-                                mistake == 5 ? NULL : on_roster, NULL);
+  int err = lk_roster_subscribe(&r, client, mistake == 3 ? "a" : "/a", &config,
+                                mistake == 4 ? NULL : on_roster, NULL);
 
   *out = r;
   return err;
@@ -377,10 +375,10 @@ static const constructor constructors[] = {
     {"lk_multilock_new", make_multilock, free_lock, 7},
     {"lk_single_new", make_single, free_lock, 7},
     {"lk_candidate_new", make_candidate, free_candidate, 4},
-    {"lk_election_new", make_election, free_election, 10},
+    {"lk_election_new", make_election, free_election, 9},
     {"lk_subscribe_children", make_children, free_subscription, 4},
     {"lk_subscribe_data", make_data, free_subscription, 4},
-    {"lk_roster_subscribe", make_roster, free_roster, 5},
+    {"lk_roster_subscribe", make_roster, free_roster, 4},
     {"lk_membership_new", make_membership, free_membership, 5},
     {"lk_acl_parse", make_acl, free_acl, 4},
 };

@@ -4,6 +4,7 @@
 #include "support/suite.h"
 #include "unit/api/sized.h"
 
+#include <latchkey/leader.h>
 #include <latchkey/member.h>
 #include <latchkey/multilock.h>
 #include <latchkey/nodes.h>
@@ -262,7 +263,7 @@ static int new_single(const void *s)
 static int new_election(const void *s)
 {
   lk_candidate *c;
-  int err = lk_election_new(&c, client, "/x", LK_ELECTION_LATCH, NULL, s);
+  int err = lk_election_new(&c, client, "/x", LK_LAYOUT_LATCH, NULL, s);
 
   ck_assert((err == 0) == (c != NULL));
   lk_candidate_free(c);
@@ -272,7 +273,7 @@ static int new_election(const void *s)
 static int new_election_lock(const void *s)
 {
   lk_candidate *c;
-  int err = lk_election_new(&c, client, "/x", LK_ELECTION_LATCH, s, NULL);
+  int err = lk_election_new(&c, client, "/x", LK_LAYOUT_LATCH, s, NULL);
 
   ck_assert((err == 0) == (c != NULL));
   lk_candidate_free(c);

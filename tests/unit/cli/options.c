@@ -262,10 +262,11 @@ START_TEST(only_a_native_layout_may_have_a_prefix)
               {"native", LK_LAYOUT_NATIVE, NULL},
               {"native:", LK_LAYOUT_NATIVE, ""},
               {"native:lock", LK_LAYOUT_NATIVE, "lock"},
-              {"native-uuid:a:b", LK_LAYOUT_NATIVE_UUID, "a:b"}};
-  static const char *const bad[] = {"",          "nativ",     "native-",
-                                    "kazoo:x",   "curator:",  "native:r-",
-                                    "native:w-", "native:a/b"};
+              {"native-uuid:a:b", LK_LAYOUT_NATIVE_UUID, "a:b"},
+              {"latch", LK_LAYOUT_LATCH, NULL}};
+  static const char *const bad[] = {"",          "nativ",      "native-",
+                                    "kazoo:x",   "curator:",   "native:r-",
+                                    "native:w-", "native:a/b", "latch:x"};
   cli_options o;
   char wrong[200];
   char word[32];

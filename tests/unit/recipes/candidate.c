@@ -58,7 +58,7 @@ static lk_candidate_config config_of(candidate *c)
 }
 
 static void candidate_init(candidate *c, test_client *p,
-                           lk_election_layout layout)
+                           lk_layout layout)
 {
   lk_candidate_config config = config_of(c);
 
@@ -73,8 +73,8 @@ static void begin(void)
   model_init(&server);
   test_client_init(&one, &server, NULL);
   test_client_init(&two, &server, NULL);
-  candidate_init(&a, &one, LK_ELECTION_LATCH);
-  candidate_init(&b, &two, LK_ELECTION_LATCH);
+  candidate_init(&a, &one, LK_LAYOUT_LATCH);
+  candidate_init(&b, &two, LK_LAYOUT_LATCH);
   model_turn(&server);
 }
 
@@ -330,7 +330,7 @@ START_TEST(pauses_can_be_chosen)
   lk_candidate_free(a.candidate);
   config.pause_ms = 20000; /* more than the default of max_pause_ms */
   ck_assert_int_eq(lk_election_new(&a.candidate, one.link->client, ELECTION,
-                                   LK_ELECTION_LATCH, NULL, &config),
+                                   LK_LAYOUT_LATCH, NULL, &config),
                    0);
   start(&a);
   depose();
@@ -411,7 +411,7 @@ START_TEST(closed_client_ends_its_candidates)
   begin();
   start(&b);
   model_run(&server, T);
-  candidate_init(&leading, &one, LK_ELECTION_SELECTOR);
+  candidate_init(&leading, &one, LK_LAYOUT_CURATOR);
   start(&leading);
   start(&a);
   model_create(&server, "/e2");
@@ -420,7 +420,7 @@ START_TEST(closed_client_ends_its_candidates)
 
   pausing = (candidate){.p = &one};
   ck_assert_int_eq(lk_election_new(&pausing.candidate, one.link->client, "/e2",
-                                   LK_ELECTION_KAZOO, NULL, &config),
+                                   LK_LAYOUT_KAZOO, NULL, &config),
                    0);
   start(&pausing);
   check_events(&pausing, "retrying NO_AUTH\n");
@@ -557,7 +557,7 @@ END_TEST
 
 /* The name of the node that a candidate of this layout creates, without its
  * random part. */
-static const char *name_of(lk_election_layout layout)
+static const char *name_of(lk_layout layout)
 {
   static char name[64];
   candidate c;
@@ -565,7 +565,7 @@ static const char *name_of(lk_election_layout layout)
   candidate_init(&c, &one, layout);
   start(&c);
   const char *path = model_child(&server, ELECTION, 0);
-  const char *after = strchr(path, layout == LK_ELECTION_KAZOO ? '_' : 'l');
+  const char *after = strchr(path, layout == LK_LAYOUT_KAZOO ? '_' : 'l');
 
   snprintf(name, sizeof name, "%s", after);
   lk_candidate_free(c.candidate);
@@ -576,11 +576,11 @@ static const char *name_of(lk_election_layout layout)
 START_TEST(each_layout_has_the_names_of_its_peers)
 {
   begin();
-  ck_assert_str_eq(name_of(LK_ELECTION_LATCH), "latch-0000000000");
+  ck_assert_str_eq(name_of(LK_LAYOUT_LATCH), "latch-0000000000");
   model_delete(&server, ELECTION);
-  ck_assert_str_eq(name_of(LK_ELECTION_SELECTOR), "lock-0000000000");
+  ck_assert_str_eq(name_of(LK_LAYOUT_CURATOR), "lock-0000000000");
   model_delete(&server, ELECTION);
-  ck_assert_str_eq(name_of(LK_ELECTION_KAZOO), "__lock__0000000000");
+  ck_assert_str_eq(name_of(LK_LAYOUT_KAZOO), "__lock__0000000000");
   end();
 }
 END_TEST
@@ -591,7 +591,7 @@ START_TEST(latch_ignores_nodes_of_locks)
   candidate selector;
 
   begin();
-  candidate_init(&selector, &two, LK_ELECTION_SELECTOR);
+  candidate_init(&selector, &two, LK_LAYOUT_CURATOR);
   start(&selector);
   start(&a);
   check_events(&selector, "elected\n");
@@ -609,7 +609,7 @@ START_TEST(identity_is_the_data_of_the_node)
   begin();
   lk_candidate_free(a.candidate);
   ck_assert_int_eq(lk_election_new(&a.candidate, one.link->client, ELECTION,
-                                   LK_ELECTION_LATCH, &lock, &config),
+                                   LK_LAYOUT_LATCH, &lock, &config),
                    0);
   start(&a);
   const sim_node *node = model_node(&server, model_child(&server, ELECTION, 0));

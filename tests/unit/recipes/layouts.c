@@ -37,7 +37,7 @@ static const lk_lock_config mutex_configs[] = {
 enum {
   DO_NOT_WAIT = 0,          /* as the timeout of an acquire */
   FOREIGN_SESSION = 0x5555, /* of nodes of another client */
-  UNKNOWN_LAYOUT = LK_LAYOUT_NATIVE_UUID + 1
+  UNKNOWN_LAYOUT = LK_LAYOUT_LATCH + 1 + 1
 };
 
 static void begin(const lk_lock_config *config)
@@ -386,11 +386,36 @@ static int create_and_free_lock(const lk_lock_config *c)
   return err;
 }
 
+START_TEST(latch_is_a_layout_of_mutexes_only)
+{
+  const lk_lock_config c = {.size = sizeof c, .layout = LK_LAYOUT_LATCH};
+  const lk_semaphore_config permits = {.size = sizeof permits, .permits = 1};
+  const lk_multilock_member members[] = {{LOCKS, LK_MULTILOCK_MUTEX},
+                                         {LOCKS "2", LK_MULTILOCK_READ}};
+  lk_client *client;
+  lk_rwlock *rw;
+  lk_lock *l;
+
+  begin(NULL);
+  client = lp.one.link->client;
+  ck_assert_int_eq(create_and_free_lock(&c), 0);
+  ck_assert_int_eq(lk_rwlock_new(&rw, client, LOCKS, &c), LK_ERR_BAD_ARGUMENT);
+  ck_assert_ptr_null(rw);
+  ck_assert_int_eq(lk_semaphore_new(&l, client, LOCKS, &c, &permits),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_multilock_new(&l, client, members, 2, &c, NULL),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_multilock_new(&l, client, members, 1, &c, NULL), 0);
+  lk_lock_free(l);
+  lock_pair_end(&lp);
+}
+END_TEST
+
 START_TEST(options_that_contradict_the_layout_are_refused)
 {
   static const char *const bad_prefixes[] = {"a/b", "/", "r-", "w-"};
-  static const lk_layout without_prefix[] = {LK_LAYOUT_CURATOR,
-                                             LK_LAYOUT_KAZOO};
+  static const lk_layout without_prefix[] = {LK_LAYOUT_CURATOR, LK_LAYOUT_KAZOO,
+                                             LK_LAYOUT_LATCH};
   lk_lock_config c = native;
   lk_semaphore_config permits = {.size = sizeof permits, .permits = 1};
   lk_multilock_member member = {LOCKS, LK_MULTILOCK_MUTEX};
@@ -1112,6 +1137,7 @@ SUITE("layouts", nodes_are_named_as_the_layout_says,
       names_of_contenders_depend_on_the_layout_and_the_prefix,
       permits_of_curator_end_with_lease_and_a_number,
       permit_of_kazoo_is_32_hexadecimal_digits,
+      latch_is_a_layout_of_mutexes_only,
       options_that_contradict_the_layout_are_refused,
       readers_share_and_writers_do_not, sides_are_named_as_the_layout_says,
       plain_locks_can_be_members_of_a_multilock,

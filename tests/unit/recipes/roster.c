@@ -4,6 +4,7 @@
 #include "support/locks.h"
 #include "support/suite.h"
 
+#include <latchkey/leader.h>
 #include <latchkey/roster.h>
 
 #include <stdio.h>
@@ -244,16 +245,17 @@ START_TEST(candidates_are_in_the_order_of_their_queue)
 {
   static const lk_roster_config configs[] = {{.size = sizeof configs[0],
                                               .election = true,
-                                              .layout = LK_ELECTION_LATCH},
+                                              .layout = LK_LAYOUT_LATCH},
                                              {.size = sizeof configs[0],
                                               .election = true,
-                                              .layout = LK_ELECTION_SELECTOR},
+                                              .layout = LK_LAYOUT_CURATOR},
                                              {.size = sizeof configs[0],
                                               .election = true,
-                                              .layout = LK_ELECTION_KAZOO}};
+                                              .layout = LK_LAYOUT_KAZOO}};
   static const char *const expected[] = {
-      "zlatch-0000000001=z alatch-0000000002=a\n", "lock-0000000003=lock\n",
-      "__lock__0000000004=kazoo\n"};
+      "zlatch-0000000001=z alatch-0000000002=a\n",
+      "lock-0000000003=lock __lock__0000000004=kazoo\n",
+      "lock-0000000003=lock __lock__0000000004=kazoo\n"};
 
   begin();
   model_create(&server, DIR);
@@ -275,7 +277,7 @@ END_TEST
 
 START_TEST(roster_of_an_election_follows_its_candidates)
 {
-  const lk_roster_config config = {.size = sizeof config, .election = true};
+  const lk_roster_config config = {.size = sizeof config, .election = true, .layout = LK_LAYOUT_LATCH};
   const lk_lock_config first = {.size = sizeof first, .data = lk_text("first")};
   const lk_lock_config second = {.size = sizeof second,
                                  .data = lk_text("second")};
@@ -283,10 +285,10 @@ START_TEST(roster_of_an_election_follows_its_candidates)
 
   begin();
   ck_assert_int_eq(try_subscribe(&config), 0);
-  ck_assert_int_eq(lk_election_new(&a, one.link->client, DIR, LK_ELECTION_LATCH,
+  ck_assert_int_eq(lk_election_new(&a, one.link->client, DIR, LK_LAYOUT_LATCH,
                                    &first, NULL),
                    0);
-  ck_assert_int_eq(lk_election_new(&b, two.link->client, DIR, LK_ELECTION_LATCH,
+  ck_assert_int_eq(lk_election_new(&b, two.link->client, DIR, LK_LAYOUT_LATCH,
                                    &second, NULL),
                    0);
   ck_assert_int_eq(lk_candidate_start(a), 0);
