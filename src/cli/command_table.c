@@ -3,6 +3,7 @@
 
 #include "cli/command_table.h"
 #include "cli/locks/fence.h"
+#include "cli/run/run.h"
 #include "cli/verbs.h"
 
 /* The lists of options that each verb with a session has. The verbs set and
@@ -14,40 +15,43 @@
 const cli_command_entry cli_command_table[] = {
   {"run", "[OPTION...] LOCK [--] COMMAND [ARG...]",
    "run COMMAND while holding LOCK", 1, CLI_ANY_NUMBER,
-   /* cli_options_run has the --json of run. No function: main.c calls cli_run()
-      with a further argument. */
-   {cli_options_run, cli_options_layout, cli_options_session,
-    cli_options_common, cli_options_version}, NULL},
+   /* cli_options_job has the --json of run and elect. */
+   {cli_options_run, cli_options_job, cli_options_layout, cli_options_session,
+    cli_options_common, cli_options_version}, .run = cli_run},
+  {"elect", "[OPTION...] PATH [--] COMMAND [ARG...]",
+   "run COMMAND while leading the election at PATH", 1, CLI_ANY_NUMBER,
+   {cli_options_elect, cli_options_job, cli_options_layout, cli_options_session,
+    cli_options_common, cli_options_version}, .run = cli_elect},
   {"status", "[OPTION...] LOCK", "show the holders of LOCK and the queue", 1, 1,
-   {cli_options_layout, SESSION_LISTS}, cli_status},
+   {cli_options_layout, SESSION_LISTS}, .call = cli_status},
   {"wait", "[OPTION...] LOCK", "wait until LOCK is free", 1, 1,
-   {cli_options_wait, cli_options_layout, SESSION_LISTS}, cli_wait},
+   {cli_options_wait, cli_options_layout, SESSION_LISTS}, .call = cli_wait},
   {"revoke", "[OPTION...] LOCK", "ask the holders of LOCK to release it", 1, 1,
-   {cli_options_layout, SESSION_LISTS}, cli_revoke},
+   {cli_options_layout, SESSION_LISTS}, .call = cli_revoke},
   {"ls", "[OPTION...] PATH", "list the children of a node", 1, 1,
-   {cli_options_ls, cli_options_read, SESSION_LISTS}, cli_ls},
+   {cli_options_ls, cli_options_read, SESSION_LISTS}, .call = cli_ls},
   {"tree", "[OPTION...] PATH", "show all nodes below a node", 1, 1,
-   {cli_options_read, SESSION_LISTS}, cli_tree},
+   {cli_options_read, SESSION_LISTS}, .call = cli_tree},
   {"get", "[OPTION...] PATH", "write the data of a node to standard output", 1, 1,
-   {cli_options_read, SESSION_LISTS}, cli_get},
+   {cli_options_read, SESSION_LISTS}, .call = cli_get},
   {"stat", "[OPTION...] PATH", "show the Stat of a node", 1, 1,
-   {cli_options_read, SESSION_LISTS}, cli_stat},
+   {cli_options_read, SESSION_LISTS}, .call = cli_stat},
   {"create", "[OPTION...] PATH [DATA|-]", "create a node and print its path", 1, 2,
-   {cli_options_create, SESSION_LISTS}, cli_create},
+   {cli_options_create, SESSION_LISTS}, .call = cli_create},
   {"set", "[OPTION...] PATH DATA|-", "replace the data of a node", 2, 2,
    {cli_options_write, cli_options_session, cli_options_json,
-    cli_options_common}, cli_set},
+    cli_options_common}, .call = cli_set},
   {"delete", "[OPTION...] PATH", "delete a node", 1, 1,
    {cli_options_delete, cli_options_write, cli_options_session,
-    cli_options_json, cli_options_common}, cli_delete},
+    cli_options_json, cli_options_common}, .call = cli_delete},
   {"watch", "[OPTION...] PATH", "print a line for each event at a node", 1, 1,
-   {cli_options_watch, SESSION_LISTS}, cli_watch},
+   {cli_options_watch, SESSION_LISTS}, .call = cli_watch},
   {"acl", "[OPTION...] PATH [SPEC]", "show or replace the access list of a node", 1, 2,
-   {SESSION_LISTS}, cli_acl_verb},
+   {SESSION_LISTS}, .call = cli_acl_verb},
   {"fence", "[OPTION...] FILE TOKEN", "record TOKEN in FILE, unless FILE holds a larger one", 2, 2,
-   {cli_options_json, cli_options_common, cli_options_version}, cli_fence},
+   {cli_options_json, cli_options_common, cli_options_version}, .call = cli_fence},
   {"doctor", "[OPTION...] [PATH]", "examine the servers, the connection and the permissions at PATH", 0, 1,
-   {SESSION_LISTS}, cli_doctor},
+   {SESSION_LISTS}, .call = cli_doctor},
   {0}};
 /* clang-format on */
 

@@ -3,6 +3,7 @@
 #define LK_CLI_COMMAND_TABLE_H
 
 #include "cli/options/options.h"
+#include "cli/run/supervisor_handle.h"
 
 enum { CLI_ANY_NUMBER = -1 };
 
@@ -10,13 +11,16 @@ enum { CLI_ANY_NUMBER = -1 };
 typedef struct cli_command_entry {
   const char *name;
   const char *usage; /**< what follows the name on the command line */
-  const char *help; /**< begins with a small letter, without a full stop */
+  const char *help;  /**< begins with a small letter, without a full stop */
   int min_operands;
   int max_operands; /**< may be CLI_ANY_NUMBER */
   cli_option_lists options;
-  /** Runs the verb; `operands` ends with NULL. Returns the exit code. NULL for
-      `run`: main.c calls cli_run(), which has a further parameter. */
+  /** Runs the verb; `operands` ends with NULL. Returns the exit code. NULL if
+      there is `run`. */
   int (*call)(const cli_options *o, char **operands);
+  /** Runs a verb that runs COMMAND, whose options end at the first operand.
+      `title` is the memory of argv. */
+  int (*run)(const cli_options *o, char **operands, cli_process_title title);
 } cli_command_entry;
 
 /** The verbs, `run` first; the last has no name. */

@@ -45,10 +45,10 @@ static cli_process_title process_title_of(int argc, char **argv)
   return title;
 }
 
-/* The entry of `run` is the first one. */
-static bool is_run(const cli_command_entry *c)
+/* Whether the verb runs COMMAND: its options end at the first operand. */
+static bool runs_command(const cli_command_entry *c)
 {
-  return c == cli_command_table;
+  return c->run != NULL;
 }
 
 static int show_help(const cli_command_entry *c, bool whole_program)
@@ -142,7 +142,7 @@ static int check_and_call_verb(const cli_command_entry *c, const cli_options *o,
 
   if (code != CLI_EXIT_DONE)
     return code;
-  return c->call != NULL ? c->call(o, operands) : cli_run(o, operands, title);
+  return runs_command(c) ? c->run(o, operands, title) : c->call(o, operands);
 }
 
 static bool has_no_complaint(const cli_text *complaint)
@@ -162,7 +162,8 @@ enum verb_presence { VERB_NAMED, VERB_OMITTED };
 
 /* Runs the verb `c`. argv[0] is its name, or that of latchkey if the name of
    the verb is omitted. The options in argv are added to those in `earlier`. The
-   options of `run` end at LOCK; those of other verbs may stand anywhere. */
+   options of verbs that run COMMAND end at the first operand; those of other
+   verbs may stand anywhere. */
 static int run_verb(const cli_command_entry *c, enum verb_presence presence,
                     const cli_options *earlier, int argc, char **argv,
                     cli_process_title title)
@@ -172,7 +173,7 @@ static int run_verb(const cli_command_entry *c, enum verb_presence presence,
   char **operands;
   int count;
 
-  if (is_run(c)) {
+  if (runs_command(c)) {
     int first = cli_options_take(&o, c->options, argc, argv, &complaint);
 
     operands = argv + first;
@@ -212,13 +213,13 @@ static int refuse_verb(cli_options *o, int argc, char **argv)
   return code;
 }
 
-/* Runs the verb argv[at]. General options may stand before it; before the verb
-   `run`, all options of `run`. */
+/* Runs the verb argv[at]. General options may stand before it; before a verb
+   that runs COMMAND, all of its options. */
 static int run_named_verb(int argc, char **argv, int at,
                           cli_process_title title)
 {
   const cli_command_entry *c = cli_command_table_find(argv[at]);
-  bool run = c != NULL && is_run(c);
+  bool run = c != NULL && runs_command(c);
   cli_text complaint = {0};
   cli_options o;
 

@@ -18,7 +18,8 @@ void cli_options_init(cli_options *o)
   o->hosts = hosts != NULL && *hosts != '\0' ? hosts : "127.0.0.1:2181";
   o->session_timeout_ms = SESSION_TIMEOUT_MS;
   o->connect_timeout_ms = CONNECT_TIMEOUT_MS;
-  o->wait_ms = -1; /* no limit */
+  o->wait_ms = -1;  /* no limit */
+  o->restarts = -1; /* no limit */
   o->conflict_code = CLI_EXIT_BUSY;
   o->acl = "open";
   /* Only the foreground process group can read from the terminal. */
@@ -146,6 +147,7 @@ static const char *take_layout(cli_options *o, const char *value)
     return "is none of curator, kazoo, native[:PREFIX], native-uuid[:PREFIX], "
            "latch";
   o->prefix = NULL;
+  o->layout_given = true;
   return value[len] == ':' ? store_prefix(o, value + len + 1) : NULL;
 }
 
@@ -179,7 +181,7 @@ const cli_option cli_options_json[] = {
   {0}};
 
 const cli_option cli_options_layout[] = {
-  {0, "layout", "LAYOUT", "node names: curator, kazoo, native[:PREFIX], native-uuid[:PREFIX] (curator)", take_layout},
+  {0, "layout", "LAYOUT", "node names: curator, kazoo, native[:PREFIX], native-uuid[:PREFIX], latch (curator; of elect: latch)", take_layout},
   {0}};
 
 /* clang-format on */

@@ -36,8 +36,8 @@ typedef struct cli_options {
   const char *auth_file; /**< NULL: none */
   cli_tls_options tls;   /**< without the values from the environment */
   /* run */
-  int64_t wait_ms; /**< -w; -1: not given, no limit; 0: -n, no wait */
-  bool nonblock;   /**< -n was given; it overrides -w */
+  int64_t wait_ms;     /**< -w; -1: not given, no limit; 0: -n, no wait */
+  bool nonblock;       /**< -n was given; it overrides -w */
   int conflict_code;   /**< exit code if the lock is not acquired */
   const char *command; /**< the STRING of -c; NULL: none */
   const char *label;   /**< NULL: host, process id, start time */
@@ -54,8 +54,10 @@ typedef struct cli_options {
   cli_side side;
   const char *extra_locks[CLI_MAX_EXTRA_LOCKS]; /**< the locks of -l: "PATH",
                                                    "x:PATH" or "s:PATH" */
-  size_t extra_count; /**< number of `extra_locks` */
-  int32_t permits;    /**< -p; 0: not a semaphore */
+  size_t extra_count;                           /**< number of `extra_locks` */
+  int64_t restarts;        /**< of elect; -1: not given, any number */
+  bool layout_given;       /**< --layout was given */
+  int32_t permits;         /**< -p; 0: not a semaphore */
   int32_t permits_to_take; /**< --take; 0: not given, one permit */
   /* nodes */
   int32_t node_version; /**< -V; CLI_ANY_VERSION: not given */
@@ -87,7 +89,9 @@ extern const cli_option cli_options_version[]; /* -V, --version */
 extern const cli_option cli_options_session[];
 extern const cli_option cli_options_json[];
 extern const cli_option cli_options_layout[];
-extern const cli_option cli_options_run[];
+extern const cli_option cli_options_run[]; /* of run: the lock */
+extern const cli_option cli_options_job[]; /* of run and elect: COMMAND */
+extern const cli_option cli_options_elect[];
 extern const cli_option cli_options_wait[];
 extern const cli_option cli_options_write[]; /* -V VERSION, --node-version */
 extern const cli_option cli_options_delete[];
@@ -96,7 +100,7 @@ extern const cli_option cli_options_ls[];
 extern const cli_option cli_options_read[];
 extern const cli_option cli_options_watch[];
 
-enum { CLI_MAX_LISTS = 6 };
+enum { CLI_MAX_LISTS = 7 };
 typedef const cli_option *cli_option_lists[CLI_MAX_LISTS];
 
 /** The options that may stand before any verb. */

@@ -107,6 +107,11 @@ static const char *take_conflict_code(cli_options *o, const char *value)
   return NULL;
 }
 
+static const char *take_restarts(cli_options *o, const char *value)
+{
+  return cli_number_whole(value, 0, INT32_MAX, &o->restarts);
+}
+
 static const char *take_kill_after(cli_options *o, const char *value)
 {
   const char *wrong = cli_number_seconds(value, &o->kill_after_ms);
@@ -193,6 +198,13 @@ const cli_option cli_options_run[] = {
   {'w', "wait", "SECS", "give up after SECS, connecting included", take_wait},
   {0, "timeout", "SECS", NULL, take_wait},
   {'E', "conflict-exit-code", "N", "exit code if the lock is not acquired (124)", take_conflict_code},
+  {0}};
+
+const cli_option cli_options_elect[] = {
+  {0, "restarts", "N", "take part again at most N times after COMMAND has failed (any number)", take_restarts},
+  {0}};
+
+const cli_option cli_options_job[] = {
   {'c', "command", "STRING", "run STRING with $SHELL -c; also directly after LOCK", take_command},
   {'i', "id", "TEXT", "label that other clients see (host, pid, start time)", take_label},
   {0, "acl", "SPEC", "access list: open, creator, or scheme:id:cdrwa,... (open)", take_acl},

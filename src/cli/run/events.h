@@ -16,8 +16,8 @@ typedef struct cli_events {
   cli_line_backlog people;   /**< standard error */
   cli_line_backlog programs; /**< the descriptor of --events-fd */
   cli_line_backlog *json;    /**< one of the two above; NULL: no JSON */
-  bool json_only;           /**< standard error is JSON: no lines for people */
-  bool progress;            /**< report the position in the queue */
+  bool json_only;            /**< standard error is JSON: no lines for people */
+  bool progress;             /**< report the position in the queue */
   bool verbose;
   bool quiet;
   const char *lock; /**< path of the lock; borrowed */

@@ -141,6 +141,7 @@ static void report_not_started(cli_runner *r, int code, int error)
   snprintf(line, sizeof line, "cannot run %s: %s%s", r->job.argv[0],
            start_error_text(error), start_error_advice(error));
   r->command_ended = true;
+  r->not_started = true;
   r->code = code;
   cli_events_failed(&r->events, r->code, line);
   end_hold(r);
@@ -220,6 +221,7 @@ void cli_hold_event(cli_runner *r, const lk_lock_event *event)
                       "would be noticed late; --acl should permit READ");
     break;
   case LK_LOCK_EVENT_REVOKED:
+    r->revoked = true;
     cli_events_lock(&r->events, "revoked", r->lock, r->session.client, NULL);
     cli_events_say(
         &r->events,

@@ -34,7 +34,7 @@ typedef enum cli_action {
 typedef struct cli_kill_schedule {
   cli_on_lost policy;
   cli_kill_stage stage;
-  int64_t margin_ms; /**< --kill-after */
+  int64_t margin_ms;        /**< --kill-after */
   int64_t lease_deadline;   /**< the one of the last order */
   int64_t max_hold_ends_at; /**< end of --max-hold; 0: no limit */
   bool max_hold_is_over;    /**< TERM was sent because --max-hold was over */

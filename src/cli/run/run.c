@@ -9,69 +9,11 @@
 #include <unistd.h>
 
 #include "cli/options/node_path.h"
+#include "cli/run/command_line.h"
 #include "cli/run/descendants.h"
 #include "cli/run/min_hold.h"
 #include "cli/run/run.h"
 #include "cli/run/runner.h"
-
-/* ---- operands ------------------------------------------------------------ */
-
-/* Finds COMMAND in `*rest`, the operands after LOCK, and moves `*rest` to it.
-   For LOCK -c STRING, moves `*rest` to STRING and sets `*is_string`. Returns a
-   complaint, or NULL. */
-static const char *find_command(const cli_options *o, char ***rest,
-                                bool *is_string)
-{
-  const char *word = **rest;
-
-  if (o->command != NULL && word != NULL)
-    return "-c STRING is the whole command: nothing may follow LOCK";
-  if (o->command != NULL)
-    return NULL;
-  if (word == NULL)
-    return "COMMAND is missing";
-  *is_string = strcmp(word, "-c") == 0 || strcmp(word, "--command") == 0;
-  if (*is_string) {
-    char **string = ++*rest;
-    bool is_last_word = string[0] != NULL && string[1] == NULL;
-
-    if (!is_last_word)
-      return "-c after LOCK takes one STRING, and nothing may follow it";
-    return NULL;
-  }
-  if (strcmp(word, "--") == 0) {
-    char **command = ++*rest;
-
-    return command[0] == NULL ? "COMMAND is missing" : NULL;
-  }
-  if (*word == '-')
-    return "options must stand before LOCK (put -- before a COMMAND that "
-           "begins with -)";
-  return NULL;
-}
-
-/* Returns the words of the command `$SHELL -c text`, to be freed; NULL: out of
-   memory. */
-static char **make_shell_words(const char *text)
-{
-  enum { WORDS = 3 };
-  const char *name = getenv("SHELL");
-  char **words = calloc(WORDS + 1, sizeof *words); /* ends with NULL */
-
-  if (words == NULL)
-    return NULL;
-  words[0] = strdup(name != NULL && *name != '\0' ? name : "/bin/sh");
-  words[1] = strdup("-c");
-  words[2] = strdup(text);
-  return words;
-}
-
-static void free_shell_words(char **words)
-{
-  for (size_t i = 0; words != NULL && words[i] != NULL; i++)
-    free(words[i]);
-  free(words);
-}
 
 /* ---- watchers ------------------------------------------------------------ */
 
@@ -109,6 +51,7 @@ static void handle_signal_while_waiting(cli_runner *r, int number)
     return;
   if (cli_signal_ends_loops(number))
     r->died_of = number;
+  r->resigned = true;
   snprintf(line, sizeof line, "ended by SIG%s while waiting",
            cli_signal_name(number));
   if (r->options->quiet)
@@ -117,8 +60,17 @@ static void handle_signal_while_waiting(cli_runner *r, int number)
     cli_run_fail(r, CLI_EXIT_SIGNAL + number, line);
 }
 
+/* Whether the signal ends an election, also while COMMAND runs. The others are
+   passed on to COMMAND, as HUP, by which daemons read their configuration. */
+static bool signal_resigns(int number)
+{
+  return number == SIGTERM || number == SIGINT || number == SIGQUIT;
+}
+
 static void handle_signal(cli_runner *r, cli_signal signal)
 {
+  if (signal_resigns(signal.number))
+    r->resigned = true;
   switch (r->phase) {
   case CLI_PHASE_CONNECTING:
   case CLI_PHASE_QUEUEING: handle_signal_while_waiting(r, signal.number); break;
@@ -194,7 +146,7 @@ static void stop_run_watchers(cli_runner *r)
 static bool start_supervisor(cli_runner *r, cli_process_title title,
                              cli_text *complaint)
 {
-  int error = cli_signals_open(&r->job.signals);
+  int error = r->job.signals.opened ? 0 : cli_signals_open(&r->job.signals);
 
   r->job.foreground = r->options->foreground;
   r->job.group = getpgrp();
@@ -261,13 +213,13 @@ static void fail_early(const cli_options *o, const char *path,
   cli_text_free(&line);
 }
 
-static int refuse_run_usage(const cli_options *o, const char *path,
-                            const char *wrong)
+static int refuse_run_usage(const cli_options *o, const char *verb,
+                            const char *path, const char *wrong)
 {
   char line[512];
 
-  snprintf(line, sizeof line, "run: %s; latchkey run --help shows the usage",
-           wrong);
+  snprintf(line, sizeof line, "%s: %s; latchkey %s --help shows the usage",
+           verb, wrong, verb);
   fail_early(o, path, line);
   return CLI_EXIT_FAILED;
 }
@@ -312,11 +264,12 @@ static const char *find_reserved_lock(const cli_options *o, const char *path)
   return NULL;
 }
 
-static int refuse_reserved_lock(const cli_options *o, const char *path)
+static int refuse_reserved_lock(const cli_options *o, const char *verb,
+                                const char *path)
 {
   cli_text line = {0};
 
-  cli_text_puts(&line, "run: cannot lock ");
+  cli_text_printf(&line, "%s: cannot lock ", verb);
   cli_text_add_printable(&line, lk_text(path));
   cli_text_puts(&line,
                 ": /zookeeper is reserved for ZooKeeper; choose another path");
@@ -327,10 +280,22 @@ static int refuse_reserved_lock(const cli_options *o, const char *path)
   return CLI_EXIT_FAILED;
 }
 
-int cli_run(const cli_options *o, char **operands, cli_process_title title)
+void cli_run_once(cli_runner *r, cli_process_title title)
 {
-  char **rest = operands + 1;
-  bool string_after_lock = false; /* LOCK -c STRING */
+  r->code = CLI_EXIT_FAILED;
+  r->supervisor.fd = -1;
+  r->job.cgroup.fd = -1;
+  r->session.on_session = cli_acquire_on_session;
+  r->session.on_no_session = cli_acquire_on_no_session;
+  r->session.on_log = on_run_log;
+  r->session.on_no_session_yet = on_run_without_session;
+  r->session.arg = r;
+  run_until_over(r, title);
+}
+
+int cli_run_check(const cli_options *o, const char *verb, char **operands,
+                  cli_command_line *out)
+{
   const char *wrong = cli_lock_kind_check(o);
 
   if (wrong == NULL)
@@ -338,33 +303,37 @@ int cli_run(const cli_options *o, char **operands, cli_process_title title)
   if (wrong == NULL && strcmp(operands[0], "/") == 0)
     wrong = "LOCK must be a path below \"/\"";
   if (wrong == NULL)
-    wrong = find_command(o, &rest, &string_after_lock);
-  const char *reserved = find_reserved_lock(o, operands[0]);
-  const char *string = string_after_lock ? *rest : o->command;
-
+    wrong = cli_command_line_parse(o, operands, out);
   if (wrong != NULL)
-    return refuse_run_usage(o, operands[0], wrong);
-  if (reserved != NULL)
-    return refuse_reserved_lock(o, reserved);
-  char **words = string == NULL ? NULL : make_shell_words(string);
-  cli_runner r = {.options = o, .path = operands[0], .code = CLI_EXIT_FAILED};
+    return refuse_run_usage(o, verb, operands[0], wrong);
+  const char *reserved = find_reserved_lock(o, operands[0]);
 
-  r.supervisor.fd = -1;
-  r.job.cgroup.fd = -1;
-  r.session.on_session = cli_acquire_on_session;
-  r.session.on_no_session = cli_acquire_on_no_session;
-  r.session.on_log = on_run_log;
-  r.session.on_no_session_yet = on_run_without_session;
-  r.session.arg = &r;
-  r.job.argv = string == NULL ? rest : words;
-  if (r.job.argv == NULL)
-    fail_early(o, r.path, lk_error_text(LK_ERR_NO_MEMORY));
-  else
-    run_until_over(&r, title);
-  free_shell_words(words);
-  /* On ^C a shell ends its loop only if latchkey dies of the signal, too. The
-     exit code is another one if the lock was lost. */
-  if (r.died_of != 0 && r.code == CLI_EXIT_SIGNAL + r.died_of)
-    cli_signals_die_of(r.died_of);
-  return r.code;
+  return reserved == NULL ? 0 : refuse_reserved_lock(o, verb, reserved);
+}
+
+/* On ^C a shell ends its loop only if latchkey dies of the signal, too. The
+   exit code is another one if the lock was lost. */
+void cli_run_die_if_signalled(const cli_runner *r)
+{
+  if (r->died_of != 0 && r->code == CLI_EXIT_SIGNAL + r->died_of)
+    cli_signals_die_of(r->died_of);
+}
+
+int cli_run(const cli_options *o, char **operands, cli_process_title title)
+{
+  cli_command_line line = {0};
+  int code = cli_run_check(o, "run", operands, &line);
+
+  if (code == 0) {
+    cli_runner r = {
+        .options = o, .path = operands[0], .job = {.argv = line.argv}};
+
+    cli_run_once(&r, title);
+    code = r.code;
+    cli_command_line_free(&line);
+    cli_run_die_if_signalled(&r);
+    return code;
+  }
+  cli_command_line_free(&line);
+  return code;
 }

@@ -9,4 +9,8 @@
     end with NULL. `title` is the memory of argv. Returns the exit code. */
 int cli_run(const cli_options *o, char **operands, cli_process_title title);
 
+/** Runs the verb `elect`, as cli_run(). The first operand is the path of the
+    election. */
+int cli_elect(const cli_options *o, char **operands, cli_process_title title);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include "cli/options/acl_spec.h"
 #include "cli/output/print.h"
+#include "cli/run/command_line.h"
 #include "cli/run/events.h"
 #include "cli/run/lock_kind.h"
 #include "cli/run/supervisor_handle.h"
@@ -64,7 +65,11 @@ typedef struct cli_runner {
   int permit_checks;       /**< number of checks by permit_mismatch.c */
   int64_t margin_ms;       /**< --kill-after, or its default */
 
-  int64_t held_at;      /**< start of the hold, on cli_boottime_ms() */
+  bool resigned;    /**< a signal has ended the wait, or TERM, INT or QUIT was
+                       passed   on to COMMAND */
+  bool not_started; /**< COMMAND could not be started */
+  bool revoked;     /**< another client has asked for the release */
+  int64_t held_at;  /**< start of the hold, on cli_boottime_ms() */
   cli_order last_order; /**< the last order with a lease deadline */
   bool suspended;       /**< the connection is lost */
   bool lock_lost;       /**< while COMMAND ran */
@@ -74,6 +79,18 @@ typedef struct cli_runner {
   bool command_ended; /**< COMMAND has ended or was not started; `code` is the
                          exit code */
 } cli_runner;
+
+/* ---- run.c ---- */
+
+/** Checks the options and operands of `verb`, and finds COMMAND. Returns 0, or
+    the exit code after the error was reported. */
+int cli_run_check(const cli_options *o, const char *verb, char **operands,
+                  cli_command_line *out);
+/** Runs COMMAND once. Of `r` only the options, the path and parts of the job
+   are set, and the rest is zeros. `r->code` gets the exit code. */
+void cli_run_once(cli_runner *r, cli_process_title title);
+/** Kills this process if COMMAND or the wait ended by INT or QUIT. */
+void cli_run_die_if_signalled(const cli_runner *r);
 
 /* ---- acquire.c ---- */
 

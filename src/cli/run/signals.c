@@ -43,6 +43,7 @@ int cli_signals_open(cli_signals *s)
       sigaddset(&wanted, passed_signals[i].number);
   if (sigprocmask(SIG_BLOCK, &wanted, &s->mask_before) != 0)
     return errno;
+  s->opened = true;
   return cli_signal_queue_open(&s->queue, &wanted);
 }
 

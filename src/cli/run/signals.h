@@ -13,6 +13,7 @@
  * and in COMMAND, as with nohup(1).
  */
 typedef struct cli_signals {
+  bool opened;
   cli_signal_queue queue;
   sigset_t mask_before;
   bool sigpipe_ignored; /**< SIGPIPE was ignored when latchkey was started */

@@ -38,8 +38,9 @@ typedef struct cli_order {
   int64_t max_hold_ms;    /**< 0: no limit */
 } cli_order;
 
-/** The contents of a report, in the order in which latchkey handles those of one
-    report. In brackets: the members of cli_supervisor_report that belong to them. */
+/** The contents of a report, in the order in which latchkey handles those of
+   one report. In brackets: the members of cli_supervisor_report that belong to
+   them. */
 enum {
   CLI_REPORT_STARTED = 1,      /**< COMMAND runs (`child`) */
   CLI_REPORT_NOT_EXECUTED = 2, /**< COMMAND cannot be executed (`error`) */

@@ -289,7 +289,7 @@ def usage_errors_are_125_with_a_hint():
             (("run", "-c", "a", "/l", "b"), "-c"),
             (("run", "-u", "/l", "true"), "unknown option -u"),
             (("run", "--stl", "/l", "true"), "unknown option --stl"),
-            (("elect", "/l", "true"), "elect"),
+            (("elects", "/l", "true"), "elects"),
             (("run", "-w", "abc", "/l", "true"), "abc"),
             (("run", "-w", "-1", "/l", "true"), "-1"),
             (("run", "-E", "256", "/l", "true"), "0 to 255"),

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <poll.h>
+#include <string.h>
+
+#include "cli/run/run.h"
+#include "cli/run/runner.h"
+
+/* `elect` runs COMMAND once for each term, as `run` does, with a new session
+   and a new supervisor. Between two terms it pauses. */
+
+enum { FIRST_PAUSE_MS = 1000, MAX_PAUSE_MS = 60 * 1000 };
+
+typedef struct elect {
+  const cli_options *options;
+  cli_signals signals; /* of the first term; open from then on */
+  bool has_led;
+  int64_t failures; /* of COMMAND */
+  int64_t pause_ms; /* the next pause */
+} elect;
+
+/* ---- pauses -------------------------------------------------------------- */
+
+/* Whether a signal has come that ends the wait. */
+static bool take_ending_signal(const cli_signals *s)
+{
+  cli_signal signal;
+
+  while (cli_signals_next(s, &signal)) {
+    if (signal.number == SIGTSTP)
+      cli_signals_stop_self();
+    if (cli_signal_ends_wait(signal.number))
+      return true;
+  }
+  return false;
+}
+
+/* Returns false if a signal has ended the pause. */
+static bool pause_for(const cli_signals *s, int64_t ms)
+{
+  int64_t end = cli_boottime_ms() + ms;
+  struct pollfd watched = {.fd = s->queue.fd, .events = POLLIN};
+  int64_t left;
+
+  while ((left = end - cli_boottime_ms()) > 0) {
+    /* Without a signalfd the pending signals are looked at now and then. */
+    int64_t step =
+        watched.fd < 0 && left > CLI_SIGNAL_POLL_MS ? CLI_SIGNAL_POLL_MS : left;
+
+    poll(&watched, 1, (int)step);
+    if (take_ending_signal(s))
+      return false;
+  }
+  return true;
+}
+
+/* The length of the pause that begins now: up to half is added at random, so
+   that candidates whose COMMAND fails at the same time spread out. */
+static int64_t draw_pause_ms(elect *e)
+{
+  int64_t ms = e->pause_ms;
+  uint16_t random = (uint16_t)cli_boottime_ms();
+
+  e->pause_ms = ms * 2 < MAX_PAUSE_MS ? ms * 2 : MAX_PAUSE_MS;
+  return ms + random % (ms / 2);
+}
+
+/* ---- terms --------------------------------------------------------------- */
+
+static void run_term(elect *e, cli_runner *r, const char *path, char **argv,
+                     cli_process_title title)
+{
+  *r = (cli_runner){.options = e->options,
+                    .path = path,
+                    .job = {.argv = argv, .signals = e->signals}};
+  cli_run_once(r, title);
+  e->signals = r->job.signals;
+}
+
+static bool has_led(const cli_runner *r)
+{
+  return r->held_at != 0;
+}
+
+/* COMMAND was not there, or cannot be executed: this machine cannot lead. */
+static bool command_is_unusable(const cli_runner *r)
+{
+  return r->not_started &&
+         (r->code == CLI_EXIT_NOT_FOUND || r->code == CLI_EXIT_NOT_RUNNABLE);
+}
+
+/* COMMAND has ended by itself, with an error. */
+static bool command_has_failed(const cli_runner *r)
+{
+  return r->code != CLI_EXIT_LOST && !r->revoked;
+}
+
+/* Whether the term was the last one of this candidate. */
+static bool was_last_term(elect *e, const cli_runner *r)
+{
+  if (r->resigned || command_is_unusable(r))
+    return true;
+  if (!has_led(r))
+    return !e->has_led; /* later, the servers are awaited for ever */
+  e->has_led = true;
+  if (r->code == CLI_EXIT_DONE)
+    return true;
+  if (cli_boottime_ms() - r->held_at >= MAX_PAUSE_MS)
+    e->pause_ms = FIRST_PAUSE_MS;
+  if (!command_has_failed(r))
+    return false;
+  e->failures++;
+  return e->options->restarts >= 0 && e->failures > e->options->restarts;
+}
+
+/* Tells why this candidate does not lead any more, and when it takes part
+   again. */
+static void report_pause(const elect *e, const cli_runner *r, int64_t ms)
+{
+  int seconds = (int)(ms / 1000), tenths = (int)(ms % 1000 / 100);
+
+  if (e->options->quiet)
+    return;
+  if (!has_led(r))
+    cli_notice("%s: trying again in %d.%d s", r->path, seconds, tenths);
+  else
+    cli_notice("%s: COMMAND has ended with code %d; taking part again in "
+               "%d.%d s",
+               r->path, r->code, seconds, tenths);
+}
+
+/* Returns the exit code. */
+static int run_terms(elect *e, const char *path, char **argv,
+                     cli_process_title title)
+{
+  cli_runner r;
+
+  for (;;) {
+    run_term(e, &r, path, argv, title);
+    if (was_last_term(e, &r))
+      break;
+    int64_t ms = draw_pause_ms(e);
+
+    report_pause(e, &r, ms);
+    if (!pause_for(&e->signals, ms))
+      break;
+  }
+  cli_run_die_if_signalled(&r);
+  return r.code;
+}
+
+int cli_elect(const cli_options *o, char **operands, cli_process_title title)
+{
+  cli_options options = *o;
+  cli_command_line line = {0};
+
+  if (!o->layout_given)
+    options.layout = LK_LAYOUT_LATCH;
+  int code = cli_run_check(&options, "elect", operands, &line);
+
+  if (code == 0) {
+    elect e = {.options = &options, .pause_ms = FIRST_PAUSE_MS};
+
+    code = run_terms(&e, operands[0], line.argv, title);
+  }
+  cli_command_line_free(&line);
+  return code;
+}

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""latchkey elect: exactly one COMMAND runs, and another candidate's starts when
+that one ends, fails, is killed or loses its leadership."""
+
+import os
+import signal
+import sys
+import tempfile
+import time
+
+sys.path.append(sys.path[0] + "/../support")
+
+import command
+import live
+from command import expect_exit, run, start
+from live import eventually
+
+zk = command.serve("--tick", "200")  # no test stops or restarts this server
+folder = tempfile.TemporaryDirectory()
+TIMEOUT_S = "2"
+
+# Appends a line "begin TOKEN" to the file $1, then runs until TERM.
+LEAD = """
+trap 'echo term >> "$0"; exit ${2:-0}' TERM
+echo "begin $LATCHKEY_FENCING_TOKEN" >> "$0"
+while :; do sleep 0.05; done
+"""
+# Appends a line to the file, and fails.
+FAIL = 'echo "begin $LATCHKEY_FENCING_TOKEN" >> "$0"; exit ${1:-3}'
+
+
+class Candidate:
+    """`latchkey elect` with a shell script, which has a log file."""
+
+    def __init__(self, path, script, *options, name="log", arguments=()):
+        self.log = os.path.join(folder.name,
+                                path.strip("/").replace("/", "-") + "-" + name)
+        open(self.log, "a").close()
+        self.process = start("elect", "-T", TIMEOUT_S, *options, path, "sh",
+                             "-c", script, self.log, *arguments)
+
+    def lines(self):
+        with open(self.log) as f:
+            return f.read().split("\n")[:-1]
+
+    def terms(self):
+        return [int(line.split()[1]) for line in self.lines()
+                if line.startswith("begin")]
+
+    def wait_for_terms(self, count):
+        eventually(lambda: len(self.terms()) >= count,
+                   "%d terms in %s" % (count, self.log))
+        return self.terms()
+
+    def finish(self):
+        return self.process.finish()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *what):
+        self.process.__exit__(*what)
+
+
+def next_candidate_leads_when_the_leader_is_killed():
+    path = "/elect/kill"
+    with Candidate(path, LEAD, name="a") as a:
+        a.wait_for_terms(1)
+        with Candidate(path, LEAD, name="b") as b:
+            command.wait_until_queued(path, 2)
+            assert all("latch-" in name for name in command.children(path))
+            job = command.descendants_of(a.process.pid)
+            a.process.kill()
+            b.wait_for_terms(1)
+            assert b.terms()[0] > a.terms()[0]
+            assert not any(map(command.is_running, job)), job
+            b.process.terminate()
+            assert b.finish().code == 0
+
+
+def leader_whose_command_succeeds_ends():
+    path = "/elect/success"
+    with Candidate(path, "echo begin 1 >> $0; sleep 1", name="a") as a:
+        a.wait_for_terms(1)
+        with Candidate(path, LEAD, name="b") as b:
+            assert a.finish().code == 0
+            b.wait_for_terms(1)
+            b.process.terminate()
+            assert b.finish().code == 0
+    eventually(lambda: not command.children(path))
+
+
+def failed_command_runs_again_after_a_pause():
+    path = "/elect/failure"
+    began = time.monotonic()
+    with Candidate(path, FAIL, "--restarts", "1") as a:
+        done = a.finish()
+    assert done.code == 3, done
+    assert len(a.terms()) == 2 and a.terms()[0] < a.terms()[1], a.lines()
+    assert time.monotonic() - began >= 1
+    assert "COMMAND has ended with code 3; taking part again in 1." in done.err
+    with Candidate(path, FAIL, "--restarts", "0", name="b",
+                   arguments=("7",)) as b:
+        assert b.finish().code == 7
+    assert len(b.terms()) == 1
+
+
+def other_candidates_lead_during_the_pause():
+    path = "/elect/pause"
+    with Candidate(path, LEAD, name="b") as b, \
+            Candidate(path, FAIL, name="a") as a:
+        eventually(lambda: len(command.children(path)) == 2 or b.terms())
+        if not b.terms():  # `a` has led first
+            a.wait_for_terms(1)
+        b.wait_for_terms(1)
+        b.process.terminate()
+        assert b.finish().code == 0
+        a.wait_for_terms(1)
+        a.process.terminate()
+        assert a.finish().code in (3, 128 + signal.SIGTERM)
+
+
+def term_resigns():
+    path = "/elect/term"
+    with Candidate(path, LEAD, arguments=("", "5")) as a:
+        a.wait_for_terms(1)
+        with Candidate(path, LEAD, name="b") as waiting:
+            command.wait_until_queued(path, 2)
+            waiting.process.terminate()
+            done = waiting.finish()
+            assert done.code == 128 + signal.SIGTERM, done
+            assert not waiting.terms()
+        a.process.terminate()
+        assert a.finish().code == 5
+    assert a.lines()[1:] == ["term"], a.lines()
+    eventually(lambda: not command.children(path))
+
+
+def term_ends_the_pause():
+    path = "/elect/term-in-pause"
+    with Candidate(path, FAIL) as a:
+        a.wait_for_terms(1)
+        eventually(lambda: not command.children(path))
+        time.sleep(.2)
+        a.process.terminate()
+        began = time.monotonic()
+        assert a.finish().code == 3
+        assert time.monotonic() - began < .7
+    assert len(a.terms()) == 1
+
+
+def leader_that_is_deposed_takes_part_again():
+    path = "/elect/deposed"
+    with Candidate(path, LEAD) as a:
+        a.wait_for_terms(1)
+        (node,) = command.children(path)
+        expect_exit(0, "delete", path + "/" + node)
+        first, second = a.wait_for_terms(2)
+        assert first < second
+        assert "term" in a.lines()
+        a.process.terminate()
+        assert a.finish().code == 0
+
+
+def revoked_leader_takes_part_again():
+    path = "/elect/revoked"
+    with Candidate(path, LEAD, "--restarts", "0", arguments=("", "4")) as a:
+        a.wait_for_terms(1)
+        expect_exit(0, "revoke", "--layout", "latch", path)
+        a.wait_for_terms(2)
+        a.process.terminate()
+        assert a.finish().code == 4
+
+
+def each_term_has_the_signals_and_descriptors_of_the_first():
+    path = "/elect/signals"
+    script = """
+        grep -E '^Sig(Blk|Ign)' /proc/self/status >> "$0"
+        ls -l /proc/self/fd | grep -c socket >> "$0"
+        echo "begin $LATCHKEY_FENCING_TOKEN" >> "$0"; exit 1"""
+    with Candidate(path, script, "--restarts", "2") as a:
+        assert a.finish().code == 1
+    lines = [line for line in a.lines() if not line.startswith("begin")]
+    assert len(lines) == 9 and lines[:3] == lines[3:6] == lines[6:], lines
+
+
+def command_that_does_not_exist_ends_the_candidate():
+    expect_exit(127, "elect", "/elect/none", "/nonexistent")
+    expect_exit(126, "elect", "/elect/none", "/etc/passwd")
+    eventually(lambda: not command.children("/elect/none"))
+
+
+def usage_errors_are_reported():
+    for text, *words in (
+            ("elect: COMMAND is missing", "/x"),
+            ('elect: --restarts: "x" is not a whole number', "--restarts", "x",
+             "/x", "true"),
+            ("elect: unknown option -w", "-w", "3", "/x", "true"),
+            ("elect: cannot lock /zookeeper/x", "/zookeeper/x", "true"),
+            ("elect: PATH is missing",)):
+        done = expect_exit(125, "elect", *words)
+        assert text in done.err, done
+
+
+def leader_and_candidates_are_shown():
+    path = "/elect/shown"
+    with Candidate(path, LEAD, "--id", "first", name="a") as a:
+        a.wait_for_terms(1)
+        with Candidate(path, LEAD, "--id", "second", name="b") as b:
+            command.wait_until_queued(path, 2)
+            facts = run("status", "--json", "--layout", "latch",
+                        path).json()[0]
+            assert facts["state"] == "held"
+            assert [c["label"] for c in facts["holders"]] == ["first"]
+            assert [c["label"] for c in facts["waiters"]] == ["second"]
+            for c in b, a:
+                c.process.terminate()
+                c.finish()
+
+
+live.run(live.together(
+    next_candidate_leads_when_the_leader_is_killed,
+    leader_whose_command_succeeds_ends,
+    failed_command_runs_again_after_a_pause,
+    other_candidates_lead_during_the_pause,
+    term_resigns,
+    term_ends_the_pause,
+    leader_that_is_deposed_takes_part_again,
+    revoked_leader_takes_part_again,
+    each_term_has_the_signals_and_descriptors_of_the_first,
+    command_that_does_not_exist_ends_the_candidate,
+    leader_and_candidates_are_shown,
+    usage_errors_are_reported))
