@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A thousand threads, one client, one lock: each acquires the lock once and
- * sells one piece of an inventory in ZooKeeper.
+ * A thousand threads, one client, one lock: all start at the same time, and
+ * each acquires the lock once and sells one piece of an inventory in ZooKeeper.
  *
  *     threads [HOSTS [THREADS]]
  */
@@ -17,6 +17,7 @@
 
 static lk_sync_client *client;
 static lk_sync_lock *lock;
+static pthread_barrier_t start; /* all threads wait for it, and main() */
 static const lk_sync_call limit = {.size = sizeof limit, .timeout_ms = 120000};
 
 static int fail(const char *what, int err)
@@ -45,6 +46,7 @@ static int sell_one(void)
 
 static void *customer(void *failed)
 {
+  pthread_barrier_wait(&start);
   int err = fail("cannot lock", lk_sync_lock_acquire(lock, &limit));
 
   if (err == 0) {
@@ -55,32 +57,42 @@ static void *customer(void *failed)
   return err == 0 ? NULL : failed;
 }
 
-/* How many of `count` threads failed. */
-static size_t run(size_t count)
+/* How many of `count` threads failed. `elapsed_ms`: from the common start to
+ * the end of the last one. */
+static size_t run(size_t count, int64_t *elapsed_ms)
 {
   pthread_t *threads = calloc(count, sizeof *threads);
-  size_t begun = 0, failed = count;
+  size_t failed = count;
   void *result;
 
-  while (threads != NULL && begun < count &&
-         pthread_create(&threads[begun], NULL, customer, &failed) == 0)
-    begun++;
-  for (size_t i = 0; i < begun; i++) {
+  if (threads == NULL ||
+      pthread_barrier_init(&start, NULL, (unsigned)count + 1) != 0)
+    exit(fail("cannot start threads", LK_ERR_NO_MEMORY));
+  for (size_t i = 0; i < count; i++) {
+    if (pthread_create(&threads[i], NULL, customer, &failed) != 0)
+      exit(fail("cannot start a thread", LK_ERR_SYSTEM)); /* some wait */
+  }
+  pthread_barrier_wait(&start);
+  int64_t began = lk_sync_client_clock(client);
+
+  for (size_t i = 0; i < count; i++) {
     pthread_join(threads[i], &result);
     failed -= result == NULL;
   }
+  *elapsed_ms = lk_sync_client_clock(client) - began;
+  pthread_barrier_destroy(&start);
   free(threads);
   return failed;
 }
 
-static int report(size_t count, size_t failed)
+static int report(size_t count, size_t failed, int64_t elapsed_ms)
 {
   lk_sync_result *r;
   int err = fail("cannot read", lk_sync_get(client, &r, NODE, &limit));
 
   if (err == 0)
-    printf("%zu threads, %zu failed, %s of %zu pieces left\n", count, failed,
-           (const char *)r->data.at, count);
+    printf("%zu threads, %zu failed, %s of %zu pieces left, %d ms\n", count,
+           failed, (const char *)r->data.at, count, (int)elapsed_ms);
   lk_sync_result_free(r);
   return err != 0 || failed > 0;
 }
@@ -101,7 +113,10 @@ int main(int argc, char **argv)
       fail("cannot create " NODE,
            lk_sync_create(client, NULL, NODE, lk_text(text), NULL,
                           LK_PERSISTENT, &limit)) == 0) {
-    failed = report(count, run(count));
+    int64_t elapsed_ms;
+    size_t not_sold = run(count, &elapsed_ms);
+
+    failed = report(count, not_sold, elapsed_ms);
     fail("cannot delete", lk_sync_delete(client, NODE, -1, &limit));
   }
   lk_sync_lock_free(lock);

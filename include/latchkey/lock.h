@@ -241,7 +241,8 @@ LK_API bool lk_layout_contends(lk_layout layout, const char *prefix,
  * Make a handle for the lock at `path` (absolute, copied). No request is sent.
  * Free it before `client`; <latchkey/lease.h> says what happens otherwise.
  *
- * @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_PATH ("/" too), LK_ERR_BAD_ARGUMENT.
+ * @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_PATH ("/", too, except with a native
+ *         layout and a prefix that is not empty), LK_ERR_BAD_ARGUMENT.
  *         After an error `*out` is NULL.
  */
 LK_API int lk_lock_new(lk_lock **out, lk_client *client, const char *path,

@@ -280,6 +280,16 @@ static int refuse_reserved_lock(const cli_options *o, const char *verb,
   return CLI_EXIT_FAILED;
 }
 
+/* In the root, only names with a prefix are possible. */
+static bool root_is_possible(const cli_options *o)
+{
+  bool has_prefix =
+      o->layout == LK_LAYOUT_NATIVE || o->layout == LK_LAYOUT_NATIVE_UUID;
+
+  return has_prefix && (o->prefix == NULL || *o->prefix != '\0') &&
+         o->extra_count == 0;
+}
+
 void cli_run_once(cli_runner *r, cli_process_title title)
 {
   r->code = CLI_EXIT_FAILED;
@@ -300,7 +310,7 @@ int cli_run_check(const cli_options *o, const char *verb, char **operands,
 
   if (wrong == NULL)
     wrong = check_hold_options(o);
-  if (wrong == NULL && strcmp(operands[0], "/") == 0)
+  if (wrong == NULL && strcmp(operands[0], "/") == 0 && !root_is_possible(o))
     wrong = "LOCK must be a path below \"/\"";
   if (wrong == NULL)
     wrong = cli_command_line_parse(o, operands, out);

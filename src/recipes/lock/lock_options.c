@@ -30,12 +30,26 @@ int lk__lock_config_copy(const lk_client *c, lk_lock_config *out,
   return lk__config_copy(c, &sized, out, config);
 }
 
+static bool path_is_root(const char *path)
+{
+  return strcmp(path, "/") == 0;
+}
+
+/* In the root, beside all other nodes, names must have a prefix that the caller
+ * can choose. */
+static bool layout_fits_root(const lk_lock_config *config)
+{
+  return lk__layout_rules(config->layout)->has_prefix &&
+         (config->prefix == NULL || config->prefix[0] != '\0');
+}
+
 int lk__lock_options_check(const char *path, const lk_lock_config *config)
 {
   if (lk__is_revocation(config->data) || lk__is_announcement(config->data) ||
       !layout_is_valid(config))
     return LK_ERR_BAD_ARGUMENT;
-  if (lk_path_check(path) != 0 || strcmp(path, "/") == 0)
+  if (lk_path_check(path) != 0 ||
+      (path_is_root(path) && !layout_fits_root(config)))
     return LK_ERR_BAD_PATH;
   return 0;
 }
@@ -97,7 +111,7 @@ bool lk__lock_options_init(lk_lock_options *o, const lk_mem *mem,
       .machine = &lk__queue_machine,
       .role = lk__lock_options_role(o, side),
       .identity = o->rules->identity,
-      .dir = o->path,
+      .dir = path_is_root(path) ? "" : o->path,
       .data = lk_bytes_of(o->data, config->data.len),
       .acl = o->acl,
       .parent_acl = o->parent_acl,

@@ -46,6 +46,12 @@ typedef struct lk_own_node {
   size_t data_len;
 } lk_own_node;
 
+/** The path of the directory, for requests. */
+static inline const char *lk__own_node_directory(const lk_own_node *own)
+{
+  return *own->dir == '\0' ? "/" : own->dir;
+}
+
 /** The name at the end of `path`. Before the node is created, the number that
     the server appends is missing. */
 static inline char *lk__own_node_name(const lk_own_node *own)

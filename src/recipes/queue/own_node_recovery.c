@@ -183,8 +183,7 @@ static void on_recovery_transaction(lk_client *c, int err,
 int lk__recovery_begin(lk_contender *ct)
 {
   enum { ANY_VERSION = -1 };
-  bool dir_is_root = *ct->own.dir == '\0';
-  lk_op check = lk_op_check(dir_is_root ? "/" : ct->own.dir, ANY_VERSION);
+  lk_op check = lk_op_check(lk__own_node_directory(&ct->own), ANY_VERSION);
   int err = lk__contender_count_request(
       ct, lk_multi(lk__contender_client(ct), &check, 1, LK_NO_OPTIONS,
                    on_recovery_transaction, ct));

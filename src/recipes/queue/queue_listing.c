@@ -216,7 +216,8 @@ int lk__contender_send_list(lk_contender *ct)
                   .watch = &ct->wait.watch};
 
   return lk__contender_count_request(
-      ct, lk_get_children(lk__contender_client(ct), ct->own.dir,
+      ct, lk_get_children(lk__contender_client(ct),
+                          lk__own_node_directory(&ct->own),
                           ct->wait.watches_directory ? &call : LK_NO_OPTIONS,
                           on_list_reply, ct));
 }

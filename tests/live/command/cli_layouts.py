@@ -3,6 +3,7 @@
 other than Curator's."""
 
 import re
+import subprocess
 import sys
 
 sys.path.append(sys.path[0] + "/../support")
@@ -49,6 +50,21 @@ def wait_until_held(layout, path, holders=1, waiters=0):
         return len(now["holders"]) == holders and len(now["waiters"]) == waiters
     live.eventually(is_held, "%s is held by %d, with %d waiting" % (
         path, holders, waiters))
+
+
+def locks_with_a_prefix_can_be_in_the_root():
+    with start("run", "--layout", "native:job-", "/", "cat",
+               stdin=subprocess.PIPE) as a:
+        live.eventually(lambda: status("native:job-", "/")["holders"])
+        done = run("run", "-n", "--layout", "native:job-", "/", "true")
+        assert done.code == 124, done
+        assert run("wait", "-w", "0", "--layout", "native:job-", "/").code == 1
+        a.stdin.close()
+        a.stdin = None
+        assert a.finish().code == 0
+    for layout in "curator", "kazoo", "latch", "native:":
+        done = expect_exit(125, "run", "--layout", layout, "/", "true")
+        assert 'LOCK must be a path below "/"' in done.err, done
 
 
 def node_names_are_those_of_the_layout():
@@ -219,6 +235,7 @@ def contradictory_options_are_refused():
 
 with command.serve():
     live.run(live.together(
+        locks_with_a_prefix_can_be_in_the_root,
         node_names_are_those_of_the_layout,
         readers_share_and_writers_do_not,
         native_layouts_share_a_queue,

@@ -37,7 +37,7 @@ static const lk_lock_config mutex_configs[] = {
 enum {
   DO_NOT_WAIT = 0,          /* as the timeout of an acquire */
   FOREIGN_SESSION = 0x5555, /* of nodes of another client */
-  UNKNOWN_LAYOUT = LK_LAYOUT_LATCH + 1 + 1
+  UNKNOWN_LAYOUT = LK_LAYOUT_LATCH + 1
 };
 
 static void begin(const lk_lock_config *config)
@@ -385,6 +385,79 @@ static int create_and_free_lock(const lk_lock_config *c)
   lk_lock_free(l);
   return err;
 }
+
+/* Make the locks of both clients anew, in the root. */
+static void put_locks_into_root(const lk_lock_config *c)
+{
+  locker *const both[] = {&lp.a, &lp.b};
+
+  for (size_t i = 0; i < COUNT(both); i++) {
+    lk_lock_config config = *c;
+
+    locker_free(both[i]);
+    locker_clear(both[i], i == 0 ? &lp.one : &lp.two);
+    config.on_event = locker_on_event;
+    config.arg = both[i];
+    ck_assert_int_eq(
+        lk_lock_new(&both[i]->lock, both[i]->p->link->client, "/", &config), 0);
+  }
+}
+
+/* The connection breaks at one request of the acquire, and the own node is
+ * recovered. */
+START_TEST(prefix_makes_locks_possible_in_the_root)
+{
+  static const lk_lock_config in_root[] = {
+      {.size = sizeof in_root[0], .layout = LK_LAYOUT_NATIVE, .prefix = "job-"},
+      {.size = sizeof in_root[0], .layout = LK_LAYOUT_NATIVE},
+      {.size = sizeof in_root[0], .layout = LK_LAYOUT_NATIVE_UUID}};
+  enum { CREATE = 1, LIST };
+
+  for (size_t i = 0; i < COUNT(in_root); i++) {
+    for (unsigned request = 0; request <= LIST; request++) {
+      begin(NULL);
+      put_locks_into_root(&in_root[i]);
+      lp.one.link->requests = 0;
+      lp.one.link->cut_at = request;
+      lp.one.link->cut_after = true;
+      ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
+      model_run(&lp.server, T / 4);
+      ck_assert_int_eq(lp.a.acquired, 0);
+      ck_assert_str_eq(lk_lock_path(lp.a.lock), "/");
+      ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
+      model_turn(&lp.server);
+      ck_assert_int_eq(lp.b.acquired, NOT_YET);
+      ck_assert_int_eq(locker_verify(&lp.a), 0);
+      locker_release(&lp.a);
+      model_turn(&lp.server);
+      ck_assert_int_eq(lp.b.acquired, 0);
+      ck_assert_uint_eq(model_children(&lp.server, "/"), 3); /* with
+                                     "zookeeper" and "locks" */
+      lock_pair_end(&lp);
+    }
+  }
+}
+END_TEST
+
+START_TEST(root_is_refused_without_a_prefix)
+{
+  static const lk_lock_config refused[] = {
+      {.size = sizeof refused[0], .layout = LK_LAYOUT_CURATOR},
+      {.size = sizeof refused[0], .layout = LK_LAYOUT_KAZOO},
+      {.size = sizeof refused[0], .layout = LK_LAYOUT_LATCH},
+      {.size = sizeof refused[0], .layout = LK_LAYOUT_NATIVE, .prefix = ""}};
+  lk_rwlock *rw;
+  lk_lock *l;
+
+  begin(NULL);
+  for (size_t i = 0; i < COUNT(refused); i++)
+    ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, "/", &refused[i]),
+                     LK_ERR_BAD_PATH);
+  ck_assert_int_eq(lk_rwlock_new(&rw, lp.one.link->client, "/", &native), 0);
+  lk_rwlock_free(rw);
+  lock_pair_end(&lp);
+}
+END_TEST
 
 START_TEST(latch_is_a_layout_of_mutexes_only)
 {
@@ -1137,6 +1210,7 @@ SUITE("layouts", nodes_are_named_as_the_layout_says,
       names_of_contenders_depend_on_the_layout_and_the_prefix,
       permits_of_curator_end_with_lease_and_a_number,
       permit_of_kazoo_is_32_hexadecimal_digits,
+      prefix_makes_locks_possible_in_the_root, root_is_refused_without_a_prefix,
       latch_is_a_layout_of_mutexes_only,
       options_that_contradict_the_layout_are_refused,
       readers_share_and_writers_do_not, sides_are_named_as_the_layout_says,
