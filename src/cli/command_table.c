@@ -46,6 +46,8 @@ const cli_command_entry cli_command_table[] = {
     cli_options_json, cli_options_common}, .call = cli_delete},
   {"watch", "[OPTION...] PATH", "print a line for each event at a node", 1, 1,
    {cli_options_watch, SESSION_LISTS}, .call = cli_watch},
+  {"members", "[OPTION...] PATH", "show the members of a group and their data", 1, 1,
+   {cli_options_members, SESSION_LISTS}, .call = cli_members},
   {"acl", "[OPTION...] PATH [SPEC]", "show or replace the access list of a node", 1, 2,
    {SESSION_LISTS}, .call = cli_acl_verb},
   {"fence", "[OPTION...] FILE TOKEN", "record TOKEN in FILE, unless FILE holds a larger one", 2, 2,

@@ -9,6 +9,7 @@
 int cli_ls(const cli_options *o, char **operands);
 int cli_tree(const cli_options *o, char **operands);
 int cli_watch(const cli_options *o, char **operands);
+int cli_members(const cli_options *o, char **operands);
 int cli_get(const cli_options *o, char **operands);
 int cli_stat(const cli_options *o, char **operands);
 int cli_set(const cli_options *o, char **operands);

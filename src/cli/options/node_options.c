@@ -18,6 +18,7 @@ FLAG(sequential)
 FLAG(container)
 FLAG(parents)
 FLAG(recursive)
+FLAG(follow)
 FLAG(details)
 FLAG(read_only)
 
@@ -84,5 +85,9 @@ const cli_option cli_options_read[] = {
 const cli_option cli_options_watch[] = {
   {'r', "recursive", NULL, "watch all nodes below it, too", take_recursive},
   {'n', "count", "COUNT", "exit after COUNT events", take_event_count},
+  {0}};
+
+const cli_option cli_options_members[] = {
+  {'w', "watch", NULL, "show them again after each change, until interrupted", take_follow},
   {0}};
 /* clang-format on */

@@ -67,6 +67,7 @@ typedef struct cli_options {
   int64_t ttl_ms; /**< 0: no TTL */
   bool parents;
   bool recursive;
+  bool follow;    /**< members -w */
   bool details;   /**< ls -l */
   bool read_only; /**< a read-only server is accepted */
   int64_t count;  /**< exit after so many events; 0: not given, no limit */
@@ -99,6 +100,7 @@ extern const cli_option cli_options_create[];
 extern const cli_option cli_options_ls[];
 extern const cli_option cli_options_read[];
 extern const cli_option cli_options_watch[];
+extern const cli_option cli_options_members[];
 
 enum { CLI_MAX_LISTS = 7 };
 typedef const cli_option *cli_option_lists[CLI_MAX_LISTS];

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/output/print.h"
+#include "cli/session/follow.h"
+
+/* Size limit of the queue for a slow reader. */
+enum { MAX_QUEUED_BYTES = 512 << 10 };
+
+bool cli_follow_open(cli_follow *f, const cli_options *o, const char *verb,
+                     const char *path)
+{
+  f->sigpipe_was_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
+  return cli_command_open(&f->command, o, verb, path);
+}
+
+/* ---- output -------------------------------------------------------------- */
+
+bool cli_follow_is_full(const cli_follow *f)
+{
+  return f->out.queue.len - f->out.sent > MAX_QUEUED_BYTES;
+}
+
+void cli_follow_put(cli_follow *f, cli_text *line)
+{
+  if (line->failed)
+    cli_follow_stop(f, LK_ERR_NO_MEMORY);
+  cli_line_backlog_put(&f->out, lk_bytes_of(line->at, line->len));
+  cli_text_free(line);
+  f->done = f->done || f->out.broken;
+}
+
+void cli_follow_stop(cli_follow *f, int err)
+{
+  f->err = err;
+  f->done = true;
+}
+
+/* ---- the reader ---------------------------------------------------------- */
+
+/* poll() with an empty set of events reports only an error or a hang-up: then
+   the reader is gone. An event with another cause would be reported without
+   end, so the loop stops watching the descriptor. */
+static void on_stdout_event(lk_loop_io *io, int events)
+{
+  cli_follow *f = LK_OWNER(io, cli_follow, stdout_io);
+  struct pollfd errors_of_stdout = {STDOUT_FILENO, .events = 0};
+
+  (void)events;
+  if (poll(&errors_of_stdout, 1, 0) > 0) {
+    f->out.broken = true;
+    f->done = true;
+  } else {
+    lk__loop_stop_io(f->command.session.loop, io);
+  }
+}
+
+/* The loop reports an error of a descriptor as readable, and a pipe without a
+   reader has an error. So latchkey notices without a write that the reader is
+   gone. */
+static void watch_reader(cli_follow *f)
+{
+  struct stat st;
+
+  f->stdout_io.on_events = on_stdout_event;
+  f->stdout_io.fd = STDOUT_FILENO;
+  if (fstat(STDOUT_FILENO, &st) == 0 && S_ISFIFO(st.st_mode))
+    lk__loop_set_io(f->command.session.loop, &f->stdout_io, LK_LOOP_READ);
+}
+
+/* Dies of SIGPIPE, as other programs do. If SIGPIPE was ignored when latchkey
+   was started, prints a complaint and returns the exit code. */
+static int end_without_reader(const cli_follow *f, const char *verb)
+{
+  if (!f->sigpipe_was_ignored) {
+    signal(SIGPIPE, SIG_DFL);
+    raise(SIGPIPE);
+  }
+  return cli_fail(CLI_EXIT_FAILED,
+                  "%s: standard output was closed by its reader", verb);
+}
+
+/* ---- the run ------------------------------------------------------------- */
+
+void cli_follow_begin(cli_follow *f)
+{
+  lk_loop *loop = f->command.session.loop;
+  void (*say_dropped)(cli_text *, size_t) = NULL; /* see cli_follow_is_full() */
+
+  /* The signals are blocked first, since the thread that may copy the output
+     must inherit the blocked signals. */
+  cli_interrupt_open(&f->interrupt, loop, &f->done);
+  cli_line_backlog_init(&f->out, STDOUT_FILENO, loop, say_dropped);
+  watch_reader(f);
+}
+
+void cli_follow_run(cli_follow *f)
+{
+  cli_session_run(&f->command.session, &f->done);
+}
+
+/* Writes the rest of the queue, and waits for the reader without limit. */
+static int write_queued_lines(cli_follow *f)
+{
+  cli_line_backlog *backlog = &f->out;
+  cli_text rest = {.at = backlog->queue.at, .len = backlog->queue.len};
+
+  rest.at += backlog->sent;
+  rest.len -= backlog->sent;
+  int code = cli_print(&rest);
+
+  backlog->sent = backlog->queue.len;
+  return code;
+}
+
+int cli_follow_end(cli_follow *f)
+{
+  const char *verb = f->command.verb;
+
+  lk__loop_stop_io(f->command.session.loop, &f->stdout_io);
+  cli_session_close(&f->command.session);
+  cli_interrupt_close(&f->interrupt);
+  bool broken = f->out.broken;
+  int write_code = broken ? CLI_EXIT_FAILED : write_queued_lines(f);
+
+  cli_line_backlog_close(&f->out);
+  int close_code = cli_command_close(&f->command, f->err);
+
+  if (broken)
+    return end_without_reader(f, verb);
+  return close_code != CLI_EXIT_DONE ? close_code : write_code;
+}
