@@ -41,7 +41,8 @@
  *
  * NULL: if the object is NULL, a function whose result is an error code returns
  * LK_ERR_BAD_ARGUMENT. lk_sync_client_state() returns LK_STATE_CLOSED then,
- * lk_sync_lock_get_state() LK_LOCK_IDLE, lk_sync_lock_deadline() INT64_MIN, and
+ * lk_sync_lock_get_state() LK_LOCK_IDLE, lk_sync_candidate_get_state()
+ * LK_CANDIDATE_STOPPED, the functions ..._deadline() INT64_MIN, and
  * every other function NULL, false or 0. Freeing NULL does nothing. A path that
  * is NULL is LK_ERR_BAD_PATH. `out` of a request may be NULL; that of a
  * constructor may not (LK_ERR_BAD_ARGUMENT).
@@ -54,6 +55,7 @@
  * call exec or _exit before the callback returns.
  */
 
+#include <latchkey/leader.h>
 #include <latchkey/multilock.h>
 #include <latchkey/nodes.h>
 #include <latchkey/rwlock.h>
@@ -621,6 +623,88 @@ LK_API int lk_sync_lock_fd(lk_sync_lock *l);
 
 /** The path that the lock was made with. */
 LK_API const char *lk_sync_lock_path(const lk_sync_lock *l);
+
+/* ---- leader election ----------------------------------------------------- */
+
+/**
+ * A candidate of an election: <latchkey/leader.h>. It belongs to no thread: any
+ * thread may start it, wait for its election and look whether it leads. A
+ * leader works like this:
+ *
+ *     while (lk_sync_candidate_wait_elected(c, NULL) == 0) {
+ *       while (lk_sync_candidate_ok(c))
+ *         do_one_step(lk_sync_candidate_term(c));
+ *     }
+ */
+typedef struct lk_sync_candidate lk_sync_candidate;
+
+/** Options of a candidate. Set `size`; 0 selects the default. */
+typedef struct lk_sync_candidate_config {
+  size_t size;      /**< sizeof(lk_sync_candidate_config) */
+  int32_t pause_ms; /**< as in lk_candidate_config, like the next */
+  int32_t max_pause_ms;
+  /** Invoked with each event; for an event that ends a wait, before the wait
+      returns. */
+  void (*on_event)(lk_sync_candidate *c, const lk_candidate_event *event,
+                   void *arg);
+  void *arg;
+} lk_sync_candidate_config;
+
+/** Make a candidate: lk_election_new(). All is copied; `on_event` of `lock` is
+    invoked on the thread of the handle. Waits for that thread only.
+    @return as lk_election_new(); LK_ERR_FORKED, LK_ERR_STATE (in a callback).
+            After an error `*out` is NULL. */
+LK_API int lk_sync_election_new(lk_sync_candidate **out, lk_sync_client *client,
+                                const char *path, lk_layout layout,
+                                const lk_lock_config *lock,
+                                const lk_sync_candidate_config *config);
+
+/** Free; NULL is fine. The candidate resigns. Threads that wait for it get
+    LK_ERR_CLOSED. No call for it may begin any more. */
+LK_API void lk_sync_candidate_free(lk_sync_candidate *c);
+
+/** Take part: lk_candidate_start(). Waits for the thread of the handle only.
+    @return as lk_candidate_start(); LK_ERR_STATE, LK_ERR_FORKED. */
+LK_API int lk_sync_candidate_start(lk_sync_candidate *c);
+
+/** Take part no more: lk_candidate_resign(). No thread may still do work of the
+    leader. Waits for the thread of the handle only.
+    @return 0, LK_ERR_CLOSED, LK_ERR_STATE, LK_ERR_FORKED. */
+LK_API int lk_sync_candidate_resign(lk_sync_candidate *c);
+
+/** Take part, and wait until the candidate leads for certain.
+    @return 0: lk_sync_candidate_ok() is true; what lk_candidate_start()
+   returns; LK_ERR_DEADLINE: it still takes part; LK_ERR_CANCELLED: by the
+            lk_sync_cancel, and it still takes part, or another thread has
+            resigned; LK_ERR_CLOSED, LK_ERR_AUTH_FAILED: the client has ended;
+            LK_ERR_STATE, LK_ERR_FORKED, LK_ERR_BAD_ARGUMENT. */
+LK_API int lk_sync_candidate_wait_elected(lk_sync_candidate *c,
+                                          const lk_sync_call *call);
+
+/** Wait until the candidate does not lead for certain any more: its lease is
+    unsure, or it is deposed, or has resigned. For a thread that stops the work
+    of others; it returns at once if the candidate does not lead.
+    @return 0; LK_ERR_DEADLINE, LK_ERR_CANCELLED, LK_ERR_CLOSED, LK_ERR_STATE,
+            LK_ERR_FORKED, LK_ERR_BAD_ARGUMENT. */
+LK_API int lk_sync_candidate_wait_unsure(lk_sync_candidate *c,
+                                         const lk_sync_call *call);
+
+/* The functions below read memory and the clock, and do not wait. */
+
+/** Whether the candidate leads for certain: the lease deadline has not passed
+   by the clock read now, and the lease is not unsure. Call it right before each
+    action of the leader. */
+LK_API bool lk_sync_candidate_ok(const lk_sync_candidate *c);
+
+/** The lease deadline on lk_sync_client_clock(); INT64_MIN: it does not lead.
+ */
+LK_API int64_t lk_sync_candidate_deadline(const lk_sync_candidate *c);
+
+/** The term; 0: it does not lead. */
+LK_API uint64_t lk_sync_candidate_term(const lk_sync_candidate *c);
+
+LK_API lk_candidate_state
+lk_sync_candidate_get_state(const lk_sync_candidate *c);
 
 #ifdef __cplusplus
 }

@@ -94,9 +94,7 @@ static int copy_and_check_arguments(lk_sync_client *c, const char *path,
 
   if (err != 0)
     return err;
-  if (lk_path_check(path) != 0 || strcmp(path, "/") == 0)
-    return LK_ERR_BAD_PATH;
-  return 0;
+  return lk_path_check(path) != 0 ? LK_ERR_BAD_PATH : 0;
 }
 
 int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,

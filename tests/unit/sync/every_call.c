@@ -297,6 +297,23 @@ VALUE(lock_get_state, lk_sync_lock_get_state(o->lock) == LK_LOCK_IDLE)
 VALUE(lock_count, lk_sync_lock_count(o->lock) == 0)
 VALUE(lock_path, lk_sync_lock_path(o->lock) == NULL)
 
+/* ---- candidates ---------------------------------------------------------- */
+
+MAKES(lk_sync_candidate, election_new, lk_sync_candidate_free, o->client,
+      o->path, LK_LAYOUT_LATCH, NULL, NULL)
+FREES(lk_sync_candidate, candidate_free,
+      lk_sync_election_new(&made, o->client, o->path, LK_LAYOUT_LATCH, NULL,
+                           NULL))
+ERROR(candidate_start, o->candidate)
+ERROR(candidate_resign, o->candidate)
+ERROR(candidate_wait_elected, o->candidate, o->call)
+ERROR(candidate_wait_unsure, o->candidate, o->call)
+VALUE(candidate_ok, !lk_sync_candidate_ok(o->candidate))
+VALUE(candidate_deadline, lk_sync_candidate_deadline(o->candidate) == INT64_MIN)
+VALUE(candidate_term, lk_sync_candidate_term(o->candidate) == 0)
+VALUE(candidate_get_state,
+      lk_sync_candidate_get_state(o->candidate) == LK_CANDIDATE_STOPPED)
+
 /* ---- all of them --------------------------------------------------------- */
 
 #define ROW(name, no_object, no_path, no_out)      \
@@ -383,6 +400,16 @@ const every_call every_calls[] = {
     SILENT(lock_count),
     OTHER(lock_fd),
     SILENT(lock_path),
+    MAKER(election_new),
+    SILENT(candidate_free),
+    OTHER(candidate_start),
+    OTHER(candidate_resign),
+    OTHER(candidate_wait_elected),
+    OTHER(candidate_wait_unsure),
+    SILENT(candidate_ok),
+    SILENT(candidate_deadline),
+    SILENT(candidate_term),
+    SILENT(candidate_get_state),
 };
 
 const size_t every_call_count = sizeof every_calls / sizeof every_calls[0];
@@ -399,6 +426,9 @@ void every_object_make(every_object *o, const char *hosts,
                    0);
   ck_assert_int_eq(
       lk_sync_subscribe_data(&o->subscription, o->client, "/data", NULL), 0);
+  ck_assert_int_eq(lk_sync_election_new(&o->candidate, o->client, "/election",
+                                        LK_LAYOUT_LATCH, NULL, NULL),
+                   0);
   ck_assert_int_eq(lk_sync_cancel_new(&o->cancel, o->client), 0);
 }
 
@@ -407,6 +437,7 @@ void every_object_free(every_object *o)
   lk_sync_lock_free(o->lock);
   lk_sync_rwlock_free(o->rwlock);
   lk_sync_subscription_free(o->subscription);
+  lk_sync_candidate_free(o->candidate);
   lk_sync_cancel_free(o->cancel);
   lk_sync_client_free(o->client);
 }

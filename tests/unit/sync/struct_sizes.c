@@ -22,6 +22,8 @@ static const lk_sync_lock_config a_lock = {0};
 static const lk_semaphore_config a_semaphore = {.permits = 2};
 static const lk_multilock_config a_multilock = {.keep_order = true};
 static const lk_single_config a_single = {.poll_ms = 50};
+static const lk_lock_config a_lock_config = {0};
+static const lk_sync_candidate_config a_candidate = {.pause_ms = 50};
 static const lk_subscription_config a_subscription = {.check_ms = 500};
 static const lk_parents_config some_parents = {.containers = true};
 
@@ -151,6 +153,26 @@ static int new_single(const void *s)
   return free_lock(err, l);
 }
 
+static int new_election(const void *s)
+{
+  lk_sync_candidate *c;
+  int err = lk_sync_election_new(&c, client, "/x", LK_LAYOUT_LATCH, NULL, s);
+
+  ck_assert((err == 0) == (c != NULL));
+  lk_sync_candidate_free(c);
+  return err;
+}
+
+static int new_election_lock(const void *s)
+{
+  lk_sync_candidate *c;
+  int err = lk_sync_election_new(&c, client, "/x", LK_LAYOUT_LATCH, s, NULL);
+
+  ck_assert((err == 0) == (c != NULL));
+  lk_sync_candidate_free(c);
+  return err;
+}
+
 static int subscribe(const void *s)
 {
   lk_sync_subscription *sub;
@@ -218,6 +240,11 @@ static const sized_row rows[] = {
               .hand_in = new_multilock),
     SIZED_ROW(lk_single_config, a_single, .name = "lk_sync_single_new",
               .hand_in = new_single),
+    SIZED_ROW(lk_sync_candidate_config, a_candidate,
+              .name = "lk_sync_election_new", .hand_in = new_election),
+    SIZED_ROW(lk_lock_config, a_lock_config,
+              .name = "lk_sync_election_new, lock",
+              .hand_in = new_election_lock),
     SIZED_ROW(lk_subscription_config, a_subscription,
               .name = "lk_sync_subscribe_data", .hand_in = subscribe),
     SIZED_ROW(lk_parents_config, some_parents,

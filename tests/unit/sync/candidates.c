@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* Candidates of the blocking interface with a model server on loopback. */
+
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/suite.h"
+#include "support/waiters.h"
+#include "unit/fake/loopback.h"
+
+static loopback zk;
+static lk_sync_client *one, *two;
+static lk_sync_candidate *a, *b;
+static char events[512]; /* of `a`; written by its thread */
+
+static const lk_sync_call soon = {.size = sizeof soon, .timeout_ms = 10000};
+static const lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 30};
+
+static void on_event(lk_sync_candidate *c, const lk_candidate_event *event,
+                     void *arg)
+{
+  (void)c;
+  ck_assert_ptr_eq(arg, events);
+  strcat(events, lk_candidate_event_text(event->type));
+  strcat(events, " ");
+}
+
+static lk_sync_client *new_client(void)
+{
+  lk_client_config client_config = {.size = sizeof client_config,
+                                    .hosts = zk.hosts};
+  lk_sync_config config = {.size = sizeof config, .client = &client_config};
+  lk_sync_client *c;
+
+  ck_assert_int_eq(lk_sync_client_new(&c, &config), 0);
+  return c;
+}
+
+static void start(void)
+{
+  const lk_sync_candidate_config config = {
+      .size = sizeof config, .on_event = on_event, .arg = events};
+  const lk_lock_config lock = {.size = sizeof lock, .data = lk_text("a")};
+
+  events[0] = '\0';
+  loopback_start(&zk);
+  one = new_client();
+  two = new_client();
+  ck_assert_int_eq(
+      lk_sync_election_new(&a, one, "/e", LK_LAYOUT_LATCH, &lock, &config), 0);
+  ck_assert_int_eq(
+      lk_sync_election_new(&b, two, "/e", LK_LAYOUT_LATCH, NULL, NULL), 0);
+}
+
+static void stop(void)
+{
+  lk_sync_candidate_free(a);
+  lk_sync_candidate_free(b);
+  lk_sync_client_free(one);
+  lk_sync_client_free(two);
+  loopback_stop(&zk);
+}
+
+static void expect_leads(const lk_sync_candidate *c, const lk_sync_client *of)
+{
+  ck_assert(lk_sync_candidate_ok(c));
+  ck_assert_uint_gt(lk_sync_candidate_term(c), 0);
+  ck_assert_int_gt(lk_sync_candidate_deadline(c), lk_sync_client_clock(of));
+  ck_assert_int_eq(lk_sync_candidate_get_state(c), LK_CANDIDATE_LEADING);
+}
+
+static void expect_does_not_lead(const lk_sync_candidate *c,
+                                 lk_candidate_state state)
+{
+  ck_assert(!lk_sync_candidate_ok(c));
+  ck_assert_uint_eq(lk_sync_candidate_term(c), 0);
+  ck_assert_int_eq(lk_sync_candidate_deadline(c), INT64_MIN);
+  ck_assert_int_eq(lk_sync_candidate_get_state(c), state);
+}
+
+START_TEST(candidates_lead_one_after_the_other)
+{
+  start();
+  expect_does_not_lead(a, LK_CANDIDATE_STOPPED);
+  ck_assert_int_eq(lk_sync_candidate_wait_elected(a, &soon), 0);
+  expect_leads(a, one);
+  uint64_t term = lk_sync_candidate_term(a);
+
+  ck_assert_int_eq(lk_sync_candidate_wait_elected(b, &brief), LK_ERR_DEADLINE);
+  expect_does_not_lead(b, LK_CANDIDATE_WAITING);
+  ck_assert_int_eq(lk_sync_candidate_wait_unsure(a, &brief), LK_ERR_DEADLINE);
+  ck_assert_int_eq(lk_sync_candidate_resign(a), 0);
+  expect_does_not_lead(a, LK_CANDIDATE_STOPPED);
+  ck_assert_int_eq(lk_sync_candidate_wait_unsure(a, &soon), 0);
+  ck_assert_int_eq(lk_sync_candidate_wait_elected(b, &soon), 0);
+  expect_leads(b, two);
+  ck_assert_uint_gt(lk_sync_candidate_term(b), term);
+  ck_assert_str_eq(events, "elected deposed ");
+  stop();
+}
+END_TEST
+
+/* Calls of other threads. */
+static int wait_for_election(void *arg)
+{
+  (void)arg;
+  return lk_sync_candidate_wait_elected(a, NULL);
+}
+
+static int wait_for_doubt(void *arg)
+{
+  (void)arg;
+  return lk_sync_candidate_wait_unsure(a, NULL);
+}
+
+/* `b` leads, and a thread waits for the election of `a`. */
+static void start_waiter(waiter *w)
+{
+  start();
+  ck_assert_int_eq(lk_sync_candidate_wait_elected(b, &soon), 0);
+  waiter_start(w, wait_for_election, NULL);
+  waiters_inside(one, 1);
+}
+
+START_TEST(resignation_ends_the_waits_of_other_threads)
+{
+  waiter w;
+
+  start_waiter(&w);
+  ck_assert_int_eq(lk_sync_candidate_resign(a), 0);
+  ck_assert_int_eq(waiter_end(&w), LK_ERR_CANCELLED);
+  stop();
+}
+END_TEST
+
+START_TEST(free_ends_the_waits_of_other_threads)
+{
+  waiter w;
+
+  start_waiter(&w);
+  lk_sync_candidate_free(a);
+  a = NULL;
+  ck_assert_int_eq(waiter_end(&w), LK_ERR_CLOSED);
+  stop();
+}
+END_TEST
+
+START_TEST(close_of_the_client_ends_waits_and_terms)
+{
+  waiter w;
+
+  start_waiter(&w);
+  ck_assert_int_eq(lk_sync_client_close(one), 0);
+  ck_assert_int_eq(waiter_end(&w), LK_ERR_CLOSED);
+  ck_assert_int_eq(lk_sync_candidate_wait_elected(a, &soon), LK_ERR_CLOSED);
+  ck_assert_int_eq(lk_sync_candidate_start(a), LK_ERR_CLOSED);
+  expect_leads(b, two);
+  ck_assert_int_eq(lk_sync_client_close(two), 0);
+  expect_does_not_lead(b, LK_CANDIDATE_STOPPED);
+  stop();
+}
+END_TEST
+
+START_TEST(loss_wakes_the_thread_that_waits_for_a_doubt)
+{
+  waiter w;
+
+  start();
+  ck_assert_int_eq(lk_sync_candidate_wait_elected(a, &soon), 0);
+  uint64_t term = lk_sync_candidate_term(a);
+
+  waiter_start(&w, wait_for_doubt, NULL);
+  waiters_inside(one, 1);
+  loopback_lock(&zk);
+  for (model_link *l = zk.server.links; l != NULL; l = l->next)
+    model_expire(&zk.server, l->last_session);
+  loopback_unlock(&zk);
+  loopback_drop(&zk);
+  ck_assert_int_eq(waiter_end(&w), 0);
+  /* It takes part again by itself. */
+  ck_assert_int_eq(lk_sync_candidate_wait_elected(a, &soon), 0);
+  ck_assert_uint_gt(lk_sync_candidate_term(a), term);
+  stop();
+}
+END_TEST
+
+START_TEST(child_process_does_not_lead)
+{
+  int status;
+
+  start();
+  ck_assert_int_eq(lk_sync_candidate_wait_elected(a, &soon), 0);
+  pid_t child = fork();
+
+  if (child == 0)
+    _exit(lk_sync_candidate_ok(a) || lk_sync_candidate_term(a) != 0 ||
+          lk_sync_candidate_start(a) != LK_ERR_FORKED ||
+          lk_sync_candidate_wait_elected(a, NULL) != LK_ERR_FORKED);
+  ck_assert_int_eq(waitpid(child, &status, 0), child);
+  ck_assert_int_eq(status, 0);
+  expect_leads(a, one);
+  stop();
+}
+END_TEST
+
+SUITE("candidates", candidates_lead_one_after_the_other,
+      resignation_ends_the_waits_of_other_threads,
+      free_ends_the_waits_of_other_threads,
+      close_of_the_client_ends_waits_and_terms,
+      loss_wakes_the_thread_that_waits_for_a_doubt, child_process_does_not_lead)
