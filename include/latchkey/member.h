@@ -16,9 +16,10 @@
  * most one session timeout and one tick of the servers, counted while they have
  * a quorum and keep their leader.
  *
- * Cost: a join is one write (lk_create_reliable()) and, after its reply, one
- * read, which watches the node. A missing directory costs two round trips more.
- * A member sends nothing while nothing changes.
+ * Cost: a join is one write and, after its reply, one read, which watches the
+ * node. After a lost connection, a write is preceded by a transaction and a
+ * read. A missing directory costs two round trips more. A member sends nothing
+ * while nothing changes.
  *
  * Threads and callbacks: as for the client. Every callback may free the member.
  */
@@ -68,9 +69,10 @@ typedef struct lk_membership_event {
 typedef struct lk_membership_config {
   size_t size;        /**< sizeof(lk_membership_config) */
   lk_bytes data;      /**< data of the node; default empty */
-  const lk_acls *acl; /**< of the node; NULL: open. The member needs READ to
-                           notice that another client has deleted the node, and
-                           WRITE for lk_membership_set_data() */
+  const lk_acls *acl; /**< of the node; NULL: open. The member needs READ on it
+                           to find out whether a node is its own, WRITE for
+                           lk_membership_set_data(), and CREATE and DELETE on
+                           the directory */
   const lk_acls *parent_acl; /**< of created directories; NULL: `acl` */
   bool persistent_parents;   /**< create directories as persistent nodes, not as
                                   containers. For groups that are shared with

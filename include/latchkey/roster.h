@@ -19,7 +19,8 @@
  * Cost: one list, and a read of each child, which are sent together. After a
  * change, a list if a child was created or deleted, and a read of each child
  * that is new or has new data. A subscription has one watch on the directory
- * and one on each child; after a reconnect it reads all again.
+ * and one on each child; after a reconnect it reads all again. When it ends,
+ * the watches are removed at the server, in one request each.
  *
  * Threads and callbacks: as for the client.
  */
@@ -51,8 +52,9 @@ typedef struct lk_roster_config {
                       is. false: all children, ordered by name */
   lk_layout layout; /**< of the election; a layout with a prefix has the default
                          one */
-  int32_t check_ms; /**< as in lk_subscription_config, for the directory; the
-                         children are never checked */
+  int32_t check_ms; /**< as in lk_subscription_config, for the directory. The
+                         children are never checked: a change of one that the
+                         client may not read at that time can be missed */
 } lk_roster_config;
 
 /**

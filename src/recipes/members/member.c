@@ -32,8 +32,8 @@ void lk__membership_notify(lk_membership *m, lk_membership_event event)
 void lk__membership_joined(lk_membership *m, int64_t czxid)
 {
   m->joined = true;
-  m->czxid = czxid;
-  m->name_taken = false;
+  m->node.czxid = czxid;
+  m->node.name_taken = false;
   m->joined_ms = lk_client_clock(m->client);
   lk__membership_notify(
       m,
@@ -49,27 +49,24 @@ void lk__membership_left(lk_membership *m, int err)
       m, (lk_membership_event){.type = LK_MEMBERSHIP_EVENT_LEFT, .err = err});
 }
 
-void lk__membership_forget_node(lk_membership *m)
-{
-  lk_subscription_free(m->node);
-  m->node = NULL;
-  m->name_taken = false;
-}
-
 /* ---- the client ---------------------------------------------------------- */
+
+void lk__membership_stop_watch(lk_membership *m)
+{
+  lk_subscription_free(m->node.watch);
+  m->node.watch = NULL;
+  m->node.name_taken = false;
+}
 
 void lk__membership_leave_client(lk_membership *m)
 {
   if (m->client == NULL)
     return;
   lk__retry_pause_stop(&m->pause, m->client);
-  lk__membership_forget_node(m);
+  lk__membership_stop_watch(m);
   lk_client_detach(m->client, &m->listener);
   m->client = NULL;
-  if (m->delete_due) {
-    m->delete_due = false;
-    lk__membership_unref(m);
-  }
+  lk__membership_unref(m);
 }
 
 void lk__membership_end(lk_membership *m, int err)

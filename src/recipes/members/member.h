@@ -13,33 +13,46 @@
 #include <latchkey/member.h>
 #include <latchkey/subscribe.h>
 
+/** What is known of the node on the server. */
+typedef struct lk_member_node {
+  /** A node of this name may be the own one: a create was sent, and no reply
+      has shown that there is none. */
+  bool may_exist;
+  int64_t session; /**< the session of `may_exist` */
+  /** The connection on which the node was seen to be the own one; 0: on none.
+      Only on it the node is written or deleted without a look. */
+  uint64_t seen_on;
+  int64_t czxid; /**< of the own node; valid while the member has joined */
+  /** While a node of this name exists: reports its owner and its deletion. */
+  lk_subscription *watch;
+  bool name_taken; /**< NAME_TAKEN was reported for the present node */
+} lk_member_node;
+
 struct lk_membership {
   lk_mem mem;
-  lk_client *client; /* NULL: the client has ended */
+  lk_client
+      *client; /**< NULL: the client has ended, or nothing is left to do */
   lk_listener listener;
   void (*on_event)(lk_membership *m, const lk_membership_event *event,
                    void *arg);
   void *arg;
-  lk_acls *acl;        /* NULL: open */
-  lk_acls *parent_acl; /* NULL: `acl` */
+  lk_acls *acl;        /**< NULL: open */
+  lk_acls *parent_acl; /**< NULL: `acl` */
   int parent_flags;
   void *data;
   size_t data_len;
-  bool wanted;           /* join, and join again */
-  bool joined;           /* the node is this session's */
-  int64_t czxid;         /* of the node; valid if `joined` */
-  bool data_changed;     /* the node may have other data */
-  bool name_taken;       /* NAME_TAKEN was reported for the present node */
-  int64_t joined_ms;     /* when it has joined */
-  lk_subscription *node; /* while a node of this name exists */
-  bool creating;         /* the create is under way */
-  bool setting;          /* the set is under way */
-  bool delete_due;       /* the delete of the own node was refused */
+  bool wanted;       /**< join, and join again */
+  bool joined;       /**< JOINED was reported, and LEFT was not */
+  bool data_changed; /**< the node may have other data */
+  int64_t joined_ms; /**< when it has joined */
+  lk_member_node node;
+  bool busy;    /**< a request is under way; there is at most one */
+  bool ordered; /**< the look at the node follows a transaction */
   lk_backoff backoff;
   lk_retry_pause pause;
-  size_t refs;    /* of the caller, requests and running callbacks */
-  bool freed;     /* by the caller: no event is reported */
-  size_t dir_len; /* the length of the directory in `path` */
+  size_t refs; /**< of the caller, the client, requests and running callbacks */
+  bool freed;  /**< by the caller: no event is reported */
+  size_t dir_len; /**< the length of the directory in `path` */
   char path[];
 };
 
@@ -56,6 +69,6 @@ void lk__membership_leave_client(lk_membership *m);
 /** The client has ended with `err`. */
 void lk__membership_end(lk_membership *m, int err);
 /** End the subscription to the node. */
-void lk__membership_forget_node(lk_membership *m);
+void lk__membership_stop_watch(lk_membership *m);
 
 #endif

@@ -15,7 +15,7 @@ int lk__membership_step(lk_membership *m);
 void lk__membership_step_or_retry(lk_membership *m);
 /** Pause before the next request. Returns the length of the pause. */
 int64_t lk__membership_pause(lk_membership *m);
-/** Delete the own node. */
-void lk__membership_delete_node(lk_membership *m);
+/** The same after a loss: a long membership ends the doubling of pauses. */
+void lk__membership_pause_after_loss(lk_membership *m);
 
 #endif

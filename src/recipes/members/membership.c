@@ -15,13 +15,15 @@ enum { FIRST_PAUSE_MS = 100, MAX_PAUSE_MS = 10 * 1000 };
 
 /* ---- the client ---------------------------------------------------------- */
 
-/* A create that is under way completes with an error, which starts a pause. */
+/* The node is gone with its session. */
 static void membership_expired(lk_membership *m)
 {
-  lk__membership_forget_node(m);
-  if (m->wanted && !m->creating)
-    (void)lk__membership_pause(m);
+  lk__membership_stop_watch(m);
+  m->node.may_exist = false;
+  if (m->wanted)
+    lk__membership_pause_after_loss(m);
   lk__membership_left(m, LK_ERR_SESSION_EXPIRED);
+  lk__membership_step_or_retry(m);
 }
 
 static void on_client_state(lk_client *c, lk_state state, int err, void *arg)
@@ -34,8 +36,8 @@ static void on_client_state(lk_client *c, lk_state state, int err, void *arg)
   switch (state) {
   case LK_STATE_CONNECTING:
   case LK_STATE_SUSPENDED:
-  case LK_STATE_CONNECTED:
   case LK_STATE_READ_ONLY: break;
+  case LK_STATE_CONNECTED: lk__membership_step_or_retry(m); break;
   case LK_STATE_EXPIRED: membership_expired(m); break;
   case LK_STATE_AUTH_FAILED: lk__membership_end(m, LK_ERR_AUTH_FAILED); break;
   case LK_STATE_CLOSED: lk__membership_end(m, LK_ERR_CLOSED); break;
@@ -82,6 +84,20 @@ static bool membership_copy_config(lk_membership *m,
          lk_membership_set_data(m, config->data) == 0;
 }
 
+/* A client that has ended already does not report that again. */
+static void membership_attach(lk_membership *m)
+{
+  lk_state state = lk_client_state(m->client);
+
+  if (state == LK_STATE_CLOSED || state == LK_STATE_AUTH_FAILED) {
+    m->client = NULL;
+    return;
+  }
+  m->listener = (lk_listener){.state = on_client_state, .arg = m};
+  lk_client_attach(m->client, &m->listener);
+  lk__membership_ref(m); /* until lk__membership_leave_client() */
+}
+
 int lk_membership_new(lk_membership **out, lk_client *client, const char *path,
                       const char *name, const lk_membership_config *config)
 {
@@ -117,8 +133,7 @@ int lk_membership_new(lk_membership **out, lk_client *client, const char *path,
     lk__membership_unref(m);
     return err;
   }
-  m->listener = (lk_listener){.state = on_client_state, .arg = m};
-  lk_client_attach(client, &m->listener);
+  membership_attach(m);
   *out = m;
   return 0;
 }
@@ -132,6 +147,8 @@ int lk_membership_join(lk_membership *m)
   if (m->wanted)
     return 0;
   m->wanted = true;
+  if (lk_client_state(m->client) == LK_STATE_EXPIRED)
+    (void)lk__membership_pause(m); /* finds out whether a session follows */
   int err = lk__membership_step(m);
 
   if (err != 0)
@@ -146,9 +163,8 @@ void lk_membership_leave(lk_membership *m)
   m->wanted = false;
   lk__membership_ref(m);
   lk__retry_pause_stop(&m->pause, m->client);
-  if (m->joined)
-    lk__membership_delete_node(m);
-  lk__membership_forget_node(m);
+  lk__membership_step_or_retry(m); /* the delete is sent first */
+  lk__membership_stop_watch(m);
   lk__membership_left(m, 0);
   lk__membership_unref(m);
 }
@@ -159,8 +175,7 @@ void lk_membership_free(lk_membership *m)
     return;
   m->freed = true;
   lk_membership_leave(m);
-  if (!m->creating && !m->delete_due)
-    lk__membership_leave_client(m);
+  lk__membership_step_or_retry(m);
   lk__membership_unref(m);
 }
 
@@ -178,8 +193,11 @@ int lk_membership_set_data(lk_membership *m, lk_bytes data)
   m->data = copy;
   m->data_len = data.len;
   m->data_changed = true;
-  if (m->joined)
+  if (m->joined) {
+    lk__membership_ref(m);
     lk__membership_step_or_retry(m);
+    lk__membership_unref(m);
+  }
   return 0;
 }
 

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "recipes/common/config_copy.h"
 #include "recipes/common/retry_pause.h"
+#include "recipes/queue/layouts.h"
 #include "recipes/roster/roster_child.h"
 
 #include <latchkey/roster.h>
@@ -368,7 +369,7 @@ int lk_roster_subscribe(lk_roster **out, lk_client *client, const char *path,
 
   *out = NULL;
   if (lk__config_copy(client, &sized, &options, config) != 0 ||
-      on_roster == NULL)
+      lk__layout_rules(options.layout) == NULL || on_roster == NULL)
     return LK_ERR_BAD_ARGUMENT;
   if (lk_path_check(path) != 0)
     return LK_ERR_BAD_PATH;

@@ -230,8 +230,7 @@ static int make_election(void **out, unsigned mistake)
   lk_lock_config config = lock_config(mistake);
   const lk_candidate_config options = {.size =
                                            mistake == 5 ? 0 : sizeof options};
-  lk_layout layout =
-      mistake == 6 ? (lk_layout)7 : LK_LAYOUT_LATCH;
+  lk_layout layout = mistake == 6 ? (lk_layout)7 : LK_LAYOUT_LATCH;
   lk_candidate *c = *out;
 
   config.prefix = mistake == 7 ? "p" : NULL;
@@ -314,9 +313,10 @@ static void on_roster(lk_roster *r, int err, const lk_roster_entry *entries,
 
 static int make_roster(void **out, unsigned mistake)
 {
-  const lk_roster_config config = {
-      .size = mistake == 1 ? 0 : sizeof config,
-      .check_ms = mistake == 2 ? -2 : 0};
+  const lk_roster_config config = {.size = mistake == 1 ? 0 : sizeof config,
+                                   .layout = mistake == 5 ? (lk_layout)99
+                                                          : LK_LAYOUT_LATCH,
+                                   .check_ms = mistake == 2 ? -2 : 0};
   lk_roster *r = *out;
   int err = lk_roster_subscribe(&r, client, mistake == 3 ? "a" : "/a", &config,
                                 mistake == 4 ? NULL : on_roster, NULL);
@@ -378,7 +378,7 @@ static const constructor constructors[] = {
     {"lk_election_new", make_election, free_election, 9},
     {"lk_subscribe_children", make_children, free_subscription, 4},
     {"lk_subscribe_data", make_data, free_subscription, 4},
-    {"lk_roster_subscribe", make_roster, free_roster, 4},
+    {"lk_roster_subscribe", make_roster, free_roster, 5},
     {"lk_membership_new", make_membership, free_membership, 5},
     {"lk_acl_parse", make_acl, free_acl, 4},
 };

@@ -33,7 +33,7 @@ static void on_event(lk_membership *m, const lk_membership_event *e, void *arg)
            lk_membership_event_text(e->type), e->err == 0 ? "" : " ",
            e->err == 0 ? "" : lk_error_name(e->err));
   if (e->type == LK_MEMBERSHIP_EVENT_JOINED) {
-    ck_assert_int_gt(e->zxid, joined_zxid);
+    ck_assert_int_ge(e->zxid, joined_zxid);
     joined_zxid = e->zxid;
   }
   retry_ms = e->retry_ms;
@@ -509,6 +509,202 @@ START_TEST(expiry_ends_the_membership_of_a_client_with_one_session)
 }
 END_TEST
 
+/* ---- nodes of other sessions --------------------------------------------- */
+
+/* The session ends while the client is not connected, and another program makes
+ * a node of the same name. */
+static void replace_node_by_another(void)
+{
+  server.down = true;
+  model_drop(one.link);
+  model_expire(&server, one.link->last_session);
+  model_create_ephemeral(&server, NODE, "other", 77);
+}
+
+static void expect_other_node(void)
+{
+  server.down = false;
+  model_run(&server, 2 * T);
+  expect_data("other");
+  model_delete(&server, NODE);
+  end();
+}
+
+START_TEST(leave_without_a_connection_spares_the_node_of_another_session)
+{
+  begin();
+  join();
+  server.down = true;
+  model_drop(one.link);
+  lk_membership_leave(member);
+  replace_node_by_another();
+  expect_other_node();
+}
+END_TEST
+
+START_TEST(delete_that_was_executed_is_not_repeated)
+{
+  begin();
+  join();
+  one.link->requests = 0;
+  one.link->cut_at = 1;
+  one.link->cut_after = true;
+  lk_membership_leave(member);
+  server.down = true;
+  model_turn(&server);
+  ck_assert_ptr_null(model_node(&server, NODE));
+  model_create_ephemeral(&server, NODE, "other", 77);
+  expect_other_node();
+}
+END_TEST
+
+START_TEST(throttled_delete_is_not_repeated_in_the_next_session)
+{
+  begin();
+  join();
+  one.link->requests = 0;
+  one.link->throttle_at = 1;
+  lk_membership_leave(member);
+  model_turn(&server);
+  ck_assert_ptr_nonnull(model_node(&server, NODE));
+  replace_node_by_another();
+  expect_other_node();
+}
+END_TEST
+
+START_TEST(data_are_not_written_to_the_node_of_another_session)
+{
+  begin();
+  join();
+  server.down = true;
+  model_drop(one.link);
+  set_data("mine");
+  replace_node_by_another();
+  expect_other_node();
+}
+END_TEST
+
+/* ---- replies that are lost, or are errors -------------------------------- */
+
+static const int doubtful_errors[] = {
+    LK_ERR_OPERATION_TIMEOUT, LK_ERR_REQUEST_TIMEOUT, LK_ERR_CONNECTION_LOSS};
+
+START_TEST(refused_delete_is_sent_again)
+{
+  for (size_t i = 0; i < 3; i++) {
+    begin();
+    join();
+    one.link->requests = 0;
+    one.link->answer_at = 1;
+    one.link->answer_err = doubtful_errors[i];
+    lk_membership_leave(member);
+    model_run(&server, 2 * T);
+    ck_assert_uint_eq(model_children(&server, GROUP), 0);
+    end();
+  }
+}
+END_TEST
+
+/* The connection breaks at the create, and a later request is refused or finds
+ * no memory; the member leaves before or after that. */
+START_TEST(create_in_doubt_leaves_no_node)
+{
+  enum { LATER_REQUESTS = 8, ALLOCATIONS = 20 };
+
+  for (unsigned n = 2; n < LATER_REQUESTS + ALLOCATIONS; n++) {
+    for (int leaves_early = 0; leaves_early < 2; leaves_early++) {
+      begin();
+      model_create(&server, GROUP);
+      one.link->requests = 0;
+      one.link->cut_at = 1;
+      one.link->cut_after = true;
+      one.link->answer_at = n <= LATER_REQUESTS ? n : 0;
+      one.link->answer_err = LK_ERR_OPERATION_TIMEOUT;
+      ck_assert_int_eq(lk_membership_join(member), 0);
+      if (n > LATER_REQUESTS)
+        one.mem.fail_at = one.mem.count + n - LATER_REQUESTS;
+      if (leaves_early)
+        lk_membership_leave(member);
+      model_run(&server, 2 * T);
+      lk_membership_leave(member);
+      one.mem.fail_at = 0;
+      model_run(&server, 4 * T);
+      ck_assert_uint_eq(model_children(&server, GROUP), 0);
+      end();
+    }
+  }
+}
+END_TEST
+
+START_TEST(last_data_are_written_last)
+{
+  begin();
+  join();
+  server.down = true;
+  one.link->requests = 0;
+  one.link->cut_at = 1;
+  set_data("1");
+  model_turn(&server);
+  set_data("2");
+  lk_membership_leave(member);
+  ck_assert_int_eq(lk_membership_join(member), 0);
+  server.down = false;
+  model_run(&server, 4 * T);
+  expect_data("2");
+  end();
+}
+END_TEST
+
+START_TEST(pauses_double_in_a_long_membership)
+{
+  begin();
+  join();
+  model_run(&server, 11000);
+  model_deny(&server, NODE, LK_PERM_WRITE);
+  calls = 0;
+  set_data("new");
+  for (int second = 0; second < 60; second++) {
+    model_run(&server, 1000);
+    events[0] = '\0';
+  }
+  ck_assert_uint_lt(calls, 15);
+  end();
+}
+END_TEST
+
+/* ---- special cases ------------------------------------------------------- */
+
+START_TEST(node_that_its_own_session_made_anew_is_joined_again)
+{
+  begin();
+  join();
+  ck_assert_int_eq(lk_delete(one.link->client, NODE, -1, NULL, NULL, NULL), 0);
+  ck_assert_int_eq(lk_create(one.link->client, NODE, lk_text("x"), NULL,
+                             LK_EPHEMERAL, NULL, NULL, NULL),
+                   0);
+  model_run(&server, T);
+  expect("joined\nleft NO_NODE\njoined\n");
+  expect_data("data");
+  end();
+}
+END_TEST
+
+START_TEST(member_of_a_closed_client_can_be_freed_after_it)
+{
+  begin();
+  lk_membership_free(member);
+  close_client();
+  model_turn(&server);
+  ck_assert_int_eq(try_init("m", (lk_membership_config){0}), 0);
+  ck_assert_int_eq(lk_membership_join(member), LK_ERR_CLOSED);
+  lk_client_free(one.link->client);
+  lk_membership_free(member);
+  ck_assert_uint_eq(one.mem.live, 0);
+  test_client_free(&two);
+  model_done(&server);
+}
+END_TEST
+
 /* ---- names --------------------------------------------------------------- */
 
 START_TEST(name_of_kazoo_is_the_default)
@@ -553,4 +749,12 @@ SUITE("membership", member_has_a_node_while_it_takes_part,
       closed_client_ends_the_membership, member_can_be_freed_after_its_client,
       callback_may_free_leave_or_close,
       expiry_ends_the_membership_of_a_client_with_one_session,
+      leave_without_a_connection_spares_the_node_of_another_session,
+      delete_that_was_executed_is_not_repeated,
+      throttled_delete_is_not_repeated_in_the_next_session,
+      data_are_not_written_to_the_node_of_another_session,
+      refused_delete_is_sent_again, create_in_doubt_leaves_no_node,
+      last_data_are_written_last, pauses_double_in_a_long_membership,
+      node_that_its_own_session_made_anew_is_joined_again,
+      member_of_a_closed_client_can_be_freed_after_it,
       name_of_kazoo_is_the_default, wrong_names_are_refused)
