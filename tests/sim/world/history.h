@@ -51,7 +51,9 @@ typedef struct sim_entry {
   int64_t deleted_us;
   int64_t session;                           /**< 0: not ephemeral */
   const struct sim_session *creator_session; /**< NULL: not ephemeral */
-  int64_t changed_us; /**< when its data were last set; 0: never */
+  int64_t changed_us;       /**< when its data were last set; 0: never */
+  int64_t unowned_since_us; /**< when CRASH-EVERYWHERE first found it without an
+                               owner; 0: it did not */
   sim_deletion_cause deletion_cause;
   bool is_contender;  /**< it has the name of a contender node */
   bool is_reader;     /**< it shares the lock with other readers */

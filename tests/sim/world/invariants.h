@@ -243,10 +243,11 @@ typedef struct sim_life {
   unsigned last_server;       /**< index of the server of the last connection */
   int64_t last_bytes_us;      /**< when bytes arrived last on this connection */
   int64_t previous_bytes_us;  /**< when bytes arrived before that */
+  int64_t throttled_us;       /**< when a THROTTLED reply arrived last */
   int64_t count_us;           /**< when the counts below were last reset */
   size_t nsent;               /**< requests sent since then */
   size_t nconnects;           /**< connections opened since then */
-  int64_t seen_zxid; /**< the newest zxid of this connection's replies */
+  int64_t seen_zxid;  /**< the newest zxid of this connection's replies */
   int64_t replied_us; /**< when the newest request that has a reply was sent */
   sim_handle *handles;
   sim_request *requests;

@@ -308,12 +308,11 @@ void sim_no_lost_wakeup(sim_checker *checker, const sim_fact *f)
 }
 
 /* The first contender node of the queue, of any client. */
-static const sim_entry *first_in_queue(const sim_checker *checker,
-                                       size_t lock_index)
+static sim_entry *first_in_queue(const sim_checker *checker, size_t lock_index)
 {
-  const sim_entry *first = NULL;
+  sim_entry *first = NULL;
 
-  for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
+  for (sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
     if (e->is_contender && e->lock_index == (int)lock_index &&
         (first == NULL || e->suffix < first->suffix))
       first = e;
@@ -332,21 +331,32 @@ static bool is_wanted(const sim_checker *checker, size_t lock_index)
   return false;
 }
 
-/* The nodes of a process that died are deleted when its session ends, within T
- * + 2 ticks. The election of a leader may take as long again. */
+/* The nodes of a session that no client has any more are deleted when it
+ * expires, within T + 2 ticks. The election of a leader may take as long again.
+ * The time begins when the faults are over, or when the checker first finds the
+ * node without an owner: a callback that took long may end, and its client may
+ * give up its session, after the last fault. */
 void sim_crash_everywhere(sim_checker *checker, const sim_fact *f)
 {
   const sim_world *w = checker->world;
   int64_t limit = 2 * (sim_T_us(checker) + 2 * w->config.tick_ms * SIM_MS);
 
   (void)f;
-  if (checker->faults_over_us == 0 ||
-      sim_now_us(checker) - checker->faults_over_us < limit)
+  if (checker->faults_over_us == 0)
     return;
   for (size_t i = 0; i < w->nlocks; i++) {
-    const sim_entry *e = first_in_queue(checker, i);
+    sim_entry *e = first_in_queue(checker, i);
 
-    if (e != NULL && is_wanted(checker, i) && sim_owner_of(checker, e) == NULL)
+    if (e == NULL)
+      continue;
+    if (sim_owner_of(checker, e) != NULL) { /* perhaps a resumed session */
+      e->unowned_since_us = 0;
+      continue;
+    }
+    if (e->unowned_since_us == 0)
+      e->unowned_since_us = sim_now_us(checker);
+    if (sim_now_us(checker) - e->unowned_since_us >= limit &&
+        is_wanted(checker, i))
       sim_violated(checker, "%s has no owner and blocks others", e->name);
   }
 }

@@ -18,7 +18,9 @@ static void check_report(sim_checker *checker, const sim_fact *f)
 }
 
 /* Called when the faults are over. The time that the client needs to connect is
- * not counted, since RECONNECTS checks it. */
+ * not counted, since RECONNECTS checks it. Nor is the time until its last
+ * THROTTLED reply: a server that was told to throttle some requests does it
+ * when they arrive, and the pause doubles with each. */
 static void check_subscriber(sim_checker *checker, const sim_actor *a)
 {
   sim_subscribed *n = a->subscribed;
@@ -30,7 +32,8 @@ static void check_subscriber(sim_checker *checker, const sim_actor *a)
     n->stale_since_us = 0;
     return;
   }
-  if (n->stale_since_us == 0 || n->stale_since_us < l->undisturbed_since_us)
+  if (n->stale_since_us == 0 || n->stale_since_us < l->undisturbed_since_us ||
+      n->stale_since_us < l->throttled_us)
     n->stale_since_us = sim_now_us(checker);
   if (sim_now_us(checker) - n->stale_since_us <= sim_grace_us(checker))
     return;

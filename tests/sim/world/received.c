@@ -187,6 +187,8 @@ static void parse_frame(sim_life *l)
   lk__reader_init(&in, received->frame_head + LENGTH_SIZE, len - LENGTH_SIZE);
   if (lk__record_decode(&lk__reply_header_record, &head, &in, NULL) != 0)
     return;
+  if (head.err == LK_ERR_THROTTLED)
+    l->throttled_us = sim_now_us(l->process->world->checker);
   if (head.err == LK_ERR_THROTTLED && (head.xid == LK_XID_SET_WATCHES ||
                                        is_late_set_watches(received, head.xid)))
     note_throttled(l);
