@@ -60,7 +60,7 @@ typedef struct lk_roster_config {
 /**
  * Invoked with the roster, and again after each change. `err`:
  *   0: `entries` (`count` of them) are borrowed until the callback returns;
- *   LK_ERR_NO_NODE: the directory does not exist, so nobody takes part;
+ *   LK_ERR_NO_NODE: the directory does not exist, so there are no nodes;
  *   LK_ERR_SESSION_EXPIRED, LK_ERR_AUTH_FAILED, LK_ERR_CLOSED: the roster has
  *     ended, and this is the last call; only lk_roster_free() remains to be
  *     called;
