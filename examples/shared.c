@@ -3,8 +3,8 @@
 /*
  * The shared lock of the tutorials, with nodes r-N and w-N: a reader waits for
  * the nearest writer before it, a writer for its direct predecessor. Five
- * sessions queue in this order: two readers, a writer, a reader, a writer. Each
- * holds for a while after its grant.
+ * sessions queue in this order: two readers, a writer, a reader, a writer. When
+ * all are in the queue, each holds for a while after its grant.
  *
  *     shared [HOSTS]
  */
@@ -23,6 +23,7 @@ typedef struct user {
   lk_lock *side;
   lk_timer hold;
   bool queued; /* the next user may acquire */
+  bool holds;
 } user;
 
 static user users[USERS] = {{.name = "reader 1"},
@@ -34,14 +35,25 @@ static int failed;
 
 static void ask(user *u);
 
-/* This user is in the queue, so the next one may acquire. */
+static void hold_for_a_while(user *u)
+{
+  lk_timer_start(u->client, &u->hold, lk_client_clock(u->client) + HOLD_MS);
+}
+
+/* This user is in the queue, so the next one may acquire. After the last one,
+ * those who hold may release. */
 static void let_next_acquire(user *u)
 {
   if (u->queued)
     return;
   u->queued = true;
-  if (u + 1 < users + USERS)
+  if (u + 1 < users + USERS) {
     ask(u + 1);
+    return;
+  }
+  for (int i = 0; i < USERS; i++)
+    if (users[i].holds)
+      hold_for_a_while(&users[i]);
 }
 
 static void on_event(lk_lock *lock, const lk_lock_event *event, void *arg)
@@ -62,6 +74,7 @@ static void on_enough(lk_client *c, void *arg)
 
   (void)c;
   printf("%s releases\n", u->name);
+  u->holds = false;
   failed += lk_lock_release(u->side, NULL, NULL) != 0;
   leave(u);
 }
@@ -73,7 +86,9 @@ static void on_held(lk_lock *lock, int err, void *arg)
   (void)lock;
   if (err == 0) {
     printf("%s holds\n", u->name);
-    lk_timer_start(u->client, &u->hold, lk_client_clock(u->client) + HOLD_MS);
+    u->holds = true;
+    if (users[USERS - 1].queued)
+      hold_for_a_while(u);
   } else {
     fprintf(stderr, "%s: %s\n", u->name, lk_error_text(err));
     failed++;
