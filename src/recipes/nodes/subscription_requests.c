@@ -41,6 +41,14 @@ static void subscription_pause(lk_subscription *s)
   lk__subscription_start_timer(s, ms + subscription_random_below(s, ms));
 }
 
+/* A request is sent now, and its reply starts the timer again. If the
+ * connection breaks before the reply, the next one starts a read. */
+static void subscription_stop_timer(lk_subscription *s)
+{
+  s->pausing = false;
+  lk_timer_stop(s->client, &s->timer);
+}
+
 /* A watch is set, and no request is needed until it fires or a check is due.
  * The time until the check is shortened by up to a quarter at random, so that
  * the checks of many clients spread out. */
@@ -136,7 +144,7 @@ int lk__subscription_request_node(lk_subscription *s)
 
 void lk__subscription_read(lk_subscription *s)
 {
-  lk_timer_stop(s->client, &s->timer);
+  subscription_stop_timer(s);
   lk__subscription_cancel_watch(s);
   int err = lk__subscription_request_node(s);
 
@@ -149,7 +157,7 @@ static void subscription_await_creation(lk_subscription *s)
 {
   lk_call call = subscription_watch_options(s);
 
-  lk_timer_stop(s->client, &s->timer);
+  subscription_stop_timer(s);
   int err = subscription_note_request(
       s, lk_exists(s->client, s->path, &call, subscription_on_exists, s));
 

@@ -1014,6 +1014,41 @@ START_TEST(read_refused_by_the_outstanding_limit_is_reported_and_repeated)
 }
 END_TEST
 
+/* A watch fires in the pause after a check that was refused. The pause ends with
+ * the read that follows, so a reconnect repeats the read. */
+START_TEST(event_during_a_pause_is_reported_though_the_read_is_lost)
+{
+  lk_client_config config = {
+      .size = sizeof config, .session_timeout_ms = T, .outstanding_limit = 1};
+
+  begin();
+  model_create(&server, NODE);
+  config.mem = &one.mem.mem;
+  options.check_ms = 1000;
+  model_link *l = model_client(&server, &config);
+
+  model_turn(&server);
+  ck_assert_int_eq(lk_subscribe_children(&second.s, l->client, NODE, &options,
+                                         on_names, &second),
+                   0);
+  model_turn(&server);
+  l->frozen = true;
+  ck_assert_int_eq(lk_sync(l->client, "/", NULL, NULL, NULL), 0);
+  model_run(&server, options.check_ms);
+  ck_assert(check_reports(&second, "\nTOO_MANY\n"));
+  l->frozen = false;
+  model_turn(&server);
+  l->requests = 0;
+  l->cut_at = 1;
+  model_create(&server, NODE "/a");
+  model_run(&server, T / 3);
+  ck_assert(check_reports(&second, "a\n"));
+  unsubscribe(&second);
+  lk_client_free(l->client);
+  end();
+}
+END_TEST
+
 /* ---- memory ------------------------------------------------------------ */
 
 /* Subscribes and changes the node while allocation number `fail_at` fails.
@@ -1099,4 +1134,5 @@ SUITE("subscriptions", children_are_reported_at_once_and_after_each_change,
       expiry_is_reported_if_the_client_has_one_session,
       invalid_arguments_are_refused,
       read_refused_by_the_outstanding_limit_is_reported_and_repeated,
+      event_during_a_pause_is_reported_though_the_read_is_lost,
       changes_are_reported_though_one_allocation_fails)
