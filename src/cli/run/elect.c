@@ -15,6 +15,7 @@ enum { FIRST_PAUSE_MS = 1000, MAX_PAUSE_MS = 60 * 1000 };
 typedef struct elect {
   const cli_options *options;
   cli_signals signals; /* of the first term; open from then on */
+  cli_service_manager manager;
   bool has_led;
   int64_t failures; /* of COMMAND */
   int64_t pause_ms; /* the next pause */
@@ -73,6 +74,7 @@ static void run_term(elect *e, cli_runner *r, const char *path, char **argv,
 {
   *r = (cli_runner){.options = e->options,
                     .path = path,
+                    .manager = &e->manager,
                     .job = {.argv = argv, .signals = e->signals}};
   cli_run_once(r, title);
   e->signals = r->job.signals;
@@ -118,16 +120,22 @@ static bool was_last_term(elect *e, const cli_runner *r)
    again. */
 static void report_pause(const elect *e, const cli_runner *r, int64_t ms)
 {
-  int seconds = (int)(ms / 1000), tenths = (int)(ms % 1000 / 100);
+  cli_text text = {0};
 
-  if (e->options->quiet)
-    return;
-  if (!has_led(r))
-    cli_notice("%s: trying again in %d.%d s", r->path, seconds, tenths);
+  cli_text_printf(&text, "%s: ", r->path);
+  if (has_led(r))
+    cli_text_printf(&text, "COMMAND has ended with code %d; taking part again",
+                    r->code);
   else
-    cli_notice("%s: COMMAND has ended with code %d; taking part again in "
-               "%d.%d s",
-               r->path, r->code, seconds, tenths);
+    cli_text_puts(&text, "trying again");
+  cli_text_printf(&text, " in %d.%d s", (int)(ms / 1000),
+                  (int)(ms % 1000 / 100));
+  const char *line = cli_text_end(&text);
+
+  cli_service_manager_status(&e->manager, line);
+  if (!e->options->quiet && line != NULL)
+    cli_notice("%s", line);
+  cli_text_free(&text);
 }
 
 /* Returns the exit code. */
@@ -162,7 +170,9 @@ int cli_elect(const cli_options *o, char **operands, cli_process_title title)
   if (code == 0) {
     elect e = {.options = &options, .pause_ms = FIRST_PAUSE_MS};
 
+    cli_run_open_manager(&e.manager, o);
     code = run_terms(&e, operands[0], line.argv, title);
+    cli_service_manager_close(&e.manager);
   }
   cli_command_line_free(&line);
   return code;

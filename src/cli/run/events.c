@@ -39,10 +39,12 @@ static void say_dropped_json(cli_text *out, size_t lines)
 }
 
 void cli_events_open(cli_events *e, const cli_options *o, int fd,
-                     const char *lock, lk_loop *loop)
+                     const cli_service_manager *manager, const char *lock,
+                     lk_loop *loop)
 {
   memset(e, 0, sizeof *e);
   e->lock = lock;
+  e->manager = manager;
   e->verbose = o->verbose && !o->quiet;
   e->quiet = o->quiet;
   e->progress = e->verbose || (!o->quiet && isatty(STDERR_FILENO) != 0);
@@ -101,9 +103,20 @@ void cli_events_detail(cli_events *e, const char *format, ...)
   va_end(args);
 }
 
+void cli_events_status(cli_events *e, const char *format, ...)
+{
+  char text[1024]; /* a longer text is cut */
+  va_list args;
+
+  va_start(args, format);
+  if (vsnprintf(text, sizeof text, format, args) >= 0)
+    cli_service_manager_status(e->manager, text);
+  va_end(args);
+}
+
 bool cli_events_wants_waiting(const cli_events *e)
 {
-  return e->json != NULL || e->progress;
+  return e->json != NULL || e->progress || e->manager->fd >= 0;
 }
 
 static cli_json begin_json_event(const cli_events *e, cli_text *line,
@@ -159,13 +172,16 @@ static void write_waiting_line(cli_events *e, size_t position, lk_bytes holder)
 {
   cli_text printable = {0};
 
-  if (!e->progress)
-    return;
+  cli_text_printf(&printable, "waiting for %s: place %zu, held by ", e->lock,
+                  position);
+  if (holder.len == 0)
+    cli_text_puts(&printable, "another client");
   cli_text_add_printable(&printable, holder);
-  const char *label = cli_text_end(&printable);
+  const char *line = cli_text_end(&printable);
 
-  cli_events_say(e, "waiting for %s: place %zu, held by %s", e->lock, position,
-                 label == NULL || *label == '\0' ? "another client" : label);
+  if (line != NULL && e->progress)
+    cli_events_say(e, "%s", line);
+  cli_service_manager_status(e->manager, line);
   cli_text_free(&printable);
 }
 

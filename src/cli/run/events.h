@@ -7,17 +7,20 @@
 #include "cli/options/options.h"
 #include "cli/output/line_backlog.h"
 #include "cli/run/lock_kind.h"
+#include "cli/run/service_manager.h"
 
 /**
- * The output of `run`: lines for people on standard error, and JSON events for
- * programs, there or on another descriptor.
+ * The output of `run`: lines for people on standard error, JSON events for
+ * programs, there or on another descriptor, and the status for the service
+ * manager.
  */
 typedef struct cli_events {
   cli_line_backlog people;   /**< standard error */
   cli_line_backlog programs; /**< the descriptor of --events-fd */
   cli_line_backlog *json;    /**< one of the two above; NULL: no JSON */
-  bool json_only;            /**< standard error is JSON: no lines for people */
-  bool progress;             /**< report the position in the queue */
+  const cli_service_manager *manager; /**< borrowed */
+  bool json_only; /**< standard error is JSON: no lines for people */
+  bool progress;  /**< report the position in the queue */
   bool verbose;
   bool quiet;
   const char *lock; /**< path of the lock; borrowed */
@@ -32,9 +35,11 @@ typedef struct cli_events {
     errno if no descriptor is left. */
 int cli_events_take_fd(int fd);
 
-/** Opens the outputs. `fd` is the descriptor for JSON, or -1. */
+/** Opens the outputs. `fd` is the descriptor for JSON, or -1. `lock` is the
+    path of the lock. */
 void cli_events_open(cli_events *e, const cli_options *o, int fd,
-                     const char *lock, lk_loop *loop);
+                     const cli_service_manager *manager, const char *lock,
+                     lk_loop *loop);
 void cli_events_close(cli_events *e);
 
 /** Writes a line for people; nothing if standard error is for JSON. */
@@ -46,6 +51,10 @@ void cli_events_notice(cli_events *e, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /** Writes a line for people if -v is given. */
 void cli_events_detail(cli_events *e, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/** Shows a status in the service manager only. */
+void cli_events_status(cli_events *e, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /** Whether cli_events_waiting() would write anything. */

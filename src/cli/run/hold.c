@@ -355,11 +355,18 @@ static void report_not_executed(cli_runner *r, int error)
   report_not_started(r, code, error);
 }
 
+static void report_started(cli_runner *r, pid_t child)
+{
+  r->job.pid = child;
+  cli_service_manager_ready(r->manager);
+  cli_events_status(&r->events, "COMMAND runs and holds %s", r->path);
+}
+
 static void take_supervisor_report(cli_runner *r,
                                    const cli_supervisor_report *report)
 {
   if ((report->what & CLI_REPORT_STARTED) != 0)
-    r->job.pid = report->child;
+    report_started(r, report->child);
   if ((report->what & CLI_REPORT_NOT_EXECUTED) != 0)
     report_not_executed(r, report->error);
   if ((report->what & CLI_REPORT_NOT_STARTED) != 0)

@@ -128,6 +128,7 @@ static void on_run_release_timeout(lk_loop_timer *t)
 void cli_run_release(cli_runner *r)
 {
   r->phase = CLI_PHASE_RELEASING;
+  cli_events_status(&r->events, "COMMAND has ended; releasing %s", r->path);
   if (lk_lock_release_until(r->lock, LK_NO_LIMIT, on_lock_released, r) != 0) {
     close_session(r); /* the lock was lost: there is nothing to release */
     return;

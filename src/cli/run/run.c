@@ -127,6 +127,7 @@ static void start_run_watchers(cli_runner *r)
   lk__loop_set_io(loop, &r->supervisor_io, LK_LOOP_READ);
   r->signals.on_signals = on_run_signal;
   cli_signal_watcher_start(&r->signals, loop, &r->job.signals.queue);
+  cli_service_manager_start_waiting(r->manager, loop);
   lk__loop_hold(loop);
 }
 
@@ -136,6 +137,7 @@ static void stop_run_watchers(cli_runner *r)
 
   lk__loop_stop_io(loop, &r->supervisor_io);
   cli_signal_watcher_stop(&r->signals);
+  cli_service_manager_stop(r->manager);
   lk__loop_stop_timer(loop, &r->timer);
 }
 
@@ -178,7 +180,9 @@ static bool prepare_run(cli_runner *r, cli_process_title title,
       !start_supervisor(r, title, complaint) ||
       !cli_acquire_prepare(r, complaint))
     return false;
-  cli_events_open(&r->events, r->options, events_fd, r->path, r->session.loop);
+  cli_events_open(&r->events, r->options, events_fd, r->manager, r->path,
+                  r->session.loop);
+  cli_events_status(&r->events, "connecting");
   start_run_watchers(r);
   cli_tls_warn(&r->options->tls, r->options->hosts, r->options->quiet);
   return true;
@@ -321,6 +325,16 @@ int cli_run_check(const cli_options *o, const char *verb, char **operands,
   return reserved == NULL ? 0 : refuse_reserved_lock(o, verb, reserved);
 }
 
+void cli_run_open_manager(cli_service_manager *manager, const cli_options *o)
+{
+  int error = cli_service_manager_open(manager);
+
+  if (error != 0 && !o->quiet)
+    cli_notice("warning: NOTIFY_SOCKET: %s: the service manager is not told "
+               "when COMMAND is started",
+               strerror(error));
+}
+
 /* On ^C a shell ends its loop only if latchkey dies of the signal, too. The
    exit code is another one if the lock was lost. */
 void cli_run_die_if_signalled(const cli_runner *r)
@@ -335,10 +349,15 @@ int cli_run(const cli_options *o, char **operands, cli_process_title title)
   int code = cli_run_check(o, "run", operands, &line);
 
   if (code == 0) {
-    cli_runner r = {
-        .options = o, .path = operands[0], .job = {.argv = line.argv}};
+    cli_service_manager manager;
+    cli_runner r = {.options = o,
+                    .path = operands[0],
+                    .manager = &manager,
+                    .job = {.argv = line.argv}};
 
+    cli_run_open_manager(&manager, o);
     cli_run_once(&r, title);
+    cli_service_manager_close(&manager);
     code = r.code;
     cli_command_line_free(&line);
     cli_run_die_if_signalled(&r);

@@ -48,6 +48,7 @@ typedef struct cli_runner {
 
   cli_session session;
   cli_events events;
+  cli_service_manager *manager; /**< outlives the run */
   cli_acl acl;
   cli_lock_kind kind;
   lk_lock *lock;        /**< the same as kind.lock */
@@ -86,9 +87,13 @@ typedef struct cli_runner {
     the exit code after the error was reported. */
 int cli_run_check(const cli_options *o, const char *verb, char **operands,
                   cli_command_line *out);
-/** Runs COMMAND once. Of `r` only the options, the path and parts of the job
-   are set, and the rest is zeros. `r->code` gets the exit code. */
+/** Runs COMMAND once. Of `r` only the options, the path, the service manager
+   and parts of the job are set, and the rest is zeros. `r->code` gets the exit
+   code. */
 void cli_run_once(cli_runner *r, cli_process_title title);
+/** Opens the connection to the service manager that has started latchkey. Warns
+   if that fails. */
+void cli_run_open_manager(cli_service_manager *manager, const cli_options *o);
 /** Kills this process if COMMAND or the wait ended by INT or QUIT. */
 void cli_run_die_if_signalled(const cli_runner *r);
 
