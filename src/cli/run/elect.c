@@ -120,16 +120,17 @@ static bool was_last_term(elect *e, const cli_runner *r)
    again. */
 static void report_pause(const elect *e, const cli_runner *r, int64_t ms)
 {
+  int seconds = (int)(ms / 1000), tenths = (int)(ms % 1000 / 100);
   cli_text text = {0};
 
-  cli_text_printf(&text, "%s: ", r->path);
-  if (has_led(r))
-    cli_text_printf(&text, "COMMAND has ended with code %d; taking part again",
-                    r->code);
+  if (!has_led(r))
+    cli_text_printf(&text, "%s: trying again in %d.%d s", r->path, seconds,
+                    tenths);
   else
-    cli_text_puts(&text, "trying again");
-  cli_text_printf(&text, " in %d.%d s", (int)(ms / 1000),
-                  (int)(ms % 1000 / 100));
+    cli_text_printf(&text,
+                    "%s: COMMAND has ended with code %d; taking part again in "
+                    "%d.%d s",
+                    r->path, r->code, seconds, tenths);
   const char *line = cli_text_end(&text);
 
   cli_service_manager_status(&e->manager, line);

@@ -170,18 +170,20 @@ void cli_events_notice(cli_events *e, const char *format, ...)
 
 static void write_waiting_line(cli_events *e, size_t position, lk_bytes holder)
 {
-  cli_text printable = {0};
+  cli_text printable = {0}, text = {0};
 
-  cli_text_printf(&printable, "waiting for %s: place %zu, held by ", e->lock,
-                  position);
-  if (holder.len == 0)
-    cli_text_puts(&printable, "another client");
   cli_text_add_printable(&printable, holder);
-  const char *line = cli_text_end(&printable);
+  const char *label = cli_text_end(&printable);
+
+  cli_text_printf(&text, "waiting for %s: place %zu, held by %s", e->lock,
+                  position,
+                  label == NULL || *label == '\0' ? "another client" : label);
+  const char *line = cli_text_end(&text);
 
   if (line != NULL && e->progress)
     cli_events_say(e, "%s", line);
   cli_service_manager_status(e->manager, line);
+  cli_text_free(&text);
   cli_text_free(&printable);
 }
 
