@@ -74,6 +74,7 @@ static void run_term(elect *e, cli_runner *r, const char *path, char **argv,
 {
   *r = (cli_runner){.options = e->options,
                     .path = path,
+                    .target = &cli_lock_target,
                     .manager = &e->manager,
                     .job = {.argv = argv, .signals = e->signals}};
   cli_run_once(r, title);

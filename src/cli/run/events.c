@@ -39,11 +39,12 @@ static void say_dropped_json(cli_text *out, size_t lines)
 }
 
 void cli_events_open(cli_events *e, const cli_options *o, int fd,
-                     const cli_service_manager *manager, const char *lock,
-                     lk_loop *loop)
+                     const cli_service_manager *manager, const char *path_key,
+                     const char *path, lk_loop *loop)
 {
   memset(e, 0, sizeof *e);
-  e->lock = lock;
+  e->path_key = path_key;
+  e->path = path;
   e->manager = manager;
   e->verbose = o->verbose && !o->quiet;
   e->quiet = o->quiet;
@@ -127,7 +128,7 @@ static cli_json begin_json_event(const cli_events *e, cli_text *line,
   cli_json_open(&j, NULL, '{');
   cli_json_text(&j, "event", lk_text(event));
   cli_json_time(&j, "time", cli_wall_ms());
-  cli_json_text(&j, "lock", lk_text(e->lock));
+  cli_json_text(&j, e->path_key, lk_text(e->path));
   return j;
 }
 
@@ -175,7 +176,7 @@ static void write_waiting_line(cli_events *e, size_t position, lk_bytes holder)
   cli_text_add_printable(&printable, holder);
   const char *label = cli_text_end(&printable);
 
-  cli_text_printf(&text, "waiting for %s: place %zu, held by %s", e->lock,
+  cli_text_printf(&text, "waiting for %s: place %zu, held by %s", e->path,
                   position,
                   label == NULL || *label == '\0' ? "another client" : label);
   const char *line = cli_text_end(&text);
@@ -207,9 +208,9 @@ void cli_events_waiting(cli_events *e, const char *node, size_t position,
 void cli_events_acquired(cli_events *e, const cli_lock_kind *kind,
                          const lk_client *c)
 {
-  const char *node = cli_lock_kind_node(kind, e->lock);
+  const char *node = cli_lock_kind_node(kind, e->path);
 
-  e->token = cli_lock_kind_token(kind, e->lock);
+  e->token = cli_lock_kind_token(kind, e->path);
   e->session = lk_client_session(c).id;
   e->node.len = 0;
   cli_text_puts(&e->node, node == NULL ? "" : node);

@@ -23,7 +23,8 @@ typedef struct cli_events {
   bool progress;  /**< report the position in the queue */
   bool verbose;
   bool quiet;
-  const char *lock; /**< path of the lock; borrowed */
+  const char *path_key; /**< key of `path` in JSON */
+  const char *path;     /**< of the lock or the group; borrowed */
   /* set by cli_events_acquired() */
   cli_text node;
   uint64_t token;
@@ -35,11 +36,11 @@ typedef struct cli_events {
     errno if no descriptor is left. */
 int cli_events_take_fd(int fd);
 
-/** Opens the outputs. `fd` is the descriptor for JSON, or -1. `lock` is the
-    path of the lock. */
+/** Opens the outputs. `fd` is the descriptor for JSON, or -1. `path` is the
+   path of the lock or the group, and `path_key` its key in JSON. */
 void cli_events_open(cli_events *e, const cli_options *o, int fd,
-                     const cli_service_manager *manager, const char *lock,
-                     lk_loop *loop);
+                     const cli_service_manager *manager, const char *path_key,
+                     const char *path, lk_loop *loop);
 void cli_events_close(cli_events *e);
 
 /** Writes a line for people; nothing if standard error is for JSON. */

@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -13,11 +12,19 @@
 
 /* ---- the lease ---------------------------------------------------------- */
 
+/* Membership of a group has no lease. */
+static bool has_lease(const cli_runner *r)
+{
+  return r->lock != NULL;
+}
+
 /* Returns the lease deadline on the supervisor's clock, cli_boottime_ms(). That
    clock is read before the client's clock: an interruption between the two
    makes the deadline earlier, not later. */
 static int64_t lease_deadline_on_boottime(const cli_runner *r)
 {
+  if (!has_lease(r))
+    return INT64_MAX;
   int64_t now = cli_boottime_ms();
   int64_t deadline = lk_lock_deadline(r->lock);
   bool has_deadline = deadline != INT64_MIN;
@@ -86,38 +93,6 @@ static void end_hold(cli_runner *r)
 
 /* ---- start -------------------------------------------------------------- */
 
-static void add_nul(cli_text *out)
-{
-  cli_text_add(out, "", 1);
-}
-
-static void add_environment_variable(cli_text *out, const char *name,
-                                     const char *value)
-{
-  cli_text_printf(out, "%s=%s", name, value);
-  add_nul(out);
-}
-
-static void add_environment(const cli_runner *r, cli_text *out)
-{
-  const char *node = cli_lock_kind_node(&r->kind, r->path);
-  char text[32];
-
-  snprintf(text, sizeof text, "%" PRIu64,
-           cli_lock_kind_token(&r->kind, r->path));
-  add_environment_variable(out, "LATCHKEY_FENCING_TOKEN", text);
-  cli_text_puts(out, "LATCHKEY_FENCING_TOKENS=");
-  cli_lock_kind_tokens(&r->kind, r->options, r->path, out);
-  add_nul(out);
-  snprintf(text, sizeof text, "0x%" PRIx64,
-           (uint64_t)lk_client_session(r->session.client).id);
-  add_environment_variable(out, "LATCHKEY_SESSION", text);
-  add_environment_variable(out, "LATCHKEY_LOCK", r->path);
-  add_environment_variable(out, "LATCHKEY_NODE", node == NULL ? "" : node);
-  add_environment_variable(out, "LATCHKEY_MODE",
-                           cli_lock_kind_mode(r->options));
-}
-
 static const char *start_error_text(int error)
 {
   return error == ETIMEDOUT
@@ -157,10 +132,8 @@ void cli_hold_begin(cli_runner *r)
 
   r->phase = CLI_PHASE_RUNNING;
   r->held_at = cli_boottime_ms();
-  cli_events_acquired(&r->events, &r->kind, r->session.client);
-  cli_events_detail(&r->events, "%s: obtained, token %" PRIu64, r->path,
-                    r->events.token);
-  add_environment(r, &environment);
+  r->target->report_acquired(r);
+  r->target->add_environment(r, &environment);
   r->last_order = order;
   int error = environment.failed
                   ? ENOMEM
@@ -175,7 +148,8 @@ void cli_hold_begin(cli_runner *r)
   }
   /* lk_lock_verify() also starts to watch the own node and to renew the lease.
      Its result is not needed, so there is no callback. */
-  lk_lock_verify(r->lock, NULL, NULL);
+  if (has_lease(r))
+    lk_lock_verify(r->lock, NULL, NULL);
 }
 
 /* ---- lock events --------------------------------------------------------- */

@@ -27,7 +27,7 @@ static void on_permit_names(lk_client *c, int err, const lk_bytes *names,
 
   (void)c;
   (void)names;
-  if (err != 0 || r->phase != CLI_PHASE_QUEUEING)
+  if (err != 0 || r->phase != CLI_PHASE_ACQUIRING)
     return;
   bool unchanged = stat->pzxid == r->permits_pzxid;
 
@@ -54,7 +54,7 @@ static void on_permit_check_timer(lk_loop_timer *t)
   cli_text_printf(&text, "%s/leases", r->path);
   const char *path = cli_text_end(&text);
 
-  if (path != NULL && r->phase == CLI_PHASE_QUEUEING)
+  if (path != NULL && r->phase == CLI_PHASE_ACQUIRING)
     (void)lk_get_children(r->session.client, path, &call, on_permit_names, r);
   cli_text_free(&text);
 }

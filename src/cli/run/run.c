@@ -73,7 +73,9 @@ static void handle_signal(cli_runner *r, cli_signal signal)
     r->resigned = true;
   switch (r->phase) {
   case CLI_PHASE_CONNECTING:
-  case CLI_PHASE_QUEUEING: handle_signal_while_waiting(r, signal.number); break;
+  case CLI_PHASE_ACQUIRING:
+    handle_signal_while_waiting(r, signal.number);
+    break;
   case CLI_PHASE_RUNNING: cli_hold_signal(r, signal); break;
   case CLI_PHASE_KEEPING: cli_min_hold_signal(r, signal.number); break;
   case CLI_PHASE_RELEASING:
@@ -98,22 +100,6 @@ static void on_run_signal(cli_signal_watcher *w)
     else
       handle_signal(r, signal);
   }
-}
-
-static void on_run_log(cli_session *s, const char *text, void *arg)
-{
-  cli_runner *r = arg;
-
-  (void)s;
-  cli_events_detail(&r->events, "%s", text);
-}
-
-static void on_run_without_session(cli_session *s, const char *text, void *arg)
-{
-  cli_runner *r = arg;
-
-  (void)s;
-  cli_events_notice(&r->events, "%s", text);
 }
 
 /* lk__loop_hold() keeps the loop running when the client is closed, until
@@ -178,10 +164,10 @@ static bool prepare_run(cli_runner *r, cli_process_title title,
   if (!cli_acl_read(&r->acl, "--acl", r->options->acl, complaint) ||
       !cli_session_read_auth_file(&r->session, r->options, complaint) ||
       !start_supervisor(r, title, complaint) ||
-      !cli_acquire_prepare(r, complaint))
+      !cli_run_session_open(r, complaint))
     return false;
-  cli_events_open(&r->events, r->options, events_fd, r->manager, r->path,
-                  r->session.loop);
+  cli_events_open(&r->events, r->options, events_fd, r->manager,
+                  r->target->path_key, r->path, r->session.loop);
   cli_events_status(&r->events, "connecting");
   start_run_watchers(r);
   cli_tls_warn(&r->options->tls, r->options->hosts, r->options->quiet);
@@ -190,7 +176,7 @@ static bool prepare_run(cli_runner *r, cli_process_title title,
 
 static void free_run(cli_runner *r)
 {
-  cli_lock_kind_free(&r->kind);
+  r->target->free(r);
   cli_supervisor_close(&r->supervisor);
   cli_events_close(&r->events);
   if (r->session.loop != NULL)
@@ -299,11 +285,6 @@ void cli_run_once(cli_runner *r, cli_process_title title)
   r->code = CLI_EXIT_FAILED;
   r->supervisor.fd = -1;
   r->job.cgroup.fd = -1;
-  r->session.on_session = cli_acquire_on_session;
-  r->session.on_no_session = cli_acquire_on_no_session;
-  r->session.on_log = on_run_log;
-  r->session.on_no_session_yet = on_run_without_session;
-  r->session.arg = r;
   run_until_over(r, title);
 }
 
@@ -352,6 +333,7 @@ int cli_run(const cli_options *o, char **operands, cli_process_title title)
     cli_service_manager manager;
     cli_runner r = {.options = o,
                     .path = operands[0],
+                    .target = &cli_lock_target,
                     .manager = &manager,
                     .job = {.argv = line.argv}};
 

@@ -13,15 +13,15 @@
 
 /**
  * @file
- * The state of one `latchkey run`. run.c starts and ends it, acquire.c connects
- * and queues, hold.c supervises while COMMAND runs, min_hold.c keeps the lock
- * after COMMAND until --min-hold is over, release.c releases the lock and
- * closes the session.
+ * The state of one `latchkey run`. run.c starts and ends it, run_session.c
+ * connects, lock_target.c acquires and releases the lock, hold.c supervises
+ * while COMMAND runs, min_hold.c keeps the lock after COMMAND until --min-hold
+ * is over, release.c closes the session.
  */
 
 typedef enum cli_phase {
   CLI_PHASE_CONNECTING,
-  CLI_PHASE_QUEUEING,
+  CLI_PHASE_ACQUIRING, /**< waits for the lock, or joins the group */
   CLI_PHASE_RUNNING,   /**< COMMAND runs, or is being started or ended */
   CLI_PHASE_KEEPING,   /**< COMMAND has ended; --min-hold has not */
   CLI_PHASE_RELEASING, /**< until the lock's node is gone */
@@ -29,9 +29,40 @@ typedef enum cli_phase {
   CLI_PHASE_OVER
 } cli_phase;
 
-typedef struct cli_runner {
+typedef struct cli_runner cli_runner;
+
+/** What COMMAND runs with: a lock (run, elect), or membership of a group
+   (join). Each function is called in the phase that it names. */
+typedef struct cli_run_target {
+  const char *path_key; /**< key of the path in JSON events */
+  /** Creates the handle; no request is sent yet. Returns 0 or an error code.
+      CLI_PHASE_CONNECTING. */
+  int (*create)(cli_runner *r);
+  /** Acquires the lock or joins the group. Ends with cli_hold_begin() or
+      cli_run_fail(). CLI_PHASE_ACQUIRING. */
+  void (*acquire)(cli_runner *r);
+  /** Adapts to the new session timeout. May be NULL. CLI_PHASE_ACQUIRING or
+      CLI_PHASE_RUNNING. */
+  void (*reconnected)(cli_runner *r);
+  /** Reports that COMMAND may be started. CLI_PHASE_RUNNING. */
+  void (*report_acquired)(cli_runner *r);
+  /** Appends the variables of COMMAND. CLI_PHASE_RUNNING. */
+  void (*add_environment)(const cli_runner *r, cli_text *out);
+  /** Stops acquiring. CLI_PHASE_CLOSING. */
+  void (*cancel)(cli_runner *r);
+  /** Deletes the own node, and then calls cli_run_close_session().
+      CLI_PHASE_RELEASING. */
+  void (*release)(cli_runner *r);
+  void (*free)(cli_runner *r);
+  const char *not_released; /**< the warning if the own node may still exist */
+} cli_run_target;
+
+extern const cli_run_target cli_lock_target;
+
+struct cli_runner {
   const cli_options *options;
-  const char *path; /**< path of LOCK */
+  const char *path; /**< path of LOCK, or of the group */
+  const cli_run_target *target;
   cli_phase phase;
   int code;    /**< exit code of latchkey */
   int died_of; /**< the signal, INT or QUIT, that ended COMMAND or the wait; 0:
@@ -51,9 +82,9 @@ typedef struct cli_runner {
   cli_service_manager *manager; /**< outlives the run */
   cli_acl acl;
   cli_lock_kind kind;
-  lk_lock *lock;        /**< the same as kind.lock */
+  lk_lock *lock;        /**< the same as kind.lock; NULL: the target is none */
   lk_listener listener; /**< for new lease deadlines and session states */
-  /** In CLI_PHASE_QUEUEING: the time limit for a reply with -n, or the next
+  /** In CLI_PHASE_ACQUIRING: the time limit for a reply with -n, or the next
       check by permit_mismatch.c. In CLI_PHASE_KEEPING: the end of --min-hold.
       In CLI_PHASE_RELEASING and CLI_PHASE_CLOSING: the time limit of the phase.
    */
@@ -79,7 +110,7 @@ typedef struct cli_runner {
                          descendant of COMMAND is left */
   bool command_ended; /**< COMMAND has ended or was not started; `code` is the
                          exit code */
-} cli_runner;
+};
 
 /* ---- run.c ---- */
 
@@ -87,9 +118,9 @@ typedef struct cli_runner {
     the exit code after the error was reported. */
 int cli_run_check(const cli_options *o, const char *verb, char **operands,
                   cli_command_line *out);
-/** Runs COMMAND once. Of `r` only the options, the path, the service manager
-   and parts of the job are set, and the rest is zeros. `r->code` gets the exit
-   code. */
+/** Runs COMMAND once. Of `r` only the options, the path, the target, the
+   service manager and parts of the job are set, and the rest is zeros.
+   `r->code` gets the exit code. */
 void cli_run_once(cli_runner *r, cli_process_title title);
 /** Opens the connection to the service manager that has started latchkey. Warns
    if that fails. */
@@ -97,14 +128,11 @@ void cli_run_open_manager(cli_service_manager *manager, const cli_options *o);
 /** Kills this process if COMMAND or the wait ended by INT or QUIT. */
 void cli_run_die_if_signalled(const cli_runner *r);
 
-/* ---- acquire.c ---- */
+/* ---- run_session.c ---- */
 
-/** Creates the lock and starts to connect. On false, `complaint` gets one
-    line. */
-bool cli_acquire_prepare(cli_runner *r, cli_text *complaint);
-/** The callbacks `on_session` and `on_no_session` of cli_session. */
-void cli_acquire_on_session(cli_session *s, void *arg);
-void cli_acquire_on_no_session(cli_session *s, int err, void *arg);
+/** Creates the client and the target, and starts to connect. On false,
+    `complaint` gets one line. */
+bool cli_run_session_open(cli_runner *r, cli_text *complaint);
 
 /* ---- permit_mismatch.c ---- */
 
@@ -133,9 +161,15 @@ void cli_hold_lease_moved(cli_runner *r);
 void cli_run_fail(cli_runner *r, int code, const char *reason);
 /** Ends the run as cli_run_fail() does, without a line on standard error. */
 void cli_run_fail_silently(cli_runner *r, int code, const char *reason);
-/** Releases the lock, closes the session and ends the run with exit code
-    r->code. */
+/** Releases the lock or leaves the group, closes the session and ends the run
+    with exit code r->code. */
 void cli_run_release(cli_runner *r);
+/** Calls cli_run_stop_releasing() after one session timeout. */
+void cli_run_limit_release(cli_runner *r);
+/** Warns that the own node may still exist. */
+void cli_run_warn_not_released(cli_runner *r);
+/** Closes the session, and ends the run. */
+void cli_run_close_session(cli_runner *r);
 /** Stops waiting for the deletion of the own node: warns, and closes the
     session. */
 void cli_run_stop_releasing(cli_runner *r);

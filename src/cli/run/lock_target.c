@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "cli/error_report.h"
 #include "cli/locks/contenders.h"
+#include "cli/run/environment.h"
+#include "cli/run/own_label.h"
 #include "cli/run/runner.h"
 #include "cli/session/session_messages.h"
-#include "cli/system_clocks.h"
 
 /* Timeout of the request for the holder's label. */
 enum { LABEL_WAIT_MS = 2000 };
@@ -31,7 +32,7 @@ static void finish_waiting_report(waiting_report *report, lk_bytes label)
   cli_runner *r = report->runner;
   bool is_newest = report->request == r->label_requests;
 
-  if (is_newest && r->phase == CLI_PHASE_QUEUEING)
+  if (is_newest && r->phase == CLI_PHASE_ACQUIRING)
     cli_events_waiting(&r->events, lk_lock_node(r->lock), report->position,
                        label);
   free(report);
@@ -142,7 +143,7 @@ static void on_lock_acquired(lk_lock *l, int err, void *arg)
   cli_text text = {0};
 
   (void)l;
-  if (r->phase != CLI_PHASE_QUEUEING)
+  if (r->phase != CLI_PHASE_ACQUIRING)
     return;
   lk__loop_stop_timer(r->session.loop, &r->timer);
   if (err == 0) {
@@ -161,6 +162,32 @@ static void on_lock_acquired(lk_lock *l, int err, void *arg)
   else
     cli_run_fail(r, r->options->conflict_code, line);
   cli_text_free(&text);
+}
+
+/* ---- acquired ------------------------------------------------------------ */
+
+static void report_lock_acquired(cli_runner *r)
+{
+  cli_events_acquired(&r->events, &r->kind, r->session.client);
+  cli_events_detail(&r->events, "%s: obtained, token %" PRIu64, r->path,
+                    r->events.token);
+}
+
+static void add_lock_environment(const cli_runner *r, cli_text *out)
+{
+  const char *node = cli_lock_kind_node(&r->kind, r->path);
+  char token[32];
+
+  snprintf(token, sizeof token, "%" PRIu64,
+           cli_lock_kind_token(&r->kind, r->path));
+  cli_environment_add(out, "LATCHKEY_FENCING_TOKEN", token);
+  cli_text_puts(out, "LATCHKEY_FENCING_TOKENS=");
+  cli_lock_kind_tokens(&r->kind, r->options, r->path, out);
+  cli_text_add(out, "", 1);
+  cli_environment_add_session(out, r->session.client);
+  cli_environment_add(out, "LATCHKEY_LOCK", r->path);
+  cli_environment_add(out, "LATCHKEY_NODE", node == NULL ? "" : node);
+  cli_environment_add(out, "LATCHKEY_MODE", cli_lock_kind_mode(r->options));
 }
 
 /* ---- session established ------------------------------------------------- */
@@ -214,29 +241,22 @@ static void on_reply_timeout(lk_loop_timer *t)
 {
   cli_runner *r = LK_OWNER(t, cli_runner, timer);
 
-  if (r->phase == CLI_PHASE_QUEUEING)
+  if (r->phase == CLI_PHASE_ACQUIRING)
     cli_run_fail(r, CLI_EXIT_FAILED,
                  "connected, but the servers did not reply in time; try again, "
                  "or wait with -w; latchkey doctor tells more");
 }
 
-void cli_acquire_on_session(cli_session *s, void *arg)
+static void acquire_run_lock(cli_runner *r)
 {
-  cli_runner *r = arg;
   int64_t wait_ms = r->options->wait_ms;
-  bool acl_is_open = r->acl.list.entries == lk_acl_open.entries;
 
-  if (acl_is_open)
-    cli_events_detail(&r->events,
-                      "if this run creates the queue, every client may read, "
-                      "create and delete in it; --acl creator with "
-                      "--auth-file or --cert restricts that");
   if (!compute_kill_margin_or_fail(r))
     return;
-  r->phase = CLI_PHASE_QUEUEING;
   if (wait_ms == 0) {
     r->timer.on_timer = on_reply_timeout;
-    lk__loop_set_timer(s->loop, &r->timer, r->options->connect_timeout_ms);
+    lk__loop_set_timer(r->session.loop, &r->timer,
+                       r->options->connect_timeout_ms);
   }
   /* A limited -w began with the connection; `wait_ends_at` is its end. Without
      a limit `wait_ms` is -1. */
@@ -249,20 +269,12 @@ void cli_acquire_on_session(cli_session *s, void *arg)
     cli_run_fail(r, CLI_EXIT_FAILED, lk_error_text(err));
 }
 
-void cli_acquire_on_no_session(cli_session *s, int err, void *arg)
+static void adapt_to_session_timeout(cli_runner *r)
 {
-  cli_runner *r = arg;
-  cli_text text = {0};
-
-  (void)err;
-  if (r->phase != CLI_PHASE_CONNECTING)
-    return;
-  cli_session_say_no_session(s, &text);
-  const char *line = cli_text_end(&text);
-
-  cli_run_fail(r, CLI_EXIT_FAILED,
-               line == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : line);
-  cli_text_free(&text);
+  if (r->phase == CLI_PHASE_RUNNING)
+    adapt_kill_margin(r);
+  else
+    compute_kill_margin_or_fail(r);
 }
 
 /* Each reply can move the lease deadline. */
@@ -271,61 +283,6 @@ static void on_run_reply(lk_client *c, const lk_reply *reply, void *arg)
   (void)c;
   (void)reply;
   cli_hold_lease_moved(arg);
-}
-
-static void report_connection_lost(cli_runner *r)
-{
-  cli_text text = {0};
-
-  cli_session_say_connection_lost(&r->session, &text);
-  const char *line = cli_text_end(&text);
-
-  if (line != NULL)
-    cli_events_notice(&r->events, "%s; reconnecting", line);
-  cli_text_free(&text);
-}
-
-static void handle_reconnect(cli_runner *r)
-{
-  if (r->suspended)
-    cli_events_notice(&r->events, "reconnected");
-  r->suspended = false;
-  if (r->phase == CLI_PHASE_RUNNING)
-    adapt_kill_margin(r);
-  else
-    compute_kill_margin_or_fail(r);
-}
-
-static void on_run_session_state(lk_client *c, lk_state state, int err,
-                                 void *arg)
-{
-  cli_runner *r = arg;
-
-  (void)c;
-  (void)err;
-  if (r->phase != CLI_PHASE_QUEUEING && r->phase != CLI_PHASE_RUNNING)
-    return;
-  if (state == LK_STATE_CONNECTED)
-    handle_reconnect(r);
-  if (state != LK_STATE_SUSPENDED)
-    return;
-  r->suspended = true;
-  /* With -v the library's log reports the lost connection. */
-  if (!r->events.verbose)
-    report_connection_lost(r);
-}
-
-static void add_own_label(const cli_runner *r, cli_text *out)
-{
-  char host[256] = "localhost";
-
-  if (r->options->label != NULL) {
-    cli_text_puts(out, r->options->label);
-    return;
-  }
-  gethostname(host, sizeof host - 1);
-  cli_text_printf(out, "%s %ld ", host, (long)getpid());
-  cli_text_time(out, cli_wall_ms());
 }
 
 /* Configures the session lease for the requested session timeout;
@@ -350,7 +307,7 @@ static int create_run_lock(cli_runner *r)
 
   if (err != 0)
     return err;
-  add_own_label(r, &label);
+  cli_own_label_add(r->options, &label);
   lock.data = lk_bytes_of(label.failed ? "" : label.at, label.len);
   lock.acl = &r->acl.list;
   lock.on_event = on_lock_event;
@@ -361,28 +318,73 @@ static int create_run_lock(cli_runner *r)
   err = cli_lock_kind_open(&r->kind, r->options, r->session.client, r->path,
                            &lock);
   r->lock = r->kind.lock;
+  r->listener.reply = on_run_reply;
   cli_text_free(&label);
   return err;
 }
 
-bool cli_acquire_prepare(cli_runner *r, cli_text *complaint)
+/* ---- the end ------------------------------------------------------------- */
+
+/* The acquisition ends with LK_ERR_CANCELLED, which on_lock_acquired() ignores
+   in the phase of the run. */
+static void cancel_run_lock(cli_runner *r)
 {
-  const cli_options *o = r->options;
-
-  if (!cli_session_open(&r->session, o, complaint))
-    return false;
-  r->wait_ends_at = cli_session_deadline(&r->session);
-  int err = create_run_lock(r);
-
-  if (err != 0) {
-    cli_text_add_printable(complaint, lk_text(r->path));
-    cli_text_printf(complaint, ": %s%s", lk_error_text(err),
-                    cli_error_advice(err));
-    return false;
-  }
-  r->listener.reply = on_run_reply;
-  r->listener.state = on_run_session_state;
-  r->listener.arg = r;
-  lk_client_attach(r->session.client, &r->listener);
-  return true;
+  if (r->lock != NULL)
+    lk_lock_cancel(r->lock);
 }
+
+/* Whether the client has given up the session without a reply of a server: the
+   servers may keep the session and its node for longer. */
+static bool is_session_given_up(const lk_client *c)
+{
+  bool was_abandoned = lk_client_abandoned_session_end(c) != INT64_MIN;
+
+  return lk_client_state(c) == LK_STATE_EXPIRED && was_abandoned;
+}
+
+static void on_lock_released(lk_lock *l, int err, void *arg)
+{
+  cli_runner *r = arg;
+  const lk_lock *not_held = NULL;
+
+  (void)l;
+  if (r->phase != CLI_PHASE_RELEASING)
+    return;
+  if (err == 0 && is_session_given_up(r->session.client))
+    cli_run_warn_not_released(r);
+  else if (err == 0)
+    cli_events_lock(&r->events, "released", not_held, r->session.client, NULL);
+  else
+    cli_events_notice(&r->events,
+                      "warning: %s: the lock's node could not be deleted (%s); "
+                      "it is deleted when the session ends",
+                      r->path, lk_error_text(err));
+  cli_run_close_session(r);
+}
+
+static void release_run_lock(cli_runner *r)
+{
+  if (lk_lock_release_until(r->lock, LK_NO_LIMIT, on_lock_released, r) == 0)
+    cli_run_limit_release(r);
+  else
+    cli_run_close_session(r); /* the lock was lost: nothing is to be released */
+}
+
+static void free_run_lock(cli_runner *r)
+{
+  cli_lock_kind_free(&r->kind);
+}
+
+const cli_run_target cli_lock_target = {
+    .path_key = "lock",
+    .create = create_run_lock,
+    .acquire = acquire_run_lock,
+    .reconnected = adapt_to_session_timeout,
+    .report_acquired = report_lock_acquired,
+    .add_environment = add_lock_environment,
+    .cancel = cancel_run_lock,
+    .release = release_run_lock,
+    .free = free_run_lock,
+    .not_released = "no server is reachable to release the lock; the lock is "
+                    "free once the servers have had a quorum for one session "
+                    "timeout"};
