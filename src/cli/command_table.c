@@ -15,13 +15,17 @@
 const cli_command_entry cli_command_table[] = {
   {"run", "[OPTION...] LOCK [--] COMMAND [ARG...]",
    "run COMMAND while holding LOCK", 1, CLI_ANY_NUMBER,
-   /* cli_options_job has the --json of run and elect. */
-   {cli_options_run, cli_options_job, cli_options_layout, cli_options_session,
-    cli_options_common, cli_options_version}, .run = cli_run},
+   /* cli_options_command has the --json of these verbs. */
+   {cli_options_run, cli_options_job, cli_options_command, cli_options_layout,
+    cli_options_session, cli_options_common, cli_options_version}, .run = cli_run},
   {"elect", "[OPTION...] PATH [--] COMMAND [ARG...]",
    "run COMMAND while leading the election at PATH", 1, CLI_ANY_NUMBER,
-   {cli_options_elect, cli_options_job, cli_options_layout, cli_options_session,
-    cli_options_common, cli_options_version}, .run = cli_elect},
+   {cli_options_elect, cli_options_job, cli_options_command, cli_options_layout,
+    cli_options_session, cli_options_common, cli_options_version}, .run = cli_elect},
+  {"join", "[OPTION...] PATH [--] COMMAND [ARG...]",
+   "run COMMAND as a member of the group at PATH", 1, CLI_ANY_NUMBER,
+   {cli_options_join, cli_options_command, cli_options_session,
+    cli_options_common, cli_options_version}, .run = cli_join},
   {"status", "[OPTION...] LOCK", "show the holders of LOCK and the queue", 1, 1,
    {cli_options_layout, SESSION_LISTS}, .call = cli_status},
   {"wait", "[OPTION...] LOCK", "wait until LOCK is free", 1, 1,

@@ -36,12 +36,13 @@ typedef struct cli_options {
   const char *auth_file; /**< NULL: none */
   cli_tls_options tls;   /**< without the values from the environment */
   /* run */
-  int64_t wait_ms;     /**< -w; -1: not given, no limit; 0: -n, no wait */
-  bool nonblock;       /**< -n was given; it overrides -w */
-  int conflict_code;   /**< exit code if the lock is not acquired */
-  const char *command; /**< the STRING of -c; NULL: none */
-  const char *label;   /**< NULL: host, process id, start time */
-  const char *acl;     /**< for cli_acl_read() */
+  int64_t wait_ms;         /**< -w; -1: not given, no limit; 0: -n, no wait */
+  bool nonblock;           /**< -n was given; it overrides -w */
+  int conflict_code;       /**< exit code if the lock is not acquired */
+  const char *command;     /**< the STRING of -c; NULL: none */
+  const char *label;       /**< NULL: host, process id, start time */
+  const char *member_name; /**< of join; NULL: random */
+  const char *acl;         /**< for cli_acl_read() */
   cli_on_lost on_lost;
   int64_t kill_after_ms; /**< 0: not given, a sixth of the session timeout */
   int64_t min_hold_ms;   /**< 0: the lock is released when COMMAND ends */
@@ -90,8 +91,10 @@ extern const cli_option cli_options_version[]; /* -V, --version */
 extern const cli_option cli_options_session[];
 extern const cli_option cli_options_json[];
 extern const cli_option cli_options_layout[];
-extern const cli_option cli_options_run[]; /* of run: the lock */
-extern const cli_option cli_options_job[]; /* of run and elect: COMMAND */
+extern const cli_option cli_options_run[];     /* of run: the lock */
+extern const cli_option cli_options_job[];     /* of run and elect: the lease */
+extern const cli_option cli_options_command[]; /* of these and join: COMMAND */
+extern const cli_option cli_options_join[];
 extern const cli_option cli_options_elect[];
 extern const cli_option cli_options_wait[];
 extern const cli_option cli_options_write[]; /* -V VERSION, --node-version */

@@ -107,6 +107,14 @@ static const char *take_conflict_code(cli_options *o, const char *value)
   return NULL;
 }
 
+static const char *take_member_name(cli_options *o, const char *value)
+{
+  o->member_name = value;
+  return *value == '\0' || strchr(value, '/') != NULL
+             ? "is not the name of a node"
+             : NULL;
+}
+
 static const char *take_restarts(cli_options *o, const char *value)
 {
   return cli_number_whole(value, 0, INT32_MAX, &o->restarts);
@@ -204,15 +212,23 @@ const cli_option cli_options_elect[] = {
   {0, "restarts", "N", "take part again at most N times after COMMAND has failed (any number)", take_restarts},
   {0}};
 
+const cli_option cli_options_join[] = {
+  {0, "name", "NAME", "name of the own node in the group (random)", take_member_name},
+  {'d', "data", "TEXT", "data of the own node (host, pid, start time)", take_label},
+  {0}};
+
 const cli_option cli_options_job[] = {
-  {'c', "command", "STRING", "run STRING with $SHELL -c; also directly after LOCK", take_command},
   {'i', "id", "TEXT", "label that other clients see (host, pid, start time)", take_label},
-  {0, "acl", "SPEC", "access list: open, creator, or scheme:id:cdrwa,... (open)", take_acl},
   {0, "on-lost", "ACT", "when the lease runs out or the lock is lost: term, kill, stop, ignore COMMAND (term)", take_on_lost},
   {0, "kill-after", "SECS", "send TERM so long before the lease deadline (a sixth of the session timeout)", take_kill_after},
   {0, "min-hold", "SECS", "hold the lock at least SECS, even if COMMAND ends earlier", take_min_hold},
   {0, "max-hold", "SECS", "after SECS, end COMMAND as --on-lost says", take_max_hold},
   {0, "assurance", "HOW", "request that renews the lease: quorum, sync, ping (quorum)", take_assurance},
+  {0}};
+
+const cli_option cli_options_command[] = {
+  {'c', "command", "STRING", "run STRING with $SHELL -c; also directly after the path", take_command},
+  {0, "acl", "SPEC", "access list: open, creator, or scheme:id:cdrwa,... (open)", take_acl},
   {0, "foreground", NULL, "leave COMMAND in the terminal's process group", take_foreground},
   {'q', "quiet", NULL, "no progress and no notices", take_quiet},
   {0, "json", NULL, "one JSON object a line for each event, on standard error", take_json},

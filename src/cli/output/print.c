@@ -50,13 +50,13 @@ static void close_json_message(cli_json *j)
   cli_text_puts(j->out, "\n");
 }
 
-void cli_failed_json(cli_text *out, const char *lock, int code,
-                     const char *reason)
+void cli_failed_json(cli_text *out, const char *path_key, const char *path,
+                     int code, const char *reason)
 {
   cli_json j = open_json_message(out, failed_event);
 
-  if (lock != NULL)
-    cli_json_text(&j, "lock", lk_text(lock));
+  if (path != NULL)
+    cli_json_text(&j, path_key, lk_text(path));
   cli_json_text(&j, "reason", lk_text(reason));
   cli_json_number(&j, "code", code);
   close_json_message(&j);
@@ -65,11 +65,11 @@ void cli_failed_json(cli_text *out, const char *lock, int code,
 /* `code`: the exit code if `event` is failed_event. */
 static void print_message_json(const char *event, const char *reason, int code)
 {
-  const char *no_lock = NULL;
+  const char *no_path = NULL;
   cli_text line = {0};
 
   if (event == failed_event) {
-    cli_failed_json(&line, no_lock, code, reason);
+    cli_failed_json(&line, no_path, no_path, code, reason);
   } else {
     cli_json j = open_json_message(&line, event);
 

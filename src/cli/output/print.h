@@ -25,10 +25,10 @@ int cli_fail(int code, const char *format, ...)
    Frees `line`. Returns `code`. */
 int cli_fail_text(int code, const char *verb, cli_text *line);
 
-/** Appends the JSON object of a failure, with a newline. `lock` is the path of
-    the lock, or NULL. */
-void cli_failed_json(cli_text *out, const char *lock, int code,
-                     const char *reason);
+/** Appends the JSON object of a failure, with a newline. `path` is the path of
+    the lock or the group, and `path_key` its key; NULL: no path. */
+void cli_failed_json(cli_text *out, const char *path_key, const char *path,
+                     int code, const char *reason);
 
 /** Writes all of the text to `fd`. Returns false with errno. */
 bool cli_write_all(int fd, const cli_text *out);

@@ -15,7 +15,7 @@ static const char *find_command(const cli_options *o, char ***rest,
   const char *word = **rest;
 
   if (o->command != NULL && word != NULL)
-    return "-c STRING is the whole command: nothing may follow LOCK";
+    return "-c STRING is the whole command: nothing may follow the path";
   if (o->command != NULL)
     return NULL;
   if (word == NULL)
@@ -26,7 +26,7 @@ static const char *find_command(const cli_options *o, char ***rest,
     bool is_last_word = string[0] != NULL && string[1] == NULL;
 
     if (!is_last_word)
-      return "-c after LOCK takes one STRING, and nothing may follow it";
+      return "-c after the path takes one STRING, and nothing may follow it";
     return NULL;
   }
   if (strcmp(word, "--") == 0) {
@@ -35,7 +35,7 @@ static const char *find_command(const cli_options *o, char ***rest,
     return command[0] == NULL ? "COMMAND is missing" : NULL;
   }
   if (*word == '-')
-    return "options must stand before LOCK (put -- before a COMMAND that "
+    return "options must stand before the path (put -- before a COMMAND that "
            "begins with -)";
   return NULL;
 }

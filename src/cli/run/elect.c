@@ -167,7 +167,8 @@ int cli_elect(const cli_options *o, char **operands, cli_process_title title)
 
   if (!o->layout_given)
     options.layout = LK_LAYOUT_LATCH;
-  int code = cli_run_check(&options, "elect", operands, &line);
+  int code =
+      cli_run_check(&options, "elect", &cli_lock_target, operands, &line);
 
   if (code == 0) {
     elect e = {.options = &options, .pause_ms = FIRST_PAUSE_MS};

@@ -240,6 +240,22 @@ void cli_events_lock(cli_events *e, const char *event, const lk_lock *l,
   end_json_event(e, &j);
 }
 
+void cli_events_member(cli_events *e, const char *event, const lk_membership *m,
+                       const lk_client *c, const char *reason)
+{
+  if (e->json == NULL)
+    return;
+  cli_text line = {0};
+  cli_json j = begin_json_event(e, &line, event);
+
+  cli_json_text(&j, "node", lk_text(lk_membership_path(m)));
+  if (reason == NULL)
+    cli_json_hex(&j, "session", (uint64_t)lk_client_session(c).id);
+  else
+    cli_json_text(&j, "reason", lk_text(reason));
+  end_json_event(e, &j);
+}
+
 void cli_events_failed(cli_events *e, int code, const char *reason)
 {
   cli_events_say(e, "%s", reason);

@@ -3,6 +3,7 @@
 #define LK_CLI_RUN_EVENTS_H
 
 #include <latchkey/lock.h>
+#include <latchkey/member.h>
 
 #include "cli/options/options.h"
 #include "cli/output/line_backlog.h"
@@ -77,6 +78,10 @@ void cli_events_acquired(cli_events *e, const cli_lock_kind *kind,
     `reason` is NULL except for "lost". */
 void cli_events_lock(cli_events *e, const char *event, const lk_lock *l,
                      const lk_client *c, const char *reason);
+
+/** Writes the event "joined" or "left". `reason` is NULL except for "left". */
+void cli_events_member(cli_events *e, const char *event, const lk_membership *m,
+                       const lk_client *c, const char *reason);
 
 /** Reports that the lock was not acquired or COMMAND could not be run. `code`
     is the exit code. Writes a line and a JSON event. */

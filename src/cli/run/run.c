@@ -186,8 +186,8 @@ static void free_run(cli_runner *r)
 }
 
 /* Reports a failure before cli_events_open() was called. */
-static void fail_early(const cli_options *o, const char *path,
-                       const char *reason)
+static void fail_early(const cli_options *o, const char *path_key,
+                       const char *path, const char *reason)
 {
   bool has_events_fd = o->events_fd >= 0;
   cli_text line = {0};
@@ -197,20 +197,21 @@ static void fail_early(const cli_options *o, const char *path,
   if (has_events_fd || o->json) {
     /* The exit code stays 125 if the reader is gone. */
     signal(SIGPIPE, SIG_IGN);
-    cli_failed_json(&line, path, CLI_EXIT_FAILED, reason);
+    cli_failed_json(&line, path_key, path, CLI_EXIT_FAILED, reason);
     cli_write_all(has_events_fd ? o->events_fd : STDERR_FILENO, &line);
   }
   cli_text_free(&line);
 }
 
 static int refuse_run_usage(const cli_options *o, const char *verb,
-                            const char *path, const char *wrong)
+                            const cli_run_target *target, const char *path,
+                            const char *wrong)
 {
   char line[512];
 
   snprintf(line, sizeof line, "%s: %s; latchkey %s --help shows the usage",
            verb, wrong, verb);
-  fail_early(o, path, line);
+  fail_early(o, target->path_key, path, line);
   return CLI_EXIT_FAILED;
 }
 
@@ -223,7 +224,7 @@ static void run_until_over(cli_runner *r, cli_process_title title)
   } else {
     const char *line = cli_text_end(&complaint);
 
-    fail_early(r->options, r->path,
+    fail_early(r->options, r->target->path_key, r->path,
                line == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : line);
   }
   free_run(r);
@@ -244,7 +245,7 @@ static const char *check_hold_options(const cli_options *o)
 }
 
 /* Returns the first path of a lock that is at or below /zookeeper, or NULL. */
-static const char *find_reserved_lock(const cli_options *o, const char *path)
+static const char *find_reserved_path(const cli_options *o, const char *path)
 {
   if (cli_path_is_reserved(o->hosts, path))
     return path;
@@ -254,18 +255,19 @@ static const char *find_reserved_lock(const cli_options *o, const char *path)
   return NULL;
 }
 
-static int refuse_reserved_lock(const cli_options *o, const char *verb,
-                                const char *path)
+static int refuse_reserved_path(const cli_options *o, const char *verb,
+                                const cli_run_target *target, const char *path)
 {
   cli_text line = {0};
 
-  cli_text_printf(&line, "%s: cannot lock ", verb);
+  cli_text_printf(&line, "%s: cannot use ", verb);
   cli_text_add_printable(&line, lk_text(path));
   cli_text_puts(&line,
                 ": /zookeeper is reserved for ZooKeeper; choose another path");
   const char *text = cli_text_end(&line);
 
-  fail_early(o, path, text == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : text);
+  fail_early(o, target->path_key, path,
+             text == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : text);
   cli_text_free(&line);
   return CLI_EXIT_FAILED;
 }
@@ -288,7 +290,8 @@ void cli_run_once(cli_runner *r, cli_process_title title)
   run_until_over(r, title);
 }
 
-int cli_run_check(const cli_options *o, const char *verb, char **operands,
+int cli_run_check(const cli_options *o, const char *verb,
+                  const cli_run_target *target, char **operands,
                   cli_command_line *out)
 {
   const char *wrong = cli_lock_kind_check(o);
@@ -296,14 +299,14 @@ int cli_run_check(const cli_options *o, const char *verb, char **operands,
   if (wrong == NULL)
     wrong = check_hold_options(o);
   if (wrong == NULL && strcmp(operands[0], "/") == 0 && !root_is_possible(o))
-    wrong = "LOCK must be a path below \"/\"";
+    wrong = "the path must be below \"/\"";
   if (wrong == NULL)
     wrong = cli_command_line_parse(o, operands, out);
   if (wrong != NULL)
-    return refuse_run_usage(o, verb, operands[0], wrong);
-  const char *reserved = find_reserved_lock(o, operands[0]);
+    return refuse_run_usage(o, verb, target, operands[0], wrong);
+  const char *reserved = find_reserved_path(o, operands[0]);
 
-  return reserved == NULL ? 0 : refuse_reserved_lock(o, verb, reserved);
+  return reserved == NULL ? 0 : refuse_reserved_path(o, verb, target, reserved);
 }
 
 void cli_run_open_manager(cli_service_manager *manager, const cli_options *o)
@@ -324,27 +327,38 @@ void cli_run_die_if_signalled(const cli_runner *r)
     cli_signals_die_of(r->died_of);
 }
 
-int cli_run(const cli_options *o, char **operands, cli_process_title title)
+static int run_with(const cli_options *o, const char *verb,
+                    const cli_run_target *target, char **operands,
+                    cli_process_title title)
 {
   cli_command_line line = {0};
-  int code = cli_run_check(o, "run", operands, &line);
+  int code = cli_run_check(o, verb, target, operands, &line);
 
-  if (code == 0) {
-    cli_service_manager manager;
-    cli_runner r = {.options = o,
-                    .path = operands[0],
-                    .target = &cli_lock_target,
-                    .manager = &manager,
-                    .job = {.argv = line.argv}};
-
-    cli_run_open_manager(&manager, o);
-    cli_run_once(&r, title);
-    cli_service_manager_close(&manager);
-    code = r.code;
+  if (code != 0) {
     cli_command_line_free(&line);
-    cli_run_die_if_signalled(&r);
     return code;
   }
+  cli_service_manager manager;
+  cli_runner r = {.options = o,
+                  .path = operands[0],
+                  .target = target,
+                  .manager = &manager,
+                  .job = {.argv = line.argv}};
+
+  cli_run_open_manager(&manager, o);
+  cli_run_once(&r, title);
+  cli_service_manager_close(&manager);
   cli_command_line_free(&line);
-  return code;
+  cli_run_die_if_signalled(&r);
+  return r.code;
+}
+
+int cli_run(const cli_options *o, char **operands, cli_process_title title)
+{
+  return run_with(o, "run", &cli_lock_target, operands, title);
+}
+
+int cli_join(const cli_options *o, char **operands, cli_process_title title)
+{
+  return run_with(o, "join", &cli_member_target, operands, title);
 }

@@ -13,4 +13,8 @@ int cli_run(const cli_options *o, char **operands, cli_process_title title);
     election. */
 int cli_elect(const cli_options *o, char **operands, cli_process_title title);
 
+/** Runs the verb `join`, as cli_run(). The first operand is the path of the
+    group. */
+int cli_join(const cli_options *o, char **operands, cli_process_title title);
+
 #endif

@@ -2,6 +2,8 @@
 #ifndef LK_CLI_RUN_RUNNER_H
 #define LK_CLI_RUN_RUNNER_H
 
+#include <latchkey/member.h>
+
 #include "cli/options/acl_spec.h"
 #include "cli/output/print.h"
 #include "cli/run/command_line.h"
@@ -14,7 +16,8 @@
 /**
  * @file
  * The state of one `latchkey run`. run.c starts and ends it, run_session.c
- * connects, lock_target.c acquires and releases the lock, hold.c supervises
+ * connects, lock_target.c acquires and releases the lock, member_target.c joins
+ * and leaves the group, hold.c supervises
  * while COMMAND runs, min_hold.c keeps the lock after COMMAND until --min-hold
  * is over, release.c closes the session.
  */
@@ -58,6 +61,7 @@ typedef struct cli_run_target {
 } cli_run_target;
 
 extern const cli_run_target cli_lock_target;
+extern const cli_run_target cli_member_target;
 
 struct cli_runner {
   const cli_options *options;
@@ -82,7 +86,8 @@ struct cli_runner {
   cli_service_manager *manager; /**< outlives the run */
   cli_acl acl;
   cli_lock_kind kind;
-  lk_lock *lock;        /**< the same as kind.lock; NULL: the target is none */
+  lk_membership *membership; /**< NULL: the target is another one */
+  lk_lock *lock; /**< the same as kind.lock; NULL: the target is another one */
   lk_listener listener; /**< for new lease deadlines and session states */
   /** In CLI_PHASE_ACQUIRING: the time limit for a reply with -n, or the next
       check by permit_mismatch.c. In CLI_PHASE_KEEPING: the end of --min-hold.
@@ -116,7 +121,8 @@ struct cli_runner {
 
 /** Checks the options and operands of `verb`, and finds COMMAND. Returns 0, or
     the exit code after the error was reported. */
-int cli_run_check(const cli_options *o, const char *verb, char **operands,
+int cli_run_check(const cli_options *o, const char *verb,
+                  const cli_run_target *target, char **operands,
                   cli_command_line *out);
 /** Runs COMMAND once. Of `r` only the options, the path, the target, the
    service manager and parts of the job are set, and the rest is zeros.

@@ -196,7 +196,7 @@ def usage_errors_are_reported():
             ('elect: --restarts: "x" is not a whole number', "--restarts", "x",
              "/x", "true"),
             ("elect: unknown option -w", "-w", "3", "/x", "true"),
-            ("elect: cannot lock /zookeeper/x", "/zookeeper/x", "true"),
+            ("elect: cannot use /zookeeper/x", "/zookeeper/x", "true"),
             ("elect: PATH is missing",)):
         done = expect_exit(125, "elect", *words)
         assert text in done.err, done

@@ -64,7 +64,7 @@ def locks_with_a_prefix_can_be_in_the_root():
         assert a.finish().code == 0
     for layout in "curator", "kazoo", "latch", "native:":
         done = expect_exit(125, "run", "--layout", layout, "/", "true")
-        assert 'LOCK must be a path below "/"' in done.err, done
+        assert 'the path must be below "/"' in done.err, done
 
 
 def node_names_are_those_of_the_layout():

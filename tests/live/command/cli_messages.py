@@ -97,7 +97,7 @@ def unknown_options_are_refused():
     expect_usage_error("unknown option -Q", "run", "-Q", "/x", "true")
     expect_usage_error("unknown option -\u00e9", "ls", "-\u00e9", "/x")
     expect_usage_error("unknown option --\\x1b[31m", "ls", "--\x1b[31m", "/x")
-    expect_usage_error("options must stand before LOCK (put -- before a COMMAND that "
+    expect_usage_error("options must stand before the path (put -- before a COMMAND that "
                        "begins with -)",
                        "run", "/x", "-n", "true")
 
@@ -518,10 +518,10 @@ def usage_errors_of_run_are_named():
     for text, *arguments in (
             ("COMMAND is missing", "/x"),
             ("COMMAND is missing", "/x", "--"),
-            ('LOCK must be a path below "/"', "/", "true"),
-            ("-c after LOCK takes one STRING, and nothing may follow it", "/x", "-c"),
-            ("-c after LOCK takes one STRING, and nothing may follow it", "/x", "-c", "a", "b"),
-            ("-c STRING is the whole command: nothing may follow LOCK", "-c",
+            ('the path must be below "/"', "/", "true"),
+            ("-c after the path takes one STRING, and nothing may follow it", "/x", "-c"),
+            ("-c after the path takes one STRING, and nothing may follow it", "/x", "-c", "a", "b"),
+            ("-c STRING is the whole command: nothing may follow the path", "-c",
              "a", "/x", "b"),
             ('--lock: "/" is not a path below "/", with or without x: '
              "or s: before it", "-l", "/", "/x", "true"),
@@ -589,7 +589,7 @@ def revoke_of_a_free_lock_is_named():
 
 
 def reserved_lock_paths_are_named():
-    expect_message(125, "run: cannot lock /zookeeper/x: /zookeeper is reserved for "
+    expect_message(125, "run: cannot use /zookeeper/x: /zookeeper is reserved for "
                         "ZooKeeper; choose another path", "run", "/zookeeper/x", "true")
 
 
