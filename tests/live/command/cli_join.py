@@ -201,7 +201,7 @@ def node_is_deleted_on_the_next_connection():
             wire.drop()
             joined.process.stdin.close()
             joined.process.stdin = None
-            time.sleep(0.5)
+            time.sleep(2)  # more than the 1.5 s that a close waits
             assert joined.process.poll() is None
             assert len(members(path)) == 1
             wire.accept()
