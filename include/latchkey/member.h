@@ -116,7 +116,8 @@ LK_API void lk_membership_leave(lk_membership *m);
 /**
  * Replace the data, which are copied. If the member has joined, they are
  * written at once, and again until that has succeeded; otherwise when it joins.
- * Of several calls, only the last data are sure to be written.
+ * Of several calls, only the last data are sure to be written. Data that
+ * another client writes to the node are replaced by these.
  *
  * @return 0; LK_ERR_NO_MEMORY: the data are as before.
  */

@@ -212,16 +212,28 @@ static void membership_node_seen(lk_membership *m, const lk_stat *stat)
     membership_node_foreign(m);
 }
 
+/* The own node has these data. Others' are replaced: another member of this
+ * name can have written them, before it has noticed the end of its own node. A
+ * report that comes during a request may be older than the request. */
+static void membership_compare_data(lk_membership *m, const lk_bytes *data)
+{
+  bool equal = data->len == m->data_len &&
+               (data->len == 0 || memcmp(data->at, m->data, data->len) == 0);
+
+  if (!m->busy && !equal)
+    m->data_changed = true;
+}
+
 /* On a read-only server the client has no session to compare with. */
 static void membership_watch_reports(lk_membership *m, int err,
-                                     const lk_stat *stat)
+                                     const lk_bytes *data, const lk_stat *stat)
 {
   bool is_read_only = lk_client_state(m->client) == LK_STATE_READ_ONLY;
 
   if (err == LK_ERR_NO_NODE) {
     membership_node_missing(m);
   } else if (err == 0 && m->joined && stat->czxid == m->node.czxid) {
-    return;
+    membership_compare_data(m, data);
   } else if (err != 0 || is_read_only) {
     if (m->joined)
       return;
@@ -238,11 +250,10 @@ static void on_node(lk_subscription *s, int err, const lk_bytes *data,
   lk_membership *m = arg;
 
   (void)s;
-  (void)data;
   if (error_ends_client(err) || err == LK_ERR_SESSION_EXPIRED)
     return; /* the listener reports it */
   lk__membership_ref(m);
-  membership_watch_reports(m, err, stat);
+  membership_watch_reports(m, err, data, stat);
   lk__membership_step_or_retry(m);
   lk__membership_unref(m);
 }

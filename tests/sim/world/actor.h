@@ -5,6 +5,10 @@
 #include "sim/world/actors.h"
 #include "sim/world/handle.h"
 
+#include <latchkey/leader.h>
+#include <latchkey/member.h>
+#include <latchkey/roster.h>
+
 /** A kind of actor. */
 typedef struct sim_actor_kind {
   /** A client was made: set up the actor and schedule `job`. */
@@ -21,7 +25,8 @@ typedef struct sim_actor_kind {
 extern const sim_actor_kind sim_locker, sim_requester, sim_foreign_waiter,
     sim_foreign_locker, sim_permit_setter, sim_single_locker, sim_subscriber,
     sim_rare_requester, sim_watcher, sim_reliable_writer, sim_identity_user,
-    sim_many_readers, sim_tree_maker;
+    sim_many_readers, sim_tree_maker, sim_candidate_actor, sim_member_actor,
+    sim_roster_reader;
 
 /** The lock of a single locker. */
 typedef struct sim_single_state {
@@ -50,6 +55,50 @@ typedef struct sim_subscribed {
   int64_t stale_since_us; /**< since when `last` differs from the committed
                              state; 0: they are equal */
 } sim_subscribed;
+
+/** The candidate of an actor. */
+typedef struct sim_candidate {
+  lk_candidate *candidate; /**< NULL: the process has no client */
+  bool has_led;            /**< since it was made, or since the faults ended */
+  bool stops;              /**< the faults have ended */
+  /* of the checker */
+  bool leads;
+  bool unsure; /**< while it leads: UNSURE was the last report */
+  bool ended;
+  uint64_t term;
+} sim_candidate;
+
+/** The member of an actor. */
+typedef struct sim_member {
+  lk_membership *membership; /**< NULL: freed, or the process has no client */
+  bool wanted;               /**< it has joined, or is joining */
+  bool joined;               /**< JOINED was the last report */
+  bool ended;
+  bool stops;      /**< the faults have ended */
+  unsigned writes; /**< number of data so far */
+  char path[16];
+  char data[24];              /**< that the node must have; unique */
+  int64_t unsettled_since_us; /**< 0: the node is as the member wants it */
+} sim_member;
+
+/** Whether the node of the member exists if and only if the member takes part,
+    and has its data; or its name is taken. */
+bool sim_member_is_settled(const struct sim_actor *a);
+
+/** The roster of an actor, and what it reported last. */
+typedef struct sim_roster {
+  lk_roster *roster; /**< NULL: unsubscribed, or the process has no client */
+  bool election;     /**< of the election; else of the group */
+  const char *path;
+  bool notified;
+  int err;
+  uint64_t digest;        /**< of all entries, in their order */
+  int64_t stale_since_us; /**< since when it differs from the committed state;
+                             0: it does not */
+} sim_roster;
+
+/** Whether the last report of the roster is the committed state. */
+bool sim_roster_is_up_to_date(const struct sim_actor *a);
 
 bool sim_node_state_equals(const sim_node_state *a, const sim_node_state *b);
 /** Whether the last report of the subscription is the committed state. */
@@ -83,6 +132,10 @@ typedef struct sim_actor {
 
   /* of a subscriber */
   sim_subscribed *subscribed;
+
+  sim_candidate *candidate; /**< of a candidate */
+  sim_member *member;       /**< of a member */
+  sim_roster *roster;       /**< of a roster reader */
 
   /* of a reliable writer or a tree maker */
   struct sim_write *write; /**< outstanding, or NULL */

@@ -118,6 +118,13 @@ static void add_actors(sim_process *p)
     actor_add(p, &sim_many_readers, number + 9);
   if (sim_has_condition(p->world, SIM_TREES))
     actor_add(p, &sim_tree_maker, number + 10);
+  if (sim_has_condition(p->world, SIM_ELECTIONS))
+    actor_add(p, &sim_candidate_actor, number + 11);
+  if (sim_has_condition(p->world, SIM_GROUPS))
+    actor_add(p, &sim_member_actor, number + 12);
+  if (sim_has_condition(p->world, SIM_ELECTIONS) ||
+      sim_has_condition(p->world, SIM_GROUPS))
+    actor_add(p, &sim_roster_reader, number + 13);
   if (p->world->all_requests) {
     actor_add(p, &sim_rare_requester, number + 4);
     actor_add(p, &sim_watcher, number + 5);
@@ -165,6 +172,12 @@ void sim_actors_forget(sim_process *p)
     a->write = NULL;
     if (a->subscribed != NULL)
       a->subscribed->subscription = NULL;
+    if (a->candidate != NULL)
+      a->candidate->candidate = NULL;
+    if (a->member != NULL)
+      a->member->membership = NULL;
+    if (a->roster != NULL)
+      a->roster->roster = NULL;
     a->idle = true;
   }
 }
@@ -178,6 +191,9 @@ void sim_actors_destroy(sim_process *p)
     sim_unschedule(&p->world->agenda, &a->job);
     free(a->foreign_state);
     free(a->subscribed);
+    free(a->candidate);
+    free(a->member);
+    free(a->roster);
     free(a->many_readers);
     free(a);
   }

@@ -9,9 +9,10 @@
  * any time, also in callbacks. Requesters send reads and writes with watches;
  * rare requesters send the requests that locks do not need. Watchers set
  * persistent watches. Subscribers subscribe to nodes. Foreign waiters and
- * foreign lockers queue as clients of another library do. A permit setter
- * changes the number of permits. All calls and callbacks are reported to the
- * checker.
+ * foreign lockers queue as clients of another library do. Candidates take part
+ * in an election, members in a group, and roster readers read who does. A
+ * permit setter changes the number of permits. All calls and callbacks are
+ * reported to the checker.
  */
 
 /** The process has a new client, not connected yet. */

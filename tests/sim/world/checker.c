@@ -501,6 +501,13 @@ bool sim_checker_is_quiescent(const sim_checker *checker)
   return true;
 }
 
+bool sim_checker_excuses_node(const sim_checker *checker, const char *path)
+{
+  const sim_entry *e = sim_history_find(&checker->history, path);
+
+  return e != NULL && (e->is_excused || e->restored);
+}
+
 void sim_checker_when_quiescent(sim_checker *checker)
 {
   sim_report_fact(checker, &(sim_fact){.type = SIM_QUIESCENT});

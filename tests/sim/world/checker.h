@@ -62,6 +62,10 @@ void sim_checker_note_wiped(sim_checker *checker);
 void sim_checker_begin_restore(sim_checker *checker);
 void sim_checker_end_restore(sim_checker *checker);
 
+/** Whether the node at `path` need not be deleted by its owner, who may not
+    know that it exists. */
+bool sim_checker_excuses_node(const sim_checker *checker, const char *path);
+
 /* ---- reported by foreign lockers ---------------------------------------- */
 
 /** A foreign locker believes that it holds with this node. */

@@ -76,6 +76,12 @@ const sim_condition sim_conditions[SIM_NCONDITIONS] = {
   [SIM_LONG_LISTS] = {.name = "long-lists", .weight = 0, .gap_permille = 1000,
    .text = "directories of locks have many nodes of no contender",
    .faults = {F(LONG_LIST) = 1}},
+  [SIM_ELECTIONS] = {.name = "elections", .weight = 0, .gap_permille = 700,
+   .text = "each process has a candidate of one election",
+   .faults = {F(CUT_AT) = 3, F(CUT) = 1, F(EXPIRE) = 1, F(PARTITION) = 1}},
+  [SIM_GROUPS] = {.name = "groups", .weight = 0, .gap_permille = 700,
+   .text = "each process has a member of one group",
+   .faults = {F(CUT_AT) = 3, F(CUT) = 1, F(EXPIRE) = 1, F(CRASH) = 1}},
 };
 /* clang-format on */
 
@@ -123,7 +129,13 @@ unsigned sim_conditions_of(uint64_t seed)
   sim_rng list = sim_rng_fork(&root, 'g');
   unsigned set = random_conditions(&r);
 
-  return sim_one_in(&list, 6) ? set | SIM_CONDITION(SIM_LONG_LISTS) : set;
+  if (sim_one_in(&list, 6))
+    set |= SIM_CONDITION(SIM_LONG_LISTS);
+  if (sim_one_in(&list, 6))
+    set |= SIM_CONDITION(SIM_ELECTIONS);
+  if (sim_one_in(&list, 6))
+    set |= SIM_CONDITION(SIM_GROUPS);
+  return set;
 }
 
 static_assert(SIM_NFAULTS <= 64, "sim_world.possible_faults has 64 bits");

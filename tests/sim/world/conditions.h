@@ -8,7 +8,8 @@
 /**
  * Conditions of a run besides its scenario: additional faults, or actors that
  * do more. Half of all seeds have none, the others one or two; besides these,
- * a sixth of all seeds has long lists. Each has its own random generator, so a
+ * a sixth of all seeds has long lists, a sixth an election, and a sixth a
+ * group. Each has its own random generator, so a
  * run without a condition does not depend on it. To add one: a name here, a
  * line in the table of conditions.c, and sim_has_condition() where it has an
  * effect.
@@ -34,6 +35,8 @@ typedef enum sim_condition_id {
   SIM_CHROOTS,
   SIM_READ_ONLY,
   SIM_LONG_LISTS,
+  SIM_ELECTIONS,
+  SIM_GROUPS,
   SIM_NCONDITIONS
 } sim_condition_id;
 

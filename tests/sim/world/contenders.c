@@ -209,6 +209,8 @@ void sim_contender_step(void *arg, const lk_contender *ct,
   sim_coverage_step(ev, from);
   if (ct->own.identity == LK_IDENTITY_NONE)
     return; /* a single-node lock has no queue; see invariants_single.c */
+  if (strcmp(ct->own.dir, SIM_ELECTION_DIR) == 0)
+    return; /* it belongs to no handle; see invariants_election.c */
   if (a == NULL)
     a = add_contender(checker, l, ct);
   if (has_listed(ev, from))

@@ -35,7 +35,11 @@
   M(DEEP_CREATE, "a node is created with its parents")                   \
   M(DEEP_DELETE, "a tree is deleted")                                 \
   M(LIMITS, "a client has limits that are not the defaults")                    \
-  M(SPLIT_HEARTBEAT, "a heartbeat needs several requests")
+  M(SPLIT_HEARTBEAT, "a heartbeat needs several requests")              \
+  M(ELECTED, "a candidate is elected")              \
+  M(DEPOSED, "a leader is deposed")              \
+  M(NAME_TAKEN, "the name of a member is taken")              \
+  M(MEMBERSHIP_LOST, "a member's node is deleted, or its session expires")
 /* clang-format on */
 
 #define SIM_MILESTONE_ENUM(name, text) SIM_MILESTONE_##name,

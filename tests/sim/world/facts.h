@@ -6,6 +6,8 @@
 #include "sim/world/checker.h"
 #include "sim/world/lock_mix.h"
 
+#include <latchkey/leader.h>
+#include <latchkey/member.h>
 #include <latchkey/rwlock.h>
 
 /**
@@ -274,6 +276,10 @@ typedef enum sim_fact_type {
   /* a subscription */
   SIM_SUBSCRIPTION_EVENT, /**< subscribed, before the event; new_state;
                              after_free */
+  /* an election and a group */
+  SIM_CANDIDATE_EVENT, /**< candidate_actor, candidate_event, candidate_freed */
+  SIM_MEMBER_EVENT,    /**< member_actor, member_event, member_freed */
+  SIM_ROSTER_EVENT,    /**< roster_actor, roster_freed */
   SIM_NFACTS
 } sim_fact_type;
 
@@ -318,6 +324,20 @@ typedef struct sim_fact {
       const struct sim_subscribed *subscribed;
       const struct sim_node_state *new_state;
       bool after_free; /* the subscription was freed */
+    };
+    struct {
+      struct sim_actor *candidate_actor;
+      const lk_candidate_event *candidate_event;
+      bool candidate_freed;
+    };
+    struct {
+      struct sim_actor *member_actor;
+      const lk_membership_event *member_event;
+      bool member_freed;
+    };
+    struct {
+      struct sim_actor *roster_actor;
+      bool roster_freed;
     };
   };
 } sim_fact;

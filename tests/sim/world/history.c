@@ -218,18 +218,29 @@ static const sim_entry *find_write_node(const sim_history *history,
   return NULL;
 }
 
+static bool is_directory(const char *dir, const char *path, size_t dir_len)
+{
+  return dir_len == strlen(dir) && strncmp(path, dir, dir_len) == 0;
+}
+
+/* Whether nodes that belong to no lock are recorded in this directory. */
+static bool is_recorded_directory(const char *path, size_t dir_len)
+{
+  return is_directory(SIM_REQUEST_DIR, path, dir_len) ||
+         is_directory(SIM_ELECTION_DIR, path, dir_len) ||
+         is_directory(SIM_GROUP_DIR, path, dir_len);
+}
+
 sim_entry *sim_history_add_node(sim_history *history, const sim_node *node)
 {
   size_t dir_len = (size_t)(strrchr(node->path, '/') - node->path);
   int lock_index = lock_index_of(history, node->path, dir_len);
-  bool is_request_node_or_limit =
-      strcmp(node->path, SIM_LIMIT) == 0 ||
-      (dir_len == strlen(SIM_REQUEST_DIR) &&
-       strncmp(node->path, SIM_REQUEST_DIR, dir_len) == 0);
-
+  bool is_recorded = lock_index != SIM_NO_LOCK ||
+                     strcmp(node->path, SIM_LIMIT) == 0 ||
+                     is_recorded_directory(node->path, dir_len);
   bool is_too_long = strlen(node->path) >= SIM_ENTRY_PATH; /* not of an actor */
 
-  if ((lock_index == SIM_NO_LOCK && !is_request_node_or_limit) || is_too_long)
+  if (!is_recorded || is_too_long)
     return NULL;
   sim_entry *e = sim_allocate(sizeof *e);
 

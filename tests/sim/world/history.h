@@ -143,6 +143,11 @@ typedef struct sim_history {
 /** The single-node lock, in the same directory. */
 #define SIM_SINGLE_PATH SIM_REQUEST_DIR "/single"
 
+/** The directories of the election and of the group. Their nodes are recorded,
+    too. */
+#define SIM_ELECTION_DIR "/election"
+#define SIM_GROUP_DIR    "/group"
+
 void sim_history_free(sim_history *history);
 /** Record a new node. NULL: its path is not one of those that are recorded. */
 sim_entry *sim_history_add_node(sim_history *history, const sim_node *node);
@@ -191,7 +196,8 @@ bool sim_excludes(const sim_entry *rival, const sim_entry *own);
 /** Whether the node is a child of SIM_REQUEST_DIR. */
 static inline bool sim_is_request_node(const sim_entry *e)
 {
-  return e->lock_index == SIM_NO_LOCK && e->dir_len > 0;
+  return e->lock_index == SIM_NO_LOCK &&
+         strncmp(e->path, SIM_REQUEST_DIR "/", sizeof SIM_REQUEST_DIR) == 0;
 }
 /** Whether one contender created both nodes, judged by its id. */
 bool sim_same_contender(const sim_entry *a, const sim_entry *b);

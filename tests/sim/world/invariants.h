@@ -107,6 +107,16 @@
   /* invariants_subscribe.c */ \
   P(subscribe_converges, "SUBSCRIBE-CONVERGES", ON(SUBSCRIPTION_EVENT) | ON(PERIODIC), \
     "after the last change each subscriber has seen it, and nothing twice") \
+  /* invariants_election.c */ \
+  P(one_leader, "ONE-LEADER", ON(JOB_DONE) | ON(NODE_DELETED) | ON(CANDIDATE_EVENT), \
+    "at most one candidate leads, in a larger term than all before, and is told so once") \
+  P(election_ends, "ELECTION-ENDS", ON(PERIODIC) | ON(QUIESCENT), \
+    "an election with candidates gets a leader, and no node is left behind") \
+  /* invariants_group.c */ \
+  P(member_listed, "MEMBER-LISTED", ON(MEMBER_EVENT) | ON(PERIODIC), \
+    "a member is in the group with its data, and leaves no node") \
+  P(roster_converges, "ROSTER-CONVERGES", ON(ROSTER_EVENT) | ON(PERIODIC), \
+    "after the last change each roster has been reported") \
   /* invariants_persistent_watch.c */ \
   P(watch_stays, "WATCH-STAYS", ON(REQUEST_ENDED) | ON(SENT) | ON(REPLY) | ON(WATCH_EVENT), \
     "a persistent watch reports each change once and in order, or that it was interrupted") \
@@ -284,6 +294,9 @@ struct sim_checker {
   uint64_t last_token[SIM_MOST_LOCKS];
   /** the number of local handoffs with that token */
   uint64_t last_handoffs[SIM_MOST_LOCKS];
+  uint64_t last_term; /**< of the election */
+  int64_t leaderless_since_us; /**< since when candidates wait and none leads; 0:
+                                  not so */
   int leader;           /**< index of a server; -1: there is none */
   unsigned last_leader; /**< the leader, or the one before the election */
   int64_t leader_last_stopped_us; /**< when the leader was last seen stopped; 0:

@@ -5,7 +5,7 @@
 
 #include "sim/world/conditions.h"
 
-#include "sim/world/actors.h"
+#include "sim/world/actor.h"
 
 #include <string.h>
 
@@ -141,6 +141,21 @@ static bool any_node_is_excused(const sim_checker *checker)
   return false;
 }
 
+static bool waits_as_foreign(const sim_actor *a)
+{
+  return (a->kind == &sim_foreign_locker || a->kind == &sim_foreign_waiter) &&
+         !a->idle;
+}
+
+static bool has_foreign_waiter(const sim_process *p)
+{
+  const sim_actor *a = p->actors;
+
+  while (a != NULL && !waits_as_foreign(a))
+    a = a->next;
+  return a != NULL;
+}
+
 /* When the run is quiescent, foreign lockers have had time enough to be
  * granted. A holder without memory may not release, so runs with that fault are
  * excluded. */
@@ -149,7 +164,7 @@ static void check_foreign_waiters(sim_checker *checker)
   for (size_t i = 0; i < checker->world->nprocesses; i++) {
     const sim_process *p = &checker->world->processes[i];
 
-    if (sim_process_has_client(p) && !sim_actors_are_idle(p) &&
+    if (sim_process_has_client(p) && has_foreign_waiter(p) &&
         !any_node_is_excused(checker) &&
         !sim_fault_is_possible(checker->world, SIM_FAULT_STARVE))
       sim_violated(checker, "a foreign locker in %s still waits", p->name);

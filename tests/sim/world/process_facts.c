@@ -181,7 +181,8 @@ static bool is_path(const unsigned char *at, const sim_life *l,
 }
 
 /* Whether the frame being sent recovers an own node. Such a request is a multi
- * that checks the directory of a lock, or a read of the single-node lock. */
+ * that checks the directory of a lock or, for a member, the root, or a read of
+ * the single-node lock. */
 static bool is_recovery(const sim_checker *checker, const sim_life *l)
 {
   enum {
@@ -200,7 +201,11 @@ static bool is_recovery(const sim_checker *checker, const sim_life *l)
     if (is_path(l->frame_head + PATH_OF_CHECK, l, checker->world->locks[i]))
       return true;
   }
-  return is_path(l->frame_head + PATH_OF_CHECK, l, SIM_REQUEST_DIR);
+  const char *root = *l->process->chroot == '\0' ? "/" : "";
+
+  return is_path(l->frame_head + PATH_OF_CHECK, l, SIM_REQUEST_DIR) ||
+         is_path(l->frame_head + PATH_OF_CHECK, l, SIM_ELECTION_DIR) ||
+         is_path(l->frame_head + PATH_OF_CHECK, l, root);
 }
 
 static void end_frame(sim_checker *checker, sim_life *l)

@@ -301,6 +301,39 @@ START_TEST(data_that_were_replaced_during_the_create_are_written)
 }
 END_TEST
 
+START_TEST(data_of_another_client_are_replaced)
+{
+  begin();
+  join();
+  model_set(&server, NODE, "other");
+  model_turn(&server);
+  expect_data("data");
+  model_deny(&server, NODE, LK_PERM_WRITE);
+  model_set(&server, NODE, "");
+  model_turn(&server);
+  expect("joined\nretrying NO_AUTH\n");
+  model_deny(&server, NODE, 0);
+  model_run(&server, retry_ms);
+  expect_data("data");
+  end();
+}
+END_TEST
+
+START_TEST(own_data_are_written_once)
+{
+  begin();
+  join();
+  one.link->log[0] = '\0';
+  set_data("1");
+  set_data("2");
+  set_data("3");
+  model_run(&server, T);
+  expect_data("3");
+  ck_assert_uint_eq(model_count(one.link, "setData"), 2);
+  end();
+}
+END_TEST
+
 /* ---- failures ------------------------------------------------------------ */
 
 START_TEST(refused_create_is_retried)
@@ -743,6 +776,7 @@ SUITE("membership", member_has_a_node_while_it_takes_part,
       node_of_the_own_session_is_taken_over, data_can_be_replaced,
       refused_data_are_written_later,
       data_that_were_replaced_during_the_create_are_written,
+      data_of_another_client_are_replaced, own_data_are_written_once,
       refused_create_is_retried, broken_connection_leaves_one_node_or_none,
       member_without_memory_joins_and_leaves_later,
       member_freed_at_any_time_leaves_no_node,

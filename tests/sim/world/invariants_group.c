@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sim/world/invariants.h"
+
+#include "recipes/members/member.h"
+#include "sim/world/actor.h"
+
+enum { LONGEST_PAUSE_MS = 15 * 1000 }; /* of a member */
+
+/* Group membership, and rosters. */
+
+/* Whether a condition has lasted longer than `limit_us`. `*since` is when it
+ * began, or 0. The time that the client needs to connect is not counted, since
+ * RECONNECTS checks it, nor the time until its last THROTTLED reply. */
+static bool is_overdue(sim_checker *checker, const sim_life *l, bool condition,
+                       int64_t *since, int64_t limit_us)
+{
+  if (!condition) {
+    *since = 0;
+    return false;
+  }
+  if (*since == 0 || *since < l->undisturbed_since_us ||
+      *since < l->throttled_us)
+    *since = sim_now_us(checker);
+  if (sim_now_us(checker) - *since <= limit_us)
+    return false;
+  *since = 0;
+  return true;
+}
+
+/* Invokes `check` for each actor of the kind whose client is connected, when
+ * the faults are over. */
+static void check_actors(sim_checker *checker, const sim_actor_kind *kind,
+                         void (*check)(sim_checker *checker, const sim_life *l,
+                                       const sim_actor *a))
+{
+  if (checker->faults_over_us == 0)
+    return;
+  for (size_t i = 0; i < checker->world->nprocesses; i++) {
+    const sim_process *p = &checker->world->processes[i];
+    const sim_life *l = sim_life_of(checker, p);
+
+    if (!sim_process_runs(p) || l->state != LK_STATE_CONNECTED)
+      continue;
+    for (const sim_actor *a = p->actors; a != NULL; a = a->next) {
+      if (a->kind == kind)
+        check(checker, l, a);
+    }
+  }
+}
+
+/* ---- members ------------------------------------------------------------- */
+
+static void check_member(sim_checker *checker, const sim_life *l,
+                         const sim_actor *a)
+{
+  sim_member *m = a->member;
+  bool unsettled = !l->session->resumed && !sim_member_is_settled(a);
+  /* A member that has lost its node several times pauses before it joins. */
+  bool pauses = m->membership != NULL && m->membership->pause.running;
+  int64_t limit_us =
+      sim_grace_us(checker) + (pauses ? LONGEST_PAUSE_MS * SIM_MS : 0);
+
+  if (is_overdue(checker, l, unsettled, &m->unsettled_since_us, limit_us))
+    sim_violated(checker, "%s is %s member of the group, and its node is not",
+                 a->name, m->wanted ? "a" : "no");
+}
+
+static void check_member_event(sim_checker *checker, const sim_fact *f)
+{
+  const sim_member *m = f->member_actor->member;
+  const char *name = f->member_actor->name;
+  bool joins = f->member_event->type == LK_MEMBERSHIP_EVENT_JOINED;
+  bool leaves = f->member_event->type == LK_MEMBERSHIP_EVENT_LEFT;
+
+  if (f->member_freed)
+    sim_violated(checker, "%s gets an event after it was freed", name);
+  else if (m->ended)
+    sim_violated(checker, "%s gets an event after the last", name);
+  else if ((joins && m->joined) || (leaves && !m->joined))
+    sim_violated(checker, "%s %s twice", name, joins ? "joins" : "leaves");
+  else if (joins && !m->wanted)
+    sim_violated(checker, "%s joins after it has left", name);
+}
+
+/* A member is in the group with its data, and leaves no node. */
+void sim_member_listed(sim_checker *checker, const sim_fact *f)
+{
+  if (f->type == SIM_MEMBER_EVENT)
+    check_member_event(checker, f);
+  else
+    check_actors(checker, &sim_member_actor, check_member);
+}
+
+/* ---- rosters ------------------------------------------------------------- */
+
+static void check_roster(sim_checker *checker, const sim_life *l,
+                         const sim_actor *a)
+{
+  sim_roster *r = a->roster;
+  bool is_stale = r->roster != NULL && !sim_roster_is_up_to_date(a);
+
+  if (is_overdue(checker, l, is_stale, &r->stale_since_us,
+                 sim_grace_us(checker)))
+    sim_violated(checker, "%s has not the last roster of %s", a->name, r->path);
+}
+
+/* After the last change each roster has been reported. */
+void sim_roster_converges(sim_checker *checker, const sim_fact *f)
+{
+  if (f->type == SIM_PERIODIC)
+    check_actors(checker, &sim_roster_reader, check_roster);
+  else if (f->roster_freed)
+    sim_violated(checker, "%s gets a roster after it was freed",
+                 f->roster_actor->name);
+}
