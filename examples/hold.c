@@ -16,22 +16,15 @@ typedef struct worker {
   int exit_code;
 } worker;
 
-/* Stops the watchers, so that ev_run() returns when the client is closed. */
-static void on_closed(lk_client *client, int err, void *arg)
-{
-  worker *w = arg;
-
-  (void)client;
-  (void)err;
-  ev_signal_stop(w->loop, &w->interrupt);
-}
-
+/* ev_run() returns when no watcher is left and the client is closed. A second
+   INT has its default action: it ends the process. */
 static void finish(worker *w, int exit_code)
 {
   w->exit_code = exit_code;
   ev_timer_stop(w->loop, &w->timer);
-  lk_lock_release(w->lock, NULL, NULL);     /* refused if it is not held */
-  lk_client_close(w->client, on_closed, w); /* sends the release first */
+  ev_signal_stop(w->loop, &w->interrupt);
+  lk_lock_release(w->lock, NULL, NULL);   /* refused if it is not held */
+  lk_client_close(w->client, NULL, NULL); /* sends the release first */
 }
 
 static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)

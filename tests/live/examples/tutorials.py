@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The output of examples: the locks of the tutorials, the cost of the naive
-lock, and the subscription."""
+lock, the subscription, and what examples on libev do if they are refused."""
 
 import os
 import re
 import signal
 import sys
+import tempfile
 
 sys.path.append(sys.path[0] + "/../support")
 
 import command
 import live
+import zkserver
 
 BUILD = os.environ.get("abs_top_builddir") or os.getcwd()
 
@@ -121,6 +123,21 @@ def herd_example_shows_the_herd_effect():
     print(naive, ours, sep="\n")
 
 
+def examples_end_if_the_server_refuses_them():
+    with tempfile.NamedTemporaryFile("w") as jaas:
+        jaas.write("Server {\n  org.apache.zookeeper.server.auth."
+                   "DigestLoginModule required\n    user_bob=\"secret\";\n};\n")
+        jaas.flush()
+        with zkserver.Server("--sasl", jaas.name, "--config",
+                             "sessionRequireClientSASLAuth=true") as server:
+            for name in "lock", "hold":
+                done = command.run(server.connect, program=os.path.join(
+                    BUILD, "examples", name))
+                assert done.code == 1, (name, done)
+                assert "the server refuses the credentials" in done.err, (
+                    name, done)
+
+
 with command.serve() as zk:
     live.run(live.together(
         blocking_example_counts_down,
@@ -131,4 +148,5 @@ with command.serve() as zk:
         hold_example_works_while_it_holds,
         hold_example_stops_when_its_lock_is_lost,
         interrupt_ends_the_wait_of_the_hold_example,
-        herd_example_shows_the_herd_effect)
+        herd_example_shows_the_herd_effect,
+        examples_end_if_the_server_refuses_them)
