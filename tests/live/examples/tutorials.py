@@ -130,7 +130,7 @@ def examples_end_if_the_server_refuses_them():
         jaas.flush()
         with zkserver.Server("--sasl", jaas.name, "--config",
                              "sessionRequireClientSASLAuth=true") as server:
-            for name in "lock", "hold":
+            for name in "lock", "hold", "leader", "balance":
                 done = command.run(server.connect, program=os.path.join(
                     BUILD, "examples", name))
                 assert done.code == 1, (name, done)
