@@ -21,6 +21,17 @@ static bool is_of_latchkey(const sim_entry *e)
   return (e->is_contender || e->is_permit) && !e->is_foreign && e->session != 0;
 }
 
+/* When the request was sent, in virtual time. If the clock had jumped just
+ * before, `sent_ms` is the time after the jump. */
+static int64_t sent_us(const sim_process *p, const lk_reply *reply)
+{
+  int64_t us = sim_process_true_us(p, reply->sent_ms);
+  bool after_jump =
+      p->jumped_us > 0 && p->jumped_us < us && us <= p->paused_until_us;
+
+  return after_jump ? p->jumped_us : us;
+}
+
 /* A server has refused to delete the node, since permissions were missing
  * between the request and its reply. The client has reported the error and can
  * do no more, so the node is excused. */
@@ -32,8 +43,7 @@ static void excuse_undeletable(sim_checker *checker, const sim_fact *f)
 
   if (f->contender->ct->state == LK_CONTENDER_FINISHED && e != NULL &&
       e->deleted_zxid == 0 && reply != NULL &&
-      sim_dir_was_denied(checker, e->lock_index,
-                         sim_process_true_us(p, reply->sent_ms)))
+      sim_dir_was_denied(checker, e->lock_index, sent_us(p, reply)))
     e->is_excused = true;
 }
 
