@@ -168,16 +168,58 @@ static int list_kazoo_queue(cli_contenders *queue)
   return err;
 }
 
+static int list_queue(cli_contenders *queue)
+{
+  int err = list_directory(queue, "");
+
+  if (err == 0 && queue->command->options->layout == LK_LAYOUT_KAZOO)
+    return list_kazoo_queue(queue);
+  return err == 0 && queue->semaphore ? list_curator_semaphore(queue) : err;
+}
+
+/* Adds the lock's node as the only contender. Returns false if out of memory.
+ */
+static bool add_single_node(cli_contenders *queue, const lk_stat *stat)
+{
+  const char *last_slash = strrchr(queue->command->path, '/');
+
+  if (!grow_contenders(queue, 1))
+    return false;
+  queue->all[0] =
+      (cli_contender){.name = strdup(last_slash + strlen("/")), .stat = *stat};
+  queue->count = queue->all[0].name == NULL ? 0 : 1;
+  return queue->count == 1;
+}
+
+static void on_single_node_stat(lk_client *c, int err, const lk_stat *stat,
+                                void *arg)
+{
+  cli_contenders *queue = arg;
+
+  (void)c;
+  if (err == 0 && !add_single_node(queue, stat))
+    err = LK_ERR_NO_MEMORY;
+  cli_command_complete(queue->command, err);
+}
+
+static int list_single_node(cli_contenders *queue)
+{
+  lk_call call = cli_command_repeatable_call(queue->command);
+  int err = lk_exists(queue->command->session.client, queue->command->path,
+                      &call, on_single_node_stat, queue);
+
+  err = cli_command_wait(queue->command, err);
+  queue->missing = err == LK_ERR_NO_NODE;
+  return queue->missing ? 0 : err;
+}
+
 int cli_contenders_list(cli_contenders *queue, cli_command *command)
 {
   memset(queue, 0, sizeof *queue);
   queue->command = command;
-  int err = list_directory(queue, "");
+  int err = command->options->single_node ? list_single_node(queue)
+                                          : list_queue(queue);
 
-  if (err == 0 && command->options->layout == LK_LAYOUT_KAZOO)
-    err = list_kazoo_queue(queue);
-  else if (err == 0 && queue->semaphore)
-    err = list_curator_semaphore(queue);
   queue->all_count = queue->count;
   if (queue->count > 0) /* kazoo's queue may exist without the lock's node */
     queue->missing = false;
@@ -199,6 +241,11 @@ static size_t label_len(const lk_bytes *data)
                           announcement_len) == 0;
 
   return announced ? len : data->len;
+}
+
+bool cli_contender_is_ephemeral(const cli_contender *c)
+{
+  return c->stat.ephemeral_owner != 0;
 }
 
 bool cli_is_revoke_message(const lk_bytes *data)
@@ -318,6 +365,9 @@ void cli_contender_add_label_json(const cli_contender *c, cli_json *j)
 char *cli_contenders_path(const cli_contenders *queue, size_t i)
 {
   const cli_contender *c = &queue->all[i];
+
+  if (queue->command->options->single_node)
+    return strdup(queue->command->path);
   size_t size =
       strlen(queue->command->path) + strlen("/") + strlen(c->name) + 1;
   char *path = malloc(size);

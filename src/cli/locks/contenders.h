@@ -6,14 +6,17 @@
 #include "cli/output/json.h"
 #include "cli/session/command.h"
 
-/** The contenders of a lock, or the permits and contenders of a semaphore. */
+/** The contenders of a lock, or the permits and contenders of a semaphore. The
+    lock of a single node (--layout single) has one contender, the holder:
+    clients that wait for it create no nodes. */
 typedef struct cli_contenders {
-  cli_command *command; /**< its path is the path of the lock */
+  cli_command *command;  /**< its path is the path of the lock */
   const char *directory; /**< the directory that is being listed: "" for the
                             lock's node; for a semaphore also "locks/",
                             "leases/" or "-__lock__/", appended to the path */
   bool semaphore;
-  bool missing; /**< the lock's node does not exist, so there is no queue */
+  bool missing; /**< the lock's node does not exist, so there is no queue; a
+                   single node is missing whenever the lock is free */
   cli_contender *all;
   size_t count;     /**< number of contenders; deleted ones are not counted */
   size_t all_count; /**< number of items of `all`, deleted ones included */
@@ -28,6 +31,11 @@ int cli_contenders_read_nodes(cli_contenders *queue);
 /** Sorts the contenders and marks the holders. */
 void cli_contenders_mark_holders(cli_contenders *queue);
 size_t cli_contenders_count_holders(const cli_contenders *queue);
+/** Whether the node of `c` is ephemeral. If it is not, no session owns it, and
+    it exists until a client deletes it. The Stat of `c` must be known: by
+    cli_contenders_read_nodes(), or for a single node also by
+    cli_contenders_list(). */
+bool cli_contender_is_ephemeral(const cli_contender *c);
 /** Whether `data`, read from a contender's node, is LK_REVOKE_MESSAGE: then it
     has replaced the label. */
 bool cli_is_revoke_message(const lk_bytes *data);

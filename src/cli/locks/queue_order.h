@@ -6,7 +6,7 @@
 
 /** A child of a lock's node that queues for the lock. */
 typedef struct cli_contender {
-  char *name; /**< relative to the lock's node */
+  char *name; /**< relative to the lock's node; of a single node, its name */
   int64_t number;
   bool shared;         /**< a reader of a read-write lock */
   bool permit;         /**< a permit of a semaphore, not a place in its queue */

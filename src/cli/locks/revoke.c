@@ -34,6 +34,16 @@ static int request_release(cli_contenders *queue, size_t i)
   return err == LK_ERR_NO_NODE ? 0 : err;
 }
 
+/* Whether LOCK is a node that is not ephemeral: no client of the lock has
+   created it, and its data may be of use to others. Such a node is not written
+   to. The name of a contender in a queue tells that; a single node may have any
+   name. */
+static bool is_other_node(const cli_contenders *queue)
+{
+  return queue->command->options->single_node && queue->count == 1 &&
+         !cli_contender_is_ephemeral(&queue->all[0]);
+}
+
 /* Asks all holders. After an error, the contenders that were not asked are
    dropped from the queue: they are not shown. */
 static int request_releases(cli_contenders *queue)
@@ -127,14 +137,22 @@ int cli_revoke(const cli_options *o, char **operands)
   if (err == 0)
     cli_contenders_mark_holders(&queue);
   size_t holders = cli_contenders_count_holders(&queue);
+  bool refused = err == 0 && is_other_node(&queue);
 
+  if (refused)
+    queue.count = 0; /* no holder is asked or shown */
   if (err == 0)
     err = request_releases(&queue);
   int code = show_and_close(&queue, err);
 
-  if (code == CLI_EXIT_DONE && holders == 0)
+  if (code == CLI_EXIT_DONE && refused)
+    code = cli_fail(CLI_EXIT_FAILED,
+                    "revoke %s: the node is not ephemeral, so no client of the "
+                    "lock has created it; latchkey delete deletes it",
+                    operands[0]);
+  else if (code == CLI_EXIT_DONE && holders == 0)
     code = cli_fail(CLI_EXIT_NO, "revoke %s: the lock is free%s", operands[0],
-                    queue.missing ? ": no such node" : "");
+                    queue.missing && !o->single_node ? ": no such node" : "");
   cli_contenders_free(&queue);
   return code;
 }

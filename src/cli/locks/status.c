@@ -26,6 +26,14 @@ static int64_t age_of_contender_ms(const cli_contender *c)
   return age_ms < 0 ? 0 : age_ms;
 }
 
+static void show_session(cli_text *out, const cli_contender *c)
+{
+  if (cli_contender_is_ephemeral(c))
+    cli_text_printf(out, "0x%" PRIx64, (uint64_t)c->stat.ephemeral_owner);
+  else
+    cli_text_puts(out, "none: not ephemeral");
+}
+
 static void show_contender(cli_text *out, const cli_contender *c)
 {
   cli_text_puts(out, c->holds ? "holds  " : "waits  ");
@@ -34,11 +42,10 @@ static void show_contender(cli_text *out, const cli_contender *c)
     int64_t age_ms = age_of_contender_ms(c);
     int64_t tenths = age_ms % 1000 / 100;
 
-    cli_text_printf(out,
-                    "  age %" PRId64 ".%" PRId64 " s  token %" PRIu64
-                    "  session 0x%" PRIx64,
-                    age_ms / 1000, tenths, (uint64_t)c->stat.czxid,
-                    (uint64_t)c->stat.ephemeral_owner);
+    cli_text_printf(
+        out, "  age %" PRId64 ".%" PRId64 " s  token %" PRIu64 "  session ",
+        age_ms / 1000, tenths, (uint64_t)c->stat.czxid);
+    show_session(out, c);
   }
   cli_text_puts(out, "  ");
   cli_text_add_printable(out, lk_text(c->name));
@@ -53,21 +60,33 @@ static void show_contenders(cli_text *out, const cli_contenders *queue,
       show_contender(out, &queue->all[i]);
 }
 
+/* The waiters of a single-node lock are not known, so there is no number of
+   them; and whenever the lock is free, its node is missing. */
+static void show_state(cli_text *out, const status *s)
+{
+  const cli_contenders *queue = &s->queue;
+  bool single_node = s->command.options->single_node;
+  size_t holders = cli_contenders_count_holders(queue);
+
+  if (queue->missing && !single_node)
+    cli_text_puts(
+        out, ": free: no such node; the first use of the lock creates it\n");
+  else if (queue->count == 0)
+    cli_text_puts(out, ": free\n");
+  else if (single_node)
+    cli_text_puts(out, ": held\n");
+  else
+    cli_text_printf(out, ": %s, %zu waiting\n", holders == 0 ? "free" : "held",
+                    queue->count - holders);
+}
+
 static void show_status(status *s)
 {
   const bool that_hold = true;
   cli_text *out = &s->command.out;
-  size_t holders = cli_contenders_count_holders(&s->queue);
 
   cli_text_add_printable(out, lk_text(s->command.path));
-  if (s->queue.missing)
-    cli_text_puts(
-        out, ": free: no such node; the first use of the lock creates it\n");
-  else if (s->queue.count == 0)
-    cli_text_puts(out, ": free\n");
-  else
-    cli_text_printf(out, ": %s, %zu waiting\n", holders == 0 ? "free" : "held",
-                    s->queue.count - holders);
+  show_state(out, s);
   show_contenders(out, &s->queue, that_hold);
   show_contenders(out, &s->queue, !that_hold);
 }
@@ -82,6 +101,8 @@ static void show_contender_json(cli_json *j, const cli_contenders *queue,
   if (!c->hidden) {
     cli_json_uint64(j, "token", (uint64_t)c->stat.czxid);
     cli_json_hex(j, "session", (uint64_t)c->stat.ephemeral_owner);
+    if (!cli_contender_is_ephemeral(c))
+      cli_json_bool(j, "ephemeral", false);
     cli_json_number(j, "age_ms", age_of_contender_ms(c));
   }
   cli_contender_add_label_json(c, j);

@@ -69,6 +69,21 @@ static int wait_for_change(lock_wait *waiter, const char *node)
   return err == LK_ERR_NO_NODE ? 0 : err;
 }
 
+/* Reports what the first read has shown, if it may be a mistake. The node of a
+   free single-node lock does not exist, so its absence is not reported. */
+static void report_first_read(const char *lock, const cli_contenders *queue)
+{
+  bool single_node = queue->command->options->single_node;
+
+  if (queue->missing && !single_node)
+    cli_notice("wait %s: no such node, so the lock is free", lock);
+  if (queue->count > 0 && single_node &&
+      !cli_contender_is_ephemeral(&queue->all[0]))
+    cli_warn("%s is not ephemeral, so no session holds it: the lock is held "
+             "until a client deletes the node",
+             lock);
+}
+
 /* Reads the queue. `*held` gets whether the lock is held. If it is held, waits
    until the queue changes. */
 static int read_queue_and_wait(lock_wait *waiter, bool *held)
@@ -79,9 +94,8 @@ static int read_queue_and_wait(lock_wait *waiter, bool *held)
   if (err == 0)
     cli_contenders_mark_holders(&queue);
   *held = cli_contenders_count_holders(&queue) > 0;
-  if (err == 0 && queue.missing && !waiter->queue_was_read)
-    cli_notice("wait %s: no such node, so the lock is free",
-               waiter->command.path);
+  if (err == 0 && !waiter->queue_was_read)
+    report_first_read(waiter->command.path, &queue);
   waiter->queue_was_read = true;
   /* The lock is not free before its last contender is gone, so this one is
      watched. A semaphore is free when no client holds a permit, so the last

@@ -107,8 +107,8 @@ static const char *take_connect_timeout(cli_options *o, const char *value)
   return wrong;
 }
 
-/* Stores the layout whose name has `len` bytes. Returns false if there is none.
- */
+/* Stores the layout whose name has `len` bytes, or that LOCK is a single node.
+   Returns false if the name is unknown. */
 static bool store_layout(cli_options *o, const char *name, size_t len)
 {
   static const char *const names[] = {[LK_LAYOUT_CURATOR] = "curator",
@@ -116,7 +116,12 @@ static bool store_layout(cli_options *o, const char *name, size_t len)
                                       [LK_LAYOUT_NATIVE] = "native",
                                       [LK_LAYOUT_NATIVE_UUID] = "native-uuid",
                                       [LK_LAYOUT_LATCH] = "latch"};
+  static const char single[] = "single";
 
+  o->layout = LK_LAYOUT_CURATOR;
+  o->single_node = strlen(single) == len && strncmp(single, name, len) == 0;
+  if (o->single_node)
+    return true;
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     if (strlen(names[i]) != len || strncmp(names[i], name, len) != 0)
       continue;
@@ -145,7 +150,7 @@ static const char *take_layout(cli_options *o, const char *value)
 
   if (!store_layout(o, value, len))
     return "is none of curator, kazoo, native[:PREFIX], native-uuid[:PREFIX], "
-           "latch";
+           "latch, single";
   o->prefix = NULL;
   o->layout_given = true;
   return value[len] == ':' ? store_prefix(o, value + len + 1) : NULL;
@@ -181,7 +186,7 @@ const cli_option cli_options_json[] = {
   {0}};
 
 const cli_option cli_options_layout[] = {
-  {0, "layout", "LAYOUT", "node names: curator, kazoo, native[:PREFIX], native-uuid[:PREFIX], latch (curator; of elect: latch)", take_layout},
+  {0, "layout", "LAYOUT", "node names: curator, kazoo, native[:PREFIX], native-uuid[:PREFIX], latch; or single: LOCK is one node (curator; of elect: latch)", take_layout},
   {0}};
 
 /* clang-format on */

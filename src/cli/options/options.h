@@ -49,8 +49,10 @@ typedef struct cli_options {
   int64_t max_hold_ms;   /**< 0: no limit */
   lk_assurance assurance;
   bool foreground;
-  int events_fd; /**< descriptor for JSON events; -1: not given */
-  lk_layout layout;
+  int events_fd;      /**< descriptor for JSON events; -1: not given */
+  bool single_node;   /**< LOCK is one node, without a queue: --layout single */
+  lk_layout layout;   /**< with `single_node` it has no effect, and is
+                         LK_LAYOUT_CURATOR, which lk_single_new() requires */
   const char *prefix; /**< of the node names; NULL: the default of the layout */
   cli_side side;
   const char *extra_locks[CLI_MAX_EXTRA_LOCKS]; /**< the locks of -l: "PATH",

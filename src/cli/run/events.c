@@ -176,9 +176,13 @@ static void write_waiting_line(cli_events *e, size_t position, lk_bytes holder)
   cli_text_add_printable(&printable, holder);
   const char *label = cli_text_end(&printable);
 
-  cli_text_printf(&text, "waiting for %s: place %zu, held by %s", e->path,
-                  position,
-                  label == NULL || *label == '\0' ? "another client" : label);
+  if (label == NULL || *label == '\0')
+    label = "another client";
+  if (position > 0)
+    cli_text_printf(&text, "waiting for %s: place %zu, held by %s", e->path,
+                    position, label);
+  else
+    cli_text_printf(&text, "waiting for %s: held by %s", e->path, label);
   const char *line = cli_text_end(&text);
 
   if (line != NULL && e->progress)
@@ -199,7 +203,8 @@ void cli_events_waiting(cli_events *e, const char *node, size_t position,
 
   if (node != NULL)
     cli_json_text(&j, "node", lk_text(node));
-  cli_json_number(&j, "position", (int64_t)position);
+  if (position > 0)
+    cli_json_number(&j, "position", (int64_t)position);
   if (holder.at != NULL)
     cli_json_data(&j, "holder", holder);
   end_json_event(e, &j);

@@ -62,9 +62,10 @@ void cli_events_status(cli_events *e, const char *format, ...)
 /** Whether cli_events_waiting() would write anything. */
 bool cli_events_wants_waiting(const cli_events *e);
 
-/** Reports the position in the queue; position 1 acquires the lock next. `node`
-    is the own node, or NULL. `holder` is the label of the current holder; its
-    `at` is NULL if the label is not known. */
+/** Reports the position in the queue; position 1 acquires the lock next.
+    Position 0 is not shown: the lock has no queue. `node` is the own node, or
+    NULL. `holder` is the label of the current holder; its `at` is NULL if the
+    label is not known. */
 void cli_events_waiting(cli_events *e, const char *node, size_t position,
                         lk_bytes holder);
 

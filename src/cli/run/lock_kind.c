@@ -6,6 +6,7 @@
 
 #include <latchkey/multilock.h>
 #include <latchkey/semaphore.h>
+#include <latchkey/single.h>
 
 #include "cli/run/lock_kind.h"
 
@@ -32,8 +33,17 @@ static bool has_side(const cli_options *o)
   return false;
 }
 
+/* Whether an option is given that only the lock of a queue has. */
+static bool needs_queue(const cli_options *o)
+{
+  return o->side != CLI_SIDE_MUTEX || o->permits > 0 ||
+         o->permits_to_take > 0 || o->extra_count > 0;
+}
+
 const char *cli_lock_kind_check(const cli_options *o)
 {
+  if (o->single_node && needs_queue(o))
+    return "--layout single excludes -s, -x, -p, --take and -l";
   if (o->permits == 0 && o->permits_to_take > 0)
     return "--take needs -p";
   if (o->permits > 0 && o->permits_to_take > o->permits)
@@ -110,10 +120,20 @@ static int create_rwlock(cli_lock_kind *kind, const cli_options *o,
   return err;
 }
 
+static int create_single_node(cli_lock_kind *kind, lk_client *client,
+                              const char *path, const lk_lock_config *config)
+{
+  const lk_single_config *defaults = NULL;
+
+  return lk_single_new(&kind->lock, client, path, config, defaults);
+}
+
 int cli_lock_kind_open(cli_lock_kind *kind, const cli_options *o,
                        lk_client *client, const char *path,
                        const lk_lock_config *config)
 {
+  if (o->single_node)
+    return create_single_node(kind, client, path, config);
   if (o->permits > 0)
     return create_semaphore(kind, o, client, path, config);
   if (o->extra_count > 0)

@@ -7,8 +7,8 @@
 #include "cli/options/options.h"
 #include "cli/output/text.h"
 
-/** The lock of `run`: a mutex, a side of a read-write lock, several locks, or
-    permits of a semaphore. */
+/** The lock of `run`: a mutex, a side of a read-write lock, several locks,
+    permits of a semaphore, or a single node. */
 typedef struct cli_lock_kind {
   lk_lock *lock;
   lk_rwlock *rw; /**< the read-write lock that `lock` is a side of, or NULL */

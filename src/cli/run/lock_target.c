@@ -38,19 +38,34 @@ static void finish_waiting_report(waiting_report *report, lk_bytes label)
   free(report);
 }
 
+/* A node that is not ephemeral belongs to no session, so no end of a session
+   deletes it. */
+static void warn_not_ephemeral(cli_runner *r)
+{
+  cli_events_notice(&r->events,
+                    "warning: %s is not ephemeral, so no session holds it: the "
+                    "lock is held until a client deletes the node",
+                    r->path);
+}
+
 static void on_holder_label(lk_client *c, int err, const lk_bytes *data,
                             const lk_stat *stat, void *arg)
 {
+  cli_runner *r = ((waiting_report *)arg)->runner;
   bool has_label = err == 0 && data->at != NULL && !cli_is_revoke_message(data);
 
   (void)c;
-  (void)stat;
+  if (r->options->single_node && r->phase == CLI_PHASE_ACQUIRING && err == 0 &&
+      stat->ephemeral_owner == 0)
+    warn_not_ephemeral(r);
   finish_waiting_report(arg, has_label ? *data : lk_text(NULL));
 }
 
+/* The node of a single-node lock is read in any case, for
+   warn_not_ephemeral(). */
 static void report_waiting(cli_runner *r, const lk_lock_event *event)
 {
-  if (!cli_events_wants_waiting(&r->events))
+  if (!cli_events_wants_waiting(&r->events) && !r->options->single_node)
     return;
   waiting_report *report = malloc(sizeof *report);
   lk_call call = {.size = sizeof call};
@@ -67,6 +82,17 @@ static void report_waiting(cli_runner *r, const lk_lock_event *event)
 
 /* ---- lock events --------------------------------------------------------- */
 
+static void report_place_lost(cli_runner *r, int err)
+{
+  if (r->options->single_node)
+    cli_events_notice(&r->events, "the own node is gone (%s); trying again",
+                      lk_error_text(err));
+  else
+    cli_events_notice(&r->events,
+                      "lost the place in the queue (%s); queueing again",
+                      lk_error_text(err));
+}
+
 static void on_lock_event(lk_lock *l, const lk_lock_event *event, void *arg)
 {
   cli_runner *r = arg;
@@ -79,11 +105,7 @@ static void on_lock_event(lk_lock *l, const lk_lock_event *event, void *arg)
     if (event->position == 1 && event->node == NULL)
       cli_permit_mismatch_check_later(r);
     break;
-  case LK_LOCK_EVENT_PLACE_LOST:
-    cli_events_notice(&r->events,
-                      "lost the place in the queue (%s); queueing again",
-                      lk_error_text(event->err));
-    break;
+  case LK_LOCK_EVENT_PLACE_LOST: report_place_lost(r, event->err); break;
   case LK_LOCK_EVENT_MIXED_QUEUE:
     cli_events_notice(&r->events,
                       "warning: %s belongs to another kind of lock or another "
@@ -247,6 +269,20 @@ static void on_reply_timeout(lk_loop_timer *t)
                  "or wait with -w; latchkey doctor tells more");
 }
 
+static void report_open_lock_acl(cli_runner *r)
+{
+  if (r->options->single_node)
+    cli_events_detail(&r->events,
+                      "if this run creates the parent of the lock's node, "
+                      "every client may create and delete in it; --acl creator "
+                      "with --auth-file or --cert restricts that");
+  else
+    cli_events_detail(&r->events,
+                      "if this run creates the queue, every client may read, "
+                      "create and delete in it; --acl creator with "
+                      "--auth-file or --cert restricts that");
+}
+
 static void acquire_run_lock(cli_runner *r)
 {
   int64_t wait_ms = r->options->wait_ms;
@@ -378,6 +414,7 @@ static void free_run_lock(cli_runner *r)
 const cli_run_target cli_lock_target = {
     .path_key = "lock",
     .create = create_run_lock,
+    .report_open_acl = report_open_lock_acl,
     .acquire = acquire_run_lock,
     .reconnected = adapt_to_session_timeout,
     .report_acquired = report_lock_acquired,

@@ -113,6 +113,14 @@ static int create_membership(cli_runner *r)
   return err;
 }
 
+static void report_open_group_acl(cli_runner *r)
+{
+  cli_events_detail(&r->events,
+                    "if this run creates the group, every client may read, "
+                    "create and delete in it; --acl creator with --auth-file "
+                    "or --cert restricts that");
+}
+
 static void join_group(cli_runner *r)
 {
   int err = lk_membership_join(r->membership);
@@ -176,6 +184,7 @@ static void free_membership(cli_runner *r)
 const cli_run_target cli_member_target = {
     .path_key = "group",
     .create = create_membership,
+    .report_open_acl = report_open_group_acl,
     .acquire = join_group,
     .report_acquired = report_joined,
     .add_environment = add_member_environment,

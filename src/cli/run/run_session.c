@@ -13,12 +13,9 @@ static void on_first_session(cli_session *s, void *arg)
   bool acl_is_open = r->acl.list.entries == lk_acl_open.entries;
 
   (void)s;
-  if (acl_is_open)
-    cli_events_detail(&r->events,
-                      "if this run creates the queue, every client may read, "
-                      "create and delete in it; --acl creator with "
-                      "--auth-file or --cert restricts that");
   r->phase = CLI_PHASE_ACQUIRING;
+  if (acl_is_open)
+    r->target->report_open_acl(r);
   r->target->acquire(r);
 }
 

@@ -41,6 +41,9 @@ typedef struct cli_run_target {
   /** Creates the handle; no request is sent yet. Returns 0 or an error code.
       CLI_PHASE_CONNECTING. */
   int (*create)(cli_runner *r);
+  /** Tells what other clients may do with created nodes; called if the access
+      list is open. CLI_PHASE_ACQUIRING. */
+  void (*report_open_acl)(cli_runner *r);
   /** Acquires the lock or joins the group. Ends with cli_hold_begin() or
       cli_run_fail(). CLI_PHASE_ACQUIRING. */
   void (*acquire)(cli_runner *r);

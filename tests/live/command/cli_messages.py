@@ -497,7 +497,7 @@ def wrong_arguments_of_options_are_named():
             ("--zk needs an argument: CONNECT", "ls", "/x", "-z"),
             ("--json takes no argument", "ls", "/x", "--json=yes"),
             ('--layout: "x" is none of curator, kazoo, native[:PREFIX], '
-             "native-uuid[:PREFIX], latch", "status", "--layout", "x", "/x")):
+             "native-uuid[:PREFIX], latch, single", "status", "--layout", "x", "/x")):
         expect_usage_error(text, *command_line)
 
 

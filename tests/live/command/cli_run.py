@@ -283,7 +283,7 @@ def usage_errors_are_125_with_a_hint():
             (("run", "/l", "--"), "COMMAND"),
             (("run", "l", "true"), "must begin with"),
             (("/l",), "COMMAND"),
-            (("run", "/l", "-n", "true"), "options must stand before LOCK"),
+            (("run", "/l", "-n", "true"), "options must stand before the path"),
             (("run", "/l", "-c"), "takes one STRING"),
             (("run", "/l", "-c", "a", "b"), "takes one STRING"),
             (("run", "-c", "a", "/l", "b"), "-c"),

@@ -256,7 +256,7 @@ START_TEST(only_a_native_layout_may_have_a_prefix)
   static const struct {
     const char *word;
     lk_layout layout;
-    const char *prefix;
+    const char *prefix; /* NULL: none */
   } good[] = {{"curator", LK_LAYOUT_CURATOR, NULL},
               {"kazoo", LK_LAYOUT_KAZOO, NULL},
               {"native", LK_LAYOUT_NATIVE, NULL},
@@ -264,9 +264,9 @@ START_TEST(only_a_native_layout_may_have_a_prefix)
               {"native:lock", LK_LAYOUT_NATIVE, "lock"},
               {"native-uuid:a:b", LK_LAYOUT_NATIVE_UUID, "a:b"},
               {"latch", LK_LAYOUT_LATCH, NULL}};
-  static const char *const bad[] = {"",          "nativ",      "native-",
-                                    "kazoo:x",   "curator:",   "native:r-",
-                                    "native:w-", "native:a/b", "latch:x"};
+  static const char *const bad[] = {
+      "",          "nativ",      "native-", "kazoo:x", "curator:", "native:r-",
+      "native:w-", "native:a/b", "latch:x", "single:", "single:x", "single-"};
   cli_options o;
   char wrong[200];
   char word[32];
@@ -277,6 +277,7 @@ START_TEST(only_a_native_layout_may_have_a_prefix)
     snprintf(word, sizeof word, "%s", good[i].word);
     ck_assert_int_eq(parse(&o, wrong, WORDS(W("--layout"), word, W("/l"))), 3);
     ck_assert_int_eq(o.layout, good[i].layout);
+    ck_assert(!o.single_node);
     ck_assert_int_eq(o.prefix == NULL, prefix == NULL);
     if (prefix != NULL)
       ck_assert_str_eq(o.prefix, prefix);
@@ -289,6 +290,25 @@ START_TEST(only_a_native_layout_may_have_a_prefix)
 }
 END_TEST
 
+START_TEST(single_node_is_no_layout_and_the_last_one_counts)
+{
+  char wrong[200];
+  cli_options o;
+
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("/l"))), 1);
+  ck_assert(!o.single_node);
+  parse(&o, wrong, WORDS(W("--layout=native:x"), W("--layout=single")));
+  ck_assert_str_eq(wrong, "");
+  ck_assert(o.single_node && o.layout_given);
+  ck_assert_int_eq(o.layout, LK_LAYOUT_CURATOR);
+  ck_assert_ptr_null(o.prefix);
+  parse(&o, wrong, WORDS(W("--layout=single"), W("--layout=kazoo")));
+  ck_assert_str_eq(wrong, "");
+  ck_assert(!o.single_node);
+  ck_assert_int_eq(o.layout, LK_LAYOUT_KAZOO);
+}
+END_TEST
+
 SUITE("options", option_n_overrides_w_in_any_order,
       options_end_at_the_first_operand,
       options_among_the_operands_are_taken_up_to_two_dashes,
@@ -297,4 +317,5 @@ SUITE("options", option_n_overrides_w_in_any_order,
       every_action_of_on_lost_has_a_word, short_names_of_options_are_letters,
       a_wrong_option_is_named, help_has_every_option_once,
       tls_is_selected_by_its_options_or_before_the_servers,
-      only_a_native_layout_may_have_a_prefix)
+      only_a_native_layout_may_have_a_prefix,
+      single_node_is_no_layout_and_the_last_one_counts)
