@@ -333,9 +333,10 @@ typedef void (*lk_close_cb)(lk_client *c, int err, void *arg);
  * The timeout of a session passes only while the servers have a quorum, and
  * begins anew when they elect a leader.
  *
- * @return 0; LK_ERR_CLOSED: closed or closing already; LK_ERR_FORKED: in a
- *         child of the client's process, which cannot close the session. After
- *         an error `done` is not called.
+ * @return 0; LK_ERR_CLOSED: closed or closing already, or the client has ended
+ *         in LK_STATE_AUTH_FAILED; LK_ERR_FORKED: in a child of the client's
+ *         process, which cannot close the session. After an error `done` is not
+ *         called.
  */
 LK_API int lk_client_close(lk_client *c, lk_close_cb done, void *arg);
 

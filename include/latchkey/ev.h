@@ -31,8 +31,9 @@ typedef struct lk_ev lk_ev;
 
 /**
  * Attach to `loop`, which stays the caller's and must outlive the result.
- * A client keeps ev_run() running until it is closed; the result itself does
- * not. `mem` NULL: the C library's.
+ * A client keeps ev_run() running until it is closed or in
+ * LK_STATE_AUTH_FAILED; the result itself does not. `mem` NULL: the C
+ * library's.
  *
  * @return 0, LK_ERR_NO_MEMORY, LK_ERR_SYSTEM (no descriptors are free: it
  *         needs two, or three in a build without c-ares). After an

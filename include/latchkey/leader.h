@@ -23,9 +23,11 @@
  * At most one candidate leads at any time before its lease deadline, under the
  * assumptions of <latchkey/lease.h>. A leader that cannot reach a quorum gets
  * UNSURE shortly before the deadline, and another candidate may be elected
- * after it. So a leader stops its work at UNSURE, or calls lk_candidate_ok()
- * before each step of it; and it passes the term to each resource that can
- * compare terms.
+ * after it. So a leader does three things. It calls lk_candidate_ok() before
+ * each step of its work: after a pause of the process, a timer of the program
+ * may fire before UNSURE is reported. It stops its work at UNSURE, although
+ * lk_candidate_ok() stays true until the deadline. And it passes the term to
+ * each resource that can compare terms.
  *
  * Cost: as that of the lock. If there is no leader, a candidate is elected in
  * one round trip and one write; if the leader resigns, its direct successor
@@ -67,20 +69,22 @@ typedef enum lk_candidate_event_type {
   LK_CANDIDATE_EVENT_RENEWED,
   /** The candidate does not lead any more. `term`: the term that has ended.
       `err`: 0 after lk_candidate_resign(); else the reason, as that of
-      LK_LOCK_EVENT_LOST. */
+      LK_LOCK_EVENT_LOST. After a loss the candidate takes part again in
+      `retry_ms`. */
   LK_CANDIDATE_EVENT_DEPOSED,
   /** The candidate cannot take part at present: its acquire failed with `err`,
       which lk_lock_acquire() describes. It tries again in `retry_ms`. */
   LK_CANDIDATE_EVENT_RETRYING,
   /** The client has ended with `err`: LK_ERR_CLOSED, or LK_ERR_AUTH_FAILED. The
-      candidate is stopped, and cannot start again. After this event, only
-      lk_candidate_free() remains to be called. */
+      candidate is stopped, and cannot start again. This is its last event. A
+      candidate that was stopped before does not get it. */
   LK_CANDIDATE_EVENT_ENDED
 } lk_candidate_event_type;
 
 /** "elected", "unsure", …: for logs. */
 LK_API const char *lk_candidate_event_text(lk_candidate_event_type type);
 
+/** An event. Members that its type does not name are 0. */
 typedef struct lk_candidate_event {
   lk_candidate_event_type type;
   int err;             /**< DEPOSED, RETRYING, ENDED */
@@ -88,7 +92,7 @@ typedef struct lk_candidate_event {
                             of the lock, see lk_lock_token() */
   int64_t deadline_ms; /**< ELECTED, UNSURE, RENEWED: lease deadline on
                             lk_client_clock() */
-  int64_t retry_ms;    /**< RETRYING: the length of the pause */
+  int64_t retry_ms;    /**< RETRYING, DEPOSED: the length of the pause */
 } lk_candidate_event;
 
 /** Options of a candidate. Set `size`; 0 selects the default of every other
@@ -112,7 +116,7 @@ typedef struct lk_candidate_config {
  * not acquire, release or reset the lock, nor free it before the candidate.
  * The lock's own on_event still gets the events that lk_candidate_event_type
  * does not have: WAITING with the position in the queue, PLACE_LOST, SUSPENDED,
- * MIXED_QUEUE, UNWATCHED and REVOKED.
+ * MIXED_QUEUE, UNWATCHED and REVOKED. `config` NULL selects the defaults.
  *
  * @return 0; LK_ERR_STATE: the lock is not idle, or has a candidate already;
  *         LK_ERR_BAD_ARGUMENT; LK_ERR_NO_MEMORY. After an error `*out` is NULL.
@@ -156,7 +160,9 @@ LK_API int lk_candidate_start(lk_candidate *c);
 
 /** Take part no more. A leader gets DEPOSED with `err` 0 before this returns,
     and its node is deleted without waiting for the reply: finish the work of
-    the leader before this call. lk_candidate_start() may follow at once. */
+    the leader before this call. A candidate that waits leaves the queue without
+    an event; one that is stopped stays so. lk_candidate_start() may follow at
+    once. */
 LK_API void lk_candidate_resign(lk_candidate *c);
 
 LK_API lk_candidate_state lk_candidate_get_state(const lk_candidate *c);

@@ -49,14 +49,16 @@ typedef enum lk_membership_event_type {
       in `retry_ms`. */
   LK_MEMBERSHIP_EVENT_RETRYING,
   /** The client has ended with `err`: LK_ERR_CLOSED, LK_ERR_AUTH_FAILED or
-      LK_ERR_SESSION_EXPIRED (with lk_client_config.one_session). After this
-      event, only lk_membership_free() remains to be called. */
+      LK_ERR_SESSION_EXPIRED (with lk_client_config.one_session). This is the
+      last event; the member cannot join again. A member that has left does not
+      get it. */
   LK_MEMBERSHIP_EVENT_ENDED
 } lk_membership_event_type;
 
 /** "joined", "left", …: for logs. */
 LK_API const char *lk_membership_event_text(lk_membership_event_type type);
 
+/** An event. Members that its type does not name are 0. */
 typedef struct lk_membership_event {
   lk_membership_event_type type;
   int err;          /**< LEFT, RETRYING, ENDED */
@@ -86,7 +88,8 @@ typedef struct lk_membership_config {
  * Make a member of the group at `path` (absolute, not "/"; copied), whose node
  * is `path`/`name`. `name` NULL: 32 random hex digits and "__party__", as in
  * kazoo's Party; Curator's GroupMember has a name that the caller chooses. No
- * request is sent. Free the member before `client`, or after it.
+ * request is sent. `config` NULL selects the defaults. Free the member before
+ * `client`, or after it.
  *
  * @return 0; LK_ERR_BAD_PATH: also if `name` is empty or has a '/';
  *         LK_ERR_BAD_ARGUMENT; LK_ERR_NO_MEMORY. After an error `*out` is NULL.
@@ -127,7 +130,7 @@ LK_API int lk_membership_set_data(lk_membership *m, lk_bytes data);
     connection it is true until the session has expired. */
 LK_API bool lk_membership_has_joined(const lk_membership *m);
 
-/** The path of the node. */
+/** The path of the node. Its last component is the name. */
 LK_API const char *lk_membership_path(const lk_membership *m);
 
 #ifdef __cplusplus

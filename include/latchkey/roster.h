@@ -10,7 +10,9 @@
  * their queue, of which the first leads (<latchkey/leader.h>).
  *
  * lk_roster_get() reads a roster once, lk_roster_subscribe() reports it now and
- * after each change. Neither creates a node.
+ * after each change. Neither creates a node. A member or candidate of the same
+ * program is in the roster like any other: the report that has it comes before
+ * or after its own event.
  *
  * A roster is not a snapshot: the children are read one after the other, so it
  * may have the old data of one and the new data of another. A child that is
@@ -61,13 +63,13 @@ typedef struct lk_roster_config {
  * Invoked with the roster, and again after each change. `err`:
  *   0: `entries` (`count` of them) are borrowed until the callback returns;
  *   LK_ERR_NO_NODE: the directory does not exist, so there are no nodes;
- *   LK_ERR_SESSION_EXPIRED, LK_ERR_AUTH_FAILED, LK_ERR_CLOSED: the roster has
- *     ended, and this is the last call; only lk_roster_free() remains to be
- *     called;
+ *   LK_ERR_SESSION_EXPIRED (only with lk_client_config.one_session),
+ *     LK_ERR_AUTH_FAILED, LK_ERR_CLOSED: the roster has ended, and this is the
+ *     last call; only lk_roster_free() remains to be called;
  *   any other: the directory cannot be read, and the last roster may be
  *     outdated; see lk_subscribe_children_cb.
- * `entries` is NULL unless `err` is 0. The callback may free the roster and the
- * client.
+ * Unless `err` is 0, `entries` is NULL and `count` 0. A report waits until all
+ * children have been read. The callback may free the roster and the client.
  */
 typedef void (*lk_roster_cb)(lk_roster *r, int err,
                              const lk_roster_entry *entries, size_t count,

@@ -187,17 +187,19 @@ static void candidate_end_term(lk_candidate *c)
 static void candidate_deposed(lk_candidate *c, int err)
 {
   int end_err = c->lease->end_err;
+  int64_t retry_ms = 0;
 
   (void)lk_lock_release(c->lock, NULL, NULL); /* makes the lost lock idle */
   if (end_err == 0) {
     candidate_end_term(c);
-    (void)candidate_pause(c);
+    retry_ms = candidate_pause(c);
   } else {
     c->state = CANDIDATE_STOPPED;
   }
   candidate_notify(c, (lk_candidate_event){.type = LK_CANDIDATE_EVENT_DEPOSED,
                                            .term = c->term,
-                                           .err = err});
+                                           .err = err,
+                                           .retry_ms = retry_ms});
   if (end_err != 0)
     candidate_end(c, end_err);
 }

@@ -17,7 +17,7 @@ typedef struct candidate {
   lk_candidate *candidate;
   uint64_t term;      /* of the last ELECTED */
   char events[2048];  /* a line for each event of the candidate */
-  int64_t retry_ms;   /* of the last RETRYING */
+  int64_t retry_ms;   /* of the last event */
   unsigned callbacks; /* events so far */
   unsigned act_at;    /* the number of the event that calls `act` */
   void (*act)(struct candidate *c);
@@ -57,8 +57,7 @@ static lk_candidate_config config_of(candidate *c)
       .size = sizeof(lk_candidate_config), .on_event = on_event, .arg = c};
 }
 
-static void candidate_init(candidate *c, test_client *p,
-                           lk_layout layout)
+static void candidate_init(candidate *c, test_client *p, lk_layout layout)
 {
   lk_candidate_config config = config_of(c);
 
@@ -164,6 +163,7 @@ START_TEST(election_costs_as_much_as_a_lock)
   model_turn(&server);
   check_events(&b, "elected\n");
   ck_assert_uint_le(model_count(two.link, "getChildren2"), 1);
+  ck_assert_int_eq(a.retry_ms, 0); /* of DEPOSED */
   end();
 }
 END_TEST
@@ -290,6 +290,8 @@ END_TEST
 static void expect_pause(int64_t ms)
 {
   check_events(&a, "elected\ndeposed NO_NODE\n");
+  ck_assert_int_ge(a.retry_ms, ms);
+  ck_assert_int_le(a.retry_ms, ms + ms / 2);
   model_run(&server, ms - 1);
   check_events(&a, "");
   model_run(&server, ms / 2 + 1);
