@@ -10,8 +10,9 @@
 #include <stdlib.h>
 
 static const cli_option_lists run_lists = {
-    cli_options_run,     cli_options_job,    cli_options_layout,
-    cli_options_session, cli_options_common, cli_options_version};
+    cli_options_run,    cli_options_job,     cli_options_command,
+    cli_options_layout, cli_options_session, cli_options_common,
+    cli_options_version};
 
 enum { REFUSED = -1 };
 
@@ -167,9 +168,10 @@ START_TEST(short_names_of_options_are_letters)
   static const cli_option *const lists[] = {
       cli_options_common, cli_options_version, cli_options_session,
       cli_options_json,   cli_options_layout,  cli_options_run,
-      cli_options_job,    cli_options_wait,    cli_options_write,
-      cli_options_delete, cli_options_create,  cli_options_ls,
-      cli_options_read,   cli_options_watch};
+      cli_options_job,    cli_options_command, cli_options_join,
+      cli_options_elect,  cli_options_members, cli_options_wait,
+      cli_options_write,  cli_options_delete,  cli_options_create,
+      cli_options_ls,     cli_options_read,    cli_options_watch};
 
   for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
     for (const cli_option *o = lists[i]; o->take != NULL; o++)
