@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
+#include "cli/run/command_process.h"
 #include "cli/run/min_hold.h"
 #include "cli/run/runner.h"
 #include "cli/system_clocks.h"
@@ -100,13 +101,6 @@ static const char *start_error_text(int error)
              : strerror(error);
 }
 
-static const char *start_error_advice(int error)
-{
-  if (error == ENOENT)
-    return "; check the name and PATH";
-  return error == EACCES ? "; it must be an executable file" : "";
-}
-
 static void report_not_started(cli_runner *r, int code, int error)
 {
   char line[1024];
@@ -114,7 +108,7 @@ static void report_not_started(cli_runner *r, int code, int error)
   if (r->command_ended)
     return;
   snprintf(line, sizeof line, "cannot run %s: %s%s", r->job.argv[0],
-           start_error_text(error), start_error_advice(error));
+           start_error_text(error), cli_command_process_failure_advice(error));
   r->command_ended = true;
   r->not_started = true;
   r->code = code;
@@ -251,13 +245,6 @@ static void report_actions(cli_runner *r, unsigned action_bits)
       report_action(r, ordered[i].action, ordered[i].did);
 }
 
-static int command_exit_code(int status)
-{
-  if (WIFSIGNALED(status))
-    return CLI_EXIT_SIGNAL + WTERMSIG(status);
-  return WEXITSTATUS(status);
-}
-
 static void release_after_command(cli_runner *r)
 {
   if (r->lock_lost || r->on_lost_acted)
@@ -270,7 +257,7 @@ static void report_command_ended(cli_runner *r, int status)
   if (r->command_ended)
     return;
   r->command_ended = true;
-  r->code = command_exit_code(status);
+  r->code = cli_command_process_exit_code(status);
   if (WIFSIGNALED(status) && cli_signal_ends_loops(WTERMSIG(status)))
     r->died_of = WTERMSIG(status);
   /* After TERM or KILL of --on-lost, the run ends only when no descendant is
@@ -322,13 +309,6 @@ static void handle_supervisor_exit(cli_runner *r)
                "the supervisor process was killed; try again");
 }
 
-static void report_not_executed(cli_runner *r, int error)
-{
-  int code = error == ENOENT ? CLI_EXIT_NOT_FOUND : CLI_EXIT_NOT_RUNNABLE;
-
-  report_not_started(r, code, error);
-}
-
 static void report_started(cli_runner *r, pid_t child)
 {
   r->job.pid = child;
@@ -342,7 +322,8 @@ static void take_supervisor_report(cli_runner *r,
   if ((report->what & CLI_REPORT_STARTED) != 0)
     report_started(r, report->child);
   if ((report->what & CLI_REPORT_NOT_EXECUTED) != 0)
-    report_not_executed(r, report->error);
+    report_not_started(r, cli_command_process_failure_code(report->error),
+                       report->error);
   if ((report->what & CLI_REPORT_NOT_STARTED) != 0)
     report_not_started(r, CLI_EXIT_FAILED, report->error);
   if ((report->what & CLI_REPORT_ACTED) != 0)

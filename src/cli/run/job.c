@@ -3,9 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
+#include "cli/run/command_process.h"
 #include "cli/run/job.h"
 
 /* ---- start --------------------------------------------------------------- */
@@ -20,17 +20,7 @@ static _Noreturn void execute_command(const cli_job *job, pid_t parent,
   const pid_t new_group = 0;
 
   setpgid(0, job->foreground ? job->group : new_group);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  /* The kernel sends no signal if the parent died before the previous call. */
-  if (getppid() != parent)
-    _exit(127);
-  cli_signals_restore(&job->signals);
-  execvp(job->argv[0], job->argv);
-  int error = errno;
-  ssize_t n = write(exec_result, &error, sizeof error);
-
-  (void)n;
-  _exit(127);
+  cli_command_process_exec(job->argv, parent, &job->signals, exec_result);
 }
 
 int cli_job_start(cli_job *job)
@@ -60,16 +50,12 @@ int cli_job_start(cli_job *job)
   return 0;
 }
 
-/* execute_command() writes an errno into the pipe; a successful exec() closes
-   the pipe, and the read returns 0. */
 int cli_job_read_exec_result(cli_job *job)
 {
-  int error;
-  ssize_t n = read(job->exec_result, &error, sizeof error);
+  int error = cli_command_process_exec_error(job->exec_result);
 
-  close(job->exec_result);
   job->exec_result = -1;
-  return n == (ssize_t)sizeof error ? error : 0;
+  return error;
 }
 
 /* ---- signals ------------------------------------------------------------- */
