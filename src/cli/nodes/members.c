@@ -97,45 +97,11 @@ static int show_members(const cli_options *o, const char *path)
 
 /* ---- until interrupted --------------------------------------------------- */
 
-/* The pause before the members are read again for a slow reader. */
-enum { SLOW_READER_MS = 1000 };
-
-typedef struct followed_group {
-  cli_follow follow;
-  lk_roster *roster; /* NULL: the reader is too slow, or none could be made */
-  lk_timer timer;    /* runs while the reader is too slow */
-} followed_group;
-
-static void subscribe_to_members(followed_group *g);
-
-/* Subscribes again when the queue has room, which reports the present members.
- */
-static void on_slow_reader_timer(lk_client *c, void *arg)
-{
-  followed_group *g = arg;
-
-  if (cli_follow_is_full(&g->follow))
-    lk_timer_start(c, &g->timer, lk_client_clock(c) + SLOW_READER_MS);
-  else
-    subscribe_to_members(g);
-}
-
-static void await_slow_reader(followed_group *g)
-{
-  lk_client *c = g->follow.command.session.client;
-
-  lk_roster_free(g->roster);
-  g->roster = NULL;
-  g->timer = (lk_timer){.fire = on_slow_reader_timer, .arg = g};
-  lk_timer_start(c, &g->timer, lk_client_clock(c) + SLOW_READER_MS);
-}
-
 /* Each report is followed by an empty line, or is an object of its own. */
 static void on_roster(lk_roster *r, int err, const lk_roster_entry *entries,
                       size_t count, void *arg)
 {
-  followed_group *g = arg;
-  cli_follow *f = &g->follow;
+  cli_follow *f = arg;
   cli_text lines = {0};
 
   (void)r;
@@ -148,33 +114,25 @@ static void on_roster(lk_roster *r, int err, const lk_roster_entry *entries,
   add_members(&f->command, &lines, err, entries, count);
   if (!f->command.options->json)
     cli_text_puts(&lines, "\n");
-  cli_follow_put(f, &lines);
-  if (cli_follow_is_full(f))
-    await_slow_reader(g);
-}
-
-static void subscribe_to_members(followed_group *g)
-{
-  const cli_command *command = &g->follow.command;
-  int err = lk_roster_subscribe(&g->roster, command->session.client,
-                                command->path, NULL, on_roster, g);
-
-  if (err != 0)
-    cli_follow_stop(&g->follow, err);
+  cli_follow_put_newest(f, &lines);
 }
 
 static int follow_members(const cli_options *o, const char *path)
 {
-  followed_group g = {.roster = NULL};
+  cli_follow f = {.done = false};
+  lk_roster *roster;
 
-  if (!cli_follow_open(&g.follow, o, "members", path))
+  if (!cli_follow_open(&f, o, "members", path))
     return CLI_EXIT_FAILED;
-  cli_follow_begin(&g.follow);
-  subscribe_to_members(&g);
-  cli_follow_run(&g.follow);
-  lk_timer_stop(g.follow.command.session.client, &g.timer);
-  lk_roster_free(g.roster);
-  return cli_follow_end(&g.follow);
+  cli_follow_begin(&f);
+  int err = lk_roster_subscribe(&roster, f.command.session.client, path, NULL,
+                                on_roster, &f);
+
+  if (err != 0)
+    cli_follow_stop(&f, err);
+  cli_follow_run(&f);
+  lk_roster_free(roster);
+  return cli_follow_end(&f);
 }
 
 int cli_members(const cli_options *o, char **operands)

@@ -9,13 +9,18 @@
 #include "cli/output/print.h"
 #include "cli/session/follow.h"
 
-/* Size limit of the queue for a slow reader. */
-enum { MAX_QUEUED_BYTES = 512 << 10 };
+enum {
+  /* Size limit of the queue for a slow reader. */
+  MAX_QUEUED_BYTES = 512 << 10,
+  /* The pause before the size of the queue is compared again. */
+  SLOW_READER_MS = 1000
+};
 
 bool cli_follow_open(cli_follow *f, const cli_options *o, const char *verb,
                      const char *path)
 {
   f->sigpipe_was_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
+  f->reports_left = o->count;
   return cli_command_open(&f->command, o, verb, path);
 }
 
@@ -33,6 +38,34 @@ void cli_follow_put(cli_follow *f, cli_text *line)
   cli_line_backlog_put(&f->out, lk_bytes_of(line->at, line->len));
   cli_text_free(line);
   f->done = f->done || f->out.broken;
+}
+
+/* Queues `newest` if there is room. */
+static void write_newest_report(cli_follow *f)
+{
+  lk_loop *loop = f->command.session.loop;
+
+  if (cli_follow_is_full(f)) {
+    lk__loop_set_timer(loop, &f->newest_timer, SLOW_READER_MS);
+    return;
+  }
+  lk__loop_stop_timer(loop, &f->newest_timer);
+  cli_follow_put(f, &f->newest);
+  if (f->reports_left > 0 && --f->reports_left == 0)
+    f->done = true;
+}
+
+static void on_newest_timer(lk_loop_timer *t)
+{
+  write_newest_report(LK_OWNER(t, cli_follow, newest_timer));
+}
+
+void cli_follow_put_newest(cli_follow *f, cli_text *report)
+{
+  cli_text_free(&f->newest);
+  f->newest = *report;
+  *report = (cli_text){0};
+  write_newest_report(f);
 }
 
 void cli_follow_stop(cli_follow *f, int err)
@@ -95,6 +128,7 @@ void cli_follow_begin(cli_follow *f)
   /* The signals are blocked first, since the thread that may copy the output
      must inherit the blocked signals. */
   cli_interrupt_open(&f->interrupt, loop, &f->done);
+  f->newest_timer.on_timer = on_newest_timer;
   cli_line_backlog_init(&f->out, STDOUT_FILENO, loop, say_dropped);
   watch_reader(f);
 }
@@ -123,6 +157,8 @@ int cli_follow_end(cli_follow *f)
   const char *verb = f->command.verb;
 
   lk__loop_stop_io(f->command.session.loop, &f->stdout_io);
+  lk__loop_stop_timer(f->command.session.loop, &f->newest_timer);
+  cli_text_free(&f->newest);
   cli_session_close(&f->command.session);
   cli_interrupt_close(&f->interrupt);
   bool broken = f->out.broken;

@@ -18,6 +18,9 @@ typedef struct cli_follow {
   bool done;                /**< the verb ends */
   int err;                  /**< why it ends; 0: regularly */
   lk_loop_io stdout_io; /**< reports that the other end of the pipe is closed */
+  cli_text newest; /**< a report that waits for a slow reader; empty: none */
+  lk_loop_timer newest_timer; /**< runs while `newest` waits */
+  int64_t reports_left;       /**< until the verb ends; 0: no limit */
 } cli_follow;
 
 /** Connects, as cli_command_open(). The rest of `f` is zeros. */
@@ -29,6 +32,10 @@ void cli_follow_begin(cli_follow *f);
 bool cli_follow_is_full(const cli_follow *f);
 /** Queues a line, which includes its newline, and frees it. */
 void cli_follow_put(cli_follow *f, cli_text *line);
+/** Queues a report of the present state: one or more lines, which it frees.
+    While the reader is too slow, the report waits, and a newer one replaces it.
+    Ends the verb after the reports of -n. */
+void cli_follow_put_newest(cli_follow *f, cli_text *report);
 /** Ends the verb with `err`. */
 void cli_follow_stop(cli_follow *f, int err);
 /** Runs until the verb ends. */
