@@ -48,7 +48,7 @@ const cli_command_entry cli_command_table[] = {
   {"delete", "[OPTION...] PATH", "delete a node", 1, 1,
    {cli_options_delete, cli_options_write, cli_options_session,
     cli_options_json, cli_options_common}, .call = cli_delete},
-  {"watch", "[OPTION...] PATH", "print a line for each event at a node", 1, 1,
+  {"watch", "[OPTION...] PATH", "report events at a node, or its children", 1, 1,
    {cli_options_watch, SESSION_LISTS}, .call = cli_watch},
   {"members", "[OPTION...] PATH", "show the members of a group and their data", 1, 1,
    {cli_options_members, SESSION_LISTS}, .call = cli_members},

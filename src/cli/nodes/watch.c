@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "cli/exit_code.h"
+#include "cli/nodes/watch_children.h"
 #include "cli/output/json.h"
+#include "cli/output/print.h"
 #include "cli/session/follow.h"
 #include "cli/system_clocks.h"
 #include "cli/verbs.h"
@@ -137,11 +138,11 @@ static void on_watch_session_state(lk_client *c, lk_state state, int err,
     cli_follow_stop(&w->follow, err);
 }
 
-int cli_watch(const cli_options *o, char **operands)
+static int watch_events(const cli_options *o, const char *path)
 {
   watch w = {.events_left = o->count > 0 ? o->count : INT64_MAX};
 
-  if (!cli_follow_open(&w.follow, o, "watch", operands[0]))
+  if (!cli_follow_open(&w.follow, o, "watch", path))
     return CLI_EXIT_FAILED;
   lk_client *c = w.follow.command.session.client;
 
@@ -153,4 +154,17 @@ int cli_watch(const cli_options *o, char **operands)
   cli_follow_run(&w.follow);
   lk_client_detach(c, &w.listener);
   return cli_follow_end(&w.follow);
+}
+
+/* ---- the verb ------------------------------------------------------------ */
+
+int cli_watch(const cli_options *o, char **operands)
+{
+  const char *path = operands[0];
+
+  if (o->recursive && o->children)
+    return cli_fail(CLI_EXIT_FAILED,
+                    "watch: -r and --children exclude each other; latchkey "
+                    "watch --help shows the usage");
+  return o->children ? cli_watch_children(o, path) : watch_events(o, path);
 }

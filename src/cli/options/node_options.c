@@ -18,6 +18,7 @@ FLAG(sequential)
 FLAG(container)
 FLAG(parents)
 FLAG(recursive)
+FLAG(children)
 FLAG(follow)
 FLAG(details)
 FLAG(read_only)
@@ -84,7 +85,8 @@ const cli_option cli_options_read[] = {
 
 const cli_option cli_options_watch[] = {
   {'r', "recursive", NULL, "watch all nodes below it, too", take_recursive},
-  {'n', "count", "COUNT", "exit after COUNT events", take_event_count},
+  {0, "children", NULL, "report the names of the children, now and after each change", take_children},
+  {'n', "count", "COUNT", "exit after COUNT events or reports", take_event_count},
   {0}};
 
 const cli_option cli_options_members[] = {

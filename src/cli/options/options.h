@@ -70,10 +70,12 @@ typedef struct cli_options {
   int64_t ttl_ms; /**< 0: no TTL */
   bool parents;
   bool recursive;
+  bool children;  /**< watch --children */
   bool follow;    /**< members -w */
   bool details;   /**< ls -l */
   bool read_only; /**< a read-only server is accepted */
-  int64_t count;  /**< exit after so many events; 0: not given, no limit */
+  int64_t count;  /**< exit after so many events or reports; 0: not given, no
+                       limit */
 } cli_options;
 
 /** One option. An alias follows its option and has the same `take` and no

@@ -3,6 +3,7 @@
 
 import array
 import fcntl
+import json
 import os
 import re
 import signal
@@ -219,10 +220,103 @@ def slow_reader_gets_a_missed_line():
     client_process.close()
 
 
+# ---- watch --children ----------------------------------------------------------------
+
+def read_report(process):
+    """The names up to the empty line."""
+    names = []
+    while name := read_line(process):
+        names.append(name)
+    return names
+
+
+def children_are_reported_now_and_after_each_change():
+    with start("watch", "--children", "/list") as process:
+        assert read_report(process) == []
+        expect_exit(0, "create", "/list", "data")
+        assert read_report(process) == []
+        for name, names in (("b", ["b"]), ("a", ["a", "b"]),
+                            ("a-", ["a", "a-", "b"])):
+            expect_exit(0, "create", "/list/" + name)
+            assert read_report(process) == names, (name, names)
+            expect_exit(0, "set", "/list/" + name, "is not reported")
+        expect_exit(0, "delete", "/list/a")
+        assert read_report(process) == ["a-", "b"]
+        expect_exit(0, "delete", "-r", "/list")
+        while (names := read_report(process)):
+            assert names in (["a-"], ["b"]), names
+        process.terminate()
+        done = process.finish()
+        assert done.code == 0 and done.err == "", done
+
+
+def children_are_reported_as_objects():
+    with start("watch", "--children", "--json", "-n", "3", "/object") as process:
+        reports = [json.loads(read_line(process))]
+        expect_exit(0, "create", "/object")
+        reports.append(json.loads(read_line(process)))
+        expect_exit(0, "create", "/object/x")
+        done = process.finish()
+        assert done.code == 0, done
+        reports += done.json()
+        for report in reports:
+            assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z",
+                                report.pop("time"))
+        assert reports == [
+            {"path": "/object", "missing": missing, "children": names}
+            for missing, names in ((True, []), (False, []), (False, ["x"]))]
+
+
+def changes_of_the_list_without_a_connection_are_reported():
+    expect_exit(0, "create", "/away")
+    with relay.Relay(zk.connect) as proxy:
+        with start("watch", "--children", "-z", proxy.address,
+                   "/away") as process:
+            assert read_report(process) == []
+            proxy.refuse()
+            proxy.drop()
+            expect_exit(0, "create", "/away/x")
+            proxy.accept()
+            assert read_report(process) == ["x"]
+            process.terminate()
+            assert process.finish().code == 0
+
+
+def slow_reader_gets_the_newest_list():
+    client_process = worker.Worker()
+    client = client_process.client(zk.connect)
+    client.create("/names")
+    for i in range(20):  # longer than the pipe and the buffer of latchkey
+        client.create("/names/%02d%s" % (i, "x" * 30000))
+    with start("watch", "--children", "/names") as process:
+        assert process.stdout.read(1) == "0"
+        for i in range(10):
+            client.create("/names/new%d" % i)
+            time.sleep(.02)
+        counts = [len(read_report(process))]
+        while counts[-1] < 30:
+            counts.append(len(read_report(process)))
+        # Newer lists have replaced some that waited for the reader.
+        assert counts[0] == 20 and len(counts) < 11, counts
+        client.create("/names/last")
+        assert read_report(process)[-11] == "last"
+        process.terminate()
+        assert process.finish().code == 0
+    client_process.close()
+
+
+def list_that_may_not_be_read_ends_watch():
+    expect_exit(0, "create", "--acl", "world:anyone:c", "/hidden")
+    done = expect_exit(125, "watch", "--children", "/hidden")
+    assert "watch /hidden: not allowed" in done.err, done
+
+
 def usage_errors_of_watch_are_125():
     assert "usage: latchkey watch" in expect_exit(0, "watch", "--help").out
     assert "must begin with" in expect_exit(125, "watch", "x").err
     assert 'must not contain "//"' in expect_exit(125, "watch", "/x//y").err
+    assert "-r and --children exclude" in expect_exit(
+        125, "watch", "-r", "--children", "/x").err
     assert "1 or more" in expect_exit(125, "watch", "-n", "0", "/x").err
     assert "1 or more" in expect_exit(125, "watch", "-n", "x", "/x").err
     assert "cannot connect" in expect_exit(
@@ -313,6 +407,11 @@ live.run(live.together(
     output_that_cannot_be_written_ends_watch,
     output_that_latchkey_can_also_read_does_not_end_watch,
     slow_reader_gets_a_missed_line,
+    children_are_reported_now_and_after_each_change,
+    children_are_reported_as_objects,
+    changes_of_the_list_without_a_connection_are_reported,
+    slow_reader_gets_the_newest_list,
+    list_that_may_not_be_read_ends_watch,
     usage_errors_of_watch_are_125,
     acl_prints_one_entry_in_a_line,
     acl_replaces_the_access_list,
