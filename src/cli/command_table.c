@@ -48,8 +48,9 @@ const cli_command_entry cli_command_table[] = {
   {"delete", "[OPTION...] PATH", "delete a node", 1, 1,
    {cli_options_delete, cli_options_write, cli_options_session,
     cli_options_json, cli_options_common}, .call = cli_delete},
-  {"watch", "[OPTION...] PATH", "report events at a node, or its children", 1, 1,
-   {cli_options_watch, SESSION_LISTS}, .call = cli_watch},
+  {"watch", "[OPTION...] PATH [[--] COMMAND [ARG...]]",
+   "report events at a node, or run COMMAND with each state of it", 1, CLI_ANY_NUMBER,
+   {cli_options_watch, SESSION_LISTS}, .call = cli_watch, .optional_command = true},
   {"members", "[OPTION...] PATH", "show the members of a group and their data", 1, 1,
    {cli_options_members, SESSION_LISTS}, .call = cli_members},
   {"acl", "[OPTION...] PATH [SPEC]", "show or replace the access list of a node", 1, 2,
@@ -83,7 +84,8 @@ static void add_program_help(cli_text *out)
     cli_text_printf(out, "  %-8s %s\n", c->name, c->help);
   cli_text_puts(out,
                 "\nOptions may stand before, between and after operands, "
-                "those of run only before LOCK.\n-- ends them.\n\nOptions of "
+                "those of run only before LOCK,\nthose of elect and of watch "
+                "with COMMAND only before PATH. -- ends them.\n\nOptions of "
                 "run:\n");
 }
 

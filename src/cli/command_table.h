@@ -21,6 +21,8 @@ typedef struct cli_command_entry {
   /** Runs a verb that runs COMMAND, whose options end at the first operand.
       `title` is the memory of argv. */
   int (*run)(const cli_options *o, char **operands, cli_process_title title);
+  /** COMMAND may follow PATH: cli_options_take_before_command() parses. */
+  bool optional_command;
 } cli_command_entry;
 
 /** The verbs, `run` first; the last has no name. */

@@ -160,28 +160,40 @@ static void select_message_form(const cli_options *o)
 /* A command line without the name of a verb selects `run`. */
 enum verb_presence { VERB_NAMED, VERB_OMITTED };
 
+/* Takes the options of the verb `c`. Returns its operands, which end with NULL.
+   The options of verbs that run COMMAND end at the first operand; those of
+   other verbs may stand anywhere. */
+static char **take_verb_options(const cli_command_entry *c, cli_options *o,
+                                int argc, char **argv, cli_text *complaint)
+{
+  if (runs_command(c))
+    return argv + cli_options_take(o, c->options, argc, argv, complaint);
+  if (c->optional_command)
+    return argv + cli_options_take_before_command(o, c->options, argc, argv,
+                                                  complaint);
+  cli_options_take_anywhere(o, c->options, argc, argv, complaint);
+  return argv + 1;
+}
+
+static int count_operands(char **operands)
+{
+  int count = 0;
+
+  while (operands[count] != NULL)
+    count++;
+  return count;
+}
+
 /* Runs the verb `c`. argv[0] is its name, or that of latchkey if the name of
-   the verb is omitted. The options in argv are added to those in `earlier`. The
-   options of verbs that run COMMAND end at the first operand; those of other
-   verbs may stand anywhere. */
+   the verb is omitted. The options in argv are added to those in `earlier`. */
 static int run_verb(const cli_command_entry *c, enum verb_presence presence,
                     const cli_options *earlier, int argc, char **argv,
                     cli_process_title title)
 {
   cli_text complaint = {0};
   cli_options o = *earlier;
-  char **operands;
-  int count;
+  char **operands = take_verb_options(c, &o, argc, argv, &complaint);
 
-  if (runs_command(c)) {
-    int first = cli_options_take(&o, c->options, argc, argv, &complaint);
-
-    operands = argv + first;
-    count = argc - first;
-  } else {
-    count = cli_options_take_anywhere(&o, c->options, argc, argv, &complaint);
-    operands = argv + 1;
-  }
   select_message_form(&o);
   if (!has_no_complaint(&complaint))
     return refuse_option(c, &complaint);
@@ -189,7 +201,7 @@ static int run_verb(const cli_command_entry *c, enum verb_presence presence,
     return show_help(c, presence == VERB_OMITTED);
   if (o.version)
     return show_version();
-  return check_and_call_verb(c, &o, operands, count, title);
+  return check_and_call_verb(c, &o, operands, count_operands(operands), title);
 }
 
 /* Refuses an unknown verb. A --json after it selects the form of the

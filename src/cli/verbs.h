@@ -8,13 +8,15 @@
     the exit code. */
 int cli_ls(const cli_options *o, char **operands);
 int cli_tree(const cli_options *o, char **operands);
-int cli_watch(const cli_options *o, char **operands);
 int cli_members(const cli_options *o, char **operands);
 int cli_get(const cli_options *o, char **operands);
 int cli_stat(const cli_options *o, char **operands);
 int cli_set(const cli_options *o, char **operands);
 int cli_create(const cli_options *o, char **operands);
 int cli_delete(const cli_options *o, char **operands);
+
+/** `latchkey watch PATH [COMMAND]` */
+int cli_watch(const cli_options *o, char **operands);
 
 /** `latchkey acl PATH [SPEC]` */
 int cli_acl_verb(const cli_options *o, char **operands);

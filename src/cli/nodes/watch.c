@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "cli/nodes/watch_children.h"
+#include "cli/nodes/watch_command.h"
 #include "cli/output/json.h"
 #include "cli/output/print.h"
 #include "cli/session/follow.h"
@@ -158,13 +159,28 @@ static int watch_events(const cli_options *o, const char *path)
 
 /* ---- the verb ------------------------------------------------------------ */
 
+/* Returns a complaint about words that exclude each other, or NULL. */
+static const char *find_watch_conflict(const cli_options *o, bool has_command)
+{
+  if (!o->recursive)
+    return NULL;
+  if (o->children)
+    return "-r and --children exclude each other";
+  return has_command ? "-r and COMMAND exclude each other" : NULL;
+}
+
 int cli_watch(const cli_options *o, char **operands)
 {
   const char *path = operands[0];
+  char **command = operands + 1;
+  bool has_command = command[0] != NULL;
+  const char *conflict = find_watch_conflict(o, has_command);
 
-  if (o->recursive && o->children)
+  if (conflict != NULL)
     return cli_fail(CLI_EXIT_FAILED,
-                    "watch: -r and --children exclude each other; latchkey "
-                    "watch --help shows the usage");
+                    "watch: %s; latchkey watch --help shows the usage",
+                    conflict);
+  if (has_command)
+    return cli_watch_command(o, path, command);
   return o->children ? cli_watch_children(o, path) : watch_events(o, path);
 }

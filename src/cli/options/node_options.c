@@ -84,9 +84,9 @@ const cli_option cli_options_read[] = {
   {0}};
 
 const cli_option cli_options_watch[] = {
-  {'r', "recursive", NULL, "watch all nodes below it, too", take_recursive},
+  {'r', "recursive", NULL, "watch all nodes below it, too; not with COMMAND", take_recursive},
   {0, "children", NULL, "report the names of the children, now and after each change", take_children},
-  {'n', "count", "COUNT", "exit after COUNT events or reports", take_event_count},
+  {'n', "count", "COUNT", "exit after COUNT events, reports, or runs of COMMAND", take_event_count},
   {0}};
 
 const cli_option cli_options_members[] = {

@@ -190,6 +190,39 @@ int cli_options_take_anywhere(cli_options *o, const cli_option_lists lists,
   return operands;
 }
 
+/* Parses the options after PATH, argv[0]. */
+static void take_options_after_path(cli_options *o,
+                                    const cli_option_lists lists, int argc,
+                                    char **argv, cli_text *complaint)
+{
+  int operands = cli_options_take_anywhere(o, lists, argc, argv, complaint);
+
+  if (operands > 0 && complaint->len == 0)
+    cli_text_puts(complaint,
+                  "options must stand before PATH if COMMAND follows (put -- "
+                  "before a COMMAND that begins with -)");
+  argv[1] = NULL;
+}
+
+int cli_options_take_before_command(cli_options *o,
+                                    const cli_option_lists lists, int argc,
+                                    char **argv, cli_text *complaint)
+{
+  int path = cli_options_take(o, lists, argc, argv, complaint);
+  const char *second = path < argc ? argv[path + 1] : NULL;
+
+  if (second == NULL || second[0] != '-')
+    return path;
+  if (strcmp(second, "--") != 0) {
+    take_options_after_path(o, lists, argc - path, argv + path, complaint);
+    return path;
+  }
+  if (argv[path + 2] == NULL && complaint->len == 0)
+    cli_text_puts(complaint, "COMMAND is missing");
+  argv[path + 1] = argv[path]; /* replaces the "--" */
+  return path + 1;
+}
+
 void cli_options_help(const cli_option_lists lists, cli_text *out)
 {
   for (size_t i = 0; i < CLI_MAX_LISTS && lists[i] != NULL; i++)

@@ -74,8 +74,8 @@ typedef struct cli_options {
   bool follow;    /**< members -w */
   bool details;   /**< ls -l */
   bool read_only; /**< a read-only server is accepted */
-  int64_t count;  /**< exit after so many events or reports; 0: not given, no
-                       limit */
+  int64_t count;  /**< exit after so many events, reports or runs of COMMAND;
+                       0: not given, no limit */
 } cli_options;
 
 /** One option. An alias follows its option and has the same `take` and no
@@ -132,6 +132,16 @@ int cli_options_take(cli_options *o, const cli_option_lists lists, int argc,
  */
 int cli_options_take_anywhere(cli_options *o, const cli_option_lists lists,
                               int argc, char **argv, cli_text *complaint);
+
+/**
+ * Parses the options of a verb whose operands are PATH and, if given, COMMAND.
+ * If COMMAND follows, all options stand before PATH; "--" may stand between
+ * both. Otherwise options may also stand after PATH. Returns the index of PATH;
+ * the operands end with NULL. `complaint` stays empty, or gets one line.
+ */
+int cli_options_take_before_command(cli_options *o,
+                                    const cli_option_lists lists, int argc,
+                                    char **argv, cli_text *complaint);
 
 /** Appends the help text of the options in `lists`. */
 void cli_options_help(const cli_option_lists lists, cli_text *out);

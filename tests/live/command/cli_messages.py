@@ -115,7 +115,7 @@ def operands_are_counted():
         expect_usage_error("PATH is missing", verb)
     expect_usage_error("DATA is missing, or - for standard input", "set", "/x")
     for verb in ("status", "wait", "revoke", "ls", "tree", "get", "stat",
-                 "delete", "watch", "doctor"):
+                 "delete", "doctor"):
         expect_usage_error("too many operands", verb, "/x", "/y")
     for verb in ("create", "set", "acl"):
         expect_usage_error("too many operands", verb, "/x", "y", "z")

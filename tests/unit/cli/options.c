@@ -99,6 +99,77 @@ START_TEST(options_among_the_operands_are_taken_up_to_two_dashes)
 }
 END_TEST
 
+static const cli_option_lists watch_lists = {
+    cli_options_watch, cli_options_session, cli_options_common};
+
+/* Parses the words behind "watch". Returns the operands, joined by blanks, or
+ * the complaint behind a "!"; the caller frees nothing. */
+static const char *parse_watch(cli_options *o, char **words)
+{
+  static char name[] = "watch", out[200];
+  char *argv[16] = {name};
+  cli_text text = {0};
+  int argc = 1;
+
+  for (; words[argc - 1] != NULL; argc++)
+    argv[argc] = words[argc - 1];
+  cli_options_init(o);
+  int first =
+      cli_options_take_before_command(o, watch_lists, argc, argv, &text);
+
+  if (text.len > 0) {
+    snprintf(out, sizeof out, "!%s", cli_text_end(&text));
+    cli_text_free(&text);
+    return out;
+  }
+  for (char **word = argv + first; *word != NULL; word++)
+    cli_text_printf(&text, "%s ", *word);
+  snprintf(out, sizeof out, "%s", text.len > 0 ? cli_text_end(&text) : "");
+  cli_text_free(&text);
+  return out;
+}
+
+START_TEST(options_of_command_are_operands)
+{
+  cli_options o;
+
+  ck_assert_str_eq(parse_watch(&o, WORDS(W("-n"), W("2"), W("/x"), W("ls"),
+                                         W("-r"), W("--"), W("-n"))),
+                   "/x ls -r -- -n ");
+  ck_assert_int_eq(o.count, 2);
+  ck_assert(!o.recursive);
+  ck_assert_str_eq(
+      parse_watch(&o, WORDS(W("/x"), W("--"), W("-r"), W("--"), W("-n"))),
+      "/x -r -- -n ");
+  ck_assert(!o.recursive);
+  ck_assert_str_eq(parse_watch(&o, WORDS(W("-r"), W("--"), W("/x"))), "/x ");
+  ck_assert(o.recursive);
+  ck_assert_str_eq(parse_watch(&o, WORDS(W("-r"))), "");
+}
+END_TEST
+
+START_TEST(options_stand_after_path_if_there_is_no_command)
+{
+  static const char misplaced[] =
+      "!options must stand before PATH if COMMAND follows (put -- before a "
+      "COMMAND that begins with -)";
+  cli_options o;
+
+  ck_assert_str_eq(
+      parse_watch(&o, WORDS(W("/x"), W("--children"), W("-n"), W("3"))), "/x ");
+  ck_assert(o.children);
+  ck_assert_int_eq(o.count, 3);
+  ck_assert_str_eq(parse_watch(&o, WORDS(W("/x"), W("-n"), W("3"), W("ls"))),
+                   misplaced);
+  ck_assert_str_eq(parse_watch(&o, WORDS(W("/x"), W("-r"), W("--"), W("ls"))),
+                   misplaced);
+  ck_assert_str_eq(parse_watch(&o, WORDS(W("/x"), W("-Q"), W("ls"))),
+                   "!unknown option -Q");
+  ck_assert_str_eq(parse_watch(&o, WORDS(W("/x"), W("--"))),
+                   "!COMMAND is missing");
+}
+END_TEST
+
 START_TEST(first_complaint_is_kept_and_later_options_are_taken)
 {
   char *argv[] = {W("run"), W("-S"),     W("/l"), W("-E"),
@@ -314,6 +385,8 @@ END_TEST
 SUITE("options", option_n_overrides_w_in_any_order,
       options_end_at_the_first_operand,
       options_among_the_operands_are_taken_up_to_two_dashes,
+      options_of_command_are_operands,
+      options_stand_after_path_if_there_is_no_command,
       first_complaint_is_kept_and_later_options_are_taken,
       every_name_of_an_option_is_the_same_option,
       every_action_of_on_lost_has_a_word, short_names_of_options_are_letters,

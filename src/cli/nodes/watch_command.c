@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include <latchkey/subscribe.h>
+
+#include "base/list.h"
+#include "cli/nodes/child_names.h"
+#include "cli/nodes/piped_command.h"
+#include "cli/nodes/watch_command.h"
+#include "cli/output/print.h"
+#include "cli/run/command_process.h"
+#include "cli/session/command.h"
+
+/* Between TERM and KILL, after a signal has ended the verb. */
+enum { KILL_AFTER_MS = 10 * 1000 };
+
+/* A state of the node, as COMMAND gets it. */
+typedef struct node_state {
+  cli_text variables; /* of the environment, for cli_piped_command_start() */
+  cli_text input;
+} node_state;
+
+typedef struct watched_command {
+  cli_command command;
+  lk_subscription *subscription;
+  cli_signals signals;
+  cli_signal_watcher signal_watcher;
+  cli_piped_command process;
+  lk_loop_timer kill_timer;
+  node_state newest; /* the state that no COMMAND has got, if `has_newest` */
+  bool has_newest;
+  int64_t runs_left; /* until the verb ends; 0: no limit */
+  bool interrupted;  /* a signal has ended the verb: COMMAND has got TERM */
+  bool ending;       /* no COMMAND is started any more */
+  bool over;         /* `ending`, and no COMMAND runs; ends the loop */
+  int err;           /* why the node cannot be watched; or 0 */
+  int code;          /* the exit code if `err` is 0 */
+} watched_command;
+
+/* ---- runs ---------------------------------------------------------------- */
+
+/* Ends the verb when COMMAND has ended. */
+static void end_watched_command(watched_command *w)
+{
+  w->ending = true;
+  w->over = !cli_piped_command_runs(&w->process);
+}
+
+static void refuse_command(watched_command *w, int code, int error)
+{
+  w->code =
+      cli_fail(code, "watch: cannot run %s: %s%s", w->process.argv[0],
+               strerror(error), cli_command_process_failure_advice(error));
+  end_watched_command(w);
+}
+
+static void free_newest_state(watched_command *w)
+{
+  cli_text_free(&w->newest.variables);
+  cli_text_free(&w->newest.input);
+  w->has_newest = false;
+}
+
+/* Gives the newest state to COMMAND, unless a COMMAND runs. */
+static void run_with_newest_state(watched_command *w)
+{
+  node_state *newest = &w->newest;
+
+  if (w->ending || !w->has_newest || cli_piped_command_runs(&w->process))
+    return;
+  int error =
+      cli_piped_command_start(&w->process, &newest->variables, &newest->input);
+
+  free_newest_state(w);
+  if (error != 0)
+    refuse_command(w, CLI_EXIT_FAILED, error);
+}
+
+/* The last run of -n decides the exit code of latchkey. */
+static void take_exit_code(watched_command *w, int code)
+{
+  bool is_last = w->runs_left > 0 && --w->runs_left == 0;
+
+  if (is_last) {
+    w->code = code;
+    w->ending = true;
+  } else if (code != 0) {
+    cli_warn("watch %s: COMMAND has ended with code %d; it is run again after "
+             "the next change",
+             w->command.path, code);
+  }
+}
+
+static void handle_command_end(watched_command *w,
+                               const cli_piped_command_end *end)
+{
+  lk__loop_stop_timer(w->command.session.loop, &w->kill_timer);
+  if (end->exec_error != 0)
+    refuse_command(w, cli_command_process_failure_code(end->exec_error),
+                   end->exec_error);
+  else if (!w->ending)
+    take_exit_code(w, cli_command_process_exit_code(end->status));
+  if (w->ending)
+    w->over = true;
+  else
+    run_with_newest_state(w);
+}
+
+/* ---- signals ------------------------------------------------------------- */
+
+static void on_kill_timer(lk_loop_timer *t)
+{
+  cli_piped_command_signal(&LK_OWNER(t, watched_command, kill_timer)->process,
+                           SIGKILL);
+}
+
+static void interrupt_watched_command(watched_command *w)
+{
+  if (w->interrupted)
+    return;
+  w->interrupted = true;
+  cli_piped_command_signal(&w->process, SIGTERM);
+  cli_piped_command_signal(&w->process, SIGCONT); /* it may be stopped */
+  if (cli_piped_command_runs(&w->process))
+    lk__loop_set_timer(w->command.session.loop, &w->kill_timer, KILL_AFTER_MS);
+  end_watched_command(w);
+}
+
+static void handle_watch_signal(watched_command *w, cli_signal signal)
+{
+  if (cli_signal_ends_wait(signal.number)) {
+    interrupt_watched_command(w);
+    return;
+  }
+  cli_piped_command_signal(&w->process, signal.number);
+  if (signal.number == SIGTSTP)
+    cli_signals_stop_self();
+}
+
+static void on_watch_signals(cli_signal_watcher *watcher)
+{
+  watched_command *w = LK_OWNER(watcher, watched_command, signal_watcher);
+  cli_piped_command_end end;
+  cli_signal signal;
+
+  while (cli_signals_next(&w->signals, &signal)) {
+    if (signal.number != SIGCHLD)
+      handle_watch_signal(w, signal);
+    else if (cli_piped_command_reap(&w->process, &end))
+      handle_command_end(w, &end);
+  }
+}
+
+/* ---- states of the node -------------------------------------------------- */
+
+/* Takes the bytes of `input`. `version` is NULL if the node does not exist. */
+static void take_state(watched_command *w, const char *event,
+                       const int32_t *version, cli_text *input)
+{
+  cli_text *variables = &w->newest.variables;
+  const char nul = '\0';
+
+  free_newest_state(w);
+  cli_text_printf(variables, "LATCHKEY_EVENT=%s%c", event, nul);
+  cli_text_printf(variables, "LATCHKEY_PATH=%s%c", w->command.path, nul);
+  cli_text_puts(variables, "LATCHKEY_VERSION=");
+  if (version != NULL)
+    cli_text_printf(variables, "%" PRId32, *version);
+  cli_text_add(variables, &nul, 1);
+  w->newest.input = *input;
+  w->has_newest = true;
+  run_with_newest_state(w);
+}
+
+/* Handles a node that does not exist, or cannot be read. */
+static void take_error(watched_command *w, int err)
+{
+  const int32_t *no_version = NULL;
+  cli_text no_input = {0};
+
+  if (err == LK_ERR_NO_NODE) {
+    take_state(w, "missing", no_version, &no_input);
+    return;
+  }
+  w->err = err;
+  end_watched_command(w);
+}
+
+static void on_data_for_command(lk_subscription *s, int err,
+                                const lk_bytes *data, const lk_stat *stat,
+                                void *arg)
+{
+  watched_command *w = arg;
+  cli_text input = {0};
+
+  (void)s;
+  if (w->ending)
+    return;
+  if (err != 0) {
+    take_error(w, err);
+    return;
+  }
+  cli_text_add(&input, data->at, data->len);
+  take_state(w, "data", &stat->version, &input);
+}
+
+static void on_children_for_command(lk_subscription *s, int err,
+                                    const lk_bytes *names, size_t count,
+                                    const lk_stat *stat, void *arg)
+{
+  watched_command *w = arg;
+  cli_text input = {0};
+
+  (void)s;
+  if (w->ending)
+    return;
+  if (err != 0) {
+    take_error(w, err);
+    return;
+  }
+  cli_child_names_text(&input, names, count);
+  take_state(w, "children", &stat->cversion, &input);
+}
+
+static int subscribe_for_command(watched_command *w)
+{
+  lk_client *c = w->command.session.client;
+  const char *path = w->command.path;
+
+  if (w->command.options->children)
+    return lk_subscribe_children(&w->subscription, c, path, NULL,
+                                 on_children_for_command, w);
+  return lk_subscribe_data(&w->subscription, c, path, NULL, on_data_for_command,
+                           w);
+}
+
+/* ---- start and end ------------------------------------------------------- */
+
+static void run_until_over(watched_command *w)
+{
+  lk_loop *loop = w->command.session.loop;
+
+  w->process.signals = &w->signals;
+  w->process.loop = loop;
+  w->kill_timer.on_timer = on_kill_timer;
+  w->signal_watcher.on_signals = on_watch_signals;
+  cli_signal_watcher_start(&w->signal_watcher, loop, &w->signals.queue);
+  lk__loop_hold(loop); /* the signals do not keep it running */
+  w->err = subscribe_for_command(w);
+  w->over = w->err != 0;
+  cli_session_run(&w->command.session, &w->over);
+  lk_subscription_free(w->subscription);
+  lk__loop_release(loop);
+  cli_signal_watcher_stop(&w->signal_watcher);
+  free_newest_state(w);
+}
+
+int cli_watch_command(const cli_options *o, const char *path, char **argv)
+{
+  watched_command w = {.runs_left = o->count, .process = {.argv = argv}};
+
+  if (!cli_command_open(&w.command, o, "watch", path))
+    return CLI_EXIT_FAILED;
+  int error = cli_signals_open(&w.signals);
+
+  if (error == 0)
+    run_until_over(&w);
+  else
+    w.code = cli_fail(CLI_EXIT_FAILED, "watch: cannot wait for signals: %s",
+                      strerror(error));
+  int close_code = cli_command_close(&w.command, w.err);
+
+  cli_signal_queue_close(&w.signals.queue);
+  return close_code != CLI_EXIT_DONE ? close_code : w.code;
+}
