@@ -313,7 +313,7 @@ static void report_started(cli_runner *r, pid_t child)
 {
   r->job.pid = child;
   cli_service_manager_ready(r->manager);
-  cli_events_status(&r->events, "COMMAND runs and holds %s", r->path);
+  cli_events_status(&r->events, "%s %s", r->target->status, r->path);
 }
 
 static void take_supervisor_report(cli_runner *r,

@@ -413,6 +413,7 @@ static void free_run_lock(cli_runner *r)
 
 const cli_run_target cli_lock_target = {
     .path_key = "lock",
+    .status = "COMMAND runs and holds",
     .create = create_run_lock,
     .report_open_acl = report_open_lock_acl,
     .acquire = acquire_run_lock,

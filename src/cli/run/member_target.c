@@ -183,6 +183,7 @@ static void free_membership(cli_runner *r)
 
 const cli_run_target cli_member_target = {
     .path_key = "group",
+    .status = "COMMAND runs as a member of",
     .create = create_membership,
     .report_open_acl = report_open_group_acl,
     .acquire = join_group,

@@ -100,6 +100,6 @@ void cli_run_limit_release(cli_runner *r)
 void cli_run_release(cli_runner *r)
 {
   r->phase = CLI_PHASE_RELEASING;
-  cli_events_status(&r->events, "COMMAND has ended; releasing %s", r->path);
+  cli_events_status(&r->events, "COMMAND has ended; leaving %s", r->path);
   r->target->release(r);
 }

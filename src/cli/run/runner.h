@@ -38,6 +38,8 @@ typedef struct cli_runner cli_runner;
    (join). Each function is called in the phase that it names. */
 typedef struct cli_run_target {
   const char *path_key; /**< key of the path in JSON events */
+  const char *status;   /**< what the service manager shows while COMMAND runs,
+                             followed by the path */
   /** Creates the handle; no request is sent yet. Returns 0 or an error code.
       CLI_PHASE_CONNECTING. */
   int (*create)(cli_runner *r);

@@ -58,7 +58,7 @@ def check_run(path, manager):
     messages = manager.rest()
     assert messages == [CONNECTING, EXTEND, "READY=1",
                         "STATUS=COMMAND runs and holds " + path,
-                        "STATUS=COMMAND has ended; releasing " + path], messages
+                        "STATUS=COMMAND has ended; leaving " + path], messages
 
 
 def service_is_ready_when_command_runs():
@@ -114,6 +114,17 @@ def elected_service_is_ready_once():
         "STATUS=%s: COMMAND has ended with code 1" % path), messages
 
 
+def member_is_ready_when_command_runs():
+    path = "/notify/join"
+    with Manager("join") as manager:
+        done = run("join", path, "true", env=manager.environment)
+        assert (done.code, done.err) == (0, ""), done
+        messages = manager.rest()
+    assert messages == [CONNECTING, EXTEND, "READY=1",
+                        "STATUS=COMMAND runs as a member of " + path,
+                        "STATUS=COMMAND has ended; leaving " + path], messages
+
+
 def missing_socket_is_a_warning():
     def check(name, reason):
         environment = dict(os.environ, NOTIFY_SOCKET=name)
@@ -163,5 +174,6 @@ live.run(live.together(
     start_timeout_is_extended_while_waiting,
     service_is_not_ready_if_command_cannot_be_executed,
     elected_service_is_ready_once,
+    member_is_ready_when_command_runs,
     missing_socket_is_a_warning,
     full_queue_of_the_manager_delays_ready))
