@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The demonstration: script/demo [CONTENDERS [SESSIONS [RUNNERS [TURNS]]]]
+Another one shows leader election: script/demo elect
 
 Installs what is missing (script/bootstrap), builds under build/demo, starts
 private ZooKeeper servers on loopback, and shows three things:

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# script/demo: each of its claims holds, with fewer contenders.
+# script/demo: each of its claims holds, with fewer contenders; likewise
+# script/demo elect.
 # script/playground: it runs the commands of its standard input; servers can be
 # separated and killed, and return.
 
@@ -9,6 +10,7 @@ export LATCHKEY_BUILD="$abs_top_builddir"
 "$abs_top_srcdir/script/server" check || exit
 
 "$abs_top_srcdir/script/demo" 100 25 2 3 || exit 1
+"$abs_top_srcdir/script/demo" elect || exit 1
 
 # shellcheck disable=SC2016 # the inner shell's variables
 output=$(echo '
