@@ -57,6 +57,12 @@ SHARED = {
         "change_of_children_costs_an_event_and_a_request",
         "change_of_data_costs_a_request",
     ),
+    "faults/leader_faults.py": (
+        "candidate_is_elected_though_the_connection_breaks",
+        "deposed_leader_takes_part_again",
+        "member_joins_though_the_connection_breaks",
+        "roster_is_reported_though_the_connection_breaks",
+    ),
     "nodes/nodes.py": (
         "reliable_write_of_an_expired_session_completes",
     ),
