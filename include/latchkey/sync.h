@@ -659,6 +659,17 @@ LK_API int lk_sync_election_new(lk_sync_candidate **out, lk_sync_client *client,
                                 const lk_lock_config *lock,
                                 const lk_sync_candidate_config *config);
 
+/** Make a candidate for a lock of any kind: lk_candidate_new(). It has a place
+    of its own in the queue of `lock`, apart from the threads that acquire
+    `lock`. The lock's on_event gets the events that lk_candidate_event_type
+   does not have, such as the position in the queue. Free the candidate before
+    `lock`. `config` NULL selects the defaults. Waits for the thread of the
+    handle only.
+    @return as lk_candidate_new(); LK_ERR_FORKED, LK_ERR_STATE (in a callback),
+            LK_ERR_CLOSED. After an error `*out` is NULL. */
+LK_API int lk_sync_candidate_new(lk_sync_candidate **out, lk_sync_lock *lock,
+                                 const lk_sync_candidate_config *config);
+
 /** Free; NULL is fine. The candidate resigns. Threads that wait for it get
     LK_ERR_CLOSED. No call for it may begin any more. */
 LK_API void lk_sync_candidate_free(lk_sync_candidate *c);

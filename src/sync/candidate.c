@@ -3,6 +3,7 @@
 
 #include "sync/blocking_call.h"
 #include "sync/call_entry.h"
+#include "sync/recipe.h"
 
 /* Candidates of elections. The thread of the handle runs them, and stores for
    all threads whether they lead, and until when. */
@@ -15,6 +16,7 @@ struct lk_sync_candidate {
   void (*on_event)(lk_sync_candidate *c, const lk_candidate_event *event,
                    void *arg);
   void *arg;
+  lk_sync_lock *lock; /* of lk_sync_candidate_new(); or NULL */
 
   /* Written by the thread of the handle, read by all. */
   _Atomic(int64_t) sure_until_ms;     /* the lease deadline, or NOT_SURE */
@@ -23,10 +25,11 @@ struct lk_sync_candidate {
   atomic_int state;                   /* lk_candidate_state */
 
   /* For the thread of the handle. */
-  lk_candidate *source; /* NULL: it is being freed */
-  lk_listener listener; /* for new lease deadlines */
-  int end_err;          /* why it has ended; 0: it has not */
-  lk_link waiting;      /* list of candidate_wait */
+  lk_candidate *source;  /* NULL: it is being freed */
+  lk_recipe_lock recipe; /* with `lock`: what `source` is a candidate for */
+  lk_listener listener;  /* for new lease deadlines */
+  int end_err;           /* why it has ended; 0: it has not */
+  lk_link waiting;       /* list of candidate_wait */
 };
 
 /** A caller that waits until the candidate leads, or until it does not. */
@@ -99,6 +102,16 @@ static void on_candidate_event(lk_candidate *source,
   candidate_end_waits(c, c->end_err);
 }
 
+/* Events that candidates do not have go to the callback of the lock. */
+static void on_recipe_event(lk_lock *recipe, const lk_lock_event *event,
+                            void *arg)
+{
+  const lk_sync_candidate *c = arg;
+
+  if (c->lock->on_event != NULL)
+    c->lock->on_event(c->lock, event, lk_lock_token(recipe), c->lock->arg);
+}
+
 /* The session lease has handled the reply before this listener. */
 static void on_candidate_reply(lk_client *client, const lk_reply *reply,
                                void *arg)
@@ -125,6 +138,28 @@ typedef struct candidate_call {
   const lk_candidate_config *config;
 } candidate_call;
 
+static int make_for_lock(lk_sync_candidate *c,
+                         const lk_candidate_config *config)
+{
+  lk_lock_config lock = c->lock->config;
+
+  lock.on_event = on_recipe_event;
+  lock.arg = c;
+  int err = lk__recipe_lock_new(&c->recipe, c->lock, &lock);
+
+  if (err == 0)
+    err = lk_candidate_new(&c->source, c->recipe.lock, config);
+  if (err != 0)
+    lk__recipe_lock_free(&c->recipe);
+  return err;
+}
+
+static int make_for_election(lk_sync_candidate *c, const candidate_call *call)
+{
+  return lk_election_new(&c->source, c->client->client, call->path,
+                         call->layout, call->lock, call->config);
+}
+
 static void begin_new(lk_blocking_call *b)
 {
   candidate_call *call = LK_OWNER(b, candidate_call, call);
@@ -133,8 +168,8 @@ static void begin_new(lk_blocking_call *b)
   int err = lk__blocking_call_refusal(b);
 
   if (err == 0)
-    err = lk_election_new(&c->source, client, call->path, call->layout,
-                          call->lock, call->config);
+    err = c->lock == NULL ? make_for_election(c, call)
+                          : make_for_lock(c, call->config);
   if (err == 0) {
     c->listener = (lk_listener){.reply = on_candidate_reply, .arg = c};
     lk_client_attach(client, &c->listener);
@@ -170,6 +205,7 @@ static void begin_free(lk_blocking_call *b)
   atomic_store(&c->sure_until_ms, NOT_SURE);
   lk_client_detach(c->client->client, &c->listener);
   lk_candidate_free(c->source);
+  lk__recipe_lock_free(&c->recipe);
   c->source = NULL;
   candidate_end_waits(c, LK_ERR_CLOSED);
   lk__blocking_call_complete(b, 0);
@@ -246,31 +282,16 @@ int lk_sync_candidate_wait_unsure(lk_sync_candidate *c,
 /* ---- callers --------------------------------------------------------------
  */
 
-static int check_new(lk_sync_candidate **out, lk_sync_client *c,
-                     const char *path)
-{
-  if (out == NULL)
-    return LK_ERR_BAD_ARGUMENT;
-  *out = NULL;
-  if (c == NULL)
-    return LK_ERR_BAD_ARGUMENT;
-  if (path == NULL)
-    return LK_ERR_BAD_PATH;
-  return lk__driver_in_child(&c->driver) ? LK_ERR_FORKED : 0;
-}
-
-int lk_sync_election_new(lk_sync_candidate **out, lk_sync_client *client,
-                         const char *path, lk_layout layout,
-                         const lk_lock_config *lock,
-                         const lk_sync_candidate_config *config)
+/* Make a candidate for c->lock or, if that is NULL, as `call` says. */
+static int candidate_make(lk_sync_candidate **out, lk_sync_client *client,
+                          lk_sync_lock *lock, candidate_call *call,
+                          const lk_sync_candidate_config *config)
 {
   static const lk_sized_struct sized =
       LK_SIZED_STRUCT(lk_sync_candidate_config);
   lk_sync_candidate_config options;
-  int err = check_new(out, client, path);
+  int err = lk__sync_copy_options(client, &sized, &options, config);
 
-  if (err == 0)
-    err = lk__sync_copy_options(client, &sized, &options, config);
   if (err != 0)
     return err;
   lk_sync_candidate *c = lk__mem_new(&client->mem, sizeof *c);
@@ -282,25 +303,57 @@ int lk_sync_election_new(lk_sync_candidate **out, lk_sync_client *client,
                                       .max_pause_ms = options.max_pause_ms,
                                       .on_event = on_candidate_event,
                                       .arg = c};
-  candidate_call call = {.candidate = c,
-                         .path = path,
-                         .layout = layout,
-                         .lock = lock,
-                         .config = &source};
 
   c->client = client;
+  c->lock = lock;
   c->on_event = options.on_event;
   c->arg = options.arg;
   atomic_init(&c->sure_until_ms, NOT_SURE);
   atomic_init(&c->lease_deadline_ms, INT64_MIN);
   atomic_init(&c->state, (int)LK_CANDIDATE_STOPPED);
   lk__list_init(&c->waiting);
-  err = lk__blocking_call_do(&call.call, client, begin_new);
+  call->candidate = c;
+  call->config = &source;
+  err = lk__blocking_call_do(&call->call, client, begin_new);
   if (err != 0)
     lk__mem_free(&client->mem, c);
   else
     *out = c;
   return err;
+}
+
+static int check_new(lk_sync_candidate **out, const lk_sync_client *c)
+{
+  if (out == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  *out = NULL;
+  if (c == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  return lk__driver_in_child(&c->driver) ? LK_ERR_FORKED : 0;
+}
+
+int lk_sync_election_new(lk_sync_candidate **out, lk_sync_client *client,
+                         const char *path, lk_layout layout,
+                         const lk_lock_config *lock,
+                         const lk_sync_candidate_config *config)
+{
+  candidate_call call = {.path = path, .layout = layout, .lock = lock};
+  lk_sync_lock *no_lock = NULL;
+  int err = check_new(out, client);
+
+  if (err == 0 && path == NULL)
+    err = LK_ERR_BAD_PATH;
+  return err != 0 ? err : candidate_make(out, client, no_lock, &call, config);
+}
+
+int lk_sync_candidate_new(lk_sync_candidate **out, lk_sync_lock *lock,
+                          const lk_sync_candidate_config *config)
+{
+  candidate_call call = {.path = NULL};
+  int err = check_new(out, lk__sync_lock_client(lock));
+
+  return err != 0 ? err
+                  : candidate_make(out, lock->client, lock, &call, config);
 }
 
 void lk_sync_candidate_free(lk_sync_candidate *c)

@@ -5,8 +5,8 @@
 
 #include "sync/rwlock_side.h"
 
-/* Each thread that uses a lock has an lk_lock of its own. The functions here
-   make it, with the recipe of the lock's kind. */
+/* Each thread that uses a lock has an lk_lock of its own, and so has each
+   candidate. The functions here make it, with the recipe of the lock's kind. */
 
 static int recipe_new(const lk_sync_lock *l, lk_lock **out,
                       const lk_lock_config *config)
@@ -53,15 +53,36 @@ void lk__recipe_free(lk_lock_owner *owner)
     lk_lock_free(recipe);
 }
 
+int lk__recipe_lock_new(lk_recipe_lock *out, const lk_sync_lock *l,
+                        const lk_lock_config *config)
+{
+  bool is_side = l->kind == LK_KIND_READ || l->kind == LK_KIND_WRITE;
+
+  *out = (lk_recipe_lock){.lock = NULL};
+  if (!is_side)
+    return recipe_new(l, &out->lock, config);
+  int err = lk_rwlock_new(&out->rw, l->client->client, l->path, config);
+
+  if (err == 0)
+    out->lock = l->kind == LK_KIND_READ ? lk_rwlock_read_side(out->rw)
+                                        : lk_rwlock_write_side(out->rw);
+  return err;
+}
+
+void lk__recipe_lock_free(lk_recipe_lock *lock)
+{
+  if (lock->rw != NULL)
+    lk_rwlock_free(lock->rw);
+  else
+    lk_lock_free(lock->lock);
+  *lock = (lk_recipe_lock){.lock = NULL};
+}
+
 int lk__recipe_check_options(const lk_sync_lock *l)
 {
-  lk_rwlock *rw = NULL;
-  lk_lock *lock = NULL;
-  bool is_side = l->kind == LK_KIND_READ || l->kind == LK_KIND_WRITE;
-  int err = is_side ? lk_rwlock_new(&rw, l->client->client, l->path, &l->config)
-                    : recipe_new(l, &lock, &l->config);
+  lk_recipe_lock lock;
+  int err = lk__recipe_lock_new(&lock, l, &l->config);
 
-  lk_rwlock_free(rw);
-  lk_lock_free(lock);
+  lk__recipe_lock_free(&lock);
   return err;
 }

@@ -3,6 +3,7 @@
 
 /* Candidates of the blocking interface with a model server on loopback. */
 
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -206,8 +207,99 @@ START_TEST(child_process_does_not_lead)
 }
 END_TEST
 
+/* ---- candidates for locks ------------------------------------------------ */
+
+static lk_sync_lock *ours, *theirs; /* of `one` and of `two` */
+static atomic_int waiting_events;   /* of `ours` */
+
+static void on_lock_event(lk_sync_lock *l, const lk_lock_event *event,
+                          uint64_t token, void *arg)
+{
+  ck_assert_ptr_eq(l, ours);
+  ck_assert_uint_eq(token, 0);
+  ck_assert_ptr_eq(arg, &ours);
+  if (event->type == LK_LOCK_EVENT_WAITING)
+    atomic_fetch_add(&waiting_events, 1);
+}
+
+/* The candidate and the thread of another client take turns. */
+static void check_candidate_for_lock(void)
+{
+  lk_sync_candidate *c;
+
+  waiting_events = 0;
+  ck_assert_int_eq(lk_sync_candidate_new(&c, ours, NULL), 0);
+  ck_assert_int_eq(lk_sync_candidate_wait_elected(c, &soon), 0);
+  expect_leads(c, one);
+  ck_assert_int_eq(lk_sync_lock_try(theirs, NULL), LK_ERR_BUSY);
+  ck_assert_int_eq(lk_sync_candidate_resign(c), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(theirs, &soon), 0);
+  ck_assert_int_eq(lk_sync_candidate_wait_elected(c, &brief), LK_ERR_DEADLINE);
+  expect_does_not_lead(c, LK_CANDIDATE_WAITING);
+  ck_assert_int_eq(lk_sync_lock_release(theirs), 0);
+  ck_assert_int_eq(lk_sync_candidate_wait_elected(c, &soon), 0);
+  ck_assert_int_ge(waiting_events, 1);
+  lk_sync_candidate_free(c);
+  ck_assert_int_eq(lk_sync_lock_acquire(theirs, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_release(theirs), 0);
+}
+
+static const lk_sync_lock_config with_events = {
+    .size = sizeof with_events, .on_event = on_lock_event, .arg = &ours};
+
+static void free_both_locks(void)
+{
+  lk_sync_lock_free(ours);
+  lk_sync_lock_free(theirs);
+}
+
+START_TEST(any_lock_can_have_a_candidate)
+{
+  const lk_semaphore_config one_permit = {.size = sizeof one_permit,
+                                          .permits = 1};
+
+  start();
+  ck_assert_int_eq(lk_sync_lock_new(&ours, one, "/m", &with_events), 0);
+  ck_assert_int_eq(lk_sync_lock_new(&theirs, two, "/m", NULL), 0);
+  check_candidate_for_lock();
+  free_both_locks();
+  ck_assert_int_eq(lk_sync_single_new(&ours, one, "/n", &with_events, NULL), 0);
+  ck_assert_int_eq(lk_sync_single_new(&theirs, two, "/n", NULL, NULL), 0);
+  check_candidate_for_lock();
+  free_both_locks();
+  ck_assert_int_eq(
+      lk_sync_semaphore_new(&ours, one, "/s", &with_events, &one_permit), 0);
+  ck_assert_int_eq(lk_sync_semaphore_new(&theirs, two, "/s", NULL, &one_permit),
+                   0);
+  check_candidate_for_lock();
+  free_both_locks();
+  stop();
+}
+END_TEST
+
+START_TEST(a_side_of_a_read_write_lock_can_have_a_candidate)
+{
+  lk_sync_rwlock *rw, *other;
+
+  start();
+  ck_assert_int_eq(lk_sync_rwlock_new(&rw, one, "/rw", &with_events), 0);
+  ck_assert_int_eq(lk_sync_rwlock_new(&other, two, "/rw", NULL), 0);
+  ours = lk_sync_rwlock_read_side(rw);
+  theirs = lk_sync_rwlock_write_side(other);
+  check_candidate_for_lock();
+  ours = lk_sync_rwlock_write_side(rw);
+  theirs = lk_sync_rwlock_read_side(other);
+  check_candidate_for_lock();
+  lk_sync_rwlock_free(rw);
+  lk_sync_rwlock_free(other);
+  stop();
+}
+END_TEST
+
 SUITE("candidates", candidates_lead_one_after_the_other,
       resignation_ends_the_waits_of_other_threads,
       free_ends_the_waits_of_other_threads,
       close_of_the_client_ends_waits_and_terms,
-      loss_wakes_the_thread_that_waits_for_a_doubt, child_process_does_not_lead)
+      loss_wakes_the_thread_that_waits_for_a_doubt, child_process_does_not_lead,
+      any_lock_can_have_a_candidate,
+      a_side_of_a_read_write_lock_can_have_a_candidate)

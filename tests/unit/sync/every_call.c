@@ -301,6 +301,7 @@ VALUE(lock_path, lk_sync_lock_path(o->lock) == NULL)
 
 MAKES(lk_sync_candidate, election_new, lk_sync_candidate_free, o->client,
       o->path, LK_LAYOUT_LATCH, NULL, NULL)
+MAKES(lk_sync_candidate, candidate_new, lk_sync_candidate_free, o->lock, NULL)
 FREES(lk_sync_candidate, candidate_free,
       lk_sync_election_new(&made, o->client, o->path, LK_LAYOUT_LATCH, NULL,
                            NULL))
@@ -401,6 +402,7 @@ const every_call every_calls[] = {
     OTHER(lock_fd),
     SILENT(lock_path),
     MAKER(election_new),
+    ROW(candidate_new, LK_ERR_BAD_ARGUMENT, NOT_EXPECTED, LK_ERR_BAD_ARGUMENT),
     SILENT(candidate_free),
     OTHER(candidate_start),
     OTHER(candidate_resign),

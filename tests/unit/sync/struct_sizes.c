@@ -163,6 +163,20 @@ static int new_election(const void *s)
   return err;
 }
 
+static int new_candidate(const void *s)
+{
+  lk_sync_lock *l;
+  lk_sync_candidate *c;
+
+  ck_assert_int_eq(lk_sync_lock_new(&l, client, "/x", NULL), 0);
+  int err = lk_sync_candidate_new(&c, l, s);
+
+  ck_assert((err == 0) == (c != NULL));
+  lk_sync_candidate_free(c);
+  lk_sync_lock_free(l);
+  return err;
+}
+
 static int new_election_lock(const void *s)
 {
   lk_sync_candidate *c;
@@ -242,6 +256,8 @@ static const sized_row rows[] = {
               .hand_in = new_single),
     SIZED_ROW(lk_sync_candidate_config, a_candidate,
               .name = "lk_sync_election_new", .hand_in = new_election),
+    SIZED_ROW(lk_sync_candidate_config, a_candidate,
+              .name = "lk_sync_candidate_new", .hand_in = new_candidate),
     SIZED_ROW(lk_lock_config, a_lock_config,
               .name = "lk_sync_election_new, lock",
               .hand_in = new_election_lock),
