@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "recipes/common/config_copy.h"
 #include "recipes/members/member_node.h"
+#include "recipes/members/member_step.h"
 #include "recipes/queue/names.h"
 
 /* After a loss or an error. A membership of the longest pause ends the
@@ -120,6 +121,7 @@ int lk_membership_new(lk_membership **out, lk_client *client, const char *path,
   if (m == NULL)
     return LK_ERR_NO_MEMORY;
   m->mem = *mem;
+  m->step = lk__membership_step_or_retry;
   m->refs = 1;
   m->client = client;
   m->dir_len = dir_len;
