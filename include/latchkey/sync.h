@@ -629,11 +629,14 @@ LK_API const char *lk_sync_lock_path(const lk_sync_lock *l);
 /**
  * A candidate of an election: <latchkey/leader.h>. It belongs to no thread: any
  * thread may start it, wait for its election and look whether it leads. A
- * leader works like this:
+ * leader works like this, until another thread calls
+ * lk_sync_candidate_resign(), which ends both loops:
  *
  *     while (lk_sync_candidate_wait_elected(c, NULL) == 0) {
- *       while (lk_sync_candidate_ok(c))
- *         do_one_step(lk_sync_candidate_term(c));
+ *       uint64_t term = lk_sync_candidate_term(c);
+ *
+ *       while (lk_sync_candidate_ok(c) && lk_sync_candidate_term(c) == term)
+ *         do_one_step(term);
  *     }
  */
 typedef struct lk_sync_candidate lk_sync_candidate;

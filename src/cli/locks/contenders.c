@@ -7,6 +7,7 @@
 #include <latchkey/semaphore.h>
 
 #include "cli/locks/contenders.h"
+#include "cli/output/print.h"
 #include "cli/session/request_batch.h"
 
 /* A semaphore of kazoo at PATH has its queue in the directory PATH-__lock__.
@@ -47,6 +48,27 @@ static bool parse_contender_name(cli_contenders *queue, lk_bytes name,
   return lk_layout_contends(o->layout, o->prefix, name, &c->number, &c->shared);
 }
 
+enum { NUMBER_DIGITS = 10 }; /* of a sequential node */
+
+static bool is_sequential(lk_bytes name)
+{
+  const char *end = (const char *)name.at + name.len;
+  size_t digits = 0;
+
+  while (digits < name.len && end[-1 - (ptrdiff_t)digits] >= '0' &&
+         end[-1 - (ptrdiff_t)digits] <= '9')
+    digits++;
+  return digits >= NUMBER_DIGITS;
+}
+
+static void count_if_other(cli_contenders *queue, lk_bytes name)
+{
+  bool at_lock = *queue->directory == '\0';
+
+  if (at_lock && is_sequential(name))
+    queue->others++;
+}
+
 /* Adds the child `name` if it is a permit or a contender. Returns false if out
    of memory. */
 static bool add_if_contender(cli_contenders *queue, lk_bytes name)
@@ -56,8 +78,10 @@ static bool add_if_contender(cli_contenders *queue, lk_bytes name)
 
   memset(c, 0, sizeof *c);
   c->in_kazoo_queue = strcmp(queue->directory, KAZOO_QUEUE) == 0;
-  if (!parse_contender_name(queue, name, c))
+  if (!parse_contender_name(queue, name, c)) {
+    count_if_other(queue, name);
     return true;
+  }
   c->name = malloc(len + name.len + 1);
   if (c->name == NULL)
     return false;
@@ -213,6 +237,17 @@ static int list_single_node(cli_contenders *queue)
   return queue->missing ? 0 : err;
 }
 
+/* A lock with contenders of another layout only is not free for them. */
+static void warn_of_others(const cli_contenders *queue)
+{
+  const cli_command *command = queue->command;
+
+  if (queue->count == 0 && queue->others > 0)
+    cli_warn("%s %s: not shown are the nodes of another kind of lock or "
+             "another --layout: %zu; elect has --layout latch",
+             command->verb, command->path, queue->others);
+}
+
 int cli_contenders_list(cli_contenders *queue, cli_command *command)
 {
   memset(queue, 0, sizeof *queue);
@@ -223,6 +258,8 @@ int cli_contenders_list(cli_contenders *queue, cli_command *command)
   queue->all_count = queue->count;
   if (queue->count > 0) /* kazoo's queue may exist without the lock's node */
     queue->missing = false;
+  if (err == 0)
+    warn_of_others(queue);
   return err;
 }
 

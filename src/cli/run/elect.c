@@ -107,7 +107,7 @@ static bool was_last_term(elect *e, const cli_runner *r)
   if (!has_led(r))
     return !e->has_led; /* later, the servers are awaited for ever */
   e->has_led = true;
-  if (r->code == CLI_EXIT_DONE)
+  if (r->code == CLI_EXIT_DONE && !r->revoked)
     return true;
   if (cli_boottime_ms() - r->held_at >= MAX_PAUSE_MS)
     e->pause_ms = FIRST_PAUSE_MS;
@@ -129,7 +129,7 @@ static void report_pause(const elect *e, const cli_runner *r, int64_t ms)
                     tenths);
   else
     cli_text_printf(&text,
-                    "%s: COMMAND has ended with code %d; taking part again in "
+                    "%s: the term has ended with code %d; taking part again in "
                     "%d.%d s",
                     r->path, r->code, seconds, tenths);
   const char *line = cli_text_end(&text);

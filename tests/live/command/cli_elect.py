@@ -98,7 +98,7 @@ def failed_command_runs_again_after_a_pause():
     assert done.code == 3, done
     assert len(a.terms()) == 2 and a.terms()[0] < a.terms()[1], a.lines()
     assert time.monotonic() - began >= 1
-    assert "COMMAND has ended with code 3; taking part again in 1." in done.err
+    assert "the term has ended with code 3; taking part again in 1." in done.err
     with Candidate(path, FAIL, "--restarts", "0", name="b",
                    arguments=("7",)) as b:
         assert b.finish().code == 7
@@ -163,13 +163,29 @@ def leader_that_is_deposed_takes_part_again():
 
 
 def revoked_leader_takes_part_again():
+    """Also if COMMAND exits with 0 after TERM."""
     path = "/elect/revoked"
-    with Candidate(path, LEAD, "--restarts", "0", arguments=("", "4")) as a:
+    for code in 4, 0:
+        name = "exit-%d" % code
+        with Candidate(path, LEAD, "--restarts", "0", name=name,
+                       arguments=("", str(code))) as a:
+            a.wait_for_terms(1)
+            expect_exit(0, "revoke", "--layout", "latch", path)
+            a.wait_for_terms(2)
+            a.process.terminate()
+            assert a.finish().code == code
+
+
+def verbs_without_the_layout_of_the_election_warn():
+    path = "/elect/layout"
+    with Candidate(path, LEAD) as a:
         a.wait_for_terms(1)
-        expect_exit(0, "revoke", "--layout", "latch", path)
-        a.wait_for_terms(2)
-        a.process.terminate()
-        assert a.finish().code == 4
+        for verb in "status", "wait", "revoke":
+            done = run(verb, path)
+            assert done.err.startswith(
+                "latchkey: warning: %s %s: not shown are the nodes of another "
+                "kind of lock or another --layout: 1;" % (verb, path)), done
+        assert run("status", "--layout", "latch", path).err == ""
 
 
 def each_term_has_the_signals_and_descriptors_of_the_first():
@@ -227,6 +243,7 @@ live.run(live.together(
     term_ends_the_pause,
     leader_that_is_deposed_takes_part_again,
     revoked_leader_takes_part_again,
+    verbs_without_the_layout_of_the_election_warn,
     each_term_has_the_signals_and_descriptors_of_the_first,
     command_that_does_not_exist_ends_the_candidate,
     leader_and_candidates_are_shown,

@@ -111,7 +111,7 @@ def elected_service_is_ready_once():
     assert messages.count("STATUS=COMMAND runs and holds " + path) == 2, messages
     pauses = [m for m in messages if "taking part again in 1." in m]
     assert len(pauses) == 1 and pauses[0].startswith(
-        "STATUS=%s: COMMAND has ended with code 1" % path), messages
+        "STATUS=%s: the term has ended with code 1" % path), messages
 
 
 def member_is_ready_when_command_runs():
