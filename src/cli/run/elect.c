@@ -56,15 +56,22 @@ static bool pause_for(const cli_signals *s, int64_t ms)
   return true;
 }
 
-/* The length of the pause that begins now: up to half is added at random, so
-   that candidates whose COMMAND fails at the same time spread out. */
-static int64_t draw_pause_ms(elect *e)
+/* The length of a pause of `ms`: up to half is added at random, so that
+   candidates whose terms end at the same time spread out. */
+static int64_t lengthen_at_random(int64_t ms)
 {
-  int64_t ms = e->pause_ms;
   uint16_t random = (uint16_t)cli_boottime_ms();
 
-  e->pause_ms = ms * 2 < MAX_PAUSE_MS ? ms * 2 : MAX_PAUSE_MS;
   return ms + random % (ms / 2);
+}
+
+/* Each failure doubles the pause that follows the next one. */
+static int64_t draw_pause_after_failure(elect *e)
+{
+  int64_t ms = e->pause_ms;
+
+  e->pause_ms = ms * 2 < MAX_PAUSE_MS ? ms * 2 : MAX_PAUSE_MS;
+  return lengthen_at_random(ms);
 }
 
 /* ---- terms --------------------------------------------------------------- */
@@ -97,6 +104,12 @@ static bool command_is_unusable(const cli_runner *r)
 static bool command_has_failed(const cli_runner *r)
 {
   return r->code != CLI_EXIT_LOST && !r->revoked;
+}
+
+/* The leadership was lost or revoked: no reason for a long pause. */
+static bool leadership_was_taken(const cli_runner *r)
+{
+  return has_led(r) && !command_has_failed(r);
 }
 
 /* Whether the term was the last one of this candidate. */
@@ -150,7 +163,8 @@ static int run_terms(elect *e, const char *path, char **argv,
     run_term(e, &r, path, argv, title);
     if (was_last_term(e, &r))
       break;
-    int64_t ms = draw_pause_ms(e);
+    int64_t ms = leadership_was_taken(&r) ? lengthen_at_random(FIRST_PAUSE_MS)
+                                          : draw_pause_after_failure(e);
 
     report_pause(e, &r, ms);
     if (!pause_for(&e->signals, ms))
