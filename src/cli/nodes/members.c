@@ -5,6 +5,7 @@
 
 #include "cli/exit_code.h"
 #include "cli/output/json.h"
+#include "cli/output/print.h"
 #include "cli/session/follow.h"
 #include "cli/system_clocks.h"
 #include "cli/verbs.h"
@@ -75,6 +76,9 @@ static void on_members(lk_client *c, int err, const lk_roster_entry *entries,
   cli_command *command = arg;
 
   (void)c;
+  if (err == LK_ERR_NO_NODE)
+    cli_notice("members %s: no such node, so the group has no members",
+               command->path);
   if (err == 0 || err == LK_ERR_NO_NODE) {
     add_members(command, &command->out, err, entries, count);
     err = 0;
