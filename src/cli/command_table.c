@@ -82,11 +82,11 @@ static void add_program_help(cli_text *out)
                      "writing of nodes.\n\n");
   for (const cli_command_entry *c = cli_command_table; c->name != NULL; c++)
     cli_text_printf(out, "  %-8s %s\n", c->name, c->help);
-  cli_text_puts(out,
-                "\nOptions may stand before, between and after operands, "
-                "those of run only before LOCK,\nthose of elect and of watch "
-                "with COMMAND only before PATH. -- ends them.\n\nOptions of "
-                "run:\n");
+  cli_text_puts(
+      out, "\nOptions may stand before, between and after operands, "
+           "those of run only before LOCK,\nthose of elect, join and watch "
+           "with COMMAND only before PATH. -- ends them.\n\nOptions of "
+           "run:\n");
 }
 
 /* The help of a verb is printed as a sentence. */
