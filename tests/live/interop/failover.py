@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long an election has no leader, beside Curator's LeaderLatch in the same
-run: failover.py [KILLS [CUTS]]
+run: failover.py [--kills=N] [--cuts=N]
 
 Three candidates of each library, each in a process of its own and at one of
-three servers. KILLS times [1] the leaders of both elections are killed with
-kill -9, CUTS times [1] their server is cut off from the other two. A leader's
+three servers. N times [1] the leaders of both elections are killed with kill -9,
+N times [1] their server is cut off from the other two. A leader's
 period ends when its program is notified that it may not lead any more, or when
 it is killed. No two periods of one election may overlap.
 """
@@ -244,10 +244,10 @@ def leaders_follow_each_other(kills, cuts):
         election.close()
 
 
-counts = [int(n) for n in sys.argv[1:3]] + [1, 1][len(sys.argv[1:3]):]
 with live.Ensemble("--tick", "400") as ensemble, Worker() as watcher:
     observer = watcher.client(ensemble.connect, timeout=30000)
 
     def failover():
-        leaders_follow_each_other(*counts)
+        leaders_follow_each_other(live.option("kills", 1),
+                                  live.option("cuts", 1))
     live.run(failover)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups with members of latchkey, Curator and kazoo under faults: groups.py
-[SECONDS [SEED]]
+[--seconds=N] [--seed=N]
 
 Two groups, since kazoo sees only names like those of its Party: latchkey with
-Curator's GroupMember, and latchkey with kazoo's Party. For SECONDS [15] a random
-process is killed, or stopped until its session has expired, or the server is
+Curator's GroupMember, and latchkey with kazoo's Party. For N seconds [15] a
+random process is killed, or stopped until its session has expired, or the server is
 restarted, one fault after the other. After each, all members that live must see
 each other, and no dead one, within the session timeout and the time to
 reconnect.
@@ -145,8 +145,8 @@ def restart_server(*_):
 
 
 def members_see_each_other_after_each_fault():
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 15
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else int(time.time())
+    seconds = live.option("seconds", 15)
+    seed = live.option("seed", int(time.time()))
     print("seed", seed)
     random.seed(seed)
     with_curator, with_kazoo = Group("/groups/curator"), Group("/groups-kazoo")

@@ -153,6 +153,13 @@ def _run_one(test):
     return True
 
 
+def option(name, default):
+    """The value of the argument --NAME=VALUE, with the type of the default."""
+    prefix = "--%s=" % name
+    values = [a[len(prefix):] for a in sys.argv[1:] if a.startswith(prefix)]
+    return type(default)(values[-1]) if values else default
+
+
 def together(*tests):
     """Tests for run() to run at the same time. They must not stop or restart the
     server that they share."""
