@@ -191,8 +191,11 @@ bool cli_piped_command_runs(const cli_piped_command *p)
 
 void cli_piped_command_signal(const cli_piped_command *p, int number)
 {
-  if (p->pid != 0)
-    kill(-p->pid, number);
+  if (p->pid == 0)
+    return;
+  /* COMMAND may have left its process group. */
+  if (kill(-p->pid, number) != 0)
+    kill(p->pid, number);
 }
 
 bool cli_piped_command_reap(cli_piped_command *p, cli_piped_command_end *out)

@@ -109,10 +109,16 @@ static const char *take_conflict_code(cli_options *o, const char *value)
 
 static const char *take_member_name(cli_options *o, const char *value)
 {
+  cli_text path = {0};
+
   o->member_name = value;
-  return *value == '\0' || strchr(value, '/') != NULL
-             ? "is not the name of a node"
-             : NULL;
+  cli_text_printf(&path, "/%s", value);
+  const char *text = cli_text_end(&path);
+  bool valid = text != NULL && *value != '\0' && strchr(value, '/') == NULL &&
+               lk_path_check(text) == 0;
+
+  cli_text_free(&path);
+  return valid ? NULL : "is not the name of a node";
 }
 
 static const char *take_restarts(cli_options *o, const char *value)

@@ -5,20 +5,32 @@
 #include "cli/run/environment.h"
 #include "cli/run/own_label.h"
 #include "cli/run/runner.h"
+#include "cli/session/session_messages.h"
 
 /* The target of `join`: COMMAND runs as a member of a group. A lost membership
    does not end COMMAND: the member joins again. */
 
 /* ---- events -------------------------------------------------------------- */
 
+static void say_not_joined(const cli_runner *r, int err, cli_text *out)
+{
+  bool has_chroot = *lk_client_chroot(r->session.client) != '\0';
+
+  cli_text_printf(out, "%s: ", r->path);
+  /* The member creates all missing parent nodes but the chroot. */
+  if (err == LK_ERR_NO_NODE && has_chroot)
+    cli_session_say_no_chroot(&r->session, out);
+  else
+    cli_text_printf(out, "cannot join: %s%s%s", cli_error_reason(err),
+                    cli_error_advice(err), cli_error_doctor_advice(err));
+}
+
 /* Joining the first time was refused with `err`. */
 static void fail_to_join(cli_runner *r, int err)
 {
   cli_text text = {0};
 
-  cli_text_printf(&text, "%s: cannot join: %s%s%s", r->path,
-                  cli_error_reason(err), cli_error_advice(err),
-                  cli_error_doctor_advice(err));
+  say_not_joined(r, err, &text);
   const char *line = cli_text_end(&text);
 
   cli_run_fail(r, CLI_EXIT_FAILED,
@@ -33,7 +45,8 @@ static void handle_event_while_joining(cli_runner *r,
   case LK_MEMBERSHIP_EVENT_JOINED: cli_hold_begin(r); break;
   case LK_MEMBERSHIP_EVENT_NAME_TAKEN:
     cli_events_notice(&r->events,
-                      "%s belongs to another session; joining when it is gone",
+                      "%s exists already: joining when it is gone, at the end "
+                      "of its session or by a delete",
                       lk_membership_path(r->membership));
     cli_events_status(&r->events, "waiting until %s is gone",
                       lk_membership_path(r->membership));
@@ -66,7 +79,8 @@ static void handle_event_while_running(cli_runner *r,
   case LK_MEMBERSHIP_EVENT_LEFT: report_left(r, event->err); break;
   case LK_MEMBERSHIP_EVENT_NAME_TAKEN:
     cli_events_notice(&r->events,
-                      "%s belongs to another session; joining when it is gone",
+                      "%s exists already: joining when it is gone, at the end "
+                      "of its session or by a delete",
                       lk_membership_path(r->membership));
     break;
   case LK_MEMBERSHIP_EVENT_RETRYING:
@@ -163,14 +177,13 @@ static void on_server_reached(lk_client *c, int err, const lk_stat *stat,
     cli_run_close_session(r);
 }
 
-/* Closing the session deletes the node. Without a connection, the next one is
-   awaited with a read. */
+/* Closing the session deletes the node. A read comes first: a connection may be
+   silent, and a close waits for a short time only. */
 static void leave_group(cli_runner *r)
 {
   const lk_call call = {.size = sizeof call, .repeat = true};
 
-  if (lk_client_connection(r->session.client) == 0 &&
-      lk_exists(r->session.client, "/", &call, on_server_reached, r) == 0)
+  if (lk_exists(r->session.client, "/", &call, on_server_reached, r) == 0)
     cli_run_limit_release(r);
   else
     cli_run_close_session(r);

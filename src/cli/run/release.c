@@ -14,8 +14,13 @@ static void on_run_closed(lk_client *c, int err, void *arg)
   cli_runner *r = arg;
 
   bool had_session = lk_client_session(c).id != 0;
+  bool may_be_open = had_session && err != 0 && err != LK_ERR_SESSION_EXPIRED;
+  /* The node of a lock was deleted before; that of a member is not. */
+  bool may_have_node = r->membership != NULL && r->command_ended;
 
-  if (had_session && err != 0 && err != LK_ERR_SESSION_EXPIRED)
+  if (may_be_open && may_have_node)
+    cli_run_warn_not_released(r);
+  else if (may_be_open)
     cli_events_detail(
         &r->events,
         "the session could not be closed (%s); it ends after its timeout",

@@ -314,9 +314,9 @@ void cli_run_open_manager(cli_service_manager *manager, const cli_options *o)
   int error = cli_service_manager_open(manager);
 
   if (error != 0 && !o->quiet)
-    cli_notice("warning: NOTIFY_SOCKET: %s: the service manager is not told "
-               "when COMMAND is started",
-               strerror(error));
+    cli_warn("NOTIFY_SOCKET: %s: the service manager is not told when COMMAND "
+             "is started",
+             strerror(error));
 }
 
 /* On ^C a shell ends its loop only if latchkey dies of the signal, too. The

@@ -145,8 +145,9 @@ def name_that_is_taken_is_awaited():
         first.expect_event("joined")
         with start("join", "--name", "a", path, "echo", "runs") as second:
             line = second.stderr.readline()
-            assert line == ("latchkey: %s/a belongs to another session; joining "
-                            "when it is gone\n" % path), line
+            assert line == ("latchkey: %s/a exists already: joining when it is "
+                            "gone, at the end of its session or by a delete\n"
+                            % path), line
             first.process.terminate()
             first.process.finish()
             done = second.finish()
@@ -173,10 +174,11 @@ def refused_member_runs_no_command():
         "latchkey: /join-refused/group: cannot join: "), done
     done = expect_exit(125, "join", "/", "true")
     assert 'the path must be below "/"' in done.err, done
-    for name in "", "a/b":
+    for name in "", "a/b", "..", ".", "a\x01":
         done = expect_exit(125, "join", "--name", name, "/join/x", "true")
         assert "is not the name of a node" in done.err, done
-    expect_exit(125, "join", "--name", "..", "/join/x", "true")
+    done = run("join", "-z", zk.connect + "/join-no-chroot", "/x", "true")
+    assert "the chroot /join-no-chroot does not exist" in done.err, done
     done = run("join", "--json", "/zookeeper/x", "true")
     failed = json.loads(done.err)
     assert failed["group"] == "/zookeeper/x" and failed["code"] == 125, done
@@ -209,6 +211,23 @@ def node_is_deleted_on_the_next_connection():
             assert done.code == 0 and members(path) == [], done
 
 
+def silent_server_is_warned_of():
+    """The connection stays open, and nothing arrives."""
+    path = "/join/silent"
+    with Relay(zk.connect) as wire:
+        with Joined(path, "sh", "-c", "read x; true",
+                    options=("-z", wire.address), stdin=-1) as joined:
+            joined.expect_event("joined")
+            wire.freeze()
+            joined.process.stdin.close()
+            joined.process.stdin = None
+            done = joined.process.finish()
+            assert done.code == 0, done
+            assert "no server is reachable to leave the group" in done.err, done
+            wire.thaw()
+    eventually(lambda: members(path) == [], path)
+
+
 def unreachable_server_is_warned_of():
     path = "/join/unreachable"
     with Relay(zk.connect) as wire:
@@ -239,4 +258,5 @@ live.run(live.together(
     refused_member_runs_no_command,
     command_that_cannot_be_executed_leaves_no_node,
     node_is_deleted_on_the_next_connection,
+    silent_server_is_warned_of,
     unreachable_server_is_warned_of))
