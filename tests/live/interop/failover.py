@@ -6,7 +6,8 @@ Three candidates of each library, each in a process of its own and at one of
 three servers. N times [1] the leaders of both elections are killed with kill -9,
 N times [1] their server is cut off from the other two. A leader's
 period ends when its program is notified that it may not lead any more, or when
-it is killed. No two periods of one election may overlap.
+it is killed. No two periods of latchkey's election may overlap; those of
+Curator's, whose latch knows no lease, are counted.
 """
 
 import statistics
@@ -59,6 +60,7 @@ class Participant:
 
 class Ours(Participant):
     name = "latchkey"
+    may_overlap = False
     LEADS = {"elected": True, "renewed": True, "unsure": False, "deposed": False}
 
     def __init__(self, election, server):
@@ -87,6 +89,7 @@ class Ours(Participant):
 
 class Theirs(Participant):
     name = "Curator"
+    may_overlap = True
 
     def __init__(self, election, server):
         super().__init__(election, server)
@@ -153,22 +156,32 @@ class Election:
         """Wait for the leader after `old`, and note the time without one."""
         new = self.leader(since)
         begin = next(p[0] for p in new.periods() if p[0] > since)
-        end = [p[1] for p in old.periods() if p[0] < begin][-1]
-        assert end is not None and end <= begin, (
-            "%s: two leaders: one until %s, the next from %.3f ms on" %
-            (self.path, end, begin))
-        self.gaps[how].append((begin - end) / 1000)
+
+        def end():
+            return [p[1] for p in old.periods() if p[0] < begin][-1]
+        if self.kind.may_overlap:
+            limit = time.monotonic() + 10
+            while end() is None and time.monotonic() < limit:
+                time.sleep(.05)
+        else:
+            assert end() is not None and end() <= begin, (
+                "%s: two leaders: one until %s, the next from %.3f ms on" %
+                (self.path, end(), begin))
+        self.gaps[how].append((begin - (end() or boottime())) / 1000)
 
     def replace(self, dead):
         self.all.append(self.kind(self, dead.server))
         eventually(lambda: self.count_nodes() == SERVERS, seconds=WAIT_S)
 
-    def check(self):
-        """No two periods overlap, over the whole run."""
-        periods = sorted(p for each in self.all for p in each.periods())
-        for (_, end), (begin, _) in zip(periods, periods[1:]):
-            assert end is not None and end <= begin, (self.path, end, begin)
-        return len(periods)
+    def count_overlaps(self):
+        """How many periods there were, and how many of them began before the one
+        before had ended."""
+        periods = sorted((p for each in self.all for p in each.periods()),
+                         key=lambda period: period[0])
+        overlaps = sum(end is None or end > begin for (_, end), (begin, _)
+                       in zip(periods, periods[1:]))
+        assert not overlaps or self.kind.may_overlap, periods
+        return len(periods), overlaps
 
     def close(self):
         for each in self.living():
@@ -239,8 +252,8 @@ def leaders_follow_each_other(kills, cuts):
         cut_off_leaders(elections, i % SERVERS + 1)
     print_gaps(elections)
     for election in elections:
-        print("%s: %d periods, no two at the same time" % (
-            election.kind.name, election.check()))
+        print("%s: %d periods, %d began before the one before had ended" % (
+            election.kind.name, *election.count_overlaps()))
         election.close()
 
 
