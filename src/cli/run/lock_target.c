@@ -3,82 +3,12 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cli/error_report.h"
-#include "cli/locks/contenders.h"
 #include "cli/run/environment.h"
 #include "cli/run/own_label.h"
 #include "cli/run/runner.h"
 #include "cli/session/session_messages.h"
-
-/* Timeout of the request for the holder's label. */
-enum { LABEL_WAIT_MS = 2000 };
-
-/* ---- the holder's label -------------------------------------------------- */
-
-/* A report of the position in the queue. It is written when the request for the
-   holder's label has completed. */
-typedef struct waiting_report {
-  cli_runner *runner;
-  uint64_t request; /* number of the request; see cli_runner.label_requests */
-  size_t position;
-} waiting_report;
-
-/* Writes the report, unless a newer request was sent meanwhile, and frees it.
- */
-static void finish_waiting_report(waiting_report *report, lk_bytes label)
-{
-  cli_runner *r = report->runner;
-  bool is_newest = report->request == r->label_requests;
-
-  if (is_newest && r->phase == CLI_PHASE_ACQUIRING)
-    cli_events_waiting(&r->events, lk_lock_node(r->lock), report->position,
-                       label);
-  free(report);
-}
-
-/* A node that is not ephemeral belongs to no session, so no end of a session
-   deletes it. */
-static void warn_not_ephemeral(cli_runner *r)
-{
-  cli_events_notice(&r->events,
-                    "warning: %s is not ephemeral, so no session holds it: the "
-                    "lock is held until a client deletes the node",
-                    r->path);
-}
-
-static void on_holder_label(lk_client *c, int err, const lk_bytes *data,
-                            const lk_stat *stat, void *arg)
-{
-  cli_runner *r = ((waiting_report *)arg)->runner;
-  bool has_label = err == 0 && data->at != NULL && !cli_is_revoke_message(data);
-
-  (void)c;
-  if (r->options->single_node && r->phase == CLI_PHASE_ACQUIRING && err == 0 &&
-      stat->ephemeral_owner == 0)
-    warn_not_ephemeral(r);
-  finish_waiting_report(arg, has_label ? *data : lk_text(NULL));
-}
-
-/* The node of a single-node lock is read in any case, for
-   warn_not_ephemeral(). */
-static void report_waiting(cli_runner *r, const lk_lock_event *event)
-{
-  if (!cli_events_wants_waiting(&r->events) && !r->options->single_node)
-    return;
-  waiting_report *report = malloc(sizeof *report);
-  lk_call call = {.size = sizeof call};
-
-  if (report == NULL)
-    return;
-  call.deadline_ms = lk_client_clock(r->session.client) + LABEL_WAIT_MS;
-  *report = (waiting_report){
-      .runner = r, .request = ++r->label_requests, .position = event->position};
-  if (event->node == NULL || lk_get(r->session.client, event->node, &call,
-                                    on_holder_label, report) != 0)
-    finish_waiting_report(report, lk_text(NULL));
-}
 
 /* ---- lock events --------------------------------------------------------- */
 
@@ -100,7 +30,7 @@ static void on_lock_event(lk_lock *l, const lk_lock_event *event, void *arg)
   (void)l;
   switch (event->type) {
   case LK_LOCK_EVENT_WAITING:
-    report_waiting(r, event);
+    cli_run_report_waiting(r, event);
     /* Without a node to wait for, the first contender waits for permits. */
     if (event->position == 1 && event->node == NULL)
       cli_permit_mismatch_check_later(r);
@@ -362,7 +292,7 @@ static int create_run_lock(cli_runner *r)
 /* ---- the end ------------------------------------------------------------- */
 
 /* The acquisition ends with LK_ERR_CANCELLED, which on_lock_acquired() ignores
-   in the phase of the run. */
+   in this phase. */
 static void cancel_run_lock(cli_runner *r)
 {
   if (r->lock != NULL)

@@ -16,13 +16,16 @@ static void say_not_joined(const cli_runner *r, int err, cli_text *out)
 {
   bool has_chroot = *lk_client_chroot(r->session.client) != '\0';
 
-  cli_text_printf(out, "%s: ", r->path);
+  cli_text_add_printable(out, lk_text(r->path));
+  cli_text_puts(out, ": ");
   /* The member creates all missing parent nodes but the chroot. */
-  if (err == LK_ERR_NO_NODE && has_chroot)
+  if (err == LK_ERR_NO_NODE && has_chroot) {
     cli_session_say_no_chroot(&r->session, out);
-  else
-    cli_text_printf(out, "cannot join: %s%s%s", cli_error_reason(err),
-                    cli_error_advice(err), cli_error_doctor_advice(err));
+    return;
+  }
+  err = cli_session_error(&r->session, err);
+  cli_text_printf(out, "cannot join: %s%s%s", cli_error_reason(err),
+                  cli_error_advice(err), cli_error_doctor_advice(err));
 }
 
 /* Joining the first time was refused with `err`. */
@@ -159,12 +162,6 @@ static void add_member_environment(const cli_runner *r, cli_text *out)
 
 /* ---- leave --------------------------------------------------------------- */
 
-/* The close of the session deletes the node. */
-static void cancel_join(cli_runner *r)
-{
-  (void)r;
-}
-
 static void on_server_reached(lk_client *c, int err, const lk_stat *stat,
                               void *arg)
 {
@@ -202,7 +199,6 @@ const cli_run_target cli_member_target = {
     .acquire = join_group,
     .report_acquired = report_joined,
     .add_environment = add_member_environment,
-    .cancel = cancel_join,
     .release = leave_group,
     .free = free_membership,
     .not_released = "no server is reachable to leave the group; the member is "

@@ -12,7 +12,6 @@ static void finish_run(cli_runner *r)
 static void on_run_closed(lk_client *c, int err, void *arg)
 {
   cli_runner *r = arg;
-
   bool had_session = lk_client_session(c).id != 0;
   bool may_be_open = had_session && err != 0 && err != LK_ERR_SESSION_EXPIRED;
   /* The node of a lock was deleted before; that of a member is not. */
@@ -58,7 +57,8 @@ static void give_up_run(cli_runner *r, int code)
 {
   r->code = code;
   r->phase = CLI_PHASE_CLOSING;
-  r->target->cancel(r);
+  if (r->target->cancel != NULL)
+    r->target->cancel(r);
   close_session_in_time(r);
 }
 
@@ -78,8 +78,10 @@ void cli_run_fail_silently(cli_runner *r, int code, const char *reason)
    expires, and a new leader gives each session its full timeout again. */
 void cli_run_warn_not_released(cli_runner *r)
 {
-  cli_events_notice(&r->events, "warning: %s: %s", r->path,
-                    r->target->not_released);
+  if (!r->warned)
+    cli_events_notice(&r->events, "warning: %s: %s", r->path,
+                      r->target->not_released);
+  r->warned = true;
 }
 
 void cli_run_stop_releasing(cli_runner *r)

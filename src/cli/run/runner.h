@@ -56,7 +56,8 @@ typedef struct cli_run_target {
   void (*report_acquired)(cli_runner *r);
   /** Appends the variables of COMMAND. CLI_PHASE_RUNNING. */
   void (*add_environment)(const cli_runner *r, cli_text *out);
-  /** Stops acquiring. CLI_PHASE_CLOSING. */
+  /** Stops acquiring. May be NULL: the close of the session does it.
+      CLI_PHASE_CLOSING. */
   void (*cancel)(cli_runner *r);
   /** Deletes the own node, and then calls cli_run_close_session().
       CLI_PHASE_RELEASING. */
@@ -118,6 +119,7 @@ struct cli_runner {
   bool on_lost_acted; /**< --on-lost has stopped, continued or killed COMMAND */
   bool killing;       /**< --on-lost sent TERM or KILL: the run ends when no
                          descendant of COMMAND is left */
+  bool warned;        /**< by cli_run_warn_not_released() */
   bool command_ended; /**< COMMAND has ended or was not started; `code` is the
                          exit code */
 };
@@ -144,6 +146,11 @@ void cli_run_die_if_signalled(const cli_runner *r);
 /** Creates the client and the target, and starts to connect. On false,
     `complaint` gets one line. */
 bool cli_run_session_open(cli_runner *r, cli_text *complaint);
+
+/* ---- waiting_report.c ---- */
+
+/** Reports the position in the queue, and who holds the lock. */
+void cli_run_report_waiting(cli_runner *r, const lk_lock_event *event);
 
 /* ---- permit_mismatch.c ---- */
 
@@ -177,7 +184,7 @@ void cli_run_fail_silently(cli_runner *r, int code, const char *reason);
 void cli_run_release(cli_runner *r);
 /** Calls cli_run_stop_releasing() after one session timeout. */
 void cli_run_limit_release(cli_runner *r);
-/** Warns that the own node may still exist. */
+/** Warns that the own node may still exist, once in a run. */
 void cli_run_warn_not_released(cli_runner *r);
 /** Closes the session, and ends the run. */
 void cli_run_close_session(cli_runner *r);
