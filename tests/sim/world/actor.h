@@ -153,6 +153,8 @@ typedef struct sim_actor {
 
 /** Call `act` after this time. */
 void sim_actor_act_in(sim_actor *a, int64_t us);
+/** An operator deletes one of the first children of `dir`, if there are any. */
+void sim_actor_delete_any_child(sim_actor *a, const char *dir);
 
 static inline int64_t sim_actor_T_us(const sim_actor *a)
 {

@@ -23,6 +23,21 @@ void sim_actor_act_in(sim_actor *a, int64_t us)
   sim_schedule_in(&a->process->world->agenda, &a->job, us);
 }
 
+void sim_actor_delete_any_child(sim_actor *a, const char *dir)
+{
+  sim_ensemble *e = a->process->world->ensemble;
+  const sim_node *n = sim_tree_find(sim_ensemble_committed_tree(e), dir);
+
+  n = n == NULL ? NULL : n->children;
+  for (uint32_t i = sim_roll(&a->rng, 3); i > 0 && n != NULL; i--)
+    n = n->next;
+  if (n == NULL)
+    return;
+  SIM_TRACE(&a->process->world->trace, a->name, "an operator deletes %s",
+            n->path);
+  (void)sim_operator_delete(e, n->path);
+}
+
 static void actor_on_job(void *arg)
 {
   sim_actor *a = arg;

@@ -108,20 +108,6 @@ static void make_candidate(sim_actor *a)
     abort();
 }
 
-static void delete_any_node(sim_actor *a, const char *dir)
-{
-  sim_ensemble *e = a->process->world->ensemble;
-  const sim_node *n = sim_tree_find(sim_ensemble_committed_tree(e), dir);
-
-  n = n == NULL ? NULL : n->children;
-  for (uint32_t i = sim_roll(&a->rng, 3); i > 0 && n != NULL; i--)
-    n = n->next;
-  if (n == NULL)
-    return;
-  TRACE(a, "an operator deletes %s", n->path);
-  (void)sim_operator_delete(e, n->path);
-}
-
 static void act_at_random(sim_actor *a)
 {
   sim_candidate *c = a->candidate;
@@ -132,7 +118,7 @@ static void act_at_random(sim_actor *a)
     free_candidate(a);
     make_candidate(a);
     break;
-  case 1: delete_any_node(a, SIM_ELECTION_DIR); break;
+  case 1: sim_actor_delete_any_child(a, SIM_ELECTION_DIR); break;
   case 2: lk_candidate_resign(c->candidate); break;
   default:
     if (stopped && lk_candidate_start(c->candidate) != 0)

@@ -67,6 +67,22 @@ bool sim_grace_is_over(sim_checker *checker, const sim_life *l, sim_grace *s,
                          sim_grace_us(checker));
 }
 
+bool sim_is_overdue(sim_checker *checker, const sim_life *l, bool condition,
+                    int64_t *since, int64_t limit_us)
+{
+  if (!condition) {
+    *since = 0;
+    return false;
+  }
+  if (*since == 0 || *since < l->undisturbed_since_us ||
+      *since < l->throttled_us)
+    *since = sim_now_us(checker);
+  if (sim_now_us(checker) - *since <= limit_us)
+    return false;
+  *since = 0;
+  return true;
+}
+
 /* Within half a session timeout a heartbeat reads the node, unless it waits for
  * evidence. A request that is sent later is answered after that read. */
 bool sim_own_deleted_is_overdue(sim_checker *checker, const sim_life *l,

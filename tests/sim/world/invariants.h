@@ -373,7 +373,14 @@ int32_t sim_limit_since(const sim_checker *checker, int64_t us);
     and the grace period starts anew. */
 bool sim_grace_is_over(sim_checker *checker, const sim_life *l, sim_grace *s,
                        const sim_entry *e);
-/** The same for an own node that was deleted: a contender notices that within
+/** Whether a condition of a client has lasted longer than `limit_us`, when the
+    faults are over. `*since` is when it began, or 0. The time that the client
+    needs to connect is not counted, since RECONNECTS checks it. Nor is the time
+    until its last THROTTLED reply: a server that was told to throttle some
+    requests does it when they arrive, and the pauses double. */
+bool sim_is_overdue(sim_checker *checker, const sim_life *l, bool condition,
+                    int64_t *since, int64_t limit_us);
+/** sim_grace_is_over() for an own node that was deleted: a contender notices that within
     half a session timeout if the server replies. */
 bool sim_own_deleted_is_overdue(sim_checker *checker, const sim_life *l,
                                 sim_grace *s, const sim_entry *e);

@@ -10,25 +10,6 @@ enum { LONGEST_PAUSE_MS = 15 * 1000 }; /* of a member */
 
 /* Group membership, and rosters. */
 
-/* Whether a condition has lasted longer than `limit_us`. `*since` is when it
- * began, or 0. The time that the client needs to connect is not counted, since
- * RECONNECTS checks it, nor the time until its last THROTTLED reply. */
-static bool is_overdue(sim_checker *checker, const sim_life *l, bool condition,
-                       int64_t *since, int64_t limit_us)
-{
-  if (!condition) {
-    *since = 0;
-    return false;
-  }
-  if (*since == 0 || *since < l->undisturbed_since_us ||
-      *since < l->throttled_us)
-    *since = sim_now_us(checker);
-  if (sim_now_us(checker) - *since <= limit_us)
-    return false;
-  *since = 0;
-  return true;
-}
-
 /* Invokes `check` for each actor of the kind whose client is connected, when
  * the faults are over. */
 static void check_actors(sim_checker *checker, const sim_actor_kind *kind,
@@ -62,7 +43,7 @@ static void check_member(sim_checker *checker, const sim_life *l,
   int64_t limit_us =
       sim_grace_us(checker) + (pauses ? LONGEST_PAUSE_MS * SIM_MS : 0);
 
-  if (is_overdue(checker, l, unsettled, &m->unsettled_since_us, limit_us))
+  if (sim_is_overdue(checker, l, unsettled, &m->unsettled_since_us, limit_us))
     sim_violated(checker, "%s is %s member of the group, and its node is not",
                  a->name, m->wanted ? "a" : "no");
 }
@@ -101,8 +82,8 @@ static void check_roster(sim_checker *checker, const sim_life *l,
   sim_roster *r = a->roster;
   bool is_stale = r->roster != NULL && !sim_roster_is_up_to_date(a);
 
-  if (is_overdue(checker, l, is_stale, &r->stale_since_us,
-                 sim_grace_us(checker)))
+  if (sim_is_overdue(checker, l, is_stale, &r->stale_since_us,
+                     sim_grace_us(checker)))
     sim_violated(checker, "%s has not the last roster of %s", a->name, r->path);
 }
 

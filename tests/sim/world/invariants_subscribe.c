@@ -17,29 +17,18 @@ static void check_report(sim_checker *checker, const sim_fact *f)
     sim_violated(checker, "%s is reported twice", f->subscribed->path);
 }
 
-/* Called when the faults are over. The time that the client needs to connect is
- * not counted, since RECONNECTS checks it. Nor is the time until its last
- * THROTTLED reply: a server that was told to throttle some requests does it
- * when they arrive, and the pause doubles with each. */
+/* Called when the faults are over. */
 static void check_subscriber(sim_checker *checker, const sim_actor *a)
 {
   sim_subscribed *n = a->subscribed;
   const sim_life *l = sim_life_of(checker, a->process);
-  bool up_to_date = n->subscription == NULL || l->state != LK_STATE_CONNECTED ||
-                    sim_subscriber_is_up_to_date(a);
+  bool is_stale = n->subscription != NULL && l->state == LK_STATE_CONNECTED &&
+                  !sim_subscriber_is_up_to_date(a);
 
-  if (up_to_date) {
-    n->stale_since_us = 0;
-    return;
-  }
-  if (n->stale_since_us == 0 || n->stale_since_us < l->undisturbed_since_us ||
-      n->stale_since_us < l->throttled_us)
-    n->stale_since_us = sim_now_us(checker);
-  if (sim_now_us(checker) - n->stale_since_us <= sim_grace_us(checker))
-    return;
-  sim_violated(checker, "%s is not notified of the last change of %s", a->name,
-               n->path);
-  n->stale_since_us = 0;
+  if (sim_is_overdue(checker, l, is_stale, &n->stale_since_us,
+                     sim_grace_us(checker)))
+    sim_violated(checker, "%s is not notified of the last change of %s",
+                 a->name, n->path);
 }
 
 /* After the last change each subscriber has seen the last state. No state is

@@ -130,28 +130,13 @@ static void make_member(sim_actor *a)
     abort();
 }
 
-static void delete_any_member(sim_actor *a)
-{
-  sim_ensemble *e = a->process->world->ensemble;
-  const sim_node *dir =
-      sim_tree_find(sim_ensemble_committed_tree(e), SIM_GROUP_DIR);
-  const sim_node *n = dir == NULL ? NULL : dir->children;
-
-  for (uint32_t i = sim_roll(&a->rng, 3); i > 0 && n != NULL; i--)
-    n = n->next;
-  if (n == NULL)
-    return;
-  TRACE(a, "an operator deletes %s", n->path);
-  (void)sim_operator_delete(e, n->path);
-}
-
 static void act_at_random(sim_actor *a)
 {
   switch (sim_roll(&a->rng, 8)) {
   case 0: leave(a); break;
   case 1:
   case 2: replace_data(a); break;
-  case 3: delete_any_member(a); break;
+  case 3: sim_actor_delete_any_child(a, SIM_GROUP_DIR); break;
   case 4: free_member(a); break;
   default: join(a); break;
   }

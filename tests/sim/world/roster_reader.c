@@ -4,6 +4,7 @@
 #include "sim/world/actor.h"
 
 #include "sim/world/allocate.h"
+#include "sim/world/digest.h"
 #include "sim/world/facts.h"
 
 #include <latchkey/roster.h>
@@ -30,23 +31,13 @@ static void unsubscribe(sim_actor *a)
 
 /* ---- digests ------------------------------------------------------------- */
 
-/* The hash FNV-1a, continued. */
-static uint64_t add_to_digest(uint64_t digest, const void *at, size_t len)
-{
-  const unsigned char *bytes = at;
-
-  for (size_t i = 0; i < len; i++)
-    digest = (digest ^ bytes[i]) * UINT64_C(0x100000001b3);
-  return digest;
-}
-
 static uint64_t add_entry(uint64_t digest, lk_bytes name, lk_bytes data,
                           const lk_stat *stat)
 {
-  digest = add_to_digest(digest, name.at, name.len);
-  digest = add_to_digest(digest, data.at, data.len);
-  digest = add_to_digest(digest, &stat->czxid, sizeof stat->czxid);
-  return add_to_digest(digest, &stat->mzxid, sizeof stat->mzxid);
+  digest = sim_digest_add(digest, name.at, name.len);
+  digest = sim_digest_add(digest, data.at, data.len);
+  digest = sim_digest_add(digest, &stat->czxid, sizeof stat->czxid);
+  return sim_digest_add(digest, &stat->mzxid, sizeof stat->mzxid);
 }
 
 static const char *number_in(const char *name)
@@ -77,7 +68,7 @@ static uint64_t committed_digest(const sim_actor *a, int *err)
   const sim_node *dir = sim_tree_find(
       sim_ensemble_committed_tree(a->process->world->ensemble), r->path);
   const sim_node *nodes[MOST_ENTRIES];
-  uint64_t digest = 0;
+  uint64_t digest = SIM_DIGEST;
   size_t count = 0;
 
   *err = dir == NULL ? LK_ERR_NO_NODE : 0;
@@ -123,7 +114,7 @@ static void on_roster(lk_roster *roster, int err,
     return;
   r->notified = true;
   r->err = err;
-  r->digest = 0;
+  r->digest = SIM_DIGEST;
   for (size_t i = 0; i < count && err == 0; i++)
     if (entries[i].err == 0)
       r->digest = add_entry(r->digest, entries[i].name, entries[i].data,

@@ -4,6 +4,7 @@
 #include "sim/world/actor.h"
 
 #include "sim/world/allocate.h"
+#include "sim/world/digest.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,15 +38,9 @@ static void unsubscribe(sim_actor *a)
 
 /* ---- callbacks ---------------------------------------------------------- */
 
-/* The hash FNV-1a. */
 static uint64_t digest_of(const void *at, size_t len)
 {
-  const unsigned char *bytes = at;
-  uint64_t digest = UINT64_C(0xcbf29ce484222325);
-
-  for (size_t i = 0; i < len; i++)
-    digest = (digest ^ bytes[i]) * UINT64_C(0x100000001b3);
-  return digest;
+  return sim_digest_add(SIM_DIGEST, at, len);
 }
 
 static void notify_checker(sim_actor *a, lk_subscription *s,
