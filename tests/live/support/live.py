@@ -2,6 +2,7 @@
 """What all tests with real servers use: eventually() waits, missing() skips,
 Ensemble has its servers behind relays, and run() runs the tests."""
 
+import atexit
 import os
 import random
 import socket
@@ -166,12 +167,26 @@ def together(*tests):
     return tests
 
 
+_names = set()  # of all tests that run() was called with
+
+
+def _refuse_unknown_names(wanted):
+    unknown = sorted(set(wanted) - _names)
+    if unknown:
+        print("no test has the name", *unknown, flush=True)
+        os._exit(1)  # the only way to exit with a code from here
+
+
 def run(*tests):
     """Run these test functions, one after the other until one fails. A tuple of
     together() runs at the same time. If the program has arguments without "-"
     in front, only the tests with these names run."""
     wanted = [a for a in sys.argv[1:] if not a.startswith("-")]
+    if not _names:
+        atexit.register(_refuse_unknown_names, wanted)
     for group in tests:
+        _names.update(test.__name__ for test in
+                      (group if isinstance(group, tuple) else (group,)))
         group = [test for test in (group if isinstance(group, tuple)
                                    else (group,))
                  if not wanted or test.__name__ in wanted]
