@@ -22,10 +22,10 @@ static void clear_line_queue(cli_line_backlog *backlog)
 }
 
 /* Writes until the queue is empty. Returns early if the descriptor takes
-   nothing for `wait_ms`. If the descriptor is broken, discards the queue. */
+   nothing for `wait_ms`. After an error, discards the queue. */
 static void write_queued_lines(cli_line_backlog *backlog, int wait_ms)
 {
-  while (!backlog->broken && backlog->sent < backlog->queue.len) {
+  while (backlog->error == 0 && backlog->sent < backlog->queue.len) {
     struct pollfd ready = {backlog->out.fd, POLLOUT, 0};
 
     if (poll(&ready, 1, wait_ms) <= 0)
@@ -37,7 +37,7 @@ static void write_queued_lines(cli_line_backlog *backlog, int wait_ms)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
       return;
     if (n < 0)
-      backlog->broken = true;
+      backlog->error = errno;
     else
       backlog->sent += (size_t)n;
   }
@@ -67,7 +67,7 @@ void cli_line_backlog_init(cli_line_backlog *backlog, int fd, lk_loop *loop,
   memset(backlog, 0, sizeof *backlog);
   backlog->loop = loop;
   backlog->say_dropped = say_dropped;
-  backlog->broken = cli_nonblocking_fd_open(&backlog->out, fd) != 0;
+  backlog->error = cli_nonblocking_fd_open(&backlog->out, fd);
   backlog->io.on_events = on_room_for_lines;
   backlog->io.fd = backlog->out.fd;
 }
@@ -81,7 +81,7 @@ static void report_dropped_lines(cli_line_backlog *backlog)
 
 void cli_line_backlog_put(cli_line_backlog *backlog, lk_bytes line)
 {
-  if (backlog->loop == NULL || backlog->broken) /* not open, or no reader */
+  if (backlog->loop == NULL || backlog->error != 0)
     return;
   if (backlog->queue.len - backlog->sent > MAX_QUEUED_BYTES) {
     backlog->dropped++;
@@ -103,7 +103,7 @@ void cli_line_backlog_close(cli_line_backlog *backlog)
   if (backlog->loop == NULL)
     return;
   lk__loop_stop_io(backlog->loop, &backlog->io);
-  if (!backlog->broken)
+  if (backlog->error == 0)
     report_dropped_lines(backlog);
   write_queued_lines(backlog, CLOSE_WAIT_MS);
   cli_nonblocking_fd_close(&backlog->out, CLOSE_WAIT_MS);

@@ -17,8 +17,8 @@ typedef struct cli_line_backlog {
   lk_loop_io io;
   cli_text queue;
   size_t sent;    /**< number of bytes of the queue that were written */
-  bool broken;    /**< no write can succeed: the reader has closed its end, or
-                       `out` could not be opened */
+  int error;      /**< the errno of the write or open that has failed: nothing
+                       is written any more. 0: none has */
   size_t dropped; /**< lines dropped since the last queued line */
   /** Appends a line that reports `lines` dropped lines to `out`. May be NULL:
       nothing is reported. */

@@ -145,6 +145,12 @@ int cli_nonblocking_fd_open(cli_nonblocking_fd *s, int fd)
     s->fd = -1;
     return errno;
   }
+  /* Opened again, /dev/null in place of a closed descriptor could be written
+     to. */
+  if ((fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY) {
+    s->fd = -1;
+    return EBADF;
+  }
   /* A regular file does not block; send() on a socket takes MSG_DONTWAIT. */
   if (S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode))
     return 0;

@@ -163,13 +163,18 @@ bool cli_write_all(int fd, const cli_text *out)
   return true;
 }
 
+int cli_fail_to_print(int error)
+{
+  return cli_fail(CLI_EXIT_FAILED, "cannot write to standard output: %s",
+                  strerror(error));
+}
+
 int cli_print(const cli_text *out)
 {
   if (out->failed)
     return cli_fail(CLI_EXIT_FAILED, "%s", lk_error_text(LK_ERR_NO_MEMORY));
   if (!cli_write_all(STDOUT_FILENO, out))
-    return cli_fail(CLI_EXIT_FAILED, "cannot write to standard output: %s",
-                    strerror(errno));
+    return cli_fail_to_print(errno);
   return CLI_EXIT_DONE;
 }
 

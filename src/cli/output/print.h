@@ -37,6 +37,10 @@ bool cli_write_all(int fd, const cli_text *out);
     CLI_EXIT_FAILED after it has printed why. */
 int cli_print(const cli_text *out);
 
+/** Prints that a write to standard output has failed with the errno `error`.
+    Returns CLI_EXIT_FAILED. */
+int cli_fail_to_print(int error);
+
 /** Prints "latchkey: VERB PATH: error; hints". Returns
     cli_error_exit_code(err). */
 int cli_fail_request(const char *verb, const char *path, int err);

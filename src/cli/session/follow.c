@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -37,7 +38,7 @@ void cli_follow_put(cli_follow *f, cli_text *line)
     cli_follow_stop(f, LK_ERR_NO_MEMORY);
   cli_line_backlog_put(&f->out, lk_bytes_of(line->at, line->len));
   cli_text_free(line);
-  f->done = f->done || f->out.broken;
+  f->done = f->done || f->out.error != 0;
 }
 
 /* Queues `newest` if there is room. */
@@ -86,7 +87,7 @@ static void on_stdout_event(lk_loop_io *io, int events)
 
   (void)events;
   if (poll(&errors_of_stdout, 1, 0) > 0) {
-    f->out.broken = true;
+    f->out.error = EPIPE;
     f->done = true;
   } else {
     lk__loop_stop_io(f->command.session.loop, io);
@@ -106,14 +107,18 @@ static void watch_reader(cli_follow *f)
     lk__loop_set_io(f->command.session.loop, &f->stdout_io, LK_LOOP_READ);
 }
 
-/* Dies of SIGPIPE, as other programs do. If SIGPIPE was ignored when latchkey
-   was started, prints a complaint and returns the exit code. */
-static int end_without_reader(const cli_follow *f, const char *verb)
+/* Dies of SIGPIPE if the reader is gone, as other programs do. If SIGPIPE was
+   ignored when latchkey was started, and after other errors, prints a complaint
+   and returns the exit code. */
+static int end_without_output(bool sigpipe_was_ignored, const char *verb,
+                              int error)
 {
-  if (!f->sigpipe_was_ignored) {
+  if (error == EPIPE && !sigpipe_was_ignored) {
     signal(SIGPIPE, SIG_DFL);
     raise(SIGPIPE);
   }
+  if (error != EPIPE)
+    return cli_fail_to_print(error);
   return cli_fail(CLI_EXIT_FAILED,
                   "%s: standard output was closed by its reader", verb);
 }
@@ -130,6 +135,7 @@ void cli_follow_begin(cli_follow *f)
   cli_interrupt_open(&f->interrupt, loop, &f->done);
   f->newest_timer.on_timer = on_newest_timer;
   cli_line_backlog_init(&f->out, STDOUT_FILENO, loop, say_dropped);
+  f->done = f->out.error != 0;
   watch_reader(f);
 }
 
@@ -161,13 +167,13 @@ int cli_follow_end(cli_follow *f)
   cli_text_free(&f->newest);
   cli_session_close(&f->command.session);
   cli_interrupt_close(&f->interrupt);
-  bool broken = f->out.broken;
-  int write_code = broken ? CLI_EXIT_FAILED : write_queued_lines(f);
+  int error = f->out.error;
+  int write_code = error != 0 ? CLI_EXIT_FAILED : write_queued_lines(f);
 
   cli_line_backlog_close(&f->out);
   int close_code = cli_command_close(&f->command, f->err);
 
-  if (broken)
-    return end_without_reader(f, verb);
+  if (error != 0)
+    return end_without_output(f->sigpipe_was_ignored, verb, error);
   return close_code != CLI_EXIT_DONE ? close_code : write_code;
 }

@@ -223,7 +223,8 @@ def output_that_cannot_be_written_is_an_error():
     with open("/dev/full", "w") as full:
         for words in (("get", "/zookeeper/config"), ("ls", "/"), ("stat", "/"),
                       ("status", "/x"), ("--help",), ("-V",),
-                      ("create", "-s", "/full-")):
+                      ("create", "-s", "/full-"), ("watch", "/"),
+                      ("watch", "--children", "/"), ("members", "-w", "/")):
             done = run(*words, stdout=full)
             if words[0] == "get" and done.code == 0:
                 continue  # the node has no data, so nothing is written
@@ -231,8 +232,9 @@ def output_that_cannot_be_written_is_an_error():
 
     def close_standard_output():
         os.close(1)
-    done = run("ls", "/", preexec_fn=close_standard_output, stdout=None)
-    assert done.code == 125 and "standard output" in done.err, done
+    for words in (("ls", "/"), ("watch", "/"), ("members", "-w", "/")):
+        done = run(*words, preexec_fn=close_standard_output, stdout=None)
+        assert done.code == 125 and "standard output" in done.err, done
 
 
 live.run(live.together(
