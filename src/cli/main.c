@@ -76,15 +76,35 @@ static int show_version(void)
   return code;
 }
 
-/* Prints a usage error with a hint at --help. */
-static int refuse_usage(const cli_command_entry *c, const char *wrong)
+/* Prints why the command line is wrong, and frees `line`. */
+static int refuse_command_line(const cli_command_entry *c, const cli_options *o,
+                               cli_text *line)
 {
-  return cli_fail(CLI_EXIT_FAILED, "%s: %s; latchkey %s --help shows the usage",
-                  c->name, wrong, c->name);
+  const char *text = cli_text_end(line);
+
+  if (text == NULL)
+    text = lk_error_text(LK_ERR_NO_MEMORY);
+  int code = runs_command(c) ? cli_run_refuse(o, text)
+                             : cli_fail(CLI_EXIT_FAILED, "%s", text);
+
+  cli_text_free(line);
+  return code;
+}
+
+/* Prints a usage error with a hint at --help. */
+static int refuse_usage(const cli_command_entry *c, const cli_options *o,
+                        const char *wrong)
+{
+  cli_text line = {0};
+
+  cli_text_printf(&line, "%s: %s; latchkey %s --help shows the usage", c->name,
+                  wrong, c->name);
+  return refuse_command_line(c, o, &line);
 }
 
 /* Prints `complaint` as a usage error, and frees it. */
-static int refuse_option(const cli_command_entry *c, cli_text *complaint)
+static int refuse_option(const cli_command_entry *c, const cli_options *o,
+                         cli_text *complaint)
 {
   const char *line = cli_text_end(complaint);
   /* DATA that begins with "-" is taken for an unknown option. */
@@ -95,7 +115,7 @@ static int refuse_option(const cli_command_entry *c, cli_text *complaint)
     cli_text_puts(complaint, " (put -- before data that begins with -)");
     line = cli_text_end(complaint);
   }
-  int code = refuse_usage(c, line == NULL ? "" : line);
+  int code = refuse_usage(c, o, line == NULL ? "" : line);
 
   cli_text_free(complaint);
   return code;
@@ -122,16 +142,19 @@ static const char *missing_operand(const cli_command_entry *c, int given)
 static int check_operands(const cli_command_entry *c, const cli_options *o,
                           char **operands, int count)
 {
-  cli_text complaint = {0};
+  cli_text line = {0};
 
   if (count < c->min_operands)
-    return refuse_usage(c, missing_operand(c, count));
+    return refuse_usage(c, o, missing_operand(c, count));
   if (c->max_operands != CLI_ANY_NUMBER && count > c->max_operands)
-    return refuse_usage(c, "too many operands");
-  if (count == 0 || takes_file(c) ||
-      cli_path_check(operands[0], o->sequential, &complaint))
+    return refuse_usage(c, o, "too many operands");
+  if (count == 0 || takes_file(c))
     return CLI_EXIT_DONE;
-  return cli_fail_text(CLI_EXIT_FAILED, c->name, &complaint);
+  cli_text_printf(&line, "%s: ", c->name);
+  if (!cli_path_check(operands[0], o->sequential, &line))
+    return refuse_command_line(c, o, &line);
+  cli_text_free(&line);
+  return CLI_EXIT_DONE;
 }
 
 static int check_and_call_verb(const cli_command_entry *c, const cli_options *o,
@@ -196,7 +219,7 @@ static int run_verb(const cli_command_entry *c, enum verb_presence presence,
 
   select_message_form(&o);
   if (!has_no_complaint(&complaint))
-    return refuse_option(c, &complaint);
+    return refuse_option(c, &o, &complaint);
   if (o.help)
     return show_help(c, presence == VERB_OMITTED);
   if (o.version)
@@ -246,7 +269,7 @@ static int run_named_verb(int argc, char **argv, int at,
     return run_verb(c, VERB_NAMED, &o, argc - at, argv + at, title);
   cli_text_puts(&complaint, " in front of the verb");
   select_message_form(&o);
-  return refuse_option(c, &complaint);
+  return refuse_option(c, &o, &complaint);
 }
 
 int main(int argc, char **argv)

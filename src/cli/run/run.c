@@ -203,6 +203,14 @@ static void fail_early(const cli_options *o, const char *path_key,
   cli_text_free(&line);
 }
 
+int cli_run_refuse(const cli_options *o, const char *line)
+{
+  const char *no_path = NULL;
+
+  fail_early(o, no_path, no_path, line);
+  return CLI_EXIT_FAILED;
+}
+
 static int refuse_run_usage(const cli_options *o, const char *verb,
                             const cli_run_target *target, const char *path,
                             const char *wrong)

@@ -17,4 +17,9 @@ int cli_elect(const cli_options *o, char **operands, cli_process_title title);
     group. */
 int cli_join(const cli_options *o, char **operands, cli_process_title title);
 
+/** Reports why the command line of one of these verbs is wrong: on standard
+    error, and as an event if the options ask for events. Returns the exit code.
+ */
+int cli_run_refuse(const cli_options *o, const char *line);
+
 #endif

@@ -132,6 +132,16 @@ def failure_is_an_event_and_a_message():
     check_event(released, "released", "/fail", *GRANT_MEMBERS)
 
 
+def usage_error_is_an_event():
+    for words, reason in ((("--no-such", "/l", "true"), "--no-such"),
+                          (("/a//b", "true"), "/a//b"), ((), "LOCK is missing"),
+                          (("/l",), "COMMAND")):
+        done, (failed,) = events_of(*words)
+        assert done.code == failed["code"] == 125, done
+        assert failed["event"] == "failed" and reason in failed["reason"], failed
+        assert done.err == "latchkey: %s\n" % failed["reason"], done
+
+
 def signal_while_waiting_is_a_failed_event():
     with start("run", "/sig", "sleep", "600") as holder:
         command.wait_until_held("/sig")
@@ -245,6 +255,7 @@ live.run(live.together(
     json_events_go_to_standard_error,
     json_events_include_notices,
     failure_is_an_event_and_a_message,
+    usage_error_is_an_event,
     signal_while_waiting_is_a_failed_event,
     lost_lock_is_one_event,
     events_may_go_to_standard_output,
