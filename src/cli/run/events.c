@@ -219,30 +219,63 @@ void cli_events_acquired(cli_events *e, const cli_lock_kind *kind,
   e->session = lk_client_session(c).id;
   e->node.len = 0;
   cli_text_puts(&e->node, node == NULL ? "" : node);
-  cli_events_lock(e, "acquired", kind->lock, c, NULL);
+  e->holds = true;
+  cli_events_lock(e, "acquired", kind->lock, c);
 }
 
-void cli_events_lock(cli_events *e, const char *event, const lk_lock *l,
-                     const lk_client *c, const char *reason)
+static cli_json begin_lock_event(const cli_events *e, cli_text *line,
+                                 const char *event)
 {
-  if (e->json == NULL)
-    return;
-  cli_text line = {0};
-  cli_json j = begin_json_event(e, &line, event);
-  const int64_t no_deadline = INT64_MIN; /* as lk_lock_deadline() returns it */
-  int64_t deadline = l == NULL ? no_deadline : lk_lock_deadline(l);
+  cli_json j = begin_json_event(e, line, event);
 
   cli_json_text(&j, "node", lk_bytes_of(e->node.at, e->node.len));
   cli_json_uint64(&j, "token", e->token);
   cli_json_hex(&j, "session", (uint64_t)e->session);
+  return j;
+}
+
+void cli_events_lock(cli_events *e, const char *event, const lk_lock *l,
+                     const lk_client *c)
+{
+  if (e->json == NULL)
+    return;
+  cli_text line = {0};
+  cli_json j = begin_lock_event(e, &line, event);
+  const int64_t no_deadline = INT64_MIN; /* as lk_lock_deadline() returns it */
+  int64_t deadline = lk_lock_deadline(l);
+
   if (deadline != no_deadline) {
     int64_t left_ms = deadline - lk_client_clock(c);
 
     cli_json_number(&j, "lease_ms", left_ms < 0 ? 0 : left_ms);
   }
+  end_json_event(e, &j);
+}
+
+/* The last event of a lock. `reason` may be NULL. */
+static void write_lock_end(cli_events *e, const char *event, const char *reason)
+{
+  bool is_first_end = e->holds;
+
+  e->holds = false;
+  if (e->json == NULL || !is_first_end)
+    return;
+  cli_text line = {0};
+  cli_json j = begin_lock_event(e, &line, event);
+
   if (reason != NULL)
     cli_json_text(&j, "reason", lk_text(reason));
   end_json_event(e, &j);
+}
+
+void cli_events_lost(cli_events *e, const char *reason)
+{
+  write_lock_end(e, "lost", reason);
+}
+
+void cli_events_released(cli_events *e)
+{
+  write_lock_end(e, "released", NULL);
 }
 
 void cli_events_member(cli_events *e, const char *event, const lk_membership *m,

@@ -26,6 +26,7 @@ typedef struct cli_events {
   bool quiet;
   const char *path_key; /**< key of `path` in JSON */
   const char *path;     /**< of the lock or the group; borrowed */
+  bool holds; /**< "acquired" was written, and not yet "lost" or "released" */
   /* set by cli_events_acquired() */
   cli_text node;
   uint64_t token;
@@ -74,11 +75,13 @@ void cli_events_waiting(cli_events *e, const char *node, size_t position,
 void cli_events_acquired(cli_events *e, const cli_lock_kind *kind,
                          const lk_client *c);
 
-/** Writes the event "unsure", "held", "revoked", "lost" or "released". `l`
-    gives the remaining lease, and is NULL if the lock is no longer held.
-    `reason` is NULL except for "lost". */
+/** Writes the event "unsure", "held" or "revoked" of the lock that is held. */
 void cli_events_lock(cli_events *e, const char *event, const lk_lock *l,
-                     const lk_client *c, const char *reason);
+                     const lk_client *c);
+/** Writes the event "lost", unless the lock is lost or released already. */
+void cli_events_lost(cli_events *e, const char *reason);
+/** Writes the event "released", likewise. */
+void cli_events_released(cli_events *e);
 
 /** Writes the event "joined" or "left". `reason` is NULL except for "left". */
 void cli_events_member(cli_events *e, const char *event, const lk_membership *m,

@@ -151,11 +151,8 @@ void cli_hold_begin(cli_runner *r)
 static void report_lock_lost(cli_runner *r, const lk_lock_event *event)
 {
   cli_order order = {.what = CLI_ORDER_LOST};
-  const lk_lock *not_held = NULL;
 
   r->lock_lost = true;
-  cli_events_lock(&r->events, "lost", not_held, r->session.client,
-                  lk_error_text(event->err));
   cli_events_say(
       &r->events, "%s: the lock is lost while COMMAND runs: %s", r->path,
       event->err == LK_ERR_NO_NODE ? "another client deleted its node"
@@ -165,20 +162,22 @@ static void report_lock_lost(cli_runner *r, const lk_lock_event *event)
 
 void cli_hold_event(cli_runner *r, const lk_lock_event *event)
 {
+  if (event->type == LK_LOCK_EVENT_LOST)
+    cli_events_lost(&r->events, lk_error_text(event->err));
   if (r->phase == CLI_PHASE_KEEPING && event->type == LK_LOCK_EVENT_LOST)
     cli_min_hold_lock_lost(r);
   if (r->phase != CLI_PHASE_RUNNING || r->command_ended)
     return;
   switch (event->type) {
   case LK_LOCK_EVENT_UNSURE:
-    cli_events_lock(&r->events, "unsure", r->lock, r->session.client, NULL);
+    cli_events_lock(&r->events, "unsure", r->lock, r->session.client);
     cli_events_notice(&r->events,
                       "%s: no reply from the servers: the lease is running out",
                       r->path);
     break;
   case LK_LOCK_EVENT_RENEWED:
     cli_hold_lease_moved(r);
-    cli_events_lock(&r->events, "held", r->lock, r->session.client, NULL);
+    cli_events_lock(&r->events, "held", r->lock, r->session.client);
     cli_events_notice(&r->events,
                       "%s: the servers reply again: the lock is held", r->path);
     break;
@@ -190,7 +189,7 @@ void cli_hold_event(cli_runner *r, const lk_lock_event *event)
     break;
   case LK_LOCK_EVENT_REVOKED:
     r->revoked = true;
-    cli_events_lock(&r->events, "revoked", r->lock, r->session.client, NULL);
+    cli_events_lock(&r->events, "revoked", r->lock, r->session.client);
     cli_events_say(
         &r->events,
         "%s: another client asked for the lock: sent TERM to COMMAND", r->path);

@@ -308,10 +308,18 @@ static bool is_session_given_up(const lk_client *c)
   return lk_client_state(c) == LK_STATE_EXPIRED && was_abandoned;
 }
 
+static void report_not_deleted(cli_runner *r, int err)
+{
+  cli_events_notice(&r->events,
+                    "warning: %s: the lock's node could not be deleted (%s); "
+                    "it is deleted when the session ends",
+                    r->path, lk_error_text(err));
+  cli_events_lost(&r->events, lk_error_text(err));
+}
+
 static void on_lock_released(lk_lock *l, int err, void *arg)
 {
   cli_runner *r = arg;
-  const lk_lock *not_held = NULL;
 
   (void)l;
   if (r->phase != CLI_PHASE_RELEASING)
@@ -319,12 +327,9 @@ static void on_lock_released(lk_lock *l, int err, void *arg)
   if (err == 0 && is_session_given_up(r->session.client))
     cli_run_warn_not_released(r);
   else if (err == 0)
-    cli_events_lock(&r->events, "released", not_held, r->session.client, NULL);
+    cli_events_released(&r->events);
   else
-    cli_events_notice(&r->events,
-                      "warning: %s: the lock's node could not be deleted (%s); "
-                      "it is deleted when the session ends",
-                      r->path, lk_error_text(err));
+    report_not_deleted(r, err);
   cli_run_close_session(r);
 }
 

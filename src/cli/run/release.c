@@ -81,6 +81,7 @@ void cli_run_warn_not_released(cli_runner *r)
   if (!r->warned)
     cli_events_notice(&r->events, "warning: %s: %s", r->path,
                       r->target->not_released);
+  cli_events_lost(&r->events, r->target->not_released);
   r->warned = true;
 }
 

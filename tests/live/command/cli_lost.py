@@ -103,6 +103,9 @@ class Job:
     def finish(self):
         done = self.process.finish()
         self.events += [json.loads(line) for line in self.stream]
+        ends = [name for name in self.event_names()
+                if name in ("lost", "released")]
+        assert len(ends) == 1, self.events
         return done
 
     def event_names(self):
@@ -297,7 +300,9 @@ def check_warning_of_a_release_without_a_server(zk, lock, seconds):
             "latchkey: warning: %s: no server is reachable to release the "
             "lock; the lock is free once the servers have had a quorum for "
             "one session timeout" % lock), done
-        assert "released" not in job.event_names(), job.event_names()
+        lost = job.events[-1]
+        assert lost["event"] == "lost" and done.err.strip().endswith(
+            lost["reason"]), lost
 
 
 @with_server
