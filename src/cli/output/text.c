@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -48,21 +47,29 @@ void cli_text_puts(cli_text *t, const char *s)
   cli_text_add(t, s, strlen(s));
 }
 
+void cli_text_vprintf(cli_text *t, const char *format, va_list args)
+{
+  va_list again;
+
+  va_copy(again, args);
+  int len = vsnprintf(NULL, 0, format, args);
+
+  if (len < 0 || !reserve_text(t, (size_t)len)) {
+    t->failed = true;
+  } else {
+    vsnprintf(t->at + t->len, (size_t)len + 1, format, again);
+    t->len += (size_t)len;
+  }
+  va_end(again);
+}
+
 void cli_text_printf(cli_text *t, const char *format, ...)
 {
   va_list args;
 
   va_start(args, format);
-  int len = vsnprintf(NULL, 0, format, args);
+  cli_text_vprintf(t, format, args);
   va_end(args);
-  if (len < 0 || !reserve_text(t, (size_t)len)) {
-    t->failed = true;
-    return;
-  }
-  va_start(args, format);
-  vsnprintf(t->at + t->len, (size_t)len + 1, format, args);
-  va_end(args);
-  t->len += (size_t)len;
 }
 
 static bool is_continuation(unsigned char c)

@@ -4,6 +4,8 @@
 
 #include <latchkey/types.h>
 
+#include <stdarg.h>
+
 /**
  * A growing text. The caller zeroes it first. If memory runs out, `failed` is
  * set, and later calls append nothing. So only the final user of the text
@@ -20,6 +22,8 @@ void cli_text_add(cli_text *t, const void *bytes, size_t len);
 void cli_text_puts(cli_text *t, const char *s);
 void cli_text_printf(cli_text *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+void cli_text_vprintf(cli_text *t, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
 
 /** Appends bytes of other clients for one line of a terminal: control
     characters and bytes that are not UTF-8 become \xNN. */

@@ -106,13 +106,14 @@ void cli_events_detail(cli_events *e, const char *format, ...)
 
 void cli_events_status(cli_events *e, const char *format, ...)
 {
-  char text[1024]; /* a longer text is cut */
+  cli_text text = {0};
   va_list args;
 
   va_start(args, format);
-  if (vsnprintf(text, sizeof text, format, args) >= 0)
-    cli_service_manager_status(e->manager, text);
+  cli_text_vprintf(&text, format, args);
   va_end(args);
+  cli_service_manager_status(e->manager, cli_text_end(&text));
+  cli_text_free(&text);
 }
 
 bool cli_events_wants_waiting(const cli_events *e)

@@ -15,6 +15,10 @@
    is sent again after RETRY_MS if the manager's queue was full. */
 enum { EXTENSION_MS = 30 * 1000, RETRY_MS = 100 };
 
+/* A longer status is cut: systemd discards messages of more than 4,096 bytes.
+ */
+enum { MAX_STATUS_BYTES = 4000 };
+
 /* ---- the socket ---------------------------------------------------------- */
 
 /* Returns the length of the address, or 0 if `name` is no name of a socket. A
@@ -127,13 +131,31 @@ void cli_service_manager_stop(cli_service_manager *m)
   m->loop = NULL;
 }
 
+/* The number of bytes of `text` that a status has room for, in whole
+ * characters.
+ */
+static size_t status_length(const char *text)
+{
+  lk_bytes rest = lk_text(text);
+  size_t len = 0;
+  size_t next;
+
+  while ((next = cli_utf8_char_len(rest)) > 0 &&
+         len + next <= MAX_STATUS_BYTES) {
+    len += next;
+    rest = lk_bytes_of(text + len, rest.len - next);
+  }
+  return len;
+}
+
 void cli_service_manager_status(const cli_service_manager *m, const char *text)
 {
   cli_text message = {0};
 
   if (m->fd < 0 || text == NULL)
     return;
-  cli_text_printf(&message, "STATUS=%s", text);
+  cli_text_puts(&message, "STATUS=");
+  cli_text_add(&message, text, status_length(text));
   if (!message.failed)
     send_message(m, lk_bytes_of(message.at, message.len));
   cli_text_free(&message);

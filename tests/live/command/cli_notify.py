@@ -66,6 +66,17 @@ def service_is_ready_when_command_runs():
         check_run("/notify/run", manager)
 
 
+def long_status_is_cut_between_characters():
+    path = "/notify/x" + "\u00e4" * 2500
+    with Manager("long") as manager:
+        done = run("run", path, "true", env=manager.environment)
+        assert (done.code, done.err) == (0, ""), done
+        status = next(m for m in manager.rest() if "COMMAND runs" in m)
+    assert ("STATUS=COMMAND runs and holds " + path).startswith(status), status
+    # systemd discards more than 4096 bytes.
+    assert 3990 < len(status.encode()) <= 4096, status
+
+
 def abstract_socket_gets_the_messages():
     with Manager("run", abstract=True) as manager:
         check_run("/notify/abstract", manager)
@@ -170,6 +181,7 @@ def full_queue_of_the_manager_delays_ready():
 
 live.run(live.together(
     service_is_ready_when_command_runs,
+    long_status_is_cut_between_characters,
     abstract_socket_gets_the_messages,
     start_timeout_is_extended_while_waiting,
     service_is_not_ready_if_command_cannot_be_executed,
