@@ -95,7 +95,7 @@ def act_2(folder):
         say("  A holds, token %s" % held_a["token"])
         b = Worker("B", zk.connect, folder)
         waits = b.run.wait_for("waiting")
-        say("  B waits, place %d, behind %s" % (waits["position"],
+        say("  B waits, position %d, behind %s" % (waits["position"],
                                                 waits["holder"]))
         time.sleep(1)
         killed = time.time()

@@ -32,7 +32,7 @@ A private ZooKeeper server is at {servers}.
 It is gone when this shell ends (exit, or ^D). Five commands to try:
 
   latchkey run /locks/demo -- sh -c 'echo token $LATCHKEY_FENCING_TOKEN; sleep 60' &
-  latchkey run -v -w 5 /locks/demo -- echo mine      # waits 5 s, shows its place
+  latchkey run -v -w 5 /locks/demo -- echo mine      # waits 5 s, shows its position
   latchkey status /locks/demo                        # who holds, who waits
   kill %1; latchkey run /locks/demo -- echo mine     # released: a larger token
   man latchkey

@@ -2,7 +2,7 @@
 """The animation of the README, doc/demo.svg: script/record [--check]
 
 Runs this on a private server, and records what each terminal shows and when:
-A holds a lock, B waits and shows its place, `latchkey status` shows the queue,
+A holds a lock, B waits and shows its position, `latchkey status` shows the queue,
 A's latchkey is killed with kill -9, B holds with a larger token.
 
 Without an option it writes the record as doc/demo.svg (animated by CSS, no

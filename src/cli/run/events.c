@@ -180,7 +180,7 @@ static void write_waiting_line(cli_events *e, size_t position, lk_bytes holder)
   if (label == NULL || *label == '\0')
     label = "another client";
   if (position > 0)
-    cli_text_printf(&text, "waiting for %s: place %zu, held by %s", e->path,
+    cli_text_printf(&text, "waiting for %s: position %zu, held by %s", e->path,
                     position, label);
   else
     cli_text_printf(&text, "waiting for %s: held by %s", e->path, label);

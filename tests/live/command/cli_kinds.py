@@ -213,7 +213,7 @@ def revoke_shows_the_label_that_it_replaces():
             "lock": "/label", "asked": [{"node": holder["node"],
                                          "asked_to_release": True}]}]
         done = run("run", "-v", "-w", "2", "/label", "true")
-        assert "place 1, held by another client\n" in done.err, done
+        assert "position 1, held by another client\n" in done.err, done
         a.kill()
     with start("run", "-i", "host 2", "/label2", "sleep", "600") as a:
         command.wait_until_held("/label2")

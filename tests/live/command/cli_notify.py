@@ -92,7 +92,7 @@ def start_timeout_is_extended_while_waiting():
                    env=manager.environment) as waiter:
             assert [manager.next() for _ in range(4)] == [
                 CONNECTING, EXTEND,
-                "STATUS=waiting for %s: place 1, held by first" % path, EXTEND]
+                "STATUS=waiting for %s: position 1, held by first" % path, EXTEND]
             # Well before the 30 s of the first extension are over.
             assert 9 < time.monotonic() - began < 20
             holder.terminate()

@@ -93,12 +93,12 @@ def v_prints_position_and_holder():
         with start_waiter("/v", 2) as first, start_waiter("/v", 3, "-v") as second:
             lines = iter(second.stderr.readline, "")
             line = next(l for l in lines if "waiting for /v" in l)
-            assert line == ("latchkey: waiting for /v: place 2, held by "
+            assert line == ("latchkey: waiting for /v: position 2, held by "
                             "holder\n"), line
             first.terminate()
             first.finish()
             line = next(l for l in lines if "waiting for /v" in l)
-            assert "place 1, held by holder" in line, line
+            assert "position 1, held by holder" in line, line
             second.terminate()
             second.finish()
 
@@ -125,7 +125,7 @@ def run_on_a_terminal(*words, until=None):
 def terminal_shows_the_position_without_v():
     with start_holder("/tty"):
         output = run_on_a_terminal("/tty", "true", until=b"held by")
-        assert "place 1" in output, output
+        assert "position 1" in output, output
 
 
 def terminal_shows_control_characters_of_a_label_escaped():
