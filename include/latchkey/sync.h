@@ -18,7 +18,8 @@
  * pthread mutex that a callback locks must not be held by a thread that calls a
  * function of this header. In a callback, functions that wait for a server or
  * for the thread of the handle return LK_ERR_STATE, and the functions that free
- * clients, locks and subscriptions do nothing. The constructors of locks,
+ * clients, locks, subscriptions, candidates and members do nothing. The
+ * constructors of locks,
  * lk_sync_watch_free(), lk_sync_result_free() and lk_sync_cancel_free() work
  * there.
  *
@@ -56,8 +57,10 @@
  */
 
 #include <latchkey/leader.h>
+#include <latchkey/member.h>
 #include <latchkey/multilock.h>
 #include <latchkey/nodes.h>
+#include <latchkey/roster.h>
 #include <latchkey/rwlock.h>
 #include <latchkey/semaphore.h>
 #include <latchkey/single.h>
@@ -118,12 +121,13 @@ LK_API int lk_sync_client_new(lk_sync_client **out,
 LK_API int lk_sync_client_close(lk_sync_client *c);
 
 /**
- * Free; NULL is fine. Locks, subscriptions, watch handles and cancels of `c`
- * must have been freed before. Without lk_sync_client_close() the session lives
- * until its timeout has passed. Calls that wait in other threads return
- * LK_ERR_CLOSED (writes that were not sent: LK_ERR_NOT_SENT) before this
- * returns. No call may begin any more, and no thread that has held a lock of
- * `c` may end meanwhile. The usual order is: close, join the threads, free.
+ * Free; NULL is fine. Locks, subscriptions, candidates, members, watch handles
+ * and cancels of `c` must have been freed before. Without
+ * lk_sync_client_close() the session lives until its timeout has passed. Calls
+ * that wait in other threads return LK_ERR_CLOSED (writes that were not sent:
+ * LK_ERR_NOT_SENT) before this returns. No call may begin any more, and no
+ * thread that has held a lock of `c` may end meanwhile. The usual order is:
+ * close, join the threads, free.
  */
 LK_API void lk_sync_client_free(lk_sync_client *c);
 
@@ -238,7 +242,9 @@ typedef struct lk_sync_result {
       *reads; /**< multi_read: `count`. A NUL after each text */
   const lk_op_result *results; /**< multi: `count` */
   size_t count;
-  int64_t zxid; /**< create, multi: of the transaction */
+  int64_t zxid;                   /**< create, multi: of the transaction */
+  const lk_roster_entry *entries; /**< roster_get, subscription_next: `count`. A
+                                       NUL after each text */
 } lk_sync_result;
 
 /** NULL is fine. May be called after its client was freed, and in a forked
@@ -347,12 +353,19 @@ LK_API int lk_sync_subscribe_data(lk_sync_subscription **out, lk_sync_client *c,
                                   const char *path,
                                   const lk_subscription_config *config);
 
+/** Subscribe to the roster of the node at `path`: lk_roster_subscribe(). A
+   state has `entries`. Otherwise as the two above. */
+LK_API int lk_sync_subscribe_roster(lk_sync_subscription **out,
+                                    lk_sync_client *c, const char *path,
+                                    const lk_roster_config *config);
+
 /**
  * Wait for a state and take it: first the present one, then each later one that
  * differs from the one before. Each state is taken once. If several threads
  * wait, the one that has waited longest gets it. `call->repeat` has no effect.
  *
- * @return a state: 0 (`out` gets names or data, and stat); LK_ERR_NO_NODE:
+ * @return a state: 0 (`out` gets names or data, and stat, or entries);
+ *         LK_ERR_NO_NODE:
  *         no such node; LK_ERR_NO_AUTH and others: the node cannot be read,
  *         and the subscription retries; LK_ERR_NO_MEMORY: the next call reads
  *         again; LK_ERR_CLOSED, LK_ERR_SESSION_EXPIRED (one_session),
@@ -368,6 +381,14 @@ LK_API int lk_sync_subscription_next(lk_sync_subscription *s,
 /** End and free it. Threads that wait for it get LK_ERR_CLOSED. No call for it
     may begin any more. NULL is fine. */
 LK_API void lk_sync_subscription_free(lk_sync_subscription *s);
+
+/** Read the roster of the node at `path` once: lk_roster_get(). Gives
+    `entries`: the members of a group, or the candidates of an election, of
+    which the first leads. `call->repeat` has no effect: the reads are repeated.
+    @return as `done` of lk_roster_get(); what lk_roster_get() returns. */
+LK_API int lk_sync_roster_get(lk_sync_client *c, lk_sync_result **out,
+                              const char *path, const lk_roster_config *config,
+                              const lk_sync_call *call);
 
 /* ---- nodes ------------------------------------------------------------ */
 
@@ -579,7 +600,9 @@ LK_API int lk_sync_lock_wait_certain(lk_sync_lock *l, const lk_sync_call *call);
 
 /** lk_sync_multi() of `ops` that is executed only while this thread holds the
     lock: lk_lock_guarded_multi(). Returns also LK_ERR_NOT_HELD, and
-    LK_ERR_LOST: no operation was executed. */
+    LK_ERR_LOST: no operation was executed. As after each error of a
+   transaction,
+    `*out` may have the results of its operations. */
 LK_API int lk_sync_lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
                                       const lk_op *ops, size_t count,
                                       const lk_sync_call *call);
@@ -673,8 +696,9 @@ LK_API int lk_sync_election_new(lk_sync_candidate **out, lk_sync_client *client,
 LK_API int lk_sync_candidate_new(lk_sync_candidate **out, lk_sync_lock *lock,
                                  const lk_sync_candidate_config *config);
 
-/** Free; NULL is fine. The candidate resigns. Threads that wait for it get
-    LK_ERR_CLOSED. No call for it may begin any more. */
+/** Free; NULL is fine. The candidate resigns, without an event. Threads that
+    wait for it get LK_ERR_CLOSED; a transaction that was sent is not awaited.
+   No call for it may begin any more. */
 LK_API void lk_sync_candidate_free(lk_sync_candidate *c);
 
 /** Take part: lk_candidate_start(). Waits for the thread of the handle only.
@@ -688,10 +712,12 @@ LK_API int lk_sync_candidate_resign(lk_sync_candidate *c);
 
 /** Take part, and wait until the candidate leads for certain.
     @return 0: lk_sync_candidate_ok() is true; what lk_candidate_start()
-   returns; LK_ERR_DEADLINE: it still takes part; LK_ERR_CANCELLED: by the
-            lk_sync_cancel, and it still takes part, or another thread has
-            resigned; LK_ERR_CLOSED, LK_ERR_AUTH_FAILED: the client has ended;
-            LK_ERR_STATE, LK_ERR_FORKED, LK_ERR_BAD_ARGUMENT. */
+            returns; LK_ERR_DEADLINE, and LK_ERR_CANCELLED by the
+            lk_sync_cancel: it still takes part, unless the call was over before
+            it began; LK_ERR_CANCELLED: another thread has resigned;
+            LK_ERR_CLOSED, LK_ERR_AUTH_FAILED: the client has ended, or the
+            candidate was freed; LK_ERR_STATE, LK_ERR_FORKED,
+            LK_ERR_BAD_ARGUMENT. */
 LK_API int lk_sync_candidate_wait_elected(lk_sync_candidate *c,
                                           const lk_sync_call *call);
 
@@ -702,6 +728,17 @@ LK_API int lk_sync_candidate_wait_elected(lk_sync_candidate *c,
             LK_ERR_FORKED, LK_ERR_BAD_ARGUMENT. */
 LK_API int lk_sync_candidate_wait_unsure(lk_sync_candidate *c,
                                          const lk_sync_call *call);
+
+/** lk_sync_multi() of `ops` that is executed only while the candidate leads in
+    `term`: lk_lock_guarded_multi(). Give the term in which the work was begun,
+    since another one may have begun meanwhile. For the lock of a single node,
+    see the limits in <latchkey/single.h>. Returns also LK_ERR_LOST: the term
+   has ended, and no operation was executed; LK_ERR_NOT_HELD: `term` is 0;
+    LK_ERR_CLOSED: the candidate was freed before the transaction was sent. */
+LK_API int lk_sync_candidate_guarded_multi(lk_sync_candidate *c,
+                                           lk_sync_result **out, uint64_t term,
+                                           const lk_op *ops, size_t count,
+                                           const lk_sync_call *call);
 
 /* The functions below read memory and the clock, and do not wait. */
 
@@ -719,6 +756,73 @@ LK_API uint64_t lk_sync_candidate_term(const lk_sync_candidate *c);
 
 LK_API lk_candidate_state
 lk_sync_candidate_get_state(const lk_sync_candidate *c);
+
+/* ---- membership ---------------------------------------------------------- */
+
+/**
+ * A member of a group: <latchkey/member.h>. It belongs to no thread.
+ * lk_sync_roster_get() and lk_sync_subscribe_roster() read the members.
+ */
+typedef struct lk_sync_membership lk_sync_membership;
+
+/** Options of a member. Set `size`; 0 selects the default. All is copied. */
+typedef struct lk_sync_membership_config {
+  size_t size;   /**< sizeof(lk_sync_membership_config) */
+  lk_bytes data; /**< as in lk_membership_config, like those below */
+  const lk_acls *acl;
+  const lk_acls *parent_acl;
+  bool persistent_parents;
+  /** Invoked with each event, on the thread of the handle; for an event that
+      ends a wait, before the wait returns. */
+  void (*on_event)(lk_sync_membership *m, const lk_membership_event *event,
+                   void *arg);
+  void *arg;
+} lk_sync_membership_config;
+
+/** Make a member: lk_membership_new(). All is copied. Waits for the thread of
+    the handle only.
+    @return as lk_membership_new(); LK_ERR_FORKED, LK_ERR_STATE (in a callback),
+            LK_ERR_CLOSED. After an error `*out` is NULL. */
+LK_API int lk_sync_membership_new(lk_sync_membership **out, lk_sync_client *c,
+                                  const char *path, const char *name,
+                                  const lk_sync_membership_config *config);
+
+/** Free; NULL is fine. The member leaves, without an event. Threads that wait
+    for it get LK_ERR_CLOSED. No call for it may begin any more. */
+LK_API void lk_sync_membership_free(lk_sync_membership *m);
+
+/**
+ * Join, and wait until the member has joined. It joins again by itself after a
+ * loss, until lk_sync_membership_leave().
+ *
+ * @return 0; what lk_membership_join() returns: it has not joined, and does not
+ *         try again; the error of a request that a server has refused, such as
+ *         LK_ERR_NO_AUTH: it tries again; LK_ERR_DEADLINE, for example because
+ *         the name is taken, and LK_ERR_CANCELLED by the lk_sync_cancel: it
+ *         tries again, unless the call was over before it began;
+ *         LK_ERR_CANCELLED: another thread has called
+ *         lk_sync_membership_leave(); LK_ERR_CLOSED: the member was freed;
+ *         LK_ERR_STATE, LK_ERR_FORKED, LK_ERR_BAD_ARGUMENT.
+ */
+LK_API int lk_sync_membership_join(lk_sync_membership *m,
+                                   const lk_sync_call *call);
+
+/** Leave: lk_membership_leave(). Waits for the thread of the handle only.
+    @return 0, also after lk_sync_client_close(); LK_ERR_CLOSED: the client is
+            being freed; LK_ERR_STATE, LK_ERR_FORKED, LK_ERR_BAD_ARGUMENT. */
+LK_API int lk_sync_membership_leave(lk_sync_membership *m);
+
+/** Replace the data: lk_membership_set_data(). Waits for the thread of the
+    handle only, and not for the write.
+    @return as lk_membership_set_data(); as lk_sync_membership_leave(). */
+LK_API int lk_sync_membership_set_data(lk_sync_membership *m, lk_bytes data);
+
+/** Whether the member has joined, as far as the client knows:
+    lk_membership_has_joined(). In a forked child it has not. */
+LK_API bool lk_sync_membership_has_joined(const lk_sync_membership *m);
+
+/** The path of the node. */
+LK_API const char *lk_sync_membership_path(const lk_sync_membership *m);
 
 #ifdef __cplusplus
 }

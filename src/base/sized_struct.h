@@ -17,26 +17,27 @@
 
 /** The first option of each of these structs. A program must give at least the
     size and this option. */
-#define LK_FIRST_lk_call                  timeout_ms
-#define LK_FIRST_lk_candidate_config      pause_ms
-#define LK_FIRST_lk_client_config         hosts
-#define LK_FIRST_lk_lease_config          assurance
-#define LK_FIRST_lk_lock_config           data
-#define LK_FIRST_lk_membership_config     data
-#define LK_FIRST_lk_multilock_config      keep_order
-#define LK_FIRST_lk_parents_config        containers
-#define LK_FIRST_lk_reconfiguration       joining
-#define LK_FIRST_lk_roster_config         election
-#define LK_FIRST_lk_sasl_config           mechanism
-#define LK_FIRST_lk_sasl_mechanism        end
-#define LK_FIRST_lk_semaphore_config      permits
-#define LK_FIRST_lk_single_config         poll_ms
-#define LK_FIRST_lk_subscription_config   check_ms
-#define LK_FIRST_lk_sync_call             timeout_ms
-#define LK_FIRST_lk_sync_candidate_config pause_ms
-#define LK_FIRST_lk_sync_config           client
-#define LK_FIRST_lk_sync_lock_config      data
-#define LK_FIRST_lk_tls_config            ca_file
+#define LK_FIRST_lk_call                   timeout_ms
+#define LK_FIRST_lk_candidate_config       pause_ms
+#define LK_FIRST_lk_client_config          hosts
+#define LK_FIRST_lk_lease_config           assurance
+#define LK_FIRST_lk_lock_config            data
+#define LK_FIRST_lk_membership_config      data
+#define LK_FIRST_lk_multilock_config       keep_order
+#define LK_FIRST_lk_parents_config         containers
+#define LK_FIRST_lk_reconfiguration        joining
+#define LK_FIRST_lk_roster_config          election
+#define LK_FIRST_lk_sasl_config            mechanism
+#define LK_FIRST_lk_sasl_mechanism         end
+#define LK_FIRST_lk_semaphore_config       permits
+#define LK_FIRST_lk_single_config          poll_ms
+#define LK_FIRST_lk_subscription_config    check_ms
+#define LK_FIRST_lk_sync_call              timeout_ms
+#define LK_FIRST_lk_sync_candidate_config  pause_ms
+#define LK_FIRST_lk_sync_config            client
+#define LK_FIRST_lk_sync_lock_config       data
+#define LK_FIRST_lk_sync_membership_config data
+#define LK_FIRST_lk_tls_config             ca_file
 
 /** The size of a struct in this library, and the messages for a wrong one. */
 typedef struct lk_sized_struct {

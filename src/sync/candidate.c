@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "sync/blocking_call.h"
 #include "sync/call_entry.h"
 #include "sync/recipe.h"
+#include "sync/request.h"
+#include "sync/wait.h"
 
 /* Candidates of elections. The thread of the handle runs them, and stores for
    all threads whether they lead, and until when. */
@@ -13,6 +14,7 @@
 struct lk_sync_candidate {
   lk_sync_client *client;
   size_t calls_inside; /* calls that wait; under the client's mutex */
+  atomic_size_t refs;  /* of the user, and of transactions */
   void (*on_event)(lk_sync_candidate *c, const lk_candidate_event *event,
                    void *arg);
   void *arg;
@@ -26,18 +28,18 @@ struct lk_sync_candidate {
 
   /* For the thread of the handle. */
   lk_candidate *source;  /* NULL: it is being freed */
+  lk_lock *source_lock;  /* of `source`; NULL: likewise */
   lk_recipe_lock recipe; /* with `lock`: what `source` is a candidate for */
   lk_listener listener;  /* for new lease deadlines */
   int end_err;           /* why it has ended; 0: it has not */
-  lk_link waiting;       /* list of candidate_wait */
+  lk_link waiting;       /* list of lk_wait, each of a candidate_wait */
 };
 
 /** A caller that waits until the candidate leads, or until it does not. */
 typedef struct candidate_wait {
-  lk_blocking_call call;
+  lk_wait wait; /* in lk_sync_candidate.waiting */
   lk_sync_candidate *candidate;
   bool until_elected;
-  lk_link link; /* in lk_sync_candidate.waiting */
 } candidate_wait;
 
 /* ---- the thread of the handle -------------------------------------------- */
@@ -49,12 +51,6 @@ static bool wait_is_over(const lk_sync_candidate *c, const candidate_wait *w)
   return leads == w->until_elected;
 }
 
-static void candidate_end_wait(candidate_wait *w, int err)
-{
-  lk__list_remove(&w->link);
-  lk__blocking_call_complete(&w->call, err);
-}
-
 /* Complete the waits that are over, and, unless `err` is 0, the others with
    that error. A caller may free its wait as soon as that is completed. */
 static void candidate_end_waits(lk_sync_candidate *c, int err)
@@ -62,20 +58,20 @@ static void candidate_end_waits(lk_sync_candidate *c, int err)
   lk_link *next;
 
   for (lk_link *l = c->waiting.next; l != &c->waiting; l = next) {
-    candidate_wait *w = LK_OWNER(l, candidate_wait, link);
+    candidate_wait *w = LK_OWNER(l, candidate_wait, wait.link);
 
     next = l->next;
     if (wait_is_over(c, w))
-      candidate_end_wait(w, 0);
+      lk__wait_end(&w->wait, 0);
     else if (err != 0)
-      candidate_end_wait(w, err);
+      lk__wait_end(&w->wait, err);
   }
 }
 
 /* Store the state for all threads. A doubt is stored before anything else. */
 static void candidate_publish(lk_sync_candidate *c)
 {
-  const lk_lock *lock = lk_candidate_lock(c->source);
+  const lk_lock *lock = c->source_lock;
   lk_candidate_state state = lk_candidate_get_state(c->source);
   int64_t deadline_ms = lk_lock_deadline(lock);
 
@@ -171,6 +167,7 @@ static void begin_new(lk_blocking_call *b)
     err = c->lock == NULL ? make_for_election(c, call)
                           : make_for_lock(c, call->config);
   if (err == 0) {
+    c->source_lock = lk_candidate_lock(c->source);
     c->listener = (lk_listener){.reply = on_candidate_reply, .arg = c};
     lk_client_attach(client, &c->listener);
   }
@@ -203,6 +200,7 @@ static void begin_free(lk_blocking_call *b)
   lk_sync_candidate *c = LK_OWNER(b, candidate_call, call)->candidate;
 
   atomic_store(&c->sure_until_ms, NOT_SURE);
+  c->source_lock = NULL;
   lk_client_detach(c->client->client, &c->listener);
   lk_candidate_free(c->source);
   lk__recipe_lock_free(&c->recipe);
@@ -214,17 +212,14 @@ static void begin_free(lk_blocking_call *b)
 /* ---- waits ----------------------------------------------------------------
  */
 
-static void interrupt_wait(lk_blocking_call *b, int err)
-{
-  candidate_end_wait(LK_OWNER(b, candidate_wait, call), err);
-}
-
 static void begin_wait(lk_blocking_call *b)
 {
-  candidate_wait *w = LK_OWNER(b, candidate_wait, call);
+  candidate_wait *w = LK_OWNER(b, candidate_wait, wait.call);
   lk_sync_candidate *c = w->candidate;
   int err = lk__blocking_call_refusal(b);
 
+  if (err == 0 && c->source == NULL) /* it was freed meanwhile */
+    err = LK_ERR_CLOSED;
   if (err == 0 && w->until_elected)
     err = lk_candidate_start(c->source);
   if (err != 0) {
@@ -232,39 +227,18 @@ static void begin_wait(lk_blocking_call *b)
     return;
   }
   candidate_publish(c);
-  lk__list_add(&c->waiting, &w->link);
-  lk__blocking_call_allow_interrupt(b, interrupt_wait);
-  lk__blocking_call_start_timer(b);
+  lk__wait_add(&w->wait, &c->waiting);
   candidate_end_waits(c, c->end_err);
-}
-
-static int wait_inside(candidate_wait *w, lk_sync_client *client,
-                       const lk_sync_call *call)
-{
-  int err = lk__blocking_call_init_from(&w->call, client, call);
-
-  if (err != 0)
-    return err;
-  lk__list_init(&w->link);
-  err = lk__blocking_call_wait(&w->call, begin_wait);
-  lk__blocking_call_destroy(&w->call);
-  return err;
 }
 
 static int candidate_wait_until(lk_sync_candidate *c, bool elected,
                                 const lk_sync_call *call)
 {
-  lk_sync_client *client = c == NULL ? NULL : c->client;
   candidate_wait w = {.candidate = c, .until_elected = elected};
-  int cancel_state;
-  int err = lk__sync_enter_object(client, c == NULL ? NULL : &c->calls_inside,
-                                  &cancel_state);
 
-  if (err != 0)
-    return err;
-  err = wait_inside(&w, client, call);
-  lk__sync_leave_object(client, &c->calls_inside, cancel_state);
-  return err;
+  if (c == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  return lk__wait_do(&w.wait, c->client, &c->calls_inside, call, begin_wait);
 }
 
 int lk_sync_candidate_wait_elected(lk_sync_candidate *c,
@@ -277,6 +251,50 @@ int lk_sync_candidate_wait_unsure(lk_sync_candidate *c,
                                   const lk_sync_call *call)
 {
   return candidate_wait_until(c, false, call);
+}
+
+/* ---- transactions of the leader -------------------------------------------
+ */
+
+static void candidate_unref(lk_sync_candidate *c)
+{
+  if (atomic_fetch_sub(&c->refs, 1) == 1)
+    lk__mem_free(&c->client->mem, c);
+}
+
+static int send_guarded_multi(lk_sync_candidate *c, lk_sync_result **out,
+                              uint64_t term, const lk_op *ops, size_t count,
+                              const lk_sync_call *call)
+{
+  const lk_sync_guard guard = {.lock = &c->source_lock, .token = term};
+
+  if (term == 0) /* as lk_sync_candidate_term() returns it */
+    return LK_ERR_NOT_HELD;
+  atomic_fetch_add(&c->refs, 1);
+  int err = lk__sync_multi_do(c->client, out, &guard, ops, count, call);
+
+  candidate_unref(c);
+  return err;
+}
+
+int lk_sync_candidate_guarded_multi(lk_sync_candidate *c, lk_sync_result **out,
+                                    uint64_t term, const lk_op *ops,
+                                    size_t count, const lk_sync_call *call)
+{
+  int cancel_state;
+
+  if (out != NULL)
+    *out = NULL;
+  if (c == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  lk_sync_client *client = c->client; /* the candidate may be freed meanwhile */
+  int err = lk__sync_enter(client, &cancel_state);
+
+  if (err != 0)
+    return err;
+  err = send_guarded_multi(c, out, term, ops, count, call);
+  lk__sync_leave(client, cancel_state);
+  return err;
 }
 
 /* ---- callers --------------------------------------------------------------
@@ -308,6 +326,7 @@ static int candidate_make(lk_sync_candidate **out, lk_sync_client *client,
   c->lock = lock;
   c->on_event = options.on_event;
   c->arg = options.arg;
+  atomic_init(&c->refs, 1);
   atomic_init(&c->sure_until_ms, NOT_SURE);
   atomic_init(&c->lease_deadline_ms, INT64_MIN);
   atomic_init(&c->state, (int)LK_CANDIDATE_STOPPED);
@@ -365,7 +384,7 @@ void lk_sync_candidate_free(lk_sync_candidate *c)
   if (lk__blocking_call_do(&call.call, c->client, begin_free) != 0)
     return;
   lk__sync_await_calls(c->client, &c->calls_inside);
-  lk__mem_free(&c->client->mem, c);
+  candidate_unref(c);
 }
 
 int lk_sync_candidate_start(lk_sync_candidate *c)

@@ -27,18 +27,20 @@ static void on_multi(lk_client *client, int err, const lk_op_result *results,
 
 static int start_multi(lk_sync_request *r, const lk_call *call)
 {
-  if (r->lock_owner == NULL)
+  if (r->guard == NULL)
     return lk_multi(lk__sync_client_of(r), r->ops, r->count, call, on_multi, r);
-  if (r->lock_owner->recipe == NULL) /* the lock was freed meanwhile */
+  lk_lock *lock = *r->guard->lock;
+
+  if (lock == NULL) /* the lock was freed meanwhile */
     return LK_ERR_CLOSED;
-  return lk_lock_guarded_multi(r->lock_owner->recipe, r->ops, r->count, call,
-                               on_multi, r);
+  if (r->guard->token != 0 && lk_lock_token(lock) != r->guard->token)
+    return LK_ERR_LOST;
+  return lk_lock_guarded_multi(lock, r->ops, r->count, call, on_multi, r);
 }
 
-/* `lock_owner`: of the lock that must be held; NULL: no lock. */
-static int request_multi(lk_sync_client *c, lk_sync_result **out,
-                         lk_lock_owner *lock_owner, const lk_op *ops,
-                         size_t count, const lk_sync_call *call)
+int lk__sync_multi_do(lk_sync_client *c, lk_sync_result **out,
+                      const lk_sync_guard *guard, const lk_op *ops,
+                      size_t count, const lk_sync_call *call)
 {
   if (out != NULL)
     *out = NULL;
@@ -47,7 +49,7 @@ static int request_multi(lk_sync_client *c, lk_sync_result **out,
   const lk_sync_request request = {.start = start_multi,
                                    .ops = ops,
                                    .count = count,
-                                   .lock_owner = lock_owner,
+                                   .guard = guard,
                                    .result_out = out,
                                    .result_room =
                                        lk__result_multi_room(ops, count)};
@@ -58,9 +60,9 @@ static int request_multi(lk_sync_client *c, lk_sync_result **out,
 int lk_sync_multi(lk_sync_client *c, lk_sync_result **out, const lk_op *ops,
                   size_t count, const lk_sync_call *call)
 {
-  lk_lock_owner *const no_lock_owner = NULL;
+  const lk_sync_guard *no_guard = NULL;
 
-  return request_multi(c, out, no_lock_owner, ops, count, call);
+  return lk__sync_multi_do(c, out, no_guard, ops, count, call);
 }
 
 int lk_sync_lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
@@ -75,8 +77,11 @@ int lk_sync_lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
     return err;
   lk_lock_owner *owner = lk__lock_owner_find(l);
 
-  return owner == NULL ? LK_ERR_NOT_HELD
-                       : request_multi(l->client, out, owner, ops, count, call);
+  if (owner == NULL)
+    return LK_ERR_NOT_HELD;
+  const lk_sync_guard guard = {.lock = &owner->recipe};
+
+  return lk__sync_multi_do(l->client, out, &guard, ops, count, call);
 }
 
 static void on_reads(lk_client *client, int err, const lk_read_result *reads,

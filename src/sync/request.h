@@ -2,9 +2,15 @@
 #ifndef LK_SYNC_REQUEST_H
 #define LK_SYNC_REQUEST_H
 
-#include "sync/lock_owner.h"
+#include "sync/blocking_call.h"
 #include "sync/result.h"
 #include "sync/watch.h"
+
+/** A transaction is sent only while a lock is held. */
+typedef struct lk_sync_guard {
+  lk_lock *const *lock; /**< where the lock is; NULL there: it was freed */
+  uint64_t token;       /**< of the grant; 0: of any */
+} lk_sync_guard;
 
 /**
  * A blocking call that sends a request. If the call is interrupted, the client
@@ -36,7 +42,8 @@ typedef struct lk_sync_request {
   const lk_reconfiguration *change;
   const lk_parents_config *parents;
   bool sole; /**< the argument of lk_create_reliable() */
-  lk_lock_owner *lock_owner; /**< of the lock that must be held; or NULL */
+  const lk_roster_config *roster;
+  const lk_sync_guard *guard; /**< or NULL */
   lk_call options;
 
   /* Where the caller wants the result. NULL: that result is not wanted. */
@@ -58,6 +65,11 @@ typedef struct lk_sync_request {
 /** Send a copy of the request `from`, wait, and store the result. */
 int lk__sync_request_do(lk_sync_client *c, const lk_sync_request *from,
                         const lk_sync_call *call);
+
+/** Send `ops` as a transaction. `guard` NULL: no lock must be held. */
+int lk__sync_multi_do(lk_sync_client *c, lk_sync_result **out,
+                      const lk_sync_guard *guard, const lk_op *ops,
+                      size_t count, const lk_sync_call *call);
 
 /* ---- for the callbacks of the client ------------------------------------- */
 

@@ -251,6 +251,38 @@ void lk__result_set_ops(lk_sync_result *r, const lk_op_result *results,
   r->count = count;
 }
 
+/* ---- rosters ------------------------------------------------------------- */
+
+size_t lk__result_entries_size(const lk_roster_entry *entries, size_t count)
+{
+  size_t size = 0;
+
+  for (size_t i = 0; i < count; i++)
+    size += sizeof *entries + sizeof(lk_stat) + copy_size(entries[i].name) +
+            copy_size(entries[i].data);
+  return size;
+}
+
+void lk__result_set_entries(lk_sync_result *r, const lk_roster_entry *entries,
+                            size_t count)
+{
+  lk_roster_entry *copies = (lk_roster_entry *)(void *)block_of(r)->room;
+  lk_stat *stats = (lk_stat *)(void *)(copies + count);
+  char *at = (char *)(stats + count);
+
+  for (size_t i = 0; i < count; i++) {
+    copies[i] = entries[i]; /* the pointers are replaced below */
+    copies[i].name = append_copy(&at, entries[i].name);
+    copies[i].data = append_copy(&at, entries[i].data);
+    if (entries[i].stat != NULL) {
+      stats[i] = *entries[i].stat;
+      copies[i].stat = &stats[i];
+    }
+  }
+  r->entries = copies;
+  r->count = count;
+}
+
 /* ---- room that is allocated before a write is sent ----------------------- */
 
 size_t lk__result_create_room(const char *path)

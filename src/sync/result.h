@@ -40,6 +40,10 @@ size_t lk__result_ops_size(const lk_op_result *results, size_t count);
 void lk__result_set_ops(lk_sync_result *r, const lk_op_result *results,
                         size_t count);
 
+size_t lk__result_entries_size(const lk_roster_entry *entries, size_t count);
+void lk__result_set_entries(lk_sync_result *r, const lk_roster_entry *entries,
+                            size_t count);
+
 /* The largest result that a write can have, with the numbers of sequential
    nodes. */
 

@@ -1,53 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "sync/blocking_call.h"
 #include "sync/call_entry.h"
 #include "sync/result.h"
+#include "sync/wait.h"
 
 /* Subscriptions: the thread of the handle keeps the newest state until a caller
    takes it. */
 
-enum subject { SUBJECT_CHILDREN, SUBJECT_DATA };
+enum subject { SUBJECT_CHILDREN, SUBJECT_DATA, SUBJECT_ROSTER };
 
 struct lk_sync_subscription {
   lk_sync_client *client;
   size_t calls_inside; /* calls that wait; under the client's mutex */
   enum subject subject;
-  lk_subscription_config config;
+  lk_subscription_config config;  /* of children or data */
+  lk_roster_config roster_config; /* of a roster */
 
-  /* For the thread of the handle. */
-  lk_subscription *source; /* NULL: it has ended, or there was no memory */
-  bool is_new;             /* no caller has taken `err` and `result` yet */
+  /* For the thread of the handle. Both are NULL if the subscription has ended,
+     or there was no memory for a state. */
+  lk_subscription *source;
+  lk_roster *roster;
+  bool is_new; /* no caller has taken `err` and `result` yet */
   int err;
   lk_sync_result *result;
-  lk_link waiting; /* list of next_call: callers that wait for a state */
+  lk_link waiting; /* list of lk_wait, each of a next_call */
   char path[];     /* NUL-terminated */
 };
 
 /** A caller that waits for the next state. */
 typedef struct next_call {
-  lk_blocking_call call;
+  lk_wait wait; /* in lk_sync_subscription.waiting */
   lk_sync_subscription *subscription;
-  lk_link link; /* in lk_sync_subscription.waiting */
   lk_sync_result *result;
 } next_call;
 
 /* ---- the thread of the handle -------------------------------------------- */
 
+static bool has_source(const lk_sync_subscription *s)
+{
+  return s->source != NULL || s->roster != NULL;
+}
+
+static void free_source(lk_sync_subscription *s)
+{
+  lk_subscription_free(s->source);
+  lk_roster_free(s->roster);
+  s->source = NULL;
+  s->roster = NULL;
+}
+
 /* Gives the newest state to the first caller that waits. The error that has
-   ended `source` goes to all callers that wait, and to each later one. */
+   ended the source goes to all callers that wait, and to each later one. */
 static void subscription_deliver(lk_sync_subscription *s)
 {
   while (s->is_new && !lk__list_empty(&s->waiting)) {
-    next_call *next = LK_OWNER(s->waiting.next, next_call, link);
-    bool has_ended = s->source == NULL;
+    next_call *next = LK_OWNER(s->waiting.next, next_call, wait.link);
+    bool has_ended = !has_source(s);
 
-    lk__list_remove(&next->link);
     next->result = s->result;
     s->result = NULL;
     s->is_new = has_ended;
-    lk__blocking_call_complete(&next->call, s->err);
+    lk__wait_end(&next->wait, s->err);
   }
 }
 
@@ -58,7 +72,7 @@ static bool error_is_final(int err)
 }
 
 /* Keeps the newest state for the callers. If there was no memory for a state,
-   `source` ends, and begin_next() starts another. */
+   the source ends, and begin_next() starts another. */
 static void subscription_keep(lk_sync_subscription *s, int err,
                               lk_sync_result *result)
 {
@@ -66,10 +80,8 @@ static void subscription_keep(lk_sync_subscription *s, int err,
   s->result = result;
   s->err = err;
   s->is_new = true;
-  if (err == LK_ERR_NO_MEMORY || error_is_final(err)) {
-    lk_subscription_free(s->source);
-    s->source = NULL;
-  }
+  if (err == LK_ERR_NO_MEMORY || error_is_final(err))
+    free_source(s);
   subscription_deliver(s);
 }
 
@@ -107,46 +119,60 @@ static void on_data(lk_subscription *from, int err, const lk_bytes *data,
   subscription_keep(s, err, r);
 }
 
+static void on_entries(lk_roster *from, int err, const lk_roster_entry *entries,
+                       size_t count, void *arg)
+{
+  lk_sync_subscription *s = arg;
+  lk_sync_result *r = NULL;
+
+  (void)from;
+  if (err == 0) {
+    r = lk__result_new(&s->client->mem,
+                       lk__result_entries_size(entries, count));
+    if (r != NULL)
+      lk__result_set_entries(r, entries, count);
+    else
+      err = LK_ERR_NO_MEMORY;
+  }
+  subscription_keep(s, err, r);
+}
+
 static int subscription_start(lk_sync_subscription *s)
 {
   lk_client *c = s->client->client;
 
   s->is_new = false;
-  return s->subject == SUBJECT_CHILDREN
-             ? lk_subscribe_children(&s->source, c, s->path, &s->config,
-                                     on_names, s)
-             : lk_subscribe_data(&s->source, c, s->path, &s->config, on_data,
+  switch (s->subject) {
+  case SUBJECT_CHILDREN:
+    return lk_subscribe_children(&s->source, c, s->path, &s->config, on_names,
                                  s);
-}
-
-static void interrupt_next(lk_blocking_call *b, int err)
-{
-  lk__list_remove(&LK_OWNER(b, next_call, call)->link);
-  lk__blocking_call_complete(b, err);
+  case SUBJECT_DATA:
+    return lk_subscribe_data(&s->source, c, s->path, &s->config, on_data, s);
+  case SUBJECT_ROSTER: break;
+  }
+  return lk_roster_subscribe(&s->roster, c, s->path, &s->roster_config,
+                             on_entries, s);
 }
 
 static void begin_next(lk_blocking_call *b)
 {
-  next_call *next = LK_OWNER(b, next_call, call);
+  next_call *next = LK_OWNER(b, next_call, wait.call);
   lk_sync_subscription *s = next->subscription;
   int err = lk__blocking_call_refusal(b);
 
-  if (err == 0 && s->source == NULL && !error_is_final(s->err))
+  if (err == 0 && !has_source(s) && !error_is_final(s->err))
     err = subscription_start(s);
   if (err != 0) {
     lk__blocking_call_complete(b, err);
     return;
   }
-  lk__list_add(&s->waiting, &next->link);
-  lk__blocking_call_allow_interrupt(b, interrupt_next);
-  lk__blocking_call_start_timer(b);
+  lk__wait_add(&next->wait, &s->waiting);
   subscription_deliver(s);
 }
 
 static void subscription_end(lk_sync_subscription *s)
 {
-  lk_subscription_free(s->source);
-  s->source = NULL;
+  free_source(s);
   lk_sync_result_free(s->result);
   s->result = NULL;
   s->err = LK_ERR_CLOSED;
@@ -178,14 +204,9 @@ static void begin_subscription_end(lk_blocking_call *b)
   lk__blocking_call_complete(b, 0);
 }
 
-static int subscription_new(lk_sync_subscription **out, lk_sync_client *c,
-                            const char *path,
-                            const lk_subscription_config *config,
-                            enum subject subject)
+static int check_new(lk_sync_subscription **out, const lk_sync_client *c,
+                     const char *path)
 {
-  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_subscription_config);
-  lk_subscription_config copy;
-
   if (out == NULL)
     return LK_ERR_BAD_ARGUMENT;
   *out = NULL;
@@ -193,24 +214,24 @@ static int subscription_new(lk_sync_subscription **out, lk_sync_client *c,
     return LK_ERR_BAD_ARGUMENT;
   if (path == NULL)
     return LK_ERR_BAD_PATH;
-  if (lk__driver_in_child(&c->driver))
-    return LK_ERR_FORKED;
-  int err = lk__sync_copy_options(c, &sized, &copy, config);
+  return lk__driver_in_child(&c->driver) ? LK_ERR_FORKED : 0;
+}
 
-  if (err != 0)
-    return err;
+/* Makes a subscription with the subject and the options of `from`. */
+static int subscription_new(lk_sync_subscription **out, lk_sync_client *c,
+                            const char *path, const lk_sync_subscription *from)
+{
   size_t path_size = strlen(path) + 1; /* with the NUL */
   lk_sync_subscription *s = lk__mem_new(&c->mem, sizeof *s + path_size);
   subscription_call start = {.subscription = s};
 
   if (s == NULL)
     return LK_ERR_NO_MEMORY;
+  *s = *from;
   s->client = c;
-  s->subject = subject;
-  s->config = copy;
   lk__list_init(&s->waiting);
   memcpy(s->path, path, path_size);
-  err = lk__blocking_call_do(&start.call, c, begin_subscribe);
+  int err = lk__blocking_call_do(&start.call, c, begin_subscribe);
 
   if (err != 0)
     lk__mem_free(&c->mem, s);
@@ -219,18 +240,44 @@ static int subscription_new(lk_sync_subscription **out, lk_sync_client *c,
   return err;
 }
 
+static int subscribe_to_node(lk_sync_subscription **out, lk_sync_client *c,
+                             const char *path,
+                             const lk_subscription_config *config,
+                             enum subject subject)
+{
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_subscription_config);
+  lk_sync_subscription from = {.subject = subject};
+  int err = check_new(out, c, path);
+
+  if (err == 0)
+    err = lk__sync_copy_options(c, &sized, &from.config, config);
+  return err != 0 ? err : subscription_new(out, c, path, &from);
+}
+
 int lk_sync_subscribe_children(lk_sync_subscription **out, lk_sync_client *c,
                                const char *path,
                                const lk_subscription_config *config)
 {
-  return subscription_new(out, c, path, config, SUBJECT_CHILDREN);
+  return subscribe_to_node(out, c, path, config, SUBJECT_CHILDREN);
 }
 
 int lk_sync_subscribe_data(lk_sync_subscription **out, lk_sync_client *c,
                            const char *path,
                            const lk_subscription_config *config)
 {
-  return subscription_new(out, c, path, config, SUBJECT_DATA);
+  return subscribe_to_node(out, c, path, config, SUBJECT_DATA);
+}
+
+int lk_sync_subscribe_roster(lk_sync_subscription **out, lk_sync_client *c,
+                             const char *path, const lk_roster_config *config)
+{
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_roster_config);
+  lk_sync_subscription from = {.subject = SUBJECT_ROSTER};
+  int err = check_new(out, c, path);
+
+  if (err == 0)
+    err = lk__sync_copy_options(c, &sized, &from.roster_config, config);
+  return err != 0 ? err : subscription_new(out, c, path, &from);
 }
 
 void lk_sync_subscription_free(lk_sync_subscription *s)
@@ -247,32 +294,14 @@ void lk_sync_subscription_free(lk_sync_subscription *s)
   lk__mem_free(&s->client->mem, s);
 }
 
-static int subscription_next(next_call *next, lk_sync_client *c,
-                             const lk_sync_call *call)
-{
-  int err = lk__blocking_call_init_from(&next->call, c, call);
-
-  if (err != 0)
-    return err;
-  lk__list_init(&next->link);
-  err = lk__blocking_call_wait(&next->call, begin_next);
-  lk__blocking_call_destroy(&next->call);
-  return err;
-}
-
 int lk_sync_subscription_next(lk_sync_subscription *s, lk_sync_result **out,
                               const lk_sync_call *call)
 {
-  lk_sync_client *c = s == NULL ? NULL : s->client;
   next_call next = {.subscription = s};
-  int cancel_state;
-  int err = lk__sync_enter_object(c, s == NULL ? NULL : &s->calls_inside,
-                                  &cancel_state);
+  int err = s == NULL ? LK_ERR_BAD_ARGUMENT
+                      : lk__wait_do(&next.wait, s->client, &s->calls_inside,
+                                    call, begin_next);
 
-  if (err == 0) {
-    err = subscription_next(&next, c, call);
-    lk__sync_leave_object(c, &s->calls_inside, cancel_state);
-  }
   if (out != NULL)
     *out = next.result;
   else

@@ -104,6 +104,88 @@ START_TEST(candidates_lead_one_after_the_other)
 }
 END_TEST
 
+static int set_in_term(uint64_t term)
+{
+  const lk_op op = lk_op_set("/data", lk_text("led"), -1);
+
+  return lk_sync_candidate_guarded_multi(a, NULL, term, &op, 1, &soon);
+}
+
+static int32_t version_of_data(void)
+{
+  lk_stat stat;
+
+  ck_assert_int_eq(lk_sync_exists(two, &stat, "/data", &soon), 0);
+  return stat.version;
+}
+
+START_TEST(transaction_is_executed_only_in_its_term)
+{
+  start();
+  ck_assert_int_eq(
+      lk_sync_create(two, NULL, "/data", lk_text(""), NULL, 0, &soon), 0);
+  ck_assert_int_eq(set_in_term(lk_sync_candidate_term(a)), LK_ERR_NOT_HELD);
+  ck_assert_int_eq(lk_sync_candidate_wait_elected(a, &soon), 0);
+  uint64_t term = lk_sync_candidate_term(a);
+
+  ck_assert_int_eq(set_in_term(term), 0);
+  ck_assert_int_eq(lk_sync_candidate_resign(a), 0);
+  ck_assert_int_eq(set_in_term(term), LK_ERR_LOST);
+  ck_assert_int_eq(lk_sync_candidate_wait_elected(a, &soon), 0);
+  ck_assert_int_eq(set_in_term(term), LK_ERR_LOST);
+  ck_assert_int_eq(version_of_data(), 1);
+  ck_assert_int_eq(set_in_term(lk_sync_candidate_term(a)), 0);
+  ck_assert_int_eq(version_of_data(), 2);
+  stop();
+}
+END_TEST
+
+START_TEST(transaction_without_the_node_of_the_leader_is_refused)
+{
+  start();
+  ck_assert_int_eq(
+      lk_sync_create(two, NULL, "/data", lk_text(""), NULL, 0, &soon), 0);
+  ck_assert_int_eq(lk_sync_candidate_wait_elected(a, &soon), 0);
+  uint64_t term = lk_sync_candidate_term(a);
+
+  ck_assert_int_eq(lk_sync_delete_recursive(two, NULL, "/e", &soon), 0);
+  ck_assert_int_eq(set_in_term(term), LK_ERR_LOST);
+  ck_assert_int_eq(version_of_data(), 0);
+  stop();
+}
+END_TEST
+
+/* The transaction of another thread has no deadline. */
+static int set_without_limit(void *arg)
+{
+  const lk_op op = lk_op_set("/data", lk_text("led"), -1);
+
+  return lk_sync_candidate_guarded_multi(a, NULL, *(const uint64_t *)arg, &op,
+                                         1, NULL);
+}
+
+START_TEST(free_does_not_wait_for_a_transaction)
+{
+  waiter w;
+
+  start();
+  ck_assert_int_eq(
+      lk_sync_create(two, NULL, "/data", lk_text(""), NULL, 0, &soon), 0);
+  ck_assert_int_eq(lk_sync_candidate_wait_elected(a, &soon), 0);
+  uint64_t term = lk_sync_candidate_term(a);
+
+  loopback_freeze(&zk);
+  waiter_start(&w, set_without_limit, &term);
+  waiters_inside(one, 2); /* its call, and the request in it */
+  lk_sync_candidate_free(a);
+  a = NULL;
+  loopback_thaw(&zk);
+  ck_assert_int_eq(waiter_end(&w), 0);
+  ck_assert_int_eq(version_of_data(), 1);
+  stop();
+}
+END_TEST
+
 /* Calls of other threads. */
 static int wait_for_election(void *arg)
 {
@@ -297,6 +379,9 @@ START_TEST(a_side_of_a_read_write_lock_can_have_a_candidate)
 END_TEST
 
 SUITE("candidates", candidates_lead_one_after_the_other,
+      transaction_is_executed_only_in_its_term,
+      transaction_without_the_node_of_the_leader_is_refused,
+      free_does_not_wait_for_a_transaction,
       resignation_ends_the_waits_of_other_threads,
       free_ends_the_waits_of_other_threads,
       close_of_the_client_ends_waits_and_terms,

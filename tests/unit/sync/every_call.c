@@ -299,6 +299,18 @@ VALUE(lock_path, lk_sync_lock_path(o->lock) == NULL)
 
 /* ---- candidates ---------------------------------------------------------- */
 
+static int call_candidate_guarded_multi(const every_object *o)
+{
+  lk_op op = lk_op_check(o->path, -1);
+  lk_sync_result *r = result_before(o);
+  const uint64_t some_term = 1;
+  int err = lk_sync_candidate_guarded_multi(o->candidate, OUT(&r), some_term,
+                                            &op, 1, o->call);
+
+  lk_sync_result_free(r);
+  return err;
+}
+
 MAKES(lk_sync_candidate, election_new, lk_sync_candidate_free, o->client,
       o->path, LK_LAYOUT_LATCH, NULL, NULL)
 MAKES(lk_sync_candidate, candidate_new, lk_sync_candidate_free, o->lock, NULL)
@@ -314,6 +326,29 @@ VALUE(candidate_deadline, lk_sync_candidate_deadline(o->candidate) == INT64_MIN)
 VALUE(candidate_term, lk_sync_candidate_term(o->candidate) == 0)
 VALUE(candidate_get_state,
       lk_sync_candidate_get_state(o->candidate) == LK_CANDIDATE_STOPPED)
+
+/* ---- members and rosters ------------------------------------------------- */
+
+static int call_roster_get(const every_object *o)
+{
+  lk_sync_result *r = result_before(o);
+  int err = lk_sync_roster_get(o->client, OUT(&r), o->path, NULL, o->call);
+
+  lk_sync_result_free(r);
+  return err;
+}
+
+MAKES(lk_sync_subscription, subscribe_roster, lk_sync_subscription_free,
+      o->client, o->path, NULL)
+MAKES(lk_sync_membership, membership_new, lk_sync_membership_free, o->client,
+      o->path, NULL, NULL)
+FREES(lk_sync_membership, membership_free,
+      lk_sync_membership_new(&made, o->client, o->path, NULL, NULL))
+ERROR(membership_join, o->membership, o->call)
+ERROR(membership_leave, o->membership)
+ERROR(membership_set_data, o->membership, lk_text("data"))
+VALUE(membership_has_joined, !lk_sync_membership_has_joined(o->membership))
+VALUE(membership_path, lk_sync_membership_path(o->membership) == NULL)
 
 /* ---- all of them --------------------------------------------------------- */
 
@@ -408,10 +443,20 @@ const every_call every_calls[] = {
     OTHER(candidate_resign),
     OTHER(candidate_wait_elected),
     OTHER(candidate_wait_unsure),
+    ROW(candidate_guarded_multi, LK_ERR_BAD_ARGUMENT, LK_ERR_LOST, LK_ERR_LOST),
     SILENT(candidate_ok),
     SILENT(candidate_deadline),
     SILENT(candidate_term),
     SILENT(candidate_get_state),
+    ROW(roster_get, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_PATH, NOT_EXPECTED),
+    MAKER(subscribe_roster),
+    MAKER(membership_new),
+    SILENT(membership_free),
+    OTHER(membership_join),
+    OTHER(membership_leave),
+    OTHER(membership_set_data),
+    SILENT(membership_has_joined),
+    SILENT(membership_path),
 };
 
 const size_t every_call_count = sizeof every_calls / sizeof every_calls[0];
@@ -431,6 +476,9 @@ void every_object_make(every_object *o, const char *hosts,
   ck_assert_int_eq(lk_sync_election_new(&o->candidate, o->client, "/election",
                                         LK_LAYOUT_LATCH, NULL, NULL),
                    0);
+  ck_assert_int_eq(
+      lk_sync_membership_new(&o->membership, o->client, "/group", "a", NULL),
+      0);
   ck_assert_int_eq(lk_sync_cancel_new(&o->cancel, o->client), 0);
 }
 
@@ -440,6 +488,7 @@ void every_object_free(every_object *o)
   lk_sync_rwlock_free(o->rwlock);
   lk_sync_subscription_free(o->subscription);
   lk_sync_candidate_free(o->candidate);
+  lk_sync_membership_free(o->membership);
   lk_sync_cancel_free(o->cancel);
   lk_sync_client_free(o->client);
 }

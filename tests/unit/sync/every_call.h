@@ -17,6 +17,7 @@ typedef struct every_object {
   lk_sync_rwlock *rwlock;
   lk_sync_subscription *subscription;
   lk_sync_candidate *candidate;
+  lk_sync_membership *membership;
   lk_sync_cancel *cancel;
   const char *path;
   const char *hosts;

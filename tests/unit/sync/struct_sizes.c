@@ -25,6 +25,8 @@ static const lk_single_config a_single = {.poll_ms = 50};
 static const lk_lock_config a_lock_config = {0};
 static const lk_sync_candidate_config a_candidate = {.pause_ms = 50};
 static const lk_subscription_config a_subscription = {.check_ms = 500};
+static const lk_roster_config a_roster = {.check_ms = 500};
+static const lk_sync_membership_config a_membership = {.data = {"data", 4}};
 static const lk_parents_config some_parents = {.containers = true};
 
 /* ---- clients ------------------------------------------------------------ */
@@ -197,6 +199,26 @@ static int subscribe(const void *s)
   return err;
 }
 
+static int subscribe_roster(const void *s)
+{
+  lk_sync_subscription *sub;
+  int err = lk_sync_subscribe_roster(&sub, client, "/x", s);
+
+  ck_assert((err == 0) == (sub != NULL));
+  lk_sync_subscription_free(sub);
+  return err;
+}
+
+static int new_membership(const void *s)
+{
+  lk_sync_membership *m;
+  int err = lk_sync_membership_new(&m, client, "/x", "a", s);
+
+  ck_assert((err == 0) == (m != NULL));
+  lk_sync_membership_free(m);
+  return err;
+}
+
 /* ---- calls -------------------------------------------------------------- */
 
 /* No server replies, so a call that was accepted ends at its deadline. */
@@ -263,6 +285,10 @@ static const sized_row rows[] = {
               .hand_in = new_election_lock),
     SIZED_ROW(lk_subscription_config, a_subscription,
               .name = "lk_sync_subscribe_data", .hand_in = subscribe),
+    SIZED_ROW(lk_roster_config, a_roster, .name = "lk_sync_subscribe_roster",
+              .hand_in = subscribe_roster),
+    SIZED_ROW(lk_sync_membership_config, a_membership,
+              .name = "lk_sync_membership_new", .hand_in = new_membership),
     SIZED_ROW(lk_parents_config, some_parents,
               .name = "lk_sync_create_with_parents, parents",
               .hand_in = do_parents),
