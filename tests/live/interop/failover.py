@@ -4,12 +4,13 @@ run: failover.py [--kills=N] [--cuts=N]
 
 Three candidates of each library, each in a process of its own and at one of
 three servers. N times [1] the leaders of both elections are killed with kill -9,
-N times [1] their server is cut off from the other two. A leader's
-period ends when its program is notified that it may not lead any more, or when
-it is killed. No two periods of latchkey's election may overlap; those of
-Curator's, whose latch knows no lease, are counted.
+at a random time after their election; N times [1] their server is cut off from
+the other two. A leader's period ends when its program is notified that it may
+not lead any more, or when it is killed. No two periods of latchkey's election
+may overlap; those of Curator's, whose latch knows no lease, are counted.
 """
 
+import random
 import statistics
 import sys
 import threading
@@ -24,6 +25,9 @@ from live import eventually
 from worker import LATCH, Worker, boottime
 
 SESSION_MS = 4000
+# The age of the last message of a leader decides when its session expires. So
+# leaders live for a random time, up to this one, before they are killed.
+MAX_TERM_S = 2
 SERVERS = 3
 WAIT_S = 60
 
@@ -121,6 +125,12 @@ class Theirs(Participant):
         self.java.close()
 
 
+KILLED = "killed with kill -9"
+FOLLOWER_CUT = "server cut off, a follower"
+LEADER_CUT = "server cut off, their leader"
+FAILURES = (KILLED, FOLLOWER_CUT, LEADER_CUT)
+
+
 class Election:
     """The candidates of one library."""
 
@@ -128,7 +138,8 @@ class Election:
         self.kind = kind
         self.path = "/failover/" + kind.name
         self.all = []
-        self.gaps = {"kill": [], "cut": []}
+        self.gaps = {how: [] for how in FAILURES}   # in s
+        self.led_on = {how: [] for how in FAILURES}  # after the failure, in s
         for server in range(1, SERVERS + 1):
             self.all.append(kind(self, server))
             eventually(lambda: self.count_nodes() == len(self.all))
@@ -167,7 +178,9 @@ class Election:
             assert end() is not None and end() <= begin, (
                 "%s: two leaders: one until %s, the next from %.3f ms on" %
                 (self.path, end(), begin))
-        self.gaps[how].append((begin - (end() or boottime())) / 1000)
+        ended = end() or boottime()
+        self.gaps[how].append((begin - ended) / 1000)
+        self.led_on[how].append((ended - since) / 1000)
 
     def replace(self, dead):
         self.all.append(self.kind(self, dead.server))
@@ -208,8 +221,9 @@ def in_parallel(elections, function):
 
 def kill_leader(election):
     old = election.leader()
+    time.sleep(random.uniform(0, MAX_TERM_S))
     old.kill()
-    election.note_gap("kill", old, old.killed_at)
+    election.note_gap(KILLED, old, old.killed_at)
     election.replace(old)
 
 
@@ -218,11 +232,12 @@ def cut_off_leaders(elections, server):
     for election in elections:
         election.lead_at(server)
         leaders.append(election.leader())
+    how = LEADER_CUT if ensemble.zk.leader() == server else FOLLOWER_CUT
     cut_at = boottime()
     ensemble.cut_off(server)
     try:
         for election, old in zip(elections, leaders):
-            election.note_gap("cut", old, cut_at)
+            election.note_gap(how, old, cut_at)
     finally:
         ensemble.heal()
     eventually(ensemble.zk.follower, "a quorum of all servers", WAIT_S)
@@ -233,15 +248,16 @@ def cut_off_leaders(elections, server):
 
 
 def print_gaps(elections):
-    print("time without a leader, in s        least median   most")
-    for how, text in (("kill", "killed with kill -9"),
-                      ("cut", "cut off from the quorum")):
+    print("in s                           times  led on: median  most  "
+          "no leader: least median   most")
+    for how in FAILURES:
         for election in elections:
-            gaps = election.gaps[how]
+            gaps, led_on = election.gaps[how], election.led_on[how]
             if gaps:
-                print("%-24s %-9s %6.2f %6.2f %6.2f   (%d times)" % (
-                    text, election.kind.name, min(gaps),
-                    statistics.median(gaps), max(gaps), len(gaps)))
+                print("%-28s %-8s %3d %8.2f %5.2f %11.2f %6.2f %6.2f" % (
+                    how, election.kind.name, len(gaps),
+                    statistics.median(led_on), max(led_on), min(gaps),
+                    statistics.median(gaps), max(gaps)))
 
 
 def leaders_follow_each_other(kills, cuts):
