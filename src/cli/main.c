@@ -10,6 +10,7 @@
 #include "cli/options/node_path.h"
 #include "cli/output/print.h"
 #include "cli/run/run.h"
+#include "cli/session/interrupt.h"
 
 /* The features of this build: one word for each, with a blank in front. */
 static const char features[] = ""
@@ -165,7 +166,10 @@ static int check_and_call_verb(const cli_command_entry *c, const cli_options *o,
 
   if (code != CLI_EXIT_DONE)
     return code;
-  return runs_command(c) ? c->run(o, operands, title) : c->call(o, operands);
+  if (runs_command(c))
+    return c->run(o, operands, title);
+  cli_interrupt_end_process_1();
+  return c->call(o, operands);
 }
 
 static bool has_no_complaint(const cli_text *complaint)

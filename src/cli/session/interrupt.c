@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <unistd.h>
+
 #include "base/list.h"
+#include "cli/exit_code.h"
 #include "cli/session/interrupt.h"
 
 bool cli_signal_is_ignored(int number)
@@ -20,6 +23,24 @@ static void fill_interrupt_set(sigset_t *out)
   for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++)
     if (!cli_signal_is_ignored(numbers[k]))
       sigaddset(out, numbers[k]);
+}
+
+static void exit_by_signal(int number)
+{
+  _exit(CLI_EXIT_SIGNAL + number);
+}
+
+void cli_interrupt_end_process_1(void)
+{
+  const struct sigaction action = {.sa_handler = exit_by_signal};
+  sigset_t interrupts;
+
+  if (getpid() != 1)
+    return;
+  fill_interrupt_set(&interrupts);
+  for (int number = 1; number <= SIGTERM; number++)
+    if (sigismember(&interrupts, number) == 1)
+      sigaction(number, &action, NULL);
 }
 
 /* Removes the pending signals. Returns whether there was one. */

@@ -27,6 +27,11 @@ typedef struct cli_interrupt {
 /** Whether this process ignores the signal. */
 bool cli_signal_is_ignored(int number);
 
+/** Has INT, TERM and HUP end process 1, with exit code 128+N. To process 1, the
+    kernel delivers no signal that has neither a handler nor is awaited. Does
+    nothing in another process, or for a signal that is ignored. */
+void cli_interrupt_end_process_1(void);
+
 /** Blocks the signals, and keeps the loop running until cli_interrupt_close().
     If no descriptor is left for the queue, does neither: the signals kill
     latchkey. */

@@ -395,6 +395,22 @@ def pid_1_exits_with_130_after_an_interrupt():
     assert command.children("/pid1int") == []
 
 
+def signals_end_each_verb_as_pid_1():
+    skip_without_pid_namespaces("--mount-proc")
+    # No server is there, so the first three wait for a session.
+    for words in (("get", "/"), ("wait", "/l"), ("watch", "/"),
+                  ("watch", "-z", zk.connect, "/")):
+        with start("--pid", "--fork", "--mount-proc", "--kill-child",
+                   command.PROGRAM, words[0], "-z", "127.0.0.1:1",
+                   "--connect-timeout", "600", *words[1:],
+                   program="unshare") as process:
+            # The first message, or "watching".
+            (process.stdout if "-z" in words else process.stderr).readline()
+            os.kill(command.children_of(process.pid)[0], signal.SIGTERM)
+            done = process.finish()
+            assert done.code == (0 if "-z" in words else 128 + signal.SIGTERM), done
+
+
 def pid_1_works_without_proc():
     skip_without_pid_namespaces("--mount")
     hide_proc = ["--pid", "--mount", "--fork", "--kill-child", "sh", "-c",
@@ -459,6 +475,7 @@ live.run(
         latchkey_dies_of_int_and_quit_as_command_did,
         quit_of_a_waiter_dumps_no_core,
         lost_lock_is_123_even_if_command_died_of_int,
+        signals_end_each_verb_as_pid_1,
         pid_1_exits_with_130_after_an_interrupt,
         pid_1_works_without_proc,
         pid_1_forwards_signals_and_reaps_orphans,
