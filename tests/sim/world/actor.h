@@ -78,8 +78,13 @@ typedef struct sim_member {
   unsigned writes; /**< number of data so far */
   char path[16];
   char data[24];              /**< that the node must have; unique */
-  int64_t unsettled_since_us; /**< 0: the node is as the member wants it */
+  /* 0: the node is as the member wants it. */
+  int64_t unsettled_since_us;
+  int64_t joining_since_us; /**< likewise; also 0 during a pause */
 } sim_member;
+
+/** The layout of the election, which all candidates have: by the seed. */
+lk_layout sim_election_layout(const struct sim_world *w);
 
 /** Whether the node of the member exists if and only if the member takes part,
     and has its data; or its name is taken. */

@@ -22,6 +22,16 @@
 
 static void make_candidate(sim_actor *a);
 
+lk_layout sim_election_layout(const sim_world *w)
+{
+  static const lk_layout layouts[] = {LK_LAYOUT_LATCH, LK_LAYOUT_CURATOR,
+                                      LK_LAYOUT_KAZOO, LK_LAYOUT_NATIVE_UUID};
+  sim_rng root = {w->seed};
+  sim_rng r = sim_rng_fork(&root, 'v');
+
+  return layouts[sim_roll(&r, sizeof layouts / sizeof layouts[0])];
+}
+
 static int64_t random_time(sim_actor *a)
 {
   return sim_between(&a->rng, 0, sim_actor_T_us(a) / 4);
@@ -104,7 +114,8 @@ static void make_candidate(sim_actor *a)
   a->process->failing_allocations = 0; /* these calls must not fail */
   (void)sim_lease_get(a->process);
   if (lk_election_new(&a->candidate->candidate, a->process->client,
-                      SIM_ELECTION_DIR, LK_LAYOUT_LATCH, &lock, &config) != 0)
+                      SIM_ELECTION_DIR, sim_election_layout(a->process->world),
+                      &lock, &config) != 0)
     abort();
 }
 

@@ -40,10 +40,14 @@ static void check_member(sim_checker *checker, const sim_life *l,
   bool unsettled = !l->session->resumed && !sim_member_is_settled(a);
   /* A member that has lost its node several times pauses before it joins. */
   bool pauses = m->membership != NULL && m->membership->pause.running;
-  int64_t limit_us =
-      sim_grace_us(checker) + (pauses ? LONGEST_PAUSE_MS * SIM_MS : 0);
+  int64_t grace_us = sim_grace_us(checker);
+  int64_t with_pause_us = grace_us + LONGEST_PAUSE_MS * SIM_MS;
+  bool joins_late = sim_is_overdue(checker, l, unsettled && !pauses,
+                                   &m->joining_since_us, grace_us);
+  bool pauses_too_long = sim_is_overdue(checker, l, unsettled,
+                                        &m->unsettled_since_us, with_pause_us);
 
-  if (sim_is_overdue(checker, l, unsettled, &m->unsettled_since_us, limit_us))
+  if (joins_late || pauses_too_long)
     sim_violated(checker, "%s is %s member of the group, and its node is not",
                  a->name, m->wanted ? "a" : "no");
 }

@@ -123,6 +123,7 @@ static void make_member(sim_actor *a)
   m->joined = false;
   m->ended = false;
   m->unsettled_since_us = 0;
+  m->joining_since_us = 0;
   config.data = lk_text(m->data);
   a->process->failing_allocations = 0; /* this call must not fail */
   if (lk_membership_new(&m->membership, a->process->client, SIM_GROUP_DIR, name,

@@ -127,7 +127,7 @@ static void subscribe(sim_actor *a)
 {
   sim_roster *r = a->roster;
   lk_roster_config config = {.size = sizeof config,
-                             .layout = LK_LAYOUT_LATCH,
+                             .layout = sim_election_layout(a->process->world),
                              .check_ms =
                                  sim_one_in(&a->rng, 4) ? 100 : NO_CHECKS};
 
