@@ -87,9 +87,11 @@ typedef struct lk_membership_config {
 /**
  * Make a member of the group at `path` (absolute, not "/"; copied), whose node
  * is `path`/`name`. `name` NULL: 32 random hex digits and "__party__", as in
- * kazoo's Party; Curator's GroupMember has a name that the caller chooses. No
- * request is sent. `config` NULL selects the defaults. Free the member before
- * `client`, or after it.
+ * kazoo's Party, which shows only members with "__party__" in their name.
+ * Curator's GroupMember has a name that the caller chooses. A client must not
+ * have two members with the same path and name: each would take the node for
+ * its own. No request is sent. `config` NULL selects the defaults. Free the
+ * member before `client`, or after it.
  *
  * @return 0; LK_ERR_BAD_PATH: also if `name` is empty or has a '/';
  *         LK_ERR_BAD_ARGUMENT; LK_ERR_NO_MEMORY. After an error `*out` is NULL.
@@ -107,7 +109,9 @@ LK_API void lk_membership_free(lk_membership *m);
  * connection the node is created on the next one.
  *
  * @return 0; or an error with which the create is refused: LK_ERR_TOO_BIG (the
- *         data), LK_ERR_CLOSED, LK_ERR_NO_MEMORY and others.
+ *         data), LK_ERR_NO_MEMORY and others; LK_ERR_CLOSED,
+ *         LK_ERR_AUTH_FAILED, LK_ERR_SESSION_EXPIRED: the client has ended.
+ *         The member has not joined, and does not try again.
  */
 LK_API int lk_membership_join(lk_membership *m);
 

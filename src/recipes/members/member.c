@@ -74,6 +74,7 @@ void lk__membership_end(lk_membership *m, int err)
   bool wanted = m->wanted;
 
   m->wanted = false;
+  m->end_err = err;
   lk__membership_leave_client(m);
   lk__membership_left(m, err);
   if (wanted)

@@ -48,6 +48,7 @@ struct lk_membership {
   bool joined;       /**< JOINED was reported, and LEFT was not */
   bool data_changed; /**< the node may have other data */
   int64_t joined_ms; /**< when it has joined */
+  int end_err;       /**< why the client has ended; 0: it has not */
   lk_member_node node;
   bool busy;    /**< a request is under way; there is at most one */
   bool ordered; /**< the look at the node follows a transaction */
@@ -55,7 +56,7 @@ struct lk_membership {
   lk_retry_pause pause;
   size_t refs; /**< of the caller, the client, requests and running callbacks */
   bool freed;  /**< by the caller: no event is reported */
-  size_t dir_len; /**< the length of the directory in `path` */
+  const char *dir; /**< the directory of the group, behind the path */
   char path[];
 };
 

@@ -122,13 +122,10 @@ static int membership_create_directory(lk_membership *m)
                                          m->parent_flags == LK_CONTAINER,
                                      .acl = acl};
 
-  m->path[m->dir_len] = '\0';
-  int err = lk_create_with_parents(m->client, m->path, lk_bytes_of("", 0), acl,
-                                   m->parent_flags, &parents, NULL,
-                                   on_directory_created, m);
-
-  m->path[m->dir_len] = '/';
-  return membership_note_request(m, err);
+  return membership_note_request(
+      m, lk_create_with_parents(m->client, m->dir, lk_bytes_of("", 0), acl,
+                                m->parent_flags, &parents, NULL,
+                                on_directory_created, m));
 }
 
 /* A transaction orders the look behind all earlier writes of this session. */

@@ -53,7 +53,7 @@ static bool name_is_valid(const char *name)
   return name == NULL || (name[0] != '\0' && strchr(name, '/') == NULL);
 }
 
-/* Write the path of the node. */
+/* Write the path of the node, and the directory behind it. */
 static void membership_write_path(lk_membership *m, const char *dir,
                                   const char *name)
 {
@@ -67,6 +67,10 @@ static void membership_write_path(lk_membership *m, const char *dir,
     name = party;
   }
   (void)lk__write_child_path(m->path, dir, lk_text(name));
+  char *behind = m->path + strlen(m->path) + 1;
+
+  memcpy(behind, dir, strlen(dir) + 1);
+  m->dir = behind;
 }
 
 /* false: no memory. */
@@ -91,6 +95,7 @@ static void membership_attach(lk_membership *m)
   lk_state state = lk_client_state(m->client);
 
   if (state == LK_STATE_CLOSED || state == LK_STATE_AUTH_FAILED) {
+    m->end_err = state == LK_STATE_CLOSED ? LK_ERR_CLOSED : LK_ERR_AUTH_FAILED;
     m->client = NULL;
     return;
   }
@@ -112,11 +117,11 @@ int lk_membership_new(lk_membership **out, lk_client *client, const char *path,
   if (lk_path_check(path) != 0 || strcmp(path, "/") == 0 ||
       !name_is_valid(name))
     return LK_ERR_BAD_PATH;
-  size_t dir_len = strlen(path);
+  size_t dir_size = strlen(path) + 1; /* with the NUL, or the '/' */
   size_t name_len = name == NULL ? LK_UNIQUE_PART_MAX_LEN + sizeof PARTY_SUFFIX
                                  : strlen(name);
   lk_membership *m =
-      lk__mem_new(mem, sizeof *m + dir_len + name_len + sizeof "/");
+      lk__mem_new(mem, sizeof *m + dir_size + name_len + 1 + dir_size);
 
   if (m == NULL)
     return LK_ERR_NO_MEMORY;
@@ -124,7 +129,6 @@ int lk_membership_new(lk_membership **out, lk_client *client, const char *path,
   m->step = lk__membership_step_or_retry;
   m->refs = 1;
   m->client = client;
-  m->dir_len = dir_len;
   m->backoff = (lk_backoff){.first_ms = FIRST_PAUSE_MS, .max_ms = MAX_PAUSE_MS};
   membership_write_path(m, path, name);
   int err = membership_copy_config(m, &options) ? 0 : LK_ERR_NO_MEMORY;
@@ -145,7 +149,7 @@ int lk_membership_new(lk_membership **out, lk_client *client, const char *path,
 int lk_membership_join(lk_membership *m)
 {
   if (m->client == NULL)
-    return LK_ERR_CLOSED;
+    return m->end_err;
   if (m->wanted)
     return 0;
   m->wanted = true;

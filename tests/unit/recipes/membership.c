@@ -453,6 +453,22 @@ START_TEST(closed_client_ends_the_membership)
 }
 END_TEST
 
+START_TEST(refused_credentials_end_the_membership)
+{
+  begin();
+  one.link->answer_at = one.link->requests + 1;
+  one.link->answer_err = LK_ERR_AUTH_REQUIRED;
+  lk_get(one.link->client, "/x", NULL, NULL, NULL);
+  model_turn(&server);
+  expect(""); /* it did not take part */
+  ck_assert_int_eq(lk_membership_join(member), LK_ERR_AUTH_FAILED);
+  lk_membership_free(member);
+  ck_assert_int_eq(try_init("m", (lk_membership_config){0}), 0);
+  ck_assert_int_eq(lk_membership_join(member), LK_ERR_AUTH_FAILED);
+  end();
+}
+END_TEST
+
 START_TEST(member_can_be_freed_after_its_client)
 {
   begin();
@@ -780,8 +796,8 @@ SUITE("membership", member_has_a_node_while_it_takes_part,
       refused_create_is_retried, broken_connection_leaves_one_node_or_none,
       member_without_memory_joins_and_leaves_later,
       member_freed_at_any_time_leaves_no_node,
-      closed_client_ends_the_membership, member_can_be_freed_after_its_client,
-      callback_may_free_leave_or_close,
+      closed_client_ends_the_membership, refused_credentials_end_the_membership,
+      member_can_be_freed_after_its_client, callback_may_free_leave_or_close,
       expiry_ends_the_membership_of_a_client_with_one_session,
       leave_without_a_connection_spares_the_node_of_another_session,
       delete_that_was_executed_is_not_repeated,
