@@ -119,7 +119,9 @@ typedef struct lk_candidate_config {
  * MIXED_QUEUE, UNWATCHED and REVOKED. `config` NULL selects the defaults.
  *
  * @return 0; LK_ERR_STATE: the lock is not idle, or has a candidate already;
- *         LK_ERR_BAD_ARGUMENT; LK_ERR_NO_MEMORY. After an error `*out` is NULL.
+ *         LK_ERR_BAD_ARGUMENT: also for a lock with `local_queue`, whose token
+ *         does not grow with each grant; LK_ERR_NO_MEMORY. After an error
+ *         `*out` is NULL.
  */
 LK_API int lk_candidate_new(lk_candidate **out, lk_lock *lock,
                             const lk_candidate_config *config);

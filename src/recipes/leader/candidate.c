@@ -6,6 +6,7 @@
 #include "recipes/common/config_copy.h"
 #include "recipes/common/retry_pause.h"
 #include "recipes/leader/candidate.h"
+#include "recipes/local/local_acquisition.h"
 #include "recipes/lock/lock.h"
 
 enum {
@@ -266,6 +267,10 @@ int lk_candidate_new(lk_candidate **out, lk_lock *lock,
   if (lk_lock_get_state(lock) != LK_LOCK_IDLE ||
       lock->on_event == on_lock_event)
     return LK_ERR_STATE;
+  /* The grants of one node of a local queue have the same token, and so would
+     terms. */
+  if (lk__local_acquisition_is_attached(lock))
+    return LK_ERR_BAD_ARGUMENT;
   lk_candidate *c = lk__mem_new(&lease->mem, sizeof *c);
 
   if (c == NULL)

@@ -158,6 +158,11 @@ static void local_queue_detach_handle(void *plan, const lk_mem *mem)
   lk__local_queue_unref(plan);
 }
 
+bool lk__local_acquisition_is_attached(const lk_lock *l)
+{
+  return l->source.make == local_request_make;
+}
+
 bool lk__local_acquisition_attach(lk_lock *l, const lk_lock_config *config)
 {
   lk_local_queue *q = lk__local_queue_find(l);

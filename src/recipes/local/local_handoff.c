@@ -10,7 +10,8 @@ bool lk__local_handoff_is_allowed(const lk_local_queue *q)
   const lk_contender *node = q->node;
 
   return lk__local_queue_first(q) != NULL && q->handoffs < LK_MAX_HANDOFFS &&
-         !node->holding.revoked && node->state == LK_CONTENDER_HELD;
+         !node->holding.revoked && node->holding.unanswered_multis == 0 &&
+         node->state == LK_CONTENDER_HELD;
 }
 
 void lk__local_handoff_to_first(lk_local_queue *q)

@@ -16,7 +16,8 @@ enum { LK_MAX_HANDOFFS = 16 };
 
 /** Whether the held node may be handed off to the first local request. It must
     be deleted instead if no request waits, the limit is reached, another client
-    has asked for the release, or the lease is about to end. */
+    has asked for the release, the lease is about to end, or a guarded multi of
+    the last holder may be executed later, when the next one holds. */
 bool lk__local_handoff_is_allowed(const lk_local_queue *q);
 /** Grant the lock to the first request, if the lease is long enough. Otherwise
     renew the lease; a notice of the contender then starts the next attempt. For

@@ -4,6 +4,7 @@
 #include "support/locks.h"
 #include "support/suite.h"
 
+#include <latchkey/leader.h>
 #include <latchkey/multilock.h>
 #include <latchkey/rwlock.h>
 #include <latchkey/semaphore.h>
@@ -432,6 +433,63 @@ START_TEST(callback_of_an_acquire_may_free_the_next_owner)
 }
 END_TEST
 
+static int guarded_err;
+
+static void on_guarded(lk_client *c, int err, const lk_op_result *results,
+                       size_t count, void *arg)
+{
+  (void)c;
+  (void)results;
+  (void)count;
+  (void)arg;
+  guarded_err = err;
+}
+
+/* The node is deleted, so the multi is executed before the next owner holds. */
+START_TEST(node_with_an_unanswered_multi_is_not_handed_over)
+{
+  begin();
+  add_owners(2);
+  acquire_all(2);
+  guarded_err = NOT_YET;
+  lp.one.link->frozen = true;
+  ck_assert_int_eq(
+      lk_lock_guarded_multi(owners[0].lock, NULL, 0, NULL, on_guarded, NULL),
+      0);
+  locker_release(&owners[0]);
+  model_turn(&lp.server);
+  ck_assert_int_eq(owners[1].acquired, NOT_YET);
+  lp.one.link->frozen = false;
+  model_turn(&lp.server);
+  ck_assert_int_eq(guarded_err, 0);
+  ck_assert_int_eq(owners[1].acquired, 0);
+  ck_assert_uint_eq(lk_lock_handoffs(owners[1].lock), 0);
+  /* The reply to this one has come. */
+  ck_assert_int_eq(
+      lk_lock_guarded_multi(owners[1].lock, NULL, 0, NULL, on_guarded, NULL),
+      0);
+  model_turn(&lp.server);
+  ck_assert_int_eq(locker_acquire(&owners[0], LK_NO_LIMIT), 0);
+  locker_release(&owners[1]);
+  model_turn(&lp.server);
+  ck_assert_uint_eq(lk_lock_handoffs(owners[0].lock), 1);
+  end(2);
+}
+END_TEST
+
+START_TEST(candidates_are_refused)
+{
+  lk_candidate *c;
+
+  begin();
+  add_owners(1);
+  ck_assert_int_eq(lk_candidate_new(&c, owners[0].lock, NULL),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_ptr_null(c);
+  end(1);
+}
+END_TEST
+
 START_TEST(verify_ends_when_its_owner_hands_the_node_over)
 {
   begin();
@@ -825,6 +883,7 @@ SUITE("local_queue",
       local_waiter_can_cancel_during_a_handover,
       revoked_node_is_released_and_not_handed_over,
       unsure_hold_is_not_handed_over,
+      node_with_an_unanswered_multi_is_not_handed_over, candidates_are_refused,
       loss_is_reported_to_the_holder_and_the_other_owners_queue_again,
       owner_may_acquire_again_in_the_callback_of_an_expiry,
       callback_of_an_acquire_may_free_the_next_owner,
