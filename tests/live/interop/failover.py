@@ -5,9 +5,11 @@ run: failover.py [--kills=N] [--cuts=N]
 Three candidates of each library, each in a process of its own and at one of
 three servers. N times [1] the leaders of both elections are killed with kill -9,
 at a random time after their election; N times [1] their server is cut off from
-the other two. A leader's period ends when its program is notified that it may
-not lead any more, or when it is killed. No two periods of latchkey's election
-may overlap; those of Curator's, whose latch knows no lease, are counted.
+the other two. A leader's period ends when it is killed, at its lease deadline,
+or when it is deposed before; Curator's latch knows no lease, so its period ends
+with notLeader(). No two periods of latchkey's election may overlap, and no
+leader may begin before the lease deadline of one that was killed; overlaps of
+Curator's are counted.
 """
 
 import random
@@ -40,6 +42,7 @@ class Participant:
         self.election = election
         self.server = server
         self.killed_at = None
+        self.lease_at_kill = 0  # the last lease deadline of a killed leader
 
     def leads(self):
         changes = self.changes()
@@ -49,15 +52,19 @@ class Participant:
         """Pairs of begin and end; the end of a period that lasts is None."""
         periods = []
         for at, leads in self.changes():
-            if leads:
+            if not leads:
+                if periods and (periods[-1][1] is None or at < periods[-1][1]):
+                    periods[-1][1] = at
+            elif periods and periods[-1][1] is not None and at <= periods[-1][1]:
+                periods[-1][1] = None  # renewed before the deadline
+            else:
                 periods.append([at, None])
-            elif periods and periods[-1][1] is None:
-                periods[-1][1] = at
         if periods and periods[-1][1] is None:
             periods[-1][1] = self.killed_at
         return periods
 
     def kill(self):
+        self.lease_at_kill = self.lease_deadline()
         self.kill_process()
         self.killed_at = boottime()
 
@@ -76,9 +83,13 @@ class Ours(Participant):
         self.candidate.start()
 
     def changes(self):
-        return [(line.at, self.LEADS[line.word])
+        return [(line.deadline if line.word == "unsure" else line.at,
+                 self.LEADS[line.word])
                 for line in self.candidate.lines_like("candidate")
                 if line.word in self.LEADS]
+
+    def lease_deadline(self):
+        return self.candidate.facts().deadline
 
     def hand_over(self):
         self.candidate.resign()
@@ -111,6 +122,9 @@ class Theirs(Participant):
 
     def changes(self):
         return list(self.noted)
+
+    def lease_deadline(self):
+        return 0
 
     def hand_over(self):
         # A latch that is closed does not notify its listener.
@@ -175,9 +189,10 @@ class Election:
             while end() is None and time.monotonic() < limit:
                 time.sleep(.05)
         else:
-            assert end() is not None and end() <= begin, (
-                "%s: two leaders: one until %s, the next from %.3f ms on" %
-                (self.path, end(), begin))
+            safe_until = max(end() or boottime(), old.lease_at_kill)
+            assert safe_until <= begin, (
+                "%s: two leaders: one until %.3f, the next from %.3f ms on" %
+                (self.path, safe_until, begin))
         ended = end() or boottime()
         self.gaps[how].append((begin - ended) / 1000)
         self.led_on[how].append((ended - since) / 1000)
