@@ -155,9 +155,8 @@ static bool start_supervisor(cli_runner *r, cli_process_title title,
 static bool prepare_run(cli_runner *r, cli_process_title title,
                         cli_text *complaint)
 {
-  int events_fd = cli_events_take_fd(r->options->events_fd);
-
-  if (events_fd < 0 && r->options->events_fd >= 0) {
+  r->events_fd = cli_events_take_fd(r->options->events_fd);
+  if (r->events_fd < 0 && r->options->events_fd >= 0) {
     cli_text_printf(complaint, "--events-fd: %s", strerror(errno));
     return false;
   }
@@ -166,7 +165,7 @@ static bool prepare_run(cli_runner *r, cli_process_title title,
       !start_supervisor(r, title, complaint) ||
       !cli_run_session_open(r, complaint))
     return false;
-  cli_events_open(&r->events, r->options, events_fd, r->manager,
+  cli_events_open(&r->events, r->options, r->events_fd, r->manager,
                   r->target->path_key, r->path, r->session.loop);
   cli_events_status(&r->events, "connecting");
   start_run_watchers(r);
@@ -176,9 +175,13 @@ static bool prepare_run(cli_runner *r, cli_process_title title,
 
 static void free_run(cli_runner *r)
 {
+  bool events_fd_is_copy = r->events_fd != r->options->events_fd;
+
   r->target->free(r);
   cli_supervisor_close(&r->supervisor);
   cli_events_close(&r->events);
+  if (events_fd_is_copy && r->events_fd >= 0)
+    close(r->events_fd);
   if (r->session.loop != NULL)
     stop_run_watchers(r);
   cli_session_free(&r->session);

@@ -89,6 +89,7 @@ struct cli_runner {
 
   cli_session session;
   cli_events events;
+  int events_fd; /**< of --events-fd, or a copy of it; -1: not given */
   cli_service_manager *manager; /**< outlives the run */
   cli_acl acl;
   cli_lock_kind kind;

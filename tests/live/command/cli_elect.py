@@ -2,6 +2,7 @@
 """latchkey elect: exactly one COMMAND runs, and another candidate's starts when
 that one ends, fails, is killed or loses its leadership."""
 
+import json
 import os
 import signal
 import sys
@@ -204,6 +205,26 @@ def each_term_has_the_signals_and_descriptors_of_the_first():
     assert len(lines) == 9 and lines[:3] == lines[3:6] == lines[6:], lines
 
 
+def events_of_all_terms_go_to_one_descriptor():
+    # COMMAND writes how many descriptors latchkey has, the parent of its
+    # supervisor.
+    script = """
+        latchkey=$(cut -d" " -f4 /proc/$PPID/stat)
+        ls /proc/$latchkey/fd | wc -l >> "$0"
+        exit 1"""
+    log = os.path.join(folder.name, "descriptors")
+    done = run("elect", "-T", TIMEOUT_S, "--restarts", "2", "--events-fd", "1",
+               "/elect/events", "sh", "-c", script, log)
+    assert done.code == 1, done
+    events = [json.loads(line) for line in done.out.splitlines()]
+    assert [e["event"] for e in events] == ["acquired", "released"] * 3, events
+    tokens = [int(e["token"]) for e in events]
+    assert tokens[::2] == tokens[1::2] == sorted(set(tokens)), events
+    with open(log) as f:
+        counts = f.read().split()
+    assert len(counts) == 3 and len(set(counts)) == 1, counts
+
+
 def command_that_does_not_exist_ends_the_candidate():
     expect_exit(127, "elect", "/elect/none", "/nonexistent")
     expect_exit(126, "elect", "/elect/none", "/etc/passwd")
@@ -249,6 +270,7 @@ live.run(live.together(
     revoked_leader_takes_part_again,
     verbs_without_the_layout_of_the_election_warn,
     each_term_has_the_signals_and_descriptors_of_the_first,
+    events_of_all_terms_go_to_one_descriptor,
     command_that_does_not_exist_ends_the_candidate,
     leader_and_candidates_are_shown,
     usage_errors_are_reported))
