@@ -7,7 +7,7 @@ import threading
 import kazoos
 from contenders import Contender, Downgrader, ReadWriter, Revoker
 from rivals import LatchkeyCandidate, Plain
-from worker import KAZOO as KAZOO_ELECTION, LATCH
+from worker import KAZOO as KAZOO_ELECTION, LATCH, SELECTOR
 
 LONG_HOLD_S = .08   # such holds keep most permits in use
 KAZOO = 1           # the layout
@@ -27,9 +27,12 @@ def mutex(run):
 def selector(run):
     """Leader selectors and mutexes on the same path."""
     path = run.lock_path("selector", "l", 1)
+    run.join("selector", Contender(run.latchkey_lock(
+        "selector", lambda c: c.lock(path)), {path: 1}))
     for _ in range(2):
         run.join("selector", Contender(run.latchkey_lock(
-            "selector", lambda c: c.lock(path)), {path: 1}))
+            "selector", lambda c: c.candidate(path, layout=SELECTOR),
+            LatchkeyCandidate), {path: 1}))
         run.join("selector", Contender(run.curator_lock(
             "selector", "selector", path), {path: 1}))
 

@@ -2,6 +2,9 @@
 """Candidates of latchkey in the elections of Curator and kazoo, both ways:
 LeaderLatch, LeaderSelector and Election."""
 
+import importlib.util
+import queue
+import subprocess
 import sys
 import threading
 
@@ -13,13 +16,8 @@ from curator import Curator
 from live import eventually
 from worker import KAZOO, LATCH, SELECTOR, Worker
 
-try:
-    import kazoo.client
-    import kazoo.exceptions
-    import kazoo.recipe.election
-except ImportError:
+if importlib.util.find_spec("kazoo") is None:
     live.missing("there is no kazoo (Debian: python3-kazoo)")
-import kazoos  # noqa: F401 - quiets kazoo's log
 
 SESSION_MS = 4000
 WAIT_MS = 30000
@@ -52,59 +50,75 @@ class CuratorCandidate:
 
 
 class KazooCandidate:
-    """An Election of kazoo, in this process."""
+    """An Election of kazoo in a process of its own."""
 
     def __init__(self, kind, path, name):
-        self.client = kazoo.client.KazooClient(server.connect,
-                                               timeout=SESSION_MS / 1000)
-        self.client.start(30)
-        self.election = kazoo.recipe.election.Election(self.client, path, name)
+        self.process = subprocess.Popen(
+            [sys.executable, sys.path[0] + "/kazoo_candidate.py",
+             server.connect, str(SESSION_MS / 1000), path, name],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.leads = threading.Event()
+        self.replies = queue.Queue()
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            if line == "leads\n":
+                self.leads.set()
+            else:
+                self.replies.put(line.strip())
+
+    def do(self, command):
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        return self.replies.get(timeout=WAIT_MS / 1000)
 
     def begin(self):
-        self.leads, self.over = threading.Event(), threading.Event()
-
-        def lead():
-            self.leads.set()
-            self.over.wait()
-
-        def take_part():
-            try:
-                self.election.run(lead)
-            except kazoo.exceptions.ConnectionClosedError:
-                pass  # after kill()
-        self.thread = threading.Thread(target=take_part, daemon=True)
-        self.thread.start()
+        self.leads.clear()
+        self.do("begin")
         return self.leads.is_set
 
     def participants(self):
-        names = self.election.contenders()
         return ["%s=%s" % (name, "candidate" if i else "leader")
-                for i, name in enumerate(names)]
+                for i, name in enumerate(self.do("participants").split(","))]
 
     def resign(self):
-        self.over.set()
-        self.thread.join(WAIT_MS / 1000)
+        self.do("resign")
 
     def kill(self):
-        """End the session."""
-        self.client.stop()
-        self.over.set()
+        self.process.kill()
 
     def close(self):
-        self.client.stop()
-        self.client.close()
+        self.process.kill()
+        self.process.wait()
+        self.reader.join()
+        self.process.stdin.close()
+        self.process.stdout.close()
 
 
 # ---- tests: each is run with the three kinds of peers
 
+def wait_for_roster(observer, *ids):
+    """Wait until the roster of an election has these candidates, the leader
+    first."""
+    def found():
+        line = observer.lines_like("roster")[-1]
+        return [bytes.fromhex(name.partition(":")[2]).decode()
+                for name in line.names] == list(ids)
+    eventually(found, "the roster has %s" % (ids,))
+
+
 def both_lead_in_turns_and_see_each_other(peer, client, path, layout):
     ours = client.candidate(path, layout=layout, data=b"ours",
                             persistent=True)
+    observer = client.roster(path, layout=layout)
     ours.start()
     first = ours.wait_for_event("elected")
     peer_leads = peer.begin()
     eventually(lambda: len(locks.names(client, path)) == 2)
     assert peer.participants() == ["ours=leader", "theirs=candidate"]
+    wait_for_roster(observer, "ours", "theirs")
     assert not peer_leads()
     ours.resign()
     ours.wait_for_event("deposed", err="0")
@@ -112,6 +126,7 @@ def both_lead_in_turns_and_see_each_other(peer, client, path, layout):
     ours.start()
     eventually(lambda: len(locks.names(client, path)) == 2)
     assert peer.participants() == ["theirs=leader", "ours=candidate"]
+    wait_for_roster(observer, "theirs", "ours")
     assert ours.facts().state == "waiting"
     peer.resign()
     second = ours.wait_for_event("elected")
