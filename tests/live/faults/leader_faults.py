@@ -4,13 +4,15 @@ break at each frame, sessions expire, and other clients delete nodes. What each
 operation costs is counted on the wire."""
 
 import sys
+import time
 
 sys.path.append(sys.path[0] + "/../support")
 
 import live
 import locks
 from live import eventually
-from relay import CHILDREN, CREATE2, DELETE, DOWN, EVENT, GET, SET, UP, Relay
+from relay import (CHILDREN, CREATE2, CREATE_CONTAINER, DELETE, DOWN, EVENT,
+                   EXISTS, GET, MULTI, PING, REMOVE_WATCHES, SET, UP, Relay)
 from worker import LATCH, SEQUENTIAL, Worker
 
 LONG = 30000    # session timeouts in ms
@@ -68,6 +70,10 @@ def cut_at(wire, frame):
     return wire.at_frame("cut", up=up, op=op, count=count)
 
 
+def arrived_together(frames):
+    return len({(f.connection, f.read) for f in frames}) == 1
+
+
 # ---- elections
 
 def check_leader(pair, candidate):
@@ -92,6 +98,36 @@ def candidate_is_elected_though_the_connection_breaks(pair, wire, frame):
     eventually(lambda: not pair.names())
 
 
+@at_each_frame([(UP, CREATE2, 1), (DOWN, CREATE2, 1),
+                (UP, CREATE_CONTAINER, 1), (DOWN, CREATE_CONTAINER, 1),
+                (UP, CREATE2, 2), (DOWN, CREATE2, 2)])
+def first_candidate_makes_the_directory_though_the_connection_breaks(
+        pair, wire, frame):
+    pair.path += "/election"
+    candidate = pair.candidate(pair.tested)
+    trap = cut_at(wire, frame)
+    candidate.start()
+    trap.wait()
+    check_leader(pair, candidate)
+    assert len(pair.names()) == 1
+
+
+@at_each_frame([(UP, MULTI, 1), (DOWN, MULTI, 1), (UP, GET, 1), (DOWN, GET, 1)])
+def leader_keeps_its_term_over_a_reconnect(pair, wire, frame):
+    leader = pair.candidate(pair.tested)
+    leader.start()
+    elected = leader.wait_for_event("elected")
+    successor = pair.candidate(pair.direct)
+    successor.start()
+    trap = cut_at(wire, frame)  # of a heartbeat
+    trap.wait()
+    mark = wire.mark()
+    eventually(lambda: MULTI in wire.ops(mark), "the next heartbeat")
+    facts = leader.facts()
+    assert facts.state == "leading" and facts.term == elected.term, facts
+    assert successor.facts().state == "waiting"
+
+
 def waiting_candidate(pair, wire):
     """A leader, and a candidate that watches its node."""
     leader = pair.candidate(pair.direct)
@@ -102,6 +138,22 @@ def waiting_candidate(pair, wire):
     eventually(lambda: [f.op for f in wire.frames_since()
                         if not f.up].count(GET) >= 1)
     return leader, candidate
+
+
+@at_each_frame([(UP, CREATE2, 1), (DOWN, CREATE2, 1), (UP, CHILDREN, 1),
+                (DOWN, CHILDREN, 1), (UP, GET, 1), (DOWN, GET, 1)])
+def candidate_waits_though_the_connection_breaks(pair, wire, frame):
+    leader = pair.candidate(pair.direct)
+    leader.start()
+    leader.wait_for_event("elected")
+    trap = cut_at(wire, frame)
+    candidate = pair.candidate(pair.tested)
+    candidate.start()
+    trap.wait()
+    eventually(lambda: len(pair.names()) == 2)
+    leader.resign()
+    check_leader(pair, candidate)
+    assert len(pair.names()) == 1
 
 
 @at_each_frame([(DOWN, EVENT, 1)])
@@ -180,7 +232,40 @@ def election_costs_one_write_and_one_list(pair, wire):
     candidate.start()
     candidate.wait_for_event("elected")
     assert wire.ops(mark)[:2] == [CREATE2, CHILDREN], wire.ops(mark)
+    assert arrived_together(wire.requests(mark)[:2])
     assert [op for op in wire.ops(mark) if op in (CREATE2, DELETE)] == [CREATE2]
+
+
+@with_pair()
+def successor_leads_after_one_event_without_a_request(pair, wire):
+    leader, candidate = waiting_candidate(pair, wire)
+    mark = wire.mark()
+    leader.resign()
+    elected = candidate.wait_for_event("elected")
+    frames = [f for f in wire.frames_since(mark) if f.op != PING]
+    assert frames[0].op == EVENT, frames
+    # What the leader sends later renews its lease and watches its node.
+    writes = [f for f in frames if f.up and f.op in (CREATE2, DELETE, CHILDREN)]
+    assert not writes, (elected, frames)
+
+
+@with_pair()
+def resignation_wakes_the_successor_only(pair, wire):
+    leader, second = pair.candidate(pair.direct), pair.candidate(pair.direct)
+    leader.start()
+    leader.wait_for_event("elected")
+    second.start()
+    third = pair.candidate(pair.tested)
+    third.start()
+    eventually(lambda: [f.op for f in wire.frames_since()
+                        if not f.up].count(GET) >= 1)
+    mark = wire.mark()
+    leader.resign()
+    second.wait_for_event("elected")
+    # The reply to this read comes behind any event.
+    pair.tested.do("get", path=pair.path)
+    assert EVENT not in [f.op for f in wire.frames_since(mark)]
+    assert CHILDREN not in wire.ops(mark)
 
 
 # ---- groups
@@ -267,6 +352,41 @@ def join_costs_one_write_and_one_read(pair, wire):
     eventually(lambda: wire.ops(mark) == [CREATE2, GET], "two requests")
 
 
+@with_pair()
+def missing_directory_costs_two_round_trips_more(pair, wire):
+    member = pair.tested.member(pair.path + "/group", id="m")
+    mark = wire.mark()
+    member.join()
+    member.wait_for_event("joined")
+    eventually(lambda: wire.ops(mark) == [CREATE2, CREATE_CONTAINER, CREATE2,
+                                          GET], "four requests")
+
+
+@with_pair()
+def write_after_a_reconnect_follows_a_transaction_and_a_read(pair, wire):
+    member = pair.tested.member(pair.path, id="m")
+    member.join()
+    member.wait_for_event("joined")
+    eventually(lambda: wire.ops().count(GET) == 1)
+    mark = wire.mark()
+    wire.drop()
+    member.do("data", data=b"2")
+    check_member(pair, "m", b"2")
+    found = [op for op in wire.ops(mark) if op in (MULTI, EXISTS, SET)]
+    assert found == [MULTI, EXISTS, SET], found
+
+
+@with_pair()
+def joined_member_sends_nothing_but_pings(pair, wire):
+    member = pair.tested.member(pair.path, id="m")
+    member.join()
+    member.wait_for_event("joined")
+    eventually(lambda: wire.ops().count(GET) == 1)
+    mark = wire.mark()
+    time.sleep(MEDIUM / 1000 / 2)
+    assert not wire.ops(mark), wire.ops(mark)
+
+
 # ---- rosters
 
 @at_each_frame([(UP, CHILDREN, 1), (DOWN, CHILDREN, 1), (UP, GET, 1),
@@ -295,20 +415,64 @@ def change_of_a_roster_is_reported_though_the_connection_breaks(pair, wire,
     roster.wait_for([("a", b"1"), ("b", b"1")])
 
 
+@with_pair()
+def roster_reads_what_has_changed(pair, wire):
+    entries = [("a", b"1"), ("b", b"1")]
+    for name, data in entries:
+        pair.direct.create(pair.path + "/" + name, data=data)
+
+    def expect(*ops):
+        """Wait for the roster, and check the requests that it has cost."""
+        nonlocal mark
+        roster.wait_for(entries)
+        requests = wire.requests(mark)
+        assert [f.op for f in requests] == list(ops), requests
+        mark = wire.mark()
+        return requests
+    mark = wire.mark()
+    roster = pair.tested.roster(pair.path)
+    assert arrived_together(expect(CHILDREN, GET, GET)[1:])
+    entries.append(("c", b"1"))
+    pair.direct.create(pair.path + "/c", data=b"1")
+    expect(CHILDREN, GET)
+    entries[1] = "b", b"2"
+    pair.direct.do("set", path=pair.path + "/b", data=b"2")
+    expect(GET)
+    wire.drop()
+    entries[0] = "a", b"2"
+    pair.direct.do("set", path=pair.path + "/a", data=b"2")
+    roster.wait_for(entries)
+    reads = [op for op in wire.ops(mark) if op in (CHILDREN, GET)]
+    assert reads[:4] == [CHILDREN, GET, GET, GET], reads
+    mark = wire.mark()
+    roster.free()
+    eventually(lambda: wire.ops(mark).count(REMOVE_WATCHES) == 4,
+               "the watches of the directory and of three children")
+
+
 with live.zkserver.Server("--tick", "200") as zk:
     live.run(live.together(
         candidate_is_elected_though_the_connection_breaks,
+        first_candidate_makes_the_directory_though_the_connection_breaks,
+        leader_keeps_its_term_over_a_reconnect,
+        candidate_waits_though_the_connection_breaks,
         successor_is_elected_though_its_event_is_lost,
         successor_lists_the_queue_again_after_each_reconnect,
         resignation_is_not_lost_with_the_connection,
         expired_leader_stops_before_the_next_one_leads,
         deposed_leader_takes_part_again,
         election_costs_one_write_and_one_list,
+        successor_leads_after_one_event_without_a_request,
+        resignation_wakes_the_successor_only,
         member_joins_though_the_connection_breaks,
         leave_is_not_lost_with_the_connection,
         data_are_written_though_the_connection_breaks,
         expired_member_joins_again,
         data_of_another_client_are_replaced,
         join_costs_one_write_and_one_read,
+        missing_directory_costs_two_round_trips_more,
+        write_after_a_reconnect_follows_a_transaction_and_a_read,
+        joined_member_sends_nothing_but_pings,
         roster_is_reported_though_the_connection_breaks,
-        change_of_a_roster_is_reported_though_the_connection_breaks))
+        change_of_a_roster_is_reported_though_the_connection_breaks,
+        roster_reads_what_has_changed))
