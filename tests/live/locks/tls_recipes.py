@@ -72,6 +72,14 @@ SHARED = {
         "servers_come_from_the_option_or_the_environment",
         "lock_path_is_below_the_chroot",
     ),
+    "command/cli_elect.py": (
+        "next_candidate_leads_when_the_leader_is_killed",
+        "leader_and_candidates_are_shown",
+    ),
+    "command/cli_join.py": (
+        "member_is_listed_while_command_runs",
+        "deleted_member_joins_again",
+    ),
 }
 
 # Tests of faults/ensemble.py, which start their own servers.
