@@ -14,9 +14,11 @@ typedef struct cli_contenders {
   const char *directory; /**< the directory that is being listed: "" for the
                             lock's node; for a semaphore also "locks/",
                             "leases/" or "-__lock__/", appended to the path */
+  lk_layout layout; /**< of the contenders: that of the options; or, if none was
+                       given and there are candidates only, that of elect */
   bool semaphore;
-  bool missing; /**< the lock's node does not exist, so there is no queue; a
-                   single node is missing whenever the lock is free */
+  bool missing;  /**< the lock's node does not exist, so there is no queue; a
+                    single node is missing whenever the lock is free */
   size_t others; /**< number of children of the lock's node that are sequential
                     nodes and no contenders of the selected layout */
   cli_contender *all;
@@ -49,6 +51,8 @@ void cli_contender_add_node_json(const cli_contenders *queue, size_t i,
 /** Writes the member "label", or "asked_to_release" if LK_REVOKE_MESSAGE has
     replaced the label. Writes nothing if the node is not readable. */
 void cli_contender_add_label_json(const cli_contender *c, cli_json *j);
+/** Returns the text to put in front of "/NAME" for a child of `path`. */
+const char *cli_contenders_path_prefix(const char *path);
 /** Returns the path of contender `i`, to be freed; NULL: out of memory. */
 char *cli_contenders_path(const cli_contenders *queue, size_t i);
 void cli_contenders_free(cli_contenders *queue);

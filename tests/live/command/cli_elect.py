@@ -181,16 +181,28 @@ def revoked_leader_takes_part_again():
             assert a.finish().code == code
 
 
-def verbs_without_the_layout_of_the_election_warn():
+def verbs_find_the_layout_of_the_election():
     path = "/elect/layout"
-    with Candidate(path, LEAD) as a:
+    expect_exit(0, "status", path)
+    with Candidate(path, LEAD, "-i", "first", arguments=("", "1")) as a:
         a.wait_for_terms(1)
-        for verb in "status", "wait", "revoke":
-            done = run(verb, path)
-            assert done.err.startswith(
+        done = run("status", path)
+        assert (done.code, done.err) == (1, "") and "first" in done.out, done
+        assert run("status", "--layout", "latch", path).code == 1
+        assert run("wait", "-w", "0.5", path).code == 1
+        done = run("revoke", path)
+        assert (done.code, done.err) == (0, "") and "first" in done.out, done
+        a.wait_for_terms(2)
+        # Another layout was asked for.
+        for verb, code in ("status", 0), ("wait", 0), ("revoke", 1):
+            done = run(verb, "--layout", "curator", path)
+            assert done.code == code and done.err.startswith(
                 "latchkey: warning: %s %s: not shown are the nodes of another "
-                "kind of lock or another --layout: 1;" % (verb, path)), done
-        assert run("status", "--layout", "latch", path).err == ""
+                "kind of lock or another --layout: 1\n" % (verb, path)), done
+        with start("wait", path) as waiter:
+            a.process.terminate()
+            assert a.finish().code == 1
+            assert waiter.finish().code == 0
 
 
 def each_term_has_the_signals_and_descriptors_of_the_first():
@@ -268,7 +280,7 @@ live.run(live.together(
     term_ends_the_pause,
     leader_that_is_deposed_takes_part_again,
     revoked_leader_takes_part_again,
-    verbs_without_the_layout_of_the_election_warn,
+    verbs_find_the_layout_of_the_election,
     each_term_has_the_signals_and_descriptors_of_the_first,
     events_of_all_terms_go_to_one_descriptor,
     command_that_does_not_exist_ends_the_candidate,
