@@ -16,7 +16,8 @@
  *
  * A roster is not a snapshot: the children are read one after the other, so it
  * may have the old data of one and the new data of another. A child that is
- * deleted meanwhile is not in it.
+ * deleted meanwhile is not in it. While there is no connection, nothing is
+ * reported, and the last report may be outdated: see lk_client_state().
  *
  * Cost: one list, and a read of each child, which are sent together. After a
  * change, a list if a child was created or deleted, and a read of each child

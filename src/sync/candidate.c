@@ -1,82 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "sync/candidate.h"
+
 #include "sync/call_entry.h"
-#include "sync/recipe.h"
-#include "sync/request.h"
 #include "sync/wait.h"
 
-/* Candidates of elections. The thread of the handle runs them, and stores for
-   all threads whether they lead, and until when. */
-
-#define NOT_SURE INT64_MIN /* a deadline that has passed at any time */
-
-struct lk_sync_candidate {
-  lk_sync_client *client;
-  size_t calls_inside; /* calls that wait; under the client's mutex */
-  atomic_size_t refs;  /* of the user, and of transactions */
-  void (*on_event)(lk_sync_candidate *c, const lk_candidate_event *event,
-                   void *arg);
-  void *arg;
-  lk_sync_lock *lock; /* of lk_sync_candidate_new(); or NULL */
-
-  /* Written by the thread of the handle, read by all. */
-  _Atomic(int64_t) sure_until_ms;     /* the lease deadline, or NOT_SURE */
-  _Atomic(int64_t) lease_deadline_ms; /* INT64_MIN: it does not lead */
-  _Atomic(uint64_t) term;             /* 0: it does not lead */
-  atomic_int state;                   /* lk_candidate_state */
-
-  /* For the thread of the handle. */
-  lk_candidate *source;  /* NULL: it is being freed */
-  lk_lock *source_lock;  /* of `source`; NULL: likewise */
-  lk_recipe_lock recipe; /* with `lock`: what `source` is a candidate for */
-  lk_listener listener;  /* for new lease deadlines */
-  int end_err;           /* why it has ended; 0: it has not */
-  lk_link waiting;       /* list of lk_wait, each of a candidate_wait */
-};
-
-/** A caller that waits until the candidate leads, or until it does not. */
-typedef struct candidate_wait {
-  lk_wait wait; /* in lk_sync_candidate.waiting */
-  lk_sync_candidate *candidate;
-  bool until_elected;
-} candidate_wait;
+/* Candidates of elections: how they are made and freed, take part and resign.
+ */
 
 /* ---- the thread of the handle -------------------------------------------- */
 
-static bool wait_is_over(const lk_sync_candidate *c, const candidate_wait *w)
-{
-  bool leads = atomic_load(&c->sure_until_ms) != NOT_SURE;
-
-  return leads == w->until_elected;
-}
-
-/* Complete the waits that are over, and, unless `err` is 0, the others with
-   that error. A caller may free its wait as soon as that is completed. */
-static void candidate_end_waits(lk_sync_candidate *c, int err)
-{
-  lk_link *next;
-
-  for (lk_link *l = c->waiting.next; l != &c->waiting; l = next) {
-    candidate_wait *w = LK_OWNER(l, candidate_wait, wait.link);
-
-    next = l->next;
-    if (wait_is_over(c, w))
-      lk__wait_end(&w->wait, 0);
-    else if (err != 0)
-      lk__wait_end(&w->wait, err);
-  }
-}
-
-/* Store the state for all threads. A doubt is stored before anything else. */
-static void candidate_publish(lk_sync_candidate *c)
+/* A doubt is stored before anything else. */
+void lk__sync_candidate_publish(lk_sync_candidate *c)
 {
   const lk_lock *lock = c->source_lock;
   lk_candidate_state state = lk_candidate_get_state(c->source);
   int64_t deadline_ms = lk_lock_deadline(lock);
 
   if (state != LK_CANDIDATE_LEADING)
-    atomic_store(&c->sure_until_ms, NOT_SURE);
+    atomic_store(&c->sure_until_ms, LK_NOT_LEADING);
   atomic_store(&c->term, lk_lock_token(lock));
   atomic_store(&c->lease_deadline_ms, deadline_ms);
   atomic_store(&c->state, (int)state);
@@ -92,10 +35,10 @@ static void on_candidate_event(lk_candidate *source,
   (void)source;
   if (event->type == LK_CANDIDATE_EVENT_ENDED)
     c->end_err = event->err;
-  candidate_publish(c);
+  lk__sync_candidate_publish(c);
   if (c->on_event != NULL)
     c->on_event(c, event, c->arg);
-  candidate_end_waits(c, c->end_err);
+  lk__sync_candidate_end_waits(c, c->end_err);
 }
 
 /* Events that candidates do not have go to the callback of the lock. */
@@ -117,7 +60,7 @@ static void on_candidate_reply(lk_client *client, const lk_reply *reply,
   (void)client;
   (void)reply;
   if (lk_candidate_get_state(c->source) == LK_CANDIDATE_LEADING)
-    candidate_publish(c);
+    lk__sync_candidate_publish(c);
 }
 
 /* ---- calls that need the thread of the handle -----------------------------
@@ -181,7 +124,7 @@ static void begin_start(lk_blocking_call *b)
 
   if (err == 0)
     err = lk_candidate_start(c->source);
-  candidate_publish(c);
+  lk__sync_candidate_publish(c);
   lk__blocking_call_complete(b, err);
 }
 
@@ -190,8 +133,8 @@ static void begin_resign(lk_blocking_call *b)
   lk_sync_candidate *c = LK_OWNER(b, candidate_call, call)->candidate;
 
   lk_candidate_resign(c->source);
-  candidate_publish(c);
-  candidate_end_waits(c, LK_ERR_CANCELLED);
+  lk__sync_candidate_publish(c);
+  lk__sync_candidate_end_waits(c, LK_ERR_CANCELLED);
   lk__blocking_call_complete(b, 0);
 }
 
@@ -199,102 +142,20 @@ static void begin_free(lk_blocking_call *b)
 {
   lk_sync_candidate *c = LK_OWNER(b, candidate_call, call)->candidate;
 
-  atomic_store(&c->sure_until_ms, NOT_SURE);
+  atomic_store(&c->sure_until_ms, LK_NOT_LEADING);
   c->source_lock = NULL;
   lk_client_detach(c->client->client, &c->listener);
   lk_candidate_free(c->source);
   lk__recipe_lock_free(&c->recipe);
   c->source = NULL;
-  candidate_end_waits(c, LK_ERR_CLOSED);
+  lk__sync_candidate_end_waits(c, LK_ERR_CLOSED);
   lk__blocking_call_complete(b, 0);
 }
 
-/* ---- waits ----------------------------------------------------------------
- */
-
-static void begin_wait(lk_blocking_call *b)
-{
-  candidate_wait *w = LK_OWNER(b, candidate_wait, wait.call);
-  lk_sync_candidate *c = w->candidate;
-  int err = lk__blocking_call_refusal(b);
-
-  if (err == 0 && c->source == NULL) /* it was freed meanwhile */
-    err = LK_ERR_CLOSED;
-  if (err == 0 && w->until_elected)
-    err = lk_candidate_start(c->source);
-  if (err != 0) {
-    lk__blocking_call_complete(b, err);
-    return;
-  }
-  candidate_publish(c);
-  lk__wait_add(&w->wait, &c->waiting);
-  candidate_end_waits(c, c->end_err);
-}
-
-static int candidate_wait_until(lk_sync_candidate *c, bool elected,
-                                const lk_sync_call *call)
-{
-  candidate_wait w = {.candidate = c, .until_elected = elected};
-
-  if (c == NULL)
-    return LK_ERR_BAD_ARGUMENT;
-  return lk__wait_do(&w.wait, c->client, &c->calls_inside, call, begin_wait);
-}
-
-int lk_sync_candidate_wait_elected(lk_sync_candidate *c,
-                                   const lk_sync_call *call)
-{
-  return candidate_wait_until(c, true, call);
-}
-
-int lk_sync_candidate_wait_unsure(lk_sync_candidate *c,
-                                  const lk_sync_call *call)
-{
-  return candidate_wait_until(c, false, call);
-}
-
-/* ---- transactions of the leader -------------------------------------------
- */
-
-static void candidate_unref(lk_sync_candidate *c)
+void lk__sync_candidate_unref(lk_sync_candidate *c)
 {
   if (atomic_fetch_sub(&c->refs, 1) == 1)
     lk__mem_free(&c->client->mem, c);
-}
-
-static int send_guarded_multi(lk_sync_candidate *c, lk_sync_result **out,
-                              uint64_t term, const lk_op *ops, size_t count,
-                              const lk_sync_call *call)
-{
-  const lk_sync_guard guard = {.lock = &c->source_lock, .token = term};
-
-  if (term == 0) /* as lk_sync_candidate_term() returns it */
-    return LK_ERR_NOT_HELD;
-  atomic_fetch_add(&c->refs, 1);
-  int err = lk__sync_multi_do(c->client, out, &guard, ops, count, call);
-
-  candidate_unref(c);
-  return err;
-}
-
-int lk_sync_candidate_guarded_multi(lk_sync_candidate *c, lk_sync_result **out,
-                                    uint64_t term, const lk_op *ops,
-                                    size_t count, const lk_sync_call *call)
-{
-  int cancel_state;
-
-  if (out != NULL)
-    *out = NULL;
-  if (c == NULL)
-    return LK_ERR_BAD_ARGUMENT;
-  lk_sync_client *client = c->client; /* the candidate may be freed meanwhile */
-  int err = lk__sync_enter(client, &cancel_state);
-
-  if (err != 0)
-    return err;
-  err = send_guarded_multi(c, out, term, ops, count, call);
-  lk__sync_leave(client, cancel_state);
-  return err;
 }
 
 /* ---- callers --------------------------------------------------------------
@@ -327,7 +188,7 @@ static int candidate_make(lk_sync_candidate **out, lk_sync_client *client,
   c->on_event = options.on_event;
   c->arg = options.arg;
   atomic_init(&c->refs, 1);
-  atomic_init(&c->sure_until_ms, NOT_SURE);
+  atomic_init(&c->sure_until_ms, LK_NOT_LEADING);
   atomic_init(&c->lease_deadline_ms, INT64_MIN);
   atomic_init(&c->state, (int)LK_CANDIDATE_STOPPED);
   lk__list_init(&c->waiting);
@@ -384,7 +245,7 @@ void lk_sync_candidate_free(lk_sync_candidate *c)
   if (lk__blocking_call_do(&call.call, c->client, begin_free) != 0)
     return;
   lk__sync_await_calls(c->client, &c->calls_inside);
-  candidate_unref(c);
+  lk__sync_candidate_unref(c);
 }
 
 int lk_sync_candidate_start(lk_sync_candidate *c)
@@ -401,42 +262,4 @@ int lk_sync_candidate_resign(lk_sync_candidate *c)
 
   return lk__blocking_call_do(&call.call, c == NULL ? NULL : c->client,
                               begin_resign);
-}
-
-/* ---- without waiting ------------------------------------------------------
- */
-
-/* Whether no candidate leads here: there is none, or this is a child process.
- */
-static bool is_unusable(const lk_sync_candidate *c)
-{
-  return c == NULL || lk__driver_in_child(&c->client->driver);
-}
-
-/* The clock is read last, as in lk_sync_lock_ok(). */
-bool lk_sync_candidate_ok(const lk_sync_candidate *c)
-{
-  if (is_unusable(c))
-    return false;
-  int64_t sure_until_ms =
-      atomic_load_explicit(&c->sure_until_ms, memory_order_acquire);
-
-  return sure_until_ms != NOT_SURE &&
-         lk__driver_clock(&c->client->driver) < sure_until_ms;
-}
-
-int64_t lk_sync_candidate_deadline(const lk_sync_candidate *c)
-{
-  return is_unusable(c) ? INT64_MIN : atomic_load(&c->lease_deadline_ms);
-}
-
-uint64_t lk_sync_candidate_term(const lk_sync_candidate *c)
-{
-  return is_unusable(c) ? 0 : atomic_load(&c->term);
-}
-
-lk_candidate_state lk_sync_candidate_get_state(const lk_sync_candidate *c)
-{
-  return is_unusable(c) ? LK_CANDIDATE_STOPPED
-                        : (lk_candidate_state)atomic_load(&c->state);
 }

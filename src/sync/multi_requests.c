@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "sync/call_entry.h"
+#include "sync/candidate.h"
 #include "sync/lock_owners.h"
 #include "sync/request.h"
 
@@ -82,6 +83,41 @@ int lk_sync_lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
   const lk_sync_guard guard = {.lock = &owner->recipe};
 
   return lk__sync_multi_do(l->client, out, &guard, ops, count, call);
+}
+
+static int send_guarded_multi(lk_sync_candidate *c, lk_sync_result **out,
+                              uint64_t term, const lk_op *ops, size_t count,
+                              const lk_sync_call *call)
+{
+  const lk_sync_guard guard = {.lock = &c->source_lock, .token = term};
+
+  if (term == 0) /* as lk_sync_candidate_term() returns it */
+    return LK_ERR_NOT_HELD;
+  atomic_fetch_add(&c->refs, 1);
+  int err = lk__sync_multi_do(c->client, out, &guard, ops, count, call);
+
+  lk__sync_candidate_unref(c);
+  return err;
+}
+
+int lk_sync_candidate_guarded_multi(lk_sync_candidate *c, lk_sync_result **out,
+                                    uint64_t term, const lk_op *ops,
+                                    size_t count, const lk_sync_call *call)
+{
+  int cancel_state;
+
+  if (out != NULL)
+    *out = NULL;
+  if (c == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  lk_sync_client *client = c->client; /* the candidate may be freed meanwhile */
+  int err = lk__sync_enter(client, &cancel_state);
+
+  if (err != 0)
+    return err;
+  err = send_guarded_multi(c, out, term, ops, count, call);
+  lk__sync_leave(client, cancel_state);
+  return err;
 }
 
 static void on_reads(lk_client *client, int err, const lk_read_result *reads,
