@@ -1,31 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "sync/candidate.h"
-
 #include "sync/call_entry.h"
-#include "sync/wait.h"
+#include "sync/candidate.h"
+#include "sync/candidate_state.h"
+#include "sync/candidate_wait.h"
 
 /* Candidates of elections: how they are made and freed, take part and resign.
  */
 
 /* ---- the thread of the handle -------------------------------------------- */
-
-/* A doubt is stored before anything else. */
-void lk__sync_candidate_publish(lk_sync_candidate *c)
-{
-  const lk_lock *lock = c->source_lock;
-  lk_candidate_state state = lk_candidate_get_state(c->source);
-  int64_t deadline_ms = lk_lock_deadline(lock);
-
-  if (state != LK_CANDIDATE_LEADING)
-    atomic_store(&c->sure_until_ms, LK_NOT_LEADING);
-  atomic_store(&c->term, lk_lock_token(lock));
-  atomic_store(&c->lease_deadline_ms, deadline_ms);
-  atomic_store(&c->state, (int)state);
-  if (state == LK_CANDIDATE_LEADING)
-    atomic_store(&c->sure_until_ms, deadline_ms);
-}
 
 static void on_candidate_event(lk_candidate *source,
                                const lk_candidate_event *event, void *arg)

@@ -1,9 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "sync/candidate.h"
+#include "sync/candidate_state.h"
 
-/* Whether a candidate leads, until when, and its term. */
+/* Whether a candidate leads, until when, and its term: written by the thread of
+   the handle, read by all. */
+
+/* A doubt is stored before anything else. */
+void lk__sync_candidate_publish(lk_sync_candidate *c)
+{
+  const lk_lock *lock = c->source_lock;
+  lk_candidate_state state = lk_candidate_get_state(c->source);
+  int64_t deadline_ms = lk_lock_deadline(lock);
+
+  if (state != LK_CANDIDATE_LEADING)
+    atomic_store(&c->sure_until_ms, LK_NOT_LEADING);
+  atomic_store(&c->term, lk_lock_token(lock));
+  atomic_store(&c->lease_deadline_ms, deadline_ms);
+  atomic_store(&c->state, (int)state);
+  if (state == LK_CANDIDATE_LEADING)
+    atomic_store(&c->sure_until_ms, deadline_ms);
+}
 
 /* Whether no candidate leads here: there is none, or this is a child process.
  */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "sync/candidate.h"
+#include "sync/candidate_wait.h"
+
+#include "sync/candidate_state.h"
 #include "sync/wait.h"
 
 /* The calls that wait until a candidate leads, or until it does not. */

@@ -3,6 +3,7 @@
 
 #include "sync/call_entry.h"
 #include "sync/candidate.h"
+#include "sync/candidate_state.h"
 #include "sync/lock_owners.h"
 #include "sync/request.h"
 

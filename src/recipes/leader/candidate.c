@@ -6,7 +6,6 @@
 #include "recipes/common/config_copy.h"
 #include "recipes/common/retry_pause.h"
 #include "recipes/leader/candidate.h"
-#include "recipes/local/local_acquisition.h"
 #include "recipes/lock/lock.h"
 
 enum {
@@ -269,7 +268,7 @@ int lk_candidate_new(lk_candidate **out, lk_lock *lock,
     return LK_ERR_STATE;
   /* The grants of one node of a local queue have the same token, and so would
      terms. */
-  if (lk__local_acquisition_is_attached(lock))
+  if (lock->has_local_queue)
     return LK_ERR_BAD_ARGUMENT;
   lk_candidate *c = lk__mem_new(&lease->mem, sizeof *c);
 

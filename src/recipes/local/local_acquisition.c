@@ -158,11 +158,6 @@ static void local_queue_detach_handle(void *plan, const lk_mem *mem)
   lk__local_queue_unref(plan);
 }
 
-bool lk__local_acquisition_is_attached(const lk_lock *l)
-{
-  return l->source.make == local_request_make;
-}
-
 bool lk__local_acquisition_attach(lk_lock *l, const lk_lock_config *config)
 {
   lk_local_queue *q = lk__local_queue_find(l);
@@ -175,5 +170,6 @@ bool lk__local_acquisition_attach(lk_lock *l, const lk_lock_config *config)
   l->source.make = local_request_make;
   l->source.plan = q;
   l->source.free_plan = local_queue_detach_handle;
+  l->has_local_queue = true;
   return true;
 }

@@ -12,7 +12,5 @@
 /** Let the acquisitions of the mutex `l` use the local queue of its path, which
     is made if there is none. false: no memory. */
 bool lk__local_acquisition_attach(lk_lock *l, const lk_lock_config *config);
-/** Whether the lock uses a local queue. */
-bool lk__local_acquisition_is_attached(const lk_lock *l);
 
 #endif

@@ -68,7 +68,8 @@ struct lk_lock {
                                     waits; or NULL */
   size_t count; /**< how many acquires of the holder await a release */
   bool lost;    /**< the lock was lost, and the user has not released it yet */
-  bool not_reentrant; /**< the holder cannot acquire the lock again */
+  bool not_reentrant;   /**< the holder cannot acquire the lock again */
+  bool has_local_queue; /**< its token is also that of other handles' grants */
   int start_err; /**< why the last acquisition ended without a grant, or 0; for
                       one that fails while it begins */
   lk_completion acquire;

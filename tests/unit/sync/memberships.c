@@ -170,9 +170,10 @@ START_TEST(expired_member_joins_again)
   ck_assert_int_eq(lk_sync_membership_join(a, &soon), 0);
   ck_assert_int_eq(lk_sync_exists(two, &before, "/g/a", &soon), 0);
   expire_all();
-  do
+  do {
+    usleep(2000);
     err = lk_sync_exists(two, &after, "/g/a", &soon);
-  while (err != 0 || after.czxid == before.czxid);
+  } while (err != 0 || after.czxid == before.czxid);
   ck_assert_int_eq(lk_sync_membership_join(a, &soon), 0);
   ck_assert_str_eq(events, "joined, left, joined, ");
   stop();
