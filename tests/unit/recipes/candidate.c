@@ -622,6 +622,41 @@ START_TEST(identity_is_the_data_of_the_node)
 }
 END_TEST
 
+/* The connection breaks at one request, before or after it is executed. */
+static void take_part_after_break(unsigned n, bool cut_after, bool waits)
+{
+  begin();
+  if (waits)
+    start(&b);
+  one.link->requests = 0;
+  one.link->cut_at = n;
+  one.link->cut_after = cut_after;
+  start(&a);
+  model_run(&server, 2 * T);
+  if (waits) {
+    expect_state(&a, LK_CANDIDATE_WAITING);
+    ck_assert_uint_eq(model_children(&server, ELECTION), 2);
+    resign(&b);
+    model_run(&server, T);
+  }
+  expect_state(&a, LK_CANDIDATE_LEADING);
+  ck_assert(lk_candidate_ok(a.candidate));
+  check_events(&a, "elected\n");
+  ck_assert_uint_eq(model_children(&server, ELECTION), 1);
+  end();
+}
+
+START_TEST(broken_connection_leaves_one_node_of_a_candidate)
+{
+  enum { REQUESTS = 12 };
+
+  for (unsigned n = 1; n <= REQUESTS; n++) {
+    for (int i = 0; i < 4; i++)
+      take_part_after_break(n, i % 2 != 0, i / 2 != 0);
+  }
+}
+END_TEST
+
 /* A candidate for a lock of the caller, which gets the lock back. */
 START_TEST(lock_is_usable_before_and_after_its_candidate)
 {
@@ -654,8 +689,8 @@ START_TEST(lock_is_usable_before_and_after_its_candidate)
 }
 END_TEST
 
-SUITE("candidate", candidates_lead_one_after_the_other,
-      election_costs_as_much_as_a_lock,
+SUITE("candidate", broken_connection_leaves_one_node_of_a_candidate,
+      candidates_lead_one_after_the_other, election_costs_as_much_as_a_lock,
       leader_whose_node_is_deleted_takes_part_again_at_the_end,
       leader_whose_session_expires_takes_part_again,
       candidate_that_waits_survives_the_expiry_of_its_session,
