@@ -226,6 +226,33 @@ def deposed_leader_takes_part_again(pair, wire):
 
 
 @with_pair()
+def deleted_directory_is_made_again(pair, wire):
+    pair.path += "/election"
+    leader = pair.candidate(pair.tested)
+    leader.start()
+    first = leader.wait_for_event("elected")
+    waiting = pair.candidate(pair.direct)
+    waiting.start()
+    # Both nodes are watched, the leader's after its first heartbeat.
+    eventually(lambda: wire.ops().count(GET) >= 1)
+
+    def delete_all():
+        for name in pair.names():
+            pair.direct.submit("delete", path=pair.path + "/" + name).result()
+        return pair.direct.submit("delete", path=pair.path).result().err == "0"
+    eventually(delete_all, "the directory is deleted")
+    leader.wait_for_event("deposed", err="NO_NODE")
+    eventually(lambda: len(pair.names()) == 2, "both take part again")
+
+    def leaders():
+        return [c for c in (leader, waiting) if c.facts().state == "leading"]
+    (second,) = eventually(leaders, "one of them leads")
+    assert second.facts().term > first.term
+    second.resign()
+    eventually(lambda: leaders() and leaders() != [second], "the other leads")
+
+
+@with_pair()
 def election_costs_one_write_and_one_list(pair, wire):
     candidate = pair.candidate(pair.tested)
     mark = wire.mark()
@@ -461,6 +488,7 @@ with live.zkserver.Server("--tick", "200") as zk:
         resignation_is_not_lost_with_the_connection,
         expired_leader_stops_before_the_next_one_leads,
         deposed_leader_takes_part_again,
+        deleted_directory_is_made_again,
         election_costs_one_write_and_one_list,
         successor_leads_after_one_event_without_a_request,
         resignation_wakes_the_successor_only,
