@@ -333,7 +333,7 @@ def status_of_a_free_lock_is_0():
         {"lock": "/never", "state": "free", "missing": False, "holders": [],
          "waiters": []}]
     # Children with other names are no contenders.
-    for name in ("latch-0000000001", "lease-0000000001", "readme", "lock-x"):
+    for name in ("place-0000000001", "lease-0000000001", "readme", "lock-x"):
         expect_exit(0, "create", "-p", "/never/" + name)
     expect_exit(0, "status", "/never")
 
