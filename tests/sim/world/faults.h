@@ -66,4 +66,7 @@ void sim_faults_begin(sim_faults *f);
 /** End all active faults and start no more. */
 void sim_faults_end(sim_faults *f);
 
+/** Whether a lock's directory has nodes of the fault LONG_LIST. */
+bool sim_long_list_remains(const sim_world *w);
+
 #endif

@@ -155,6 +155,15 @@ static bool has_other(const sim_ensemble *e, const char *dir)
   return false;
 }
 
+bool sim_long_list_remains(const sim_world *w)
+{
+  for (size_t i = 0; i < w->nlocks; i++) {
+    if (has_other(w->ensemble, w->locks[i]))
+      return true;
+  }
+  return false;
+}
+
 /* As delete_foreign_node(). */
 static bool delete_others(sim_active_fault *x)
 {
