@@ -9,6 +9,7 @@
 
 typedef struct lock_wait {
   cli_command command;
+  cli_options options; /* with the layout that the first contenders had */
   lk_loop_timer timer;
   bool queue_was_read; /* at least once */
   bool time_is_over;   /* the time of -w is over */
@@ -84,6 +85,16 @@ static void report_first_read(const char *lock, const cli_contenders *queue)
              lock);
 }
 
+/* Contenders of another layout that are there when the last of these is gone
+   are not waited for. */
+static void keep_layout(lock_wait *waiter, lk_layout layout)
+{
+  waiter->options = *waiter->command.options;
+  waiter->options.layout = layout;
+  waiter->options.layout_given = true;
+  waiter->command.options = &waiter->options;
+}
+
 /* Reads the queue. `*held` gets whether the lock is held. If it is held, waits
    until the queue changes. */
 static int read_queue_and_wait(lock_wait *waiter, bool *held)
@@ -94,8 +105,10 @@ static int read_queue_and_wait(lock_wait *waiter, bool *held)
   if (err == 0)
     cli_contenders_mark_holders(&queue);
   *held = cli_contenders_count_holders(&queue) > 0;
-  if (err == 0 && !waiter->queue_was_read)
+  if (err == 0 && !waiter->queue_was_read) {
     report_first_read(waiter->command.path, &queue);
+    keep_layout(waiter, queue.layout);
+  }
   waiter->queue_was_read = true;
   /* The lock is not free before its last contender is gone, so this one is
      watched. A semaphore is free when no client holds a permit, so the last

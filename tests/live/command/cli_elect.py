@@ -203,6 +203,18 @@ def verbs_find_the_layout_of_the_election():
             a.process.terminate()
             assert a.finish().code == 1
             assert waiter.finish().code == 0
+    # A wait for a mutex is none for an election with the same path.
+    with start("run", path, "sleep", "600") as holder:
+        command.wait_until_held(path)
+        with start("wait", "-v", path) as waiter, \
+                Candidate(path, LEAD, name="b") as b:
+            assert "session" in waiter.stderr.readline()
+            b.wait_for_terms(1)
+            time.sleep(0.5)  # it has listed the nodes
+            holder.terminate()
+            holder.finish()
+            assert waiter.finish().code == 0
+            assert run("status", path).code == 1
 
 
 def each_term_has_the_signals_and_descriptors_of_the_first():
