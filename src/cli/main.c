@@ -252,6 +252,17 @@ static int refuse_verb(cli_options *o, int argc, char **argv)
   return code;
 }
 
+/* Takes the options behind the verb, which select the form of a complaint about
+   those in front of it. */
+static void take_form_of_messages(const cli_command_entry *c, cli_options *o,
+                                  int argc, char **argv)
+{
+  cli_text ignored = {0};
+
+  (void)take_verb_options(c, o, argc, argv, &ignored);
+  cli_text_free(&ignored);
+}
+
 /* Runs the verb argv[at]. General options may stand before it; before a verb
    that runs COMMAND, all of its options. */
 static int run_named_verb(int argc, char **argv, int at,
@@ -272,6 +283,7 @@ static int run_named_verb(int argc, char **argv, int at,
   if (has_no_complaint(&complaint))
     return run_verb(c, VERB_NAMED, &o, argc - at, argv + at, title);
   cli_text_puts(&complaint, " in front of the verb");
+  take_form_of_messages(c, &o, argc - at, argv + at);
   select_message_form(&o);
   return refuse_option(c, &o, &complaint);
 }

@@ -140,6 +140,9 @@ def usage_error_is_an_event():
         assert done.code == failed["code"] == 125, done
         assert failed["event"] == "failed" and reason in failed["reason"], failed
         assert done.err == "latchkey: %s\n" % failed["reason"], done
+    for words in ("--bogus", "run"), ("-w", "x", "elect"):
+        done = run(*words, "--json", "/l", "true")
+        assert json.loads(done.err)["code"] == done.code == 125, done
 
 
 def signal_while_waiting_is_a_failed_event():
