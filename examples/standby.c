@@ -49,7 +49,7 @@ static int print_members(const standby *s, const lk_sync_call *call)
   for (size_t i = 0; err == 0 && i < r->count; i++)
     printf("member %s\n", (const char *)r->entries[i].name.at);
   lk_sync_result_free(r);
-  return err;
+  return err == LK_ERR_NO_NODE ? 0 : err; /* no member has joined again yet */
 }
 
 /* The version of the node is the number: each write sets the next one. */
@@ -175,6 +175,8 @@ int main(int argc, char **argv)
   }
   if (err != 0)
     fprintf(stderr, "%s: %s\n", hosts, lk_error_text(err));
+  signal(SIGINT, SIG_IGN); /* `stop` is freed */
+  signal(SIGTERM, SIG_IGN);
   /* The candidate resigns, and the member leaves: no other has to wait for the
      end of the session. */
   lk_sync_candidate_free(s.candidate);
