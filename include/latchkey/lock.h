@@ -219,8 +219,9 @@ typedef struct lk_lock_config {
       this option share one node, behind a queue in memory: many owners in one
       process cost the server as much as one, and a handoff between them sends
       no request. After 16 handoffs in a row a new node queues at the end, so
-      that other processes do not starve. The options of the first handle apply
-      to all of them. Tokens: see lk_lock_handoffs(). For mutexes only: other
+      that other processes do not starve; and after a release before the reply
+      to a lk_lock_guarded_multi(). The options of the first handle apply to all
+      of them. Tokens: see lk_lock_handoffs(). For mutexes only: other
       kinds refuse it with LK_ERR_BAD_ARGUMENT. */
   bool local_queue;
   lk_layout layout;   /**< semaphores: Curator's or kazoo's */

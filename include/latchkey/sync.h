@@ -685,7 +685,8 @@ LK_API int lk_sync_election_new(lk_sync_candidate **out, lk_sync_client *client,
                                 const lk_lock_config *lock,
                                 const lk_sync_candidate_config *config);
 
-/** Make a candidate for a lock of any kind: lk_candidate_new(). It has a place
+/** Make a candidate for a lock of any kind, without `local_queue`:
+    lk_candidate_new(). It has a place
     of its own in the queue of `lock`, apart from the threads that acquire
     `lock`. The lock's on_event gets the events that lk_candidate_event_type
    does not have, such as the position in the queue. Free the candidate before
@@ -696,9 +697,10 @@ LK_API int lk_sync_election_new(lk_sync_candidate **out, lk_sync_client *client,
 LK_API int lk_sync_candidate_new(lk_sync_candidate **out, lk_sync_lock *lock,
                                  const lk_sync_candidate_config *config);
 
-/** Free; NULL is fine. The candidate resigns, without an event. Threads that
-    wait for it get LK_ERR_CLOSED; a transaction that was sent is not awaited.
-   No call for it may begin any more. */
+/** Free; NULL is fine. The candidate resigns, without an event. Threads in
+    lk_sync_candidate_wait_elected() get LK_ERR_CLOSED, those in
+    lk_sync_candidate_wait_unsure() 0; a transaction that was sent is not
+    awaited. No other call for it may be under way, and none may begin. */
 LK_API void lk_sync_candidate_free(lk_sync_candidate *c);
 
 /** Take part: lk_candidate_start(). Waits for the thread of the handle only.
@@ -787,8 +789,9 @@ LK_API int lk_sync_membership_new(lk_sync_membership **out, lk_sync_client *c,
                                   const char *path, const char *name,
                                   const lk_sync_membership_config *config);
 
-/** Free; NULL is fine. The member leaves, without an event. Threads that wait
-    for it get LK_ERR_CLOSED. No call for it may begin any more. */
+/** Free; NULL is fine. The member leaves, without an event. Threads in
+    lk_sync_membership_join() get LK_ERR_CLOSED. No other call for it may be
+    under way, and none may begin. */
 LK_API void lk_sync_membership_free(lk_sync_membership *m);
 
 /**
@@ -796,7 +799,7 @@ LK_API void lk_sync_membership_free(lk_sync_membership *m);
  * loss, until lk_sync_membership_leave().
  *
  * @return 0; what lk_membership_join() returns: it has not joined, and does not
- *         try again; the error of a request that a server has refused, such as
+ *         try again; the error of LK_MEMBERSHIP_EVENT_RETRYING, such as
  *         LK_ERR_NO_AUTH: it tries again; LK_ERR_DEADLINE, for example because
  *         the name is taken, and LK_ERR_CANCELLED by the lk_sync_cancel: it
  *         tries again, unless the call was over before it began;

@@ -44,8 +44,10 @@ static void begin_wait(lk_blocking_call *b)
   lk_sync_candidate *c = w->candidate;
   int err = lk__blocking_call_refusal(b);
 
-  if (err == 0 && c->source == NULL) /* it was freed meanwhile */
-    err = LK_ERR_CLOSED;
+  if (err == 0 && c->source == NULL) { /* it was freed meanwhile */
+    lk__blocking_call_complete(b, w->until_elected ? LK_ERR_CLOSED : 0);
+    return;
+  }
   if (err == 0 && w->until_elected)
     err = lk_candidate_start(c->source);
   if (err != 0) {

@@ -231,6 +231,21 @@ START_TEST(free_ends_the_waits_of_other_threads)
 }
 END_TEST
 
+START_TEST(free_ends_the_wait_for_a_doubt)
+{
+  waiter w;
+
+  start();
+  ck_assert_int_eq(lk_sync_candidate_wait_elected(a, &soon), 0);
+  waiter_start(&w, wait_for_doubt, NULL);
+  waiters_inside(one, 1);
+  lk_sync_candidate_free(a);
+  a = NULL;
+  ck_assert_int_eq(waiter_end(&w), 0);
+  stop();
+}
+END_TEST
+
 START_TEST(close_of_the_client_ends_waits_and_terms)
 {
   waiter w;
@@ -383,7 +398,7 @@ SUITE("candidates", candidates_lead_one_after_the_other,
       transaction_without_the_node_of_the_leader_is_refused,
       free_does_not_wait_for_a_transaction,
       resignation_ends_the_waits_of_other_threads,
-      free_ends_the_waits_of_other_threads,
+      free_ends_the_waits_of_other_threads, free_ends_the_wait_for_a_doubt,
       close_of_the_client_ends_waits_and_terms,
       loss_wakes_the_thread_that_waits_for_a_doubt, child_process_does_not_lead,
       any_lock_can_have_a_candidate,
