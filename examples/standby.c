@@ -15,7 +15,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #define GROUP    "/standby/members"
@@ -82,7 +81,9 @@ static int write_next(const standby *s, uint64_t term, int32_t number,
    error. */
 static int lead(standby *s, const lk_sync_call *call)
 {
-  const struct timespec pause = {.tv_nsec = 100 * 1000 * 1000};
+  /* The pause between two numbers: it ends with the term, and by a signal. */
+  const lk_sync_call pause = {
+      .size = sizeof pause, .timeout_ms = 100, .cancel = stop};
   uint64_t term = lk_sync_candidate_term(s->candidate);
   int32_t number = 0;
   int err = print_members(s, call);
@@ -96,7 +97,9 @@ static int lead(standby *s, const lk_sync_call *call)
     number++;
     s->left--;
     printf("%ld, term %llu\n", (long)number, (unsigned long long)term);
-    nanosleep(&pause, NULL);
+    err = lk_sync_candidate_wait_unsure(s->candidate, &pause);
+    if (err == LK_ERR_DEADLINE)
+      err = 0;
   }
   return err == LK_ERR_LOST || err == LK_ERR_NOT_HELD ? 0 : err;
 }

@@ -27,7 +27,9 @@
  * each step of its work: after a pause of the process, a timer of the program
  * may fire before UNSURE is reported. It stops its work at UNSURE, although
  * lk_candidate_ok() stays true until the deadline. And it passes the term to
- * each resource that can compare terms.
+ * each resource that can compare terms. After ELECTED, reads of this client
+ * show all writes that earlier leaders have made with lk_lock_guarded_multi():
+ * these were executed before the node of their leader was deleted.
  *
  * Cost: as that of the lock. If there is no leader, a candidate is elected in
  * one round trip and one write; if the leader resigns, its direct successor
@@ -134,6 +136,8 @@ LK_API int lk_candidate_new(lk_candidate **out, lk_lock *lock,
  *                      mutex;
  *   LK_LAYOUT_KAZOO    kazoo's Election;
  *   another one        programs of this library.
+ * If no program of another library takes part, LK_LAYOUT_LATCH is the one that
+ * `latchkey elect` has, too.
  *
  * `lock`: NULL, or the options of the mutex. Its `data` are the identity that
  * other candidates read, text in UTF-8 in Curator and kazoo. Its `layout` is

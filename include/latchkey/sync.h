@@ -179,7 +179,7 @@ typedef struct lk_sync_cancel lk_sync_cancel;
  */
 LK_API int lk_sync_cancel_new(lk_sync_cancel **out, lk_sync_client *c);
 /** Does not wait. May also be called from callbacks (also that of the log) and
-    from signal handlers. */
+    from signal handlers; `errno` stays as it is. */
 LK_API void lk_sync_cancel_set(lk_sync_cancel *x);
 LK_API void lk_sync_cancel_clear(lk_sync_cancel *x);
 /** Free it. No call that has it may be under way. NULL is fine. */
@@ -661,6 +661,9 @@ LK_API const char *lk_sync_lock_path(const lk_sync_lock *l);
  *       while (lk_sync_candidate_ok(c) && lk_sync_candidate_term(c) == term)
  *         do_one_step(term);
  *     }
+ *
+ * If a step fails although the candidate leads, the next wait returns at once,
+ * in the same term: pause, or resign, so that another candidate leads.
  */
 typedef struct lk_sync_candidate lk_sync_candidate;
 
@@ -708,7 +711,9 @@ LK_API void lk_sync_candidate_free(lk_sync_candidate *c);
 LK_API int lk_sync_candidate_start(lk_sync_candidate *c);
 
 /** Take part no more: lk_candidate_resign(). No thread may still do work of the
-    leader. Waits for the thread of the handle only.
+    leader. lk_sync_candidate_start() or lk_sync_candidate_wait_elected() may
+    follow at once, and takes part from the end of the queue. Waits for the
+    thread of the handle only.
     @return 0, LK_ERR_CLOSED, LK_ERR_STATE, LK_ERR_FORKED. */
 LK_API int lk_sync_candidate_resign(lk_sync_candidate *c);
 
@@ -725,17 +730,21 @@ LK_API int lk_sync_candidate_wait_elected(lk_sync_candidate *c,
 
 /** Wait until the candidate does not lead for certain any more: its lease is
     unsure, or it is deposed, or has resigned. For a thread that stops the work
-    of others; it returns at once if the candidate does not lead.
-    @return 0; LK_ERR_DEADLINE, LK_ERR_CANCELLED, LK_ERR_CLOSED, LK_ERR_STATE,
-            LK_ERR_FORKED, LK_ERR_BAD_ARGUMENT. */
+    of others; it returns at once if the candidate does not lead. With a timeout
+    it is a pause of the leader that ends early with its term.
+    @return 0; LK_ERR_DEADLINE: it still leads; LK_ERR_CANCELLED: by the
+            lk_sync_cancel; LK_ERR_CLOSED, LK_ERR_STATE, LK_ERR_FORKED,
+            LK_ERR_BAD_ARGUMENT. */
 LK_API int lk_sync_candidate_wait_unsure(lk_sync_candidate *c,
                                          const lk_sync_call *call);
 
 /** lk_sync_multi() of `ops` that is executed only while the candidate leads in
     `term`: lk_lock_guarded_multi(). Give the term in which the work was begun,
     since another one may have begun meanwhile. For the lock of a single node,
-    see the limits in <latchkey/single.h>. Returns also LK_ERR_LOST: the term
-   has ended, and no operation was executed; LK_ERR_NOT_HELD: `term` is 0;
+    see the limits in <latchkey/single.h>. After LK_ERR_IN_DOUBT it may be
+    executed later in the same term, behind writes that follow: give the
+    operations versions where that matters. Returns also LK_ERR_LOST: the term
+    has ended, and no operation was executed; LK_ERR_NOT_HELD: `term` is 0;
     LK_ERR_CLOSED: the candidate was freed before the transaction was sent. */
 LK_API int lk_sync_candidate_guarded_multi(lk_sync_candidate *c,
                                            lk_sync_result **out, uint64_t term,
@@ -745,8 +754,9 @@ LK_API int lk_sync_candidate_guarded_multi(lk_sync_candidate *c,
 /* The functions below read memory and the clock, and do not wait. */
 
 /** Whether the candidate leads for certain: the lease deadline has not passed
-   by the clock read now, and the lease is not unsure. Call it right before each
-    action of the leader. */
+   by the clock read now, and the lease is not unsure. (lk_candidate_ok() is
+   true while it is unsure, until the deadline.) Call it right before each
+   action of the leader. */
 LK_API bool lk_sync_candidate_ok(const lk_sync_candidate *c);
 
 /** The lease deadline on lk_sync_client_clock(); INT64_MIN: it does not lead.
