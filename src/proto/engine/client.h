@@ -56,6 +56,9 @@ typedef struct lk_engine_input {
   lk_frames frames;
   lk_arena arena;        /**< memory for decoding one reply or event */
   const lk_reply *reply; /**< the reply whose callback is running, or NULL */
+  /** Listeners are being notified of a reply, whose request has left its ring
+      and is not completed. */
+  bool request_in_no_ring;
 } lk_engine_input;
 
 struct lk_client {

@@ -190,7 +190,9 @@ static const char *broken_rings(const lk_client *c, lk_moment moment,
     broken = count_open(c, rings[i], &open, watches);
   if (broken != NULL)
     return broken;
-  if (open != c->requests.open && moment != LK_MOMENT_REPLY)
+  if (c->input.request_in_no_ring)
+    open++;
+  if (open != c->requests.open)
     return "an accepted request is in no ring, or in two";
   if (moment == LK_MOMENT_REST &&
       c->requests.ending_sent.count + c->requests.ending_waiting.count > 0)

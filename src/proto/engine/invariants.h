@@ -19,9 +19,7 @@
 
 /** The point at which a client is checked. */
 typedef enum lk_moment {
-  LK_MOMENT_REPLY,   /**< before listeners get a reply, whose request has left
-                           its ring and has not completed */
-  LK_MOMENT_CALLBACK, /**< before any other callback */
+  LK_MOMENT_CALLBACK, /**< before a callback */
   LK_MOMENT_REST      /**< at the end of the outermost call, when no callback is
                            running */
 } lk_moment;

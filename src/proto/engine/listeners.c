@@ -102,7 +102,7 @@ void lk__client_notify_reply(lk_client *c, const lk_reply *reply)
     return; /* a client without locks usually has no listeners */
   begin_notification(c, &n);
   for (lk_listener *l; (l = next_listener(&n)) != NULL;) {
-    lk__invariants_check(c, LK_MOMENT_REPLY);
+    lk__invariants_check(c, LK_MOMENT_CALLBACK);
     if (l->reply != NULL)
       l->reply(c, reply, l->arg);
   }

@@ -88,7 +88,9 @@ static void deliver_reply(lk_client *c, lk_request *r,
     lk__watch_request_completed(c, r->watch, r->op, header->err);
   if (r->op == LK_OPCODE_SET_WATCHES && !r->completed)
     lk__watch_repair_completed(c, r->arg, header->err);
+  c->input.request_in_no_ring = !r->completed;
   notify_evidence(c, &reply);
+  c->input.request_in_no_ring = false;
   c->input.reply = &reply;
   if (!r->completed)
     lk__request_complete(c, r, completion_error(r->op, header->err), body);

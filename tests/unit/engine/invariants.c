@@ -338,7 +338,7 @@ END_TEST
 START_TEST(without_a_connection_only_three_states_are_allowed)
 {
   begin_waiting();
-  for (lk_moment m = LK_MOMENT_REPLY; m <= LK_MOMENT_REST; m++) {
+  for (lk_moment m = LK_MOMENT_CALLBACK; m <= LK_MOMENT_REST; m++) {
     for (lk_state s = LK_STATE_CONNECTING; s <= LK_STATE_CLOSED; s++) {
       bool allowed = s == LK_STATE_CONNECTING || s == LK_STATE_SUSPENDED ||
                      (s == LK_STATE_EXPIRED && m != LK_MOMENT_REST);
