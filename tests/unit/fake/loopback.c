@@ -209,6 +209,15 @@ void loopback_drop(loopback *b)
   loopback_unlock(b);
 }
 
+void loopback_expire(loopback *b)
+{
+  loopback_lock(b);
+  for (model_link *l = b->server.links; l != NULL; l = l->next)
+    model_expire(&b->server, l->last_session);
+  loopback_unlock(b);
+  loopback_drop(b);
+}
+
 static void set_frozen(loopback *b, bool frozen)
 {
   loopback_lock(b);

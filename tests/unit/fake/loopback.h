@@ -42,6 +42,8 @@ void loopback_unlock(loopback *b);
 
 /** Close all connections that there are now. */
 void loopback_drop(loopback *b);
+/** Expire the sessions of all connections, and break these. */
+void loopback_expire(loopback *b);
 /** Answer nothing until loopback_thaw(). */
 void loopback_freeze(loopback *b);
 void loopback_thaw(loopback *b);

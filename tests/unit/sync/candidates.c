@@ -272,11 +272,7 @@ START_TEST(loss_wakes_the_thread_that_waits_for_a_doubt)
 
   waiter_start(&w, wait_for_doubt, NULL);
   waiters_inside(one, 1);
-  loopback_lock(&zk);
-  for (model_link *l = zk.server.links; l != NULL; l = l->next)
-    model_expire(&zk.server, l->last_session);
-  loopback_unlock(&zk);
-  loopback_drop(&zk);
+  loopback_expire(&zk);
   ck_assert_int_eq(waiter_end(&w), 0);
   /* It takes part again by itself. */
   ck_assert_int_eq(lk_sync_candidate_wait_elected(a, &soon), 0);

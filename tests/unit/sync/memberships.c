@@ -64,15 +64,6 @@ static void stop(void)
   loopback_stop(&zk);
 }
 
-static void expire_all(void)
-{
-  loopback_lock(&zk);
-  for (model_link *l = zk.server.links; l != NULL; l = l->next)
-    model_expire(&zk.server, l->last_session);
-  loopback_unlock(&zk);
-  loopback_drop(&zk);
-}
-
 /* ---- members ------------------------------------------------------------- */
 
 START_TEST(member_joins_and_leaves)
@@ -169,7 +160,7 @@ START_TEST(expired_member_joins_again)
   start("b");
   ck_assert_int_eq(lk_sync_membership_join(a, &soon), 0);
   ck_assert_int_eq(lk_sync_exists(two, &before, "/g/a", &soon), 0);
-  expire_all();
+  loopback_expire(&zk);
   do {
     usleep(2000);
     err = lk_sync_exists(two, &after, "/g/a", &soon);
