@@ -126,11 +126,9 @@ static int check_new(lk_sync_membership **out, const lk_sync_client *c,
   if (out == NULL)
     return LK_ERR_BAD_ARGUMENT;
   *out = NULL;
-  if (c == NULL)
-    return LK_ERR_BAD_ARGUMENT;
-  if (path == NULL)
-    return LK_ERR_BAD_PATH;
-  return lk__driver_in_child(&c->driver) ? LK_ERR_FORKED : 0;
+  int err = lk__sync_refusal(c);
+
+  return err == 0 && path == NULL ? LK_ERR_BAD_PATH : err;
 }
 
 static int membership_make(lk_sync_membership **out, lk_sync_client *c,

@@ -210,11 +210,9 @@ static int check_new(lk_sync_subscription **out, const lk_sync_client *c,
   if (out == NULL)
     return LK_ERR_BAD_ARGUMENT;
   *out = NULL;
-  if (c == NULL)
-    return LK_ERR_BAD_ARGUMENT;
-  if (path == NULL)
-    return LK_ERR_BAD_PATH;
-  return lk__driver_in_child(&c->driver) ? LK_ERR_FORKED : 0;
+  int err = lk__sync_refusal(c);
+
+  return err == 0 && path == NULL ? LK_ERR_BAD_PATH : err;
 }
 
 /* Makes a subscription with the subject and the options of `from`. */
