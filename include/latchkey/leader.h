@@ -136,8 +136,8 @@ LK_API int lk_candidate_new(lk_candidate **out, lk_lock *lock,
  *                      mutex;
  *   LK_LAYOUT_KAZOO    kazoo's Election;
  *   another one        programs of this library.
- * If no program of another library takes part, LK_LAYOUT_LATCH is the one that
- * `latchkey elect` has, too.
+ * If no other library takes part, use LK_LAYOUT_LATCH, which is also the
+ * default of `latchkey elect`.
  *
  * `lock`: NULL, or the options of the mutex. Its `data` are the identity that
  * other candidates read, text in UTF-8 in Curator and kazoo. Its `layout` is

@@ -19,9 +19,8 @@
  * function of this header. In a callback, functions that wait for a server or
  * for the thread of the handle return LK_ERR_STATE, and the functions that free
  * clients, locks, subscriptions, candidates and members do nothing. The
- * constructors of locks,
- * lk_sync_watch_free(), lk_sync_result_free() and lk_sync_cancel_free() work
- * there.
+ * constructors of locks, lk_sync_watch_free(), lk_sync_result_free() and
+ * lk_sync_cancel_free() work there.
  *
  * Waiting: a call that waits for a server takes a `const lk_sync_call *` (NULL:
  * no options) with a deadline and a lk_sync_cancel. It returns at the latest
@@ -354,7 +353,7 @@ LK_API int lk_sync_subscribe_data(lk_sync_subscription **out, lk_sync_client *c,
                                   const lk_subscription_config *config);
 
 /** Subscribe to the roster of the node at `path`: lk_roster_subscribe(). A
-   state has `entries`. Otherwise as the two above. */
+    state has `entries`. Otherwise as the two above. */
 LK_API int lk_sync_subscribe_roster(lk_sync_subscription **out,
                                     lk_sync_client *c, const char *path,
                                     const lk_roster_config *config);
@@ -365,12 +364,11 @@ LK_API int lk_sync_subscribe_roster(lk_sync_subscription **out,
  * wait, the one that has waited longest gets it. `call->repeat` has no effect.
  *
  * @return a state: 0 (`out` gets names or data, and stat, or entries);
- *         LK_ERR_NO_NODE:
- *         no such node; LK_ERR_NO_AUTH and others: the node cannot be read,
- *         and the subscription retries; LK_ERR_NO_MEMORY: the next call reads
- *         again; LK_ERR_CLOSED, LK_ERR_SESSION_EXPIRED (one_session),
- *         LK_ERR_AUTH_FAILED: the subscription has ended, and each call
- *         returns this.
+ *         LK_ERR_NO_NODE: no such node; LK_ERR_NO_AUTH and others: the node
+ *         cannot be read, and the subscription retries; LK_ERR_NO_MEMORY: the
+ *         next call reads again; LK_ERR_CLOSED, LK_ERR_SESSION_EXPIRED
+ *         (one_session), LK_ERR_AUTH_FAILED: the subscription has ended, and
+ *         each call returns this.
  *         No state: LK_ERR_DEADLINE, LK_ERR_CANCELLED, LK_ERR_STATE,
  *         LK_ERR_BAD_ARGUMENT, LK_ERR_FORKED.
  */
@@ -601,8 +599,7 @@ LK_API int lk_sync_lock_wait_certain(lk_sync_lock *l, const lk_sync_call *call);
 /** lk_sync_multi() of `ops` that is executed only while this thread holds the
     lock: lk_lock_guarded_multi(). Returns also LK_ERR_NOT_HELD, and
     LK_ERR_LOST: no operation was executed. As after each error of a
-   transaction,
-    `*out` may have the results of its operations. */
+    transaction, `*out` may have the results of its operations. */
 LK_API int lk_sync_lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
                                       const lk_op *ops, size_t count,
                                       const lk_sync_call *call);
@@ -689,12 +686,11 @@ LK_API int lk_sync_election_new(lk_sync_candidate **out, lk_sync_client *client,
                                 const lk_sync_candidate_config *config);
 
 /** Make a candidate for a lock of any kind, without `local_queue`:
-    lk_candidate_new(). It has a place
-    of its own in the queue of `lock`, apart from the threads that acquire
-    `lock`. The lock's on_event gets the events that lk_candidate_event_type
-   does not have, such as the position in the queue. Free the candidate before
-    `lock`. `config` NULL selects the defaults. Waits for the thread of the
-    handle only.
+    lk_candidate_new(). It has a place of its own in the queue of `lock`, apart
+    from the threads that acquire `lock`. The lock's on_event gets the events
+    that lk_candidate_event_type does not have, such as the position in the
+    queue. Free the candidate before `lock`. `config` NULL selects the defaults.
+    Waits for the thread of the handle only.
     @return as lk_candidate_new(); LK_ERR_FORKED, LK_ERR_STATE (in a callback),
             LK_ERR_CLOSED. After an error `*out` is NULL. */
 LK_API int lk_sync_candidate_new(lk_sync_candidate **out, lk_sync_lock *lock,
@@ -754,9 +750,9 @@ LK_API int lk_sync_candidate_guarded_multi(lk_sync_candidate *c,
 /* The functions below read memory and the clock, and do not wait. */
 
 /** Whether the candidate leads for certain: the lease deadline has not passed
-   by the clock read now, and the lease is not unsure. (lk_candidate_ok() is
-   true while it is unsure, until the deadline.) Call it right before each
-   action of the leader. */
+    by the clock read now, and the lease is not unsure. (lk_candidate_ok() is
+    true while it is unsure, until the deadline.) Call it right before each
+    action of the leader. */
 LK_API bool lk_sync_candidate_ok(const lk_sync_candidate *c);
 
 /** The lease deadline on lk_sync_client_clock(); INT64_MIN: it does not lead.
