@@ -43,6 +43,12 @@ static int strip_paths(const lk_reply_context *context, lk_vec *paths)
   return 0;
 }
 
+static int check_child_names(const lk_vec *names)
+{
+  return lk__child_names_valid(names->items, names->count) ? 0
+                                                           : LK_ERR_PROTOCOL;
+}
+
 int lk__reply_body_decode(const lk_reply_context *context, lk_reader *in,
                           lk_reply_body *out)
 {
@@ -69,6 +75,9 @@ int lk__reply_body_decode(const lk_reply_context *context, lk_reader *in,
     /* path_reply and path_stat_reply both begin with the path, so one member
      * serves both. Callbacks get only the C string, not its length. */
     out->path.path.at = copy_created_path(context, out->path.path, &err);
+    break;
+  case LK_OPCODE_GET_CHILDREN2:
+    err = check_child_names(&out->names_stat.names);
     break;
   case LK_OPCODE_GET_EPHEMERALS:
     err = strip_paths(context, &out->names.names);

@@ -113,23 +113,13 @@ int lk__tree_node_add_child(lk_tree_node *n)
   return 0;
 }
 
-/* A name with a slash, from a faulty server, could lead outside the tree. */
-static bool is_child_name(lk_bytes name)
-{
-  return name.len > 0 && memchr(name.at, '\0', name.len) == NULL &&
-         memchr(name.at, '/', name.len) == NULL;
-}
-
 int lk__tree_node_take_names(lk_tree_node *n, const lk_bytes *names,
                              size_t count)
 {
   size_t size = 0;
 
-  for (size_t i = 0; i < count; i++) {
-    if (!is_child_name(names[i]))
-      return LK_ERR_PROTOCOL;
+  for (size_t i = 0; i < count; i++)
     size += names[i].len + 1;
-  }
   n->must_list = false;
   n->times_listed++;
   if (count == 0)

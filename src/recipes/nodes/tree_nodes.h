@@ -63,7 +63,7 @@ void lk__tree_node_delete_requested(lk_tree_node *n);
     */
 void lk__tree_node_deleted(lk_tree_node *n);
 /** Copy the names of the node's children, as getChildren returned them.
-    @return 0, LK_ERR_PROTOCOL, LK_ERR_NO_MEMORY. */
+    @return 0, LK_ERR_NO_MEMORY. */
 int lk__tree_node_take_names(lk_tree_node *n, const lk_bytes *names,
                              size_t count);
 /** Make a lk_tree_node of the next name, and put it on the stack. @return 0,

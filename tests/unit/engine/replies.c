@@ -31,6 +31,13 @@ static int children(void)
   return harness_children(h, &(harness_call){.name = "x", .watch = "w"}, "/a");
 }
 
+static int reads(void)
+{
+  lk_read list = lk_read_get_children("/a");
+
+  return harness_multi_read(h, &(harness_call){.name = "x"}, &list, 1);
+}
+
 static int create(void)
 {
   return harness_create(h, &(harness_call){.name = "x"}, false, "/a",
@@ -85,8 +92,9 @@ static const struct kind {
     {"get", get, "\"data\" stat=7", "x: ok data=\"data\" stat{c=7 ", READ},
     {"get null", get, "null stat=7", "x: ok data=null stat{c=7 ", READ},
     {"exists", exists, "stat=7", "x: ok stat{c=7 ", READ},
-    {"children", children, "count=3 \"a\" \"bc\" \"\" stat=7",
-     "x: ok names#=3 \"a\" \"bc\" \"\" stat{c=7 ", READ},
+    {"children", children, "count=2 \"a\" \"bc\" stat=7",
+     "x: ok names#=2 \"a\" \"bc\" stat{c=7 ", READ},
+    {"read of children", reads, "part=8,0 count=1 \"a\" end", "x: ok\n", READ},
     {"no children", children, "count=0 stat=7", "x: ok names#=0 stat{c=7 ",
      READ},
     {"create", create, "\"/a\"", "x: ok path=\"/a\"\n", WRITE},
@@ -225,6 +233,27 @@ START_TEST(bytes_behind_a_reply_are_ignored)
 }
 END_TEST
 
+START_TEST(list_with_a_name_that_no_child_has_drops_the_connection)
+{
+  static const struct kind kinds_of_lists[] = {
+      {"empty", children, "count=2 \"a\" \"\" stat=7", NULL, READ},
+      {"slash", children, "count=1 \"a/b\" stat=7", NULL, READ},
+      {"one of reads", reads, "part=8,0 count=1 \"../a\" end", NULL, READ}};
+
+  for (size_t i = 0; i < sizeof kinds_of_lists / sizeof kinds_of_lists[0];
+       i++) {
+    const struct kind *k = &kinds_of_lists[i];
+    lk_buf b = reply_to(k, 0);
+
+    begin(k);
+    harness_receive(h, lk__buf_bytes(&b), lk__buf_len(&b));
+    expect_lost_connection(k, "list", 0);
+    end();
+    lk__buf_free(&b);
+  }
+}
+END_TEST
+
 enum { LENGTH_SIZE = 4 }; /* bytes of the length in front of a frame */
 
 START_TEST(truncated_reply_drops_the_connection)
@@ -331,6 +360,7 @@ END_TEST
 
 SUITE("replies", complete_reply_gives_its_result,
       reply_in_pieces_gives_its_result, bytes_behind_a_reply_are_ignored,
+      list_with_a_name_that_no_child_has_drops_the_connection,
       truncated_reply_drops_the_connection, connection_may_end_within_a_reply,
       any_byte_of_a_reply_may_be_wrong,
       error_completes_a_request_with_any_bytes_behind_it,
