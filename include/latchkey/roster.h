@@ -41,7 +41,9 @@ typedef struct lk_roster lk_roster;
 typedef struct lk_roster_entry {
   lk_bytes name; /**< without the directory */
   lk_bytes data; /**< as of lk_get(); empty if `err` is not 0 */
-  int err; /**< why the data cannot be read, such as LK_ERR_NO_AUTH; or 0 */
+  int err; /**< why the data cannot be read, such as LK_ERR_NO_AUTH; or
+                LK_ERR_BAD_PATH: old servers allowed characters in a name that
+                requests must not have; or 0 */
   const lk_stat *stat; /**< NULL if `err` is not 0. `czxid` is the term of a
                             leader, `ephemeral_owner` the session */
   int64_t number;      /**< of a candidate: its sequence number */

@@ -116,6 +116,17 @@ void wire_reply(lk_buf *b, int32_t xid, int64_t zxid, int32_t err)
   wire_end(b, mark);
 }
 
+void wire_list(lk_buf *b, int32_t xid, int64_t zxid, const lk_bytes *names,
+               size_t count, const lk_stat *stat)
+{
+  struct lk_names_stat_reply reply = {lk__vec_of(names, count), *stat};
+  size_t mark = wire_begin(b);
+
+  wire_header(b, xid, zxid, 0);
+  wire_record(b, &lk__names_stat_reply_record, &reply);
+  wire_end(b, mark);
+}
+
 void wire_event(lk_buf *b, int32_t type, const char *path)
 {
   const int32_t connected = 3; /* the state in each event of a live session */

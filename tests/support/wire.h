@@ -31,6 +31,9 @@ void wire_welcome_read_only(lk_buf *b, int64_t session, int32_t timeout_ms);
 void wire_header(lk_buf *b, int32_t xid, int64_t zxid, int32_t err);
 /** Append a whole reply without a body. */
 void wire_reply(lk_buf *b, int32_t xid, int64_t zxid, int32_t err);
+/** Append a whole reply to a getChildren2. */
+void wire_list(lk_buf *b, int32_t xid, int64_t zxid, const lk_bytes *names,
+               size_t count, const lk_stat *stat);
 /** Append a whole event; `type` as in lk_event_type. */
 void wire_event(lk_buf *b, int32_t type, const char *path);
 

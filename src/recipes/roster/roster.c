@@ -76,6 +76,14 @@ void lk_roster_free(lk_roster *r)
 
 /* ---- reports ------------------------------------------------------------- */
 
+/* A child has a state. `was_known`: it had one before. */
+static void roster_child_changed(lk_roster *r, bool was_known)
+{
+  if (!was_known)
+    r->unknown--;
+  r->changed = true;
+}
+
 static void roster_report_error(lk_roster *r, int err)
 {
   if (!r->freeing)
@@ -120,9 +128,7 @@ static void on_child_changed(void *arg, bool was_known)
   lk_roster *r = arg;
 
   roster_enter(r);
-  if (!was_known)
-    r->unknown--;
-  r->changed = true;
+  roster_child_changed(r, was_known);
   roster_report(r);
   roster_leave(r);
 }
@@ -143,12 +149,20 @@ static void on_child_needs_retry(void *arg)
   roster_retry_later(arg);
 }
 
+static void roster_open_child(lk_roster *r, lk_roster_child *child)
+{
+  bool was_known = child->known;
+
+  if (lk__roster_child_open(child, r->client) != 0)
+    roster_retry_later(r);
+  else if (child->known && !was_known)
+    roster_child_changed(r, was_known); /* its data cannot be requested */
+}
+
 static void roster_open_children(lk_roster *r)
 {
-  for (size_t i = 0; i < r->count; i++) {
-    if (lk__roster_child_open(r->children[i], r->client) != 0)
-      roster_retry_later(r);
-  }
+  for (size_t i = 0; i < r->count; i++)
+    roster_open_child(r, r->children[i]);
 }
 
 /* `err`: the client has ended. The list reports that, if it is open. */
@@ -178,10 +192,9 @@ static int compare_names(lk_bytes a, lk_bytes b)
   return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
 }
 
-static int compare_children(const void *a, const void *b)
+static int compare_listed(const void *a, const void *b)
 {
-  return compare_names((*(lk_roster_child *const *)a)->name,
-                       (*(lk_roster_child *const *)b)->name);
+  return compare_names(*(const lk_bytes *)a, *(const lk_bytes *)b);
 }
 
 /* The index of the child with this name, or `count`. */
@@ -247,8 +260,9 @@ static void roster_free_new(lk_roster *r, lk_roster_child **children,
   }
 }
 
-/* Make an array of the children with these names. Returns false if there is no
- * memory; then the roster is unchanged. */
+/* Make an array of the children with these names, which are sorted. A name
+ * that a faulty server has listed twice is taken once. Returns false if there
+ * is no memory; then the roster is unchanged. */
 static bool roster_make_children(lk_roster *r, const lk_bytes *names,
                                  size_t count, lk_roster_child **children,
                                  size_t *out_count)
@@ -257,7 +271,9 @@ static bool roster_make_children(lk_roster *r, const lk_bytes *names,
   int64_t number;
 
   for (size_t i = 0; i < count; i++) {
-    if (!roster_wants(r, names[i], &number))
+    bool repeated = i > 0 && compare_names(names[i - 1], names[i]) == 0;
+
+    if (repeated || !roster_wants(r, names[i], &number))
       continue;
     if (!roster_take_child(r, names[i], number, &children[taken])) {
       roster_free_new(r, children, taken);
@@ -281,8 +297,6 @@ static void roster_replace_children(lk_roster *r, lk_roster_child **children,
     if (roster_find(r, children[i]->name) == r->count)
       r->unknown++;
   }
-  if (count > 0)
-    qsort(children, count, sizeof *children, compare_children);
   r->children = children;
   r->count = count;
   for (size_t i = 0; i < old_count; i++) {
@@ -292,20 +306,40 @@ static void roster_replace_children(lk_roster *r, lk_roster_child **children,
   lk__mem_free(&r->mem, old);
 }
 
+/* An array of `count` elements, which may be 0. NULL: no memory. */
+static void *roster_new_array(const lk_roster *r, size_t count, size_t size)
+{
+  size_t room = count > 0 ? count : 1;
+
+  return room <= SIZE_MAX / size ? lk__mem_new(&r->mem, room * size) : NULL;
+}
+
+/* A sorted copy of a list of names. NULL: no memory. */
+static lk_bytes *roster_sort_names(const lk_roster *r, const lk_bytes *names,
+                                   size_t count)
+{
+  lk_bytes *sorted = roster_new_array(r, count, sizeof *sorted);
+
+  if (sorted != NULL && count > 0) {
+    memcpy(sorted, names, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare_listed);
+  }
+  return sorted;
+}
+
 /* Take over a list of names. false: no memory. */
 static bool roster_take_names(lk_roster *r, const lk_bytes *names, size_t count)
 {
-  size_t room = count > 0 ? count : 1;
-  lk_roster_entry *entries = NULL;
-  lk_roster_child **children = NULL;
   size_t children_count;
+  lk_bytes *sorted = roster_sort_names(r, names, count);
+  lk_roster_entry *entries = roster_new_array(r, count, sizeof *entries);
+  lk_roster_child **children =
+      roster_new_array(r, count, sizeof(lk_roster_child *));
+  bool made = sorted != NULL && entries != NULL && children != NULL &&
+              roster_make_children(r, sorted, count, children, &children_count);
 
-  if (room <= SIZE_MAX / sizeof *entries) {
-    entries = lk__mem_new(&r->mem, room * sizeof *entries);
-    children = lk__mem_new(&r->mem, room * sizeof(lk_roster_child *));
-  }
-  if (entries == NULL || children == NULL ||
-      !roster_make_children(r, names, count, children, &children_count)) {
+  lk__mem_free(&r->mem, sorted);
+  if (!made) {
     lk__mem_free(&r->mem, entries);
     lk__mem_free(&r->mem, children);
     return false;

@@ -88,8 +88,14 @@ int lk__roster_child_open(lk_roster_child *child, lk_client *client)
 
   if (child->subscription != NULL)
     return 0;
-  return lk_subscribe_data(&child->subscription, client, child->path, &config,
-                           on_child_state, child);
+  int err = lk_subscribe_data(&child->subscription, client, child->path,
+                              &config, on_child_state, child);
+
+  if (err != LK_ERR_BAD_PATH && err != LK_ERR_TOO_BIG)
+    return err;
+  child->known = true;
+  child->err = err;
+  return 0;
 }
 
 void lk__roster_child_close(lk_roster_child *child)

@@ -40,7 +40,11 @@ lk_roster_child *
 lk__roster_child_new(const lk_mem *mem, const char *dir, lk_bytes name,
                      int64_t number,
                      const lk_roster_child_callbacks *callbacks);
-/** Subscribe to the data, if that is not done yet. Returns 0 or an error. */
+/** Subscribe to the data, if that is not done yet. If no request for them can
+    be made, because old servers allowed more characters in a name or because it
+    is longer than the client sends, the child is known from then on, with this
+    error. Returns 0, or an error after which the child is to be opened again.
+    */
 int lk__roster_child_open(lk_roster_child *child, lk_client *client);
 /** End the subscription; the memory stays. */
 void lk__roster_child_close(lk_roster_child *child);

@@ -785,7 +785,7 @@ END_TEST
 static bool serve_list_backwards(model_link *l, lk_bytes frame)
 {
   const sim_node *n = node("/w");
-  struct lk_names_stat_reply reply = {.stat = n->stat};
+  size_t count = 0;
   lk_reader in;
 
   lk__reader_init(&in, frame.at, frame.len);
@@ -799,13 +799,8 @@ static bool serve_list_backwards(model_link *l, lk_bytes frame)
 
   for (const sim_node *child = n->last_child; child != NULL;
        child = child->prev)
-    names[reply.names.count++] = lk_text(child->name);
-  reply.names.items = names;
-  size_t mark = wire_begin(&l->out);
-
-  wire_header(&l->out, xid, n->stat.pzxid, 0);
-  wire_record(&l->out, &lk__names_stat_reply_record, &reply);
-  wire_end(&l->out, mark);
+    names[count++] = lk_text(child->name);
+  wire_list(&l->out, xid, n->stat.pzxid, names, count, &n->stat);
   free(names);
   return true;
 }

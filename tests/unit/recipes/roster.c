@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "proto/wire/opcode.h"
 #include "support/locks.h"
 #include "support/suite.h"
+#include "support/wire.h"
 
 #include <latchkey/leader.h>
 #include <latchkey/roster.h>
@@ -239,6 +241,79 @@ START_TEST(children_of_the_root_can_be_a_roster)
 }
 END_TEST
 
+/* ---- lists that no server sends ------------------------------------------ */
+
+static const lk_bytes *listed;
+static size_t listed_count;
+
+/* Serves `listed` as the children of DIR, instead of the real ones. */
+static bool serve_listed(model_link *l, lk_bytes frame)
+{
+  const sim_node *n = model_node(&server, DIR);
+  lk_buf replies = l->out;
+  lk_reader in;
+
+  lk__reader_init(&in, frame.at, frame.len);
+  int32_t xid = lk__reader_int(&in);
+  int32_t op = lk__reader_int(&in);
+
+  if (op != LK_OPCODE_GET_CHILDREN2)
+    return model_serve(l, frame);
+  l->out = wire_buf();
+  bool served = model_serve(l, frame);
+
+  lk__buf_free(&l->out);
+  l->out = replies;
+  wire_list(&l->out, xid, n->stat.pzxid, listed, listed_count, &n->stat);
+  return served;
+}
+
+static void list(const lk_bytes *names, size_t count)
+{
+  listed = names;
+  listed_count = count;
+  server.serve = serve_listed;
+  model_create(&server, DIR "/change"); /* so that DIR is listed */
+  model_turn(&server);
+  model_delete(&server, DIR "/change");
+  model_turn(&server);
+}
+
+START_TEST(name_that_is_listed_twice_is_one_child)
+{
+  static const lk_bytes twice[] = {
+      {"b", 1}, {"a", 1}, {"b", 1}, {"c", 1}, {"c", 1}};
+
+  begin_with_two();
+  create(DIR "/c", "3");
+  list(twice, 5);
+  expect("a=1 b=2 c=3\n");
+  list(twice, 3);
+  expect("a=1 b=2\n");
+  list(twice, 0);
+  expect("\n");
+  end();
+}
+END_TEST
+
+START_TEST(child_whose_data_cannot_be_requested_is_in_the_roster)
+{
+  static char text[1100000]; /* longer than a request */
+  const lk_bytes names[] = {{"a", 1}, {"\x7f", 1}, {text, sizeof text}};
+
+  begin_with_two();
+  list(names, 2);
+  expect("a=1 \x7f!BAD_PATH\n");
+  list(names, 2);
+  expect("");
+  memset(text, 'x', sizeof text);
+  list(names, 3);
+  ck_assert_msg(strncmp(reports, "a=1 xxx", 7) == 0, "%s", reports);
+  ck_assert_uint_eq(model_count(one.link, "getData"), 0);
+  end();
+}
+END_TEST
+
 /* ---- elections ----------------------------------------------------------- */
 
 START_TEST(candidates_are_in_the_order_of_their_queue)
@@ -277,7 +352,8 @@ END_TEST
 
 START_TEST(roster_of_an_election_follows_its_candidates)
 {
-  const lk_roster_config config = {.size = sizeof config, .election = true, .layout = LK_LAYOUT_LATCH};
+  const lk_roster_config config = {
+      .size = sizeof config, .election = true, .layout = LK_LAYOUT_LATCH};
   const lk_lock_config first = {.size = sizeof first, .data = lk_text("first")};
   const lk_lock_config second = {.size = sizeof second,
                                  .data = lk_text("second")};
@@ -525,6 +601,8 @@ SUITE("roster", roster_is_reported_at_first_and_after_each_change,
       child_of_the_same_name_that_was_created_anew_is_reported,
       child_deleted_after_the_list_is_not_reported,
       child_that_cannot_be_read_is_in_the_roster,
+      name_that_is_listed_twice_is_one_child,
+      child_whose_data_cannot_be_requested_is_in_the_roster,
       children_of_the_root_can_be_a_roster,
       candidates_are_in_the_order_of_their_queue,
       roster_of_an_election_follows_its_candidates,
