@@ -167,6 +167,12 @@ static int decode_body(lk_client *c, const lk_request *r, lk_reader *in,
   return lk__reply_body_decode(&context, in, out);
 }
 
+/* Whether a successful write has the zxid of its transaction. */
+static bool has_valid_zxid(int32_t op, const struct lk_reply_header *header)
+{
+  return header->zxid > 0 || !lk__opcode_info(op)->write;
+}
+
 static void take_reply(lk_client *c, const struct lk_reply_header *header,
                        lk_reader *in)
 {
@@ -176,7 +182,9 @@ static void take_reply(lk_client *c, const struct lk_reply_header *header,
 
   if (r == NULL)
     return;
-  if (header->err == 0)
+  if (header->err == 0 && !has_valid_zxid(r->op, header))
+    err = LK_ERR_PROTOCOL;
+  else if (header->err == 0)
     err = decode_body(c, r, in, &body);
   if (err != 0) {
     /* A repeated read would get the same malformed reply. */

@@ -6,28 +6,39 @@
 #include "proto/wire/multi.h"
 #include "proto/wire/path.h"
 
-/* Copy the path in the reply to a create as a C string without the chroot.
- * Returns NULL and sets `*err` if the path is absent or contains a NUL, or if
+/* Replace the path in the reply to a create by a C string without the chroot:
+ * callbacks get no length. Fails if the path is absent or contains a NUL, or if
  * there is no memory. */
-static const char *copy_created_path(const lk_reply_context *context,
-                                     lk_bytes path, int *err)
+static int take_created_path(const lk_reply_context *context, lk_bytes *path)
 {
-  *err = LK_ERR_PROTOCOL;
-  if (path.at == NULL)
-    return NULL;
-  path = lk__path_strip(context->chroot, context->chroot_len, path);
-  if (memchr(path.at, '\0', path.len) != NULL)
-    return NULL;
-  char *copy = lk__arena_take(context->arena, path.len + 1, 1);
+  if (path->at == NULL)
+    return LK_ERR_PROTOCOL;
+  lk_bytes rest = lk__path_strip(context->chroot, context->chroot_len, *path);
 
-  if (copy == NULL) {
-    *err = LK_ERR_NO_MEMORY;
-    return NULL;
-  }
-  memcpy(copy, path.at, path.len);
-  copy[path.len] = '\0';
-  *err = 0;
-  return copy;
+  if (memchr(rest.at, '\0', rest.len) != NULL)
+    return LK_ERR_PROTOCOL;
+  char *copy = lk__arena_take(context->arena, rest.len + 1, 1);
+
+  if (copy == NULL)
+    return LK_ERR_NO_MEMORY;
+  memcpy(copy, rest.at, rest.len);
+  copy[rest.len] = '\0';
+  path->at = copy;
+  return 0;
+}
+
+static bool is_created(const lk_stat *stat)
+{
+  return stat->czxid > 0;
+}
+
+/* Only "/" and the nodes of ZooKeeper itself were created by no transaction.
+ * None of them is ephemeral. So a lock's own node has a fencing token. */
+static int check_stat(const lk_stat *stat)
+{
+  bool is_of_server = stat->czxid == 0 && stat->ephemeral_owner == 0;
+
+  return is_created(stat) || is_of_server ? 0 : LK_ERR_PROTOCOL;
 }
 
 /* Remove the chroot from each path of a list. */
@@ -43,10 +54,11 @@ static int strip_paths(const lk_reply_context *context, lk_vec *paths)
   return 0;
 }
 
-static int check_child_names(const lk_vec *names)
+static int check_list(const struct lk_names_stat_reply *list)
 {
-  return lk__child_names_valid(names->items, names->count) ? 0
-                                                           : LK_ERR_PROTOCOL;
+  return lk__child_names_valid(list->names.items, list->names.count)
+             ? check_stat(&list->stat)
+             : LK_ERR_PROTOCOL;
 }
 
 int lk__reply_body_decode(const lk_reply_context *context, lk_reader *in,
@@ -68,21 +80,18 @@ int lk__reply_body_decode(const lk_reply_context *context, lk_reader *in,
   if (err != 0)
     return err;
   switch (context->op) {
-  case LK_OPCODE_CREATE:
+  case LK_OPCODE_CREATE: return take_created_path(context, &out->path.path);
   case LK_OPCODE_CREATE2:
   case LK_OPCODE_CREATE_CONTAINER:
   case LK_OPCODE_CREATE_TTL:
-    /* path_reply and path_stat_reply both begin with the path, so one member
-     * serves both. Callbacks get only the C string, not its length. */
-    out->path.path.at = copy_created_path(context, out->path.path, &err);
-    break;
-  case LK_OPCODE_GET_CHILDREN2:
-    err = check_child_names(&out->names_stat.names);
-    break;
-  case LK_OPCODE_GET_EPHEMERALS:
-    err = strip_paths(context, &out->names.names);
-    break;
-  default: break;
+    return is_created(&out->path_stat.stat)
+               ? take_created_path(context, &out->path_stat.path)
+               : LK_ERR_PROTOCOL;
+  case LK_OPCODE_EXISTS:
+  case LK_OPCODE_SET_DATA: return check_stat(&out->stat.stat);
+  case LK_OPCODE_GET_DATA: return check_stat(&out->data.stat);
+  case LK_OPCODE_GET_CHILDREN2: return check_list(&out->names_stat);
+  case LK_OPCODE_GET_EPHEMERALS: return strip_paths(context, &out->names.names);
+  default: return 0;
   }
-  return err;
 }

@@ -111,7 +111,8 @@ static void on_delete(lk_client *c, int err, void *arg)
    first request. */
 static void answer_round(int32_t xid)
 {
-  struct lk_path_stat_reply created = {.path = lk_text(lock_node)};
+  struct lk_path_stat_reply created = {.path = lk_text(lock_node),
+                                       .stat = {.czxid = xid}};
   struct lk_data_reply data = {.data = lk_text("some data")};
   lk_buf b = wire_buf();
   size_t mark = wire_begin(&b);

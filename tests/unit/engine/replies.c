@@ -233,23 +233,52 @@ START_TEST(bytes_behind_a_reply_are_ignored)
 }
 END_TEST
 
-START_TEST(list_with_a_name_that_no_child_has_drops_the_connection)
+/* A body that can be decoded, and that no server sends. */
+START_TEST(impossible_reply_drops_the_connection)
 {
-  static const struct kind kinds_of_lists[] = {
-      {"empty", children, "count=2 \"a\" \"\" stat=7", NULL, READ},
-      {"slash", children, "count=1 \"a/b\" stat=7", NULL, READ},
-      {"one of reads", reads, "part=8,0 count=1 \"../a\" end", NULL, READ}};
+  static const struct kind impossible[] = {
+      {"empty name", children, "count=2 \"a\" \"\" stat=7", NULL, READ},
+      {"slash in a name", children, "count=1 \"a/b\" stat=7", NULL, READ},
+      {"slash in a read", reads, "part=8,0 count=1 \"../a\" end", NULL, READ},
+      {"list, czxid -1", children, "count=0 stat=-1", NULL, READ},
+      {"get, czxid -1", get, "\"data\" stat=-1", NULL, READ},
+      {"ephemeral, czxid 0", exists, "zeros=44 long=5 zeros=16", NULL, READ},
+      {"set of an ephemeral, czxid 0", set, "zeros=44 long=5 zeros=16", NULL,
+       WRITE},
+      {"create, czxid 0", create2, "\"/a\" stat=0", NULL, WRITE},
+      {"container, czxid 0", container, "\"/a\" stat=0", NULL, WRITE}};
 
-  for (size_t i = 0; i < sizeof kinds_of_lists / sizeof kinds_of_lists[0];
-       i++) {
-    const struct kind *k = &kinds_of_lists[i];
+  for (size_t i = 0; i < sizeof impossible / sizeof impossible[0]; i++) {
+    const struct kind *k = &impossible[i];
     lk_buf b = reply_to(k, 0);
 
     begin(k);
     harness_receive(h, lk__buf_bytes(&b), lk__buf_len(&b));
-    expect_lost_connection(k, "list", 0);
+    expect_lost_connection(k, "impossible", i);
     end();
     lk__buf_free(&b);
+  }
+}
+END_TEST
+
+static void receive_at_zxid(int64_t zxid)
+{
+  lk_buf b = wire_buf();
+
+  wire_reply(&b, 1, zxid, 0);
+  harness_receive(h, lk__buf_bytes(&b), lk__buf_len(&b));
+  lk__buf_free(&b);
+}
+
+START_TEST(write_without_a_zxid_drops_the_connection)
+{
+  static const struct kind deletion = {"delete", erase, "", NULL, WRITE};
+
+  for (int64_t zxid = -1; zxid <= 0; zxid++) {
+    begin(&deletion);
+    receive_at_zxid(zxid);
+    expect_lost_connection(&deletion, "zxid", 0);
+    end();
   }
 }
 END_TEST
@@ -360,7 +389,8 @@ END_TEST
 
 SUITE("replies", complete_reply_gives_its_result,
       reply_in_pieces_gives_its_result, bytes_behind_a_reply_are_ignored,
-      list_with_a_name_that_no_child_has_drops_the_connection,
+      impossible_reply_drops_the_connection,
+      write_without_a_zxid_drops_the_connection,
       truncated_reply_drops_the_connection, connection_may_end_within_a_reply,
       any_byte_of_a_reply_may_be_wrong,
       error_completes_a_request_with_any_bytes_behind_it,
