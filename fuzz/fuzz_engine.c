@@ -25,12 +25,12 @@ static const char *take_path(fuzz_program *g)
   static const char *const paths[] = {"/",    "/a",   "/a/b", "/b",
                                       "/b/c", "/a/x", "bad",  "/a/"};
 
-  return paths[take_byte(g) % 8];
+  return paths[take_byte(&g->in) % 8];
 }
 
 static harness_call take_call(fuzz_program *g)
 {
-  unsigned options = take_byte(g);
+  unsigned options = take_byte(&g->in);
   harness_call call = {.name = g->name};
 
   snprintf(g->name, sizeof g->name, "r%u", g->number++);
@@ -69,7 +69,7 @@ static void do_children(fuzz_program *g)
  * recognises the request. */
 static void do_create(fuzz_program *g)
 {
-  unsigned kind = take_byte(g);
+  unsigned kind = take_byte(&g->in);
   harness_call call = take_call(g);
 
   harness_create(&g->h, &call, (kind & 8) != 0, take_path(g), lk_text(g->name),
@@ -87,7 +87,7 @@ static void do_delete(fuzz_program *g)
 {
   harness_call call = take_call(g);
 
-  harness_delete(&g->h, &call, take_path(g), (int32_t)take_byte(g) - 2);
+  harness_delete(&g->h, &call, take_path(g), (int32_t)take_byte(&g->in) - 2);
 }
 
 static void do_sync(fuzz_program *g)
@@ -106,7 +106,7 @@ static void do_multi(fuzz_program *g)
                   lk_op_create(b, lk_text(g->name), NULL, LK_SEQUENTIAL),
                   lk_op_check(a, 1)};
 
-  harness_multi(&g->h, &call, ops, take_byte(g) % 4);
+  harness_multi(&g->h, &call, ops, take_byte(&g->in) % 4);
 }
 
 static void do_auth(fuzz_program *g)
@@ -119,7 +119,7 @@ static void do_auth(fuzz_program *g)
 static void do_large(fuzz_program *g)
 {
   harness_call call = take_call(g);
-  size_t len = (size_t)take_byte(g) * 40;
+  size_t len = (size_t)take_byte(&g->in) * 40;
   char *data = calloc(1, len + 1);
 
   must(data != NULL);
@@ -131,19 +131,19 @@ static void do_close(fuzz_program *g)
 {
   harness_call call = take_call(g);
 
-  if (take_byte(g) % 8 == 0)
+  if (take_byte(&g->in) % 8 == 0)
     harness_close(&g->h, call.name);
 }
 
 static void do_free(fuzz_program *g)
 {
-  if (take_byte(g) % 32 == 31)
+  if (take_byte(&g->in) % 32 == 31)
     harness_free(&g->h);
 }
 
 static void do_cancel(fuzz_program *g)
 {
-  unsigned which = take_byte(g);
+  unsigned which = take_byte(&g->in);
   char name[24];
 
   snprintf(name, sizeof name, "w%u", which % 16);
@@ -154,7 +154,7 @@ static const char *take_listener(fuzz_program *g)
 {
   static const char *const names[] = {"l0", "l1", "l2", "l3"};
 
-  return names[take_byte(g) % 4];
+  return names[take_byte(&g->in) % 4];
 }
 
 static void do_listen(fuzz_program *g)
@@ -172,14 +172,14 @@ static void do_unlisten(fuzz_program *g)
 
 static void do_timer(fuzz_program *g)
 {
-  const char *name = take_byte(g) % 2 ? "t0" : "t1";
+  const char *name = take_byte(&g->in) % 2 ? "t0" : "t1";
 
-  harness_timer(&g->h, name, 1 + (int64_t)take_byte(g) * 20);
+  harness_timer(&g->h, name, 1 + (int64_t)take_byte(&g->in) * 20);
 }
 
 static void do_stop(fuzz_program *g)
 {
-  harness_stop(&g->h, take_byte(g) % 2 ? "t0" : "t1");
+  harness_stop(&g->h, take_byte(&g->in) % 2 ? "t0" : "t1");
 }
 
 static const action calls[] = {
@@ -228,7 +228,7 @@ static void do_set_acl(fuzz_program *g)
   harness_call call = take_call(g);
 
   harness_set_acl(&g->h, &call, take_path(g), &lk_acl_open,
-                  (int32_t)take_byte(g) - 2);
+                  (int32_t)take_byte(&g->in) - 2);
 }
 
 /* The client must refuse flags and TTLs that could crash a server; the harness
@@ -237,8 +237,8 @@ static void do_create_ttl(fuzz_program *g)
 {
   harness_call call = take_call(g);
   const char *path = take_path(g);
-  int flags = (int)take_byte(g) % 8;
-  int64_t ttl_ms = (int64_t)take_byte(g) - 2;
+  int flags = (int)take_byte(&g->in) % 8;
+  int64_t ttl_ms = (int64_t)take_byte(&g->in) - 2;
 
   harness_create_ttl(&g->h, &call, path, lk_text(g->name), flags, ttl_ms);
 }
@@ -249,7 +249,7 @@ static void do_multi_read(fuzz_program *g)
   lk_read reads[] = {lk_read_get(take_path(g)),
                      lk_read_get_children(take_path(g))};
 
-  harness_multi_read(&g->h, &call, reads, take_byte(g) % 3);
+  harness_multi_read(&g->h, &call, reads, take_byte(&g->in) % 3);
 }
 
 static void do_who_am_i(fuzz_program *g)
@@ -280,8 +280,8 @@ static void do_add_watch(fuzz_program *g)
 
   call.watch = g->watch;
   harness_add_watch(&g->h, &call, take_path(g),
-                    take_byte(g) % 2 ? LK_WATCH_RECURSIVE
-                                     : LK_WATCH_PERSISTENT);
+                    take_byte(&g->in) % 2 ? LK_WATCH_RECURSIVE
+                                          : LK_WATCH_PERSISTENT);
 }
 
 static const action rare_calls[] = {
@@ -306,7 +306,7 @@ static void run_deferred(harness *h, const char *name, const char *event)
   if (g->deferred == 0 || h->client == NULL)
     return;
   g->deferred--;
-  if (take_byte(g) % 4 == 3)
+  if (take_byte(&g->in) % 4 == 3)
     do_rare_call(g);
   else
     do_call(g);
@@ -314,7 +314,7 @@ static void run_deferred(harness *h, const char *name, const char *event)
 
 static void do_defer(fuzz_program *g)
 {
-  g->deferred = take_byte(g) % 8;
+  g->deferred = take_byte(&g->in) % 8;
 }
 
 /* ---- transport and time ------------------------------------------------- */
@@ -330,14 +330,14 @@ static void do_failed(fuzz_program *g)
   static const int errs[] = {0, LK_ERR_CONNECTION_LOSS, LK_ERR_CONNECT,
                              LK_ERR_RESOLVE};
 
-  harness_failed(&g->h, errs[take_byte(g) % 4], NULL);
+  harness_failed(&g->h, errs[take_byte(&g->in) % 4], NULL);
 }
 
 /* End the outstanding probe, or if there is none, the lookup of names. */
 static void do_resolved_or_probed(fuzz_program *g)
 {
   static const char *const answers[] = {"rw", "ro", "", "rwx"};
-  unsigned which = take_byte(g) % 4;
+  unsigned which = take_byte(&g->in) % 4;
 
   if (g->h.probe != 0)
     harness_probed(&g->h, answers[which]);
@@ -347,7 +347,7 @@ static void do_resolved_or_probed(fuzz_program *g)
 
 static void do_socket_room(fuzz_program *g)
 {
-  unsigned room = take_byte(g);
+  unsigned room = take_byte(&g->in);
 
   g->h.room = room == 255 ? SIZE_MAX : room;
   harness_settle(&g->h);
@@ -355,20 +355,20 @@ static void do_socket_room(fuzz_program *g)
 
 static void do_wait(fuzz_program *g)
 {
-  harness_pass(&g->h, (int64_t)take_byte(g) * 50);
+  harness_pass(&g->h, (int64_t)take_byte(&g->in) * 50);
 }
 
 /* Advance the clock without calling the client, as a late driver would. */
 static void do_clock(fuzz_program *g)
 {
-  g->h.now += (int64_t)take_byte(g) * 100;
+  g->h.now += (int64_t)take_byte(&g->in) * 100;
 }
 
 /* ---- the server --------------------------------------------------------- */
 
 static void do_connect_response(fuzz_program *g)
 {
-  unsigned how = take_byte(g);
+  unsigned how = take_byte(&g->in);
   lk_buf b = wire_buf();
 
   if (how >= 200)
@@ -376,15 +376,15 @@ static void do_connect_response(fuzz_program *g)
   else if (g->session == 0)
     g->session = 1;
   if (g->h.read_only && how % 2 == 1)
-    wire_welcome_read_only(&b, g->session, (int32_t)take_byte(g) * 100);
+    wire_welcome_read_only(&b, g->session, (int32_t)take_byte(&g->in) * 100);
   else
-    wire_welcome(&b, g->session, (int32_t)take_byte(g) * 100);
+    wire_welcome(&b, g->session, (int32_t)take_byte(&g->in) * 100);
   receive_from_server(g, &b);
 }
 
 static void append_bytes(fuzz_program *g, lk_buf *b)
 {
-  lk_bytes bytes = take_bytes(g);
+  lk_bytes bytes = take_bytes(&g->in);
 
   must(lk__buf_append(b, bytes.at, bytes.len));
 }
@@ -449,7 +449,7 @@ static int32_t take_error(fuzz_program *g)
                                  -110, -103, -118, -112, -124, -115,
                                  -102, -4,   -6,   -1003};
 
-  return errs[take_byte(g) % 16];
+  return errs[take_byte(&g->in) % 16];
 }
 
 /* A valid reply to the oldest request, or an error. */
@@ -498,7 +498,7 @@ static void do_unordered_reply(fuzz_program *g)
                                  -3,
                                  1};
   lk_buf b = wire_buf();
-  int32_t xid = xids[take_byte(g) % 8];
+  int32_t xid = xids[take_byte(&g->in) % 8];
 
   wire_reply(&b, xid, 5, take_error(g));
   receive_from_server(g, &b);
@@ -510,9 +510,9 @@ static void do_event(fuzz_program *g)
                                       "/root",     "/root/a", "/rooty", "",
                                       "/root/a/b", "/root/b"};
   lk_buf b = wire_buf();
-  int32_t type = (int32_t)take_byte(g) % 7 - 1;
+  int32_t type = (int32_t)take_byte(&g->in) % 7 - 1;
 
-  wire_event(&b, type, paths[take_byte(g) % 10]);
+  wire_event(&b, type, paths[take_byte(&g->in) % 10]);
   receive_from_server(g, &b);
 }
 
@@ -562,7 +562,8 @@ static bool make_client(fuzz_program *g)
 {
   static const char *const hosts[] = {"a", "a,b", "a:1,[::1]:2,c", "a/root"};
   lk_session resume = {.id = 3};
-  unsigned first = take_byte(g), second = take_byte(g), third = take_byte(g);
+  unsigned first = take_byte(&g->in), second = take_byte(&g->in),
+           third = take_byte(&g->in);
   lk_client_config config = {.size = sizeof config,
                              .hosts = hosts[first & 3],
                              .one_session = (first & 4) != 0,

@@ -28,7 +28,8 @@ static const char *next_name(fuzz_program *g)
 
 static void do_get(fuzz_program *g)
 {
-  harness_call call = {.name = next_name(g), .repeat = take_byte(g) % 2 == 1};
+  harness_call call = {.name = next_name(g),
+                       .repeat = take_byte(&g->in) % 2 == 1};
 
   harness_get(&g->h, &call, "/a");
 }
@@ -45,7 +46,7 @@ static void do_close(fuzz_program *g)
 
 static void do_free(fuzz_program *g)
 {
-  if (take_byte(g) % 8 == 7)
+  if (take_byte(&g->in) % 8 == 7)
     harness_free(&g->h);
 }
 
@@ -53,7 +54,7 @@ static void do_hosts(fuzz_program *g)
 {
   static const char *const hosts[] = {"a", "b", "a,b"};
 
-  (void)lk_client_set_hosts(g->h.client, hosts[take_byte(g) % 3]);
+  (void)lk_client_set_hosts(g->h.client, hosts[take_byte(&g->in) % 3]);
 }
 
 static const action calls[] = {
@@ -68,7 +69,7 @@ static void do_call(fuzz_program *g)
 
 static void do_defer(fuzz_program *g)
 {
-  g->deferred = take_byte(g) % 4;
+  g->deferred = take_byte(&g->in) % 4;
 }
 
 static void run_deferred(harness *h, const char *name, const char *event)
@@ -93,12 +94,13 @@ static void do_connected(fuzz_program *g)
 
 static void do_failed(fuzz_program *g)
 {
-  harness_failed(&g->h, take_byte(g) % 2 ? LK_ERR_CONNECTION_LOSS : 0, NULL);
+  harness_failed(&g->h, take_byte(&g->in) % 2 ? LK_ERR_CONNECTION_LOSS : 0,
+                 NULL);
 }
 
 static void do_wait(fuzz_program *g)
 {
-  harness_pass(&g->h, (int64_t)take_byte(g) * 20);
+  harness_pass(&g->h, (int64_t)take_byte(&g->in) * 20);
 }
 
 /* ---- the server --------------------------------------------------------- */
@@ -124,7 +126,7 @@ static void receive_token(fuzz_program *g, lk_bytes token)
 
 static void do_token(fuzz_program *g)
 {
-  receive_token(g, take_bytes(g));
+  receive_token(g, take_bytes(&g->in));
 }
 
 static void do_null(fuzz_program *g)
@@ -142,8 +144,8 @@ static void do_challenge(fuzz_program *g)
       {"realm=\"", "\",nonce=\"x\",charset=utf-8,algorithm=md5-sess"},
       {"nonce=\"x\",algorithm=md5-sess,", ""},
       {"nonce=\"x\",algorithm=md5-sess,qop=\"", "\",maxbuf=65536"}};
-  unsigned which = take_byte(g) % 4;
-  lk_bytes odd = take_bytes(g);
+  unsigned which = take_byte(&g->in) % 4;
+  lk_bytes odd = take_bytes(&g->in);
   char text[400];
   int len = snprintf(text, sizeof text, "%s%.*s%s", texts[which].before,
                      (int)odd.len, (const char *)odd.at, texts[which].behind);
@@ -154,7 +156,7 @@ static void do_challenge(fuzz_program *g)
 static void do_rspauth(fuzz_program *g)
 {
   char text[300];
-  lk_bytes odd = take_bytes(g);
+  lk_bytes odd = take_bytes(&g->in);
   int len = snprintf(text, sizeof text, "rspauth=%.*s", (int)odd.len,
                      (const char *)odd.at);
 
@@ -169,7 +171,7 @@ static void do_error(fuzz_program *g)
                                  LK_ERR_NO_MEMORY,       1};
   lk_buf b = wire_buf();
 
-  wire_reply(&b, g->h.client->sasl->xid, -1, errs[take_byte(g) % 8]);
+  wire_reply(&b, g->h.client->sasl->xid, -1, errs[take_byte(&g->in) % 8]);
   receive_from_server(g, &b);
 }
 
@@ -177,7 +179,7 @@ static void do_frame(fuzz_program *g)
 {
   lk_buf b = wire_buf();
   size_t mark = wire_begin(&b);
-  lk_bytes bytes = take_bytes(g);
+  lk_bytes bytes = take_bytes(&g->in);
 
   must(lk__buf_append(&b, bytes.at, bytes.len));
   wire_end(&b, mark);
@@ -206,7 +208,7 @@ static int give_password(char *out, size_t size, void *arg)
 
 static void choose_mechanism(fuzz_program *g, lk_sasl_config *out)
 {
-  unsigned how = take_byte(g);
+  unsigned how = take_byte(&g->in);
 
   g->digest = how % 2 == 0 && lk_sasl_digest_md5() != NULL;
   if (g->digest) {
@@ -227,7 +229,7 @@ static void choose_mechanism(fuzz_program *g, lk_sasl_config *out)
 static bool make_client(fuzz_program *g)
 {
   lk_sasl_config sasl;
-  unsigned how = take_byte(g);
+  unsigned how = take_byte(&g->in);
   lk_client_config config = {.size = sizeof config,
                              .hosts = how & 1 ? "a,b" : "a",
                              .session_timeout_ms = 2000,

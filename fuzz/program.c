@@ -3,23 +3,9 @@
 
 #include "program.h"
 
-unsigned take_byte(fuzz_program *g)
-{
-  return g->at == g->end ? 0 : *g->at++;
-}
-
-lk_bytes take_bytes(fuzz_program *g)
-{
-  size_t len = take_byte(g), left = (size_t)(g->end - g->at);
-  lk_bytes b = {g->at, len < left ? len : left};
-
-  g->at += b.len;
-  return b;
-}
-
 void run_action(fuzz_program *g, const action *table, size_t count)
 {
-  const action *chosen = &table[take_byte(g) % count];
+  const action *chosen = &table[take_byte(&g->in) % count];
 
   harness_log_line(&g->h, "> %s", chosen->name);
   chosen->run(g);
@@ -38,10 +24,9 @@ void run_program(const uint8_t *data, size_t size,
   fuzz_program *g = calloc(1, sizeof *g);
 
   must(g != NULL);
-  g->at = data;
-  g->end = data + size;
+  g->in = input_of(data, size);
   if (begin(g)) {
-    while (g->at != g->end && g->h.client != NULL)
+    while (!input_ended(&g->in) && g->h.client != NULL)
       run_action(g, table, count);
   }
   g->deferred = 0;

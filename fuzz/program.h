@@ -2,19 +2,19 @@
 #ifndef LK_FUZZ_PROGRAM_H
 #define LK_FUZZ_PROGRAM_H
 
+#include "input.h"
 #include "support/harness.h"
 #include "target.h"
 
 /**
  * An input that is read as a program: a byte selects an action from a table,
- * and the action takes its operands from the bytes that follow. Behind the end
- * of the input every byte is 0. The corpora depend on the order of the tables
- * and on the number of bytes that each action takes.
+ * and the action takes its operands from the bytes that follow. The corpora
+ * depend on the order of the tables and on the number of bytes that each action
+ * takes.
  */
 typedef struct fuzz_program {
   harness h; /**< the client under test and the oracle of its promises */
-  const uint8_t *at;
-  const uint8_t *end;
+  fuzz_input in;
   unsigned number;   /**< number of the next request, part of its name */
   unsigned deferred; /**< how many actions the next callbacks run */
   char name[24];     /**< of the request that is being made */
@@ -31,20 +31,6 @@ typedef struct action {
   const char *name;
   void (*run)(fuzz_program *g);
 } action;
-
-#define ACTION(name) \
-  {                  \
-#    name, do_##name \
-  }
-
-/** A table of actions and the number of its rows. */
-#define ACTIONS(table) table, sizeof table / sizeof table[0]
-
-unsigned take_byte(fuzz_program *g);
-
-/** One byte of length, and so many bytes, or all that are left. They lie in the
-    input. */
-lk_bytes take_bytes(fuzz_program *g);
 
 /** Run the action that the next byte selects. */
 void run_action(fuzz_program *g, const action *table, size_t count);
