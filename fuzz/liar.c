@@ -8,16 +8,21 @@
 #include "support/wire.h"
 #include "target.h"
 
-#include <stdio.h>
+#include <limits.h>
 
 enum { MOST_NAMES = 300, MOST_TEXT = 300, LENGTH_SIZE = 4 };
+
+#define FOR_EVER UINT_MAX
 
 lie take_lie(fuzz_input *in)
 {
   lie l = {.kind = (lie_kind)(take_byte(in) % LIE_KINDS)};
   unsigned count = take_byte(in);
 
-  l.left = count < 128 ? 1 : count - 126;
+  if (count == 255)
+    l.left = FOR_EVER;
+  else
+    l.left = count < 128 ? 1 : count - 126;
   l.what = take_byte(in);
   l.where = take_byte(in);
   l.text = take_bytes(in);
@@ -251,7 +256,8 @@ bool lie_serve(lie *l, model_link *link, lk_bytes frame)
 
   if (l->left == 0 || xid < 0 || op == LK_OPCODE_CLOSE_SESSION)
     return model_serve(link, frame);
-  l->left--;
+  if (l->left != FOR_EVER)
+    l->left--;
   if (l->kind == LIE_ERROR)
     wire_reply(&link->out, xid, -(int64_t)(l->where % 2), error_of(l));
   else if (l->kind == LIE_NOT_EXECUTED && op == LK_OPCODE_DELETE)

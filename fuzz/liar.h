@@ -24,7 +24,8 @@ typedef enum lie_kind {
 /** Change the next replies. */
 typedef struct lie {
   lie_kind kind;
-  unsigned left; /**< how many replies, without those to pings and auth */
+  unsigned left; /**< how many replies, without those to pings and auth;
+                      UINT_MAX: all */
   unsigned what; /**< the part that is changed */
   unsigned where;
   lk_bytes text; /**< in the input */

@@ -275,7 +275,8 @@ void do_release(void)
     lk_candidate_resign(u->candidate);
     return;
   }
-  u->calling = &u->releasing;
+  /* An earlier release, which only counted down, may complete in the call. */
+  u->calling = u->releasing ? NULL : &u->releasing;
   err = lk_lock_release(u->lock, waits ? on_released : NULL, u);
   u->calling = NULL;
   if (err == 0 && waits)

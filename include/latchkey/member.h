@@ -124,7 +124,8 @@ LK_API void lk_membership_leave(lk_membership *m);
  * Replace the data, which are copied. If the member has joined, they are
  * written at once, and again until that has succeeded; otherwise when it joins.
  * Of several calls, only the last data are sure to be written. Data that
- * another client writes to the node are replaced by these.
+ * another client writes to the node are replaced by these after 0.1 s; if that
+ * goes on, after longer pauses, of up to 15 s, which delay a call of this, too.
  *
  * @return 0; LK_ERR_NO_MEMORY: the data are as before.
  */

@@ -34,7 +34,8 @@ void lk__membership_joined(lk_membership *m, int64_t czxid)
   m->joined = true;
   m->node.czxid = czxid;
   m->node.name_taken = false;
-  m->joined_ms = lk_client_clock(m->client);
+  m->undisturbed_since_ms = lk_client_clock(m->client);
+  m->node.directory_made = false;
   lk__membership_notify(
       m,
       (lk_membership_event){.type = LK_MEMBERSHIP_EVENT_JOINED, .zxid = czxid});

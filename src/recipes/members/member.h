@@ -25,7 +25,8 @@ typedef struct lk_member_node {
   int64_t czxid; /**< of the own node; valid while the member has joined */
   /** While a node of this name exists: reports its owner and its deletion. */
   lk_subscription *watch;
-  bool name_taken; /**< NAME_TAKEN was reported for the present node */
+  bool name_taken;     /**< NAME_TAKEN was reported for the present node */
+  bool directory_made; /**< since the last create that was refused for good */
 } lk_member_node;
 
 struct lk_membership {
@@ -47,7 +48,8 @@ struct lk_membership {
   bool wanted;       /**< join, and join again */
   bool joined;       /**< JOINED was reported, and LEFT was not */
   bool data_changed; /**< the node may have other data */
-  int64_t joined_ms; /**< when it has joined */
+  /** When the member has joined, or has last paused after a loss. */
+  int64_t undisturbed_since_ms;
   int end_err;       /**< why the client has ended; 0: it has not */
   lk_member_node node;
   bool busy;    /**< a request is under way; there is at most one */

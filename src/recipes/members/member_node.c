@@ -58,10 +58,13 @@ int64_t lk__membership_pause(lk_membership *m)
 
 void lk__membership_pause_after_loss(lk_membership *m)
 {
-  int64_t lasted_ms = lk_client_clock(m->client) - m->joined_ms;
+  int64_t now = lk_client_clock(m->client);
 
-  if (lasted_ms >= m->backoff.max_ms)
+  if (m->pause.running)
+    return;
+  if (now - m->undisturbed_since_ms >= m->backoff.max_ms)
     lk__backoff_reset(&m->backoff);
+  m->undisturbed_since_ms = now;
   (void)lk__membership_pause(m);
 }
 
@@ -94,6 +97,8 @@ static void membership_node_own(lk_membership *m, int64_t czxid)
   m->node.seen_on = lk_client_connection(m->client);
   if (!m->wanted || (m->joined && m->node.czxid == czxid))
     return;
+  if (m->joined)
+    lk__membership_pause_after_loss(m);
   lk__membership_left(m, LK_ERR_NO_NODE);
   m->data_changed = true;
   if (m->client != NULL && m->wanted)
@@ -134,8 +139,10 @@ static void membership_compare_data(lk_membership *m, const lk_bytes *data)
   bool equal = data->len == m->data_len &&
                (data->len == 0 || memcmp(data->at, m->data, data->len) == 0);
 
-  if (!m->busy && !equal)
-    m->data_changed = true;
+  if (m->busy || equal)
+    return;
+  m->data_changed = true;
+  lk__membership_pause_after_loss(m);
 }
 
 /* On a read-only server the client has no session to compare with. */

@@ -22,7 +22,8 @@ void lk__membership_request_failed(lk_membership *m, int err);
 
 /** Pause before the next request. Returns the length of the pause. */
 int64_t lk__membership_pause(lk_membership *m);
-/** The same after a loss: a long membership ends the doubling of pauses. */
+/** The same after a loss of the node or of its data: a long time without one
+    ends the doubling of pauses. */
 void lk__membership_pause_after_loss(lk_membership *m);
 /** The same after an error, which is reported, unless it ends the client. */
 void lk__membership_retry(lk_membership *m, int err);

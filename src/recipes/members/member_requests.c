@@ -57,8 +57,9 @@ static void membership_create_failed(lk_membership *m, int err)
 {
   m->node.may_exist =
       err == LK_ERR_NODE_EXISTS || may_be_executed(m->client, err);
-  if (err == LK_ERR_NO_NODE)
+  if (err == LK_ERR_NO_NODE && !m->node.directory_made)
     err = m->wanted ? membership_create_directory(m) : 0;
+  m->node.directory_made = false;
   if (err != 0 && err != LK_ERR_NODE_EXISTS)
     lk__membership_request_failed(m, err);
 }
@@ -110,6 +111,8 @@ static void on_directory_created(lk_client *c, int err, const char *path,
       m->parent_flags = LK_PERSISTENT; /* the server has no containers */
     else if (err != 0 && err != LK_ERR_NODE_EXISTS)
       lk__membership_request_failed(m, err);
+    else
+      m->node.directory_made = true;
   }
   membership_end_reply(m);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "proto/wire/opcode.h"
 #include "support/locks.h"
 #include "support/suite.h"
 
@@ -164,6 +165,31 @@ START_TEST(directory_is_created_once_it_is_missing)
 }
 END_TEST
 
+static void delete_directory_first(model_server *s, model_link *l, int32_t op,
+                                   const char *path)
+{
+  (void)l;
+  if (op == LK_OPCODE_CREATE2 && strcmp(path, NODE) == 0 &&
+      model_node(s, GROUP) != NULL)
+    model_delete(s, GROUP);
+}
+
+START_TEST(directory_that_others_delete_is_created_after_pauses)
+{
+  begin();
+  server.before = delete_directory_first;
+  join();
+  ck_assert(model_check_log(one.link, "create2 | createContainer | create2"));
+  expect("retrying NO_NODE\n");
+  model_run(&server, 5000);
+  server.before = NULL;
+  model_run(&server, 10000);
+  expect("retrying NO_NODE\nretrying NO_NODE\nretrying NO_NODE\n"
+         "retrying NO_NODE\nretrying NO_NODE\njoined\n");
+  end();
+}
+END_TEST
+
 START_TEST(deleted_node_is_created_again)
 {
   begin();
@@ -306,15 +332,35 @@ START_TEST(data_of_another_client_are_replaced)
   begin();
   join();
   model_set(&server, NODE, "other");
-  model_turn(&server);
+  model_run(&server, 150);
   expect_data("data");
   model_deny(&server, NODE, LK_PERM_WRITE);
   model_set(&server, NODE, "");
-  model_turn(&server);
+  model_run(&server, 300);
   expect("joined\nretrying NO_AUTH\n");
   model_deny(&server, NODE, 0);
   model_run(&server, retry_ms);
   expect_data("data");
+  end();
+}
+END_TEST
+
+START_TEST(client_that_also_replaces_the_data_is_answered_after_longer_pauses)
+{
+  begin();
+  join();
+  one.link->log[0] = '\0';
+  for (int i = 0; i < 400; i++) {
+    model_set(&server, NODE, "other");
+    model_run(&server, 50);
+  }
+  unsigned writes = model_count(one.link, "setData"); /* in 20 s */
+
+  ck_assert_uint_ge(writes, 5);
+  ck_assert_uint_le(writes, 8);
+  model_run(&server, 15000);
+  expect_data("data");
+  expect("joined\n");
   end();
 }
 END_TEST
@@ -785,15 +831,18 @@ END_TEST
 
 SUITE("membership", member_has_a_node_while_it_takes_part,
       join_costs_one_write_and_one_read,
-      directory_is_created_once_it_is_missing, deleted_node_is_created_again,
-      member_joins_again_in_the_next_session,
+      directory_is_created_once_it_is_missing,
+      directory_that_others_delete_is_created_after_pauses,
+      deleted_node_is_created_again, member_joins_again_in_the_next_session,
       member_stays_over_a_lost_connection,
       member_waits_for_a_node_of_another_session,
       node_of_the_own_session_is_taken_over, data_can_be_replaced,
       refused_data_are_written_later,
       data_that_were_replaced_during_the_create_are_written,
-      data_of_another_client_are_replaced, own_data_are_written_once,
-      refused_create_is_retried, broken_connection_leaves_one_node_or_none,
+      data_of_another_client_are_replaced,
+      client_that_also_replaces_the_data_is_answered_after_longer_pauses,
+      own_data_are_written_once, refused_create_is_retried,
+      broken_connection_leaves_one_node_or_none,
       member_without_memory_joins_and_leaves_later,
       member_freed_at_any_time_leaves_no_node,
       closed_client_ends_the_membership, refused_credentials_end_the_membership,
