@@ -391,7 +391,7 @@ static void append_bytes(fuzz_program *g, lk_buf *b)
 
 static void append_stat(lk_buf *b)
 {
-  struct lk_stat_reply r = {.stat = {.czxid = 7}};
+  struct lk_stat_reply r = {.stat = {.czxid = 1}};
 
   wire_record(b, &lk__stat_reply_record, &r);
 }

@@ -155,10 +155,11 @@ static lk_request take_request(lk_client *c, lk_request *r)
   return taken;
 }
 
-static int decode_body(lk_client *c, const lk_request *r, lk_reader *in,
-                       lk_reply_body *out)
+static int decode_body(lk_client *c, const lk_request *r, int64_t zxid,
+                       lk_reader *in, lk_reply_body *out)
 {
   const lk_reply_context context = {.op = r->op,
+                                    .zxid = zxid,
                                     .operations = r->operations,
                                     .chroot = c->hosts.chroot,
                                     .chroot_len = c->hosts.chroot_len,
@@ -185,7 +186,7 @@ static void take_reply(lk_client *c, const struct lk_reply_header *header,
   if (header->err == 0 && !has_valid_zxid(r->op, header))
     err = LK_ERR_PROTOCOL;
   else if (header->err == 0)
-    err = decode_body(c, r, in, &body);
+    err = decode_body(c, r, header->zxid, in, &body);
   if (err != 0) {
     /* A repeated read would get the same malformed reply. */
     if (err != LK_ERR_NO_MEMORY)

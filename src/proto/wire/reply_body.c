@@ -27,9 +27,10 @@ static int take_created_path(const lk_reply_context *context, lk_bytes *path)
   return 0;
 }
 
-static bool is_created(const lk_stat *stat)
+/* The reply to a create has the zxid of the create or a later one. */
+static bool was_created_before(const lk_stat *stat, int64_t zxid)
 {
-  return stat->czxid > 0;
+  return stat->czxid > 0 && stat->czxid <= zxid;
 }
 
 /* Only "/" and the nodes of ZooKeeper itself were created by no transaction.
@@ -38,7 +39,7 @@ static int check_stat(const lk_stat *stat)
 {
   bool is_of_server = stat->czxid == 0 && stat->ephemeral_owner == 0;
 
-  return is_created(stat) || is_of_server ? 0 : LK_ERR_PROTOCOL;
+  return stat->czxid > 0 || is_of_server ? 0 : LK_ERR_PROTOCOL;
 }
 
 /* Remove the chroot from each path of a list. */
@@ -84,7 +85,7 @@ int lk__reply_body_decode(const lk_reply_context *context, lk_reader *in,
   case LK_OPCODE_CREATE2:
   case LK_OPCODE_CREATE_CONTAINER:
   case LK_OPCODE_CREATE_TTL:
-    return is_created(&out->path_stat.stat)
+    return was_created_before(&out->path_stat.stat, context->zxid)
                ? take_created_path(context, &out->path_stat.path)
                : LK_ERR_PROTOCOL;
   case LK_OPCODE_EXISTS:

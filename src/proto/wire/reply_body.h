@@ -31,6 +31,7 @@ typedef union lk_reply_body {
 /** The request of a reply, and the memory for decoding the reply. */
 typedef struct lk_reply_context {
   int32_t op;         /**< opcode of the request */
+  int64_t zxid;       /**< of the reply's header */
   size_t operations;  /**< number of operations of a multi or multiRead */
   const char *chroot; /**< removed from the paths in the reply */
   size_t chroot_len;

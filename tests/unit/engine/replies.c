@@ -246,6 +246,7 @@ START_TEST(impossible_reply_drops_the_connection)
       {"set of an ephemeral, czxid 0", set, "zeros=44 long=5 zeros=16", NULL,
        WRITE},
       {"create, czxid 0", create2, "\"/a\" stat=0", NULL, WRITE},
+      {"create, czxid of the future", create2, "\"/a\" stat=10", NULL, WRITE},
       {"container, czxid 0", container, "\"/a\" stat=0", NULL, WRITE}};
 
   for (size_t i = 0; i < sizeof impossible / sizeof impossible[0]; i++) {

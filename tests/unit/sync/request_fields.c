@@ -166,12 +166,12 @@ static int do_delete_recursive(const lk_sync_call *call)
 /* ---- the table ----------------------------------------------------------- */
 
 #define STAT_BODY                                                          \
-  " long=101 long=102 long=103 long=104 int=5 int=6 int=7 long=108 int=9 " \
+  " long=6 long=102 long=103 long=104 int=5 int=6 int=7 long=108 int=9 " \
   "int=10 long=111"
 #define ACLS                                                                 \
   " acl#=2 perms=1 scheme=\"ip\" id=\"127.0.0.1\" perms=16 scheme=\"sasl\" " \
   "id=\"bob\""
-#define STAT_SHOWN "{101 102 103 104 5 6 7 108 9 10 111}"
+#define STAT_SHOWN "{6 102 103 104 5 6 7 108 9 10 111}"
 
 /* The reads of a reliable write: one before the write, and two that find out
    after a lost connection whether the write was executed. */
