@@ -14,9 +14,10 @@ enum { USERS = 4 };
 
 /* A lock or a candidate, and which of its callbacks are due. */
 typedef struct user {
-  lk_lock *lock;
-  lk_rwlock *rw; /* of this user and the next; the next one has none */
-  lk_candidate *candidate; /* of `lock` */
+  lk_lock *lock; /* NULL: there is none */
+  lk_rwlock
+      *rw; /* `lock` is its write side; its read side is the next user's */
+  lk_candidate *candidate; /* of `lock`; NULL: none */
   bool owns_lock;          /* the candidate does */
   bool freeing;
   bool acquiring, releasing, verifying;
@@ -246,7 +247,6 @@ void do_acquire(void)
 {
   user *u = take_user();
   int64_t timeout_ms = (int64_t)take() * 20 - 1;
-  int err;
 
   if (u->lock == NULL)
     return;
@@ -255,7 +255,8 @@ void do_acquire(void)
     return;
   }
   u->calling = &u->acquiring;
-  err = lk_lock_acquire(u->lock, timeout_ms, on_acquired, u);
+  int err = lk_lock_acquire(u->lock, timeout_ms, on_acquired, u);
+
   u->calling = NULL;
   if (err != 0)
     return;
@@ -267,7 +268,6 @@ void do_release(void)
 {
   user *u = take_user();
   bool waits = take() % 2 == 1;
-  int err;
 
   if (u->lock == NULL)
     return;
@@ -277,7 +277,8 @@ void do_release(void)
   }
   /* An earlier release, which only counted down, may complete in the call. */
   u->calling = u->releasing ? NULL : &u->releasing;
-  err = lk_lock_release(u->lock, waits ? on_released : NULL, u);
+  int err = lk_lock_release(u->lock, waits ? on_released : NULL, u);
+
   u->calling = NULL;
   if (err == 0 && waits)
     u->releasing = true;
@@ -314,43 +315,53 @@ void do_verify(void)
     u->verifying = true;
 }
 
-static void check_idle(const user *u)
+/* Forget the handles, which are about to be freed, so that no callback uses
+ * them. Returns the user as it was. */
+static user forget_handles(user *u)
 {
-  must(!u->acquiring && !u->releasing && !u->verifying);
-}
+  user had = *u;
 
-static void free_user(user *u)
-{
-  user freed = *u;
-  user *next = u + 1; /* the read side */
-
-  if (u->lock == NULL || u->freeing)
-    return;
-  if (u > users && u[-1].rw != NULL) {
-    free_user(u - 1);
-    return;
-  }
   u->lock = NULL;
   u->candidate = NULL;
   u->rw = NULL;
   u->owns_lock = false;
   u->freeing = true;
-  lk_candidate_free(freed.candidate);
-  if (freed.rw != NULL) {
-    lk_candidate *other = next->candidate;
+  return had;
+}
 
-    next->lock = NULL;
-    next->candidate = NULL;
-    next->freeing = true;
-    lk_candidate_free(other);
-    lk_rwlock_free(freed.rw);
-    check_idle(next);
-    *next = (user){0};
-  } else if (!freed.owns_lock) {
-    lk_lock_free(freed.lock);
-  }
-  check_idle(u);
+static void end_free(user *u)
+{
+  must(!u->acquiring && !u->releasing && !u->verifying);
   *u = (user){0};
+}
+
+static void free_rwlock(lk_rwlock *rw, user *read_side)
+{
+  user had = forget_handles(read_side);
+
+  lk_candidate_free(had.candidate);
+  lk_rwlock_free(rw);
+  end_free(read_side);
+}
+
+static void free_user(user *u)
+{
+  bool is_read_side = u > users && u[-1].rw != NULL;
+
+  if (u->lock == NULL || u->freeing)
+    return;
+  if (is_read_side) {
+    free_user(u - 1);
+    return;
+  }
+  user had = forget_handles(u);
+
+  lk_candidate_free(had.candidate);
+  if (had.rw != NULL)
+    free_rwlock(had.rw, u + 1);
+  else if (!had.owns_lock)
+    lk_lock_free(had.lock);
+  end_free(u);
 }
 
 void do_free(void)
