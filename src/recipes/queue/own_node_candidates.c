@@ -38,9 +38,19 @@ int lk__own_node_candidates_set(lk_own_node_candidates *s, const lk_mem *mem,
       s->numbers[s->count++] = number;
   }
   lk__numbers_sort(s->numbers, s->count);
-  s->next = s->count;
+  s->total = s->next = s->count;
   /* The numbers are sorted: if the first and the last are in range, all are. */
   s->in_order = s->count > 0 && lk__sequence_is_in_range(s->numbers[0]) &&
                 lk__sequence_is_in_range(s->numbers[s->count - 1]);
   return 0;
+}
+
+bool lk__own_node_candidates_rewind(lk_own_node_candidates *s)
+{
+  if (s->found || s->err != 0 || !s->saw_revoked || s->takes_revoked)
+    return false;
+  s->takes_revoked = true;
+  s->rest_is_older = false;
+  s->count = s->next = s->total;
+  return true;
 }

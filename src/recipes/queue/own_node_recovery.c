@@ -26,12 +26,22 @@
 
 /* ---- candidates --------------------------------------------------------- */
 
-/* Whether the candidate is a node without its UUID, since a revocation has
- * replaced the data. A node that another contender of this session knows as its
- * own is no such candidate. */
-static bool candidate_is_revoked(const lk_contender *ct, const lk_bytes *data)
+static bool candidate_is_of_session(const lk_contender *ct, const lk_stat *stat)
 {
-  if (!lk__is_revocation(*data))
+  return stat->ephemeral_owner ==
+         lk_client_session(lk__contender_client(ct)).id;
+}
+
+/* Whether the candidate may be the own node without its UUID, since a
+ * revocation has replaced the data. A node that another contender of this
+ * session knows as its own is no such candidate. */
+static bool candidate_is_revoked(const lk_contender *ct, const lk_bytes *data,
+                                 const lk_stat *stat)
+{
+  bool is_new_enough = (uint64_t)stat->czxid > ct->own.requested_after_zxid;
+
+  if (ct->own.token != 0 || !is_new_enough || !lk__is_revocation(*data) ||
+      !candidate_is_of_session(ct, stat))
     return false;
   lk_contender *other = NULL;
 
@@ -46,15 +56,12 @@ static bool candidate_is_revoked(const lk_contender *ct, const lk_bytes *data)
 static bool candidate_is_own(const lk_contender *ct, const lk_bytes *data,
                              const lk_stat *stat)
 {
-  if (stat->ephemeral_owner != lk_client_session(lk__contender_client(ct)).id)
+  if (!candidate_is_of_session(ct, stat))
     return false;
   if (ct->own.token != 0)
     return ct->own.token == (uint64_t)stat->czxid;
-  bool has_our_data = data->len == ct->own.data_len &&
-                      memcmp(data->at, ct->own.data, data->len) == 0;
-  bool is_new_enough = (uint64_t)stat->czxid > ct->own.requested_after_zxid;
-
-  return has_our_data || (is_new_enough && candidate_is_revoked(ct, data));
+  return data->len == ct->own.data_len &&
+         memcmp(data->at, ct->own.data, data->len) == 0;
 }
 
 static void candidates_take_reply(lk_contender *ct, int err,
@@ -73,7 +80,10 @@ static void candidates_take_reply(lk_contender *ct, int err,
   lk__own_node_set_number(&ct->own, number);
   s->rest_is_older =
       s->in_order && (uint64_t)stat->czxid <= ct->own.requested_after_zxid;
-  if (candidate_is_own(ct, data, stat)) {
+  bool may_be_own = candidate_is_revoked(ct, data, stat);
+
+  s->saw_revoked = s->saw_revoked || may_be_own;
+  if (candidate_is_own(ct, data, stat) || (may_be_own && s->takes_revoked)) {
     lk__own_node_set_found(&ct->own, (uint64_t)stat->czxid,
                            lk__contender_connection(ct));
     s->found = true;
@@ -133,7 +143,9 @@ static int candidates_read_next(lk_contender *ct)
   lk_own_node_candidates *s = &ct->candidates;
   int err = 0;
 
-  if (s->found || s->err != 0 || s->rest_is_older || s->count == 0) {
+  bool all_read = s->found || s->err != 0 || s->rest_is_older || s->count == 0;
+
+  if (all_read && !lk__own_node_candidates_rewind(s)) {
     candidates_end(ct, s->err);
     return 0;
   }

@@ -850,6 +850,73 @@ START_TEST(revoked_node_is_recovered_by_one_handle)
 }
 END_TEST
 
+/* Both handles have created a node, "seq-0000000000" and "seq-0000000001", and
+ * got no reply. The node of this name is revoked then. */
+static void lose_two_creates(locker *other, const char *revoked)
+{
+  locker_init(other, &lp.one, &native);
+  lp.server.down = true;
+  lp.one.link->requests = 0;
+  lp.one.link->cut_at = 3; /* the third request: create, list, create */
+  lp.one.link->cut_after = true;
+  ck_assert_int_eq(locker_acquire(other, LK_NO_LIMIT), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
+  model_run(&lp.server, T / 10);
+  model_set(&lp.server, revoked, LK_REVOKE_MESSAGE);
+}
+
+static void expect_both_recovered(locker *other)
+{
+  lp.server.down = false;
+  model_run(&lp.server, T / 2);
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 2);
+  ck_assert_int_eq(other->acquired, 0);
+  ck_assert_str_eq(name_of(&lp.a), "seq-0000000001");
+  locker_free(other);
+  model_run(&lp.server, T / 10);
+  ck_assert_int_eq(lp.a.acquired, 0);
+}
+
+START_TEST(revoked_node_is_not_recovered_before_the_own_data)
+{
+  locker other;
+
+  begin(&native);
+  lose_two_creates(&other, LOCKS "/seq-0000000001");
+  expect_both_recovered(&other);
+  lock_pair_end(&lp);
+}
+END_TEST
+
+static unsigned reads;
+
+/* Each handle reads the newer node, then the older one. The first handle cannot
+ * read its own, the older, and the second one cannot read the newer. */
+static void throttle_reads_of_own(model_server *s, model_link *l, int32_t op,
+                                  const char *path)
+{
+  (void)s;
+  (void)path;
+  if (op != LK_OPCODE_GET_DATA)
+    return;
+  reads++;
+  if (reads == 2 || reads == 3)
+    l->throttle_at = l->requests;
+}
+
+START_TEST(revoked_node_is_not_recovered_while_the_own_cannot_be_read)
+{
+  locker other;
+
+  begin(&native);
+  lose_two_creates(&other, LOCKS "/seq-0000000000");
+  reads = 0;
+  lp.server.before = throttle_reads_of_own;
+  expect_both_recovered(&other);
+  lock_pair_end(&lp);
+}
+END_TEST
+
 START_TEST(cancel_during_recovery_leaves_no_node)
 {
   enum { STEP_MS = 4, STEPS = 40 };
@@ -1222,6 +1289,8 @@ SUITE("layouts", nodes_are_named_as_the_layout_says,
       own_node_with_a_revocation_is_recovered,
       revoked_node_of_another_handle_is_not_recovered,
       revoked_node_is_recovered_by_one_handle,
+      revoked_node_is_not_recovered_before_the_own_data,
+      revoked_node_is_not_recovered_while_the_own_cannot_be_read,
       cancel_during_recovery_leaves_no_node,
       recovery_that_ends_after_its_client_was_freed_is_ignored,
       node_that_cannot_be_read_ends_the_recovery,
