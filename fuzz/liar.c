@@ -10,7 +10,7 @@
 
 #include <limits.h>
 
-enum { MOST_NAMES = 300, MOST_TEXT = 300, LENGTH_SIZE = 4 };
+enum { MOST_NAMES = 300, MOST_TEXT = 300, LENGTH_SIZE = 4, ANY_ZXID = 1 };
 
 #define FOR_EVER UINT_MAX
 
@@ -261,7 +261,7 @@ bool lie_serve(lie *l, model_link *link, lk_bytes frame)
   if (l->kind == LIE_ERROR)
     wire_reply(&link->out, xid, -(int64_t)(l->where % 2), error_of(l));
   else if (l->kind == LIE_NOT_EXECUTED && op == LK_OPCODE_DELETE)
-    wire_reply(&link->out, xid, 0, 0);
+    wire_reply(&link->out, xid, ANY_ZXID, 0);
   else
     return serve_and_lie(l, link, xid, op, frame);
   return true;

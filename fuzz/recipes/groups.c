@@ -70,15 +70,14 @@ void do_member(void)
 
 static void check_entries(const lk_roster_entry *entries, size_t count)
 {
-  for (size_t i = 0; i < count; i++) {
-    const lk_bytes *a = &entries[i].name, *b = &entries[i + 1].name;
+  for (size_t i = 0; i < count; i++)
+    must(entries[i].name.len > 0 &&
+         (entries[i].err == 0) == (entries[i].stat != NULL));
+  for (size_t i = 1; i < count; i++) {
+    lk_bytes a = entries[i - 1].name, b = entries[i].name;
+    int order = memcmp(a.at, b.at, a.len < b.len ? a.len : b.len);
 
-    must(a->len > 0 && (entries[i].err == 0) == (entries[i].stat != NULL));
-    if (i + 1 == count)
-      break;
-    int order = memcmp(a->at, b->at, a->len < b->len ? a->len : b->len);
-
-    must(order < 0 || (order == 0 && a->len < b->len));
+    must(order < 0 || (order == 0 && a.len < b.len));
   }
 }
 
