@@ -141,11 +141,10 @@ enum { READS_AT_A_TIME = LK_MAX_PREDECESSOR_READS };
 static int candidates_read_next(lk_contender *ct)
 {
   lk_own_node_candidates *s = &ct->candidates;
+  bool done = s->found || s->err != 0 || s->rest_is_older || s->count == 0;
   int err = 0;
 
-  bool all_read = s->found || s->err != 0 || s->rest_is_older || s->count == 0;
-
-  if (all_read && !lk__own_node_candidates_rewind(s)) {
+  if (done && !lk__own_node_candidates_rewind(s)) {
     candidates_end(ct, s->err);
     return 0;
   }

@@ -823,22 +823,29 @@ START_TEST(revoked_node_of_another_handle_is_not_recovered)
 }
 END_TEST
 
-/* The connection broke while the creates of both handles were outstanding, and
- * one was executed. Its zxid does not show which handle created the node. */
+/* The connection breaks while the creates of both handles are outstanding. The
+ * first was executed, and if `both`, the second, too. Then this node is
+ * revoked: "seq-0000000000" is of `other`, "seq-0000000001" of lp.a. */
+static void lose_two_creates(locker *other, bool both, const char *revoked)
+{
+  locker_init(other, &lp.one, &native);
+  lp.server.down = true;
+  lp.one.link->requests = 0;
+  lp.one.link->cut_at = 3; /* the third request: create, list, create */
+  lp.one.link->cut_after = both;
+  ck_assert_int_eq(locker_acquire(other, LK_NO_LIMIT), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
+  model_run(&lp.server, T / 10);
+  model_set(&lp.server, revoked, LK_REVOKE_MESSAGE);
+}
+
+/* The zxid of the node does not show which handle created it. */
 START_TEST(revoked_node_is_recovered_by_one_handle)
 {
   locker other;
 
   begin(&native);
-  locker_init(&other, &lp.one, &native);
-  lp.server.down = true;
-  lp.one.link->requests = 0;
-  lp.one.link->cut_at = 3; /* the third request: create, list, create */
-  lp.one.link->cut_after = false;
-  ck_assert_int_eq(locker_acquire(&other, LK_NO_LIMIT), 0);
-  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-  model_run(&lp.server, T / 10);
-  model_set(&lp.server, LOCKS "/seq-0000000000", LK_REVOKE_MESSAGE);
+  lose_two_creates(&other, false, LOCKS "/seq-0000000000");
   lp.server.down = false;
   model_run(&lp.server, T / 2);
   ck_assert((lp.a.acquired == 0) != (other.acquired == 0));
@@ -849,21 +856,6 @@ START_TEST(revoked_node_is_recovered_by_one_handle)
   lock_pair_end(&lp);
 }
 END_TEST
-
-/* Both handles have created a node, "seq-0000000000" and "seq-0000000001", and
- * got no reply. The node of this name is revoked then. */
-static void lose_two_creates(locker *other, const char *revoked)
-{
-  locker_init(other, &lp.one, &native);
-  lp.server.down = true;
-  lp.one.link->requests = 0;
-  lp.one.link->cut_at = 3; /* the third request: create, list, create */
-  lp.one.link->cut_after = true;
-  ck_assert_int_eq(locker_acquire(other, LK_NO_LIMIT), 0);
-  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-  model_run(&lp.server, T / 10);
-  model_set(&lp.server, revoked, LK_REVOKE_MESSAGE);
-}
 
 static void expect_both_recovered(locker *other)
 {
@@ -882,7 +874,7 @@ START_TEST(revoked_node_is_not_recovered_before_the_own_data)
   locker other;
 
   begin(&native);
-  lose_two_creates(&other, LOCKS "/seq-0000000001");
+  lose_two_creates(&other, true, LOCKS "/seq-0000000001");
   expect_both_recovered(&other);
   lock_pair_end(&lp);
 }
@@ -909,7 +901,7 @@ START_TEST(revoked_node_is_not_recovered_while_the_own_cannot_be_read)
   locker other;
 
   begin(&native);
-  lose_two_creates(&other, LOCKS "/seq-0000000000");
+  lose_two_creates(&other, true, LOCKS "/seq-0000000000");
   reads = 0;
   lp.server.before = throttle_reads_of_own;
   expect_both_recovered(&other);
