@@ -404,10 +404,13 @@ LK_API void lk_client_log(const lk_client *c, int level, int err,
 typedef enum lk_evidence {
   LK_EVIDENCE_NONE,    /**< the reply of a read-only server */
   LK_EVIDENCE_CONTACT, /**< the reply of a server to a ping or a read, and each
-                            reply whose header has an error (`err`) */
+                            other reply with an error */
   LK_EVIDENCE_LEADER,  /**< the leader replied: sync */
-  LK_EVIDENCE_COMMIT,  /**< a quorum committed it: a write; or a multi, even one
-                            whose operations failed: its header has no error */
+  LK_EVIDENCE_COMMIT,  /**< a quorum committed it: a write; or a multi, also one
+                            that failed with LK_ERR_NO_NODE, LK_ERR_NO_AUTH,
+                            LK_ERR_BAD_VERSION, LK_ERR_NODE_EXISTS or
+                            LK_ERR_NOT_EMPTY in its results: then its error was
+                            committed */
   LK_EVIDENCE_RESUMED, /**< handshake that resumed the session */
   LK_EVIDENCE_NEW_SESSION /**< handshake that created it (a committed write) */
 } lk_evidence;

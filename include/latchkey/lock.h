@@ -285,6 +285,8 @@ typedef void (*lk_lock_cb)(lk_lock *l, int err, void *arg);
  *   LK_ERR_SEQ_UNSAFE: the sequence numbers of the directory are near 2^31,
  *     where they wrap around: drain the queue and delete the directory;
  *   LK_ERR_SESSION_EXPIRED (see fail_on_expiry);
+ *   LK_ERR_EPHEMERAL_ON_LOCAL_SESSION: the servers have localSessionsEnabled,
+ *     and not localSessionsUpgradingEnabled;
  *   LK_ERR_INVALID_ACL, LK_ERR_NO_CHILDREN_FOR_EPHEMERALS,
  *   LK_ERR_QUOTA_EXCEEDED and other errors of a create;
  *   LK_ERR_AUTH_FAILED, LK_ERR_CLOSED, LK_ERR_NO_MEMORY, LK_ERR_TOO_MANY;

@@ -3,6 +3,7 @@
 
 #include "support/model_server.h"
 
+#include "proto/wire/multi.h"
 #include "proto/wire/opcode.h"
 #include "sim/model/read_only.h"
 #include "support/wire.h"
@@ -183,6 +184,36 @@ static bool is_forbidden(const model_link *l, int32_t op, const char *path)
   return n != NULL && !sim_access_allows(n->access, l->conn->ids, LK_PERM_READ);
 }
 
+/* The number of operations of a multi, whose request header was read. */
+static size_t count_operations(lk_reader *in)
+{
+  lk_arena arena = {.mem = &lk__mem_libc};
+  lk_operation operation;
+  size_t count = 0;
+
+  while (lk__operation_decode(in, LK_OPERATIONS_OF_REQUEST, &arena, &operation))
+    count++;
+  lk__arena_free(&arena);
+  return count;
+}
+
+/* Reply with the error in each result; the header has none. */
+static void answer_in_results(lk_buf *out, int32_t xid, int64_t zxid, int err,
+                              lk_reader *in)
+{
+  const struct lk_multi_header result = {.type = LK_OPCODE_ERROR, .err = err};
+  const struct lk_multi_header last = {.type = -1, .done = true, .err = -1};
+  size_t frame = wire_begin(out);
+
+  wire_header(out, xid, zxid, 0);
+  for (size_t n = count_operations(in); n > 0; n--) {
+    wire_record(out, &lk__multi_header_record, &result);
+    wire_int(out, err);
+  }
+  wire_record(out, &lk__multi_header_record, &last);
+  wire_end(out, frame);
+}
+
 bool model_serve(model_link *l, lk_bytes frame)
 {
   model_server *s = l->server;
@@ -213,6 +244,8 @@ bool model_serve(model_link *l, lk_bytes frame)
     wire_reply(&l->out, xid, zxid, LK_ERR_THROTTLED);
   } else if (l->requests == l->answer_at) {
     wire_reply(&l->out, xid, zxid, l->answer_err);
+  } else if (l->multi_err != 0 && op == LK_OPCODE_MULTI) {
+    answer_in_results(&l->out, xid, zxid, l->multi_err, &in);
   } else if (is_unknown_request(s, op)) {
     wire_reply(&l->out, xid, zxid, LK_ERR_UNIMPLEMENTED);
     l->closed_by_server = true;

@@ -52,9 +52,11 @@ typedef struct model_link {
   unsigned answer_at;   /**< the number of the request that is answered with
                              `answer_err`, and not executed; 0: none */
   int answer_err;
-  bool frozen;  /**< the server reads nothing */
-  size_t allow; /**< how many bytes still arrive at the client */
-  size_t step;  /**< the most bytes delivered at once; 0: no limit */
+  int multi_err; /**< each multi is answered with this error in each of its
+                      results, and not executed; 0: none */
+  bool frozen;   /**< the server reads nothing */
+  size_t allow;  /**< how many bytes still arrive at the client */
+  size_t step;   /**< the most bytes delivered at once; 0: no limit */
 } model_link;
 
 struct model_server {

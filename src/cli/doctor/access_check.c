@@ -68,8 +68,13 @@ static void on_transaction_results(lk_client *c, int err,
 {
   access_check *check = arg;
 
-  (void)c;
-  check->transaction_err = err;
+  /* A server that keeps the session as a local one refuses ephemeral nodes so.
+   * The session is too young to have expired. */
+  bool session_is_local =
+      err == LK_ERR_SESSION_EXPIRED && lk_client_reply(c) != NULL;
+
+  check->transaction_err =
+      session_is_local ? LK_ERR_EPHEMERAL_ON_LOCAL_SESSION : err;
   for (size_t i = 0; i < count && i < OPERATIONS; i++)
     check->op_errors[i] = results[i].err;
   cli_command_complete(check->command, 0);

@@ -14,14 +14,37 @@
 /* Bytes of memory for decoding that are kept between replies. */
 enum { MAX_ARENA_KEPT = 256 * 1024 };
 
-/* What the reply to a request `op` proves about the session. */
-static lk_evidence evidence_of(const lk_client *c, int32_t op, int err)
+/* The error of a reply. A multi of which an operation failed has its error in
+ * the results, and none in the header. */
+static int reply_error(int32_t op, const struct lk_reply_header *header,
+                       const lk_reply_body *body)
+{
+  return op == LK_OPCODE_MULTI && header->err == 0 ? body->multi.outcome
+                                                   : header->err;
+}
+
+/* Whether the leader has committed a multi that completed with `err` in its
+ * results. It commits the error of an operation that does not fit the nodes,
+ * behind all writes that were ordered before. */
+static bool multi_was_committed(int err)
+{
+  return err == 0 || err == LK_ERR_NO_NODE || err == LK_ERR_NO_AUTH ||
+         err == LK_ERR_BAD_VERSION || err == LK_ERR_NODE_EXISTS ||
+         err == LK_ERR_NOT_EMPTY;
+}
+
+/* What a reply proves about the session. */
+static lk_evidence evidence_of(const lk_client *c, int32_t op, int header_err,
+                               int err)
 {
   const lk_opcode_info *info = lk__opcode_info(op);
+  bool executed = op == LK_OPCODE_MULTI
+                      ? header_err == 0 && multi_was_committed(err)
+                      : err == 0;
 
   if (c->connection.read_only)
     return LK_EVIDENCE_NONE;
-  if (err != 0 || !info->leader)
+  if (!executed || !info->leader)
     return LK_EVIDENCE_CONTACT;
   return info->write ? LK_EVIDENCE_COMMIT : LK_EVIDENCE_LEADER;
 }
@@ -68,7 +91,8 @@ static void deliver_reply(lk_client *c, lk_request *r,
                           const struct lk_reply_header *header,
                           const lk_reply_body *body)
 {
-  lk_reply reply = {.evidence = evidence_of(c, r->op, header->err),
+  int err = reply_error(r->op, header, body);
+  lk_reply reply = {.evidence = evidence_of(c, r->op, header->err, err),
                     .err = header->err,
                     .zxid = header->zxid,
                     .sent_ms = r->sent_ms,
@@ -98,7 +122,7 @@ static void deliver_reply(lk_client *c, lk_request *r,
   if (r->op == LK_OPCODE_CLOSE_SESSION)
     lk__session_closed(c, header->err);
   else
-    apply_connection_error(c, r->op, header->err);
+    apply_connection_error(c, r->op, err);
 }
 
 static lk_request *find_by_xid(const lk_client *c, int32_t xid)
@@ -249,10 +273,11 @@ static void take_event(lk_client *c, lk_reader *in)
  * which is safe. */
 static void take_ping(lk_client *c, const struct lk_reply_header *header)
 {
-  lk_reply reply = {.evidence = evidence_of(c, LK_OPCODE_PING, header->err),
-                    .zxid = header->zxid,
-                    .received_ms = c->now,
-                    .connection = c->connection.number};
+  lk_reply reply = {
+      .evidence = evidence_of(c, LK_OPCODE_PING, header->err, header->err),
+      .zxid = header->zxid,
+      .received_ms = c->now,
+      .connection = c->connection.number};
 
   if (c->pings.sent_ms.count == 0) {
     lk__session_end_connection(c, LK_ERR_PROTOCOL,

@@ -24,3 +24,10 @@ lk_advice lk__error_cleanup_advice(const lk_client *c, int err)
              ? LK_ADVICE_GIVE_UP
              : lk__error_meaning(err).cleanup;
 }
+
+bool lk__transaction_was_ordered(const lk_client *c)
+{
+  const lk_reply *reply = lk_client_reply(c);
+
+  return reply != NULL && reply->evidence == LK_EVIDENCE_COMMIT;
+}

@@ -9,8 +9,8 @@
 /**
  * @file
  * What a recipe does after an error: the table of base/error_meaning.c, with
- * one exception. The functions are for callbacks of requests, and for errors
- * that a request function returns.
+ * one exception, and what the reply to a transaction shows. The functions are
+ * for callbacks of requests, and for errors that a request function returns.
  */
 
 /** Whether `err` is a connection loss that a server has reported in a reply:
@@ -22,5 +22,10 @@ bool lk__error_is_loss_behind_server(const lk_client *c, int err);
 lk_advice lk__error_advice(const lk_client *c, int err);
 /** What to do after a request of a cleanup completed with `err`. */
 lk_advice lk__error_cleanup_advice(const lk_client *c, int err);
+
+/** Whether the leader has ordered the transaction whose callback runs, with
+    success or an error. Then each write that was sent on an earlier connection
+    was executed before it, or never will be. */
+bool lk__transaction_was_ordered(const lk_client *c);
 
 #endif

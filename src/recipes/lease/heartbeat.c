@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/common/error_advice.h"
 #include "recipes/lease/heartbeat.h"
 
 /**
@@ -26,14 +27,6 @@ static void heartbeat_request_completed(lk_session_lease *lease);
 
 /* ---- checks ------------------------------------------------------------ */
 
-/* Whether a multi that completed with `err` has executed its checks, at least
- * up to one that failed. Any other error means that none was executed. */
-static bool multi_executed_checks(int err)
-{
-  return err == 0 || err == LK_ERR_BAD_VERSION || err == LK_ERR_NO_AUTH ||
-         err == LK_ERR_NO_NODE;
-}
-
 /* Reports to each user the result of its check in the multi with the index
  * `multi`. A check behind a failed one was not executed: then `incomplete` asks
  * for another heartbeat. */
@@ -41,6 +34,7 @@ static void report_checks(lk_session_lease *lease, size_t multi, int err,
                           const lk_op_result *results, size_t count)
 {
   uint64_t number = lease->heartbeat.number;
+  bool executed = lk__transaction_was_ordered(lease->client);
   lk_safe_iterator it;
 
   lk__safe_iterator_begin(&it, &lease->users);
@@ -51,7 +45,7 @@ static void report_checks(lk_session_lease *lease, size_t multi, int err,
       continue;
     int check_err = u->operation < count ? results[u->operation].err : err;
 
-    if (check_err == LK_ERR_RUNTIME_INCONSISTENCY && multi_executed_checks(err))
+    if (check_err == LK_ERR_RUNTIME_INCONSISTENCY && executed)
       lease->heartbeat.incomplete = true;
     u->kind->ref(u);
     u->kind->checked(u, check_err);

@@ -137,9 +137,10 @@ static void on_transaction(lk_client *c, int err, const lk_op_result *results,
 {
   lk_membership *m = arg;
 
-  (void)c;
+  (void)err;
   (void)results;
-  m->ordered = err == 0 || count > 0;
+  (void)count;
+  m->ordered = lk__transaction_was_ordered(c);
   lk__membership_unref(m);
 }
 

@@ -159,7 +159,9 @@ static void multilock_on_state(lk_client *c, lk_state state, int err, void *arg)
     if (lk__multilock_can_continue(m))
       lk__multilock_begin_transaction(m);
     break;
-  case LK_STATE_EXPIRED: /* the timer fires in the next turn of the loop */
+  case LK_STATE_EXPIRED:
+    m->session_denied = 0;
+    /* The timer fires in the next turn of the loop. */
     lk__lease_start_timer(lease, &m->pause, lk_client_input_ms(c));
     break;
   case LK_STATE_AUTH_FAILED:

@@ -34,6 +34,8 @@ typedef struct lk_multilock_acquisition {
    * transaction would wait for them, so none begins while there are any. */
   size_t orphans;
   unsigned parents_missing; /* transactions in a row with LK_ERR_NO_NODE */
+  unsigned session_denied;  /* transactions of this session that a server has
+                               refused with LK_ERR_SESSION_EXPIRED, in a row */
   lk_listener listener;
   lk_timer pause; /* fires when the next transaction is due */
 } lk_multilock_acquisition;

@@ -16,13 +16,33 @@
 enum {
   /* Transactions in a row that find a directory missing. */
   MAX_PARENTS_MISSING = 10,
+  /* Transactions in a row that are refused because of an expired session,
+   * although the session is resumed behind each. */
+  MAX_SESSION_DENIED = 3,
   PAUSE_MS = 100
 };
+
+/* Whether the session is a local one, in which no ephemeral node can be
+ * created. A server that does not upgrade it refuses the transaction as one of
+ * an expired session, while it serves the session. An expired session would
+ * have ended at the handshake behind the first refusal. */
+static bool multilock_session_is_local(lk_multilock_acquisition *m, int err)
+{
+  bool refused_by_server = lk_client_reply(m->joint.lease->client) != NULL;
+
+  if (err == LK_ERR_SESSION_EXPIRED && refused_by_server)
+    m->session_denied++;
+  return m->session_denied == MAX_SESSION_DENIED;
+}
 
 static void multilock_transaction_retry(lk_multilock_acquisition *m, int err)
 {
   lk_session_lease *lease = m->joint.lease;
 
+  if (multilock_session_is_local(m, err)) {
+    lk__multilock_end(m, LK_ERR_EPHEMERAL_ON_LOCAL_SESSION);
+    return;
+  }
   switch (lk__error_advice(lease->client, err)) {
   case LK_ADVICE_AWAIT_CONNECTION: break; /* the listener begins the next one */
   case LK_ADVICE_RETRY_LATER:
@@ -106,6 +126,7 @@ static void multilock_on_transaction(lk_client *c, int err,
   } else {
     m->create_parents = false;
     m->parents_missing = 0;
+    m->session_denied = 0;
   }
   lk__joint_unref(&m->joint);
 }

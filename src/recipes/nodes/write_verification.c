@@ -87,26 +87,15 @@ static void verification_replied(lk_write_verification *v)
 
 /* ---- requests ---------------------------------------------------------- */
 
-/* Whether the servers have processed the transaction, with success or an error.
- * Then each request of the old connection was executed before the transaction,
- * or never will be. */
-static bool transaction_was_ordered(int err)
-{
-  lk_outcome outcome = lk__error_meaning(err).outcome;
-
-  return outcome == LK_OUTCOME_EXECUTED || outcome == LK_OUTCOME_REFUSED;
-}
-
 static void verification_on_transaction(lk_client *c, int err,
                                         const lk_op_result *results,
                                         size_t count, void *arg)
 {
   lk_write_verification *v = arg;
 
-  (void)c;
   (void)results;
   (void)count;
-  v->transaction_err = transaction_was_ordered(err) ? 0 : err;
+  v->transaction_err = lk__transaction_was_ordered(c) ? 0 : err;
   verification_replied(v);
 }
 

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "base/mem.h"
+#include "recipes/common/error_advice.h"
 #include "recipes/lease/session_lease.h"
 #include "recipes/queue/contender_step.h"
 #include "recipes/queue/grant.h"
@@ -178,12 +179,10 @@ static void on_recovery_transaction(lk_client *c, int err,
 {
   lk_contender *ct = arg;
 
-  (void)c;
   (void)results;
   (void)count;
   if (lk__contender_take_reply(ct))
-    ct->round.transaction_err =
-        lk__check_result_of(err) == LK_CHECK_UNKNOWN ? err : 0;
+    ct->round.transaction_err = lk__transaction_was_ordered(c) ? 0 : err;
   lk__contender_unref(ct);
 }
 

@@ -731,6 +731,25 @@ START_TEST(create_in_doubt_leaves_no_node)
 }
 END_TEST
 
+/* The create may still be executed behind a transaction that failed with an
+ * error which the leader has not committed. */
+START_TEST(missing_node_counts_only_behind_a_committed_transaction)
+{
+  begin();
+  model_create(&server, GROUP);
+  one.link->requests = 0;
+  one.link->cut_at = 1; /* the create */
+  one.link->multi_err = LK_ERR_SYSTEM;
+  ck_assert_int_eq(lk_membership_join(member), 0);
+  model_run(&server, T);
+  ck_assert_uint_eq(model_count(one.link, "create2"), 1);
+  one.link->multi_err = 0;
+  model_run(&server, T);
+  ck_assert(lk_membership_has_joined(member));
+  end();
+}
+END_TEST
+
 START_TEST(last_data_are_written_last)
 {
   begin();
@@ -835,6 +854,7 @@ SUITE("membership", member_has_a_node_while_it_takes_part,
       directory_that_others_delete_is_created_after_pauses,
       deleted_node_is_created_again, member_joins_again_in_the_next_session,
       member_stays_over_a_lost_connection,
+      missing_node_counts_only_behind_a_committed_transaction,
       member_waits_for_a_node_of_another_session,
       node_of_the_own_session_is_taken_over, data_can_be_replaced,
       refused_data_are_written_later,

@@ -394,7 +394,44 @@ START_TEST(refused_credentials_end_the_client_and_all_requests)
 }
 END_TEST
 
-SUITE("multilock", members_acquired_in_one_transaction_have_one_token,
+/* ---- errors in the results of a transaction ------------------------------ */
+
+/* A server that keeps the session as a local one refuses ephemeral nodes with
+ * SESSION_EXPIRED in the results, and resumes the session all the same. */
+START_TEST(multilock_ends_if_its_session_is_a_local_one)
+{
+  begin();
+  one.link->multi_err = LK_ERR_SESSION_EXPIRED;
+  start_acquire(&multilock);
+  model_run(&server, T);
+  ck_assert_int_eq(multilock.acquired, LK_ERR_EPHEMERAL_ON_LOCAL_SESSION);
+  ck_assert_uint_eq(model_count(one.link, "multi"), 3);
+  one.link->multi_err = 0;
+  acquire_now(&multilock);
+  end();
+}
+END_TEST
+
+START_TEST(multilock_is_acquired_on_the_connection_after_a_refused_one)
+{
+  static const int errors[] = {LK_ERR_SESSION_EXPIRED, LK_ERR_SESSION_MOVED};
+
+  for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+    begin();
+    one.link->multi_err = errors[i];
+    start_acquire(&multilock);
+    ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_SUSPENDED);
+    one.link->multi_err = 0;
+    model_run(&server, T / 10);
+    ck_assert_int_eq(multilock.acquired, 0);
+    end();
+  }
+}
+END_TEST
+
+SUITE("multilock", multilock_ends_if_its_session_is_a_local_one,
+      multilock_is_acquired_on_the_connection_after_a_refused_one,
+      members_acquired_in_one_transaction_have_one_token,
       two_multilocks_of_the_same_members_alternate,
       members_after_a_busy_one_are_released,
       sides_of_read_write_locks_are_members, bad_members_are_refused,

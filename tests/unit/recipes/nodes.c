@@ -1707,6 +1707,22 @@ START_TEST(throttled_recovery_of_a_write_is_repeated)
 }
 END_TEST
 
+/* The set may still be executed behind such a transaction. */
+START_TEST(write_is_not_repeated_behind_a_transaction_that_was_not_committed)
+{
+  begin_with_node();
+  link->requests = 0;
+  link->cut_at = 1; /* the set */
+  link->multi_err = LK_ERR_SYSTEM;
+  ck_assert_int_eq(lk_set_reliable(link->client, "/d/n", lk_text("x"), 0, true,
+                                   NULL, on_stat, NULL),
+                   0);
+  ck_assert_int_eq(wait_for_result(), LK_ERR_SYSTEM);
+  ck_assert_uint_eq(model_count(link, "setData"), 1);
+  finish();
+}
+END_TEST
+
 START_TEST(deadline_ends_a_write_in_doubt)
 {
   lk_call call = {.size = sizeof call, .timeout_ms = 500};
@@ -1894,7 +1910,8 @@ SUITE("nodes", create_below_existing_parents_is_one_request,
       refused_credentials_end_a_pause_at_once,
       recovery_below_a_chroot_reads_the_same_nodes,
       interrupted_recovery_of_a_write_starts_again,
-      throttled_recovery_of_a_write_is_repeated, deadline_ends_a_write_in_doubt,
-      reliable_write_ends_with_its_client,
+      throttled_recovery_of_a_write_is_repeated,
+      write_is_not_repeated_behind_a_transaction_that_was_not_committed,
+      deadline_ends_a_write_in_doubt, reliable_write_ends_with_its_client,
       client_can_be_freed_in_the_callback_of_a_reliable_write,
       every_allocation_can_fail)

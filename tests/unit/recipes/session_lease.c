@@ -155,6 +155,35 @@ START_TEST(throttled_read_of_a_waiters_node_is_repeated_by_a_heartbeat)
 }
 END_TEST
 
+START_TEST(holder_leaves_a_server_that_says_in_results_that_the_session_moved)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  lp.one.link->multi_err = LK_ERR_SESSION_MOVED;
+  model_run(&lp.server, T / 4);
+  ck_assert_int_eq(lk_client_state(lp.one.link->client), LK_STATE_SUSPENDED);
+  lp.one.link->multi_err = 0;
+  model_run(&lp.server, 2 * T);
+  ck_assert(locker_check_events(&lp.a, "suspended\n"));
+  ck_assert(lk_lock_ok(lp.a.lock));
+  lock_pair_end(&lp);
+}
+END_TEST
+
+/* A check that the leader has not committed proves nothing, so the lease ends.
+ */
+START_TEST(results_that_were_not_committed_do_not_renew_the_lease)
+{
+  begin_held(LK_ASSURE_QUORUM);
+  lp.one.link->multi_err = LK_ERR_SYSTEM;
+  model_run(&lp.server, T);
+  ck_assert(locker_check_events(&lp.a, "unsure\n"));
+  lp.one.link->multi_err = 0;
+  model_run(&lp.server, T);
+  ck_assert(locker_check_events(&lp.a, "held\n"));
+  lock_pair_end(&lp);
+}
+END_TEST
+
 /* A waiter with two predecessors watches its node from the next heartbeat on.
  */
 START_TEST(lost_place_is_reported_within_half_a_timeout)
@@ -1348,6 +1377,8 @@ SUITE("session_lease", holder_sends_a_heartbeat_each_quarter_of_the_timeout,
       heartbeat_is_a_sync_or_a_ping_with_other_assurances,
       next_holder_checks_its_node_and_other_waiters_sync,
       throttled_read_of_a_waiters_node_is_repeated_by_a_heartbeat,
+      holder_leaves_a_server_that_says_in_results_that_the_session_moved,
+      results_that_were_not_committed_do_not_renew_the_lease,
       lost_place_is_reported_within_half_a_timeout,
       holder_that_waited_reads_its_node_no_more, idle_lock_sends_no_heartbeat,
       without_faults_the_deadline_is_half_a_timeout_away,
