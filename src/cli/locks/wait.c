@@ -13,6 +13,7 @@ typedef struct lock_wait {
   lk_loop_timer timer;
   bool queue_was_read; /* at least once */
   bool time_is_over;   /* the time of -w is over */
+  bool watches;        /* the server has set the watch of wait_for_change() */
   bool wake;           /* ends wait_for_change(): the watched node has changed,
                           or the time of -w is over */
 } lock_wait;
@@ -45,8 +46,19 @@ static void on_contender_read(lk_client *c, int err, const lk_bytes *data,
   (void)data;
   (void)stat;
   waiter->command.err = err;
+  waiter->watches = err == 0;
   if (err != 0)
     waiter->wake = true;
+}
+
+/* Whether the client learns of a change of the watched node at once. Otherwise
+   the lock may be free by now. */
+static bool sees_changes(const lock_wait *waiter)
+{
+  lk_state state = lk_client_state(waiter->command.session.client);
+
+  return waiter->watches &&
+         (state == LK_STATE_CONNECTED || state == LK_STATE_READ_ONLY);
 }
 
 /* Waits until `node` changes or the time of -w is over. */
@@ -60,6 +72,7 @@ static int wait_for_change(lock_wait *waiter, const char *node)
   if (node == NULL)
     return LK_ERR_NO_MEMORY;
   waiter->wake = waiter->time_is_over;
+  waiter->watches = false;
   int err = lk_get(waiter->command.session.client, node, &call,
                    on_contender_read, waiter);
 
@@ -67,6 +80,8 @@ static int wait_for_change(lock_wait *waiter, const char *node)
     return err;
   cli_session_run(&waiter->command.session, &waiter->wake);
   err = waiter->command.err;
+  if (err == 0 && waiter->time_is_over && !sees_changes(waiter))
+    return LK_ERR_DEADLINE;
   return err == LK_ERR_NO_NODE ? 0 : err;
 }
 
@@ -154,13 +169,6 @@ int cli_wait(const cli_options *o, char **operands)
   do
     err = read_queue_and_wait(&waiter, &held);
   while (err == 0 && held && !waiter.time_is_over);
-  /* The servers have not replied before the end of -w. The lock is not known to
-     be free, so it counts as held. */
-  if (err == LK_ERR_DEADLINE &&
-      cli_session_is_past_deadline(&waiter.command.session)) {
-    err = 0;
-    held = true;
-  }
   lk__loop_stop_timer(waiter.command.session.loop, &waiter.timer);
   int code = cli_command_close(&waiter.command, err);
 

@@ -30,12 +30,16 @@ static void on_lock_event(lk_lock *l, const lk_lock_event *event, void *arg)
   (void)l;
   switch (event->type) {
   case LK_LOCK_EVENT_WAITING:
+    r->blocked_in_session = lk_client_session(r->session.client).id;
     cli_run_report_waiting(r, event);
     /* Without a node to wait for, the first contender waits for permits. */
     if (event->position == 1 && event->node == NULL)
       cli_permit_mismatch_check_later(r);
     break;
-  case LK_LOCK_EVENT_PLACE_LOST: report_place_lost(r, event->err); break;
+  case LK_LOCK_EVENT_PLACE_LOST:
+    r->blocked_in_session = 0;
+    report_place_lost(r, event->err);
+    break;
   case LK_LOCK_EVENT_MIXED_QUEUE:
     cli_events_notice(&r->events,
                       "warning: %s belongs to another kind of lock or another "
@@ -52,21 +56,39 @@ static void on_lock_event(lk_lock *l, const lk_lock_event *event, void *arg)
   }
 }
 
-static const char *acquire_reason(int err)
+/* Whether another client holds the lock at the end of -w, or is before us in
+ * the queue. It counts only if it was seen in the present session, and if the
+ * servers have replied lately: without replies the lock can have become free.
+ */
+static bool is_still_held(const cli_runner *r)
+{
+  const lk_client *c = r->session.client;
+  int64_t silent_ms = lk_client_clock(c) - r->answered_ms;
+
+  return r->blocked_in_session != 0 &&
+         r->blocked_in_session == lk_client_session(c).id &&
+         silent_ms <= (int64_t)lk_client_timeout_ms(c) * 2 / 3;
+}
+
+/* Whether an acquire that ended with `err` shows that another client holds the
+ * lock. */
+static bool is_busy(const cli_runner *r, int err)
+{
+  return err == LK_ERR_BUSY || (err == LK_ERR_DEADLINE && is_still_held(r));
+}
+
+static const char *acquire_reason(const cli_runner *r, int err)
 {
   switch (err) {
   case LK_ERR_BUSY: return "is held by another client";
-  case LK_ERR_DEADLINE: return "is still held by another client";
+  case LK_ERR_DEADLINE:
+    return is_still_held(r) ? "is still held by another client"
+                            : cli_error_reason(err);
   case LK_ERR_NO_AUTH:
     return "its access list, or that of a parent node, does not permit READ, "
            "CREATE and DELETE";
   default: return cli_error_reason(err);
   }
-}
-
-static bool is_busy(int err)
-{
-  return err == LK_ERR_BUSY || err == LK_ERR_DEADLINE;
 }
 
 static void say_not_acquired(const cli_runner *r, int err, cli_text *out)
@@ -81,8 +103,8 @@ static void say_not_acquired(const cli_runner *r, int err, cli_text *out)
     return;
   }
   err = cli_session_error(&r->session, err);
-  cli_text_puts(out, acquire_reason(err));
-  if (!is_busy(err))
+  cli_text_puts(out, acquire_reason(r, err));
+  if (!is_busy(r, err))
     cli_text_printf(out, "%s%s", cli_error_advice(err),
                     cli_error_doctor_advice(err));
   else if (r->options->wait_ms == 0)
@@ -107,7 +129,7 @@ static void on_lock_acquired(lk_lock *l, int err, void *arg)
 
   if (line == NULL)
     line = lk_error_text(LK_ERR_NO_MEMORY);
-  if (!is_busy(err))
+  if (!is_busy(r, err))
     cli_run_fail(r, CLI_EXIT_FAILED, line);
   else if (r->options->quiet)
     cli_run_fail_silently(r, r->options->conflict_code, line);
@@ -243,12 +265,27 @@ static void adapt_to_session_timeout(cli_runner *r)
     compute_kill_margin_or_fail(r);
 }
 
+/* Whether a reply shows that the servers serve waiters. A waiter's heartbeats
+ * are requests that need the leader, unless it waits for a single node or pings
+ * suffice for the lease: then the client only pings. */
+static bool shows_service(const cli_runner *r, const lk_reply *reply)
+{
+  bool only_pings =
+      r->options->single_node || r->options->assurance == LK_ASSURE_PING;
+
+  return reply->evidence >=
+         (only_pings ? LK_EVIDENCE_CONTACT : LK_EVIDENCE_LEADER);
+}
+
 /* Each reply can move the lease deadline. */
 static void on_run_reply(lk_client *c, const lk_reply *reply, void *arg)
 {
+  cli_runner *r = arg;
+
   (void)c;
-  (void)reply;
-  cli_hold_lease_moved(arg);
+  if (shows_service(r, reply))
+    r->answered_ms = reply->received_ms;
+  cli_hold_lease_moved(r);
 }
 
 /* Configures the session lease for the requested session timeout;

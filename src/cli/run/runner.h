@@ -101,6 +101,10 @@ struct cli_runner {
       In CLI_PHASE_RELEASING and CLI_PHASE_CLOSING: the time limit of the phase.
    */
   lk_loop_timer timer;
+  int64_t blocked_in_session; /**< id of the session in which the lock was last
+                                 found held; 0: that is not known */
+  int64_t answered_ms; /**< when the servers last replied, on lk_client_clock();
+                          see on_run_reply() */
   int64_t wait_ends_at;    /**< end of -w, on lk_client_clock(); LK_NO_LIMIT: no
                               -w */
   uint64_t label_requests; /**< number of requests for the holder's label; only

@@ -230,6 +230,37 @@ def deadline_of_w_holds_when_the_server_stops_answering():
             assert took < 1.4, (words, took)
 
 
+def lock_is_not_said_to_be_held_by_servers_that_do_not_reply():
+    with start_holder("/mute"):
+        for layout in ((), ("--layout", "single")):
+            lock = "/mute" if not layout else "/mute-node"
+            for words in (("run", "-E", "0"), ("wait",)):
+                with relay.Relay(zk.connect) as proxy:
+                    proxy.at_frame("freeze")  # at the first request
+                    operands = [lock] + ["true"] * (words[0] == "run")
+                    done = run(*words, "-w", "1.5", "-z", proxy.address,
+                               *layout, *operands)
+                    assert done.code == 125, done
+                    assert "did not reply in time" in done.err, done
+
+
+def lock_seen_held_before_a_long_silence_is_not_said_to_be_held():
+    with relay.Relay(zk.connect) as proxy, start_holder("/silence"):
+        for words in (("run", "-E", "0", "-T", "4"), ("wait", "-T", "4")):
+            mark = proxy.mark()
+            operands = ["/silence"] + ["true"] * (words[0] == "run")
+            # Longer than 2/3 of the session timeout, and too short for its end.
+            with start(*words, "-w", "4", "-z", proxy.address,
+                       *operands) as waiter:
+                live.eventually(lambda: waits_for_a_lock(proxy, mark))
+                proxy.freeze()
+                done = waiter.finish()
+            proxy.drop()
+            proxy.thaw()
+            assert done.code == 125, done
+            assert "did not reply in time" in done.err, done
+
+
 def w_of_the_wait_command_includes_the_time_to_connect():
     begun = time.monotonic()
     done = run("wait", "-w", "0.5", "--connect-timeout", "60", "-z",
@@ -377,6 +408,8 @@ live.run(
         signals_end_a_connection_attempt,
         n_does_not_wait_for_a_silent_server,
         deadline_of_w_holds_when_the_server_stops_answering,
+        lock_is_not_said_to_be_held_by_servers_that_do_not_reply,
+        lock_seen_held_before_a_long_silence_is_not_said_to_be_held,
         w_of_the_wait_command_includes_the_time_to_connect,
         server_that_does_not_reply_is_mentioned_after_five_seconds,
         refused_connection_is_reported_after_a_second,
