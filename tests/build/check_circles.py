@@ -47,6 +47,7 @@ KNOWN = [
        proto/engine/server_move proto/engine/server_support
        proto/engine/session
        proto/engine/session_end proto/engine/session_handshake
+       proto/engine/silent_server
        proto/engine/watch_calls proto/engine/watch_events""",
 ]
 

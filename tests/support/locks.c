@@ -34,6 +34,7 @@ bool test_client_try_init(test_client *p, model_server *s,
                           const lk_lease_config *config)
 {
   lk_client_config client_config = {.size = sizeof client_config,
+                                    .hosts = s->hosts,
                                     .session_timeout_ms = T,
                                     .mem = &p->mem.mem,
                                     .log = on_log,
@@ -240,6 +241,12 @@ void lock_pair_begin(lock_pair *lp, const lk_lease_config *lease_config,
                      const lk_lock_config *lock_config)
 {
   model_init(&lp->server);
+  lock_pair_open(lp, lease_config, lock_config);
+}
+
+void lock_pair_open(lock_pair *lp, const lk_lease_config *lease_config,
+                    const lk_lock_config *lock_config)
+{
   test_client_init(&lp->one, &lp->server, lease_config);
   test_client_init(&lp->two, &lp->server, lease_config);
   model_create(&lp->server, "/locks");

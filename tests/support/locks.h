@@ -88,6 +88,9 @@ typedef struct lock_pair {
 /** Create all of it. A configuration that is NULL stands for the defaults. */
 void lock_pair_begin(lock_pair *lp, const lk_lease_config *lease_config,
                      const lk_lock_config *lock_config);
+/** The same on a server that the test has initialized. */
+void lock_pair_open(lock_pair *lp, const lk_lease_config *lease_config,
+                    const lk_lock_config *lock_config);
 /** Free all, and check that no node and no memory is left. */
 void lock_pair_end(lock_pair *lp);
 /** Create `count` nodes in the directory that belong to no contender. */

@@ -34,12 +34,20 @@ static bool next_frame(lk_buf *in, lk_bytes *out)
   return true;
 }
 
+static bool is_silent(const model_link *l)
+{
+  const char *silent = l->server->silent;
+
+  return silent != NULL &&
+         (strcmp(silent, "*") == 0 || strcmp(silent, l->host) == 0);
+}
+
 static bool serve_all(model_link *l)
 {
   lk_bytes frame;
   bool moved = false;
 
-  while (l->up && !l->frozen && !l->closed_by_server &&
+  while (l->up && !l->frozen && !is_silent(l) && !l->closed_by_server &&
          next_frame(&l->in, &frame)) {
     bool goes_on = true;
 
@@ -118,6 +126,10 @@ static bool follow_want(model_link *l)
   model_hang_up(l);
   l->attempt = w.attempt;
   if (w.attempt == 0)
+    return true;
+  snprintf(l->host, sizeof l->host, "%s", w.host);
+  if (l->server->unreachable != NULL &&
+      strcmp(l->server->unreachable, l->host) == 0)
     return true;
   l->up = !l->server->down;
   if (l->up)

@@ -28,6 +28,7 @@ typedef struct model_link {
   sim_conn *conn;    /**< the server's side; NULL: not connected, or closed by
                           the server */
   uint64_t attempt;  /**< the lk_want.attempt of the connection */
+  char host[16];     /**< the server's name in this attempt */
   bool up;           /**< the client is connected */
   bool greeted;      /**< the server has read the connect request */
   bool closed_by_server; /**< the client still gets the bytes in `out`, and then
@@ -77,6 +78,13 @@ struct model_server {
   bool no_containers; /**< as a server before 3.5.1 */
   bool no_ephemerals; /**< as a server before 3.6: no getEphemerals */
   int32_t max_timeout_ms;
+  const char *hosts; /**< the connect string of clients that are made from now
+                          on; NULL: one server. All its names, of less than 16
+                          characters, lead to this server. */
+  const char *silent; /**< connections to this name are accepted, and nothing is
+                           read from them; "*": to any name; NULL: to none */
+  const char *unreachable; /**< connection attempts to this name stay without a
+                                result; NULL: those to none */
   /** Called before each request is executed. May be NULL. */
   void (*before)(model_server *s, model_link *l, int32_t op, const char *path);
   /** Called instead of model_serve(), which it may call. May be NULL. */

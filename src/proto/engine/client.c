@@ -79,6 +79,7 @@ static void client_init(lk_client *c, const lk_client_config *config,
   c->output.limit = UINT64_MAX;
   c->probe.due_ms = LK_NEVER;
   c->set_watches.retry_ms = LK_NEVER;
+  lk__silence_init(&c->silence);
   c->session.proven_ms = c->now;
   c->session.abandoned_end_ms = INT64_MIN;
   /* Until an attempt ends with another error than LK_ERR_REFUSED. */

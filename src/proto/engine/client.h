@@ -27,6 +27,7 @@
 #include "proto/engine/server_move.h"
 #include "proto/engine/session.h"
 #include "proto/engine/set_watches_retry.h"
+#include "proto/engine/silent_server.h"
 #include "proto/engine/watch_table.h"
 #include "proto/wire/frame.h"
 
@@ -79,6 +80,7 @@ struct lk_client {
   lk_engine_input input;
   lk_engine_output output;
   lk_engine_pings pings;
+  lk_engine_silence silence;
   lk_engine_move move;
   lk_engine_rejected rejected;
   lk_engine_set_watches set_watches;

@@ -65,6 +65,8 @@ static int64_t live_deadline(const lk_client *c)
     at = lk__earlier(at, lk__move_deadline(c));
   if (c->rejected.op != 0)
     at = lk__earlier(at, lk__rejected_deadline(c));
+  if (c->requests.sent.count > 0)
+    at = lk__earlier(at, lk__silence_deadline(c));
   return lk__earlier(at, lk__pings_deadline(c));
 }
 
@@ -111,6 +113,17 @@ void lk__client_run_due(lk_client *c)
   if (c->now >= lk__session_give_up_at(c))
     lk__session_give_up(c);
   run_phase(c);
+}
+
+void lk__client_leave_silent_server(lk_client *c)
+{
+  char why[TEXT_SIZE];
+
+  if (c->connection.phase != LK_PHASE_LIVE || c->requests.sent.count == 0 ||
+      !lk__silence_run(c))
+    return;
+  lk__silence_text(c, why, sizeof why);
+  lk__session_end_connection(c, LK_ERR_CONNECTION_LOSS, why);
 }
 
 int64_t lk__client_next_deadline(const lk_client *c)

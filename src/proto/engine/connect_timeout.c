@@ -44,10 +44,36 @@ static int64_t attempt_limit_ms(const lk_client *c)
   return lk__earlier(usual_ms, lk__later(share_ms, least_ms));
 }
 
+/* How long it may take to be connected, without the handshake, if a holder
+ * needs a reply soon: its share of the time until then. One share more than
+ * there are servers lets the client return to the server that it has left. */
+static int64_t connected_limit_ms(const lk_client *c)
+{
+  int64_t left_ms = c->silence.needed_ms - c->now;
+  int64_t untried =
+      (int64_t)(lk__hosts_count_endpoints(&c->hosts) - c->hosts.tried_count);
+
+  if (c->silence.needed_ms == LK_NEVER || left_ms <= 0)
+    return LK_NEVER;
+  return lk__later(left_ms / (untried + 1), LEAST_ATTEMPT_MS);
+}
+
 void lk__connect_timeout_begin(lk_client *c)
 {
+  int64_t limit_ms = lk__earlier(attempt_limit_ms(c), connected_limit_ms(c));
+
   c->connection.attempt_began_ms = c->now;
-  c->connection.attempt_end_ms = c->now + attempt_limit_ms(c);
+  c->connection.attempt_end_ms = c->now + limit_ms;
+}
+
+/* A server that has accepted the connection can be one that is busy. A
+ * handshake that is given up can also cost the next connection: when the server
+ * comes to it, the session moves there (ZOOKEEPER-2886). */
+void lk__connect_timeout_begin_handshake(lk_client *c)
+{
+  if (c->silence.needed_ms != LK_NEVER)
+    c->connection.attempt_end_ms =
+        c->connection.attempt_began_ms + attempt_limit_ms(c);
 }
 
 void lk__connect_timeout_shorten(lk_client *c)

@@ -15,6 +15,8 @@
 int64_t lk__connect_timeout_usual_ms(const lk_client *c);
 /** A connection attempt begins: set its deadline. */
 void lk__connect_timeout_begin(lk_client *c);
+/** The transport is connected: the handshake has the usual time. */
+void lk__connect_timeout_begin_handshake(lk_client *c);
 /** The number of addresses of the server is known now: shorten the attempt at
     the first address, so that there is time for the others. */
 void lk__connect_timeout_shorten(lk_client *c);

@@ -171,7 +171,9 @@ static void receive_frames(lk_client *c, uint64_t attempt, lk_bytes bytes)
     lk_bytes frame;
 
     switch (lk__frame_next(&c->input.frames, &bytes, &frame)) {
-    case LK_FRAME_NONE: return;
+    case LK_FRAME_NONE:
+      lk__silence_note_bytes(c, lk__buf_len(&c->input.frames.partial));
+      return;
     case LK_FRAME_WHOLE: take_frame(c, frame); break;
     case LK_FRAME_BAD:
       lk__session_end_bad_connection(c, "frame of negative length");
@@ -269,7 +271,9 @@ void lk_client_tick(lk_client *c)
   bool outermost = c->nesting.depth == 0;
 
   lk__client_enter(c);
-  if (outermost)
+  if (outermost) {
     lk__client_run_due(c);
+    lk__client_leave_silent_server(c);
+  }
   lk__client_leave(c);
 }

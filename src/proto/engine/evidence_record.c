@@ -101,6 +101,16 @@ int64_t lk__evidence_confirmable_ms(const lk_evidence_record *r,
   return from_ms;
 }
 
+int64_t lk__evidence_round_trip_ms(const lk_evidence_record *r)
+{
+  if (r->samples.count == 0)
+    return 0;
+  const lk_evidence_sample *newest =
+      lk__ring_at(&r->samples, r->samples.count - 1);
+
+  return newest->received_ms - newest->sent_ms;
+}
+
 /* Whether the reply to `new` took less time than the reply to `old`. */
 static bool evidence_is_faster(const lk_evidence_sample *new,
                                const lk_evidence_sample *old)

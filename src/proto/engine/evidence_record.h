@@ -63,8 +63,8 @@ typedef struct lk_evidence_record {
       have kept the session; or LK_NO_EVIDENCE. */
   int64_t evidence_ms[LK_PROVEN_LEVELS];
   int64_t bucket_end_ms; /**< when the bucket of the newest sample ends */
-  bool bucket_full;  /**< this bucket has two samples */
-  lk_ring samples;   /**< lk_evidence_sample, at most LK_EVIDENCE_SAMPLES */
+  bool bucket_full;      /**< this bucket has two samples */
+  lk_ring samples;       /**< lk_evidence_sample, at most LK_EVIDENCE_SAMPLES */
 } lk_evidence_record;
 
 void lk__evidence_init(lk_evidence_record *r, const lk_mem *mem);
@@ -84,6 +84,8 @@ void lk__evidence_add(lk_evidence_record *r, const lk_reply *reply,
 int64_t lk__evidence_confirmable_ms(const lk_evidence_record *r,
                                     int64_t sent_ms, int64_t from_ms,
                                     int64_t until_ms);
+/** How long the newest reply that is kept has taken, in ms; 0: none is kept. */
+int64_t lk__evidence_round_trip_ms(const lk_evidence_record *r);
 /** The session has ended: drop all evidence. */
 void lk__evidence_clear(lk_evidence_record *r);
 

@@ -80,6 +80,12 @@ bool lk__hosts_next(lk_hosts *h)
   return true;
 }
 
+bool lk__hosts_next_server(lk_hosts *h)
+{
+  h->address_count = 0;
+  return lk__hosts_next(h);
+}
+
 void lk__hosts_use(lk_hosts *h)
 {
   h->in_use = h->in_turn;

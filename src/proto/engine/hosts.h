@@ -30,7 +30,7 @@ typedef struct lk_hosts {
   size_t in_turn;         /**< index of the server in turn */
   uint32_t address_index; /**< of the address of that server to be tried */
   uint32_t address_count; /**< of that server; 0: not yet resolved */
-  size_t tried_count; /**< servers tried without success in this round */
+  size_t tried_count;     /**< servers tried without success in this round */
   size_t in_use; /**< index of the server with the present connection or
                       attempt; `count`: it is no longer in the list */
   lk_unsupported unsupported; /**< by the server in use */
@@ -70,6 +70,9 @@ static inline const lk_host *lk__hosts_current(const lk_hosts *h)
 /** Go on to the next address of the server in turn, or else to the next server.
     @return whether a round is over: all servers were tried. */
 bool lk__hosts_next(lk_hosts *h);
+
+/** The same without further addresses of the server in turn. */
+bool lk__hosts_next_server(lk_hosts *h);
 
 /** A connection attempt to the server in turn begins. This server stays the one
     in use even if another server is in turn later or the list is replaced. */

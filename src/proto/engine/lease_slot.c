@@ -24,6 +24,11 @@ void lk__client_set_lease(lk_client *c, lk_session_lease *lease,
   c->lease = (lk_engine_lease){lease, free_lease};
 }
 
+void lk__client_need_reply(lk_client *c, int64_t needed_ms)
+{
+  lk__silence_suspect(c, needed_ms);
+}
+
 void lk__client_attach_first(lk_client *c, lk_listener *l)
 {
   l->prev = NULL;

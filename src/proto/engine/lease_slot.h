@@ -33,6 +33,11 @@ lk_session_lease *lk__client_lease(const lk_client *c);
 void lk__client_set_lease(lk_client *c, lk_session_lease *lease,
                           void (*free_lease)(lk_session_lease *lease));
 
+/** A holder will be unsure at `needed_ms`, and a reply can prevent that. To be
+    called repeatedly while the time is near. The client leaves a server that
+    has not replied for long, if there is another one; see silent_server.h. */
+void lk__client_need_reply(lk_client *c, int64_t needed_ms);
+
 /** Attach a listener that is notified before all others, so that locks are in
     their new state when the program's own listeners are notified. */
 void lk__client_attach_first(lk_client *c, lk_listener *l);

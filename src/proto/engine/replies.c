@@ -101,6 +101,7 @@ static void deliver_reply(lk_client *c, lk_request *r,
 
   if (header->zxid > c->session.last_zxid)
     c->session.last_zxid = header->zxid;
+  lk__silence_note_reply(c, r->op);
   if (r->op == LK_OPCODE_CLOSE_SESSION)
     c->close.sent = false; /* closeSession is no longer outstanding */
   if (is_unknown_request(header))
@@ -374,6 +375,8 @@ void lk__reply_take(lk_client *c, lk_bytes frame)
                                "invalid error code in reply");
     return;
   }
+  if (header.xid != LK_XID_EVENT && header.xid != LK_XID_PING)
+    lk__silence_note_progress(c);
   switch (header.xid) {
   case LK_XID_EVENT: take_event(c, &in); break;
   case LK_XID_PING: take_ping(c, &header); break;

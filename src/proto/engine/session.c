@@ -121,6 +121,19 @@ static void try_next_endpoint(lk_client *c, bool was_live)
     lk__session_connect(c);
 }
 
+/* Leave a silent server for a holder, without a pause. The other addresses of
+ * its name may lead to the same server, so another name is tried if there is
+ * one. */
+static void try_next_server(lk_client *c)
+{
+  bool round_is_over = c->hosts.count > 1 ? lk__hosts_next_server(&c->hosts)
+                                          : lk__hosts_next(&c->hosts);
+
+  if (round_is_over)
+    end_host_round(c);
+  lk__session_connect(c);
+}
+
 /* The zxid up to which watches have got their events. A read-only server may
  * have shown transactions that are undone later, while the transactions that
  * replace them have smaller zxids. So nothing counts as reported then. */
@@ -138,6 +151,7 @@ void lk__session_end_connection(lk_client *c, int err, const char *why)
   bool was_live = c->connection.phase == LK_PHASE_LIVE;
   /* lk__session_reset_connection() clears this. */
   bool move_wanted = c->move.wanted;
+  bool holder_waits = was_live && !move_wanted && lk__silence_note_loss(c, err);
   lk_link ended;
 
   lk__session_note_error(c, err == LK_ERR_TLS ? LK_LOG_WARNING : LK_LOG_INFO,
@@ -154,6 +168,8 @@ void lk__session_end_connection(lk_client *c, int err, const char *why)
   c->close.sent = false;
   if (move_wanted)
     lk__session_connect(c);
+  else if (holder_waits)
+    try_next_server(c);
   else
     try_next_endpoint(c, was_live);
   lk__client_wake(c);

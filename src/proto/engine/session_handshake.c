@@ -5,6 +5,7 @@
  * sent when the server has accepted the session. */
 
 #include "proto/engine/client.h"
+#include "proto/engine/connect_timeout.h"
 #include "proto/engine/server_support.h"
 #include "proto/engine/set_watches.h"
 #include "proto/engine/watch_events.h"
@@ -40,6 +41,7 @@ void lk__session_send_handshake(lk_client *c)
   c->connection.handshake_attempt = c->connection.attempt;
   lk__session_enter_phase(c, LK_PHASE_HANDSHAKE);
   c->connection.handshake_sent_ms = c->now;
+  lk__connect_timeout_begin_handshake(c);
   lk__client_wake(c);
 }
 
@@ -62,6 +64,7 @@ static void enter_live(lk_client *c, const lk_handshake *h)
   c->connection.live_ms = c->now;
   c->move.quorum_only = false;
   c->connection.received_ms = c->now;
+  lk__silence_begin(c);
   c->session.proven_ms = c->connection.handshake_sent_ms;
   if (c->connection.read_only)
     lk__probe_begin(c);

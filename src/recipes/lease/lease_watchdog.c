@@ -4,9 +4,47 @@
 #include "recipes/lease/heartbeat.h"
 #include "recipes/lease/lease_watchdog.h"
 
+/* ---- a server that does not reply ---------------------------------------- */
+
+/* From when on a holder needs a reply: a sixth of the session timeout before it
+ * is unsure, which is enough for another server. In the steady state a
+ * heartbeat was sent about as long before. */
+static int64_t reply_needed_from(const lk_session_lease *lease,
+                                 int64_t unsure_ms)
+{
+  return unsure_ms == LK_NO_LEASE ? LK_NO_LEASE
+                                  : unsure_ms - lk__lease_timeout_ms(lease) / 6;
+}
+
+/* When the watchdog is due. While a reply is needed it fires repeatedly. */
+static int64_t watchdog_due(const lk_session_lease *lease)
+{
+  int64_t now = lk_client_input_ms(lease->client);
+  int64_t unsure_ms = lk__lease_unsure_ms(lease, lk__lease_deadline(lease));
+  int64_t needed_from = reply_needed_from(lease, unsure_ms);
+  int64_t again_at = now + lk__lease_timeout_ms(lease) / 32;
+
+  if (now < needed_from)
+    return needed_from;
+  return lk__lease_is_online(lease) && again_at < unsure_ms ? again_at
+                                                            : unsure_ms;
+}
+
+static void lease_need_reply(lk_session_lease *lease)
+{
+  int64_t now = lk_client_input_ms(lease->client);
+  int64_t unsure_ms = lk__lease_unsure_ms(lease, lk__lease_deadline(lease));
+
+  if (now >= reply_needed_from(lease, unsure_ms) && now < unsure_ms &&
+      lk__lease_is_online(lease))
+    lk__client_need_reply(lease->client, unsure_ms);
+}
+
+/* ---- the deadline -------------------------------------------------------- */
+
 void lk__lease_watch_deadline(lk_session_lease *lease)
 {
-  int64_t at = lk__lease_unsure_ms(lease, lk__lease_deadline(lease));
+  int64_t at = watchdog_due(lease);
 
   if (at >= lease->watchdog_due_ms)
     return; /* the timer fires early enough */
@@ -61,8 +99,10 @@ void lk__watchdog_on_timer(lk_client *c, void *arg)
   lease->watchdog_due_ms = INT64_MAX;
   notify_if_renewed(lease);
   lk__lease_for_each_user(lease, review_user);
-  if (!lease->life.detached)
-    watch_deadline_if_held(lease);
+  if (!lease->life.detached && lease->count[LK_LEASE_HELD] > 0) {
+    lease_need_reply(lease);
+    lk__lease_watch_deadline(lease);
+  }
   lk__lease_unref(lease);
 }
 

@@ -72,8 +72,9 @@ struct lk_session_lease {
   size_t count[LK_LEASE_NEEDS]; /* number of users with each need */
   bool grant_awaited; /* a user waits for `renewed`, see lk__lease_await() */
 
-  lk_timer watchdog;   /* fires at the lease deadline less the margin */
-  int64_t watchdog_due_ms; /* INT64_MAX: `watchdog` does not run */
+  lk_timer watchdog; /* fires when a lock is unsure, and when a holder needs a
+                        reply to prevent that */
+  int64_t watchdog_due_ms;   /* INT64_MAX: `watchdog` does not run */
   int64_t known_deadline_ms; /* lk__lease_deadline() after the last reply */
   int32_t known_timeout_ms;  /* the session timeout after the last reply */
 

@@ -150,7 +150,7 @@
   P(reconnects, "RECONNECTS", ON(PERIODIC) | ON(STATE), \
     "a client with a reachable quorum is connected soon") \
   P(bytes_arrive, "BYTES-ARRIVE", ON(STATE), \
-    "no connection is given up as silent while bytes arrive") \
+    "no connection is given up as silent while bytes arrive, or parts of replies") \
   P(budget, "BUDGET", ON(SENT) | ON(CONNECTED) | ON(PERIODIC), \
     "requests and connections of a session timeout are bounded") \
   P(memory_returns, "MEMORY-RETURNS", ON(PROCESS_ENDED) | ON(JOB_DONE), \
@@ -253,11 +253,13 @@ typedef struct sim_life {
   unsigned last_server;       /**< index of the server of the last connection */
   int64_t last_bytes_us;      /**< when bytes arrived last on this connection */
   int64_t previous_bytes_us;  /**< when bytes arrived before that */
-  int64_t throttled_us;       /**< when a THROTTLED reply arrived last */
-  int64_t count_us;           /**< when the counts below were last reset */
-  size_t nsent;               /**< requests sent since then */
-  size_t nconnects;           /**< connections opened since then */
-  int64_t seen_zxid;  /**< the newest zxid of this connection's replies */
+  int64_t progress_us;  /**< when a part of a reply, but not to a ping, arrived
+                           last; only while frames are recorded */
+  int64_t throttled_us; /**< when a THROTTLED reply arrived last */
+  int64_t count_us;     /**< when the counts below were last reset */
+  size_t nsent;         /**< requests sent since then */
+  size_t nconnects;     /**< connections opened since then */
+  int64_t seen_zxid;    /**< the newest zxid of this connection's replies */
   int64_t replied_us; /**< when the newest request that has a reply was sent */
   sim_handle *handles;
   sim_request *requests;
@@ -294,10 +296,10 @@ struct sim_checker {
   uint64_t last_token[SIM_MOST_LOCKS];
   /** the number of local handoffs with that token */
   uint64_t last_handoffs[SIM_MOST_LOCKS];
-  uint64_t last_term; /**< of the election */
-  int64_t leaderless_since_us; /**< since when candidates wait and none leads; 0:
-                                  not so */
-  int leader;           /**< index of a server; -1: there is none */
+  uint64_t last_term;          /**< of the election */
+  int64_t leaderless_since_us; /**< since when candidates wait and none leads;
+                                  0: not so */
+  int leader;                  /**< index of a server; -1: there is none */
   unsigned last_leader; /**< the leader, or the one before the election */
   int64_t leader_last_stopped_us; /**< when the leader was last seen stopped; 0:
                                      never */
@@ -380,8 +382,8 @@ bool sim_grace_is_over(sim_checker *checker, const sim_life *l, sim_grace *s,
     requests does it when they arrive, and the pauses double. */
 bool sim_is_overdue(sim_checker *checker, const sim_life *l, bool condition,
                     int64_t *since, int64_t limit_us);
-/** sim_grace_is_over() for an own node that was deleted: a contender notices that within
-    half a session timeout if the server replies. */
+/** sim_grace_is_over() for an own node that was deleted: a contender notices
+   that within half a session timeout if the server replies. */
 bool sim_own_deleted_is_overdue(sim_checker *checker, const sim_life *l,
                                 sim_grace *s, const sim_entry *e);
 /** Whether a permission was missing in the directory at `us` or later. */

@@ -236,9 +236,19 @@ static bool gave_up_connection(const sim_fact *f)
          p->pipe != NULL && sim_pipe_get_state(p->pipe) == SIM_PIPE_OPEN;
 }
 
-/* No connection is given up as silent while bytes arrive. Bytes that have
- * waited during a pause come too late. Only routes with limited bandwidth are
- * checked: on others a whole frame arrives at once. */
+/* Whether the client has left its server because a request got no reply. */
+static bool left_without_reply(const sim_process *p)
+{
+  const char *why;
+
+  (void)lk_client_last_error(p->client, &why);
+  return strstr(why, ": no reply to ") != NULL;
+}
+
+/* No connection is given up as silent while bytes arrive, or because of a
+ * missing reply while parts of replies arrive. Bytes that have waited during a
+ * pause come too late. Only routes with limited bandwidth are checked: on
+ * others a whole frame arrives at once. */
 void sim_bytes_arrive(sim_checker *checker, const sim_fact *f)
 {
   const sim_life *l = f->life;
@@ -247,9 +257,15 @@ void sim_bytes_arrive(sim_checker *checker, const sim_fact *f)
   int64_t last_us = /* before the bytes that arrive now */
       l->last_bytes_us < now ? l->last_bytes_us : l->previous_bytes_us;
   int64_t t = lk_client_timeout_ms(p->client) * SIM_MS;
+  int64_t least_us = t / 4;
 
+  if (left_without_reply(p)) {
+    last_us = l->progress_us;
+    least_us = t / 8;
+  }
   if (sim_fault_is_possible(checker->world, SIM_FAULT_NARROW) &&
-      gave_up_connection(f) && now - last_us < t / 4 && p->busy_until_us <= now)
+      gave_up_connection(f) && now - last_us < least_us &&
+      p->busy_until_us <= now)
     sim_violated(checker,
                  "%s gives up a connection %" PRId64 " ms after bytes came",
                  p->name, (now - last_us) / SIM_MS);

@@ -155,6 +155,7 @@ void sim_checker_note_connected(sim_checker *checker, sim_process *p)
   l->frame_sent = 0;
   l->handshake_sent = false;
   l->last_bytes_us = l->previous_bytes_us = sim_now_us(checker);
+  l->progress_us = l->last_bytes_us;
   l->deletes_to_send = 0;
   sim_received_begin(l);
   sim_report_fact(checker, &(sim_fact){.type = SIM_CONNECTED, .life = l});

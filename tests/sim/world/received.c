@@ -13,7 +13,7 @@
 /* The events and the replies to setWatches that a process receives. A
  * setWatches re-registers watches after a reconnect. */
 
-enum { LENGTH_SIZE = 4, FIRST_CAP = 64 };
+enum { LENGTH_SIZE = 4, REPLY_TO_PING_SIZE = 20, FIRST_CAP = 64 };
 
 bool sim_received_awaits_set_watches(const sim_received *received)
 {
@@ -187,6 +187,8 @@ static void parse_frame(sim_life *l)
   lk__reader_init(&in, received->frame_head + LENGTH_SIZE, len - LENGTH_SIZE);
   if (lk__record_decode(&lk__reply_header_record, &head, &in, NULL) != 0)
     return;
+  if (head.xid != LK_XID_PING && head.xid != LK_XID_EVENT)
+    l->progress_us = sim_now_us(l->process->world->checker);
   if (head.err == LK_ERR_THROTTLED)
     l->throttled_us = sim_now_us(l->process->world->checker);
   if (head.err == LK_ERR_THROTTLED && (head.xid == LK_XID_SET_WATCHES ||
@@ -207,7 +209,8 @@ static void parse_frame(sim_life *l)
 
 bool sim_is_recording_frames(const sim_world *w)
 {
-  return w->all_requests || sim_fault_is_possible(w, SIM_FAULT_THROTTLE) ||
+  return w->all_requests || sim_fault_is_possible(w, SIM_FAULT_NARROW) ||
+         sim_fault_is_possible(w, SIM_FAULT_THROTTLE) ||
          sim_fault_is_possible(w, SIM_FAULT_THROTTLE_WATCHES);
 }
 
@@ -254,8 +257,11 @@ void sim_checker_note_received(sim_checker *checker, sim_process *p,
     if (received->frame_received == LENGTH_SIZE)
       received->frame_len =
           LENGTH_SIZE + (size_t)lk__get32(received->frame_head);
-    if (received->frame_received < LENGTH_SIZE || bytes_missing(received) > 0)
+    if (received->frame_received < LENGTH_SIZE || bytes_missing(received) > 0) {
+      if (received->frame_received > REPLY_TO_PING_SIZE)
+        l->progress_us = sim_now_us(checker);
       continue;
+    }
     if (received->handshake_done) /* the frame is not the connect reply */
       parse_frame(l);
     received->handshake_done = true;
