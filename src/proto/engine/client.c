@@ -81,6 +81,7 @@ static void client_init(lk_client *c, const lk_client_config *config,
   c->set_watches.retry_ms = LK_NEVER;
   lk__silence_init(&c->silence);
   c->session.proven_ms = c->now;
+  c->connection.oldest_handshake_ms = LK_NEVER;
   c->session.abandoned_end_ms = INT64_MIN;
   /* Until an attempt ends with another error than LK_ERR_REFUSED. */
   c->connection.refused_round = true;

@@ -151,11 +151,12 @@ void lk__session_end_connection(lk_client *c, int err, const char *why)
   bool was_live = c->connection.phase == LK_PHASE_LIVE;
   /* lk__session_reset_connection() clears this. */
   bool move_wanted = c->move.wanted;
-  bool holder_waits = was_live && !move_wanted && lk__silence_note_loss(c, err);
   lk_link ended;
 
   lk__session_note_error(c, err == LK_ERR_TLS ? LK_LOG_WARNING : LK_LOG_INFO,
                          err, why);
+  bool holder_waits = was_live && !move_wanted && lk__silence_note_loss(c, err);
+
   c->connection.refused_round =
       c->connection.refused_round && err == LK_ERR_REFUSED;
   lk__session_enter_phase(c, LK_PHASE_PAUSE);

@@ -15,6 +15,7 @@ static void forget_session(lk_client *c)
   lk__session_clear_identity(c);
   c->session.last_zxid = 0;
   c->session.last_xid = 0;
+  c->connection.oldest_handshake_ms = LK_NEVER;
 }
 
 /* Enter the state in which the session ends, complete all its requests and end

@@ -41,6 +41,8 @@ void lk__session_send_handshake(lk_client *c)
   c->connection.handshake_attempt = c->connection.attempt;
   lk__session_enter_phase(c, LK_PHASE_HANDSHAKE);
   c->connection.handshake_sent_ms = c->now;
+  c->connection.oldest_handshake_ms =
+      lk__earlier(c->connection.oldest_handshake_ms, c->now);
   lk__connect_timeout_begin_handshake(c);
   lk__client_wake(c);
 }
@@ -95,15 +97,26 @@ static const char *session_kind(const lk_handshake *h, bool resumed)
   return resumed ? "resumed" : "new";
 }
 
+/* When the session was certainly alive, by a handshake that has succeeded. A
+ * follower asks the leader whether the session exists, and keeps the question
+ * by the session alone. So its reply can be the result of an earlier handshake
+ * that the client gave up there (Learner.validateSession in ZooKeeper). */
+static int64_t handshake_proves_ms(const lk_client *c, bool resumed)
+{
+  return resumed ? c->connection.oldest_handshake_ms
+                 : c->connection.handshake_sent_ms;
+}
+
 /* Report the new connection before any request completes, so that each callback
  * finds the client in its new state. */
 static void notify_live(lk_client *c, const lk_handshake *h, bool resumed)
 {
   lk_reply reply = {.evidence = handshake_evidence(h, resumed),
-                    .sent_ms = c->connection.handshake_sent_ms,
+                    .sent_ms = handshake_proves_ms(c, resumed),
                     .received_ms = c->now,
                     .connection = c->connection.number};
 
+  c->connection.oldest_handshake_ms = LK_NEVER;
   /* The listeners that are notified of the reply find the new state, too. */
   c->session.state = h->read_only ? LK_STATE_READ_ONLY : LK_STATE_CONNECTED;
   lk__client_logf(c, LK_LOG_INFO, 0, "%s: %s session 0x%" PRIx64 ", %d ms",

@@ -187,6 +187,21 @@ void lk__silence_text(const lk_client *c, char *out, size_t size)
 
 /* ---- requests that never get a reply ------------------------------------ */
 
+/* The reason of the loss, which was stored before, gets the name of the request
+ * from the fifth loss on. The fifth one is a warning. */
+static void report_losses(lk_client *c)
+{
+  const lk_engine_silence *s = &c->silence;
+  size_t len = strlen(c->last_error.text);
+
+  snprintf(c->last_error.text + len, sizeof c->last_error.text - len,
+           "; no reply to %s, %u times in a row", lk__opcode_info(s->op)->name,
+           s->losses);
+  if (s->losses == LOSSES_REPORTED)
+    lk__client_logf(c, LK_LOG_WARNING, LK_ERR_CONNECTION_LOSS, "%s",
+                    c->last_error.text);
+}
+
 static void count_loss(lk_client *c, int32_t op)
 {
   lk_engine_silence *s = &c->silence;
@@ -195,12 +210,8 @@ static void count_loss(lk_client *c, int32_t op)
   s->op = op;
   if (op == 0)
     s->stalls = 0;
-  if (op != 0 && s->losses == LOSSES_REPORTED)
-    lk__client_logf(c, LK_LOG_WARNING, LK_ERR_CONNECTION_LOSS,
-                    "%s: no reply to %s, %d times in a row: the connection was "
-                    "lost each time",
-                    c->connection.server, lk__opcode_info(op)->name,
-                    LOSSES_REPORTED);
+  else if (s->losses >= LOSSES_REPORTED)
+    report_losses(c);
 }
 
 bool lk__silence_note_loss(lk_client *c, int err)

@@ -6,14 +6,18 @@
 
 /* ---- a server that does not reply ---------------------------------------- */
 
-/* From when on a holder needs a reply: a sixth of the session timeout before it
- * is unsure, which is enough for another server. In the steady state a
- * heartbeat was sent about as long before. */
+/* From when on a holder needs a reply. A reply that comes later can be confirmed
+ * only by a request one gap behind it, and that would be too late. A connection
+ * to another server renews the lease without a gap. In the steady state a
+ * heartbeat was sent a little before. */
 static int64_t reply_needed_from(const lk_session_lease *lease,
                                  int64_t unsure_ms)
 {
-  return unsure_ms == LK_NO_LEASE ? LK_NO_LEASE
-                                  : unsure_ms - lk__lease_timeout_ms(lease) / 6;
+  int64_t round_trip_ms = lk__lease_timeout_ms(lease) / 16;
+
+  return unsure_ms == LK_NO_LEASE
+             ? LK_NO_LEASE
+             : unsure_ms - lk__lease_gap_ms(lease) - round_trip_ms;
 }
 
 /* When the watchdog is due. While a reply is needed it fires repeatedly. */

@@ -88,10 +88,43 @@ void sim_conn_hang_up(sim_conn *c)
     hooks.closed(hooks.arg);
 }
 
+/* Whether a frame, with its length, is the reply to a ping. */
+static bool is_pong(const unsigned char *frame)
+{
+  enum { XID_OFFSET = 4 };
+
+  return (int32_t)lk__get32(frame + XID_OFFSET) == LK_XID_PING;
+}
+
+/* The reply to a ping of a server whose zxid stands still, as on a connection
+ * on which no event arrives. */
+static void send_mute_pong(sim_conn *c, const unsigned char *frame)
+{
+  enum { ZXID_OFFSET = 8, ZXID_SIZE = 8, PONG_SIZE = 20 };
+  unsigned char pong[PONG_SIZE];
+
+  memcpy(pong, frame, sizeof pong);
+  memset(pong + ZXID_OFFSET, 0, ZXID_SIZE);
+  c->hooks.output(pong, sizeof pong, c->hooks.arg);
+}
+
+bool sim_conn_is_mute(const sim_conn *c)
+{
+  return c->mute;
+}
+
 void sim_conn_send(sim_conn *c, const void *bytes, size_t len)
 {
   if (c->closed)
     return;
+  if (c->greeted && c->server->mutes > 0)
+    c->mute = true;
+  if (c->mute) {
+    c->last_traffic_us = c->server->ensemble->agenda->now_us;
+    if (!c->gone && is_pong(bytes))
+      send_mute_pong(c, bytes);
+    return;
+  }
   c->last_traffic_us = c->server->ensemble->agenda->now_us;
   if (!c->gone)
     c->hooks.output(bytes, len, c->hooks.arg);
@@ -168,6 +201,7 @@ static void send_connect_reply(sim_conn *c, bool valid)
   lk__writer_bytes(&w, lk_bytes_of(password, sizeof password));
   lk__writer_bool(&w, c->server->read_only);
   sim_conn_send(c, frame, LENGTH_FIELD + (size_t)len);
+  c->greeted = true;
   c->awaits_session = false;
   if (valid && c->server->close_early == 0)
     sim_conn_read_buffered(c);

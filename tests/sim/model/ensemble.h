@@ -122,6 +122,8 @@ void sim_conn_input(sim_conn *c, const void *bytes, size_t len);
     is not to notice, the caller does not call this; the server then closes the
     connection when it has been idle for long. */
 void sim_conn_close(sim_conn *c);
+/** Whether the connection gets no more replies; see sim_server_mute(). */
+bool sim_conn_is_mute(const sim_conn *c);
 
 /* ---- faults ------------------------------------------------------------- */
 
@@ -151,6 +153,11 @@ void sim_server_limit_timeouts(sim_server *s, int32_t min_ms, int32_t max_ms);
     counted; connections are closed while the sum is above 0. */
 void sim_server_close_early(sim_server *s, int more);
 bool sim_server_closes_early(const sim_server *s);
+/** Send handshakes and replies to pings alone. Calls with 1 and -1 are counted,
+    and the sum counts. A connection on which a reply was withheld gets no other
+    reply but those to pings. */
+void sim_server_mute(sim_server *s, int more);
+bool sim_server_is_mute(const sim_server *s);
 /** Answer the next `count` setWatches with THROTTLED (-127). */
 void sim_server_throttle_watches(sim_server *s, unsigned count);
 /** Make the server one of an older version, without removeWatches and some rare

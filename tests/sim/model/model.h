@@ -37,6 +37,8 @@ struct sim_conn {
   bool read_only_byte; /**< the connect request had the read-only byte, so the
                           reply has it */
   bool awaits_session; /**< the connect reply is due: no frame is read */
+  bool greeted;        /**< the connect reply was sent */
+  bool mute;           /**< only replies to pings are sent from now on */
   bool closed;
   bool gone;    /**< the client hung up while the server was stopped */
   bool reading; /**< a loop is reading from it, and frees it at the end if it is
@@ -204,7 +206,7 @@ struct sim_waiting_request {
   int32_t op;
   bool awaits_commit; /**< it waits for a commit, or for the leader's answer to
                          a sync; else it waits behind such a request */
-  bool throttled; /**< it will be answered THROTTLED */
+  bool throttled;     /**< it will be answered THROTTLED */
   size_t len; /**< length of `body`; 0 for a write, which was decoded when it
                  arrived */
   size_t cap;
@@ -395,6 +397,7 @@ struct sim_server {
   int64_t clock_offset_ms; /**< how far its clock is ahead of virtual time */
   int64_t last_session;    /**< id of the session created last */
   int close_early; /**< above 0: close connections right after the handshake */
+  int mutes;       /**< above 0: see sim_server_mute() */
   bool read_only;  /**< serves as a read-only server */
   bool older;      /**< see sim_server_set_older() */
   int32_t min_timeout_ms; /**< bounds of the session timeouts it grants */

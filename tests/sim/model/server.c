@@ -147,6 +147,16 @@ void sim_server_close_early(sim_server *s, int more)
   s->close_early += more;
 }
 
+void sim_server_mute(sim_server *s, int more)
+{
+  s->mutes += more;
+}
+
+bool sim_server_is_mute(const sim_server *s)
+{
+  return s->mutes > 0;
+}
+
 bool sim_server_closes_early(const sim_server *s)
 {
   return s->close_early > 0;

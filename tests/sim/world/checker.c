@@ -383,6 +383,8 @@ static void note_pauses(sim_checker *checker)
       l->undisturbed_since_us = sim_now_us(checker);
     }
     l->was_paused = l->process->paused;
+    if (sim_network_is_mute(checker->world->network, l->process->index))
+      l->undisturbed_since_us = sim_now_us(checker);
   }
 }
 

@@ -82,6 +82,9 @@ const sim_condition sim_conditions[SIM_NCONDITIONS] = {
   [SIM_GROUPS] = {.name = "groups", .weight = 0, .gap_permille = 700,
    .text = "each process has a member of one group",
    .faults = {F(CUT_AT) = 3, F(CUT) = 1, F(EXPIRE) = 1, F(CRASH) = 1}},
+  [SIM_SILENCES] = {.name = "silences", .weight = 0, .gap_permille = 900,
+   .text = "servers do not reply, or all stand still for a while",
+   .faults = {F(STALL) = 3, F(MUTE) = 3, F(SERVER_STOP) = 2}},
 };
 /* clang-format on */
 
@@ -127,6 +130,7 @@ unsigned sim_conditions_of(uint64_t seed)
   sim_rng root = {seed};
   sim_rng r = sim_rng_fork(&root, 'c');
   sim_rng list = sim_rng_fork(&root, 'g');
+  sim_rng silence = sim_rng_fork(&root, 'm');
   unsigned set = random_conditions(&r);
 
   if (sim_one_in(&list, 6))
@@ -135,6 +139,8 @@ unsigned sim_conditions_of(uint64_t seed)
     set |= SIM_CONDITION(SIM_ELECTIONS);
   if (sim_one_in(&list, 6))
     set |= SIM_CONDITION(SIM_GROUPS);
+  if (sim_one_in(&silence, 6))
+    set |= SIM_CONDITION(SIM_SILENCES);
   return set;
 }
 

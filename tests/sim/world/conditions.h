@@ -37,6 +37,7 @@ typedef enum sim_condition_id {
   SIM_LONG_LISTS,
   SIM_ELECTIONS,
   SIM_GROUPS,
+  SIM_SILENCES,
   SIM_NCONDITIONS
 } sim_condition_id;
 

@@ -137,8 +137,9 @@ static void on_scenario_fault(void *arg)
 
   if (inject_one(f, f->world->scenario->faults))
     f->world->nfaults++;
-  /* In scenario "calm" a fault ends before the next begins. */
-  if (!f->world->scenario->calm)
+  /* In scenario "calm" a fault ends before the next begins, and in "one-silent"
+   * long before. */
+  if (!f->world->scenario->calm && !f->world->scenario->one_silent)
     gap = sim_between(&f->rng, gap / 10, 2 * gap);
   sim_schedule_in(&f->world->agenda, &f->next, gap);
 }

@@ -25,6 +25,9 @@ typedef struct sim_faults sim_faults;
   FAULT(LEAVE, leave, "a process frees its client and starts again")          \
   FAULT(SERVER_CRASH, server_crash, "a server crashes and starts again")         \
   FAULT(SERVER_STOP, server_stop, "a server is stopped")                    \
+  FAULT(STALL, stall, "all servers are stopped, for less than T/3")           \
+  FAULT(MUTE, mute, "a server replies to pings only")                         \
+  FAULT(ONE_SILENT, one_silent, "one follower does not reply, and the others serve") \
   FAULT(RESTARTS, restarts, "servers are restarted one after the other")      \
   FAULT(FOLLOWER_CUT, follower_cut, "a follower is cut off from its leader")            \
   FAULT(LEADER_CUT, leader_cut, "the leader is cut off from its followers")             \

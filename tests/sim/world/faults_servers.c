@@ -64,6 +64,69 @@ bool sim_inject_server_stop(sim_faults *f)
   return stop_server(f, sim_random_server(f), sim_fault_duration(f));
 }
 
+bool sim_inject_stall(sim_faults *f)
+{
+  int64_t for_us =
+      sim_between(&f->rng, sim_fault_T_us(f) / 20, sim_fault_T_us(f) / 3);
+  bool any = false;
+
+  for (unsigned i = 0; i < f->world->config.servers; i++)
+    any = stop_server(f, i, for_us) || any;
+  return any;
+}
+
+static bool heal_mute(sim_active_fault *x)
+{
+  enum { END_MUTE = -1 };
+
+  sim_server_mute(server_of(x->faults, x->server), END_MUTE);
+  return true;
+}
+
+static void mute_server(sim_faults *f, unsigned i, int64_t for_us)
+{
+  enum { START_MUTE = 1 };
+
+  TRACE(f, "server %u replies to pings only for %" PRId64 " ms", i,
+        for_us / SIM_MS);
+  sim_server_mute(server_of(f, i), START_MUTE);
+  sim_start_fault(f, heal_mute, for_us)->server = i;
+}
+
+bool sim_inject_mute(sim_faults *f)
+{
+  mute_server(f, sim_random_server(f), sim_fault_duration(f));
+  return true;
+}
+
+static void cut_off_from_processes(sim_faults *f, unsigned server,
+                                   int64_t for_us)
+{
+  TRACE(f, "server %u is cut off from all processes for %" PRId64 " ms", server,
+        for_us / SIM_MS);
+  for (unsigned p = 0; p < f->world->nprocesses; p++)
+    sim_cut_both(f, p, server, for_us);
+}
+
+/* A follower is stopped, cut off, or replies to pings only, for up to 1.5 T.
+ * The scenario waits longer than that between its faults, and a session timeout
+ * more, so that each client is at rest again. */
+bool sim_inject_one_silent(sim_faults *f)
+{
+  unsigned i = sim_random_server(f);
+  int64_t t = sim_fault_T_us(f);
+  int64_t for_us = sim_between(&f->rng, t / 100, t * 3 / 2);
+
+  if ((int)i == sim_ensemble_leader(f->world->ensemble))
+    return false;
+  switch (sim_roll(&f->rng, 3)) {
+  case 0: return stop_server(f, i, for_us);
+  case 1: cut_off_from_processes(f, i, for_us); break;
+  default: mute_server(f, i, for_us); break;
+  }
+  return true;
+}
+
 /* The end of this fault restarts its server, and starts the same fault for the
  * next server. */
 static bool restart_next(sim_active_fault *x)

@@ -94,6 +94,8 @@
     "with quorum assurance a grant has a quarter of the session timeout left") \
   P(no_needless_unsure, "NO-NEEDLESS-UNSURE", ON(LOCK_EVENT), \
     "no holder becomes unsure in less than T/4 of trouble") \
+  P(survives_one_silent, "SURVIVES-ONE-SILENT", ON(LOCK_EVENT), \
+    "no holder becomes unsure while one follower is silent and the others serve") \
   P(reentry_count, "REENTRY-COUNT", ON(ACQUIRE_CALLED) | ON(ACQUIRE_ENDED) | ON(RELEASE_CALLED) | ON(NODE_DELETED), \
     "n acquires of one handle need n releases") \
   P(timeout_bound, "TIMEOUT-BOUND", ON(ACQUIRE_ENDED), \
@@ -151,6 +153,8 @@
     "a client with a reachable quorum is connected soon") \
   P(bytes_arrive, "BYTES-ARRIVE", ON(STATE), \
     "no connection is given up as silent while bytes arrive, or parts of replies") \
+  P(moves_bounded, "MOVES-BOUNDED", ON(STATE), \
+    "a client leaves a server for its holders once in a session timeout") \
   P(budget, "BUDGET", ON(SENT) | ON(CONNECTED) | ON(PERIODIC), \
     "requests and connections of a session timeout are bounded") \
   P(memory_returns, "MEMORY-RETURNS", ON(PROCESS_ENDED) | ON(JOB_DONE), \
@@ -253,8 +257,10 @@ typedef struct sim_life {
   unsigned last_server;       /**< index of the server of the last connection */
   int64_t last_bytes_us;      /**< when bytes arrived last on this connection */
   int64_t previous_bytes_us;  /**< when bytes arrived before that */
-  int64_t progress_us;  /**< when a part of a reply, but not to a ping, arrived
-                           last; only while frames are recorded */
+  int64_t progress_us; /**< when a part of a reply, but not to a ping, arrived
+                          last; only while frames are recorded */
+  int64_t left_us; /**< when the client last left a server for its holders; 0:
+                      not yet */
   int64_t throttled_us; /**< when a THROTTLED reply arrived last */
   int64_t count_us;     /**< when the counts below were last reset */
   size_t nsent;         /**< requests sent since then */

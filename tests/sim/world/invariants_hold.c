@@ -157,6 +157,32 @@ void sim_no_needless_unsure(sim_checker *checker, const sim_fact *f)
                  f->handle->name);
 }
 
+/* Whether the grant came shortly after a silent server was left or replied
+ * again: the first reply since then can be confirmed a gap (T/4) later, which
+ * may be too late for such a lease. */
+static bool was_granted_after_silence(const sim_handle *h)
+{
+  int32_t timeout = lk__lease_timeout_ms(h->lease);
+
+  return h->granted_lease_ms < timeout * 7 / 16 &&
+         sim_process_clock(h->process) < h->granted_ms + timeout / 2;
+}
+
+/* While one follower is silent and the others serve, no holder becomes unsure.
+ * With pings as assurance a holder sends no requests, and does not notice. */
+void sim_survives_one_silent(sim_checker *checker, const sim_fact *f)
+{
+  bool is_lost = f->lock_event->type == LK_LOCK_EVENT_LOST &&
+                 f->lock_event->err != LK_ERR_CLOSED;
+  bool is_bad = is_lost || f->lock_event->type == LK_LOCK_EVENT_UNSURE;
+
+  if (checker->world->scenario->one_silent && is_bad &&
+      f->handle->lease->config.assurance != LK_ASSURE_PING &&
+      !was_granted_after_silence(f->handle))
+    sim_violated(checker, "%s is %s although a quorum serves", f->handle->name,
+                 is_lost ? "lost" : "unsure");
+}
+
 /* ---- reentry ------------------------------------------------------------ */
 
 static void check_deleted_while_held(sim_checker *checker, const sim_entry *e)

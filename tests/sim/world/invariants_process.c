@@ -271,6 +271,41 @@ void sim_bytes_arrive(sim_checker *checker, const sim_fact *f)
                  p->name, (now - last_us) / SIM_MS);
 }
 
+/* Whether the client has left its server earlier than a client without holders
+ * would. */
+static bool left_for_holder(const sim_process *p)
+{
+  const char *why;
+  int waited_ms = 0;
+
+  (void)lk_client_last_error(p->client, &why);
+  why = strstr(why, ": no reply to ");
+  return why != NULL &&
+         sscanf(why, ": no reply to %*s for %d ms", &waited_ms) == 1 &&
+         waited_ms < lk_client_timeout_ms(p->client) * 2 / 3;
+}
+
+/* A client leaves a server for its holders once in a session timeout. The time
+ * is measured by the clock of the process, so pauses are excluded, which let it
+ * run in one step. */
+void sim_moves_bounded(sim_checker *checker, const sim_fact *f)
+{
+  sim_life *l = sim_life_of(checker, f->life->process);
+  const sim_process *p = l->process;
+  int64_t now = sim_now_us(checker);
+
+  if (!gave_up_connection(f) || !left_for_holder(p))
+    return;
+  if (l->left_us != 0 && l->resumed_us < l->left_us &&
+      !sim_fault_is_possible(checker->world, SIM_FAULT_BOUNDS) &&
+      now - l->left_us < lk_client_timeout_ms(p->client) * SIM_MS * 98 / 100)
+    sim_violated(checker,
+                 "%s leaves a server for its holders again after "
+                 "%" PRId64 " ms",
+                 p->name, (now - l->left_us) / SIM_MS);
+  l->left_us = now;
+}
+
 /* ---- number of requests and connections --------------------------------- */
 
 /* The bound of requests in a session timeout: three times what the busiest

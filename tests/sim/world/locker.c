@@ -71,8 +71,8 @@ static void make_handle(sim_actor *a)
                        .announce = sim_one_in(&a->rng, 2)};
   if (!sim_has_only_mutexes(w))
     a->lock_config.revocable = sim_one_in(&a->rng, 2);
-  /* In scenario "calm" no holder may be unsure after a broken connection. */
-  if (w->scenario->calm)
+  /* In these scenarios no holder may be unsure after a broken connection. */
+  if (w->scenario->calm || w->scenario->one_silent)
     a->lock_config.unsure_when_suspended = false;
   sim_lock_request wanted = sim_random_lock_request(w, &a->rng, a->lock_index);
 

@@ -19,7 +19,7 @@ sim_network *sim_network_new(sim_world *w)
 
   n->world = w;
   n->rng = sim_rng_fork(&w->rng, 'n');
-  n->has_faults = !w->scenario->calm;
+  n->has_faults = !w->scenario->calm && !w->scenario->one_silent;
   lk__list_init(&n->pipes);
   lk__list_init(&n->freed_later);
   n->routes = sim_allocate(count * sizeof *n->routes);
@@ -158,4 +158,11 @@ int sim_network_server_of(const sim_network *n, unsigned process)
   const sim_pipe *p = open_pipe_of(n, process);
 
   return p == NULL ? -1 : (int)p->server;
+}
+
+bool sim_network_is_mute(const sim_network *n, unsigned process)
+{
+  const sim_pipe *p = open_pipe_of(n, process);
+
+  return p != NULL && p->conn != NULL && sim_conn_is_mute(p->conn);
 }

@@ -88,6 +88,8 @@ void sim_network_cancel_resets(sim_network *n);
 /** The machine of a server fails. It closes no connection, so that processes do
     not notice. */
 void sim_network_stop_host(sim_network *n, unsigned server);
+/** Whether the server of a process's connection replies to pings only. */
+bool sim_network_is_mute(const sim_network *n, unsigned process);
 /** The server to which a process is connected, or -1. */
 int sim_network_server_of(const sim_network *n, unsigned process);
 

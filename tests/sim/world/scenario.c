@@ -81,6 +81,11 @@ const sim_scenario sim_scenarios[] = {
    .text = "servers are restarted one after the other, and crash",
    .faults = {F(RESTARTS) = 3, F(SERVER_CRASH) = 3, F(SERVER_STOP) = 2,
               F(CUT_AT) = 1}},
+  /* chosen by a random generator of its own; see sim_scenario_of() */
+  {.name = "one-silent", .weight = 0, .one_silent = true, .hold = true,
+   .gap_permille = 3500,
+   .text = "one follower falls silent, and later another one",
+   .faults = {F(ONE_SILENT) = 1}},
   /* these have weight 0 and are run only by --scenario, so that each seed still
    * chooses the same scenario as before they were added */
   {.name = "moves", .weight = 0, .subscribers = true, .gap_permille = 150, .churn = true,
@@ -106,7 +111,11 @@ const sim_scenario *sim_scenario_find(const char *name)
 const sim_scenario *sim_scenario_of(uint64_t seed)
 {
   sim_rng r = {seed};
+  sim_rng own = sim_rng_fork(&r, 'o');
   uint32_t sum = 0;
+
+  if (sim_one_in(&own, 16))
+    return sim_scenario_find("one-silent");
 
   for (size_t i = 0; i < sim_nscenarios; i++)
     sum += sim_scenarios[i].weight;

@@ -16,7 +16,9 @@ struct sim_scenario {
   bool calm;       /**< no delay is above T/4, so no holder may become unsure */
   bool churn; /**< actors hold for a short time and acquire again at once */
   bool hold;  /**< actors hold for long, mostly over T */
-  bool subscribers;   /**< one run of three has subscribers */
+  bool one_silent;  /**< no fault but that one follower is silent, at times that
+                       are far apart: no holder may become unsure */
+  bool subscribers; /**< one run of three has subscribers */
   unsigned assurance; /**< 1 + the assurance of all processes; 0: each process
                          has any, mostly quorum */
   bool drift; /**< clocks are 1 % off, and the session timeout is 20 ticks */

@@ -21,7 +21,8 @@ enum {
   TICKS_MIN = 2,  /* in a session timeout, as in ZooKeeper */
   TICKS_MAX = 20, /* in a session timeout, as in ZooKeeper */
   TIMEOUT_MAX_MS = 6000,
-  USUAL_SWEEP_MS = 60000, /* between deletions of empty containers */
+  SILENT_TIMEOUT_MIN_MS = 2000, /* where a holder must find another server */
+  USUAL_SWEEP_MS = 60000,       /* between deletions of empty containers */
   FAULTS_MIN = 20,
   GRANTS_MIN = 20,
   TIMEOUTS_MAX = 200,        /* maximum length of a run with too few grants */
@@ -55,9 +56,12 @@ static void choose_sizes(sim_world *w)
   sim_rng r = sim_rng_fork(&w->rng, 'w');
   bool clocks_drift = w->scenario->drift;
   int32_t tick = (int32_t)sim_between(&r, 100, clocks_drift ? 200 : 1000);
+  int32_t least_timeout = w->scenario->one_silent ? SILENT_TIMEOUT_MIN_MS : 0;
   uint32_t first_path = sim_roll(&r, PATHS);
 
   w->timeout_ms = clocks_drift ? TICKS_MAX * tick : random_timeout(&r, tick);
+  if (w->timeout_ms < least_timeout)
+    w->timeout_ms = least_timeout;
   w->config = (sim_ensemble_config){
       .servers = sim_one_in(&r, 4) ? 5 : 3,
       .tick_ms = tick,
@@ -84,12 +88,12 @@ static void choose_sizes(sim_world *w)
              paths[(first_path + i) % PATHS]);
 }
 
-/* Scenario "calm" has no conditions, since they add faults. */
+/* Scenarios that bound what happens have no conditions, which add faults. */
 static unsigned choose_conditions(const sim_world *w, const unsigned *chosen)
 {
   enum { NO_CONDITIONS = 0 };
 
-  if (w->scenario->calm)
+  if (w->scenario->calm || w->scenario->one_silent)
     return NO_CONDITIONS;
   return chosen == NULL ? sim_conditions_of(w->seed) : *chosen;
 }
