@@ -192,7 +192,8 @@ typedef struct lk_lock_config {
   bool persistent_parents;    /**< Curator's layout: create directories as
                                    persistent nodes, not as containers. For paths
                                    that are shared with kazoo */
-  bool unsure_when_suspended; /**< UNSURE as soon as the connection is lost */
+  bool unsure_when_suspended; /**< UNSURE as soon as the connection is lost, also
+                                   if the client leaves a silent server */
   bool revocable;      /**< report LK_LOCK_EVENT_REVOKED at once, at the cost of
                             one more read for each grant. Every lock reports
                             it, but without this option late */

@@ -112,6 +112,8 @@ static void try_next_endpoint(lk_client *c, bool was_live)
 {
   bool round_is_over = lk__hosts_next(&c->hosts);
 
+  if (lk__silence_avoids_server(c))
+    round_is_over = lk__hosts_next(&c->hosts) || round_is_over;
   if (round_is_over)
     end_host_round(c);
   int64_t pause = round_is_over || was_live ? pause_before_next_round(c) : 0;
@@ -189,6 +191,7 @@ void lk__session_set_hosts(lk_client *c, lk_hosts *fresh)
   bool another_server_in_turn =
       lk__hosts_replace(&c->hosts, fresh, c->hooks.random, c->hooks.arg);
 
+  c->silence.left_server = SIZE_MAX;
   if (!another_server_in_turn) {
     if (c->connection.read_only && !c->move.wanted)
       lk__probe_begin(c); /* search in the new list */

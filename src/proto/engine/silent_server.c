@@ -25,6 +25,7 @@ void lk__silence_init(lk_engine_silence *s)
   s->look_ms = LK_NEVER;
   s->needed_ms = LK_NEVER;
   s->left_ms = INT64_MIN;
+  s->left_server = SIZE_MAX;
 }
 
 void lk__silence_begin(lk_client *c)
@@ -167,11 +168,25 @@ bool lk__silence_run(lk_client *c)
     s->look_ms = c->now + timeout_ms / 32;
     return false;
   }
-  if (s->for_holder)
+  if (s->for_holder) {
     s->left_ms = c->now;
-  else if (s->stalls < MAX_STALLS)
+    s->left_server = c->hosts.in_use;
+  } else if (s->stalls < MAX_STALLS) {
     s->stalls++;
+  }
   return true;
+}
+
+/* The others can be in an election, and refuse clients for a moment. Then an
+ * attempt at the silent server would take the time until one of them leads. Of
+ * two servers, the silent one is tried again: the other can be down for good.
+ */
+bool lk__silence_avoids_server(const lk_client *c)
+{
+  const lk_engine_silence *s = &c->silence;
+
+  return s->needed_ms != LK_NEVER && c->now < s->needed_ms &&
+         c->hosts.count > 2 && c->hosts.in_turn == s->left_server;
 }
 
 void lk__silence_text(const lk_client *c, char *out, size_t size)

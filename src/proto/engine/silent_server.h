@@ -20,10 +20,12 @@ typedef struct lk_engine_silence {
                             progress before; LK_NEVER: it is not suspected */
   bool for_holder;     /**< it is suspected since a holder needs a reply */
 
-  int64_t needed_ms; /**< a holder needs a reply before this time, since the
-                          server was suspected; LK_NEVER: there is no such need
-                          */
-  int64_t left_ms;   /**< when a server was last left for a holder */
+  int64_t needed_ms;  /**< a holder needs a reply before this time, since the
+                           server was suspected; LK_NEVER: there is no such need
+                           */
+  int64_t left_ms;    /**< when a server was last left for a holder */
+  size_t left_server; /**< index of this server in the list of servers;
+                         SIZE_MAX: the list is another one now */
 
   int32_t op; /**< opcode of the oldest request without a reply when the last
                    connection was lost; 0: there was none, or a request of this
@@ -59,6 +61,10 @@ int64_t lk__silence_deadline(const lk_client *c);
 bool lk__silence_run(lk_client *c);
 /** Why it is left: a line for the log. */
 void lk__silence_text(const lk_client *c, char *out, size_t size);
+
+/** Whether to try another server than the one in turn: it is the one that was
+    left, and a holder still needs a reply. */
+bool lk__silence_avoids_server(const lk_client *c);
 
 /** A live connection ends with `err`. To be called before its requests are set
     aside. Logs a warning after several losses at requests of one kind.

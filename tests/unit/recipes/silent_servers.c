@@ -126,6 +126,27 @@ START_TEST(holder_reaches_the_third_server_if_the_second_is_unreachable)
 }
 END_TEST
 
+/* The other servers refuse clients for a while, as in an election. */
+START_TEST(silent_server_is_not_tried_again_while_a_holder_needs_another)
+{
+  begin_held_at("a,b,c", 0);
+  const char *silent = server_in_use();
+
+  lp.server.silent = silent;
+  lp.server.down = true;
+  while (connections() == 1)
+    model_run(&lp.server, 1);
+  for (int64_t ms = 0; ms < T / 10; ms++) {
+    model_run(&lp.server, 1);
+    ck_assert_str_ne(lp.one.link->host, silent);
+  }
+  lp.server.down = false;
+  model_run(&lp.server, 2 * T);
+  expect_moves(1);
+  lock_pair_end(&lp);
+}
+END_TEST
+
 /* For `ms`, one server or all of them do not reply. */
 static void stall(bool all, int64_t ms)
 {
@@ -277,6 +298,7 @@ SUITE("silent_servers", holder_moves_to_another_server_before_it_is_unsure,
       holder_with_a_larger_margin_moves_before_it_is_unsure,
       client_that_waits_stays_at_a_silent_server,
       holder_reaches_the_third_server_if_the_second_is_unreachable,
+      silent_server_is_not_tried_again_while_a_holder_needs_another,
       stall_costs_one_move_at_most, holder_moves_once_in_a_session_timeout,
       client_of_one_server_does_not_move,
       process_that_stood_still_reads_the_reply_before_it_moves,
