@@ -85,6 +85,13 @@ const sim_condition sim_conditions[SIM_NCONDITIONS] = {
   [SIM_SILENCES] = {.name = "silences", .weight = 0, .gap_permille = 900,
    .text = "servers do not reply, or all stand still for a while",
    .faults = {F(STALL) = 3, F(MUTE) = 3, F(SERVER_STOP) = 2}},
+  [SIM_LONG_TIMEOUTS] = {.name = "long-timeouts", .weight = 0,
+   .text = "session timeouts are 6 to 40 s"},
+  [SIM_FEW_SERVERS] = {.name = "few-servers", .weight = 0,
+   .text = "there are one or two servers"},
+  [SIM_SLOW_NAMES] = {.name = "slow-names", .weight = 0, .gap_permille = 1500,
+   .text = "lookups of names take up to 2 T for a while, and connections break",
+   .faults = {F(SLOW_LOOKUPS) = 1, F(CUT) = 1}},
 };
 /* clang-format on */
 
@@ -131,6 +138,7 @@ unsigned sim_conditions_of(uint64_t seed)
   sim_rng r = sim_rng_fork(&root, 'c');
   sim_rng list = sim_rng_fork(&root, 'g');
   sim_rng silence = sim_rng_fork(&root, 'm');
+  sim_rng world = sim_rng_fork(&root, 'v');
   unsigned set = random_conditions(&r);
 
   if (sim_one_in(&list, 6))
@@ -141,6 +149,12 @@ unsigned sim_conditions_of(uint64_t seed)
     set |= SIM_CONDITION(SIM_GROUPS);
   if (sim_one_in(&silence, 6))
     set |= SIM_CONDITION(SIM_SILENCES);
+  if (sim_one_in(&world, 8))
+    set |= SIM_CONDITION(SIM_LONG_TIMEOUTS);
+  if (sim_one_in(&world, 12))
+    set |= SIM_CONDITION(SIM_FEW_SERVERS);
+  if (sim_one_in(&world, 8))
+    set |= SIM_CONDITION(SIM_SLOW_NAMES);
   return set;
 }
 

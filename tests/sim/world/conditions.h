@@ -38,6 +38,9 @@ typedef enum sim_condition_id {
   SIM_ELECTIONS,
   SIM_GROUPS,
   SIM_SILENCES,
+  SIM_LONG_TIMEOUTS,
+  SIM_FEW_SERVERS,
+  SIM_SLOW_NAMES,
   SIM_NCONDITIONS
 } sim_condition_id;
 

@@ -12,7 +12,8 @@
 enum {
   READS_MAX = 16, /* in an iteration of the loop */
   READ_SIZE = 64 * 1024,
-  FAILED_LOOKUPS_PERMILLE = 10
+  FAILED_LOOKUPS_PERMILLE = 10,
+  USUAL_LOOKUP_US = 20000
 };
 
 /* ---- hooks of the client ------------------------------------------------ */
@@ -99,6 +100,19 @@ static void connect_to(sim_process *p, unsigned server)
   p->pipe = sim_pipe_open(p->world->network, p->index, server, on_ready, p);
 }
 
+/* A name such as "s1"; other names have the addresses of all servers. */
+static bool is_name_of_one_server(const lk_want *want)
+{
+  return want->host[1] >= '0' && want->host[1] <= '9';
+}
+
+static void connect_to_address(sim_process *p, const lk_want *want)
+{
+  connect_to(p, is_name_of_one_server(want)
+                    ? (unsigned)(want->host[1] - '0')
+                    : p->addresses[want->address_index % p->naddresses]);
+}
+
 /* The lookup of the host name has ended. */
 static void on_lookup(void *arg)
 {
@@ -114,12 +128,24 @@ static void on_lookup(void *arg)
     report_failure(p, LK_ERR_RESOLVE, "no such name");
     return;
   }
-  lk_client_resolved(p->client, attempt, p->naddresses);
+  lk_client_want(p->client, &want);
+  bool of_one_server = is_name_of_one_server(&want);
+
+  lk_client_resolved(p->client, attempt, of_one_server ? 1 : p->naddresses);
   if (p->client == NULL)
     return;
   lk_client_want(p->client, &want);
   if (want.attempt == attempt)
-    connect_to(p, p->addresses[want.address_index % p->naddresses]);
+    connect_to_address(p, &want);
+}
+
+static int64_t lookup_duration(sim_process *p)
+{
+  const sim_world *w = p->world;
+
+  return sim_between(&p->rng, 100,
+                     w->slow_lookups > 0 ? 2 * w->timeout_ms * SIM_MS
+                                         : USUAL_LOOKUP_US);
 }
 
 static void follow_want(sim_process *p)
@@ -133,18 +159,17 @@ static void follow_want(sim_process *p)
   p->attempt = want.attempt;
   if (p->attempt == 0) /* the client wants no connection */
     return;
-  bool is_name_of_one_server = want.host[1] >= '0' && want.host[1] <= '9';
+  /* Without slow lookups the names of single servers take no time. */
+  bool needs_lookup =
+      want.address_index == 0 && (!is_name_of_one_server(&want) ||
+                                  sim_has_condition(p->world, SIM_SLOW_NAMES));
 
-  if (is_name_of_one_server) { /* such as "s1" */
-    connect_to(p, (unsigned)(want.host[1] - '0'));
-  } else if (want.address_index > 0) {
-    connect_to(p, p->addresses[want.address_index % p->naddresses]);
-  } else if (p->eager_faults > 0) {
+  if (!needs_lookup)
+    connect_to_address(p, &want);
+  else if (p->eager_faults > 0 && p->world->slow_lookups == 0)
     on_lookup(p);
-  } else {
-    sim_schedule_in(&p->world->agenda, &p->lookup_job,
-                    sim_between(&p->rng, 100, 20 * SIM_MS));
-  }
+  else
+    sim_schedule_in(&p->world->agenda, &p->lookup_job, lookup_duration(p));
 }
 
 /* Whether the connection of `attempt` still exists. */
@@ -153,12 +178,32 @@ static bool is_current(const sim_process *p, uint64_t attempt)
   return p->client != NULL && p->attempt == attempt && p->pipe != NULL;
 }
 
+/* Receives into the memory of the client, as drivers do in the middle of a long
+ * frame. false: the client has none now. */
+static bool read_into_client(sim_process *p, size_t len)
+{
+  size_t size;
+  void *room = lk_client_receive_buffer(p->client, p->attempt, 1, &size);
+
+  if (room == NULL)
+    return false;
+  if (len > size)
+    len = size;
+  sim_pipe_receive(p->pipe, room, len);
+  sim_checker_note_received(p->world->checker, p, room, len);
+  lk_client_received(p->client, p->attempt, room, len);
+  return true;
+}
+
 static void read_available(sim_process *p)
 {
   size_t len = sim_pipe_arrived(p->pipe);
+  bool into_client = p->world->agenda.now_us % 2 == 0;
 
   if (len > READ_SIZE)
     len = READ_SIZE;
+  if (into_client && read_into_client(p, len))
+    return;
   /* exactly this size, so that the sanitizer finds reads beyond the end and
    * after the call */
   unsigned char *room = malloc(len);

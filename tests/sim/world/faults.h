@@ -53,6 +53,7 @@ typedef struct sim_faults sim_faults;
   FAULT(THROTTLE_WATCHES, throttle_watches, "setWatches is throttled")        \
   FAULT(OLDER, older, "a server is of an older version without some requests")  \
   FAULT(ADDRESSES, addresses, "a name resolves to other addresses, some of them dead")\
+  FAULT(SLOW_LOOKUPS, slow_lookups, "lookups of names take up to 2 T")        \
   FAULT(NARROW, narrow, "routes have a limited bandwidth")      \
   FAULT(RESUME, resume, "a process dies, and another resumes its session")  \
   FAULT(STARVE, starve, "allocations of a process fail")                    \

@@ -64,6 +64,23 @@ static bool heal_pieces(sim_active_fault *x)
   return true;
 }
 
+static bool heal_slow_lookups(sim_active_fault *x)
+{
+  x->faults->world->slow_lookups--;
+  return true;
+}
+
+/* A lookup that has begun takes as long as it was chosen to. */
+bool sim_inject_slow_lookups(sim_faults *f)
+{
+  int64_t for_us = sim_fault_duration(f);
+
+  TRACE(f, "lookups are slow for %" PRId64 " ms", for_us / SIM_MS);
+  f->world->slow_lookups++;
+  sim_start_fault(f, heal_slow_lookups, for_us);
+  return true;
+}
+
 bool sim_inject_pieces(sim_faults *f)
 {
   size_t largest = 1 + sim_roll(&f->rng, 60);

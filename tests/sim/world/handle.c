@@ -106,6 +106,26 @@ static int expected_acquire_err(const sim_handle *h)
   return is_downgrade ? 0 : LK_ERR_DEADLOCK;
 }
 
+/* Every other acquire of a limited time gives its deadline, which is the same.
+ */
+static int acquire_lock(sim_handle *h, int64_t timeout_ms)
+{
+  bool by_deadline = timeout_ms > 0 && h->acquire_number % 2 == 0;
+
+  return by_deadline
+             ? lk_lock_acquire_until(h->lock, h->acquire_called_ms + timeout_ms,
+                                     on_acquired, h)
+             : lk_lock_acquire(h->lock, timeout_ms, on_acquired, h);
+}
+
+/* Every other release says that its deletes have no time limit, as it is. */
+static int release_lock(sim_handle *h, lk_lock_cb done)
+{
+  return h->acquire_number % 2 == 0
+             ? lk_lock_release_until(h->lock, LK_NO_LIMIT, done, h)
+             : lk_lock_release(h->lock, done, h);
+}
+
 int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
 {
   sim_fact f = {.type = SIM_ACQUIRE_CALLED,
@@ -127,7 +147,7 @@ int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
       h->count++;
     h->in_acquire = true;
   }
-  f.err = lk_lock_acquire(h->lock, timeout_ms, on_acquired, h);
+  f.err = acquire_lock(h, timeout_ms);
   if (!was_acquiring) {
     h->acquire_returned_ms = sim_process_clock(h->process);
     /* on_acquired() may have been called, and have cleared in_acquire */
@@ -211,7 +231,7 @@ int sim_handle_release(sim_handle *h, bool with_callback)
 
   if (expected == 0 || expected == LK_ERR_LOST)
     note_release(h, awaits_callback);
-  f.err = lk_lock_release(h->lock, with_callback ? on_released : NULL, h);
+  f.err = release_lock(h, with_callback ? on_released : NULL);
   h->in_release = false;
   if (h->lock != NULL)
     sim_report_fact(checker_of(h), &f);

@@ -156,6 +156,14 @@ static int64_t handshake_us(const sim_checker *checker, const sim_life *l,
          USUAL_WRITE_MS * SIM_MS;
 }
 
+/* Whether the lookup of a name may take longer than the attempt that waits for
+ * it. A lookup that began while lookups were slow lasts beyond that. */
+static bool lookup_is_slow(const sim_checker *checker, const sim_life *l)
+{
+  return checker->world->slow_lookups > 0 ||
+         lk__heap_has(&l->process->lookup_job.node);
+}
+
 /* Whether the client must be able to connect: all servers serve, the routes are
  * clear, and a handshake fits into one attempt. */
 static bool is_within_reach(const sim_checker *checker, const sim_life *l)
@@ -163,7 +171,7 @@ static bool is_within_reach(const sim_checker *checker, const sim_life *l)
   sim_ensemble *e = checker->world->ensemble;
 
   if (sim_ensemble_leader(e) < 0 || !sim_links_whole(e) ||
-      !sim_process_runs(l->process) ||
+      !sim_process_runs(l->process) || lookup_is_slow(checker, l) ||
       sim_now_us(checker) <= checker->links_last_slow_us + sim_T_us(checker))
     return false;
   for (unsigned i = 0; i < checker->world->config.servers; i++) {
@@ -322,7 +330,10 @@ static size_t most_connects(const sim_checker *checker)
   int32_t rounded_up = (w->timeout_ms + w->shortest_ms - 1) / w->shortest_ms;
   size_t timeouts = (size_t)rounded_up;
 
-  return timeouts * (24 + 12 * (size_t)w->config.servers);
+  /* With a longer timeout than 10 s, rounds are still half a second apart. */
+  size_t rounds = w->timeout_ms > 10000 ? (size_t)w->timeout_ms / 500 : 20;
+
+  return timeouts * (24 + 12 * (size_t)w->config.servers) * rounds / 20;
 }
 
 /* Each of many readers sends a list and a watch on each connection. */

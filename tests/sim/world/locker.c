@@ -160,9 +160,19 @@ static void locker_release(sim_actor *a, sim_handle *h)
 
 /* ---- operations --------------------------------------------------------- */
 
+static void change_margin(sim_actor *a)
+{
+  const sim_process *p = a->process;
+
+  (void)lk_lease_set_margin(
+      p->client, (int32_t)random_between(a, 1, world_of(a)->shortest_ms / 6));
+}
+
 /* Mostly acquires. Operations that need a held lock are called in vain. */
 static void act_idle(sim_actor *a, sim_handle *h)
 {
+  if (sim_has_condition(world_of(a), SIM_LIMITS) && sim_one_in(&a->rng, 8))
+    change_margin(a);
   switch (sim_roll(&a->rng, 24)) {
   case 0: locker_release(a, h); break;
   case 1: sim_handle_cancel(h); break;

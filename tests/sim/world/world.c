@@ -21,6 +21,7 @@ enum {
   TICKS_MIN = 2,  /* in a session timeout, as in ZooKeeper */
   TICKS_MAX = 20, /* in a session timeout, as in ZooKeeper */
   TIMEOUT_MAX_MS = 6000,
+  LONG_TIMEOUT_MAX_MS = 40000,
   SILENT_TIMEOUT_MIN_MS = 2000, /* where a holder must find another server */
   USUAL_SWEEP_MS = 60000,       /* between deletions of empty containers */
   FAULTS_MIN = 20,
@@ -47,6 +48,24 @@ static int32_t random_timeout(sim_rng *r, int32_t tick)
                               most < TIMEOUT_MAX_MS ? most : TIMEOUT_MAX_MS);
 }
 
+/* Ticks of usual servers, and a session timeout within their bounds. */
+static void choose_long_timeout(sim_world *w, sim_rng *r, int32_t *tick)
+{
+  *tick = (int32_t)sim_between(r, LONG_TIMEOUT_MAX_MS / TICKS_MAX, 3000);
+  w->timeout_ms = (int32_t)sim_between(r, TIMEOUT_MAX_MS, LONG_TIMEOUT_MAX_MS);
+}
+
+static unsigned choose_servers(const sim_world *w, sim_rng *r)
+{
+  /* A single server has no epochs, by which incarnations are told apart. */
+  bool has_epochs = sim_fault_is_possible(w, SIM_FAULT_WIPE) ||
+                    sim_fault_is_possible(w, SIM_FAULT_RESTORE);
+
+  if (sim_has_condition(w, SIM_FEW_SERVERS))
+    return has_epochs ? 2 : 1 + sim_roll(r, 2);
+  return sim_one_in(r, 4) ? 5 : 3;
+}
+
 static void choose_sizes(sim_world *w)
 {
   enum { PATHS = 3 };
@@ -62,8 +81,10 @@ static void choose_sizes(sim_world *w)
   w->timeout_ms = clocks_drift ? TICKS_MAX * tick : random_timeout(&r, tick);
   if (w->timeout_ms < least_timeout)
     w->timeout_ms = least_timeout;
+  if (sim_has_condition(w, SIM_LONG_TIMEOUTS))
+    choose_long_timeout(w, &r, &tick);
   w->config = (sim_ensemble_config){
-      .servers = sim_one_in(&r, 4) ? 5 : 3,
+      .servers = choose_servers(w, &r),
       .tick_ms = tick,
       .sync_limit = (int32_t)sim_between(&r, 2, 5),
       .sweep_ms =

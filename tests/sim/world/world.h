@@ -66,6 +66,7 @@ struct sim_world {
   bool all_requests;      /**< there are rare requesters and watchers */
   bool faults_over;       /**< the faults have ended, and actors stop */
   unsigned wipes;         /**< number of wipes */
+  unsigned slow_lookups;  /**< number of faults that make lookups slow */
   bool in_checker; /**< the checker is running, and its readings of clocks do
                       not count */
   bool keep_going; /**< continue after a violation */
