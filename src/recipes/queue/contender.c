@@ -84,19 +84,25 @@ void lk__contender_notify_position(lk_contender *ct)
 
 /* ---- watches ------------------------------------------------------------ */
 
+void lk__contender_drop_wait_watch(lk_contender *ct)
+{
+  const bool on_server = true;
+
+  if (ct->wait.watch != NULL)
+    lk_watch_cancel(lk__contender_client(ct), ct->wait.watch, on_server);
+  ct->wait.watch = NULL;
+}
+
 void lk__contender_cancel_watches(lk_contender *ct)
 {
   bool is_foreign =
       lk__contender_is_single_node(ct) && ct->own.state != LK_OWN_CREATED;
-  const bool on_server = true;
 
   /* A watch on the own node need not be removed from the server: the node is
    * about to be deleted. A watch on another node would remain there. */
   if (ct->own.watch != NULL)
     lk_watch_cancel(lk__contender_client(ct), ct->own.watch, is_foreign);
-  if (ct->wait.watch != NULL)
-    lk_watch_cancel(lk__contender_client(ct), ct->wait.watch, on_server);
   ct->own.watch = NULL;
-  ct->wait.watch = NULL;
   ct->own.watched_on = 0;
+  lk__contender_drop_wait_watch(ct);
 }

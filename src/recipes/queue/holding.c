@@ -62,13 +62,10 @@ static int holder_announce(lk_contender *ct)
 static int contender_enter_held(lk_contender *ct, lk_contender_state from)
 {
   lk_session_lease *lease = ct->lease;
-  const bool on_server = true;
 
   if (from == LK_CONTENDER_UNSURE)
     return 0; /* the lock was granted before */
-  if (ct->wait.watch != NULL)
-    lk_watch_cancel(lease->client, ct->wait.watch, on_server);
-  ct->wait.watch = NULL;
+  lk__contender_drop_wait_watch(ct);
   ct->holding.proven = true;
   ct->holding.awaits_lease = false;
   /* The first heartbeat at this time or later watches the own node. */

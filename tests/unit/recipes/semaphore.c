@@ -988,7 +988,30 @@ END_TEST
       permits_created_after_a_break_are_counted,                      \
       semaphore_may_be_freed_when_its_queue_node_is_lost
 
-SUITE("semaphore", TESTS_OF_BOTH_LAYOUTS, number_of_permits_is_read_from_a_node,
+/* The acquire is cancelled before its replies have arrived: the create and the
+ * list that sets a watch have failed. The list of the cleanup, which follows,
+ * sets a watch, too, before the reply to the first list. */
+START_TEST(watch_of_a_cleanup_ends_with_it)
+{
+  enum { CREATE_OF_PERMIT = 3, LIST_OF_PERMITS = 4 };
+
+  begin(1);
+  clients[0].link->requests = 0;
+  clients[0].link->answer_at = CREATE_OF_PERMIT;
+  clients[0].link->answer_err = LK_ERR_REQUEST_TIMEOUT;
+  clients[0].link->throttle_at = LIST_OF_PERMITS;
+  clients[0].link->allow = 0;
+  start_acquire(0);
+  lk_lock_cancel(handle[0].lock);
+  clients[0].link->allow = SIZE_MAX;
+  model_run(&server, T);
+  ck_assert_uint_eq(model_watches(clients[0].link), 0);
+  end();
+}
+END_TEST
+
+SUITE("semaphore", watch_of_a_cleanup_ends_with_it, TESTS_OF_BOTH_LAYOUTS,
+      number_of_permits_is_read_from_a_node,
       increase_during_the_count_of_permits_is_not_missed,
       limit_node_is_watched_in_a_new_session,
       waiter_is_not_granted_by_the_old_number_of_permits,
