@@ -29,8 +29,12 @@ static const struct {
   {LK_ERR_NOT_READ_ONLY,     {LK_OUTCOME_NOT_DONE,  LATER, LATER}},
   /* this server lost contact with the leader, which may have executed the
      request */
-  {LK_ERR_OPERATION_TIMEOUT, {LK_OUTCOME_IN_DOUBT,  END,   END}},
-  {LK_ERR_REQUEST_TIMEOUT,   {LK_OUTCOME_IN_DOUBT,  END,   END}},
+  {LK_ERR_OPERATION_TIMEOUT, {LK_OUTCOME_IN_DOUBT,  END,   LATER}},
+  {LK_ERR_REQUEST_TIMEOUT,   {LK_OUTCOME_IN_DOUBT,  END,   LATER}},
+  /* this server is in trouble: a node that was left behind would block others
+     for as long as the session lives */
+  {LK_ERR_SYSTEM,            {LK_OUTCOME_REFUSED,   END,   LATER}},
+  {LK_ERR_UNIMPLEMENTED,     {LK_OUTCOME_REFUSED,   END,   LATER}},
   /* the process lacks memory or room for requests */
   {LK_ERR_NO_MEMORY,         {LK_OUTCOME_ABANDONED, END,   LATER}},
   {LK_ERR_TOO_MANY,          {LK_OUTCOME_ABANDONED, END,   LATER}},

@@ -21,7 +21,7 @@ lk_advice lk__error_advice(const lk_client *c, int err)
 lk_advice lk__error_cleanup_advice(const lk_client *c, int err)
 {
   return lk__error_is_loss_behind_server(c, err)
-             ? LK_ADVICE_GIVE_UP
+             ? LK_ADVICE_RETRY_LATER
              : lk__error_meaning(err).cleanup;
 }
 

@@ -20,7 +20,8 @@ bool lk__error_is_loss_behind_server(const lk_client *c, int err);
 /** What to do after a request completed with `err`. A connection loss that a
     server has reported is given up. */
 lk_advice lk__error_advice(const lk_client *c, int err);
-/** What to do after a request of a cleanup completed with `err`. */
+/** What to do after a request of a cleanup completed with `err`. A connection
+    loss that a server has reported is tried again later. */
 lk_advice lk__error_cleanup_advice(const lk_client *c, int err);
 
 /** Whether the leader has ordered the transaction whose callback runs, with

@@ -187,6 +187,8 @@ int64_t sim_links_slowest_us(const sim_ensemble *e);
 /** Answer the next `count` requests with THROTTLED (-127), each with
     probability 1/2. Pings and closeSession are not throttled. */
 void sim_server_throttle(sim_server *s, unsigned count);
+/** The same with another error. */
+void sim_server_refuse(sim_server *s, unsigned count, int32_t err);
 
 /* ---- operator: changes that go through the leader ----------------------- */
 

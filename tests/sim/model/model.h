@@ -206,7 +206,8 @@ struct sim_waiting_request {
   int32_t op;
   bool awaits_commit; /**< it waits for a commit, or for the leader's answer to
                          a sync; else it waits behind such a request */
-  bool throttled;     /**< it will be answered THROTTLED */
+  int32_t refusal;    /**< the error with which it will be answered; 0: it will
+                           be served */
   size_t len; /**< length of `body`; 0 for a write, which was decoded when it
                  arrived */
   size_t cap;
@@ -228,6 +229,8 @@ typedef struct sim_pipeline {
   sim_waiting_request *spare;
   /** number of requests that may still be answered THROTTLED */
   unsigned throttle;
+  unsigned errors; /**< number of requests that may be answered with `error` */
+  int32_t error;
   unsigned throttle_watches; /**< number of setWatches that will be answered
                                 THROTTLED */
 } sim_pipeline;

@@ -121,10 +121,10 @@ static bool touch_session(sim_conn *c)
 
 /* Answers a request that waits for nothing. */
 static void reply(sim_conn *c, int32_t xid, int32_t op, lk_reader *body,
-                  bool throttled)
+                  int32_t refusal)
 {
-  if (throttled)
-    sim_serve_without_body(c, xid, c->server->tree.zxid, LK_ERR_THROTTLED);
+  if (refusal != 0)
+    sim_serve_without_body(c, xid, c->server->tree.zxid, refusal);
   else
     sim_serve_read(c, xid, op, body);
 }
@@ -132,17 +132,17 @@ static void reply(sim_conn *c, int32_t xid, int32_t op, lk_reader *body,
 /* Answers a request, or queues it behind the requests of the session that wait.
  */
 static void reply_in_order(sim_conn *c, int32_t xid, int32_t op,
-                           lk_reader *body, bool throttled)
+                           lk_reader *body, int32_t refusal)
 {
   sim_server *s = c->server;
 
   if (queue_of(&s->pipeline, c->session) == NULL) {
-    reply(c, xid, op, body, throttled);
+    reply(c, xid, op, body, refusal);
     return;
   }
   sim_waiting_request *r = new_waiting_request(s, c, c->session, xid, op);
 
-  r->throttled = throttled;
+  r->refusal = refusal;
   copy_body(r, body);
   append_to_queue(&s->pipeline, r);
 }
@@ -150,7 +150,7 @@ static void reply_in_order(sim_conn *c, int32_t xid, int32_t op,
 static void receive_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
 {
   sim_server *s = c->server;
-  const bool throttled = false;
+  const int32_t no_refusal = 0;
 
   /* If the session has moved to another server, a leader closes the connection;
    * a follower does not. */
@@ -158,16 +158,7 @@ static void receive_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
       sim_tracker_check(s, c->session, (int)s->index) == LK_ERR_SESSION_MOVED)
     sim_conn_hang_up(c);
   else
-    reply_in_order(c, xid, op, body, throttled);
-}
-
-/* Answers a read or a write with THROTTLED, in its turn. */
-static void receive_throttled(sim_conn *c, int32_t xid, int32_t op,
-                              lk_reader *body)
-{
-  const bool throttled = true;
-
-  reply_in_order(c, xid, op, body, throttled);
+    reply_in_order(c, xid, op, body, no_refusal);
 }
 
 static void receive_sync(sim_conn *c, int32_t xid, lk_reader *body)
@@ -227,25 +218,35 @@ static bool opcode_is_supported(const sim_server *s, int32_t op)
   }
 }
 
-/* Whether to answer the request with THROTTLED, as a fault has asked. */
-static bool take_throttle(sim_server *s, int32_t op)
+static bool is_refused_by_chance(sim_server *s, unsigned *left, int32_t op)
 {
-  if (s->pipeline.throttle_watches > 0 &&
-      (op == LK_OPCODE_SET_WATCHES || op == LK_OPCODE_SET_WATCHES2)) {
-    s->pipeline.throttle_watches--;
-    return true;
-  }
-  if (s->pipeline.throttle == 0 || op == LK_OPCODE_PING ||
-      op == LK_OPCODE_CLOSE_SESSION)
+  if (*left == 0 || op == LK_OPCODE_PING || op == LK_OPCODE_CLOSE_SESSION)
     return false;
-  s->pipeline.throttle--;
+  (*left)--;
   return sim_roll(&s->rng, 2) == 0;
+}
+
+/* The error with which a fault lets the server refuse the request; 0: it is
+ * served. */
+static int32_t take_refusal(sim_server *s, int32_t op)
+{
+  sim_pipeline *p = &s->pipeline;
+
+  if (p->throttle_watches > 0 &&
+      (op == LK_OPCODE_SET_WATCHES || op == LK_OPCODE_SET_WATCHES2)) {
+    p->throttle_watches--;
+    return LK_ERR_THROTTLED;
+  }
+  if (is_refused_by_chance(s, &p->throttle, op))
+    return LK_ERR_THROTTLED;
+  return is_refused_by_chance(s, &p->errors, op) ? p->error : 0;
 }
 
 void sim_pipeline_receive(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
 {
   sim_server *s = c->server;
   sim_ensemble *e = s->ensemble;
+  int32_t refusal;
 
   if (!s->read_only && !touch_session(c))
     return;
@@ -256,8 +257,8 @@ void sim_pipeline_receive(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
   }
   if (s->read_only)
     sim_read_only_receive(c, xid, op, body);
-  else if (take_throttle(s, op))
-    receive_throttled(c, xid, op, body);
+  else if ((refusal = take_refusal(s, op)) != 0)
+    reply_in_order(c, xid, op, body, refusal); /* also a write, in its turn */
   else if (op == LK_OPCODE_SYNC && s->role == SIM_FOLLOWING)
     receive_sync(c, xid, body);
   else if (lk__opcode_info(op)->write)
@@ -314,7 +315,7 @@ static void reply_to_reads_behind(sim_server *s, int64_t session)
 
     lk__reader_init(&body, r->body, r->len);
     if (r->conn != NULL)
-      reply(r->conn, r->xid, r->op, &body, r->throttled);
+      reply(r->conn, r->xid, r->op, &body, r->refusal);
     recycle_request(p, r);
   }
 }

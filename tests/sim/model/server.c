@@ -167,6 +167,12 @@ void sim_server_throttle(sim_server *s, unsigned count)
   s->pipeline.throttle = count;
 }
 
+void sim_server_refuse(sim_server *s, unsigned count, int32_t err)
+{
+  s->pipeline.errors = count;
+  s->pipeline.error = err;
+}
+
 void sim_server_throttle_watches(sim_server *s, unsigned count)
 {
   s->pipeline.throttle_watches += count;

@@ -92,6 +92,9 @@ const sim_condition sim_conditions[SIM_NCONDITIONS] = {
   [SIM_SLOW_NAMES] = {.name = "slow-names", .weight = 0, .gap_permille = 1500,
    .text = "lookups of names take up to 2 T for a while, and connections break",
    .faults = {F(SLOW_LOOKUPS) = 1, F(CUT) = 1}},
+  [SIM_ERRORS] = {.name = "errors", .weight = 0, .gap_permille = 400,
+   .text = "any request may be refused by a server in trouble",
+   .faults = {F(ERRORS) = 4, F(CUT_AT) = 1}},
 };
 /* clang-format on */
 
@@ -155,6 +158,8 @@ unsigned sim_conditions_of(uint64_t seed)
     set |= SIM_CONDITION(SIM_FEW_SERVERS);
   if (sim_one_in(&world, 8))
     set |= SIM_CONDITION(SIM_SLOW_NAMES);
+  if (sim_one_in(&world, 8))
+    set |= SIM_CONDITION(SIM_ERRORS);
   return set;
 }
 

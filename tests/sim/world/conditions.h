@@ -41,6 +41,7 @@ typedef enum sim_condition_id {
   SIM_LONG_TIMEOUTS,
   SIM_FEW_SERVERS,
   SIM_SLOW_NAMES,
+  SIM_ERRORS,
   SIM_NCONDITIONS
 } sim_condition_id;
 

@@ -35,6 +35,7 @@ typedef struct sim_faults sim_faults;
   FAULT(LAG, lag, "a server receives commits late")                                     \
   FAULT(LATE_WRITE, late_write, "a connection breaks after a write that is committed late")    \
   FAULT(THROTTLE, throttle, "requests are answered THROTTLED")                \
+  FAULT(ERRORS, errors, "requests are answered with errors of a server in trouble") \
   FAULT(DELETE_NODE, delete_node, "an operator deletes a contender node")       \
   FAULT(DELETE_ALL, delete_all, "an operator deletes a lock directory with all its nodes") \
   FAULT(SET_NODE, set_node, "an operator changes the data of a contender node")                 \

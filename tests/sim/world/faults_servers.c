@@ -493,6 +493,22 @@ bool sim_inject_late_write(sim_faults *f)
   return true;
 }
 
+/* Errors that a server gives to any request: it is not served. */
+bool sim_inject_errors(sim_faults *f)
+{
+  static const int32_t errors[] = {LK_ERR_SYSTEM, LK_ERR_UNIMPLEMENTED,
+                                   LK_ERR_OPERATION_TIMEOUT,
+                                   LK_ERR_REQUEST_TIMEOUT};
+  unsigned i = sim_random_server(f);
+  unsigned count = 1 + sim_roll(&f->rng, 8);
+  int32_t err = errors[sim_roll(&f->rng, sizeof errors / sizeof errors[0])];
+
+  TRACE(f, "server %u refuses %u requests with %s", i, count,
+        lk_error_name(err));
+  sim_server_refuse(server_of(f, i), count, err);
+  return true;
+}
+
 bool sim_inject_throttle(sim_faults *f)
 {
   unsigned i = sim_random_server(f);
