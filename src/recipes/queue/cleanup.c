@@ -54,6 +54,16 @@ static void cleanup_failed(lk_contender *ct, int err)
   }
 }
 
+/* The delete may have been executed, or be executed later. Where names are
+ * shared, the name can be that of another client's node by now, so the own node
+ * is recovered before the next delete. */
+static void cleanup_delete_failed(lk_contender *ct, int err)
+{
+  if (lk__error_meaning(err).outcome != LK_OUTCOME_NOT_DONE)
+    ct->own.verified_on = 0;
+  cleanup_failed(ct, err);
+}
+
 static void cleanup_on_deleted(lk_client *c, int err, void *arg)
 {
   lk_contender *ct = arg;
@@ -64,7 +74,7 @@ static void cleanup_on_deleted(lk_client *c, int err, void *arg)
     if (err == 0 || err == LK_ERR_NO_NODE)
       cleanup_finish(ct, 0);
     else
-      cleanup_failed(ct, err);
+      cleanup_delete_failed(ct, err);
   }
   lk__contender_unref(ct);
 }
@@ -81,8 +91,11 @@ static void cleanup_send_delete(lk_contender *ct)
     cleanup_failed(ct, err);
 }
 
+/* The list that was requested with the create may still be under way, and would
+ * be taken for that of the recovery. */
 static void cleanup_send_recovery(lk_contender *ct)
 {
+  lk__contender_ignore_replies(ct);
   int err = lk__recovery_begin(ct);
 
   ct->cleanup.recovering = err == 0;

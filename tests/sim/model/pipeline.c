@@ -242,10 +242,42 @@ static int32_t take_refusal(sim_server *s, int32_t op)
   return is_refused_by_chance(s, &p->errors, op) ? p->error : 0;
 }
 
+/* Whether a server that refuses a write with this error has perhaps forwarded
+ * it to the leader before. */
+static bool may_be_forwarded(sim_server *s, int32_t op, int32_t refusal)
+{
+  bool timed_out =
+      refusal == LK_ERR_OPERATION_TIMEOUT || refusal == LK_ERR_REQUEST_TIMEOUT;
+
+  return timed_out && lk__opcode_info(op)->write && sim_roll(&s->rng, 2) == 0;
+}
+
+static void submit(sim_conn *awaits, sim_conn *c, int32_t xid, int32_t op,
+                   lk_reader *body)
+{
+  sim_ensemble *e = c->server->ensemble;
+
+  sim_pipeline_submit(c->server, awaits,
+                      sim_write_request_read(c->session, c->ids, c->chroot, xid,
+                                             op, body, &e->arena, &e->scratch));
+}
+
+/* Refuses a request in its turn, also a write. */
+static void refuse(sim_conn *c, int32_t xid, int32_t op, lk_reader *body,
+                   int32_t refusal)
+{
+  sim_conn *const nobody = NULL;
+  lk_reader write = *body;
+  bool forwarded = may_be_forwarded(c->server, op, refusal);
+
+  reply_in_order(c, xid, op, body, refusal);
+  if (forwarded)
+    submit(nobody, c, xid, op, &write);
+}
+
 void sim_pipeline_receive(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
 {
   sim_server *s = c->server;
-  sim_ensemble *e = s->ensemble;
   int32_t refusal;
 
   if (!s->read_only && !touch_session(c))
@@ -258,14 +290,11 @@ void sim_pipeline_receive(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
   if (s->read_only)
     sim_read_only_receive(c, xid, op, body);
   else if ((refusal = take_refusal(s, op)) != 0)
-    reply_in_order(c, xid, op, body, refusal); /* also a write, in its turn */
+    refuse(c, xid, op, body, refusal);
   else if (op == LK_OPCODE_SYNC && s->role == SIM_FOLLOWING)
     receive_sync(c, xid, body);
   else if (lk__opcode_info(op)->write)
-    sim_pipeline_submit(s, c,
-                        sim_write_request_read(c->session, c->ids, c->chroot,
-                                               xid, op, body, &e->arena,
-                                               &e->scratch));
+    submit(c, c, xid, op, body);
   else
     receive_read(c, xid, op, body);
 }

@@ -76,8 +76,8 @@ static inline bool sim_fault_is_possible(const sim_world *w,
   return (w->possible_faults >> fault & 1) != 0;
 }
 enum {
-  SIM_CONDITIONS_TEXT = 96
-}; /**< bytes for the names of a few conditions */
+  SIM_CONDITIONS_TEXT = 256
+}; /**< bytes for the names of many conditions */
 /** Write the conditions as options of the program: " --condition NAME" for
     each. */
 void sim_conditions_print(unsigned set, char *out, size_t size);

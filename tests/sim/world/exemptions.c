@@ -10,12 +10,14 @@
 /* When an invariant excuses a client, and how long it waits before it
  * reports. */
 
-/* If servers may throttle a client, it pauses before it repeats a request. */
+/* If servers may throttle a client or refuse its requests, it pauses before it
+ * repeats a request. */
 static int64_t pauses_us(const sim_checker *checker)
 {
   enum { THROTTLE_PAUSES_MS = 5000 }; /* longer than all pauses together */
 
-  return sim_fault_is_possible(checker->world, SIM_FAULT_THROTTLE)
+  return sim_fault_is_possible(checker->world, SIM_FAULT_THROTTLE) ||
+                 sim_fault_is_possible(checker->world, SIM_FAULT_ERRORS)
              ? THROTTLE_PAUSES_MS * SIM_MS
              : 0;
 }

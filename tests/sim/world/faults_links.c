@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "sim/world/active_fault.h"
+#include "sim/world/checker.h"
 #include "sim/world/driver.h"
 
 #include "sim/world/scenario.h"
@@ -278,6 +279,7 @@ bool sim_inject_addresses(sim_faults *f)
   sim_process *p = &f->world->processes[sim_random_process(f)];
 
   sim_driver_set_addresses(p, &f->rng, 1 + sim_roll(&f->rng, SIM_MOST_DEAD));
+  sim_checker_note_addresses(f->world->checker, p);
   TRACE(f, "%s: other addresses, %u in all", p->name, p->naddresses);
   return true;
 }

@@ -5,6 +5,7 @@
 
 #include "proto/wire/opcode.h"
 #include "sim/world/actor.h"
+#include "sim/world/conditions.h"
 #include "sim/world/sessions.h"
 
 #include <string.h>
@@ -192,13 +193,21 @@ static const char *wrong_reply(const sim_checker *checker, const sim_request *r,
 }
 
 /* A reply is true at its zxid. */
+/* Whether a server in trouble has refused the request. */
+static bool is_refused_in_trouble(const sim_checker *checker, int err)
+{
+  return sim_fault_is_possible(checker->world, SIM_FAULT_ERRORS) &&
+         (err == LK_ERR_SYSTEM || err == LK_ERR_UNIMPLEMENTED ||
+          err == LK_ERR_OPERATION_TIMEOUT || err == LK_ERR_REQUEST_TIMEOUT);
+}
+
 void sim_reply_matches(sim_checker *checker, const sim_fact *f)
 {
   const sim_request *r = f->request;
   const lk_reply *reply = lk_client_reply(r->process->client);
   const char *wrong;
 
-  if (reply == NULL)
+  if (reply == NULL || is_refused_in_trouble(checker, f->result->err))
     return;
   wrong = wrong_reply(checker, r, f->result, reply->zxid);
   if (wrong != NULL)

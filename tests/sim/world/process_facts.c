@@ -148,6 +148,16 @@ void sim_checker_note_closed(sim_checker *checker, sim_process *p, int err)
       checker, &(sim_fact){.type = SIM_CLIENT_CLOSED, .err = err, .life = l});
 }
 
+/* The round of attempts that is under way may miss the addresses that answer.
+ */
+void sim_checker_note_addresses(sim_checker *checker, sim_process *p)
+{
+  sim_life *l = sim_life_of(checker, p);
+
+  if (l->process != NULL)
+    l->reachable_since_us = 0;
+}
+
 void sim_checker_note_connected(sim_checker *checker, sim_process *p)
 {
   sim_life *l = sim_life_of(checker, p);

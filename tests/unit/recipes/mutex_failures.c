@@ -1183,7 +1183,47 @@ START_TEST(predecessor_name_as_long_as_the_own_name_takes_no_memory)
 }
 END_TEST
 
-SUITE("mutex_failures", stop_leads_to_cleanup_and_loss_of_the_node_to_the_end,
+static char late_path[256]; /* of the create that is executed late */
+
+/* Execute the create shortly before the transaction of the recovery. */
+static void execute_create_late(model_server *s, model_link *l, int32_t op,
+                                const char *path)
+{
+  size_t len = strlen(late_path);
+
+  if (op == LK_OPCODE_CREATE2 && len == 0) {
+    snprintf(late_path, sizeof late_path, "%s0000000000", path);
+  } else if (op == LK_OPCODE_MULTI && model_node(s, late_path) == NULL) {
+    s->before = NULL;
+    model_create_ephemeral(s, late_path, "", l->session);
+  }
+}
+
+/* The acquire is cancelled before its replies arrive: the create has timed out
+ * in the server, and the list behind it does not show the node. Only the list
+ * behind the transaction does. */
+START_TEST(cleanup_awaits_the_list_behind_its_transaction)
+{
+  begin();
+  late_path[0] = '\0';
+  lp.server.before = execute_create_late;
+  lp.one.link->requests = 0;
+  lp.one.link->answer_at = 1;
+  lp.one.link->answer_err = LK_ERR_REQUEST_TIMEOUT;
+  lp.one.link->allow = 0;
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
+  model_turn(&lp.server);
+  lk_lock_cancel(lp.a.lock);
+  lp.one.link->allow = SIZE_MAX;
+  model_run(&lp.server, T);
+  ck_assert_ptr_null(lp.server.before); /* the node was created */
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
+  lock_pair_end(&lp);
+}
+END_TEST
+
+SUITE("mutex_failures", cleanup_awaits_the_list_behind_its_transaction,
+      stop_leads_to_cleanup_and_loss_of_the_node_to_the_end,
       predecessor_name_as_long_as_the_own_name_takes_no_memory,
       directory_that_another_client_creates_and_deletes_is_created_again,
       contender_in_cleanup_is_never_granted,

@@ -644,7 +644,38 @@ START_TEST(largest_options_are_accepted)
 }
 END_TEST
 
-SUITE("single", lock_node_may_be_a_child_of_the_root,
+/* Execute the first delete, and reply as a server that gave up waiting for it.
+ */
+static void time_out_delete(model_server *s, model_link *l, int32_t op,
+                            const char *path)
+{
+  if (op != LK_OPCODE_DELETE)
+    return;
+  s->before = NULL;
+  model_delete(s, path);
+  l->answer_at = l->requests;
+  l->answer_err = LK_ERR_REQUEST_TIMEOUT;
+}
+
+START_TEST(delete_in_doubt_is_not_repeated_on_the_node_of_the_next_holder)
+{
+  begin();
+  ck_assert_int_eq(locker_acquire(&handle[0], LK_NO_LIMIT), 0);
+  model_turn(&server);
+  ck_assert_int_eq(locker_acquire(&handle[1], LK_NO_LIMIT), 0);
+  model_turn(&server);
+  server.before = time_out_delete;
+  locker_release(&handle[0]);
+  model_run(&server, 2 * T);
+  ck_assert_int_eq(handle[1].acquired, 0);
+  ck_assert(lk_lock_ok(handle[1].lock));
+  ck_assert_ptr_nonnull(model_node(&server, NODE));
+  end();
+}
+END_TEST
+
+SUITE("single", delete_in_doubt_is_not_repeated_on_the_node_of_the_next_holder,
+      lock_node_may_be_a_child_of_the_root,
       a_waiter_watches_and_is_granted_by_one_write,
       release_costs_waiters_one_or_two_writes, polling_waiter_sets_no_watch,
       acquire_with_peek_writes_nothing_for_a_held_lock,
