@@ -54,12 +54,12 @@ typedef struct lk_engine_connection {
   int64_t attempt_began_ms;
   int64_t attempt_end_ms;
   int64_t handshake_sent_ms;
-  int64_t
-      oldest_handshake_ms; /**< when the first connect request was sent since
-                              the last live connection; LK_NEVER: none was */
-  int64_t live_ms;         /**< when the handshake completed */
-  int64_t received_ms;     /**< when bytes last arrived, whole frames or not */
-  char server[272];        /**< "host:port" of the server in use */
+  /** When the first connect request was sent since the last live connection;
+      LK_NEVER: none was. */
+  int64_t oldest_handshake_ms;
+  int64_t live_ms;     /**< when the handshake completed */
+  int64_t received_ms; /**< when bytes last arrived, whole frames or not */
+  char server[272];    /**< "host:port" of the server in use */
 } lk_engine_connection;
 
 /** Why the last connection or attempt ended. */
