@@ -20,9 +20,9 @@ typedef struct lk_engine_silence {
                             progress before; LK_NEVER: it is not suspected */
   bool for_holder;     /**< it is suspected since a holder needs a reply */
 
-  int64_t needed_ms;  /**< a holder needs a reply before this time, since the
-                           server was suspected; LK_NEVER: there is no such need
-                           */
+  /** A holder needs a reply before this time, since the server was suspected;
+      LK_NEVER: there is no such need. */
+  int64_t needed_ms;
   int64_t left_ms;    /**< when a server was last left for a holder */
   size_t left_server; /**< index of this server in the list of servers;
                          SIZE_MAX: the list is another one now */
@@ -57,7 +57,7 @@ void lk__silence_suspect(lk_client *c, int64_t needed_ms);
 int64_t lk__silence_deadline(const lk_client *c);
 /** Called by ticks alone, on a live connection. Bytes that have arrived may
     not have been read yet, so the server is suspected first, and left at a
-   later tick. @return whether the client must leave the server now. */
+    later tick. @return whether the client must leave the server now. */
 bool lk__silence_run(lk_client *c);
 /** Why it is left: a line for the log. */
 void lk__silence_text(const lk_client *c, char *out, size_t size);

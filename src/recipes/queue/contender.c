@@ -84,7 +84,7 @@ void lk__contender_notify_position(lk_contender *ct)
 
 /* ---- watches ------------------------------------------------------------ */
 
-void lk__contender_drop_wait_watch(lk_contender *ct)
+void lk__contender_cancel_wait_watch(lk_contender *ct)
 {
   const bool on_server = true;
 
@@ -104,5 +104,5 @@ void lk__contender_cancel_watches(lk_contender *ct)
     lk_watch_cancel(lk__contender_client(ct), ct->own.watch, is_foreign);
   ct->own.watch = NULL;
   ct->own.watched_on = 0;
-  lk__contender_drop_wait_watch(ct);
+  lk__contender_cancel_wait_watch(ct);
 }

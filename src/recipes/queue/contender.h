@@ -204,9 +204,9 @@ void lk__contender_notify(lk_contender *ct, const lk_notice *notice);
 /** Notify the owner of the number of predecessors, if that has changed. */
 void lk__contender_notify_position(lk_contender *ct);
 void lk__contender_cancel_watches(lk_contender *ct);
-/** A request that was to set the watch of a waiter has failed. A later request
-    can have set that watch meanwhile: it is cancelled, so that no event comes
-    after the contender has ended. */
-void lk__contender_drop_wait_watch(lk_contender *ct);
+/** Cancel the watch of a waiter, if there is one. Also when the request that
+    was to set it has failed: a later request can have set it meanwhile, and its
+    event would come after the contender has ended. */
+void lk__contender_cancel_wait_watch(lk_contender *ct);
 
 #endif

@@ -65,7 +65,7 @@ static int contender_enter_held(lk_contender *ct, lk_contender_state from)
 
   if (from == LK_CONTENDER_UNSURE)
     return 0; /* the lock was granted before */
-  lk__contender_drop_wait_watch(ct);
+  lk__contender_cancel_wait_watch(ct);
   ct->holding.proven = true;
   ct->holding.awaits_lease = false;
   /* The first heartbeat at this time or later watches the own node. */

@@ -53,7 +53,7 @@ static void on_predecessor_read(lk_client *c, int err, const lk_bytes *data,
   if (lk__contender_take_reply(ct)) {
     ct->round.predecessor_err = err;
     if (err != 0)
-      lk__contender_drop_wait_watch(ct); /* a read that fails sets none */
+      lk__contender_cancel_wait_watch(ct); /* a read that fails sets none */
     else
       predecessor_check_announcement(ct, data);
     if (!lk__contender_fail_if_too_big(ct, err))
@@ -98,7 +98,7 @@ static void on_one_of_few_read(lk_client *c, int err, const lk_bytes *data,
                          (err == LK_ERR_NO_AUTH && !is_direct);
 
     if (is_direct && err != 0)
-      lk__contender_drop_wait_watch(ct); /* a read that fails sets none */
+      lk__contender_cancel_wait_watch(ct); /* a read that fails sets none */
     ct->round.deleted[i] = err == LK_ERR_NO_NODE;
     if (!read_suffices)
       ct->round.predecessor_err = err;

@@ -176,7 +176,7 @@ static void on_list_reply(lk_client *c, int err, const lk_bytes *names,
   (void)stat;
   if (lk__contender_take_reply(ct)) {
     if (err != 0 && ct->wait.watches_directory)
-      lk__contender_drop_wait_watch(ct); /* a list that fails sets none */
+      lk__contender_cancel_wait_watch(ct); /* a list that fails sets none */
     if (!lk__contender_fail_if_too_big(ct, err) &&
         lk__contender_rules(ct)->listed != NULL)
       lk__contender_rules(ct)->listed(ct, err, names, count);
