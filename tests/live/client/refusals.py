@@ -91,6 +91,15 @@ def requests_and_locks_at_a_throttling_server():
         locks_are_acquired_on_a_throttling_server(zk)
 
 
+def multilock_and_doctor_name_the_option(server):
+    """A follower refuses their transaction as one of an expired session."""
+    done = command.run("run", "-z", server, "-l", "/b", "/a", "true")
+    assert done.code == FAILED, done
+    assert "localSessionsUpgradingEnabled" in done.err, done
+    done = command.run("doctor", "-z", server, "/a")
+    assert "localSessionsUpgradingEnabled" in done.out, done
+
+
 def local_session_cannot_acquire_locks():
     """Locks need ephemeral nodes, which a local session cannot create."""
     with zkserver.Server(*LOCAL_SESSIONS, servers=3) as zk, Worker() as worker:
@@ -108,6 +117,8 @@ def local_session_cannot_acquire_locks():
         assert done.code == FAILED and done.err == (
             "latchkey: /l: ephemeral node on a local session; zoo.cfg needs "
             "localSessionsUpgradingEnabled=true\n"), done
+        for n in (zk.leader(), zk.follower()):
+            multilock_and_doctor_name_the_option(zk.addresses[n - 1])
 
 
 live.run(requests_and_locks_at_a_throttling_server,

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Three servers, of which one stops replying without closing a connection: the
-jobs of latchkey run keep their locks. Then sessions that are local ones, in which
-a follower refuses the transaction of a multi-lock as expired."""
+jobs of latchkey run keep their locks."""
 
 import re
 import sys
@@ -9,11 +8,10 @@ import time
 
 sys.path.append(sys.path[0] + "/../support")
 
-import command
 import live
 import relay
 import zkserver
-from command import run, start
+from command import start
 
 SESSION_S = 4  # the session timeout
 HOLDERS = 15
@@ -83,21 +81,8 @@ def release_goes_through_another_server():
     raise AssertionError("no client has chosen the relay")
 
 
-def multilock_in_a_local_session_names_the_option():
-    with zkserver.Server("--config", "localSessionsEnabled=true",
-                         servers=3) as local:
-        for n in (local.leader(), local.follower()):
-            done = run("run", "-z", local.addresses[n - 1], "-l", "/b", "/a",
-                       "true")
-            assert done.code == 125, done
-            assert "localSessionsUpgradingEnabled" in done.err, done
-            done = run("doctor", "-z", local.addresses[n - 1], "/a")
-            assert "localSessionsUpgradingEnabled" in done.out, done
-
-
 with zkserver.Server("--tick", "500", servers=3) as zk:
     live.run(
         jobs_keep_their_locks_when_their_server_is_stopped,
         release_goes_through_another_server,
-        multilock_in_a_local_session_names_the_option,
     )
