@@ -8,13 +8,15 @@
 /* Holders whose server does not reply. Three names lead to the model server; a
  * test lets the server be silent at one of them, or at all. */
 
-enum { PHASES = 16, STEADY = 3 * T };
+enum { PHASES = 16, STEADY = 3 * T, LONGEST = 10 * T };
 
 static lock_pair lp;
+static int64_t begun_ms;
 
 static void begin_at(const char *hosts)
 {
   model_init(&lp.server);
+  begun_ms = lp.server.now;
   lp.server.hosts = hosts;
   lock_pair_open(&lp, NULL, NULL);
 }
@@ -24,6 +26,13 @@ static void begin_held_at(const char *hosts, int phase)
   begin_at(hosts);
   lock_pair_hold(&lp);
   model_run(&lp.server, STEADY + phase * T / PHASES);
+}
+
+/* One step of a loop that waits for an event, which comes before LONGEST. */
+static void run_one_ms(void)
+{
+  ck_assert_int_lt(lp.server.now, begun_ms + LONGEST);
+  model_run(&lp.server, 1);
 }
 
 static const char *server_in_use(void)
@@ -49,14 +58,20 @@ static uint64_t connections(void)
   return lk_client_connection(lp.one.link->client);
 }
 
+/* The server in use is silent from now on. */
+static void expect_a_move_from_silent_server(void)
+{
+  lp.server.silent = server_in_use();
+  model_run(&lp.server, 3 * T);
+  ck_assert(locker_check_events(&lp.a, "suspended\n"));
+  ck_assert(lk_lock_ok(lp.a.lock));
+}
+
 START_TEST(holder_moves_to_another_server_before_it_is_unsure)
 {
   for (int phase = 0; phase < PHASES; phase++) {
     begin_held_at("a,b,c", phase);
-    lp.server.silent = server_in_use();
-    model_run(&lp.server, 3 * T);
-    ck_assert(locker_check_events(&lp.a, "suspended\n"));
-    ck_assert(lk_lock_ok(lp.a.lock));
+    expect_a_move_from_silent_server();
     ck_assert_uint_eq(connections(), 2);
     lock_pair_end(&lp);
   }
@@ -72,16 +87,13 @@ START_TEST(holder_with_a_larger_margin_moves_before_it_is_unsure)
     ck_assert_int_eq(lk_lease_set_margin(lp.one.link->client, T / 6), 0);
     lock_pair_hold(&lp);
     model_run(&lp.server, STEADY + phase * T / PHASES);
-    lp.server.silent = server_in_use();
-    model_run(&lp.server, 3 * T);
-    ck_assert(locker_check_events(&lp.a, "suspended\n"));
-    ck_assert(lk_lock_ok(lp.a.lock));
+    expect_a_move_from_silent_server();
     lock_pair_end(&lp);
   }
 }
 END_TEST
 
-/* The session is one of the client that holds `a`; the client of `b` waits. */
+/* The client of `b` has no holder. */
 START_TEST(client_that_waits_stays_at_a_silent_server)
 {
   begin_at("a,b,c");
@@ -114,11 +126,8 @@ START_TEST(holder_reaches_the_third_server_if_the_second_is_unreachable)
   for (int which = 0; which < 2; which++) {
     for (int phase = 0; phase < PHASES; phase++) {
       begin_held_at("a,b,c", phase);
-      lp.server.silent = server_in_use();
-      lp.server.unreachable = other_name(lp.server.silent, which);
-      model_run(&lp.server, 3 * T);
-      ck_assert(locker_check_events(&lp.a, "suspended\n"));
-      ck_assert(lk_lock_ok(lp.a.lock));
+      lp.server.unreachable = other_name(server_in_use(), which);
+      expect_a_move_from_silent_server();
       lp.server.unreachable = NULL;
       lock_pair_end(&lp);
     }
@@ -135,7 +144,7 @@ START_TEST(silent_server_is_not_tried_again_while_a_holder_needs_another)
   lp.server.silent = silent;
   lp.server.down = true;
   while (connections() == 1)
-    model_run(&lp.server, 1);
+    run_one_ms();
   for (int64_t ms = 0; ms < T / 10; ms++) {
     model_run(&lp.server, 1);
     ck_assert_str_ne(lp.one.link->host, silent);
@@ -184,13 +193,13 @@ START_TEST(holder_moves_once_in_a_session_timeout)
   begin_held_at("a,b,c", 0);
   lp.server.silent = server_in_use();
   while (connections() != 2)
-    model_run(&lp.server, 1);
+    run_one_ms();
   int64_t moved_ms = lp.server.now;
 
   model_run(&lp.server, T * 4 / 10);
   lp.server.silent = server_in_use();
   while (connections() == 2)
-    model_run(&lp.server, 1);
+    run_one_ms();
   /* by the rule for all clients */
   ck_assert_int_gt(lp.server.now - moved_ms, T * 9 / 10);
   lp.server.silent = NULL;
@@ -203,7 +212,7 @@ START_TEST(client_of_one_server_does_not_move)
   begin_held_at("a", 0);
   lp.server.silent = "a";
   while (lk_lock_get_state(lp.a.lock) == LK_LOCK_HELD)
-    model_run(&lp.server, 1);
+    run_one_ms();
   ck_assert_uint_eq(connections(), 1);
   ck_assert(locker_check_events(&lp.a, "unsure\n"));
   lp.server.silent = NULL;
@@ -220,7 +229,7 @@ static void hold_back_a_heartbeat(void)
   lp.one.link->allow = 0;
   lp.one.link->log[0] = '\0';
   while (model_count(lp.one.link, "multi") == 0)
-    model_run(&lp.server, 1);
+    run_one_ms();
 }
 
 /* The reply waits in the kernel while the process stands still, until shortly
@@ -245,7 +254,7 @@ START_TEST(look_that_comes_late_is_repeated)
   begin_held_at("a,b,c", 0);
   hold_back_a_heartbeat();
   while (lp.one.link->client->silence.look_ms == LK_NEVER)
-    model_run(&lp.server, 1);
+    run_one_ms();
   lp.one.link->allow = SIZE_MAX;
   lp.server.now += T / 10; /* the tick comes before the bytes are read */
   model_run(&lp.server, T);
