@@ -171,6 +171,8 @@ static sim_stop_reason stop_reason(const sim_handle *h)
     return SIM_STOP_CANCELLED;
   if (h->in_release)
     return SIM_STOP_RELEASED;
+  if (h->resetting)
+    return SIM_STOP_FREED;
   if (h->timeout_ms == 0 ||
       (h->timeout_ms > 0 &&
        sim_process_clock(h->process) >= h->acquire_called_ms + h->timeout_ms))

@@ -29,6 +29,7 @@
   M(LOST_WITH_ONE_NODE, "a lock with several nodes is lost with one of them")                            \
   M(STARTED_AGAIN, "a node is deleted before the grant, and the acquire starts again")  \
   M(REVOKED, "a holder gets a revocation")                           \
+  M(RESET, "a handle is reset")                           \
   M(LATE_LEASE, "a session lease is made after the session")          \
   M(IDENTITY_WHILE_CONNECTED, "an identity is added while connected")            \
   M(IDENTITY_WITHOUT_CONNECTION, "an identity is added without a connection")                \

@@ -69,6 +69,7 @@ typedef struct sim_handle {
   bool unsure; /**< UNSURE was the last report */
   bool cancelling;       /**< lk_lock_cancel() has not returned */
   bool in_release;       /**< lk_lock_release() has not returned */
+  bool resetting;        /**< lk_lock_reset() has not returned */
   bool releasing;        /**< the callback of a release is due */
   bool verifying;        /**< the callback of a verify is due */
   size_t guarded_writes; /**< callbacks of guarded writes that are due */
@@ -127,6 +128,7 @@ typedef enum sim_verb {
   SIM_WHO_AM_I,
   SIM_GET_ACL,
   SIM_SET_ACL,
+  SIM_RECONFIG,
   /* of a watcher */
   SIM_ADD_WATCH,
   /* of an identity user */
@@ -260,8 +262,8 @@ typedef enum sim_fact_type {
   SIM_ACQUIRE_CALLED,  /**< lk_lock_acquire() has returned: err, expected_err */
   SIM_ACQUIRE_ENDED,   /**< the acquire completed: err */
   SIM_LOCK_EVENT,      /**< lock_event */
-  SIM_CANCEL_RETURNED, /**< lk_lock_cancel() has returned; err is not 0 if the
-                          acquire is still outstanding */
+  SIM_CANCEL_RETURNED, /**< lk_lock_cancel() or lk_lock_reset() has returned;
+                          err is not 0 if the acquire is still outstanding */
   SIM_RELEASE_CALLED,  /**< lk_lock_release() has returned: err, expected_err */
   SIM_RELEASE_ENDED,   /**< the release completed: err */
   SIM_VERIFY_ENDED,    /**< a verify completed: err */

@@ -4,6 +4,7 @@
 #include "sim/world/handle.h"
 
 #include "sim/world/allocate.h"
+#include "sim/world/coverage.h"
 #include "sim/world/lock_kinds.h"
 #include "sim/world/lock_styles.h"
 
@@ -162,6 +163,16 @@ int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
   return f.err;
 }
 
+/* `acquires_before`: the number of accepted acquires before the call. */
+static void report_cancelled(sim_handle *h, uint64_t acquires_before)
+{
+  if (h->lock == NULL) /* a callback of the call has freed it */
+    return;
+  bool is_outstanding = h->acquiring && h->accepted_acquires == acquires_before;
+
+  report_fact(h, SIM_CANCEL_RETURNED, is_outstanding ? LK_ERR_STATE : 0);
+}
+
 void sim_handle_cancel(sim_handle *h)
 {
   bool was_cancelling = h->cancelling;
@@ -171,11 +182,30 @@ void sim_handle_cancel(sim_handle *h)
   h->cancelling = true;
   lk_lock_cancel(h->lock);
   h->cancelling = was_cancelling;
-  if (h->lock == NULL) /* a callback of the cancel has freed it */
-    return;
-  bool is_outstanding = h->acquiring && h->accepted_acquires == acquires_before;
+  report_cancelled(h, acquires_before);
+}
 
-  report_fact(h, SIM_CANCEL_RETURNED, is_outstanding ? LK_ERR_STATE : 0);
+static void forget_nodes(sim_handle *h)
+{
+  h->releasing_nodes.count = 0;
+  h->held.count = 0;
+  h->count = 0;
+}
+
+void sim_handle_reset(sim_handle *h)
+{
+  bool was_resetting = h->resetting;
+  uint64_t acquires_before = h->accepted_acquires;
+
+  TRACE(h, "is reset, count %zu", h->count);
+  sim_coverage_milestone(SIM_MILESTONE_RESET);
+  forget_nodes(h);
+  h->lost = false;
+  h->unsure = false;
+  h->resetting = true;
+  lk_lock_reset(h->lock);
+  h->resetting = was_resetting;
+  report_cancelled(h, acquires_before);
 }
 
 /* ---- release ------------------------------------------------------------ */
@@ -406,9 +436,7 @@ static void begin_handle_free(sim_handle *h)
 {
   TRACE(h, "is freed, count %zu", h->count);
   h->freeing = true;
-  h->releasing_nodes.count = 0;
-  h->held.count = 0;
-  h->count = 0;
+  forget_nodes(h);
 }
 
 static void end_handle_free(sim_handle *h)

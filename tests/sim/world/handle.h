@@ -37,6 +37,8 @@ int sim_handle_release(sim_handle *h, bool with_callback);
 int sim_handle_verify(sim_handle *h);
 /** A guarded write to a node that all actors write to. */
 int sim_handle_write(sim_handle *h);
+/** Cancel and release everything, and keep the handle. */
+void sim_handle_reset(sim_handle *h);
 /** Free the lock, also the other side. The actor must not use the handles any
     more. */
 void sim_handle_free(sim_handle *h);

@@ -241,6 +241,7 @@ const char *sim_wrong_rare_reply(const sim_checker *checker,
     return c != NULL && c->perms == r->perms
                ? NULL
                : "success, and it was not executed";
+  case SIM_RECONFIG: return "success, and reconfiguration is disabled";
   default: return NULL;
   }
 }

@@ -100,6 +100,22 @@ static void replace_handle(sim_actor *a)
     make_handle(a);
 }
 
+/* The choice has a random generator of its own, as in apply_style(). */
+static bool prefers_reset(const sim_actor *a)
+{
+  sim_rng r = sim_rng_fork(&a->rng, 'z');
+
+  return sim_one_in(&r, 3);
+}
+
+static void replace_or_reset_handle(sim_actor *a, sim_handle *h)
+{
+  if (prefers_reset(a))
+    sim_handle_reset(h);
+  else
+    replace_handle(a);
+}
+
 /* ---- choice of an acquire ----------------------------------------------- */
 
 /* A timeout of lk_lock_acquire() in milliseconds. */
@@ -179,7 +195,7 @@ static void act_idle(sim_actor *a, sim_handle *h)
   case 2: (void)sim_handle_verify(h); break;
   case 3: (void)sim_handle_write(h); break;
   case 4:
-  case 5: replace_handle(a); break;
+  case 5: replace_or_reset_handle(a, h); break;
   default: locker_acquire(a, h); break;
   }
 }
@@ -198,7 +214,7 @@ static void act_waiting(sim_actor *a, sim_handle *h)
   case 0: locker_release(a, h); break;
   case 1: locker_acquire(a, h); break;
   case 2: (void)sim_handle_verify(h); break;
-  case 3: replace_handle(a); break;
+  case 3: replace_or_reset_handle(a, h); break;
   case 4:
   case 5: cancel_once_or_twice(a, h); break;
   default: break;
@@ -218,13 +234,22 @@ static void act_holding(sim_actor *a, sim_handle *h)
       locker_acquire(a, h);
     break;
   case 3: sim_handle_cancel(h); break;
-  case 4: replace_handle(a); break;
+  case 4: replace_or_reset_handle(a, h); break;
   case 5: locker_release(a, h); break;
   default:
     if (hold_is_over)
       locker_release(a, h);
     break;
   }
+}
+
+/* After a release or a reset the lock can be acquired again. */
+static void act_lost(sim_actor *a, sim_handle *h)
+{
+  if (prefers_reset(a))
+    sim_handle_reset(h);
+  else
+    locker_release(a, h);
 }
 
 /* The faults are over: releases, and mostly lets an acquire go on. */
@@ -241,7 +266,7 @@ static void act_on_handle(sim_actor *a, sim_handle *h)
   if (a->stopping)
     act_stopping(a, h);
   else if (h->lost)
-    locker_release(a, h);
+    act_lost(a, h);
   else if (h->count > 0)
     act_holding(a, h);
   else if (h->acquiring)
@@ -389,7 +414,7 @@ static void locker_on_callback(sim_handle *h, int callback, int err,
         !a->stopping)
       locker_release(a, h);
     else if (sim_one_in(&a->rng, 10))
-      replace_handle(a);
+      replace_or_reset_handle(a, h);
     else if (sim_one_in(&a->rng, callbacks_per_end_of_client(a)) &&
              !world_of(a)->faults_over)
       free_or_close_client(a);

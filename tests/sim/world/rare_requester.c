@@ -11,8 +11,9 @@
 /*
  * A rare requester sends the requests that locks do not need: multi, multiRead,
  * getChildren, getAllChildrenNumber, getEphemerals, whoAmI, access lists,
- * containers and TTL nodes. It uses the nodes of the requesters and children of
- * these. Some of the children may not be read at times.
+ * containers, TTL nodes, and a reconfiguration, which the servers refuse. It
+ * uses the nodes of the requesters and children of these. Some of the children
+ * may not be read at times.
  */
 
 enum { NODES = 4, MOST_AT_ONCE = 3, ANY_VERSION = -1 };
@@ -30,11 +31,11 @@ static sim_checker *checker_of(const sim_process *p)
 static const char *verb_of(const sim_request *r)
 {
   static const char *const verbs[] = {
-      [SIM_BATCH] = "multi",    [SIM_READS] = "multi-read",
-      [SIM_MAKE] = "create",    [SIM_LIST] = "names",
-      [SIM_COUNT] = "count",    [SIM_EPHEMERALS] = "own ephemeral",
-      [SIM_WHO_AM_I] = "who",   [SIM_GET_ACL] = "get ACL",
-      [SIM_SET_ACL] = "set ACL"};
+      [SIM_BATCH] = "multi",     [SIM_READS] = "multi-read",
+      [SIM_MAKE] = "create",     [SIM_LIST] = "names",
+      [SIM_COUNT] = "count",     [SIM_EPHEMERALS] = "own ephemeral",
+      [SIM_WHO_AM_I] = "who",    [SIM_GET_ACL] = "get ACL",
+      [SIM_SET_ACL] = "set ACL", [SIM_RECONFIG] = "reconfig"};
 
   return verbs[r->verb];
 }
@@ -62,6 +63,13 @@ static void on_stat(lk_client *c, int err, const lk_stat *stat, void *arg)
 {
   (void)c;
   end_request(arg, &(sim_result){.err = err, .stat = stat});
+}
+
+static void on_data(lk_client *c, int err, const lk_bytes *data,
+                    const lk_stat *stat, void *arg)
+{
+  (void)c;
+  end_request(arg, &(sim_result){.err = err, .data = data, .stat = stat});
 }
 
 static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
@@ -236,6 +244,14 @@ static int send_set_acl(sim_request *r, const lk_call *call)
                     on_stat, r);
 }
 
+static int send_reconfig(sim_request *r, const lk_call *call)
+{
+  lk_reconfiguration change = {
+      .size = sizeof change, .leaving = "2", .version = ANY_VERSION};
+
+  return lk_reconfig(r->process->client, &change, call, on_data, r);
+}
+
 static int send_request(sim_request *r, const lk_call *call)
 {
   lk_client *c = r->process->client;
@@ -250,13 +266,15 @@ static int send_request(sim_request *r, const lk_call *call)
   case SIM_WHO_AM_I: return lk_who_am_i(c, call, on_ids, r);
   case SIM_GET_ACL: return lk_get_acl(c, r->path, call, on_acl, r);
   case SIM_SET_ACL: return send_set_acl(r, call);
+  case SIM_RECONFIG: return send_reconfig(r, call);
   default: return LK_ERR_BAD_ARGUMENT;
   }
 }
 
 static bool is_write(sim_verb v)
 {
-  return v == SIM_BATCH || v == SIM_MAKE || v == SIM_SET_ACL;
+  return v == SIM_BATCH || v == SIM_MAKE || v == SIM_SET_ACL ||
+         v == SIM_RECONFIG;
 }
 
 static lk_call random_call(sim_actor *a, sim_verb verb)
@@ -302,10 +320,10 @@ static void send_random_request(sim_actor *a, sim_verb verb)
 static void rare_requester_act(sim_actor *a)
 {
   static const sim_verb some[] = {
-      SIM_BATCH,      SIM_BATCH,    SIM_BATCH,   SIM_BATCH,
-      SIM_READS,      SIM_READS,    SIM_READS,   SIM_MAKE,
-      SIM_MAKE,       SIM_MAKE,     SIM_LIST,    SIM_COUNT,
-      SIM_EPHEMERALS, SIM_WHO_AM_I, SIM_GET_ACL, SIM_SET_ACL};
+      SIM_BATCH,   SIM_BATCH,   SIM_BATCH,      SIM_BATCH,    SIM_READS,
+      SIM_READS,   SIM_READS,   SIM_MAKE,       SIM_MAKE,     SIM_MAKE,
+      SIM_LIST,    SIM_COUNT,   SIM_EPHEMERALS, SIM_WHO_AM_I, SIM_GET_ACL,
+      SIM_SET_ACL, SIM_RECONFIG};
 
   if (a->stopping)
     return;
