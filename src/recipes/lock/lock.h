@@ -77,6 +77,9 @@ struct lk_lock {
   bool acquire_is_late;  /**< the deadline of `acquire` had passed when it was
                               set: there is no acquisition */
   lk_completion release; /**< also for a release that only reduces `count` */
+  /** Calls that lk_lock_reset() or lk_lock_free() has ended, until their
+      callbacks are invoked. */
+  lk_completion ended_acquire, ended_release;
   lk_completion verify;
   lk_lock_multi *verifying; /**< the multi under way for `verify`; or NULL */
   lk_lock_timers timers;

@@ -144,13 +144,23 @@ int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
   return 0;
 }
 
-/* Cancel and release everything. The pending callbacks are invoked last, from
- * copies: so a call that a callback begins is not completed here. */
+static void lock_complete_ended(lk_lock *l)
+{
+  lk__lock_complete(l, &l->ended_acquire, LK_ERR_CLOSED);
+  lk__lock_complete(l, &l->ended_release, LK_ERR_CLOSED);
+}
+
+/* Cancel and release everything. The callbacks of the ended calls are invoked
+ * last: a call that one of them begins is not completed here. One of them can
+ * free the lock; then the others are invoked before lk_lock_free() returns. */
 static void lock_cancel_all(lk_lock *l)
 {
-  lk_completion acquire = l->acquire, release = l->release;
+  lock_complete_ended(l); /* those of a reset that has called this callback */
+
   lk_acquisition *a = lk__lock_detach_acquisition(l);
 
+  l->ended_acquire = l->acquire;
+  l->ended_release = l->release;
   lk__lock_stop_timer(l, &l->timers.next_turn);
   l->acquire.pending = false;
   l->release.pending = false;
@@ -161,8 +171,7 @@ static void lock_cancel_all(lk_lock *l)
   if (a != NULL)
     lk__lock_stop_acquisition(a);
   lk__lock_complete_verify(l, LK_ERR_CLOSED);
-  lk__lock_complete(l, &acquire, LK_ERR_CLOSED);
-  lk__lock_complete(l, &release, LK_ERR_CLOSED);
+  lock_complete_ended(l);
 }
 
 void lk_lock_reset(lk_lock *l)

@@ -147,6 +147,7 @@ static void free_lock(handle *h)
   else
     lk_lock_free(h->lock);
   h->lock = NULL;
+  expect(h->pending == 0, "a callback was not invoked before the free");
 }
 
 /* ---- calls in callbacks -------------------------------------------------- */
@@ -552,6 +553,26 @@ START_TEST(acquire_in_a_callback_of_a_reset_handle_is_granted)
 }
 END_TEST
 
+/* lk_lock_reset() ends an acquire and a release, and the first callback frees
+ * the lock. */
+START_TEST(free_in_a_callback_of_a_reset_handle_completes_the_other_calls)
+{
+  for (size_t i = 0; i < COUNT(kinds); i++) {
+    handle *h = &handles[0];
+
+    begin_with_pending(&kinds[i], RELEASE, free_lock);
+    ck_assert_int_eq(acquire(h, LK_NO_LIMIT), 0);
+    expect(h->pending == 2, "a call has completed");
+    lk_lock_reset(h->lock);
+    expect(callbacks == 2, "not all callbacks were invoked");
+    unfreeze_server();
+    free_lock(&handles[1]);
+    finish();
+  }
+}
+END_TEST
+
 SUITE("lock_reentrancy", every_call_is_allowed_in_every_callback_of_a_lock,
       calls_are_refused_in_callbacks_of_a_freed_handle,
-      acquire_in_a_callback_of_a_reset_handle_is_granted)
+      acquire_in_a_callback_of_a_reset_handle_is_granted,
+      free_in_a_callback_of_a_reset_handle_completes_the_other_calls)
