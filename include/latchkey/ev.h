@@ -36,8 +36,7 @@ typedef struct lk_ev lk_ev;
  * library's.
  *
  * @return 0, LK_ERR_NO_MEMORY, LK_ERR_SYSTEM (no descriptors are free: it
- *         needs two, or three in a build without c-ares). After an
- *         error `*out` is NULL.
+ *         needs three). After an error `*out` is NULL.
  */
 LK_API int lk_ev_new(lk_ev **out, struct ev_loop *loop, const lk_mem *mem);
 

@@ -42,8 +42,7 @@ typedef struct lk_poll lk_poll;
  * Make one. `mem` NULL: the C library's allocator.
  *
  * @return 0, LK_ERR_NO_MEMORY, LK_ERR_SYSTEM (no descriptors are free: it needs
- *         two, or three in a build without c-ares). After an error `*out` is
- *         NULL.
+ *         three). After an error `*out` is NULL.
  */
 LK_API int lk_poll_new(lk_poll **out, const lk_mem *mem);
 

@@ -14,9 +14,6 @@
 
 /* The features of this build: one word for each, with a blank in front. */
 static const char features[] = ""
-#ifdef LK_WITH_CARES
-                               " cares"
-#endif
 #ifdef LK_WITH_GSASL
                                " sasl"
 #endif

@@ -110,7 +110,8 @@ void lk__connection_on_lookup(lk_lookup *l, const lk_address *list,
 
   if (lk__driver_shared_in_child(x))
     return;
-  n->refs++; /* a callback of the client may free the client */
+  lk__lookup_cancel(l); /* remembered addresses suffice */
+  n->refs++;            /* a callback of the client may free the client */
   if (count == 0)
     lk__connection_fail(n, LK_ERR_RESOLVE, why);
   else if (!lk__address_list_set(&n->addresses, &x->mem, list, count,

@@ -210,7 +210,8 @@ static int driver_open(lk_driver *d)
   if (lk__wakeup_open(&d->wakeup, x->loop, x->fork_check, on_driver_wakeup,
                       d) != 0)
     goto fail_wakeup;
-  err = lk__resolver_new(&x->resolver, x->loop, x->fork_check, &x->mem);
+  err = lk__resolver_new(&x->resolver, x->loop, &d->clock, x->fork_check,
+                         &x->mem);
   if (err == 0)
     return 0;
 

@@ -136,6 +136,7 @@ static void on_probe_lookup(lk_lookup *l, const lk_address *list, size_t count,
   (void)why;
   if (lk__driver_shared_in_child(p->shared))
     return;
+  lk__lookup_cancel(l); /* remembered addresses suffice */
   if (count == 0)
     probe_fail(p);
   else

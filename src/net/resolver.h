@@ -4,42 +4,70 @@
 
 #include "base/list.h"
 #include "net/address.h"
+#include "net/clock.h"
 #include "net/fork_check.h"
 #include "net/loop.h"
 
-/** Resolves names without blocking the loop. Lookups of the same name at the
-    same time share one query. */
+/**
+ * Resolves names as every other program does, by getaddrinfo(), without
+ * blocking the loop. It remembers the addresses that each name had last.
+ *
+ * A name is looked up at most once a second, by one query for both families. If
+ * that takes LK_LOOKUP_FAMILIES_MS or fails, a query for each family follows,
+ * since a name server may reply to the queries for one family only. Both of
+ * them wait for the other one, but not longer than
+ * LK_LOOKUP_SECOND_FAMILY_MS. Remembered addresses are given out
+ * LK_LOOKUP_REMEMBERED_MS after the start, or if the queries fail. The result
+ * of a query that ends later is remembered.
+ */
 typedef struct lk_resolver lk_resolver;
+
+enum {
+  LK_LOOKUP_INTERVAL_MS = 1000,
+  LK_LOOKUP_FAMILIES_MS = 300,
+  LK_LOOKUP_SECOND_FAMILY_MS = 50,
+  LK_LOOKUP_REMEMBERED_MS = 250
+};
 
 /**
  * A lookup of one name. The caller owns the memory, sets `done`, and
  * initialises `link` as an empty list. `list` and `why` are valid until `done`
- * returns. The addresses have port 0. `why` is the reason if `count` is 0,
- * otherwise NULL.
+ * returns. The addresses have port 0, and there are no duplicates. `why` is the
+ * reason if `count` is 0, otherwise NULL.
+ *
+ * If lk__lookup_waits() is true in `done`, the addresses are remembered ones,
+ * and `done` will be called a second time, with the result of the queries.
  */
 typedef struct lk_lookup {
   void (*done)(struct lk_lookup *l, const lk_address *list, size_t count,
                const char *why);
   lk_link link;
+  bool got_remembered; /**< of the resolver */
 } lk_lookup;
 
-/** Returns 0, LK_ERR_NO_MEMORY or LK_ERR_SYSTEM. `fork_check` and `mem` are
-    borrowed. A resolver does not keep the loop running. In a forked child it
-    takes nothing that was sent to its parent. */
-int lk__resolver_new(lk_resolver **out, lk_loop *loop,
+/** Returns 0, LK_ERR_NO_MEMORY or LK_ERR_SYSTEM. `clock`, `fork_check` and
+    `mem` are borrowed. A resolver does not keep the loop running, and starts no
+    thread before the first lookup. In a forked child it takes nothing that was
+    sent to its parent. */
+int lk__resolver_new(lk_resolver **out, lk_loop *loop, const lk_clock *clock,
                      const lk_fork_check *fork_check, const lk_mem *mem);
 /** Free the resolver, without waiting for outstanding queries. Must not be
     called while a lookup waits or lk__resolver_deliver() runs. `forked`: the
-    process is a forked child, which must send nothing. NULL is fine. */
+    process is a forked child. NULL is fine. */
 void lk__resolver_free(lk_resolver *r, bool forked);
 
-/** Look up `host`. lk__resolver_deliver() calls `done` once, unless the lookup
-    is cancelled. false: no memory, and `done` is not called. */
+/** Look up `host`. lk__resolver_deliver() calls `done` once or twice, unless
+    the lookup is cancelled. false: no memory, and `done` is not called. */
 bool lk__resolver_lookup(lk_resolver *r, lk_lookup *l, const char *host);
 /** Cancel a lookup: `done` is not called. Does nothing if it does not wait. */
 void lk__lookup_cancel(lk_lookup *l);
-/** Call `done` of the lookups whose query has ended. To be called each time
-    before the loop waits. */
+/** Whether `done` will be called (again). */
+static inline bool lk__lookup_waits(const lk_lookup *l)
+{
+  return !lk__list_empty(&l->link);
+}
+/** Call `done` of the lookups that are complete. To be called each time before
+    the loop waits. */
 void lk__resolver_deliver(lk_resolver *r);
 
 #endif

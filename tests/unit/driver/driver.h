@@ -32,7 +32,7 @@ static inline void start(void)
   engine_after_line = break_loop;
   loop = ev_loop_new(EVFLAG_AUTO);
   ck_assert_ptr_nonnull(loop);
-  fake_names_start(loop);
+  fake_names_start();
   failing_mem_init(&mem);
   ck_assert_int_eq(lk_ev_new(&ev, loop, &mem.mem), 0);
 }

@@ -81,10 +81,24 @@ static const char *const free_lines[] = {
     "tick",
 };
 
+/* The driver remembers names, so that later lookups leave no more memory. */
+static void look_up_names(void)
+{
+  lk_client *c = new_client();
+
+  engine_want_connection(c, 1, "twice.test", sockets_dead_port(), 0);
+  RUN_UNTIL(strstr(c->log, "failed 1 CONNECT") != NULL);
+  engine_want_connection(c, 2, "none.test", 1, 0);
+  RUN_UNTIL(strstr(c->log, "failed 2 RESOLVE") != NULL);
+  lk_client_free(c);
+}
+
 START_TEST(a_client_may_be_freed_in_any_callback)
 {
   start();
+  free_line = "none";
   frees_driver = false;
+  look_up_names();
 
   size_t live = mem.live;
 

@@ -136,7 +136,7 @@ static bool reaches_listener(lk_client *c, uint64_t n, const char *host)
 }
 
 /* The name has two addresses, and the listener has one of them. */
-START_TEST(probe_resolves_again_and_uses_any_address)
+START_TEST(probe_uses_any_address)
 {
   lk_client *c = begin();
   unsigned reached = 0;
@@ -144,7 +144,7 @@ START_TEST(probe_resolves_again_and_uses_any_address)
   for (uint64_t n = 1; n <= 60; n++)
     if (reaches_listener(c, n, "two.test"))
       reached++;
-  ck_assert_uint_eq(fake_names_lookups(), 60);
+  ck_assert_uint_le(fake_names_lookups(), 2); /* one a second */
   ck_assert_uint_gt(reached, 0);
   ck_assert_uint_lt(reached, 60);
   end();
@@ -257,7 +257,11 @@ static void probe_and_free(const char *host, uint16_t probed_port)
 
 START_TEST(client_may_be_freed_when_a_probe_completes)
 {
-  begin();
+  lk_client *c = begin();
+
+  engine_want_probe(c, 1, "none.test",
+                    port); /* the driver remembers the name */
+  RUN_UNTIL(c->log[0] != '\0');
   probe_and_free("127.0.0.1", sockets_dead_port());
   probe_and_free("none.test", port);
   probe_and_free("127.0.0.1", port);
@@ -284,9 +288,12 @@ START_TEST(probe_without_memory_fails)
   unsigned failed = 0;
 
   for (size_t n = 1; !all_succeeded; n++) {
+    char host[24]; /* each name is looked up once a second */
+
+    snprintf(host, sizeof host, "any%zu.test", n);
     mem.count = 0;
     mem.fail_at = n;
-    bool reached = reaches_listener(c, n, "twice.test");
+    bool reached = reaches_listener(c, n, host);
 
     all_succeeded = !failing_mem_failed(&mem);
     ck_assert(reached || !all_succeeded);
@@ -325,8 +332,7 @@ END_TEST
 
 SUITE("probe_connection", probe_reports_the_reply_when_the_server_closes,
       probe_reply_in_pieces_is_joined,
-      failed_probe_connection_is_reported_at_once,
-      probe_resolves_again_and_uses_any_address,
+      failed_probe_connection_is_reported_at_once, probe_uses_any_address,
       probe_that_is_not_wanted_any_more_is_closed,
       client_is_served_during_a_probe, loop_sleeps_until_the_probe_has_a_reply,
       next_probe_may_be_wanted_in_the_callback,

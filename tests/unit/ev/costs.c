@@ -145,7 +145,7 @@ static void begin(void)
 
   loop = ev_loop_new(EVFLAG_AUTO);
   ck_assert_ptr_nonnull(loop);
-  fake_names_start(loop);
+  fake_names_start();
   ck_assert_int_eq(lk_ev_new(&ev, loop, NULL), 0);
   model_init(&server);
   memset(&calls, 0, sizeof calls);

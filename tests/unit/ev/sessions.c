@@ -85,7 +85,7 @@ static void start(void)
 {
   loop = ev_loop_new(EVFLAG_AUTO);
   ck_assert_ptr_nonnull(loop);
-  fake_names_start(loop);
+  fake_names_start();
   server = service_new(loop, &port);
   failing_mem_init(&mem);
   ck_assert_int_eq(lk_ev_new(&ev, loop, &mem.mem), 0);

@@ -2,44 +2,47 @@
 #ifndef LK_UNIT_FAKE_NAMES_H
 #define LK_UNIT_FAKE_NAMES_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-struct ev_loop;
-
 /**
- * Names that only tests know. The linker's --wrap replaces getaddrinfo() and
- * the name server of c-ares. The replaced getaddrinfo() passes all other names
- * to the real one. c-ares finds other names in the hosts file only.
+ * Names that only tests know. The linker's --wrap replaces getaddrinfo(), and
+ * passes all other names to the real one.
  *
  *     two.test      127.0.0.1 and 127.0.0.2
  *     both.test     127.0.0.1 and ::1
  *     twice.test    127.0.0.1, twice
+ *     any*          127.0.0.1
  *     dead.test     127.0.0.1 and five addresses where nobody listens
- *     silent.test   no answer, until fake_names_stop()
- *     late.test     127.0.0.1; c-ares gets no answer to its first query
- *     long.test     127.0.0.3 and 127.0.0.4; c-ares has to ask over TCP
  *     *.test        all others: no such name
  *     *localhost    no such name; localhost itself is not replaced
+ *
+ * Some have 127.0.0.1 and ::1, and do not answer all queries:
+ *
+ *     half.test     only that for IPv4; half*, too, without addresses
+ *     six.test      only that for IPv6
+ *     soon.test     those for one family, IPv6 after FAKE_NAMES_SOON_MS
+ *     late.test     IPv4 at once, the others after FAKE_NAMES_LATE_MS
+ *     broken.test   the query for both families and that for IPv6 fail
+ *     silent*       none
+ *
+ * The others hang until fake_names_stop().
  */
-void fake_names_start(struct ev_loop *loop);
-/** Let lookups of silent.test fail, and wait until their threads return. */
+void fake_names_start(void);
+/** Let the queries that hang fail, and wait until their threads return. */
 void fake_names_stop(void);
-/** Number of lookups of all names since the start. */
+
+enum { FAKE_NAMES_SOON_MS = 10, FAKE_NAMES_LATE_MS = 500 };
+
+/** The number of queries for both families since fake_names_start(). */
 unsigned fake_names_lookups(void);
-/** The time after which c-ares repeats a query; 0: its default. */
-extern int fake_names_query_timeout_ms;
-/** calloc() fails, and c-ares makes no channel. */
-extern bool fake_names_no_memory;
-/** access() does not find /etc/hosts. The resolver reads it nevertheless. */
-extern bool fake_names_no_hosts_file;
-/** pthread_create() fails. */
-extern bool fake_names_no_thread;
-/** Whether c-ares has connected to the name server over TCP. */
-bool fake_names_tcp_waits(void);
-/** Accept that connection and answer the queries in it. */
-void fake_names_accept_tcp(void);
-/** "127.0.0.1:port" of the name server for c-ares. */
-void fake_names_server(char *out, size_t size);
+/** The number of queries that hang. */
+unsigned fake_names_waiting(void);
+/** Queries of test names fail, or hang until fake_names_stop(). */
+extern atomic_bool fake_names_fail, fake_names_hang;
+/** calloc() and pthread_create() fail, and /etc/hosts does not exist. */
+extern bool fake_names_no_memory, fake_names_no_thread,
+    fake_names_no_hosts_file;
 
 #endif
