@@ -46,17 +46,19 @@ static void check_deadline_notice(sim_checker *checker, const sim_handle *h)
                  h->name);
 }
 
-/* Since when the clock and the session timeout of the process have not been
- * disturbed: the end of its last pause, or, if servers change their timeouts,
- * of its last reconnect. */
+/* Since when clock, margin and session timeout of the process have not been
+ * disturbed: the end of its last pause; the last change of the margin; if
+ * servers change their timeouts, its last reconnect. */
 static int64_t undisturbed_from_us(sim_checker *checker, const sim_process *p)
 {
   const sim_life *l = sim_life_of(checker, p);
+  int64_t from_us =
+      l->resumed_us > p->margin_set_us ? l->resumed_us : p->margin_set_us;
 
   return sim_fault_is_possible(checker->world, SIM_FAULT_BOUNDS) &&
-                 l->undisturbed_since_us > l->resumed_us
+                 l->undisturbed_since_us > from_us
              ? l->undisturbed_since_us
-             : l->resumed_us;
+             : from_us;
 }
 
 /* Whether an actor is notified that it holds, or holds again. */

@@ -318,7 +318,7 @@ void sim_moves_bounded(sim_checker *checker, const sim_fact *f)
 
 /* The bound of requests in a session timeout: three times what the busiest
  * actors send and a client repeats on new connections. */
-enum { MOST_SENT = 2500 };
+enum { MOST_SENT = 2500, USUAL_LONGEST_MS = 6000 /* session timeout */ };
 
 /* The bound of connections in a session timeout. A round connects to each
  * server once. After the first rounds have failed, rounds are a twentieth of
@@ -336,11 +336,16 @@ static size_t most_connects(const sim_checker *checker)
   return timeouts * (24 + 12 * (size_t)w->config.servers) * rounds / 20;
 }
 
-/* Each of many readers sends a list and a watch on each connection. */
+/* Each of many readers sends a list and a watch on each connection. In a long
+ * session timeout, contenders that poll send more requests. */
 static size_t most_sent(const sim_checker *checker)
 {
-  return sim_has_condition(checker->world, SIM_MANY_READERS) ? 8 * MOST_SENT
-                                                             : MOST_SENT;
+  const sim_world *w = checker->world;
+  size_t times = sim_has_condition(w, SIM_MANY_READERS) ? 8 : 1;
+  int32_t usual_ms = w->timeout_ms < USUAL_LONGEST_MS ? USUAL_LONGEST_MS
+                                                      : w->timeout_ms;
+
+  return times * MOST_SENT * (size_t)usual_ms / USUAL_LONGEST_MS;
 }
 
 static void check_count(sim_checker *checker, const sim_life *l)

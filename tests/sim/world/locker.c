@@ -178,8 +178,9 @@ static void locker_release(sim_actor *a, sim_handle *h)
 
 static void change_margin(sim_actor *a)
 {
-  const sim_process *p = a->process;
+  sim_process *p = a->process;
 
+  p->margin_set_us = world_of(a)->agenda.now_us;
   (void)lk_lease_set_margin(
       p->client, (int32_t)random_between(a, 1, world_of(a)->shortest_ms / 6));
 }

@@ -45,6 +45,7 @@ typedef struct sim_process {
   /** the drift of its clock: faster (> 0) or slower than virtual time */
   int32_t drift_ppm;
   lk_assurance assurance; /**< of its session lease */
+  int64_t margin_set_us;  /**< when an actor last set the margin of the lease */
   const char *chroot;     /**< of its clients, or "" */
   bool read_only;         /**< its clients accept a read-only server */
   bool one_session;       /**< its clients do not start another session when one
