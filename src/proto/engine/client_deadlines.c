@@ -75,7 +75,7 @@ static void time_out_attempt(lk_client *c)
   char why[TEXT_SIZE];
 
   lk__connect_timeout_text(c, why, sizeof why);
-  lk__session_end_connection(c, LK_ERR_CONNECT, why);
+  lk__session_end_connection(c, lk__connect_timeout_err(c), why);
 }
 
 /* Do what is due in the present phase. This runs only at depth 0, so a

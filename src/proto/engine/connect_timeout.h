@@ -4,22 +4,28 @@
 
 /**
  * @file
- * The time limit of a connection attempt, from resolving the name to the reply
- * of the handshake or of SASL.
+ * The time limits of a connection attempt: for the lookup of the name, for the
+ * connection, and for the handshakes of TLS, ZooKeeper and SASL.
  */
 
 #include <latchkey/client.h>
 
-/** The usual time limit, which is shorter only if the session is about to
-    end. */
-int64_t lk__connect_timeout_usual_ms(const lk_client *c);
+/** The share of an attempt in the time that a round of all servers may take. */
+int64_t lk__connect_timeout_share_ms(const lk_client *c);
+/** How long TCP may take to connect to one address. Also for the driver, which
+    tries several addresses of a name at a time. */
+int64_t lk__connect_timeout_tcp_ms(const lk_client *c);
 /** A connection attempt begins: set its deadline. */
 void lk__connect_timeout_begin(lk_client *c);
-/** The transport is connected: the handshake has the usual time. */
+/** The driver connects to an address of the name, maybe to another one than
+    before in this attempt. */
+void lk__connect_timeout_note_addresses(lk_client *c);
+/** The transport is connected: the handshake begins. */
 void lk__connect_timeout_begin_handshake(lk_client *c);
-/** The number of addresses of the server is known now: shorten the attempt at
-    the first address, so that there is time for the others. */
-void lk__connect_timeout_shorten(lk_client *c);
+/** The handshake has succeeded. */
+void lk__connect_timeout_note_handshake(lk_client *c);
+/** The error of an attempt at its deadline. */
+int lk__connect_timeout_err(const lk_client *c);
 /** Write to `out` what the attempt still lacks at its deadline: a line for the
     log. */
 void lk__connect_timeout_text(const lk_client *c, char *out, size_t size);

@@ -78,8 +78,8 @@ void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count)
 {
   if (begin_input_also_in_wake(c, attempt) &&
       c->connection.phase == LK_PHASE_CONNECTING && count > 0) {
-    c->hosts.address_count = count;
-    lk__connect_timeout_shorten(c);
+    lk__hosts_note_addresses(&c->hosts, count);
+    lk__connect_timeout_note_addresses(c);
   }
   lk__client_leave(c);
 }

@@ -5,6 +5,8 @@
 
 #include "proto/wire/connect_string.h"
 
+#include <string.h>
+
 /* The longest pause between two rounds of servers is a tenth of the session
  * timeout, but within these limits. */
 enum { MAX_CAP_MS = 1000, MIN_CAP_MS = 20 };
@@ -55,6 +57,13 @@ void lk__host_swap(lk_host *a, lk_host *b)
   *b = copy;
 }
 
+bool lk__host_is_address(const char *host)
+{
+  bool is_ipv6 = strchr(host, ':') != NULL;
+
+  return is_ipv6 || host[strspn(host, "0123456789.")] == '\0';
+}
+
 void lk__hosts_shuffle(lk_hosts *h,
                        void (*random)(void *arg, void *out, size_t len),
                        void *arg)
@@ -73,11 +82,19 @@ bool lk__hosts_next(lk_hosts *h)
     return false;
   h->address_index = 0;
   h->address_count = 0;
+  h->address_total = 0;
   h->in_turn = (h->in_turn + 1) % h->count;
   if (++h->tried_count < h->count)
     return false;
   h->tried_count = 0;
   return true;
+}
+
+void lk__hosts_note_addresses(lk_hosts *h, uint32_t count)
+{
+  if (h->address_total == 0)
+    h->address_total = count;
+  h->address_count = count < h->address_total ? count : h->address_total;
 }
 
 bool lk__hosts_next_server(lk_hosts *h)
@@ -139,7 +156,7 @@ int64_t lk__hosts_pause_ms(int32_t timeout_ms, unsigned failures,
 
 uint64_t lk__hosts_count_endpoints(const lk_hosts *h)
 {
-  uint64_t further_addresses = h->address_count > 1 ? h->address_count - 1 : 0;
+  uint64_t further_addresses = h->address_total > 1 ? h->address_total - 1 : 0;
 
   return h->count + further_addresses;
 }

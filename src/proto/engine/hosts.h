@@ -28,8 +28,10 @@ typedef struct lk_hosts {
                      the client */
   size_t chroot_len;
   size_t in_turn;         /**< index of the server in turn */
-  uint32_t address_index; /**< of the address of that server to be tried */
-  uint32_t address_count; /**< of that server; 0: not yet resolved */
+  uint32_t address_index; /**< of the attempt among those at that server */
+  uint32_t address_count; /**< of the attempts at that server, before the next
+                               one is in turn */
+  uint32_t address_total; /**< addresses of that server; 0: not yet resolved */
   size_t tried_count;     /**< servers tried without success in this round */
   size_t in_use; /**< index of the server with the present connection or
                       attempt; `count`: it is no longer in the list */
@@ -46,6 +48,8 @@ int lk__hosts_init(lk_hosts *h, const lk_mem *mem, const char *text, bool tls,
                    const char **why);
 void lk__hosts_free(lk_hosts *h);
 void lk__host_swap(lk_host *a, lk_host *b);
+/** Whether it is an address and not a name. */
+bool lk__host_is_address(const char *host);
 
 /** Put the servers in random order; `random` as in lk_hooks. */
 void lk__hosts_shuffle(lk_hosts *h,
@@ -73,6 +77,10 @@ bool lk__hosts_next(lk_hosts *h);
 
 /** The same without further addresses of the server in turn. */
 bool lk__hosts_next_server(lk_hosts *h);
+
+/** The driver reports `count` attempts at the server in turn. A later report
+    does not raise the number, so that each server gets its turn. */
+void lk__hosts_note_addresses(lk_hosts *h, uint32_t count);
 
 /** A connection attempt to the server in turn begins. This server stays the one
     in use even if another server is in turn later or the list is replaced. */

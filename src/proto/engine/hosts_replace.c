@@ -64,6 +64,7 @@ static bool order_servers(lk_hosts *fresh, const lk_hosts *h, uint32_t random)
     fresh->in_turn = find_server(fresh, lk__hosts_current(h));
     fresh->address_index = h->address_index;
     fresh->address_count = h->address_count;
+    fresh->address_total = h->address_total;
     return false;
   case LK_RELOCATION_TO_ADDED: move_to_front(fresh, h, ADDED_SERVERS); break;
   case LK_RELOCATION_TO_KEPT: move_to_front(fresh, h, KEPT_SERVERS); break;

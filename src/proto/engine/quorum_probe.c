@@ -34,7 +34,7 @@ static void start_probe(lk_client *c)
 {
   c->probe.number = ++c->probe.last_number;
   /* Without a reply until then, the next server is asked. */
-  c->probe.due_ms = c->now + lk__connect_timeout_usual_ms(c);
+  c->probe.due_ms = c->now + lk__connect_timeout_share_ms(c);
 }
 
 void lk__probe_next_server(lk_client *c)
@@ -85,5 +85,6 @@ void lk__probe_select(lk_client *c)
   c->hosts.in_turn = probed_server(c);
   c->hosts.address_index = 0;
   c->hosts.address_count = 0;
+  c->hosts.address_total = 0;
   c->move.quorum_only = true;
 }

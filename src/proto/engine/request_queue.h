@@ -46,8 +46,8 @@ typedef struct lk_engine_requests {
   lk_ring waiting; /**< of lk_request: wait for the next connection */
   lk_ring late; /**< of lk_request: were made after their own deadline, and are
                      not sent */
-  lk_ring ending_sent; /**< of lk_request: were set aside from `sent`, or are
-                            not supported by a new server; complete next */
+  lk_ring ending_sent;    /**< of lk_request: were set aside from `sent`, or are
+                               not supported by a new server; complete next */
   lk_ring ending_waiting; /**< of lk_request: were set aside from `waiting`;
                                complete behind those of `ending_sent` */
   size_t waiting_completed; /**< requests in `waiting` that have completed */

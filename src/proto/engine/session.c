@@ -87,7 +87,7 @@ static void report_refusals(lk_client *c)
  * the server. If all servers do so, their data were restored from a backup or
  * deleted. That state does not end by itself, so it is logged. Servers also
  * close connections during an election, but for a shorter time. */
-static void end_host_round(lk_client *c)
+static void end_host_round(lk_client *c, bool was_live)
 {
   bool nothing_received_for_long =
       c->now - c->connection.received_ms >= c->session.timeout_ms / 2;
@@ -99,6 +99,8 @@ static void end_host_round(lk_client *c)
   c->connection.refused_round = true;
   c->move.quorum_only = false;
   c->connection.failed_rounds++;
+  if (!was_live)
+    c->connection.passes++;
 }
 
 static int64_t pause_before_next_round(lk_client *c)
@@ -115,7 +117,7 @@ static void try_next_endpoint(lk_client *c, bool was_live)
   if (lk__silence_avoids_server(c))
     round_is_over = lk__hosts_next(&c->hosts) || round_is_over;
   if (round_is_over)
-    end_host_round(c);
+    end_host_round(c, was_live);
   int64_t pause = round_is_over || was_live ? pause_before_next_round(c) : 0;
 
   c->connection.retry_ms = c->now + pause;
@@ -131,8 +133,10 @@ static void try_next_server(lk_client *c)
   bool round_is_over = c->hosts.count > 1 ? lk__hosts_next_server(&c->hosts)
                                           : lk__hosts_next(&c->hosts);
 
+  const bool was_live = true;
+
   if (round_is_over)
-    end_host_round(c);
+    end_host_round(c, was_live);
   lk__session_connect(c);
 }
 

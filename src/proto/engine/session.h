@@ -50,9 +50,15 @@ typedef struct lk_engine_connection {
                                the connection during the handshake */
   unsigned failed_rounds; /**< rounds of all servers without success, in a
                                row */
-  int64_t retry_ms;       /**< when LK_PHASE_PAUSE ends */
+  unsigned passes;  /**< the same without the round that the loss of a live
+                         connection has ended */
+  int64_t retry_ms; /**< when LK_PHASE_PAUSE ends */
   int64_t attempt_began_ms;
   int64_t attempt_end_ms;
+  int64_t resolved_ms;   /**< when the addresses for the attempt were known;
+                              LK_NEVER: they are not */
+  int64_t connecting_ms; /**< how long the last connection took to connect … */
+  int64_t handshake_ms;  /**< … and how long its handshake took */
   int64_t handshake_sent_ms;
   /** When the first connect request was sent since the last live connection;
       LK_NEVER: none was. */

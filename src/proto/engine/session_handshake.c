@@ -64,6 +64,7 @@ static void enter_live(lk_client *c, const lk_handshake *h)
   lk__session_enter_phase(c, LK_PHASE_LIVE);
   c->connection.number = ++c->connection.count;
   c->connection.live_ms = c->now;
+  lk__connect_timeout_note_handshake(c);
   c->move.quorum_only = false;
   c->connection.received_ms = c->now;
   lk__silence_begin(c);
@@ -80,6 +81,7 @@ void lk__session_note_reply(lk_client *c)
   if (c->now - c->connection.live_ms < c->session.timeout_ms / 3)
     return;
   c->connection.failed_rounds = 0;
+  c->connection.passes = 0;
   lk__hosts_end_round(&c->hosts);
 }
 

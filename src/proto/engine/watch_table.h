@@ -30,9 +30,9 @@ static inline bool lk__watch_stays(lk_watch_kind kind)
 
 /** All watches of one path. It exists as long as one of the watches exists. */
 typedef struct lk_watched {
-  lk_map_node map;                    /**< in lk_watches.paths */
-  lk_link kinds[LK_WATCH_KINDS];      /**< standing watches of each kind */
-  lk_link pending; /**< watches whose request has no reply */
+  lk_map_node map;               /**< in lk_watches.paths */
+  lk_link kinds[LK_WATCH_KINDS]; /**< standing watches of each kind */
+  lk_link pending;               /**< watches whose request has no reply */
   uint32_t pending_count[LK_WATCH_KINDS]; /**< pending watches of each kind */
   uint32_t held_count[LK_WATCH_KINDS]; /**< pending watches of each kind whose
                                             request waits for a connection */
@@ -46,10 +46,10 @@ typedef struct lk_watched {
   bool asked[LK_WATCH_KINDS]; /**< the setWatches under way contain the kind */
   uint32_t last_request; /**< number of the last setWatches under way with this
                               path; see set_watches.h */
-  size_t refs;    /**< watches that point here, also those whose last event is
-                       being reported */
-  size_t path_cap;          /**< bytes of memory at `path` */
-  char *path;               /**< server path, NUL-terminated */
+  size_t refs;     /**< watches that point here, also those whose last event is
+                        being reported */
+  size_t path_cap; /**< bytes of memory at `path` */
+  char *path;      /**< server path, NUL-terminated */
   struct lk_watched *spare; /**< the next one in lk_watches.spare_paths */
 } lk_watched;
 
@@ -71,17 +71,17 @@ struct lk_watch {
   uint32_t serial;       /**< the serial number in its handle */
   bool until_disconnect; /**< it ends when the connection is lost */
   bool standing;         /**< its request succeeded, and it gets events */
-  bool held;     /**< its request waits for a connection; lk__watch_hold() */
-  bool remove_at_reply; /**< it was cancelled before its request had a reply:
-                             remove it on the server when the reply comes */
+  bool held; /**< its request waits for a connection; lk__watch_hold() */
+  bool remove_at_reply;    /**< it was cancelled before its request had a reply:
+                                remove it on the server when the reply comes */
   bool reported_too_early; /**< a persistent watch: it was not registered when
                                 LK_EVENT_REREGISTERED was reported, so the event
                                 is reported again */
-  bool covered;  /**< a one-shot watch: it may rely on a persistent watch,
-                      without a watch of its own on the server */
-  bool bare; /**< a one-shot watch whose request has no reply: the persistent
-                  watch that covered it has failed or was removed. A later
-                  persistent watch does not report earlier changes. */
+  bool covered; /**< a one-shot watch: it may rely on a persistent watch,
+                     without a watch of its own on the server */
+  bool bare;    /**< a one-shot watch whose request has no reply: the persistent
+                     watch that covered it has failed or was removed. A later
+                     persistent watch does not report earlier changes. */
 };
 
 /** A slot of the table of handles. */
@@ -100,11 +100,11 @@ typedef struct lk_watches {
   size_t adding;    /**< number of persistent and recursive watches, standing or
                          not */
   bool set_watches_under_way; /**< and none of these setWatches was throttled */
-  lk_watched *spare_paths; /**< unused ones; NULL: none */
+  lk_watched *spare_paths;    /**< unused ones; NULL: none */
   size_t nspare_paths;
   lk_link spare_watches; /**< unused ones */
   size_t nspare_watches;
-  lk_watch_slot *slots;  /**< the table of handles */
+  lk_watch_slot *slots; /**< the table of handles */
   uint32_t nslots;
   uint32_t free_slot; /**< index of a free slot; `nslots`: none is free */
   uint32_t serial;    /**< serial number of the last handle */

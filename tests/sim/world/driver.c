@@ -13,7 +13,9 @@ enum {
   READS_MAX = 16, /* in an iteration of the loop */
   READ_SIZE = 64 * 1024,
   FAILED_LOOKUPS_PERMILLE = 10,
-  USUAL_LOOKUP_US = 20000
+  USUAL_LOOKUP_US = 20000,
+  LOOKUP_GAP_US = 1000000,
+  REMEMBERED_US = 250000
 };
 
 /* ---- hooks of the client ------------------------------------------------ */
@@ -73,7 +75,8 @@ static void on_ready(void *arg)
 
 static void close_connection(sim_process *p, sim_close_mode mode)
 {
-  sim_unschedule(&p->world->agenda, &p->lookup_job);
+  p->resolving = NULL;
+  sim_unschedule(&p->world->agenda, &p->remembered_job);
   sim_pipe_close(p->pipe, mode);
   p->pipe = NULL;
   p->reported_open = false;
@@ -113,21 +116,20 @@ static void connect_to_address(sim_process *p, const lk_want *want)
                     : p->addresses[want->address_index % p->naddresses]);
 }
 
-/* The lookup of the host name has ended. */
-static void on_lookup(void *arg)
+static sim_name *name_of(sim_process *p, const lk_want *want)
 {
-  sim_process *p = arg;
+  return is_name_of_one_server(want) ? &p->names[want->host[1] - '0']
+                                     : &p->names[SIM_WORLD_SERVERS];
+}
+
+/* The addresses of the name are known. */
+static void use_addresses(sim_process *p)
+{
   uint64_t attempt = p->attempt;
   lk_want want;
 
-  if (p->paused) { /* the result arrives after the pause */
-    sim_schedule_at(&p->world->agenda, &p->lookup_job, p->paused_until_us);
-    return;
-  }
-  if (sim_chance(&p->rng, FAILED_LOOKUPS_PERMILLE)) {
-    report_failure(p, LK_ERR_RESOLVE, "no such name");
-    return;
-  }
+  p->resolving = NULL;
+  sim_unschedule(&p->world->agenda, &p->remembered_job);
   lk_client_want(p->client, &want);
   bool of_one_server = is_name_of_one_server(&want);
 
@@ -139,6 +141,43 @@ static void on_lookup(void *arg)
     connect_to_address(p, &want);
 }
 
+static void end_lookup(sim_name *m)
+{
+  sim_process *p = m->process;
+  bool failed = sim_chance(&p->rng, FAILED_LOOKUPS_PERMILLE);
+
+  m->running = false;
+  m->known = m->known || !failed;
+  if (p->resolving != m)
+    return;
+  if (m->known)
+    use_addresses(p);
+  else
+    report_failure(p, LK_ERR_RESOLVE, "no such name");
+}
+
+/* The results for a paused process arrive after the pause. */
+static void on_lookup(void *arg)
+{
+  sim_name *m = arg;
+
+  if (m->process->paused)
+    sim_schedule_at(&m->process->world->agenda, &m->lookup_job,
+                    m->process->paused_until_us);
+  else
+    end_lookup(m);
+}
+
+static void on_remembered(void *arg)
+{
+  sim_process *p = arg;
+
+  if (p->paused)
+    sim_schedule_at(&p->world->agenda, &p->remembered_job, p->paused_until_us);
+  else
+    use_addresses(p);
+}
+
 static int64_t lookup_duration(sim_process *p)
 {
   const sim_world *w = p->world;
@@ -146,6 +185,39 @@ static int64_t lookup_duration(sim_process *p)
   return sim_between(&p->rng, 100,
                      w->slow_lookups > 0 ? 2 * w->timeout_ms * SIM_MS
                                          : USUAL_LOOKUP_US);
+}
+
+static void begin_lookup(sim_process *p, sim_name *m)
+{
+  sim_agenda *a = &p->world->agenda;
+  bool asked_lately =
+      m->began_us > 0 && a->now_us - m->began_us < LOOKUP_GAP_US;
+
+  if (m->running || asked_lately)
+    return;
+  m->running = true;
+  m->began_us = a->now_us;
+  sim_schedule_in(a, &m->lookup_job, lookup_duration(p));
+}
+
+/* As the library's own driver: a name is looked up once a second, and addresses
+ * that it had before are used after 250 ms. */
+static void resolve(sim_process *p, sim_name *m)
+{
+  sim_agenda *a = &p->world->agenda;
+
+  p->resolving = m;
+  begin_lookup(p, m);
+  if (!m->running && m->known) {
+    use_addresses(p);
+  } else if (!m->running) {
+    report_failure(p, LK_ERR_RESOLVE, "no such name");
+  } else if (m->known) {
+    int64_t at_us = m->began_us + REMEMBERED_US;
+
+    sim_schedule_at(a, &p->remembered_job,
+                    at_us > a->now_us ? at_us : a->now_us);
+  }
 }
 
 static void follow_want(sim_process *p)
@@ -160,16 +232,16 @@ static void follow_want(sim_process *p)
   if (p->attempt == 0) /* the client wants no connection */
     return;
   /* Without slow lookups the names of single servers take no time. */
-  bool needs_lookup =
-      want.address_index == 0 && (!is_name_of_one_server(&want) ||
-                                  sim_has_condition(p->world, SIM_SLOW_NAMES));
+  bool takes_time = !is_name_of_one_server(&want) ||
+                    sim_has_condition(p->world, SIM_SLOW_NAMES);
+  bool at_once = p->eager_faults > 0 && p->world->slow_lookups == 0;
 
-  if (!needs_lookup)
+  if (want.address_index > 0)
     connect_to_address(p, &want);
-  else if (p->eager_faults > 0 && p->world->slow_lookups == 0)
-    on_lookup(p);
+  else if (!takes_time || at_once)
+    use_addresses(p);
   else
-    sim_schedule_in(&p->world->agenda, &p->lookup_job, lookup_duration(p));
+    resolve(p, name_of(p, &want));
 }
 
 /* Whether the connection of `attempt` still exists. */
@@ -381,7 +453,10 @@ void sim_driver_init(sim_process *p)
 
   p->loop_job = (sim_job){.run = on_loop_job, .arg = p};
   p->deadline_job = (sim_job){.run = on_loop_job, .arg = p};
-  p->lookup_job = (sim_job){.run = on_lookup, .arg = p};
+  p->remembered_job = (sim_job){.run = on_remembered, .arg = p};
+  for (size_t i = 0; i < sizeof p->names / sizeof *p->names; i++)
+    p->names[i] = (sim_name){
+        .process = p, .lookup_job = {.run = on_lookup, .arg = &p->names[i]}};
   p->loop_step = SIM_LOOP_TICK;
   if (sim_has_condition(w, SIM_ADDRESSES)) {
     sim_rng r = sim_rng_fork(&p->rng, 'a');
@@ -415,6 +490,18 @@ void sim_driver_set_addresses(sim_process *p, sim_rng *r, unsigned dead)
   }
 }
 
+static void forget_names(sim_process *p)
+{
+  for (size_t i = 0; i < sizeof p->names / sizeof *p->names; i++) {
+    sim_name *m = &p->names[i];
+
+    sim_unschedule(&p->world->agenda, &m->lookup_job);
+    m->running = false;
+    m->known = false;
+    m->began_us = 0;
+  }
+}
+
 void sim_driver_stop(sim_process *p, sim_close_mode mode)
 {
   sim_agenda *a = &p->world->agenda;
@@ -423,6 +510,7 @@ void sim_driver_stop(sim_process *p, sim_close_mode mode)
   sim_prober_stop(p, mode);
   sim_unschedule(a, &p->loop_job);
   sim_unschedule(a, &p->deadline_job);
+  forget_names(p);
   p->attempt = 0;
   p->pause_at_step = SIM_LOOP_NO_STEP;
   p->busy_until_us = 0;

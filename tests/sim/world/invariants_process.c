@@ -156,12 +156,15 @@ static int64_t handshake_us(const sim_checker *checker, const sim_life *l,
          USUAL_WRITE_MS * SIM_MS;
 }
 
-/* Whether the lookup of a name may take longer than the attempt that waits for
- * it. A lookup that began while lookups were slow lasts beyond that. */
+/* Whether a lookup may take longer than the attempt that waits for it. A lookup
+ * that began while lookups were slow lasts beyond that. If the addresses are
+ * known, the client does not wait. */
 static bool lookup_is_slow(const sim_checker *checker, const sim_life *l)
 {
-  return checker->world->slow_lookups > 0 ||
-         lk__heap_has(&l->process->lookup_job.node);
+  const sim_process *p = l->process;
+
+  return p->resolving != NULL ? !p->resolving->known
+                              : checker->world->slow_lookups > 0;
 }
 
 /* Whether the client must be able to connect: all servers serve, the routes are
@@ -342,8 +345,8 @@ static size_t most_sent(const sim_checker *checker)
 {
   const sim_world *w = checker->world;
   size_t times = sim_has_condition(w, SIM_MANY_READERS) ? 8 : 1;
-  int32_t usual_ms = w->timeout_ms < USUAL_LONGEST_MS ? USUAL_LONGEST_MS
-                                                      : w->timeout_ms;
+  int32_t usual_ms =
+      w->timeout_ms < USUAL_LONGEST_MS ? USUAL_LONGEST_MS : w->timeout_ms;
 
   return times * MOST_SENT * (size_t)usual_ms / USUAL_LONGEST_MS;
 }

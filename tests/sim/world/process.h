@@ -22,6 +22,16 @@ typedef struct sim_prober {
   char answer[LK_PROBE_ROOM];
 } sim_prober;
 
+/** A name that a process looks up. The result of a lookup is kept, also if the
+    attempt that has begun it is over. */
+typedef struct sim_name {
+  struct sim_process *process;
+  sim_job lookup_job; /**< the end of the lookup */
+  int64_t began_us;   /**< when it was last looked up; 0: never */
+  bool running;
+  bool known; /**< a lookup has succeeded */
+} sim_name;
+
 /**
  * A process with one client, its session lease and some actors. It is the
  * driver of the client: it passes time, bytes and connections to it while the
@@ -63,10 +73,13 @@ typedef struct sim_process {
   sim_job deadline_job;     /**< an iteration at a deadline */
   sim_job resume_job;       /**< the end of a pause, or a start */
   uint64_t attempt;         /**< lk_want.attempt that the driver follows */
-  sim_job lookup_job;       /**< a name lookup */
-  sim_pipe *pipe;           /**< its connection, or NULL */
-  sim_prober prober;        /**< its second connection */
-  bool reported_open;       /**< lk_client_connected() was called */
+  /** the names of the servers, and that of all of them */
+  sim_name names[SIM_WORLD_SERVERS + 1];
+  sim_name *resolving;    /**< the attempt waits for this name, or NULL */
+  sim_job remembered_job; /**< the addresses that it had before are used */
+  sim_pipe *pipe;         /**< its connection, or NULL */
+  sim_prober prober;      /**< its second connection */
+  bool reported_open;     /**< lk_client_connected() was called */
   unsigned naddresses; /**< of one name for all servers; 0: there is a name for
                           each */
   unsigned addresses[SIM_MOST_ADDRESSES]; /**< servers, or SIM_DEAD */

@@ -156,6 +156,7 @@ START_TEST(kept_server_keeps_its_address_and_a_new_one_starts_with_the_first)
   h.in_turn = 1;       /* b */
   h.address_index = 2; /* the last of three */
   h.address_count = 3;
+  h.address_total = 3;
   h.tried_count = 1;
   ck_assert(!lk__hosts_replace(&h, &fresh, draw, NULL));
   ck_assert_str_eq(lk__hosts_current(&h)->name, "b");

@@ -89,51 +89,169 @@ END_TEST
 START_TEST(all_servers_together_have_two_thirds_of_the_timeout)
 {
   begin("a", 6000);
-  ck_assert_int_eq(lk__connect_timeout_usual_ms(h->client), 4000);
+  ck_assert_int_eq(lk__connect_timeout_share_ms(h->client), 4000);
   end();
   begin("a,b,c,d", 6000);
-  ck_assert_int_eq(lk__connect_timeout_usual_ms(h->client), 1000);
-  h->client->hosts.address_count = 1;
-  ck_assert_int_eq(lk__connect_timeout_usual_ms(h->client), 1000);
-  h->client->hosts.address_count = 5; /* eight addresses of all hosts */
-  ck_assert_int_eq(lk__connect_timeout_usual_ms(h->client), 500);
-  h->client->hosts.address_count = UINT32_MAX;
+  ck_assert_int_eq(lk__connect_timeout_share_ms(h->client), 1000);
+  h->client->hosts.address_total = 1;
+  ck_assert_int_eq(lk__connect_timeout_share_ms(h->client), 1000);
+  h->client->hosts.address_total = 5; /* eight addresses of all hosts */
+  ck_assert_int_eq(lk__connect_timeout_share_ms(h->client), 500);
+  h->client->hosts.address_total = UINT32_MAX;
   /* No attempt has less. */
-  ck_assert_int_eq(lk__connect_timeout_usual_ms(h->client), 250);
+  ck_assert_int_eq(lk__connect_timeout_share_ms(h->client), 250);
   end();
   begin("a", INT32_MAX);
-  ck_assert_int_eq(lk__connect_timeout_usual_ms(h->client),
+  ck_assert_int_eq(lk__connect_timeout_share_ms(h->client),
                    (int64_t)INT32_MAX * 2 / 3);
   end();
 }
 END_TEST
+
+static void welcome(int32_t timeout_ms)
+{
+  lk_buf b = wire_buf();
+
+  wire_welcome(&b, 7, timeout_ms);
+  harness_receive(h, lk__buf_bytes(&b), lk__buf_len(&b));
+  lk__buf_free(&b);
+}
 
 static int64_t attempt_ends_in_ms(void)
 {
   return lk_client_deadline(h->client) - h->now;
 }
 
-START_TEST(an_attempt_is_shortened_when_the_addresses_are_known)
+START_TEST(an_attempt_is_limited_when_the_addresses_are_known)
 {
   begin("zk", 30000);
   harness_settle(h);
   ck_assert_int_eq(attempt_ends_in_ms(), 20000);
   h->now += 3000; /* the name server takes three seconds */
   harness_resolved(h, 5);
-  ck_assert_int_eq(attempt_ends_in_ms(), 4000);
+  ck_assert_int_eq(attempt_ends_in_ms(), 1000);
   harness_failed(h, LK_ERR_CONNECT, NULL);
-  ck_assert_int_eq(attempt_ends_in_ms(), 4000);
+  ck_assert_int_eq(attempt_ends_in_ms(), 1000);
+  harness_connected(h);
+  ck_assert_int_eq(attempt_ends_in_ms(), 3750);
   end();
 }
 END_TEST
 
-START_TEST(a_slow_name_server_does_not_lengthen_an_attempt)
+START_TEST(a_slow_name_server_does_not_shorten_an_attempt)
 {
   begin("zk", 30000);
   harness_settle(h);
   h->now += 19000;
   harness_resolved(h, 5);
+  ck_assert_uint_eq(h->want.attempt, 1);
   ck_assert_int_eq(attempt_ends_in_ms(), 1000);
+  end();
+}
+END_TEST
+
+/* A driver that tries several addresses at a time reports each of them. */
+START_TEST(each_address_has_its_time_and_all_have_a_limit)
+{
+  begin("zk,zk2", 30000);
+  harness_settle(h);
+  h->now += 100;
+  harness_resolved(h, 4);
+  h->now += 250;
+  harness_resolved(h, 3);
+  ck_assert_int_eq(attempt_ends_in_ms(), 1000);
+  h->now += 600;
+  harness_resolved(h, 2);
+  ck_assert_int_eq(attempt_ends_in_ms(), 1750 - 250 - 600);
+  harness_failed(h, LK_ERR_CONNECT, NULL);
+  ck_assert_uint_eq(h->want.address_index, 1);
+  harness_resolved(h, 2); /* none is left */
+  harness_failed(h, LK_ERR_CONNECT, NULL);
+  ck_assert_uint_eq(h->want.address_index, 0); /* of the other name */
+  end();
+}
+END_TEST
+
+/* A name server that shows other addresses each time must not keep a client at
+   one name. */
+START_TEST(later_reports_of_addresses_add_no_attempts)
+{
+  begin("zk,zk2", 30000);
+  harness_settle(h);
+  for (uint32_t attempt = 0; attempt < 3; attempt++) {
+    ck_assert_uint_eq(h->want.address_index, attempt);
+    harness_resolved(h, attempt + 3);
+    harness_failed(h, LK_ERR_CONNECT, NULL);
+  }
+  ck_assert_uint_eq(h->want.address_index, 0);
+  end();
+}
+END_TEST
+
+typedef struct limits {
+  const char *hosts;
+  int32_t timeout_ms;
+  unsigned passes;
+  int64_t tcp_ms;
+  int64_t handshake_ms;
+} limits;
+
+START_TEST(attempts_are_short_at_first)
+{
+  static const limits all[] = {
+      {"10.0.0.1", 30000, 0, 20000, 20000},
+      {"10.0.0.1,10.0.0.2", 30000, 0, 1000, 3750},
+      {"10.0.0.1,10.0.0.2", 30000, 1, 2000, 7500},
+      {"10.0.0.1,10.0.0.2", 30000, 2, 4000, 10000},
+      {"10.0.0.1,10.0.0.2", 30000, UINT32_MAX, 10000, 10000},
+      {"10.0.0.1,10.0.0.2", 6000, 0, 750, 1000},
+      {"10.0.0.1,10.0.0.2", 6000, 1, 1500, 2000},
+      {"10.0.0.1,10.0.0.2", 1000, 0, 250, 333},
+      {"10.0.0.1,10.0.0.2,10.0.0.3", 60000, 0, 1000, 7500},
+  };
+
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    begin(all[i].hosts, all[i].timeout_ms);
+    h->client->connection.passes = all[i].passes;
+    harness_settle(h);
+    ck_assert_int_eq(attempt_ends_in_ms(), all[i].tcp_ms);
+    harness_connected(h);
+    ck_assert_int_eq(attempt_ends_in_ms(), all[i].handshake_ms);
+    end();
+  }
+}
+END_TEST
+
+/* A holder has left a silent server, and needs a reply within two seconds. */
+START_TEST(servers_share_the_time_of_a_holder)
+{
+  begin("10.0.0.1,10.0.0.2,10.0.0.3", 30000);
+  h->client->silence.needed_ms = h->now + 2000;
+  harness_settle(h);
+  ck_assert_int_eq(attempt_ends_in_ms(), 500);
+  harness_failed(h, LK_ERR_CONNECT, NULL);
+  ck_assert_int_eq(attempt_ends_in_ms(), 666);
+  harness_connected(h);
+  ck_assert_int_eq(attempt_ends_in_ms(), 3750);
+  end();
+}
+END_TEST
+
+START_TEST(an_attempt_has_twice_the_time_that_the_last_connection_took)
+{
+  begin("10.0.0.1,10.0.0.2", 6000);
+  h->mute = true;
+  harness_settle(h);
+  h->now += 700;
+  harness_connected(h);
+  h->now += 900;
+  welcome(6000);
+  harness_failed(h, LK_ERR_CONNECTION_LOSS, NULL);
+  while (h->want.attempt == 0)
+    harness_pass(h, 1);
+  ck_assert_int_eq(attempt_ends_in_ms(), 1400);
+  harness_connected(h);
+  ck_assert_int_eq(attempt_ends_in_ms(), 1800);
   end();
 }
 END_TEST
@@ -148,15 +266,6 @@ START_TEST(an_address_that_connects_keeps_its_time_when_it_is_resolved_late)
   end();
 }
 END_TEST
-
-static void welcome(int32_t timeout_ms)
-{
-  lk_buf b = wire_buf();
-
-  wire_welcome(&b, 7, timeout_ms);
-  harness_receive(h, lk__buf_bytes(&b), lk__buf_len(&b));
-  lk__buf_free(&b);
-}
 
 /* The last reply arrived at `start`, and the session may end 30 s later. */
 START_TEST(each_address_has_its_attempt_before_the_session_ends)
@@ -185,20 +294,21 @@ START_TEST(each_address_has_its_attempt_before_the_session_ends)
 }
 END_TEST
 
-/* The usual time of an attempt is 4 s here, a fifth of two thirds of 30 s. */
-START_TEST(an_attempt_has_half_its_usual_time_however_little_time_is_left)
+/* The share of an attempt is 4 s here, a fifth of two thirds of 30 s. */
+START_TEST(an_attempt_has_half_its_share_however_little_time_is_left)
 {
-  begin("a,b,c,d,e", 30000);
+  begin("10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4,10.0.0.5", 30000);
   h->mute = true;
   harness_settle(h);
   harness_connected(h);
   welcome(30000);
   harness_failed(h, 0, NULL);
   h->now += 29999;
+  h->client->connection.passes = 9; /* so only the share limits it */
   h->client->now = h->now;
   lk__connect_timeout_begin(h->client);
   ck_assert_int_eq(h->client->connection.attempt_end_ms - h->now, 2000);
-  h->client->now++; /* the session may end now, so the usual time holds */
+  h->client->now++; /* the session may end now, so the usual limit holds */
   lk__connect_timeout_begin(h->client);
   ck_assert_int_eq(h->client->connection.attempt_end_ms - h->client->now, 4000);
   end();
@@ -365,11 +475,15 @@ END_TEST
 SUITE("timing", a_pause_is_random_in_its_upper_half_and_grows_with_the_rounds,
       pause_has_a_lower_and_an_upper_limit,
       all_servers_together_have_two_thirds_of_the_timeout,
-      an_attempt_is_shortened_when_the_addresses_are_known,
-      a_slow_name_server_does_not_lengthen_an_attempt,
+      an_attempt_is_limited_when_the_addresses_are_known,
+      a_slow_name_server_does_not_shorten_an_attempt,
+      each_address_has_its_time_and_all_have_a_limit,
+      later_reports_of_addresses_add_no_attempts, attempts_are_short_at_first,
+      servers_share_the_time_of_a_holder,
+      an_attempt_has_twice_the_time_that_the_last_connection_took,
       an_address_that_connects_keeps_its_time_when_it_is_resolved_late,
       each_address_has_its_attempt_before_the_session_ends,
-      an_attempt_has_half_its_usual_time_however_little_time_is_left,
+      an_attempt_has_half_its_share_however_little_time_is_left,
       a_timeout_begins_when_the_request_is_made,
       a_timeout_begins_when_the_request_is_made_while_output_is_blocked,
       a_timeout_in_a_callback_begins_when_the_request_is_made,
