@@ -38,7 +38,7 @@ const lk_address *lk__address_pick(const lk_address *list, size_t count,
 
 static void address_list_swap(lk_address_list *a, size_t i, size_t k)
 {
-  lk_address saved = a->list[i];
+  lk_listed_address saved = a->list[i];
 
   a->list[i] = a->list[k];
   a->list[k] = saved;
@@ -51,37 +51,90 @@ static void address_list_shuffle(lk_address_list *a,
     address_list_swap(a, random_below(i, random_source), i - 1);
 }
 
-/* The next attempt then tries another address, if there is one. */
-static void address_list_move_last_used_to_end(lk_address_list *a)
+/* NULL: it is not in the list. */
+static lk_listed_address *address_list_find(const lk_address_list *a,
+                                            const lk_address *address)
 {
-  for (size_t i = 0; i < a->count; i++) {
-    if (lk__address_equal(&a->list[i], &a->last_used)) {
-      address_list_swap(a, i, a->count - 1);
-      return;
-    }
-  }
+  for (size_t i = 0; i < a->count; i++)
+    if (lk__address_equal(&a->list[i].address, address))
+      return &a->list[i];
+  return NULL;
 }
 
 bool lk__address_list_set(lk_address_list *a, const lk_mem *mem,
                           const lk_address *list, size_t count,
                           lk_fork_check *random_source)
 {
-  lk_address *copy = lk__mem_resize(mem, a->list, count * sizeof *copy);
+  lk_listed_address *copy = lk__mem_new(mem, count * sizeof *copy);
 
   if (copy == NULL)
     return false;
-  memcpy(copy, list, count * sizeof *copy);
+  for (size_t i = 0; i < count; i++) {
+    const lk_listed_address *before = address_list_find(a, &list[i]);
+
+    copy[i].address = list[i];
+    copy[i].tried = before != NULL && before->tried;
+  }
+  lk__mem_free(mem, a->list);
   a->list = copy;
   a->count = count;
   address_list_shuffle(a, random_source);
-  address_list_move_last_used_to_end(a);
   return true;
 }
 
-const lk_address *lk__address_list_use(lk_address_list *a, uint32_t attempt)
+void lk__address_list_begin_pass(lk_address_list *a)
 {
-  a->last_used = a->list[attempt % a->count];
-  return &a->last_used;
+  for (size_t i = 0; i < a->count; i++)
+    a->list[i].tried = false;
+}
+
+lk_listed_address *lk__address_list_next(lk_address_list *a, int family)
+{
+  lk_listed_address *other_family = NULL, *last_used = NULL;
+
+  for (size_t i = 0; i < a->count; i++) {
+    lk_listed_address *e = &a->list[i];
+
+    if (e->tried)
+      continue;
+    if (lk__address_equal(&e->address, &a->last_used))
+      last_used = e;
+    else if (e->address.any.sa_family == family)
+      return e;
+    else if (other_family == NULL)
+      other_family = e;
+  }
+  return other_family != NULL ? other_family : last_used;
+}
+
+void lk__address_list_note_untried(lk_address_list *a,
+                                   const lk_address *address)
+{
+  lk_listed_address *e = address_list_find(a, address);
+
+  if (e != NULL)
+    e->tried = false;
+}
+
+void lk__address_list_use(lk_address_list *a, const lk_address *address)
+{
+  lk__address_list_begin_pass(a);
+
+  lk_listed_address *e = address_list_find(a, address);
+
+  if (e != NULL)
+    e->tried = true;
+  a->last_used = *address;
+}
+
+size_t lk__address_list_count_untried(const lk_address_list *a)
+{
+  size_t count = 0;
+
+  for (size_t i = 0; i < a->count; i++)
+    if (!a->list[i].tried)
+      count++;
+  return count;
 }
 
 void lk__address_list_free(lk_address_list *a, const lk_mem *mem)

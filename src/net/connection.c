@@ -9,7 +9,8 @@ void lk__connection_free(lk_connection *n)
 {
   lk_driver_shared *x = n->shared;
 
-  lk__watched_transport_free(&n->transport, &x->mem);
+  for (size_t i = 0; i < LK_RACE_MAX_OPEN; i++)
+    lk__watched_transport_free(&n->race.tries[i].transport, &x->mem);
   lk__address_list_free(&n->addresses, &x->mem);
   lk__mem_free(&x->mem, n);
   lk__driver_shared_unref(x);

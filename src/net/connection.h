@@ -3,6 +3,7 @@
 #define LK_NET_CONNECTION_H
 
 #include "net/address_list.h"
+#include "net/connection_race.h"
 #include "net/driver_shared.h"
 #include "net/probe_connection.h"
 #include "net/watched_transport.h"
@@ -12,7 +13,7 @@ typedef enum lk_connection_stage {
   LK_STAGE_NONE,       /**< the client wants no connection, or its attempt has
                             ended */
   LK_STAGE_RESOLVING,  /**< the addresses of the host are looked up */
-  LK_STAGE_CONNECTING, /**< TCP or TLS is being set up */
+  LK_STAGE_CONNECTING, /**< the race for a TCP or TLS connection is on */
   LK_STAGE_OPEN        /**< bytes can be sent and received */
 } lk_connection_stage;
 
@@ -37,9 +38,13 @@ typedef struct lk_connection {
   uint64_t attempt; /**< the lk_want.attempt being carried out; 0: none */
   uint16_t port;
   uint32_t address_index; /**< lk_want.address_index */
+  bool is_literal;        /**< the host is an address */
+  uint32_t reported; /**< the number in the last report of addresses; 0: there
+                        was none in this attempt */
   lk_address_list addresses;
   lk_lookup lookup;
-  lk_watched_transport transport;
+  lk_race race;
+  lk_watched_transport *transport; /**< in LK_STAGE_OPEN, that of a try */
   int send_waits_for;         /**< the event that send() waits for; 0: none */
   int recv_waits_for;         /**< the event that recv() waits for; 0:
                                    LK_LOOP_READ */

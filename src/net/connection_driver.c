@@ -11,18 +11,17 @@
 
 static void on_connection_events(lk_loop_io *io, int events)
 {
-  lk_connection *n = LK_OWNER(io, lk_connection, transport.io);
+  lk_race_try *t = LK_OWNER(io, lk_race_try, transport.io);
+  lk_connection *n = t->connection;
 
   if (lk__driver_shared_in_child(n->shared))
     return;
   n->refs++; /* a callback of the client may free the client */
-  if ((events & LK_LOOP_ERROR) != 0) {
-    lk__connection_fail(
-        n, n->stage == LK_STAGE_OPEN ? LK_ERR_CONNECTION_LOSS : LK_ERR_CONNECT,
-        "the event loop cannot watch the descriptor");
-  } else if (n->stage == LK_STAGE_CONNECTING) {
-    lk__connection_continue_connecting(
-        n, n->transport.type->handshake(n->transport.object));
+  if (n->stage == LK_STAGE_CONNECTING) {
+    lk__connection_on_try_events(t, events);
+  } else if ((events & LK_LOOP_ERROR) != 0) {
+    lk__connection_fail(n, LK_ERR_CONNECTION_LOSS,
+                        "the event loop cannot watch the descriptor");
   } else {
     if ((events & n->send_waits_for) != 0) {
       n->send_waits_for = 0;
@@ -79,7 +78,7 @@ static void connection_update_probe(lk_connection *n)
   connection_end_probe(n);
   if (want.attempt == 0)
     return;
-  n->probe = lk__probe_connection_new(n->shared, n->client, n->transport.type,
+  n->probe = lk__probe_connection_new(n->shared, n->client, n->transport->type,
                                       &want, on_probe_done, n);
   if (n->probe == NULL)
     connection_report_failed_probe(n, want.attempt);
@@ -102,7 +101,7 @@ lk_connection *lk__connection_new(lk_driver_shared *x)
   lk__list_init(&n->update);
   lk__list_init(&n->lookup.link);
   n->lookup.done = lk__connection_on_lookup;
-  n->transport.io.on_events = on_connection_events;
+  lk__connection_init_race(n, on_connection_events);
   return n;
 }
 
@@ -112,10 +111,7 @@ int lk__connection_init_transport(lk_connection *n)
 
   if (type == NULL)
     return LK_ERR_UNIMPLEMENTED;
-  return lk__watched_transport_init(&n->transport, n->shared->loop, type,
-                                    &n->shared->mem)
-             ? 0
-             : LK_ERR_NO_MEMORY;
+  return lk__connection_make_transport(n, type) ? 0 : LK_ERR_NO_MEMORY;
 }
 
 void lk__connection_abandon(lk_connection *n)
@@ -171,7 +167,7 @@ static void connection_update_watchers(lk_connection *n)
       n->attempt != 0 || at_ms != INT64_MAX || !lk__list_empty(&n->update);
 
   if (n->stage == LK_STAGE_OPEN)
-    lk__loop_set_io(n->shared->loop, &n->transport.io,
+    lk__loop_set_io(n->shared->loop, &n->transport->io,
                     n->send_waits_for | lk__connection_receive_events(n));
   lk__connection_set_deadline(n, at_ms);
   if (has_work)

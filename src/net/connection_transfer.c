@@ -23,7 +23,7 @@ int lk__connection_receive_events(const lk_connection *n)
    buffer. Returns whether there may be more to receive now. */
 static bool connection_receive_once(lk_connection *n)
 {
-  const lk_watched_transport *s = &n->transport;
+  const lk_watched_transport *s = n->transport;
   uint64_t attempt = n->attempt;
   size_t got, size;
   void *room = lk_client_receive_buffer(n->client, attempt,
@@ -40,7 +40,9 @@ static bool connection_receive_once(lk_connection *n)
     lk__connection_request_update(n);
     return false;
   case LK_FLOW_END: lk__connection_closed_by_server(n); return false;
-  case LK_FLOW_FAILED: lk__connection_fail_transport(n); return false;
+  case LK_FLOW_FAILED:
+    lk__connection_fail_transport(n, n->transport);
+    return false;
   case LK_FLOW_DONE: break;
   }
   lk__connection_request_update(n);
@@ -63,13 +65,13 @@ void lk__connection_receive(lk_connection *n)
       return;
   /* Bytes that the transport has already read do not make the descriptor
      readable, so feed_io() makes the loop call on_connection_events(). */
-  if (lk__watched_transport_has_more(&n->transport))
-    loop->type->feed_io(loop, &n->transport.io, LK_LOOP_READ);
+  if (lk__watched_transport_has_more(n->transport))
+    loop->type->feed_io(loop, &n->transport->io, LK_LOOP_READ);
 }
 
 void lk__connection_send(lk_connection *n)
 {
-  const lk_watched_transport *s = &n->transport;
+  const lk_watched_transport *s = n->transport;
   uint64_t attempt = n->attempt;
   lk_bytes bytes = lk_client_pending(n->client);
   size_t done;
@@ -92,5 +94,5 @@ void lk__connection_send(lk_connection *n)
   if (lk__connection_attempt_goes_on(n, attempt))
     lk__connection_receive(n);
   if (lk__connection_attempt_goes_on(n, attempt))
-    lk__connection_fail_transport(n);
+    lk__connection_fail_transport(n, n->transport);
 }

@@ -229,6 +229,7 @@ int lk__driver_init(lk_driver *d, lk_loop *loop, const lk_mem *mem)
 
   x->mem = *mem;
   x->loop = loop;
+  x->clock = &d->clock;
   x->refs = 1;
   x->free = driver_free_all;
   lk__list_init(&x->updates);

@@ -4,6 +4,7 @@
 
 #include "base/heap.h"
 #include "base/list.h"
+#include "net/clock.h"
 #include "net/fork_check.h"
 #include "net/loop.h"
 #include "net/resolver.h"
@@ -15,6 +16,7 @@
 typedef struct lk_driver_shared {
   lk_mem mem;
   lk_loop *loop;
+  const lk_clock *clock;
   lk_fork_check *fork_check;
   lk_resolver *resolver;
   unsigned char *receive_buffer;

@@ -37,7 +37,7 @@ may_include base "\"config\.h\"|\"base/.*\"|$plain|<latchkey/(acl|error|types|ve
 may_include jute "\"config\.h\"|\"(base|jute)/.*\"|$plain|<latchkey/(error|types)\.h>"
 may_include sasl "\"config\.h\"|\"(base|sasl)/.*\"|<latchkey/(error|sasl|types)\.h>|<(errno|fcntl|gsasl|stdbool|stddef|unistd)\.h>"
 may_include proto "\"config\.h\"|\"(base|jute|proto|sasl)/.*\"|$plain|$public"
-may_include net "\"config\.h\"|\"(base|net)/.*\"|\"proto/engine/tls_config\.h\"|<.*>"
+may_include net "\"config\.h\"|\"(base|net)/.*\"|\"proto/engine/(connect_timeout|tls_config)\.h\"|<.*>"
 may_include ev "\"config\.h\"|\"(base|net|ev)/.*\"|<.*>"
 may_include poll "\"config\.h\"|\"(base|net|poll)/.*\"|<.*>"
 may_include recipes "\"config\.h\"|\"(base|recipes)/.*\"|\"proto/engine/lease_slot\.h\"|$plain|$public"

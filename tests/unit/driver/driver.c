@@ -147,95 +147,6 @@ END_TEST
 
 /* ---- names --------------------------------------------------------------- */
 
-/* Whether this attempt, at an address of the name, reaches the listener.
-   `address_index` counts on through the addresses again and again. */
-static bool connects(lk_client *c, uint64_t attempt, const char *host,
-                     uint16_t port, uint32_t address_index)
-{
-  bool connected;
-
-  c->log[0] = '\0';
-  engine_want_connection(c, attempt, host, port, address_index);
-  RUN_UNTIL(strstr(c->log, "connected") != NULL ||
-            strstr(c->log, "failed") != NULL);
-  connected = strstr(c->log, "connected") != NULL;
-  want_no_connection(c);
-  turn();
-  return connected;
-}
-
-/* The listener has one of the six addresses of dead.test. Addresses are kept
-   until index 0 is wanted, and only those of the last name. */
-START_TEST(each_address_of_a_name_is_tried_after_one_lookup)
-{
-  enum { ADDRESSES = 6 };
-  uint16_t port;
-  int listener = sockets_listen("127.0.0.1", &port);
-  unsigned connections = 0;
-
-  start();
-  lk_client *c = new_client();
-
-  engine_want_connection(c, 1, "dead.test", port, 0);
-  RUN_UNTIL(strstr(c->log, "resolved 1 6\n") != NULL);
-  RUN_UNTIL(strlen(c->log) > strlen("resolved 1 6\n"));
-  for (uint32_t i = 0; i < ADDRESSES; i++)
-    if (connects(c, 2 + i, "dead.test", port, ADDRESSES + i))
-      connections++;
-  ck_assert_uint_eq(connections, 1);
-  ck_assert_uint_eq(fake_names_lookups(), 1);
-  connects(c, 10, "dead.test", port, 0);
-  ck_assert_uint_eq(fake_names_lookups(), 1);
-  connects(c, 11, "twice.test", port, 3);
-  ck_assert_uint_eq(fake_names_lookups(), 2); /* only the last name's addresses
-                                               are kept */
-  close(listener);
-  stop();
-}
-END_TEST
-
-/* The listener has one address of the name. It is the first one sometimes. */
-START_TEST(addresses_are_shuffled)
-{
-  uint16_t port;
-  int listener = sockets_listen("127.0.0.1", &port);
-  unsigned first = 0;
-  uint64_t n;
-
-  start();
-  lk_client *c = new_client();
-
-  for (n = 1; n <= 200; n++)
-    if (connects(c, n, "dead.test", port, 0))
-      first++;
-  ck_assert_uint_gt(first, 0);
-  ck_assert_uint_lt(first, 200);
-  close(listener);
-  stop();
-}
-END_TEST
-
-/* The name has two addresses, and a server listens at one of them. */
-START_TEST(address_used_last_is_tried_last)
-{
-  uint16_t port;
-  int listener = sockets_listen("127.0.0.1", &port);
-
-  start();
-  lk_client *c = new_client();
-  bool before = connects(c, 1, "two.test", port, 0);
-
-  for (uint64_t n = 2; n <= 40; n++) {
-    bool now = connects(c, n, "two.test", port, 0);
-
-    ck_assert(now != before);
-    before = now;
-  }
-  close(listener);
-  stop();
-}
-END_TEST
-
 START_TEST(name_without_address_fails_the_attempt)
 {
   start();
@@ -963,8 +874,7 @@ SUITE("driver", client_connects_to_ipv4_and_ipv6_addresses,
       refused_connection_reports_address_and_errno,
       connection_to_itself_is_refused, new_attempt_closes_the_old_connection,
       new_attempt_replaces_one_that_hangs,
-      each_address_of_a_name_is_tried_after_one_lookup, addresses_are_shuffled,
-      address_used_last_is_tried_last, name_without_address_fails_the_attempt,
+      name_without_address_fails_the_attempt,
       attempt_that_replaces_another_when_it_is_resolved_connects,
       result_of_an_outdated_lookup_is_ignored,
       thousand_outputs_leave_in_one_write, sending_costs_no_call_of_epoll_ctl,

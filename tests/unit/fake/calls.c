@@ -149,6 +149,7 @@ int __wrap_socket(int domain, int type, int protocol)
                               .sin_port = htons(calls.local_port)};
   int fd;
 
+  calls.socket++;
   if (calls.no_socket)
     return fail_with(EMFILE);
   fd = __real_socket(domain, type, protocol);

@@ -16,6 +16,7 @@ typedef struct fake_calls {
   /* Numbers of calls, which a test sets back to 0. */
   unsigned send;
   unsigned recv;
+  unsigned socket;
   unsigned settime; /**< timerfd_settime() */
   unsigned getpid;
   unsigned epoll_ctl; /**< of libev */

@@ -3,6 +3,8 @@
 
 #include "unit/fake/engine.h"
 
+#include "proto/engine/connect_timeout.h"
+
 #include <check.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -105,6 +107,7 @@ int lk_client_new(lk_client **out, const lk_client_config *config,
   ck_assert_ptr_nonnull(c);
   c->hooks = *hooks;
   c->deadline_ms = INT64_MAX;
+  c->tcp_limit_ms = ENGINE_TCP_LIMIT_MS;
   *out = c;
   return 0;
 }
@@ -218,4 +221,11 @@ void lk_client_tick(lk_client *c)
   if (c->deadline_ms <= c->tick_ms)
     c->deadline_ms = INT64_MAX;
   finish_input(c, "tick");
+}
+
+/* ---- functions of the engine --------------------------------------------- */
+
+int64_t lk__connect_timeout_tcp_ms(const lk_client *c)
+{
+  return c->tcp_limit_ms;
 }

@@ -15,9 +15,10 @@ struct lk_client {
   char host[64]; /**< of `want` */
   lk_want probe; /**< set by engine_want_probe() */
   char probe_host[64];
-  int64_t deadline_ms; /**< set by engine_want_tick() */
-  unsigned char *out; /**< bytes to send */
-  size_t out_sent;    /**< bytes of `out` that have been sent */
+  int64_t deadline_ms;  /**< set by engine_want_tick() */
+  int64_t tcp_limit_ms; /**< ENGINE_TCP_LIMIT_MS, or set by the test */
+  unsigned char *out;   /**< bytes to send */
+  size_t out_sent;      /**< bytes of `out` that have been sent */
   size_t out_len;
   /** What lk_client_receive_buffer() returns next. May be NULL. */
   unsigned char *room;
@@ -34,6 +35,8 @@ struct lk_client {
   /** Called for each line of the log, without its newline. May be NULL. */
   void (*on_line)(lk_client *c, const char *line);
 };
+
+enum { ENGINE_TCP_LIMIT_MS = 1000 };
 
 /** The result of lk_client_new(); 0 at first. */
 extern int engine_new_error;

@@ -38,7 +38,7 @@ static const entry entries[] = {
 };
 
 static atomic_uint lookups;
-atomic_bool fake_names_fail, fake_names_hang;
+atomic_bool fake_names_fail, fake_names_hang, fake_names_moved;
 bool fake_names_no_memory, fake_names_no_thread, fake_names_no_hosts_file;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t stopping_or_waiting_changed = PTHREAD_COND_INITIALIZER;
@@ -58,8 +58,12 @@ static const entry *find(const char *name)
 {
   static const entry any = {"any*", {"127.0.0.1"}};
 
+  static const entry old = {"moved.test", {"127.0.0.2"}};
+
   if (strncmp(name, "any", 3) == 0)
     return &any;
+  if (strcmp(name, "moved.test") == 0)
+    return fake_names_moved ? &any : &old;
   for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
     if (strcmp(entries[i].name, name) == 0)
       return &entries[i];
@@ -168,6 +172,8 @@ static bool wait_for_result(const char *host, int family)
     poll(NULL, 0, FAKE_NAMES_SOON_MS);
   else if (strcmp(host, "late.test") == 0 && family != AF_INET)
     poll(NULL, 0, FAKE_NAMES_LATE_MS);
+  else if (strcmp(host, "moved.test") == 0 && fake_names_moved)
+    poll(NULL, 0, FAKE_NAMES_LATE_MS);
   return !silent && !fake_names_fail;
 }
 
@@ -253,6 +259,7 @@ void fake_names_start(void)
   lookups = 0;
   fake_names_fail = false;
   fake_names_hang = false;
+  fake_names_moved = false;
   pthread_mutex_lock(&lock);
   stopping = false;
   pthread_mutex_unlock(&lock);

@@ -27,6 +27,9 @@
  *     broken.test   the query for both families and that for IPv6 fail
  *     silent*       none
  *
+ *     moved.test    127.0.0.2; if `fake_names_moved`, after FAKE_NAMES_LATE_MS
+ *                   127.0.0.1
+ *
  * The others hang until fake_names_stop().
  */
 void fake_names_start(void);
@@ -41,6 +44,7 @@ unsigned fake_names_lookups(void);
 unsigned fake_names_waiting(void);
 /** Queries of test names fail, or hang until fake_names_stop(). */
 extern atomic_bool fake_names_fail, fake_names_hang;
+extern atomic_bool fake_names_moved;
 /** calloc() and pthread_create() fail, and /etc/hosts does not exist. */
 extern bool fake_names_no_memory, fake_names_no_thread,
     fake_names_no_hosts_file;

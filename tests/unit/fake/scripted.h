@@ -16,11 +16,12 @@ typedef struct scripted {
   loopback loopback; /**< the first member: serve() converts its pointer */
 
   /* The mutex of `loopback` protects these. */
-  const char *const *replies; /**< "ZXID ERROR [BODY...]"; see support/words.h */
+  const char *const
+      *replies; /**< "ZXID ERROR [BODY...]"; see support/words.h */
   size_t replies_sent;
   unsigned lost_request; /**< the request of this number gets no reply, but its
                               connection is closed; counts from 1; 0: none */
-  unsigned requests; /**< the number of requests received */
+  unsigned requests;     /**< the number of requests received */
   lk_buf requests_text;
 } scripted;
 

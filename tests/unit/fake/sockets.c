@@ -31,6 +31,10 @@ static int listen_with_backlog(const char *address, uint16_t *port, int backlog)
     a.any.sa_family = AF_INET6;
     ck_assert_int_eq(inet_pton(AF_INET6, address, &a.v6.sin6_addr), 1);
   }
+  if (a.any.sa_family == AF_INET)
+    a.v4.sin_port = htons(*port);
+  else
+    a.v6.sin6_port = htons(*port);
   fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0 || bind(fd, &a.any, sizeof a) != 0)
     return -1;
@@ -42,7 +46,13 @@ static int listen_with_backlog(const char *address, uint16_t *port, int backlog)
 
 int sockets_listen(const char *address, uint16_t *port)
 {
+  *port = 0;
   return listen_with_backlog(address, port, 1024);
+}
+
+int sockets_listen_at(const char *address, uint16_t port)
+{
+  return listen_with_backlog(address, &port, 1024);
 }
 
 uint16_t sockets_dead_port(void)
@@ -65,13 +75,12 @@ int sockets_accept(int listener)
   return fd;
 }
 
-int sockets_listen_deaf(uint16_t *port)
+int sockets_listen_deaf_at(const char *address, uint16_t *port)
 {
-  struct sockaddr_in own = {.sin_family = AF_INET};
-  int listener = listen_with_backlog("127.0.0.1", port, 0);
+  int listener = listen_with_backlog(address, port, 0);
+  struct sockaddr_in own = {.sin_family = AF_INET, .sin_port = htons(*port)};
 
-  own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  own.sin_port = htons(*port);
+  ck_assert_int_eq(inet_pton(AF_INET, address, &own.sin_addr), 1);
   /* Nobody accepts these connections, so they fill the queue of the listener.
      They stay open until the test ends. */
   for (int i = 0; i < 3; i++) {
@@ -81,6 +90,12 @@ int sockets_listen_deaf(uint16_t *port)
     (void)connect(fd, (struct sockaddr *)&own, sizeof own);
   }
   return listener;
+}
+
+int sockets_listen_deaf(uint16_t *port)
+{
+  *port = 0;
+  return sockets_listen_deaf_at("127.0.0.1", port);
 }
 
 void sockets_write(int fd, const void *bytes, size_t len)

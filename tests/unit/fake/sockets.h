@@ -12,12 +12,16 @@
 /** Listen at an address and a free port. Returns -1 if this machine does not
     have the address. */
 int sockets_listen(const char *address, uint16_t *port);
+/** The same at this port. */
+int sockets_listen_at(const char *address, uint16_t port);
 /** A port without a listener. */
 uint16_t sockets_dead_port(void);
 /** Wait for the next connection. */
 int sockets_accept(int listener);
 /** Listen at a port where connection attempts get no answer. */
 int sockets_listen_deaf(uint16_t *port);
+/** The same at an IPv4 address and `*port`; 0: a free one. */
+int sockets_listen_deaf_at(const char *address, uint16_t *port);
 void sockets_write(int fd, const void *bytes, size_t len);
 /** Wait for `len` bytes. */
 void sockets_read(int fd, void *room, size_t len);
