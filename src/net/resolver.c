@@ -112,15 +112,25 @@ static lk_name *name_new(lk_resolver *r, const char *host)
   return m;
 }
 
+/* NULL: it was not looked up, or is forgotten. */
+static lk_name *resolver_find_name(const lk_resolver *r, const char *host)
+{
+  for (lk_link *l = r->names.next; l != &r->names; l = l->next) {
+    lk_name *m = LK_OWNER(l, lk_name, link);
+
+    if (strcmp(m->host, host) == 0)
+      return m;
+  }
+  return NULL;
+}
+
 /* The name with this host, now the one that was used last; NULL: no memory. */
 static lk_name *resolver_name(lk_resolver *r, const char *host)
 {
-  lk_link *l = r->names.next;
+  lk_name *m = resolver_find_name(r, host);
 
-  while (l != &r->names && strcmp(LK_OWNER(l, lk_name, link)->host, host) != 0)
-    l = l->next;
-  lk_name *m = l == &r->names ? name_new(r, host) : LK_OWNER(l, lk_name, link);
-
+  if (m == NULL)
+    m = name_new(r, host);
   if (m == NULL)
     return NULL;
   lk__list_remove(&m->link);
@@ -400,6 +410,14 @@ bool lk__resolver_lookup(lk_resolver *r, lk_lookup *l, const char *host)
   name_begin(r, m);
   resolver_update(r);
   return true;
+}
+
+bool lk__resolver_is_asking(const lk_resolver *r, const char *host,
+                            lk_lookup_kind kind)
+{
+  const lk_name *m = resolver_find_name(r, host);
+
+  return m != NULL && m->queries[kind].running > 0;
 }
 
 void lk__lookup_cancel(lk_lookup *l)

@@ -6,6 +6,7 @@
 #include "net/address.h"
 #include "net/clock.h"
 #include "net/fork_check.h"
+#include "net/lookup_threads.h"
 #include "net/loop.h"
 
 /**
@@ -61,6 +62,9 @@ void lk__resolver_free(lk_resolver *r, bool forked);
 bool lk__resolver_lookup(lk_resolver *r, lk_lookup *l, const char *host);
 /** Cancel a lookup: `done` is not called. Does nothing if it does not wait. */
 void lk__lookup_cancel(lk_lookup *l);
+/** Whether a query of this kind for `host` has not ended. */
+bool lk__resolver_is_asking(const lk_resolver *r, const char *host,
+                            lk_lookup_kind kind);
 /** Whether `done` will be called (again). */
 static inline bool lk__lookup_waits(const lk_lookup *l)
 {

@@ -42,7 +42,7 @@ may_include ev "\"config\.h\"|\"(base|net|ev)/.*\"|<.*>"
 may_include poll "\"config\.h\"|\"(base|net|poll)/.*\"|<.*>"
 may_include recipes "\"config\.h\"|\"(base|recipes)/.*\"|\"proto/engine/lease_slot\.h\"|$plain|$public"
 may_include sync "\"config\.h\"|\"(base|net|sync)/.*\"|<.*>"
-may_include cli "\"config\.h\"|\"base/(list|mem|missing_call)\.h\"|\"cli/.*\"|\"net/(clock|driver|loop)\.h\"|<.*>"
+may_include cli "\"config\.h\"|\"base/(list|mem|missing_call)\.h\"|\"cli/.*\"|\"net/(clock|driver|loop|resolver|watched_transport)\.h\"|<.*>"
 
 # These two folders use any event loop through the interface of net/loop.h.
 wrong=$(includes_of src/sync; includes_of src/cli)

@@ -2,75 +2,436 @@
 #include "config.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/list.h"
+#include "cli/doctor/four_letter_word.h"
 #include "cli/doctor/port_check.h"
 #include "cli/system_clocks.h"
 
-/* The indices of the descriptors of pipe(). */
-enum { READ_END, WRITE_END };
+/* After this time without a reply, the other transport is tried (TLS instead of
+   plain TCP, or the reverse). The first connection stays open meanwhile. */
+enum { OTHER_TRANSPORT_AFTER_MS = 2000 };
 
-static void on_port_result(lk_loop_io *io, int events)
+/* ---- result -------------------------------------------------------------- */
+
+static void set_text(cli_port_check *check, cli_port_stage stage,
+                     const char *text, size_t len)
 {
-  cli_port_check *check = LK_OWNER(io, cli_port_check, io);
-  cli_port_result result;
-  ssize_t n = read(io->fd, &result, sizeof result);
+  cli_port_result *result = &check->result;
 
-  (void)events;
-  if (n < 0 && (errno == EINTR || errno == EAGAIN))
-    return;
-  if (n == (ssize_t)sizeof result) {
-    check->result = result;
-    return;
-  }
-  /* End-of-file: the child has ended. */
+  result->stage = stage;
+  result->len = len < sizeof result->text ? len : sizeof result->text;
+  if (len > 0)
+    memcpy(result->text, text, result->len);
+}
+
+static void set_stage(cli_port_check *check, cli_port_stage stage)
+{
+  set_text(check, stage, NULL, 0);
+}
+
+static void finish_port_check(cli_port_check *check)
+{
   cli_port_check_end(check);
   check->on_end(check, check->arg);
 }
 
-int cli_port_check_begin(cli_port_check *check, const char *host, uint16_t port,
-                         const lk_tls_config *tls, int64_t patience_ms,
-                         lk_loop *loop)
+static void fail_port_check(cli_port_check *check, cli_port_stage stage,
+                            const char *why)
 {
-  int64_t until = cli_boottime_ms() + patience_ms;
-  int fds[2];
+  set_text(check, stage, why, strlen(why));
+  finish_port_check(check);
+}
 
-  if (pipe(fds) != 0)
-    return errno;
-  check->pid = fork();
-  if (check->pid == 0) {
-    close(fds[READ_END]);
-    cli_port_check_child(host, port, tls, until, fds[WRITE_END]);
-    /* Not reached: the child exits. */
-  }
-  int error = check->pid < 0 ? errno : 0;
+static void record_tls_connection(cli_port_check *check)
+{
+  check->result.has_connection =
+      check->tls != NULL &&
+      lk_tls_inspect(check->connection.transport.object,
+                     &check->result.connection,
+                     sizeof check->result.connection) == 0;
+}
 
-  close(fds[WRITE_END]);
-  if (error != 0) {
-    close(fds[READ_END]);
-    return error;
+/* ---- time ---------------------------------------------------------------- */
+
+static int64_t time_left_ms(const cli_port_check *check)
+{
+  int64_t left_ms = check->until_ms - cli_boottime_ms();
+
+  return left_ms > 0 ? left_ms : 0;
+}
+
+static void set_port_timer(cli_port_check *check, int64_t after_ms,
+                           void (*on_timer)(lk_loop_timer *t))
+{
+  lk__loop_stop_timer(check->loop, &check->timer);
+  check->timer.on_timer = on_timer;
+  lk__loop_set_timer(check->loop, &check->timer, after_ms);
+}
+
+/* Half of the time is left for the other transport. */
+static int64_t time_for_first_transport_ms(int64_t left_ms)
+{
+  return left_ms / 2 < OTHER_TRANSPORT_AFTER_MS ? left_ms / 2
+                                                : OTHER_TRANSPORT_AFTER_MS;
+}
+
+/* ---- the other transport ------------------------------------------------- */
+
+static lk_transport_target target_of(const cli_port_check *check,
+                                     const lk_tls_config *tls)
+{
+  return (lk_transport_target){.address = &check->addresses[check->index],
+                               .port = check->port,
+                               .host = check->host,
+                               .tls = tls};
+}
+
+static void take_reply(cli_port_check *check);
+
+static void end_other_transport(cli_port_check *check, bool speaks_it)
+{
+  cli_port_connection_close(&check->other);
+  check->other_is_open = false;
+  lk__loop_stop_timer(check->loop, &check->timer);
+  check->result.wrong_transport = speaks_it;
+  if (check->next == CLI_PORT_TAKE_REPLY)
+    take_reply(check);
+  else if (speaks_it || check->next == CLI_PORT_FINISH)
+    finish_port_check(check);
+}
+
+static bool is_reply_of_zookeeper(const cli_port_connection *c)
+{
+  cli_four_letter_reply reply;
+
+  cli_four_letter_reply_read(&reply, lk_bytes_of(c->text, c->len));
+  return c->len > 0 && reply.state != CLI_FOUR_LETTER_NOT_ZOOKEEPER;
+}
+
+/* Whether the version of TLS was agreed. Then the port speaks TLS even if the
+   handshake failed: the server may require a client certificate. */
+static bool has_tls_version(const cli_port_connection *c)
+{
+  lk_tls_connection found;
+
+  return lk_tls_inspect(c->transport.object, &found, sizeof found) == 0 &&
+         found.version[0] != '\0';
+}
+
+static void on_other_event(cli_port_connection *c, cli_port_event event)
+{
+  cli_port_check *check = LK_OWNER(c, cli_port_check, other);
+  bool is_plain = check->tls != NULL;
+
+  if (event == CLI_PORT_CONNECTED && is_plain)
+    return; /* the reply follows */
+  end_other_transport(
+      check, is_plain ? event == CLI_PORT_REPLY && is_reply_of_zookeeper(c)
+                      : event == CLI_PORT_CONNECTED || has_tls_version(c));
+}
+
+static void on_other_timeout(lk_loop_timer *t)
+{
+  const bool speaks_it = false;
+
+  end_other_transport(LK_OWNER(t, cli_port_check, timer), speaks_it);
+}
+
+/* Checks whether the port speaks the transport that is not selected: plain TCP,
+   on which it replies to a four-letter word; or TLS. `next` follows. */
+static void check_other_transport(cli_port_check *check, cli_port_next next)
+{
+  static const lk_tls_config any = {.size = sizeof any,
+                                    .any_certificate = true};
+  bool is_plain = check->tls != NULL;
+  const lk_transport_type *type =
+      is_plain ? lk_transport_tcp() : lk_transport_tls();
+  lk_transport_target to = target_of(check, is_plain ? NULL : &any);
+
+  check->next = next;
+  check->other_is_open = true;
+  set_port_timer(check, time_left_ms(check) / 2, on_other_timeout);
+  check->other.on_event = on_other_event;
+  if (type == NULL ||
+      !cli_port_connection_open(&check->other, check->loop, type, &to,
+                                is_plain ? cli_four_letter_words[0] : NULL)) {
+    const bool speaks_it = false;
+
+    end_other_transport(check, speaks_it);
   }
-  /* A loop may call a watcher although its descriptor is not ready. */
-  (void)fcntl(fds[READ_END], F_SETFL, O_NONBLOCK);
+}
+
+/* The first connection has ended or replied while the other transport is
+   tried, which is not needed any more. */
+static void drop_other_transport(cli_port_check *check)
+{
+  cli_port_connection_close(&check->other);
+  check->other_is_open = false;
+  lk__loop_stop_timer(check->loop, &check->timer);
+}
+
+/* ---- connecting ---------------------------------------------------------- */
+
+static void on_connection_event(cli_port_connection *c, cli_port_event event);
+
+static void open_connection(cli_port_check *check)
+{
+  const lk_transport_type *type =
+      check->tls == NULL ? lk_transport_tcp() : lk_transport_tls();
+  lk_transport_target to = target_of(check, check->tls);
+
+  check->connection.on_event = on_connection_event;
+  if (!cli_port_connection_open(&check->connection, check->loop, type, &to,
+                                *check->word))
+    fail_port_check(check, CLI_PORT_NOT_CONNECTED, strerror(ENOMEM));
+}
+
+static void try_next_address(cli_port_check *check, int error);
+
+static void on_address_timeout(lk_loop_timer *t)
+{
+  try_next_address(LK_OWNER(t, cli_port_check, timer), ETIMEDOUT);
+}
+
+/* Each address gets an equal share of the remaining time. */
+static int64_t share_of_address_ms(const cli_port_check *check)
+{
+  return time_left_ms(check) / (int64_t)(check->count - check->index);
+}
+
+/* TCP is connected, and the TLS handshake takes long. While TCP is not
+   connected, the other transport cannot be tried. */
+static void on_slow_handshake(lk_loop_timer *t)
+{
+  cli_port_check *check = LK_OWNER(t, cli_port_check, timer);
+
+  if (!cli_port_connection_has_tcp(&check->connection)) {
+    set_port_timer(check, share_of_address_ms(check), on_address_timeout);
+    return;
+  }
+  set_stage(check, CLI_PORT_TLS_HANDSHAKE);
+  check_other_transport(check, CLI_PORT_WAIT);
+}
+
+static void connect_address(cli_port_check *check)
+{
+  lk_address address = check->addresses[check->index];
+  int64_t share_ms = share_of_address_ms(check);
+
+  lk__address_set_port(&address, check->port);
+  lk__address_text(&address, check->result.address,
+                   sizeof check->result.address);
+  set_stage(check, CLI_PORT_CONNECTING);
+  if (check->tls == NULL)
+    set_port_timer(check, share_ms, on_address_timeout);
+  else
+    set_port_timer(check, time_for_first_transport_ms(share_ms),
+                   on_slow_handshake);
+  open_connection(check);
+}
+
+/* The connection to an address has failed. */
+static void try_next_address(cli_port_check *check, int error)
+{
+  cli_port_connection_close(&check->connection);
+  check->index++;
+  if (check->index < check->count)
+    connect_address(check);
+  else
+    fail_port_check(check, CLI_PORT_NOT_CONNECTED, strerror(error));
+}
+
+/* If the port does not speak TLS, checks whether it is a plain port of
+   ZooKeeper. */
+static void take_tls_failure(cli_port_check *check)
+{
+  static const char mark[] = "TLS: ";
+  const size_t mark_len = sizeof mark - 1;
+  const lk_transport *t = check->connection.transport.object;
+  bool is_marked = strncmp(t->why, mark, mark_len) == 0;
+  const char *why = is_marked ? t->why + mark_len : t->why;
+
+  lk__loop_stop_timer(check->loop, &check->timer);
+  record_tls_connection(check);
+  check->result.cause = t->cause;
+  set_text(check, CLI_PORT_TLS_FAILED, why, strlen(why));
+  if (t->cause == LK_TLS_NOT_TLS)
+    check_other_transport(check, CLI_PORT_FINISH);
+  else
+    finish_port_check(check);
+}
+
+static void take_connect_failure(cli_port_check *check)
+{
+  const lk_transport *t = check->connection.transport.object;
+
+  if (t->err == LK_ERR_TLS)
+    take_tls_failure(check);
+  else
+    try_next_address(check, t->sys_errno != 0 ? t->sys_errno : EIO);
+}
+
+/* ---- four-letter words --------------------------------------------------- */
+
+/* The server does not reply on a plain connection. */
+static void on_no_reply(lk_loop_timer *t)
+{
+  check_other_transport(LK_OWNER(t, cli_port_check, timer), CLI_PORT_WAIT);
+}
+
+static void on_connected(cli_port_check *check)
+{
+  lk__loop_stop_timer(check->loop, &check->timer);
+  record_tls_connection(check);
+  /* Holds if the check ends before a reply comes. A reply to an earlier word
+     says more. */
+  if (check->result.stage != CLI_PORT_REPLIED)
+    set_stage(check, CLI_PORT_SILENT);
+  if (check->tls == NULL)
+    set_port_timer(check, time_for_first_transport_ms(time_left_ms(check)),
+                   on_no_reply);
+}
+
+/* If the server has disabled this word, sends the next one. Each needs a
+   connection of its own. */
+static void take_reply(cli_port_check *check)
+{
+  const cli_port_connection *c = &check->connection;
+
+  if (c->len > 0)
+    set_text(check, CLI_PORT_REPLIED, c->text, c->len);
+  else if (check->result.stage != CLI_PORT_REPLIED)
+    set_stage(check, CLI_PORT_HUNG_UP);
+  bool is_disabled =
+      c->len > 0 && cli_four_letter_is_disabled(lk_bytes_of(c->text, c->len));
+
+  if (!is_disabled || check->word[1] == NULL) {
+    finish_port_check(check);
+    return;
+  }
+  check->word++;
+  cli_port_connection_close(&check->connection);
+  open_connection(check);
+}
+
+static void on_connection_event(cli_port_connection *c, cli_port_event event)
+{
+  cli_port_check *check = LK_OWNER(c, cli_port_check, connection);
+  bool another_word = check->word != cli_four_letter_words;
+
+  if (check->other_is_open)
+    drop_other_transport(check);
+  lk__loop_stop_timer(check->loop, &check->timer);
+  if (event == CLI_PORT_CONNECTED)
+    on_connected(check);
+  else if (event == CLI_PORT_FAILED && another_word)
+    finish_port_check(check); /* the reply to the word before is the result */
+  else if (event == CLI_PORT_FAILED)
+    take_connect_failure(check);
+  /* TLS 1.3 refuses a client certificate after the handshake. */
+  else if (c->len == 0 && c->failed && c->transport.object->err == LK_ERR_TLS)
+    take_tls_failure(check);
+  else if (check->tls == NULL && !is_reply_of_zookeeper(c))
+    check_other_transport(check, CLI_PORT_TAKE_REPLY);
+  else
+    take_reply(check);
+}
+
+/* ---- the name ------------------------------------------------------------ */
+
+static bool set_addresses(cli_port_check *check, const lk_address *list,
+                          size_t count)
+{
+  check->addresses = malloc(count * sizeof *list);
+  if (check->addresses == NULL)
+    return false;
+  memcpy(check->addresses, list, count * sizeof *list);
+  check->count = count;
+  return true;
+}
+
+static void begin_with_addresses(cli_port_check *check, const lk_address *list,
+                                 size_t count)
+{
+  if (set_addresses(check, list, count))
+    connect_address(check);
+  else
+    fail_port_check(check, CLI_PORT_NOT_CONNECTED, strerror(ENOMEM));
+}
+
+/* The reason without "resolve HOST: ". */
+static const char *reason_of(const char *why)
+{
+  const char *mark = strstr(why, ": ");
+
+  return mark == NULL ? why : mark + strlen(": ");
+}
+
+static void on_lookup(lk_lookup *l, const lk_address *list, size_t count,
+                      const char *why)
+{
+  cli_port_check *check = LK_OWNER(l, cli_port_check, lookup);
+
+  lk__lookup_cancel(l);
+  check->result.lookup_ms = cli_boottime_ms() - check->began_ms;
+  if (count > 0)
+    begin_with_addresses(check, list, count);
+  else
+    fail_port_check(check, CLI_PORT_NOT_RESOLVED, reason_of(why));
+}
+
+/* ---- beginning and end --------------------------------------------------- */
+
+void cli_port_check_begin(cli_port_check *check, const char *host,
+                          uint16_t port, const lk_tls_config *tls,
+                          int64_t patience_ms, lk_loop *loop,
+                          lk_resolver *resolver)
+{
+  const size_t one = 1;
+  lk_address literal;
+
+  check->host = host;
+  check->port = port;
+  check->tls = tls;
+  check->began_ms = cli_boottime_ms();
+  check->until_ms = check->began_ms + patience_ms;
   check->loop = loop;
-  check->io.on_events = on_port_result;
-  check->io.fd = fds[READ_END];
-  lk__loop_set_io(loop, &check->io, LK_LOOP_READ);
-  return 0;
+  check->resolver = resolver;
+  check->word = cli_four_letter_words;
+  lk__list_init(&check->lookup.link);
+  check->lookup.done = on_lookup;
+  if (lk__address_parse(&literal, host))
+    begin_with_addresses(check, &literal, one);
+  else if (!lk__resolver_lookup(resolver, &check->lookup, host))
+    fail_port_check(check, CLI_PORT_NOT_RESOLVED, strerror(ENOMEM));
+}
+
+/* A query that hangs although others were answered. */
+static void record_silent_families(cli_port_check *check)
+{
+  bool is_resolved = check->result.stage > CLI_PORT_NOT_RESOLVED;
+
+  check->result.no_ipv4_answer =
+      is_resolved &&
+      lk__resolver_is_asking(check->resolver, check->host, LK_LOOKUP_IPV4);
+  check->result.no_ipv6_answer =
+      is_resolved &&
+      lk__resolver_is_asking(check->resolver, check->host, LK_LOOKUP_IPV6);
 }
 
 void cli_port_check_end(cli_port_check *check)
 {
   if (check->loop == NULL)
     return;
-  lk__loop_stop_io(check->loop, &check->io);
-  close(check->io.fd);
-  kill(check->pid, SIGKILL);
-  while (waitpid(check->pid, NULL, 0) < 0 && errno == EINTR)
-    ;
+  record_silent_families(check);
+  lk__lookup_cancel(&check->lookup);
+  lk__loop_stop_timer(check->loop, &check->timer);
+  cli_port_connection_close(&check->connection);
+  cli_port_connection_close(&check->other);
+  free(check->addresses);
+  check->addresses = NULL;
   check->loop = NULL;
 }

@@ -15,7 +15,7 @@ typedef enum cli_verdict {
 typedef struct cli_doctor_report {
   bool as_json;
   size_t broken_count; /**< number of findings with CLI_VERDICT_BROKEN */
-  cli_text text; /**< the JSON */
+  cli_text text;       /**< the JSON */
   cli_json json;
   cli_verdict verdict; /**< of the current finding */
   const char *layer;   /**< of the current finding: what it is about */

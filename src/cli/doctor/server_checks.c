@@ -99,6 +99,7 @@ static void copy_last_error(cli_server_check *check)
   const char *text;
   int err = lk_client_last_error(check->client, &text);
 
+  check->failure_err = err;
   if (err == 0)
     return;
   if (err == LK_ERR_TLS && !had_session(check))
@@ -158,11 +159,11 @@ static int begin_check_session(cli_server_check *check)
 {
   const cli_options *o = check->checks->options;
   lk_client_config config = {.size = sizeof config};
-  lk_tls_config tls = cli_tls_config(&o->tls);
 
   config.hosts = check->name;
   config.session_timeout_ms = (int32_t)o->session_timeout_ms;
-  config.tls = cli_tls_is_selected(&o->tls, o->hosts) ? &tls : NULL;
+  config.tls =
+      cli_tls_is_selected(&o->tls, o->hosts) ? &check->checks->tls : NULL;
   config.log = o->verbose ? on_check_log : NULL;
   check->listener.state = on_check_state;
   check->listener.arg = check;
@@ -240,23 +241,23 @@ static void on_check_timeout(lk_loop_timer *t)
 static int begin_all_checks(cli_server_checks *s)
 {
   const cli_options *o = s->options;
-  const lk_tls_config tls = cli_tls_config(&o->tls);
   bool tls_selected = cli_tls_is_selected(&o->tls, o->hosts);
+  int err = lk__driver_init(&s->driver, s->loop, &lk__mem_libc);
 
+  if (err != 0)
+    return err;
+  s->tls = cli_tls_config(&o->tls);
   for (size_t i = 0; i < s->count; i++) {
     cli_server_check *check = &s->items[i];
 
     check->checks = s;
     check->port_check.on_end = on_port_checked;
     check->port_check.arg = check;
-    if (cli_port_check_begin(&check->port_check, check->host, check->port,
-                             tls_selected ? &tls : NULL, o->connect_timeout_ms,
-                             s->loop) != 0)
-      return LK_ERR_SYSTEM;
+    cli_port_check_begin(&check->port_check, check->host, check->port,
+                         tls_selected ? &s->tls : NULL, o->connect_timeout_ms,
+                         s->loop, s->driver.shared.resolver);
   }
-  /* The driver may start threads, so it is created after the port checks have
-     forked. */
-  return lk__driver_init(&s->driver, s->loop, &lk__mem_libc);
+  return s->err;
 }
 
 static void start_check_timers(cli_server_checks *s)

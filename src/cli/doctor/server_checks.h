@@ -15,28 +15,30 @@ typedef struct cli_server_checks cli_server_checks;
     session, which is closed at once. */
 typedef struct cli_server_check {
   cli_server_checks *checks; /**< of which this check is an item */
-  char *name;       /**< "host:port" */
-  const char *host; /**< points into the memory of `name` */
+  char *name;                /**< "host:port" */
+  const char *host;          /**< points into the memory of `name` */
   uint16_t port;
   cli_port_check port_check;
   cli_four_letter_reply reply; /**< points into the result of `port_check` */
   lk_client *client;           /**< NULL: not created yet, or freed */
   lk_listener listener;
   int64_t timeout_ms; /**< timeout of the session; 0: no session */
-  cli_text failure;   /**< why there was no session, if known */
+  int failure_err;    /**< why there was no session; 0: not known */
+  cli_text failure;   /**< the same in words */
   bool finished;      /**< the check of this server has ended */
 } cli_server_check;
 
 struct cli_server_checks {
   const cli_options *options;
+  lk_tls_config tls; /**< of the options */
   cli_server_check *items;
   size_t count;
-  int err; /**< LK_ERR_NO_MEMORY or LK_ERR_SYSTEM */
+  int err;   /**< LK_ERR_NO_MEMORY or LK_ERR_SYSTEM */
   bool done; /**< the checks of all servers have ended */
   lk_loop *loop;
   lk_driver driver;
   lk_loop_timer connect_timer; /**< time limit of all checks */
-  lk_loop_timer ticker; /**< looks for servers that refuse a session */
+  lk_loop_timer ticker;        /**< looks for servers that refuse a session */
 };
 
 /** Reads the servers from the connect string. Returns the error;

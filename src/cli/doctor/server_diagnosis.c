@@ -52,6 +52,9 @@ static diagnosis diagnose_without_session(const cli_server_check *check,
     cli_text_add(said, check->failure.at, check->failure.len);
   else
     cli_text_puts(said, "no reply in time");
+  if (check->failure_err == LK_ERR_RESOLVE)
+    return (diagnosis){CLI_VERDICT_BROKEN, "name",
+                       "see /etc/resolv.conf and the name servers in it"};
   if (check->reply.state == CLI_FOUR_LETTER_SERVING)
     return (diagnosis){CLI_VERDICT_BROKEN, "session",
                        "its log says why; it may have reached maxClientCnxns"};
@@ -166,6 +169,29 @@ static void report_server(const cli_server_check *check,
   cli_doctor_report_end(report, &said, found.advice);
 }
 
+/* The client does not wait for the family, but other programs do. */
+static void report_silent_family(const cli_server_check *check,
+                                 cli_doctor_report *report)
+{
+  const cli_port_result *result = &check->port_check.result;
+  cli_text said = {0};
+
+  if (!result->no_ipv4_answer && !result->no_ipv6_answer)
+    return;
+  cli_json *facts = cli_doctor_report_begin(report, CLI_VERDICT_NOTE, "name");
+
+  cli_json_text(facts, "server", lk_text(check->name));
+  cli_json_number(facts, "lookup_ms", result->lookup_ms);
+  cli_text_printf(&said,
+                  "%s: no name server answers queries for %s addresses; the "
+                  "lookup took %" PRId64 " ms",
+                  check->name, result->no_ipv6_answer ? "IPv6" : "IPv4",
+                  result->lookup_ms);
+  cli_doctor_report_end(report, &said,
+                        "a firewall or the name server drops them: other "
+                        "programs wait 5 to 10 s");
+}
+
 /* ---- all servers --------------------------------------------------------- */
 
 static bool has_mode(const cli_server_check *check, const char *mode)
@@ -226,8 +252,10 @@ static void report_own_certificate(const cli_server_checks *s,
 void cli_server_diagnosis_report(const cli_server_checks *s,
                                  cli_doctor_report *report)
 {
-  for (size_t i = 0; i < s->count; i++)
+  for (size_t i = 0; i < s->count; i++) {
+    report_silent_family(&s->items[i], report);
     report_server(&s->items[i], report);
+  }
   report_own_certificate(s, report);
   for (size_t i = 0; i < s->count; i++)
     for (size_t k = i + 1; k < s->count; k++)

@@ -275,6 +275,19 @@ def names_are_looked_up_once_a_second():
     assert 2 <= len(queries) <= 6, len(queries)
 
 
+def doctor_names_the_family_that_is_not_answered():
+    ns.names["half.test"] = {A: ["127.0.0.14"], AAAA: None}
+    Forwarder("127.0.0.14")
+    done = command.run("doctor", "-z", "half.test:%d" % PORT)
+    assert done.code == 0, done
+    assert "no name server answers queries for IPv6" in done.out, done
+    ns.silent.add("gone.test")
+    done = command.run("doctor", "--connect-timeout", "1", "-z",
+                       "gone.test:%d" % PORT)
+    assert done.code == 1 and "maxClientCnxns" not in done.out, done
+    assert "name lookup does not complete" in done.out, done
+
+
 # ---- servers in turn ----------------------------------------------------------
 
 def one_of_two_servers_may_be_cut_off():
@@ -421,6 +434,7 @@ with zkserver.Server() as zk:
         all_addresses_of_a_name_may_be_replaced,
         name_server_may_fall_silent_when_the_connection_is_lost,
         names_are_looked_up_once_a_second,
+        doctor_names_the_family_that_is_not_answered,
         one_of_two_servers_may_be_cut_off,
         one_of_two_servers_may_be_stopped))
     live.run(search_dot_is_understood,

@@ -222,6 +222,21 @@ def connect_timeout_limits_every_wait():
             assert len(findings[0]["text"]) < 4000, findings
 
 
+def doctor_makes_few_connections():
+    """One for each four-letter word, one by TLS, and those of a session."""
+    count = 0
+
+    def reply(connection):
+        nonlocal count
+        count += 1
+        if connection.recv(4) == b"srvr":
+            connection.sendall(b"no such command")
+
+    with listener(reply) as address:
+        run_doctor("-z", address, code=1)
+    assert 2 <= count <= 5, count
+
+
 def server_that_is_not_zookeeper_is_reported():
     def reply_with_http(connection):
         connection.recv(100)
@@ -509,6 +524,7 @@ live.run(live.together(
     silent_server_is_reported,
     doctor_waits_for_a_slow_server,
     connect_timeout_limits_every_wait,
+    doctor_makes_few_connections,
     server_that_is_not_zookeeper_is_reported,
     old_server_is_reported,
     untrusted_reply_of_a_server_is_quoted,
