@@ -200,6 +200,9 @@ static int64_t connect_limit_us(const sim_checker *checker, const sim_life *l)
   int64_t round_us = usual_us > least_us ? usual_us : least_us;
   int64_t limit_us = round_us + (LONGEST_PAUSE_MS + LEAST_ATTEMPT_MS) * SIM_MS;
 
+  /* addresses that change within a round can lead to dead ones again */
+  if (sim_fault_is_possible(checker->world, SIM_FAULT_ADDRESSES))
+    limit_us += round_us;
   /* after a wipe, servers refuse clients that have seen a later zxid */
   if (checker->world->wipes > 0)
     limit_us += sim_T_us(checker) * 4 / 3;
