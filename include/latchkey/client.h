@@ -175,12 +175,14 @@ typedef struct lk_hooks {
 typedef struct lk_client_config {
   size_t size; /**< sizeof(lk_client_config) */
   /** "[tls://]host[:port]{,host[:port]}[/chroot]", IPv6 literals in brackets.
-      Without a port: 2181, with TLS 2281. Copied. NULL: "127.0.0.1". */
+      Without a port: 2181, with TLS 2281. Copied. NULL: "127.0.0.1". The
+      library's own drivers look up names by getaddrinfo(), on threads. */
   const char *hosts;
   /** Requested; the server decides. 0: 30,000. While the client looks for a
-      server, it tries every address of every server once in each round, and
-      these attempts share two thirds of this time. A server that accepts the
-      connection and does not reply delays the client by its share. */
+      server, it tries every server once in each round, and these attempts share
+      two thirds of this time. In the first round a server that cannot be
+      reached delays the client by a second, and one that accepts the connection
+      and does not reply by an eighth of this time, at least a second. */
   int32_t session_timeout_ms;
   /** While there is no connection: give up the session as expired after this
       many ms without a reply, before a server has said so. 0: 4/3 of the
