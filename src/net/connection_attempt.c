@@ -70,6 +70,18 @@ static void try_set_error(lk_race_try *t, const char *why)
   snprintf(object->why, sizeof object->why, "%s", why);
 }
 
+static void try_set_late(lk_race_try *t)
+{
+  lk_address address = t->address;
+  char text[LK_ADDRESS_TEXT_SIZE];
+  char why[sizeof text + 40];
+
+  lk__address_set_port(&address, t->connection->port);
+  lk__address_text(&address, text, sizeof text);
+  snprintf(why, sizeof why, "connect to %s: no connection in time", text);
+  try_set_error(t, why);
+}
+
 /* ---- the timer ----------------------------------------------------------- */
 
 static bool race_can_start(const lk_connection *n)
@@ -327,7 +339,7 @@ static bool race_end_late_try(lk_connection *n, int64_t now_ms)
     t->end_ms = INT64_MAX;
     if (try_has_tcp(t))
       continue;
-    try_set_error(t, "no connection in time");
+    try_set_late(t);
     try_on_flow(t, LK_FLOW_FAILED);
     return true;
   }

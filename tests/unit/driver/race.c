@@ -218,8 +218,10 @@ START_TEST(address_without_reply_is_given_up_in_time)
   c->tcp_limit_ms = 100;
   int64_t took_ms = attempt(c, 1, "two.test", port, 0);
 
-  ck_assert_str_eq(c->log, "resolved 1 2\nresolved 1 1\n"
-                           "failed 1 CONNECT: no connection in time\n");
+  ck_assert_ptr_eq(strstr(c->log, "resolved 1 2\nresolved 1 1\n"
+                                  "failed 1 CONNECT: connect to 127.0.0."),
+                   c->log);
+  ck_assert_ptr_nonnull(strstr(c->log, ": no connection in time\n"));
   ck_assert_int_ge(took_ms, 200);
   close(deaf[0]);
   close(deaf[1]);
