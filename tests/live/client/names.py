@@ -275,6 +275,22 @@ def names_are_looked_up_once_a_second():
     assert 2 <= len(queries) <= 6, len(queries)
 
 
+def commands_start_beside_a_lookup_that_hangs():
+    """run and elect fork while threads are in getaddrinfo()."""
+    ns.silent.add("hangs.test")
+    Forwarder("127.0.0.15")
+    connect = "hangs.test:%d,127.0.0.15:%d" % (PORT, PORT)
+    for verb in ("run", "elect"):
+        for _ in range(20):  # until the name is tried first
+            before = len(ns.queries)
+            done = command.run(verb, "-z", connect, "/beside", "echo", "done")
+            assert done.code == 0 and done.out == "done\n", done
+            if any(q[1] == "hangs.test" for q in ns.queries[before:]):
+                break
+        else:
+            raise AssertionError("the name was never tried first")
+
+
 def doctor_names_the_family_that_is_not_answered():
     ns.names["half.test"] = {A: ["127.0.0.14"], AAAA: None}
     Forwarder("127.0.0.14")
@@ -434,6 +450,7 @@ with zkserver.Server() as zk:
         all_addresses_of_a_name_may_be_replaced,
         name_server_may_fall_silent_when_the_connection_is_lost,
         names_are_looked_up_once_a_second,
+        commands_start_beside_a_lookup_that_hangs,
         doctor_names_the_family_that_is_not_answered,
         one_of_two_servers_may_be_cut_off,
         one_of_two_servers_may_be_stopped))
