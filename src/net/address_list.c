@@ -116,17 +116,6 @@ void lk__address_list_note_untried(lk_address_list *a,
     e->tried = false;
 }
 
-void lk__address_list_use(lk_address_list *a, const lk_address *address)
-{
-  lk__address_list_begin_pass(a);
-
-  lk_listed_address *e = address_list_find(a, address);
-
-  if (e != NULL)
-    e->tried = true;
-  a->last_used = *address;
-}
-
 size_t lk__address_list_count_untried(const lk_address_list *a)
 {
   size_t count = 0;

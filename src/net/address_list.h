@@ -42,8 +42,6 @@ lk_listed_address *lk__address_list_next(lk_address_list *a, int family);
 /** The address was not tried to its end. */
 void lk__address_list_note_untried(lk_address_list *a,
                                    const lk_address *address);
-/** `address` is connected. The next pass begins with the others. */
-void lk__address_list_use(lk_address_list *a, const lk_address *address);
 size_t lk__address_list_count_untried(const lk_address_list *a);
 /** One of the addresses at random; `count` must not be 0. */
 const lk_address *lk__address_pick(const lk_address *list, size_t count,

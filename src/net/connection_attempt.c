@@ -93,7 +93,7 @@ static bool race_can_start(const lk_connection *n)
 static void race_set_timer(lk_connection *n)
 {
   const lk_race *r = &n->race;
-  int64_t due_ms = race_can_start(n) ? r->next_start_ms : INT64_MAX;
+  int64_t due_ms = race_can_start(n) ? r->next_start_ms : r->give_up_ms;
 
   for (size_t i = 0; i < LK_RACE_MAX_OPEN; i++)
     if (r->tries[i].open && r->tries[i].end_ms < due_ms)
@@ -197,7 +197,7 @@ static void connection_on_connected(lk_connection *n, const lk_address *address)
   if (others_are_left && !connection_report_addresses(n))
     return;
   lk__lookup_cancel(&n->lookup);
-  lk__address_list_use(&n->addresses, &used);
+  n->addresses.last_used = used;
   n->stage = LK_STAGE_OPEN;
   lk__connection_request_update(n);
   lk_client_connected(n->client, n->attempt);
@@ -224,11 +224,18 @@ static void race_win(lk_connection *n, lk_race_try *winner)
   connection_on_connected(n, &winner->address);
 }
 
-/* The attempt fails if no address is left, and no name server can add one. */
+/* All addresses have failed. A name server may still add others, but it may
+   also be down, and one of the servers up again soon. */
 static void race_lose_or_wait(lk_connection *n)
 {
-  if (race_count_open(&n->race) == 0 && !lk__lookup_waits(&n->lookup))
+  if (race_count_open(&n->race) > 0)
+    return;
+  if (lk__lookup_waits(&n->lookup)) {
+    n->race.give_up_ms = lk__clock_now(n->shared->clock) + LK_RACE_WAIT_MS;
+    race_set_timer(n);
+  } else {
     lk__connection_fail_transport(n, n->race.failed);
+  }
 }
 
 /* ---- steps of a race ----------------------------------------------------- */
@@ -272,6 +279,7 @@ static void race_note_start(lk_connection *n, lk_race_try *t,
   bool is_ipv6 = address->any.sa_family == AF_INET6;
 
   t->open = true;
+  r->give_up_ms = INT64_MAX;
   t->address = *address;
   t->end_ms = now_ms + lk__connect_timeout_tcp_ms(n->client);
   r->family = is_ipv6 ? AF_INET : AF_INET6;
@@ -298,6 +306,9 @@ static void race_start_next(lk_connection *n)
   lk_race_try *t = next == NULL ? NULL : race_free_try(n);
 
   if (t == NULL) {
+    /* Without memory for it the address waits. */
+    n->race.next_start_ms =
+        lk__clock_now(n->shared->clock) + LK_RACE_MAX_DELAY_MS;
     race_set_timer(n);
     race_lose_or_wait(n);
     return;
@@ -316,6 +327,7 @@ static void race_begin(lk_connection *n)
   if (lk__address_list_count_untried(&n->addresses) == 0)
     lk__address_list_begin_pass(&n->addresses);
   r->delay_ms = LK_RACE_DELAY_MS;
+  r->give_up_ms = INT64_MAX;
   race_start_next(n);
 }
 
@@ -357,7 +369,9 @@ static void on_race_timer(lk_loop_timer *timer)
   if (lk__driver_shared_in_child(n->shared))
     return;
   n->refs++; /* a callback of the client may free the client */
-  if (!race_end_late_try(n, now_ms)) {
+  if (now_ms >= r->give_up_ms) {
+    lk__connection_fail_transport(n, r->failed);
+  } else if (!race_end_late_try(n, now_ms)) {
     bool may_start = now_ms >= r->next_start_ms && race_can_start(n);
 
     if (may_start && race_has_tcp(r)) {

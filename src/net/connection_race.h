@@ -16,6 +16,10 @@ enum {
   LK_RACE_MAX_DELAY_MS = 1000
 };
 
+/** If all addresses have failed: how long a name server may take to add
+    others. */
+enum { LK_RACE_WAIT_MS = 500 };
+
 /** A try to connect to one address. */
 typedef struct lk_race_try {
   lk_watched_transport transport;
@@ -36,6 +40,8 @@ typedef struct lk_race {
                                           made when they are needed */
   lk_loop_timer timer;   /**< for the next try, and for the ends of tries */
   int64_t next_start_ms; /**< when the next try begins, if none fails before */
+  int64_t give_up_ms;    /**< when the attempt fails since all addresses have;
+                              INT64_MAX: not all have */
   int64_t delay_ms;      /**< between the next try and the one behind it */
   int family;            /**< of the next try, if possible; at first that of the
                               last connection */

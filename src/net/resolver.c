@@ -473,9 +473,15 @@ static void name_complete_lookups(lk_resolver *r, lk_name *m)
 
 void lk__resolver_deliver(lk_resolver *r)
 {
-  while (!lk__list_empty(&r->ready)) {
-    name_complete_lookups(r, LK_OWNER(lk__list_pop(&r->ready), lk_name, ready));
-    resolver_update(r);
+  while (!lk__list_empty(&r->ready) &&
+         !lk__fork_check_in_child(r->fork_check)) {
+    lk_name *m = LK_OWNER(r->ready.next, lk_name, ready);
+
+    lk__list_remove(&m->ready);
+    name_complete_lookups(r, m);
+    /* A callback may have forked: the child must not start threads. */
+    if (!lk__fork_check_in_child(r->fork_check))
+      resolver_update(r);
   }
 }
 

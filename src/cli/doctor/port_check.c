@@ -90,6 +90,13 @@ static lk_transport_target target_of(const cli_port_check *check,
 }
 
 static void take_reply(cli_port_check *check);
+static void on_address_timeout(lk_loop_timer *t);
+
+/* Each address gets an equal share of the remaining time. */
+static int64_t share_of_address_ms(const cli_port_check *check)
+{
+  return time_left_ms(check) / (int64_t)(check->count - check->index);
+}
 
 static void end_other_transport(cli_port_check *check, bool speaks_it)
 {
@@ -101,6 +108,8 @@ static void end_other_transport(cli_port_check *check, bool speaks_it)
     take_reply(check);
   else if (speaks_it || check->next == CLI_PORT_FINISH)
     finish_port_check(check);
+  else if (check->index + 1 < check->count)
+    set_port_timer(check, share_of_address_ms(check), on_address_timeout);
 }
 
 static bool is_reply_of_zookeeper(const cli_port_connection *c)
@@ -196,12 +205,6 @@ static void on_address_timeout(lk_loop_timer *t)
   try_next_address(LK_OWNER(t, cli_port_check, timer), ETIMEDOUT);
 }
 
-/* Each address gets an equal share of the remaining time. */
-static int64_t share_of_address_ms(const cli_port_check *check)
-{
-  return time_left_ms(check) / (int64_t)(check->count - check->index);
-}
-
 /* TCP is connected, and the TLS handshake takes long. While TCP is not
    connected, the other transport cannot be tried. */
 static void on_slow_handshake(lk_loop_timer *t)
@@ -295,6 +298,12 @@ static void on_connected(cli_port_check *check)
                    on_no_reply);
 }
 
+/* The reply to the word before is the result. */
+static void on_word_timeout(lk_loop_timer *t)
+{
+  finish_port_check(LK_OWNER(t, cli_port_check, timer));
+}
+
 /* If the server has disabled this word, sends the next one. Each needs a
    connection of its own. */
 static void take_reply(cli_port_check *check)
@@ -314,6 +323,7 @@ static void take_reply(cli_port_check *check)
   }
   check->word++;
   cli_port_connection_close(&check->connection);
+  set_port_timer(check, time_left_ms(check) / 2, on_word_timeout);
   open_connection(check);
 }
 
@@ -409,17 +419,20 @@ void cli_port_check_begin(cli_port_check *check, const char *host,
     fail_port_check(check, CLI_PORT_NOT_RESOLVED, strerror(ENOMEM));
 }
 
-/* A query that hangs although others were answered. */
+static bool is_asking(const cli_port_check *check, lk_lookup_kind kind)
+{
+  return lk__resolver_is_asking(check->resolver, check->host, kind);
+}
+
+/* If a family is not answered, its query and the one for both families hang. */
 static void record_silent_families(cli_port_check *check)
 {
-  bool is_resolved = check->result.stage > CLI_PORT_NOT_RESOLVED;
+  bool for_both = is_asking(check, LK_LOOKUP_ANY);
+  bool for_ipv4 = is_asking(check, LK_LOOKUP_IPV4);
+  bool for_ipv6 = is_asking(check, LK_LOOKUP_IPV6);
 
-  check->result.no_ipv4_answer =
-      is_resolved &&
-      lk__resolver_is_asking(check->resolver, check->host, LK_LOOKUP_IPV4);
-  check->result.no_ipv6_answer =
-      is_resolved &&
-      lk__resolver_is_asking(check->resolver, check->host, LK_LOOKUP_IPV6);
+  check->result.no_ipv4_answer = for_both && for_ipv4 && !for_ipv6;
+  check->result.no_ipv6_answer = for_both && for_ipv6 && !for_ipv4;
 }
 
 void cli_port_check_end(cli_port_check *check)

@@ -82,8 +82,9 @@ static void on_port_ready(lk_loop_io *io, int events)
 {
   cli_port_connection *c = LK_OWNER(io, cli_port_connection, transport.io);
 
-  (void)events;
-  if (c->connected)
+  if ((events & LK_LOOP_ERROR) != 0)
+    c->on_event(c, c->connected ? CLI_PORT_REPLY : CLI_PORT_FAILED);
+  else if (c->connected)
     port_send(c);
   else
     port_continue_connecting(c,

@@ -248,7 +248,7 @@ START_TEST(later_attempts_use_the_addresses_that_are_left)
   ck_assert_str_eq(c->log, "resolved 2 2\nconnected 2\n");
   ck_assert(!sockets_quiet(listeners[1 - first]));
   attempt(c, 3, "two.test", port, 2); /* none is left: all are tried again */
-  ck_assert_str_eq(c->log, "resolved 3 3\nconnected 3\n");
+  ck_assert_str_eq(c->log, "resolved 3 4\nconnected 3\n");
   ck_assert_uint_eq(fake_names_lookups(), 1);
   close(listeners[0]);
   close(listeners[1]);
@@ -301,6 +301,26 @@ START_TEST(attempt_waits_for_a_name_server_when_its_addresses_have_refused)
 }
 END_TEST
 
+/* The name server is down, and the server may be up again soon. */
+START_TEST(attempt_does_not_wait_long_for_a_name_server)
+{
+  uint16_t port = sockets_dead_port();
+
+  start();
+  lk_client *c = new_client();
+
+  attempt(c, 1, "moved.test", port, 0);
+  poll(NULL, 0, LK_LOOKUP_INTERVAL_MS);
+  fake_names_hang = true;
+  int64_t took_ms = attempt(c, 2, "moved.test", port, 0);
+
+  ck_assert(!is_connected(c));
+  ck_assert_int_ge(took_ms, LK_LOOKUP_REMEMBERED_MS + LK_RACE_WAIT_MS);
+  ck_assert_int_lt(took_ms, 2 * LK_RACE_WAIT_MS);
+  stop();
+}
+END_TEST
+
 START_TEST(address_in_place_of_a_name_is_not_looked_up)
 {
   uint16_t port;
@@ -326,4 +346,5 @@ SUITE("race", refused_addresses_are_followed_at_once,
       later_attempts_use_the_addresses_that_are_left,
       addresses_that_come_late_are_tried,
       attempt_waits_for_a_name_server_when_its_addresses_have_refused,
+      attempt_does_not_wait_long_for_a_name_server,
       address_in_place_of_a_name_is_not_looked_up)
