@@ -283,6 +283,7 @@ static void race_note_start(lk_connection *n, lk_race_try *t,
   t->address = *address;
   t->end_ms = now_ms + lk__connect_timeout_tcp_ms(n->client);
   r->family = is_ipv6 ? AF_INET : AF_INET6;
+  r->last_start_ms = now_ms;
   r->next_start_ms = now_ms + r->delay_ms;
   if (r->delay_ms < LK_RACE_MAX_DELAY_MS)
     r->delay_ms *= 2;
@@ -359,7 +360,18 @@ static bool race_end_late_try(lk_connection *n, int64_t now_ms)
 }
 
 /* While TLS is under way, another try would cost a server a second handshake:
-   it waits for the longest delay. */
+   it waits for the longest delay. Returns whether it does. */
+static bool race_postpone_start(lk_connection *n, int64_t now_ms)
+{
+  lk_race *r = &n->race;
+  int64_t latest_ms = r->last_start_ms + LK_RACE_MAX_DELAY_MS;
+
+  if (now_ms >= latest_ms || !race_has_tcp(r))
+    return false;
+  r->next_start_ms = latest_ms;
+  return true;
+}
+
 static void on_race_timer(lk_loop_timer *timer)
 {
   lk_connection *n = LK_OWNER(timer, lk_connection, race.timer);
@@ -372,13 +384,9 @@ static void on_race_timer(lk_loop_timer *timer)
   if (now_ms >= r->give_up_ms) {
     lk__connection_fail_transport(n, r->failed);
   } else if (!race_end_late_try(n, now_ms)) {
-    bool may_start = now_ms >= r->next_start_ms && race_can_start(n);
+    bool is_due = now_ms >= r->next_start_ms && race_can_start(n);
 
-    if (may_start && race_has_tcp(r)) {
-      r->next_start_ms = now_ms + LK_RACE_MAX_DELAY_MS;
-      may_start = false;
-    }
-    if (may_start)
+    if (is_due && !race_postpone_start(n, now_ms))
       race_start_next(n);
     else
       race_set_timer(n);

@@ -39,6 +39,7 @@ typedef struct lk_race {
   lk_race_try tries[LK_RACE_MAX_OPEN]; /**< all transports but the first are
                                           made when they are needed */
   lk_loop_timer timer;   /**< for the next try, and for the ends of tries */
+  int64_t last_start_ms; /**< when the last try began */
   int64_t next_start_ms; /**< when the next try begins, if none fails before */
   int64_t give_up_ms;    /**< when the attempt fails since all addresses have;
                               INT64_MAX: not all have */

@@ -126,9 +126,10 @@ class NameServer:
 # ---- servers ------------------------------------------------------------------
 
 class Forwarder:
-    """Forwards connections to an address, at PORT, to the server."""
+    """Forwards connections to an address, at PORT, to the server `to`."""
 
-    def __init__(self, address, forwards=True):
+    def __init__(self, address, forwards=True, to=None):
+        self.to = to or zk.connect
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self.connections = []
         self.listener = socket.create_server((address, PORT), family=family)
@@ -136,7 +137,7 @@ class Forwarder:
             threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):
-        host, port = zk.connect.split(":")
+        host, port = self.to.split(":")
         while True:
             client, _ = self.listener.accept()
             server = socket.create_connection((host, int(port)))
@@ -330,6 +331,31 @@ def one_of_two_servers_may_be_stopped():
     stopped.listener.close()
 
 
+def an_address_may_not_complete_a_tls_handshake():
+    """Another address follows after a second, or sooner if TCP fails."""
+    if "tls" not in command.run("-V").out:
+        raise live.NotTested("the command is built without TLS")
+    with zkserver.Server("--tls") as secure:
+        trust = ("--insecure", "--cacert",
+                 os.path.join(secure.dir, "tls", "ca.crt"))
+        stopped = Forwarder("127.0.0.16", forwards=False)
+        Forwarder("127.0.0.17", to=secure.tls_addresses[0])
+        add_black_hole("10.9.0.9")
+        ns.names["tls1.test"] = {A: ["127.0.0.16", "127.0.0.17"]}
+        ns.names["tls2.test"] = {A: ["10.9.0.9", "127.0.0.17"]}
+        slow = 0
+        for _ in range(12):
+            took_s = seconds_of_command("tls://tls1.test:%d" % PORT, *trust)
+            slow += took_s > 1
+            assert took_s < 2.5, took_s
+            took_s = seconds_of_command("tls://tls2.test:%d" % PORT, *trust)
+            assert took_s < 1, took_s
+            if slow == 2:
+                break
+        assert slow > 0
+        stopped.listener.close()
+
+
 # ---- the configuration of the system ------------------------------------------
 
 def search_dot_is_understood():
@@ -454,7 +480,8 @@ with zkserver.Server() as zk:
         doctor_names_the_family_that_is_not_answered,
         one_of_two_servers_may_be_cut_off,
         one_of_two_servers_may_be_stopped))
-    live.run(search_dot_is_understood,
+    live.run(an_address_may_not_complete_a_tls_handshake,
+             search_dot_is_understood,
              names_of_a_module_of_the_name_service_switch_are_found,
              the_hosts_file_names_one_family_only,
              the_first_of_two_name_servers_may_be_dead)

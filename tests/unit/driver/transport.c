@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+#include "net/connection_race.h"
 #include "net/transport_error.h"
 
 /*
@@ -17,7 +18,8 @@
  */
 enum { CLIENT, PEER };
 
-static int ends[2]; /* of the connection: CLIENT and PEER */
+static int ends[2];                    /* of the connection: CLIENT and PEER */
+static const char *host = "127.0.0.1"; /* of the attempts */
 
 /* What each step of the handshake returns. */
 static const lk_flow *handshake_flows;
@@ -40,7 +42,7 @@ static lk_flow fake_handshake(lk_transport *t)
 static lk_flow fake_open(lk_transport *t, const lk_endpoint *to)
 {
   ck_assert_int_eq(to->address->sa_family, AF_INET);
-  ck_assert_str_eq(to->host, "127.0.0.1");
+  ck_assert_str_eq(to->host, host);
   ck_assert_ptr_null(to->tls);
   t->fd = dup(ends[CLIENT]);
   return fake_handshake(t);
@@ -156,7 +158,7 @@ static lk_client *begin(const lk_flow *flows)
   use_fake = true;
   start();
   c = new_client();
-  engine_want_connection(c, 1, "127.0.0.1", 1, 0);
+  engine_want_connection(c, 1, host, 1, 0);
   return c;
 }
 
@@ -354,7 +356,36 @@ START_TEST(receive_without_bytes_is_not_the_end)
 }
 END_TEST
 
-SUITE("transport", handshake_waits_for_the_event_it_needs, a_handshake_may_fail,
+/* TCP is connected to the first address, and TLS is under way. Another
+   handshake would be one more for the servers. */
+START_TEST(next_address_waits_a_second_for_a_tls_handshake)
+{
+  static const lk_flow flows[] = {LK_FLOW_READ, LK_FLOW_READ};
+
+  host = "two.test";
+  lk_client *c = begin(flows);
+
+  c->tcp_limit_ms = 10 * LK_RACE_MAX_DELAY_MS;
+  RUN_UNTIL(handshake_steps == 1);
+  c->log[0] = '\0'; /* the report of the second address comes, or a tick */
+  int64_t began_ms = c->hooks.now(c->hooks.arg);
+
+  engine_want_tick(c, began_ms + 2 * LK_RACE_MAX_DELAY_MS);
+  RUN_UNTIL(handshake_steps == 2 || c->log[0] != '\0');
+  int64_t took_ms = c->hooks.now(c->hooks.arg) - began_ms;
+
+  ck_assert_int_ge(took_ms, LK_RACE_MAX_DELAY_MS);
+  ck_assert_int_lt(took_ms, 2 * LK_RACE_MAX_DELAY_MS);
+  want_no_connection(c);
+  turn();
+  closes--; /* of two connections */
+  finish();
+  host = "127.0.0.1";
+}
+END_TEST
+
+SUITE("transport", next_address_waits_a_second_for_a_tls_handshake,
+      handshake_waits_for_the_event_it_needs, a_handshake_may_fail,
       sending_may_wait_until_the_descriptor_is_readable,
       receiving_may_wait_until_the_descriptor_is_writable,
       receiving_that_waits_for_writability_does_not_spin,
