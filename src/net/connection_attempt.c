@@ -45,19 +45,12 @@ static lk_race_try *race_free_try(lk_connection *n)
   return is_made ? t : NULL;
 }
 
-static bool try_has_tcp(const lk_race_try *t)
-{
-  lk_address peer;
-  socklen_t len = sizeof peer;
-
-  return getpeername(t->transport.object->fd, &peer.any, &len) == 0;
-}
-
 /* Whether a TLS handshake is under way. */
 static bool race_has_tcp(const lk_race *r)
 {
   for (size_t i = 0; i < LK_RACE_MAX_OPEN; i++)
-    if (r->tries[i].open && try_has_tcp(&r->tries[i]))
+    if (r->tries[i].open &&
+        lk__watched_transport_has_tcp(&r->tries[i].transport))
       return true;
   return false;
 }
@@ -350,7 +343,7 @@ static bool race_end_late_try(lk_connection *n, int64_t now_ms)
     if (!t->open || now_ms < t->end_ms)
       continue;
     t->end_ms = INT64_MAX;
-    if (try_has_tcp(t))
+    if (lk__watched_transport_has_tcp(&t->transport))
       continue;
     try_set_late(t);
     try_on_flow(t, LK_FLOW_FAILED);

@@ -48,6 +48,14 @@ bool lk__watched_transport_has_more(const lk_watched_transport *s)
   return s->type->has_more != NULL && s->type->has_more(s->object);
 }
 
+bool lk__watched_transport_has_tcp(const lk_watched_transport *s)
+{
+  lk_address peer;
+  socklen_t len = sizeof peer;
+
+  return getpeername(s->object->fd, &peer.any, &len) == 0;
+}
+
 void lk__watched_transport_close(lk_watched_transport *s)
 {
   if (s->object == NULL)

@@ -37,6 +37,8 @@ bool lk__watched_transport_watch_for(lk_watched_transport *s, lk_flow flow);
 /** Whether the transport has bytes ready that it has read from the descriptor
     already. */
 bool lk__watched_transport_has_more(const lk_watched_transport *s);
+/** Whether TCP is connected, also if the TLS handshake has not ended. */
+bool lk__watched_transport_has_tcp(const lk_watched_transport *s);
 /** Stop watching, and close the transport if it is open. */
 void lk__watched_transport_close(lk_watched_transport *s);
 /** Free a transport that is closed or was never initialised. */

@@ -211,7 +211,7 @@ static void on_slow_handshake(lk_loop_timer *t)
 {
   cli_port_check *check = LK_OWNER(t, cli_port_check, timer);
 
-  if (!cli_port_connection_has_tcp(&check->connection)) {
+  if (!lk__watched_transport_has_tcp(&check->connection.transport)) {
     set_port_timer(check, share_of_address_ms(check), on_address_timeout);
     return;
   }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <sys/socket.h>
-
 #include "base/list.h"
 #include "base/mem.h"
 #include "cli/doctor/port_connection.h"
@@ -111,16 +109,6 @@ bool cli_port_connection_open(cli_port_connection *c, lk_loop *loop,
     return false;
   port_continue_connecting(c, lk__watched_transport_connect(&c->transport, to));
   return true;
-}
-
-bool cli_port_connection_has_tcp(const cli_port_connection *c)
-{
-  struct sockaddr_storage peer;
-  socklen_t len = sizeof peer;
-
-  return c->transport.object != NULL && c->transport.object->fd >= 0 &&
-         getpeername(c->transport.object->fd, (struct sockaddr *)&peer, &len) ==
-             0;
 }
 
 void cli_port_connection_close(cli_port_connection *c)

@@ -37,8 +37,6 @@ typedef struct cli_port_connection {
 bool cli_port_connection_open(cli_port_connection *c, lk_loop *loop,
                               const lk_transport_type *type,
                               const lk_transport_target *to, const char *word);
-/** Whether TCP is connected, also if the TLS handshake has not ended. */
-bool cli_port_connection_has_tcp(const cli_port_connection *c);
 /** Closes and frees it, at any stage. Another open may follow. */
 void cli_port_connection_close(cli_port_connection *c);
 

@@ -6,7 +6,7 @@
 #include <poll.h>
 #include <stdio.h>
 
-#include "net/connection_race.h"
+#include "net/connection.h"
 #include "net/resolver.h"
 
 /* Attempts at names with several addresses. */
@@ -53,6 +53,22 @@ static void disconnect(lk_client *c)
   turn();
 }
 
+/* Listen at the two addresses of two.test. Returns the port. */
+static uint16_t listen_at_both(int listeners[2])
+{
+  uint16_t port;
+
+  listeners[0] = sockets_listen("127.0.0.1", &port);
+  listeners[1] = sockets_listen_at("127.0.0.2", port);
+  return port;
+}
+
+static void close_both(const int listeners[2])
+{
+  close(listeners[0]);
+  close(listeners[1]);
+}
+
 /* The listener has one of the six addresses of dead.test. */
 START_TEST(refused_addresses_are_followed_at_once)
 {
@@ -90,11 +106,10 @@ END_TEST
 /* Two servers listen at the two addresses of the name. */
 START_TEST(address_of_the_last_connection_is_tried_last)
 {
-  uint16_t port;
-  int listeners[2] = {sockets_listen("127.0.0.1", &port), -1};
+  int listeners[2];
+  uint16_t port = listen_at_both(listeners);
   int last = -1;
 
-  listeners[1] = sockets_listen_at("127.0.0.2", port);
   start();
   lk_client *c = new_client();
 
@@ -108,8 +123,7 @@ START_TEST(address_of_the_last_connection_is_tried_last)
     ck_assert(sockets_quiet(listeners[1 - reached]));
     disconnect(c);
   }
-  close(listeners[0]);
-  close(listeners[1]);
+  close_both(listeners);
   stop();
 }
 END_TEST
@@ -117,11 +131,10 @@ END_TEST
 /* Which of two clients reaches which server is random. */
 START_TEST(clients_spread_over_the_addresses)
 {
-  uint16_t port;
-  int listeners[2] = {sockets_listen("127.0.0.1", &port), -1};
+  int listeners[2];
+  uint16_t port = listen_at_both(listeners);
   unsigned reached_first = 0;
 
-  listeners[1] = sockets_listen_at("127.0.0.2", port);
   start();
   for (int n = 0; n < 60; n++) {
     lk_client *c = new_client();
@@ -138,8 +151,7 @@ START_TEST(clients_spread_over_the_addresses)
   }
   ck_assert_uint_gt(reached_first, 0);
   ck_assert_uint_lt(reached_first, 60);
-  close(listeners[0]);
-  close(listeners[1]);
+  close_both(listeners);
   stop();
 }
 END_TEST
@@ -233,10 +245,9 @@ END_TEST
    use has failed, and the others are tried. */
 START_TEST(later_attempts_use_the_addresses_that_are_left)
 {
-  uint16_t port;
-  int listeners[2] = {sockets_listen("127.0.0.1", &port), -1};
+  int listeners[2];
+  uint16_t port = listen_at_both(listeners);
 
-  listeners[1] = sockets_listen_at("127.0.0.2", port);
   start();
   lk_client *c = new_client();
 
@@ -250,8 +261,7 @@ START_TEST(later_attempts_use_the_addresses_that_are_left)
   attempt(c, 3, "two.test", port, 2); /* none is left: all are tried again */
   ck_assert_str_eq(c->log, "resolved 3 4\nconnected 3\n");
   ck_assert_uint_eq(fake_names_lookups(), 1);
-  close(listeners[0]);
-  close(listeners[1]);
+  close_both(listeners);
   stop();
 }
 END_TEST

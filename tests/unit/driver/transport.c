@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-#include "net/connection_race.h"
+#include "net/connection.h"
 #include "net/transport_error.h"
 
 /*
