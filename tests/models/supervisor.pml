@@ -10,8 +10,9 @@
  * message in each direction. A message that does not fit waits at its sender,
  * and later messages are merged into it. SIGCONT for COMMAND goes the same way,
  * any number of times. COMMAND forks a child at any time, which has left its
- * process group. Either ends, and COMMAND is stopped and continued, at any
- * time.
+ * process group. The child may be outside of the control group from the start,
+ * or be moved out at any time: it is not frozen then. Either ends, and COMMAND
+ * is stopped and continued, at any time.
  *
  * latchkey is stopped, continued and killed at any time. The supervisor is
  * stopped or killed while latchkey runs, as the manual page requires.
@@ -30,9 +31,9 @@
  *   NO_SUSPEND       its clock stops while the machine is suspended
  *   KILL_AT_DEADLINE KILL is sent when another client can hold
  *   SLOW_KILL        a generation takes a unit of time to die
- *   STOP_GROUP       --on-lost stop stops the process group alone
+ *   STOP_GROUP       --on-lost stop takes the frozen control group for the stop
+ *                    of all
  *   STOP_ONCE        a process that could not be stopped is not killed
- *   CONT_UNDOES      SIGCONT reaches a COMMAND that --on-lost has stopped
  *   END_UNSEEN       the supervisor does not notice that latchkey has ended
  *   STAYS_STOPPED    latchkey does not continue a stopped supervisor
  *   NO_END           latchkey does not kill what a killed supervisor leaves
@@ -50,8 +51,10 @@
  * - A machine that is suspended past the deadline. COMMAND does not run either,
  *   and then gets its time to end.
  * - More generations: each one is reached as the second is.
- * - SIGCONT by others to processes that were stopped without a cgroup, and two
- *   processes that are stopped or killed together: the manual page names them.
+ * - Two processes that are stopped or killed together: the manual page names
+ *   them.
+ * - A process that is moved out of the frozen group within the last tenth of a
+ *   second before KILL: the next look finds it, at most that much later.
  */
 
 #ifndef T
@@ -81,7 +84,7 @@ mtype latchkey = RUNS;
 mtype supervisor = RUNS;
 mtype parent = RUNS; /* COMMAND */
 mtype child = UNBORN;
-bool sturdy; /* the child cannot be stopped, only killed */
+bool outside; /* the child is not in the control group: it is not frozen */
 
 #define RUNNING (parent == RUNS || child == RUNS)
 #define LIVING (parent != GONE || (child != GONE && child != UNBORN))
@@ -307,7 +310,7 @@ inline stop_all()
   all_stopped = true
 #else
   if
-  :: child == RUNS && !sturdy -> child = STOPPED
+  :: child == RUNS && !outside -> child = STOPPED
   :: else
   fi;
   all_stopped = child != RUNS
@@ -343,13 +346,11 @@ inline obey()
   :: else
   fi;
   if
-#ifdef CONT_UNDOES
-  :: sent.cont && parent == STOPPED -> assert(rest > 0); parent = RUNS
-#else
+  /* SIGCONT does not thaw. */
   :: sent.cont && parent == STOPPED && stage != HELD -> parent = RUNS
-#endif
   :: else
   fi;
+  looked = false; /* it looks again after each order */
   clear(sent)
 }
 
@@ -415,6 +416,12 @@ end:
        fi
      }
   :: atomic { child == RUNS -> printf("the child ends\n"); child = GONE }
+  :: atomic { /* see "Left out" */
+       child == STOPPED && !outside && rest > LAST + 1 ->
+       printf("the child is moved out of the control group\n");
+       outside = true;
+       child = RUNS
+     }
   :: atomic { /* and is continued; only the report of it matters */
        parent == RUNS && supervisor == RUNS && latchkey != GONE &&
          !news_waits ->
@@ -514,7 +521,7 @@ end:
 init {
   atomic {
     if :: stop_policy = true :: stop_policy = false fi;
-    if :: sturdy = true :: sturdy = false fi;
+    if :: outside = true :: outside = false fi;
     run latchkey_runs();
     run supervisor_runs();
     run world();

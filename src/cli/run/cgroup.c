@@ -7,15 +7,36 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "cli/run/cgroup.h"
 
-/* Copies field `n`, counted from 0, of a line with blanks between fields. */
+/* ---- the path ------------------------------------------------------------ */
+
+/* Replaces "\\040" and the like in a field of mountinfo: a backslash and three
+   octal digits stand for a character. */
+static void decode_octal(char *text)
+{
+  char *out = text;
+
+  for (const char *s = text; *s != '\0'; out++) {
+    if (s[0] == '\\' && strspn(s + 1, "01234567") >= 3) {
+      *out = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + (s[3] - '0'));
+      s += 4;
+    } else {
+      *out = *s++;
+    }
+  }
+  *out = '\0';
+}
+
+/* Copies field `n`, counted from 0, of a line of mountinfo. */
 static bool copy_field(const char *line, int n, char *out, size_t size)
 {
   for (; n > 0; n--) {
@@ -30,6 +51,7 @@ static bool copy_field(const char *line, int n, char *out, size_t size)
     return false;
   memcpy(out, line, len);
   out[len] = '\0';
+  decode_octal(out);
   return true;
 }
 
@@ -37,48 +59,18 @@ static bool copy_field(const char *line, int n, char *out, size_t size)
  */
 enum { FIELD_ROOT = 3, FIELD_MOUNT_POINT = 4 };
 
-/* Finds the first mount of cgroup version 2. */
-static bool find_mount(const char *mounts, char *root, char *point)
-{
-  while (mounts != NULL && *mounts != '\0') {
-    const char *end = strchr(mounts, '\n');
-    const char *type = strstr(mounts, " - cgroup2 ");
-    bool type_is_in_line = type != NULL && (end == NULL || type < end);
-
-    if (type_is_in_line &&
-        copy_field(mounts, FIELD_ROOT, root, CLI_CGROUP_PATH_SIZE) &&
-        copy_field(mounts, FIELD_MOUNT_POINT, point, CLI_CGROUP_PATH_SIZE))
-      return true;
-    mounts = end == NULL ? NULL : end + 1;
-  }
-  return false;
-}
-
-/* Returns the path behind "0::" at the start of a line of /proc/self/cgroup:
-   the group of version 2. Returns NULL if there is no such line. */
-static const char *find_own_group(const char *groups)
-{
-  if (strncmp(groups, "0::", strlen("0::")) == 0)
-    return groups + strlen("0::");
-  const char *line = strstr(groups, "\n0::");
-
-  return line == NULL ? NULL : line + strlen("\n0::");
-}
-
-bool cli_cgroup_locate(const char *mounts, const char *groups, char *out,
-                       size_t size)
+bool cli_cgroup_below_mount(const char *line, const char *own, char *out,
+                            size_t size)
 {
   char root[CLI_CGROUP_PATH_SIZE];
   char point[CLI_CGROUP_PATH_SIZE];
-  char own[CLI_CGROUP_PATH_SIZE];
-  const char *line = find_own_group(groups);
 
-  if (line == NULL || !find_mount(mounts, root, point))
+  if (strstr(line, " - cgroup2 ") == NULL ||
+      !copy_field(line, FIELD_ROOT, root, sizeof root) ||
+      !copy_field(line, FIELD_MOUNT_POINT, point, sizeof point))
     return false;
-  bool mount_point_is_escaped = strchr(point, '\\') != NULL;
-
-  if (!copy_field(line, 0, own, sizeof own) || own[0] != '/' ||
-      strstr(own, "/..") != NULL || mount_point_is_escaped)
+  /* A group outside of the cgroup namespace has such a path. */
+  if (own[0] != '/' || strstr(own, "/..") != NULL)
     return false;
   /* The mount may show only the part of the hierarchy below `root`. The own
      group must be in that part. */
@@ -92,6 +84,94 @@ bool cli_cgroup_locate(const char *mounts, const char *groups, char *out,
 
   return snprintf(out, size, "%s%s", point, rest) < (int)size;
 }
+
+/* Gets the path of a process's group, as the kernel shows it to this process:
+   the text behind "0::" in /proc/PID/cgroup. */
+static bool read_group_of(const char *process, char *out, size_t size)
+{
+  char name[64];
+  char *line = NULL;
+  size_t room = 0;
+  bool found = false;
+
+  snprintf(name, sizeof name, "/proc/%s/cgroup", process);
+  FILE *file = fopen(name, "re");
+
+  while (file != NULL && !found && getline(&line, &room, file) > 0)
+    if (strncmp(line, "0::", strlen("0::")) == 0) {
+      const char *path = line + strlen("0::");
+      size_t len = strcspn(path, "\n");
+
+      found = len < size;
+      snprintf(out, size, "%.*s", (int)len, path);
+    }
+  free(line);
+  if (file != NULL)
+    fclose(file);
+  return found;
+}
+
+/* Whether a group can probably be made in `dir`. Another mount may cover the
+   one that mountinfo names. */
+static bool is_writable_cgroup(const char *dir)
+{
+  enum { MAGIC = 0x63677270 }; /* CGROUP2_SUPER_MAGIC */
+  struct statfs s;
+
+  return statfs(dir, &s) == 0 && (unsigned long)s.f_type == MAGIC &&
+         faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) == 0;
+}
+
+/* Finds the directory of the own group in the first mount that shows it
+   writable. */
+static bool find_own_directory(const char *own, char *out, size_t size)
+{
+  FILE *mounts = fopen("/proc/self/mountinfo", "re");
+  char *line = NULL;
+  size_t room = 0;
+  bool found = false;
+
+  while (mounts != NULL && !found && getline(&line, &room, mounts) > 0)
+    found = cli_cgroup_below_mount(line, own, out, size) &&
+            is_writable_cgroup(out);
+  free(line);
+  if (mounts != NULL)
+    fclose(mounts);
+  return found;
+}
+
+void cli_cgroup_choose_path(cli_cgroup *g)
+{
+  char own[CLI_CGROUP_PATH_SIZE - CLI_CGROUP_NAME_SIZE];
+  char base[CLI_CGROUP_PATH_SIZE - CLI_CGROUP_NAME_SIZE];
+  uint64_t random;
+
+  g->path[0] = '\0';
+  g->fd = -1;
+  if (!read_group_of("self", own, sizeof own) ||
+      !find_own_directory(own, base, sizeof base) ||
+      getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+    return;
+  /* The name is random. A process id would not be unique: processes of other
+     PID namespaces can be in the same cgroup. */
+  snprintf(g->path, sizeof g->path, "%s/latchkey-%016" PRIx64, base, random);
+  snprintf(g->shown, sizeof g->shown, "%s/latchkey-%016" PRIx64,
+           strcmp(own, "/") == 0 ? "" : own, random);
+}
+
+bool cli_cgroup_contains(const cli_cgroup *g, pid_t pid)
+{
+  char process[32];
+  char group[CLI_CGROUP_PATH_SIZE];
+  size_t len = strlen(g->shown);
+
+  snprintf(process, sizeof process, "%ld", (long)pid);
+  return g->fd >= 0 && read_group_of(process, group, sizeof group) &&
+         strncmp(group, g->shown, len) == 0 &&
+         (group[len] == '\0' || group[len] == '/');
+}
+
+/* ---- making, entering ---------------------------------------------------- */
 
 /* Returns false if the file is empty, or too long for `out` with a NUL. */
 static bool read_whole_file(int dir, const char *name, char *out, size_t size)
@@ -107,25 +187,6 @@ static bool read_whole_file(int dir, const char *name, char *out, size_t size)
   close(fd);
   out[len] = '\0';
   return len > 0 && len < size - 1;
-}
-
-void cli_cgroup_choose_path(cli_cgroup *g)
-{
-  char mounts[32768];
-  char groups[4096];
-  char base[CLI_CGROUP_PATH_SIZE - sizeof "/latchkey-0123456789abcdef"];
-  uint64_t random;
-
-  g->path[0] = '\0';
-  g->fd = -1;
-  /* The name is random. A process id would not be unique: processes of other
-     PID namespaces can be in the same cgroup. */
-  if (read_whole_file(AT_FDCWD, "/proc/self/mountinfo", mounts,
-                      sizeof mounts) &&
-      read_whole_file(AT_FDCWD, "/proc/self/cgroup", groups, sizeof groups) &&
-      cli_cgroup_locate(mounts, groups, base, sizeof base) &&
-      getrandom(&random, sizeof random, 0) == (ssize_t)sizeof random)
-    snprintf(g->path, sizeof g->path, "%s/latchkey-%016" PRIx64, base, random);
 }
 
 void cli_cgroup_open(cli_cgroup *g)
@@ -178,7 +239,34 @@ struct clone_args_of_linux {
 
 static const uint64_t clone_into_cgroup = 0x200000000; /* CLONE_INTO_CGROUP */
 
-pid_t cli_cgroup_fork(const cli_cgroup *g)
+/* Moves this process to the group in the directory `name` below `g`. */
+static bool move_self(const cli_cgroup *g, const char *name)
+{
+  int dir = openat(g->fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  bool moved = dir >= 0 && write_cgroup_file(dir, "cgroup.procs", "0");
+
+  if (dir >= 0)
+    close(dir);
+  return moved;
+}
+
+/* Forks a child while this process is in the group. */
+static pid_t fork_inside(cli_cgroup *g)
+{
+  if (!move_self(g, ".")) {
+    cli_cgroup_remove(g); /* the group takes no process */
+    return fork();
+  }
+  pid_t pid = fork();
+  int error = errno;
+
+  if (pid != 0 && !move_self(g, ".."))
+    cli_cgroup_remove(g);
+  errno = error;
+  return pid;
+}
+
+pid_t cli_cgroup_fork(cli_cgroup *g)
 {
   if (g->fd < 0)
     return fork();
@@ -189,13 +277,8 @@ pid_t cli_cgroup_fork(const cli_cgroup *g)
      takes the kernel tens of milliseconds. */
   pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof args);
 
-  if (pid >= 0)
-    return pid;
-  /* Before Linux 5.7, or refused by a sandbox. */
-  pid = fork();
-  if (pid == 0)
-    write_cgroup_file(g->fd, "cgroup.procs", "0");
-  return pid;
+  /* Before Linux 5.7, or refused by a sandbox or by the group. */
+  return pid >= 0 ? pid : fork_inside(g);
 }
 
 void cli_cgroup_kill(const cli_cgroup *g)
@@ -204,19 +287,22 @@ void cli_cgroup_kill(const cli_cgroup *g)
     write_cgroup_file(g->fd, "cgroup.kill", "1");
 }
 
-bool cli_cgroup_freeze(const cli_cgroup *g, bool frozen)
+void cli_cgroup_freeze(const cli_cgroup *g, bool frozen)
+{
+  if (g->fd >= 0)
+    write_cgroup_file(g->fd, "cgroup.freeze", frozen ? "1" : "0");
+}
+
+bool cli_cgroup_is_frozen(const cli_cgroup *g)
 {
   char events[256];
 
-  if (g->fd < 0 ||
-      !write_cgroup_file(g->fd, "cgroup.freeze", frozen ? "1" : "0"))
-    return false;
-  if (!read_whole_file(g->fd, "cgroup.events", events, sizeof events))
-    return false;
-  bool is_frozen = strstr(events, "frozen 1") != NULL;
-
-  return is_frozen == frozen;
+  return g->fd >= 0 &&
+         read_whole_file(g->fd, "cgroup.events", events, sizeof events) &&
+         strstr(events, "frozen 1") != NULL;
 }
+
+/* ---- the end ------------------------------------------------------------- */
 
 /* Moves the processes of the group `dir` to the group `parent`. One read may
    not return all of them; cli_cgroup_remove() tries several times. */

@@ -3,18 +3,23 @@
 #define LK_CLI_RUN_CGROUP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
-/** Room for the path of a group, with a NUL. */
-enum { CLI_CGROUP_PATH_SIZE = 1024 };
+enum {
+  CLI_CGROUP_PATH_SIZE = 1024, /**< room for the path of a group, with a NUL */
+  CLI_CGROUP_NAME_SIZE = sizeof "/latchkey-0123456789abcdef"
+};
 
 /**
  * A control group (version 2) for COMMAND, below latchkey's own. The kernel
- * kills all processes of a group in one step. If no group can be created, the
+ * kills all processes of a group in one step. If there is no group, the
  * functions below do nothing, and cli_cgroup_fork() calls fork().
  */
 typedef struct cli_cgroup {
-  char path[CLI_CGROUP_PATH_SIZE]; /**< "": no group */
+  char path[CLI_CGROUP_PATH_SIZE];  /**< "": no group */
+  char shown[CLI_CGROUP_PATH_SIZE]; /**< the path of the group in
+                                         /proc/PID/cgroup */
   int fd; /**< descriptor of the group's directory; -1: not open */
 } cli_cgroup;
 
@@ -24,20 +29,23 @@ void cli_cgroup_choose_path(cli_cgroup *g);
 void cli_cgroup_make(cli_cgroup *g);
 /** Opens the group that another process has created at `path`. */
 void cli_cgroup_open(cli_cgroup *g);
-/** Forks a child that is in the group, if there is a group. Returns what fork()
-    returns. */
-pid_t cli_cgroup_fork(const cli_cgroup *g);
+/** Forks a child that is in the group. Removes the group if it takes no
+    process. Returns what fork() returns. */
+pid_t cli_cgroup_fork(cli_cgroup *g);
+/** Whether the process is in the group or in one below it. */
+bool cli_cgroup_contains(const cli_cgroup *g, pid_t pid);
 void cli_cgroup_kill(const cli_cgroup *g);
-/** Freezes or thaws the group. Returns whether all its processes are frozen or
-    thawed; the caller repeats the call until they are. */
-bool cli_cgroup_freeze(const cli_cgroup *g, bool frozen);
+/** Begins to freeze or thaw the group. */
+void cli_cgroup_freeze(const cli_cgroup *g, bool frozen);
+/** Whether the group is frozen: no process in it runs, or it has none. */
+bool cli_cgroup_is_frozen(const cli_cgroup *g);
 /** Removes the group; remaining processes are moved to the parent group. */
 void cli_cgroup_remove(cli_cgroup *g);
 
-/** Computes the path of this process's cgroup from the texts of
-    /proc/self/mountinfo and /proc/self/cgroup. Returns false if there is none.
-    Exported for tests. */
-bool cli_cgroup_locate(const char *mounts, const char *groups, char *out,
-                       size_t size);
+/** Gets the path of the group `own`, as in /proc/self/cgroup, below the mount
+    of a line of /proc/self/mountinfo. Returns false if the mount is not one of
+    cgroup version 2 or does not show the group. Exported for tests. */
+bool cli_cgroup_below_mount(const char *line, const char *own, char *out,
+                            size_t size);
 
 #endif

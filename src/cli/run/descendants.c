@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -77,20 +76,12 @@ cli_descendants_left cli_descendants_reap(pid_t command)
 
 /* ---- stop and continue --------------------------------------------------- */
 
-typedef struct descendant {
-  pid_t pid;
-  pid_t parent;
-  bool parent_waits; /* the parent is in state 'D' (uninterruptible) */
-} descendant;
-
 /* A list in which parents come before their children. */
 typedef struct descendants {
-  descendant *at;
+  pid_t *at;
   size_t count;
-  size_t cap;        /* number of entries that `at` has room for */
-  pid_t parent;      /* of the entries that are added next */
-  bool parent_waits; /* of the entries that are added next */
-  bool complete;     /* all descendants are in the list */
+  size_t cap;    /* number of entries that `at` has room for */
+  bool complete; /* all descendants are in the list */
 } descendants;
 
 static void add_descendant(pid_t child, void *arg)
@@ -108,119 +99,33 @@ static void add_descendant(pid_t child, void *arg)
     d->at = at;
     d->cap = cap;
   }
-  d->at[d->count++] = (descendant){child, d->parent, d->parent_waits};
+  d->at[d->count++] = child;
 }
 
-static void add_children(descendants *d, pid_t parent)
-{
-  d->parent = parent;
-  if (!cli_proc_children_each(parent, add_descendant, d))
-    d->complete = false;
-}
-
-static bool has_same_parent(const descendant *d)
-{
-  pid_t parent = 0;
-
-  return cli_proc_state(d->pid, &parent) != '\0' && parent == d->parent;
-}
-
-/* Signals a descendant if its parent is still the same. A grandchild may be
-   dead and reaped by its parent, and its process id may have been reused. The
-   pidfd keeps referring to the process whose parent was checked. */
-static void signal_descendant(const descendant *d, int number)
-{
-#ifdef SYS_pidfd_open
-  int fd = (int)syscall(SYS_pidfd_open, d->pid, 0);
-
-  if (fd >= 0) {
-    if (has_same_parent(d))
-      syscall(SYS_pidfd_send_signal, fd, number, NULL, 0);
-    close(fd);
-    return;
-  }
-#endif
-  if (has_same_parent(d))
-    kill(d->pid, number);
-}
-
-/* The letters of proc_pid_stat(5). */
-enum {
-  STATE_STOPPED = 'T',
-  STATE_TRACED = 't',
-  STATE_ZOMBIE = 'Z',
-  STATE_DEAD = 'X',
-  STATE_UNINTERRUPTIBLE = 'D'
-};
-
-static bool does_not_run(char state)
-{
-  return state == STATE_STOPPED || state == STATE_TRACED ||
-         state == STATE_ZOMBIE || state == STATE_DEAD;
-}
-
-/* Continues a stopped descendant whose parent is uninterruptible. The parent
-   may be in vfork(): it cannot stop before this child calls exec(). */
-static void continue_for_parent(const descendant *d, char state)
-{
-  if (state == STATE_STOPPED)
-    signal_descendant(d, SIGCONT);
-}
-
-/* Sends SIGSTOP to each descendant that runs. Returns true if none ran: the
-   caller repeats the call until then, since a process that runs can have
-   created children meanwhile. */
-static bool stop_descendants(void)
+/* A process that has ended during the walk may have had children that were not
+   found. It stays in the list as a zombie, and its group is checked, too. */
+static bool all_descendants_are_in(const cli_cgroup *cgroup, pid_t ended)
 {
   descendants d = {.complete = true};
-  bool any_ran = false;
+  bool all_in =
+      cli_proc_children_each(getpid(), add_descendant, &d) && d.complete;
 
-  add_children(&d, getpid());
-  for (size_t i = 0; i < d.count; i++) {
-    descendant one = d.at[i]; /* add_children() can move the array */
-    pid_t ignored_parent;
-    char state = cli_proc_state(one.pid, &ignored_parent);
+  for (size_t i = 0; all_in && i < d.count; i++) {
+    pid_t one = d.at[i]; /* add_descendant() can move the array */
 
-    if (one.parent_waits) {
-      continue_for_parent(&one, state);
-      continue;
-    }
-    if (!does_not_run(state)) {
-      signal_descendant(&one, SIGSTOP);
-      any_ran = true;
-    }
-    d.parent_waits = state == STATE_UNINTERRUPTIBLE;
-    add_children(&d, one.pid);
+    all_in = (one == ended || cli_cgroup_contains(cgroup, one)) &&
+             cli_proc_children_each(one, add_descendant, &d) && d.complete;
   }
   free(d.at);
-  return d.complete && !any_ran;
+  return all_in;
 }
 
-bool cli_descendants_stop(const cli_cgroup *cgroup)
+bool cli_descendants_stop(const cli_cgroup *cgroup, pid_t ended)
 {
   const bool frozen = true;
 
-  return cgroup->fd >= 0 ? cli_cgroup_freeze(cgroup, frozen)
-                         : stop_descendants();
-}
-
-/* Continues children before their parents: a continued parent may wait for its
-   children. */
-void cli_descendants_continue(const cli_cgroup *cgroup)
-{
-  descendants d = {.complete = true};
-  const bool frozen = false;
-
-  if (cgroup->fd >= 0) {
-    cli_cgroup_freeze(cgroup, frozen);
-    return;
-  }
-  add_children(&d, getpid());
-  for (size_t i = 0; i < d.count; i++)
-    add_children(&d, d.at[i].pid);
-  while (d.count > 0)
-    signal_descendant(&d.at[--d.count], SIGCONT);
-  free(d.at);
+  cli_cgroup_freeze(cgroup, frozen);
+  return cli_cgroup_is_frozen(cgroup) && all_descendants_are_in(cgroup, ended);
 }
 
 /* ---- kill ---------------------------------------------------------------- */

@@ -37,13 +37,12 @@ typedef enum cli_descendants_left {
 cli_descendants_left cli_descendants_reap(pid_t command);
 
 /**
- * Stops all descendants: freezes the cgroup, or sends SIGSTOP to each. The
- * caller repeats the call until it returns true: then no descendant runs.
+ * Freezes the cgroup. Returns whether no descendant runs: the cgroup is frozen,
+ * and none is outside of it. The caller repeats the call until then, and also
+ * later, since a frozen process can be moved out. `ended` is COMMAND, if it has
+ * ended and stays a zombie, or 0.
  */
-bool cli_descendants_stop(const cli_cgroup *cgroup);
-
-/** Continues all descendants. */
-void cli_descendants_continue(const cli_cgroup *cgroup);
+bool cli_descendants_stop(const cli_cgroup *cgroup, pid_t ended);
 
 /** The exit status of COMMAND, if cli_descendants_kill() had to reap it. */
 typedef struct cli_reaped {

@@ -315,11 +315,27 @@ static void report_started(cli_runner *r, pid_t child)
   cli_events_status(&r->events, "%s %s", r->target->status, r->path);
 }
 
+static void report_no_cgroup(cli_runner *r)
+{
+  if (r->options->on_lost == CLI_ON_LOST_STOP)
+    cli_events_notice(&r->events,
+                      "warning: %s: there is no control group for COMMAND, so "
+                      "--on-lost stop kills it instead of stopping it",
+                      r->path);
+  else
+    cli_events_detail(&r->events,
+                      "there is no control group for COMMAND: if latchkey and "
+                      "its supervisor are killed together, only COMMAND itself "
+                      "ends with them");
+}
+
 static void take_supervisor_report(cli_runner *r,
                                    const cli_supervisor_report *report)
 {
   if ((report->what & CLI_REPORT_STARTED) != 0)
     report_started(r, report->child);
+  if ((report->what & CLI_REPORT_NO_CGROUP) != 0)
+    report_no_cgroup(r);
   if ((report->what & CLI_REPORT_NOT_EXECUTED) != 0)
     report_not_started(r, cli_command_process_failure_code(report->error),
                        report->error);

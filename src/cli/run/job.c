@@ -76,16 +76,24 @@ void cli_job_terminate(const cli_job *job)
   cli_job_signal(job, SIGCONT); /* a stopped process acts on TERM then */
 }
 
+bool cli_job_has_cgroup(const cli_job *job)
+{
+  return job->cgroup.fd >= 0;
+}
+
 /* While `exec_result` is open, the child may not have set PR_SET_PDEATHSIG yet.
    A child that is stopped then would outlive a killed supervisor. */
-bool cli_job_stop(const cli_job *job)
+bool cli_job_stop(const cli_job *job, bool command_ended)
 {
-  return job->exec_result < 0 && cli_descendants_stop(&job->cgroup);
+  return job->exec_result < 0 &&
+         cli_descendants_stop(&job->cgroup, command_ended ? job->pid : 0);
 }
 
 void cli_job_continue(const cli_job *job)
 {
-  cli_descendants_continue(&job->cgroup);
+  const bool frozen = false;
+
+  cli_cgroup_freeze(&job->cgroup, frozen);
 }
 
 /* ---- kill ---------------------------------------------------------------- */

@@ -40,9 +40,12 @@ void cli_job_signal(const cli_job *job, int number);
 /** Sends TERM, then CONT: a stopped process handles TERM only after it is
     continued. */
 void cli_job_terminate(const cli_job *job);
-/** Stops all processes. Returns whether all are stopped; the caller repeats the
-    call until they are. */
-bool cli_job_stop(const cli_job *job);
+/** Whether COMMAND was started in a cgroup. Without one, cli_job_stop() stops
+    nothing. */
+bool cli_job_has_cgroup(const cli_job *job);
+/** Stops all processes. Returns whether none runs; see cli_descendants_stop().
+    `command_ended`: COMMAND has ended. */
+bool cli_job_stop(const cli_job *job, bool command_ended);
 /** Continues the processes that cli_job_stop() has stopped. */
 void cli_job_continue(const cli_job *job);
 /** Kills COMMAND and all its descendants, and waits for their end. `out` gets

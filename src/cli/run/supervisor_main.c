@@ -107,6 +107,9 @@ static void start_command(supervisor *s, const cli_order *order)
   }
   int error = cli_job_start(&s->job);
 
+  /* Processes that are stopped one by one can continue one another. */
+  if (s->schedule.policy == CLI_ON_LOST_STOP && !cli_job_has_cgroup(&s->job))
+    s->schedule.policy = CLI_ON_LOST_KILL;
   if (error == 0)
     close_inherited_fds(s);
   else
@@ -135,13 +138,6 @@ static void wait_for_start(supervisor *s)
   start_command(s, &order);
 }
 
-/* SIGCONT from `fg` or `bg` of a shell must not continue a COMMAND that
-   --on-lost has stopped. */
-static bool continues_stopped_command(const supervisor *s, int number)
-{
-  return number == SIGCONT && s->schedule.stage == CLI_STAGE_STOPPED;
-}
-
 static void pass_signals_on(supervisor *s, uint64_t signals)
 {
   if (s->none_left_reported)
@@ -149,7 +145,7 @@ static void pass_signals_on(supervisor *s, uint64_t signals)
   for (int number = 1; (signals >> number) != 0; number++) {
     bool is_set = ((signals >> number) & 1) != 0;
 
-    if (is_set && !continues_stopped_command(s, number))
+    if (is_set)
       cli_job_signal(&s->job, number);
   }
 }
@@ -183,8 +179,12 @@ static void report_exec_result(supervisor *s)
     send_report(s, (cli_supervisor_report){.what = CLI_REPORT_NOT_EXECUTED,
                                            .error = error});
   else
-    send_report(s, (cli_supervisor_report){.what = CLI_REPORT_STARTED,
-                                           .child = s->job.pid});
+    send_report(s, (cli_supervisor_report){
+                       .what = CLI_REPORT_STARTED |
+                               (cli_job_has_cgroup(&s->job)
+                                    ? 0
+                                    : (unsigned)CLI_REPORT_NO_CGROUP),
+                       .child = s->job.pid});
 }
 
 static void report_command_end(supervisor *s, int status)
@@ -206,26 +206,23 @@ static int to_wait_status(const siginfo_t *info)
   return info->si_status | (info->si_code == CLD_DUMPED ? CORE_DUMPED : 0);
 }
 
-/* Stops descendants again that another process has continued by SIGCONT. */
+/* Looks again whether all descendants are stopped, and stops new ones. */
 static void stop_command_again(supervisor *s)
 {
   if (s->schedule.stage == CLI_STAGE_STOPPED)
-    s->schedule.all_stopped = cli_job_stop(&s->job);
+    s->schedule.all_stopped = cli_job_stop(&s->job, s->command_ended);
 }
 
-/* Checks whether COMMAND was stopped, was continued or has ended. */
+/* Checks whether COMMAND was stopped or has ended. */
 static void check_command_state(supervisor *s)
 {
   siginfo_t info = {.si_pid = 0};
   id_t child = (id_t)s->job.pid;
 
-  while (waitid(P_PID, child, &info, WSTOPPED | WCONTINUED | WNOHANG) == 0 &&
+  while (waitid(P_PID, child, &info, WSTOPPED | WNOHANG) == 0 &&
          info.si_pid != 0) {
-    if (info.si_code == CLD_CONTINUED)
-      stop_command_again(s);
-    else
-      send_report(s, (cli_supervisor_report){.what = CLI_REPORT_STOPPED,
-                                             .signal = info.si_status});
+    send_report(s, (cli_supervisor_report){.what = CLI_REPORT_STOPPED,
+                                           .signal = info.si_status});
     info.si_pid = 0;
   }
   info.si_pid = 0;
@@ -300,7 +297,7 @@ static void act_on_command(supervisor *s, cli_action action)
   switch (action) {
   case CLI_ACTION_NONE: return;
   case CLI_ACTION_TERM: cli_job_terminate(&s->job); break;
-  case CLI_ACTION_STOP: s->schedule.all_stopped = cli_job_stop(&s->job); break;
+  case CLI_ACTION_STOP: stop_command_again(s); break;
   case CLI_ACTION_CONT: cli_job_continue(&s->job); break;
   case CLI_ACTION_KILL: break; /* after the report, since it takes time */
   }
@@ -311,20 +308,18 @@ static void act_on_command(supervisor *s, cli_action action)
 
 /* ---- time ---------------------------------------------------------------- */
 
-/* Interval in which descendants that still run are stopped again. */
+/* Interval in which it is checked whether all descendants are stopped. */
 enum { RESTOP_MS = 20 };
 
-/* Interval in which stopped descendants are checked: without a cgroup, another
-   process can continue them by SIGCONT. */
+/* Interval in which stopped descendants are checked: another process can move
+   one out of the cgroup. */
 enum { RECHECK_MS = 100 };
 
 static int64_t next_stop_check(const supervisor *s, int64_t now)
 {
   if (s->schedule.stage != CLI_STAGE_STOPPED)
     return INT64_MAX;
-  if (!s->schedule.all_stopped)
-    return now + RESTOP_MS;
-  return s->job.cgroup.fd < 0 ? now + RECHECK_MS : INT64_MAX;
+  return now + (s->schedule.all_stopped ? RECHECK_MS : RESTOP_MS);
 }
 
 /* Does all actions of the kill schedule that are due, and sets the timer for

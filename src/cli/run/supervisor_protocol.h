@@ -52,8 +52,10 @@ enum {
   CLI_REPORT_ENDED = 32,       /**< COMMAND has ended (`status`) */
   CLI_REPORT_NOT_FOUND = 64,   /**< descendants may still run that cannot be
                                     found, so that they were not killed */
-  CLI_REPORT_NONE_LEFT = 128 /**< COMMAND has ended, and no other descendant is
-                                  left */
+  CLI_REPORT_NONE_LEFT = 128, /**< COMMAND has ended, and no other descendant is
+                                   left */
+  CLI_REPORT_NO_CGROUP = 256  /**< with CLI_REPORT_STARTED: there is no cgroup
+                                   that holds COMMAND */
 };
 
 /** A message from the supervisor to latchkey. */

@@ -3,6 +3,7 @@
 latchkey is stopped, blocked or flooded."""
 
 import glob
+import json
 import os
 import pty
 import re
@@ -125,6 +126,29 @@ def on_lost_stop_stops_another_session():
 def on_lost_stop_stops_another_session_without_a_cgroup():
     check_on_lost_stop("stop-nobody", "setsid %s & wait",
                        wrapper=run_as_nobody())
+
+
+def on_lost_stop_without_a_cgroup_is_told():
+    if not command.is_root():
+        raise live.NotTested("this needs root, to run as another user")
+    told = "there is no control group for COMMAND"
+    as_nobody = [*run_as_nobody(), command.PROGRAM, "run"]
+
+    def run(*options):
+        done = command.run(*as_nobody[1:], *options, "/told", "true",
+                           program=as_nobody[0])
+        assert done.code == 0, done
+        return done
+
+    done = run("--on-lost", "stop")
+    assert told in done.err and "--on-lost stop kills" in done.err, done
+    done = run("--on-lost", "stop", "--json")
+    assert [e for e in map(json.loads, done.err.splitlines())
+            if e["event"] == "notice" and told in e["reason"]], done
+    assert told in run("-v").err
+    assert told not in run().err
+    done = command.run("run", "-v", "/told", "true")
+    assert done.code == 0 and told not in done.err, done
 
 
 def on_lost_stop_stops_a_process_group_of_job_control():
@@ -420,6 +444,7 @@ live.run(live.together(
     on_lost_stop_stops_a_child_with_foreground,
     on_lost_stop_stops_another_session,
     on_lost_stop_stops_another_session_without_a_cgroup,
+    on_lost_stop_without_a_cgroup_is_told,
     on_lost_stop_stops_a_process_group_of_job_control,
     latchkey_continues_a_stopped_supervisor,
     deep_tree_of_processes_is_dead_at_the_deadline,

@@ -30,6 +30,8 @@ typedef struct command_run {
   cli_supervisor supervisor;
   char *words[4];
   int out[2];                     /* pipe with the output of the command */
+  cli_cgroup cgroup;              /* only the path */
+  bool without_cgroup;            /* CLI_REPORT_NO_CGROUP has come */
   cli_supervisor_report received; /* the last message; `what`: its reports that
                                      are not checked yet */
   unsigned unchecked_actions;     /* bits of reported actions */
@@ -79,15 +81,36 @@ static bool adopts_orphans(void)
   return adopts;
 }
 
+static bool wants_cgroup; /* of COMMAND */
+
+/* Lets COMMAND run in a cgroup. Returns false if none can be made here. */
+static bool use_cgroup(void)
+{
+  cli_cgroup g;
+
+  cli_cgroup_choose_path(&g);
+  cli_cgroup_make(&g);
+  wants_cgroup = g.fd >= 0;
+  cli_cgroup_remove(&g);
+  if (!wants_cgroup)
+    puts("not tested: no cgroup of version 2 can be made");
+  return wants_cgroup;
+}
+
 /* Forks a supervisor that is ready to execute s->words. */
 static void prepare_words(command_run *s, cli_on_lost policy)
 {
   static char title[] = "check_supervisor";
   cli_job job = {.argv = s->words, .group = getpgrp(), .cgroup = {.fd = -1}};
 
+  if (wants_cgroup)
+    cli_cgroup_choose_path(&job.cgroup);
+  s->cgroup = job.cgroup;
+
   alarm(MAX_SECONDS); /* ends this test if it hangs */
   s->received = (cli_supervisor_report){0};
   s->unchecked_actions = 0;
+  s->without_cgroup = false;
   prctl(PR_SET_CHILD_SUBREAPER, 1); /* so that orphans can be waited for */
   make_pipe(s->out);
   int old_stdout = replace_fd(STDOUT_FILENO, s->out[1]);
@@ -171,6 +194,8 @@ static cli_supervisor_report next_report(command_run *s, unsigned what)
     ck_assert_int_eq(poll(&ready, 1, -1), 1);
     ck_assert_int_eq(cli_supervisor_receive(&s->supervisor, &s->received),
                      CLI_RECEIVED_REPORT);
+    s->without_cgroup |= (s->received.what & CLI_REPORT_NO_CGROUP) != 0;
+    s->received.what &= ~(unsigned)CLI_REPORT_NO_CGROUP;
   }
   ck_assert_uint_eq(lowest_bit(s->received.what), what);
   s->received.what &= ~what;
@@ -189,21 +214,29 @@ static void expect_action(command_run *s, cli_action act)
 
 #define NO_MORE_LINES NULL
 
+/* Reads the next line of the command, without its end. Returns false if all
+ * writers have ended. */
+static bool read_line(const command_run *s, char *text, size_t size)
+{
+  size_t len = 0;
+  ssize_t n;
+
+  while ((n = read(s->out[0], text + len, 1)) == 1 && text[len] != '\n' &&
+         len < size - 1)
+    len++;
+  text[len] = '\0';
+  return n != 0;
+}
+
 /* Checks the next line that the command writes; NO_MORE_LINES: all writers must
  * have ended. */
 static void expect_line(const command_run *s, const char *expected)
 {
   char text[64];
-  size_t len = 0;
-  ssize_t n;
+  bool any = read_line(s, text, sizeof text);
 
-  while ((n = read(s->out[0], text + len, 1)) == 1 && text[len] != '\n' &&
-         len < sizeof text - 1)
-    len++;
-  text[len] = '\0';
-  if (expected == NO_MORE_LINES)
-    ck_assert_int_eq(n, 0);
-  else
+  ck_assert_int_eq(any, expected != NO_MORE_LINES);
+  if (expected != NO_MORE_LINES)
     ck_assert_str_eq(text, expected);
 }
 
@@ -562,11 +595,21 @@ START_TEST(a_lost_lock_ends_the_command_at_once)
 }
 END_TEST
 
+/* Whether the command writes something within this time. */
+static bool writes(const command_run *s, int ms)
+{
+  struct pollfd ready = {s->out[0], POLLIN, 0};
+
+  return poll(&ready, 1, ms) == 1;
+}
+
 /* The lease is unsure from the start, so COMMAND is to be stopped at once. But
  * before exec(), a stopped child may lack PR_SET_PDEATHSIG, and would survive
  * the supervisor. CLI_REPORT_STARTED shows that COMMAND was executed. */
 START_TEST(a_command_is_executed_before_it_is_stopped)
 {
+  if (!use_cgroup())
+    return;
   for (int i = 0; i < 20; i++) {
     static char text[] = "sleep 30";
     unsigned seen = 0; /* CLI_REPORT_ constants */
@@ -627,19 +670,88 @@ START_TEST(stopped_command_continues_with_a_new_lease)
   int in[2];
   command_run s;
 
+  if (!use_cgroup())
+    return;
   make_pipe(in);
   replace_fd(STDIN_FILENO, in[0]);
   begin_run(&s, text, CLI_ON_LOST_STOP);
   expect_line(&s, "up");
   order_lease(&s, MARGIN_MS, MARGIN_MS); /* unsure at once */
   expect_action(&s, CLI_ACTION_STOP);
-  ck_assert_int_eq(next_report(&s, CLI_REPORT_STOPPED).signal, SIGSTOP);
   ck_assert_int_eq(write(in[1], "go\n", 3), 3);
+  ck_assert(!writes(&s, 300));
   order_lease(&s, LONG_LEASE_MS, 100);
   expect_action(&s, CLI_ACTION_CONT);
   expect_line(&s, "on");
   next_report(&s, CLI_REPORT_ENDED);
   end_run(&s);
+}
+END_TEST
+
+/* Processes that are stopped one by one can continue one another. */
+START_TEST(stop_kills_without_a_cgroup)
+{
+  static char text[] = "echo up; sleep 600";
+  command_run s;
+
+  prepare_run(&s, text, CLI_ON_LOST_STOP);
+  start_command(&s, LONG_LEASE_MS);
+  next_report(&s, CLI_REPORT_STARTED);
+  ck_assert(s.without_cgroup);
+  expect_line(&s, "up");
+  int64_t deadline = cli_boottime_ms() + 2000;
+
+  order_lease(&s, 2000, 1500);
+  expect_action(&s, CLI_ACTION_KILL);
+  ck_assert_int_lt(cli_boottime_ms(), deadline - 1000);
+  next_report(&s, CLI_REPORT_ENDED);
+  next_report(&s, CLI_REPORT_NONE_LEFT);
+  end_run(&s);
+}
+END_TEST
+
+/* A process that has left the cgroup is not stopped, so all are killed before
+ * the deadline, those in the cgroup too. */
+static void stop_with_a_process_outside(char *text)
+{
+  command_run s;
+  char line[32];
+
+  if (!use_cgroup())
+    return;
+  begin_run(&s, text, CLI_ON_LOST_STOP);
+  expect_line(&s, "out");
+  int64_t deadline = cli_boottime_ms() + 2000;
+
+  order_lease(&s, 2000, 1500);
+  expect_action(&s, CLI_ACTION_STOP);
+  expect_action(&s, CLI_ACTION_KILL);
+  ck_assert_int_lt(cli_boottime_ms(), deadline);
+  while (read_line(&s, line, sizeof line))
+    ck_assert_str_eq(line, "out");
+  ck_assert_int_lt(cli_boottime_ms(), deadline);
+  end_run(&s);
+}
+
+#define LEAVE_CGROUP \
+  "d=$(sed -n '/ - cgroup2 /{s/^[^ ]* [^ ]* [^ ]* [^ ]* \\([^ ]*\\).*/\\1/p;q}' " \
+  "/proc/self/mountinfo); echo 0 >$d/cgroup.procs; " \
+  "while :; do echo out; sleep 0.01; done"
+
+START_TEST(stop_kills_a_command_outside_of_the_cgroup)
+{
+  static char text[] = LEAVE_CGROUP;
+
+  stop_with_a_process_outside(text);
+}
+END_TEST
+
+START_TEST(stop_kills_a_descendant_outside_of_the_cgroup)
+{
+  static char text[] = "setsid sh -c \"$LEAVE\" & sleep 600";
+
+  setenv("LEAVE", LEAVE_CGROUP, 1);
+  stop_with_a_process_outside(text);
 }
 END_TEST
 
@@ -884,23 +996,17 @@ static char writers[] =
     "setsid sh -c 'while :; do echo on; sleep 0.01; done' & "
     "while :; do sleep 600; done";
 
-/* Whether the command writes something within this time. */
-static bool writes(const command_run *s, int ms)
-{
-  struct pollfd ready = {s->out[0], POLLIN, 0};
-
-  return poll(&ready, 1, ms) == 1;
-}
-
-static void stop_and_continue_writers(void)
+START_TEST(stop_reaches_processes_outside_the_group_and_ignores_sigcont)
 {
   char text[4096];
-  int pid;
   command_run s;
 
+  if (!use_cgroup())
+    return;
   prepare_run(&s, writers, CLI_ON_LOST_STOP);
   start_command(&s, LONG_LEASE_MS);
-  pid = next_report(&s, CLI_REPORT_STARTED).child;
+  int pid = next_report(&s, CLI_REPORT_STARTED).child;
+
   expect_line(&s, "on");
   order_lease(&s, MARGIN_MS, MARGIN_MS); /* unsure at once */
   expect_action(&s, CLI_ACTION_STOP);
@@ -916,11 +1022,6 @@ static void stop_and_continue_writers(void)
   close(s.supervisor.fd);
   s.supervisor.fd = -1;
   end_run(&s);
-}
-
-START_TEST(stop_reaches_processes_outside_the_group_and_undoes_sigcont)
-{
-  stop_and_continue_writers();
 }
 END_TEST
 
@@ -939,20 +1040,27 @@ static bool forbid_call(unsigned number)
          prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
-#ifdef SYS_pidfd_open
-START_TEST(stop_needs_no_pidfds)
+/* The supervisor enters the cgroup for the fork, and leaves it again. */
+START_TEST(command_is_in_its_cgroup_without_clone3)
 {
-  if (forbid_call(SYS_pidfd_open))
-    stop_and_continue_writers();
+  static char text[] = "echo up; sleep 600";
+  command_run s;
+
+  if (!use_cgroup() || !forbid_call(SYS_clone3))
+    return;
+  prepare_run(&s, text, CLI_ON_LOST_STOP);
+  start_command(&s, LONG_LEASE_MS);
+  int pid = next_report(&s, CLI_REPORT_STARTED).child;
+
+  ck_assert(!s.without_cgroup);
+  cli_cgroup_open(&s.cgroup);
+  ck_assert(cli_cgroup_contains(&s.cgroup, pid));
+  ck_assert(!cli_cgroup_contains(&s.cgroup, s.supervisor.pid));
+  ck_assert(!cli_cgroup_contains(&s.cgroup, getpid()));
+  order_signal(&s, SIGKILL);
+  end_run(&s);
 }
 END_TEST
-#else
-START_TEST(stop_needs_no_pidfds)
-{
-  stop_and_continue_writers();
-}
-END_TEST
-#endif
 
 /* The orphan is in another session than COMMAND. */
 START_TEST(supervisor_needs_no_signalfd_and_no_timerfd)
@@ -986,44 +1094,6 @@ START_TEST(supervisor_needs_no_signalfd_and_no_timerfd)
 }
 END_TEST
 
-/* Reads until nothing is written for a while. Returns false if that does not
- * happen. */
-static bool falls_silent(const command_run *s)
-{
-  char text[4096];
-
-  fcntl(s->out[0], F_SETFL, O_NONBLOCK);
-  for (int i = 0; i < 100; i++)
-    if (!writes(s, 300))
-      return true;
-    else if (read(s->out[0], text, sizeof text) < 1)
-      return false;
-  return false;
-}
-
-START_TEST(sigcont_to_latchkey_continues_nothing_that_was_stopped)
-{
-  static char text[] = "while :; do echo on; sleep 0.01; done";
-  int pid;
-  command_run s;
-
-  prepare_run(&s, text, CLI_ON_LOST_STOP);
-  start_command(&s, LONG_LEASE_MS);
-  pid = next_report(&s, CLI_REPORT_STARTED).child;
-  expect_line(&s, "on");
-  order_lease(&s, MARGIN_MS, MARGIN_MS); /* unsure at once */
-  expect_action(&s, CLI_ACTION_STOP);
-  ck_assert(falls_silent(&s));
-  order_signal(&s, SIGCONT);
-  ck_assert(!writes(&s, 300));
-  /* COMMAND is stopped again after the SIGCONT of another process. */
-  kill(pid, SIGCONT);
-  ck_assert(falls_silent(&s));
-  order_signal(&s, SIGKILL);
-  end_run(&s);
-}
-END_TEST
-
 /* Leaves bytes on the stack that the next function may wrongly read. */
 __attribute__((noinline)) static void fill_stack(char with)
 {
@@ -1052,39 +1122,6 @@ START_TEST(state_and_parent_are_those_of_the_process)
 }
 END_TEST
 
-/* Whether the process is stopped within a few seconds. */
-static bool comes_to_a_stop(pid_t pid)
-{
-  pid_t parent;
-
-  for (int i = 0; i < 500; i++, usleep(10000))
-    if (cli_proc_state(pid, &parent) == 'T')
-      return true;
-  return false;
-}
-
-/* The shell calls vfork() for each /bin/true. It cannot stop before this child
- * has called exec(), so the child must not be stopped first. */
-START_TEST(a_command_that_forks_all_the_time_can_be_stopped)
-{
-  static char text[] = "while :; do /bin/true; done";
-  int pid;
-  command_run s;
-
-  prepare_run(&s, text, CLI_ON_LOST_STOP);
-  start_command(&s, LONG_LEASE_MS);
-  pid = next_report(&s, CLI_REPORT_STARTED).child;
-  for (int i = 0; i < 40; i++) {
-    order_lease(&s, 60000, 59980); /* unsure after 20 ms */
-    ck_assert(comes_to_a_stop(pid));
-    order_lease(&s, LONG_LEASE_MS, 59980);
-    usleep(10000);
-  }
-  order_signal(&s, SIGKILL);
-  end_run(&s);
-}
-END_TEST
-
 SUITE("supervisor", command_gets_its_environment_and_its_status_is_reported,
       command_that_cannot_be_executed_is_reported_with_its_errno,
       a_lease_that_has_run_out_starts_nothing,
@@ -1102,15 +1139,16 @@ SUITE("supervisor", command_gets_its_environment_and_its_status_is_reported,
       a_lost_lock_ends_the_command_at_once, end_of_the_supervisor_is_reported,
       a_command_is_executed_before_it_is_stopped,
       supervisor_that_died_is_noticed_after_its_reports_are_read,
-      stopped_command_continues_with_a_new_lease,
+      stopped_command_continues_with_a_new_lease, stop_kills_without_a_cgroup,
+      stop_kills_a_command_outside_of_the_cgroup,
+      stop_kills_a_descendant_outside_of_the_cgroup,
       message_waits_for_room_but_not_for_an_ended_process,
       waiting_orders_are_merged_and_later_ones_prevail,
       waiting_reports_are_merged_and_later_ones_prevail,
       unread_reports_do_not_block_the_supervisor,
       order_behind_a_flood_of_signals_is_executed,
       deep_tree_of_processes_is_killed_within_a_second,
-      stop_reaches_processes_outside_the_group_and_undoes_sigcont,
-      stop_needs_no_pidfds, supervisor_needs_no_signalfd_and_no_timerfd,
-      state_and_parent_are_those_of_the_process,
-      sigcont_to_latchkey_continues_nothing_that_was_stopped,
-      a_command_that_forks_all_the_time_can_be_stopped)
+      stop_reaches_processes_outside_the_group_and_ignores_sigcont,
+      command_is_in_its_cgroup_without_clone3,
+      supervisor_needs_no_signalfd_and_no_timerfd,
+      state_and_parent_are_those_of_the_process)
