@@ -132,8 +132,8 @@ static bool find_own_directory(const char *own, char *out, size_t size)
   bool found = false;
 
   while (mounts != NULL && !found && getline(&line, &room, mounts) > 0)
-    found = cli_cgroup_below_mount(line, own, out, size) &&
-            is_writable_cgroup(out);
+    found =
+        cli_cgroup_below_mount(line, own, out, size) && is_writable_cgroup(out);
   free(line);
   if (mounts != NULL)
     fclose(mounts);

@@ -151,6 +151,33 @@ def on_lost_stop_without_a_cgroup_is_told():
     assert done.code == 0 and told not in done.err, done
 
 
+def cgroup_is_found_among_many_mounts():
+    """The first mount of cgroup2 is read-only, and stands behind 64 KiB of
+    others in mountinfo."""
+    if not command.is_root():
+        raise live.NotTested("this needs root, to mount")
+    script = """
+        set -e
+        first=$(sed -n '/ - cgroup2 /{s/^\\([^ ]* \\)\\{4\\}\\([^ ]*\\).*/\\2/p;q}' \
+                  /proc/self/mountinfo)
+        mount -t tmpfs none "$1"
+        long=$1/$(printf '%0200d' 0)
+        for i in $(seq 150); do mkdir $long$i; mount --bind $long$i $long$i; done
+        mkdir "$1/second one"
+        mount -o remount,bind,ro "$first"
+        mount -t cgroup2 none "$1/second one"
+        shift; exec "$@"
+    """
+    with tempfile.TemporaryDirectory() as mounts:
+        done = command.run("-m", "sh", "-c", script, "sh", mounts,
+                           command.PROGRAM, "run", "-v", "/mounts", "sh", "-c",
+                           "wc -c </proc/self/mountinfo; cat /proc/self/cgroup",
+                           program="unshare")
+    assert done.code == 0 and "control group" not in done.err, done
+    assert int(done.out.split()[0]) > 65536, done
+    assert re.search(r"^0::.*/latchkey-[0-9a-f]{16}$", done.out, re.M), done
+
+
 def on_lost_stop_stops_a_process_group_of_job_control():
     check_on_lost_stop("stop-monitor", "set -m; %s & wait",
                        wrapper=run_as_nobody())
@@ -445,6 +472,7 @@ live.run(live.together(
     on_lost_stop_stops_another_session,
     on_lost_stop_stops_another_session_without_a_cgroup,
     on_lost_stop_without_a_cgroup_is_told,
+    cgroup_is_found_among_many_mounts,
     on_lost_stop_stops_a_process_group_of_job_control,
     latchkey_continues_a_stopped_supervisor,
     deep_tree_of_processes_is_dead_at_the_deadline,

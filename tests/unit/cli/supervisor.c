@@ -733,9 +733,10 @@ static void stop_with_a_process_outside(char *text)
   end_run(&s);
 }
 
-#define LEAVE_CGROUP \
-  "d=$(sed -n '/ - cgroup2 /{s/^[^ ]* [^ ]* [^ ]* [^ ]* \\([^ ]*\\).*/\\1/p;q}' " \
-  "/proc/self/mountinfo); echo 0 >$d/cgroup.procs; " \
+#define LEAVE_CGROUP                                            \
+  "d=$(sed -n '/ - cgroup2 /{s/^[^ ]* [^ ]* [^ ]* [^ ]* \\([^ " \
+  "]*\\).*/\\1/p;q}' "                                          \
+  "/proc/self/mountinfo); echo 0 >$d/cgroup.procs; "            \
   "while :; do echo out; sleep 0.01; done"
 
 START_TEST(stop_kills_a_command_outside_of_the_cgroup)
