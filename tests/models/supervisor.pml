@@ -14,13 +14,16 @@
  * or be moved out at any time: it is not frozen then. Either ends, and COMMAND
  * is stopped and continued, at any time.
  *
+ * The child may also belong to another user, and may not be signalled then: the
+ * supervisor reports that, and goes on taking orders.
+ *
  * latchkey is stopped, continued and killed at any time. The supervisor is
  * stopped or killed while latchkey runs, as the manual page requires.
  *
  * Verified: when another client can hold, neither COMMAND nor its child runs,
  * nor is either continued after that; when the lock is lost they run for no
  * longer than the margin. And if both sides run, latchkey learns that COMMAND
- * has ended.
+ * has ended, and that its child cannot be ended.
  *
  * With one of these it must fail:
  *   LATER_ALONE      an earlier deadline is not sent
@@ -34,6 +37,7 @@
  *   STOP_GROUP       --on-lost stop takes the frozen control group for the stop
  *                    of all
  *   STOP_ONCE        a process that could not be stopped is not killed
+ *   REFUSAL_UNSAID   a KILL that was refused is not reported
  *   END_UNSEEN       the supervisor does not notice that latchkey has ended
  *   STAYS_STOPPED    latchkey does not continue a stopped supervisor
  *   NO_END           latchkey does not kill what a killed supervisor leaves
@@ -85,8 +89,8 @@ mtype supervisor = RUNS;
 mtype parent = RUNS; /* COMMAND */
 mtype child = UNBORN;
 bool outside; /* the child is not in the control group: it is not frozen */
+bool immune;  /* the child may not be signalled; then it is outside, too */
 
-#define RUNNING (parent == RUNS || child == RUNS)
 #define LIVING (parent != GONE || (child != GONE && child != UNBORN))
 
 /* ---- the socket ---------------------------------------------------------- */
@@ -106,6 +110,10 @@ bool news_sent = false;
 bool end_waits = false;
 bool end_sent = false;
 bool end_known = false; /* by latchkey */
+/* That KILL was refused: */
+bool refusal_waits = false;
+bool refusal_sent = false;
+bool refusal_known = false;
 
 inline clear(o)
 {
@@ -165,9 +173,12 @@ inline hear_shorter()
 
 inline end_rest()
 {
-  printf("latchkey kills what is left\n");
+  printf("latchkey kills what is left, or learns that it cannot\n");
   parent = GONE;
-  child = GONE;
+  if
+  :: immune && child == RUNS -> refusal_known = true
+  :: else -> child = GONE
+  fi;
   over = true
 }
 
@@ -184,7 +195,9 @@ end:
        latchkey == RUNS && news_sent ->
        news_sent = false;
        end_known = end_known || end_sent;
-       end_sent = false
+       end_sent = false;
+       refusal_known = refusal_known || refusal_sent;
+       refusal_sent = false
      }
 #ifndef STAYS_STOPPED
   :: atomic {
@@ -236,6 +249,7 @@ bool stop_policy;    /* --on-lost stop, not term */
 bool looked = false; /* it has checked in this unit whether all are stopped */
 bool all_stopped = false;
 bool killed_one = false;
+bool refused = false; /* the child has refused KILL */
 
 #define TO_TERM (stage == CALM && (loss || until <= MARGIN))
 #define TO_KILL \
@@ -248,7 +262,8 @@ bool killed_one = false;
 #endif
 #define TO_CONTINUE (stage == HELD && !loss && until > MARGIN)
 #define TO_STOP (stage == HELD && !loss && !looked)
-#define TO_REAP (stage == KILLED && LIVING && !killed_one)
+#define TO_REAP \
+  (stage == KILLED && LIVING && !killed_one && !(parent == GONE && refused))
 #define TO_SEND (news_waits && !news_sent)
 #ifdef END_UNSEEN
 #define LATCHKEY_GONE false
@@ -268,13 +283,16 @@ inline flush_news()
   :: news_waits && !news_sent ->
      news_sent = true;
      end_sent = end_waits;
+     refusal_sent = refusal_waits;
      news_waits = false;
-     end_waits = false
+     end_waits = false;
+     refusal_waits = false
   :: else
   fi;
 #ifdef NEWS_DROPPED
   news_waits = false;
-  end_waits = false
+  end_waits = false;
+  refusal_waits = false
 #endif
 #ifdef BLOCKING_SEND
   if
@@ -331,6 +349,13 @@ inline kill_one()
      :: child == UNBORN -> child = GONE
      :: else
      fi
+  :: parent == GONE && immune ->
+     refused = true;
+#ifndef REFUSAL_UNSAID
+     news_waits = true;
+     refusal_waits = true;
+     flush_news()
+#endif
   :: else -> child = GONE
   fi
 }
@@ -441,6 +466,7 @@ end:
        latchkey = GONE;
        news_sent = false;
        end_sent = false;
+       refusal_sent = false;
        clear(to_send)
      }
   :: atomic {
@@ -480,7 +506,10 @@ end:
 
 inline check()
 {
-  assert(over || rest > 0 || !RUNNING);
+  assert(over || rest > 0 || !(parent == RUNS || (child == RUNS && !immune)));
+  /* KILL is refused before the deadline, and latchkey learns that. */
+  assert(over || rest > 0 || latchkey != RUNS || supervisor != RUNS ||
+         child != RUNS || refusal_known);
   assert(over || latchkey != RUNS || supervisor != RUNS || parent != GONE ||
          end_known)
 #ifdef NO_RUN
@@ -522,6 +551,7 @@ init {
   atomic {
     if :: stop_policy = true :: stop_policy = false fi;
     if :: outside = true :: outside = false fi;
+    if :: immune = outside :: immune = false fi;
     run latchkey_runs();
     run supervisor_runs();
     run world();

@@ -134,13 +134,30 @@ bool cli_descendants_stop(const cli_cgroup *cgroup, pid_t ended)
    until one is not shorter than MAX_PAUSE_MS. */
 enum { FIRST_PAUSE_MS = 1, MAX_PAUSE_MS = 100 };
 
-/* Time limit if children cannot be listed. */
-enum { MAX_UNLISTED_MS = 1000 };
+int64_t cli_descendants_kill_pause(int64_t pause_ms)
+{
+  if (pause_ms == 0)
+    return FIRST_PAUSE_MS;
+  return pause_ms < MAX_PAUSE_MS ? 2 * pause_ms : pause_ms;
+}
 
+typedef struct kill_round {
+  const cli_cgroup *cgroup;
+  cli_killed *out;
+} kill_round;
+
+/* A child in the cgroup dies by the write to `cgroup.kill`. */
 static void kill_child(pid_t child, void *arg)
 {
-  (void)arg;
-  kill(child, SIGKILL);
+  const kill_round *round = arg;
+  bool refused = kill(child, SIGKILL) != 0 && errno == EPERM;
+
+  if (is_dead_child(child))
+    return;
+  if (refused && !cli_cgroup_contains(round->cgroup, child))
+    round->out->refused = (cli_refusal){.pid = child, .error = EPERM};
+  else
+    round->out->others_left = true;
 }
 
 /* Waits for the death of a child, at most `max_wait_ms`, which is less than a
@@ -157,14 +174,16 @@ static void await_child_death(int64_t max_wait_ms)
 
 /* Reaps all dead children, `command` included; `out` gets its status. For use
    where children cannot be listed. Returns false if no child is left. */
-static bool reap_any_child(pid_t command, cli_reaped *out)
+static bool reap_any_child(pid_t command, cli_killed *out)
 {
   for (;;) {
     int status;
     pid_t pid = waitpid(-1, &status, WNOHANG);
 
-    if (pid > 0 && pid == command)
-      *out = (cli_reaped){.known = true, .status = status};
+    if (pid > 0 && pid == command) {
+      out->reaped = true;
+      out->status = status;
+    }
     if (pid == 0)
       return true;
     if (pid < 0 && errno != EINTR)
@@ -172,39 +191,48 @@ static bool reap_any_child(pid_t command, cli_reaped *out)
   }
 }
 
-/* `group`: the process group to kill; 0: none. */
-static void kill_children(const cli_kill_scope *scope, pid_t group)
+static void kill_children(const cli_kill_scope *scope, cli_killed *out)
 {
+  kill_round round = {.cgroup = scope->cgroup, .out = out};
+
   cli_cgroup_kill(scope->cgroup);
-  if (group > 0)
-    kill(-group, SIGKILL);
-  if (!cli_proc_children_each(getpid(), kill_child, NULL) &&
+  if (scope->command > 0 && scope->leads_group)
+    kill(-scope->command, SIGKILL);
+  if (!cli_proc_children_each(getpid(), kill_child, &round) &&
       scope->cgroup->fd < 0 && scope->owns_namespace)
     kill(-1, SIGKILL);
 }
 
-bool cli_descendants_kill(const cli_kill_scope *scope, cli_reaped *out)
+cli_descendants_left cli_descendants_kill_round(const cli_kill_scope *scope,
+                                                cli_killed *out)
 {
-  const pid_t no_group = 0;
-  int64_t pause_ms = FIRST_PAUSE_MS;
-  int64_t unlisted_ms = 0; /* sum of the pauses in which none were listed */
+  *out = (cli_killed){.reaped = false};
+  kill_children(scope, out);
+  cli_descendants_left left = cli_descendants_reap(scope->command);
 
-  *out = (cli_reaped){.known = false};
-  while (unlisted_ms < MAX_UNLISTED_MS) {
-    /* A reaped command's number may be that of another group now. */
-    kill_children(scope, scope->leads_group && !out->known ? scope->command
-                                                           : no_group);
-    cli_descendants_left left = cli_descendants_reap(scope->command);
+  if (left != CLI_LEFT_UNKNOWN)
+    return left;
+  return reap_any_child(scope->command, out) ? CLI_LEFT_UNKNOWN : CLI_LEFT_NONE;
+}
 
-    if (left == CLI_LEFT_UNKNOWN && reap_any_child(scope->command, out))
-      unlisted_ms += pause_ms;
-    else if (left != CLI_LEFT_SOME)
+bool cli_descendants_kill(const cli_kill_scope *scope, cli_killed *out)
+{
+  cli_kill_scope rest = *scope;
+  int64_t pause_ms = 0;
+  int64_t futile_ms = 0; /* sum of the pauses after rounds that reached none */
+
+  while (futile_ms < CLI_MAX_KILL_MS) {
+    cli_descendants_left left = cli_descendants_kill_round(&rest, out);
+
+    if (left == CLI_LEFT_NONE)
       return true;
-    /* Children of a dead child are now children of this process, and are killed
-       in the next round. */
+    if (out->reaped)
+      rest.command = 0; /* its number may be that of another group now */
+    pause_ms = cli_descendants_kill_pause(pause_ms);
+    if (left == CLI_LEFT_UNKNOWN ||
+        (out->refused.pid != 0 && !out->others_left))
+      futile_ms += pause_ms;
     await_child_death(pause_ms);
-    if (pause_ms < MAX_PAUSE_MS)
-      pause_ms *= 2;
   }
   return false;
 }

@@ -44,11 +44,19 @@ cli_descendants_left cli_descendants_reap(pid_t command);
  */
 bool cli_descendants_stop(const cli_cgroup *cgroup, pid_t ended);
 
-/** The exit status of COMMAND, if cli_descendants_kill() had to reap it. */
-typedef struct cli_reaped {
-  bool known;
-  int status; /**< as of waitpid() */
-} cli_reaped;
+/** A process that may not be signalled: it belongs to another user. */
+typedef struct cli_refusal {
+  pid_t pid; /**< 0: none */
+  int error; /**< an errno */
+} cli_refusal;
+
+/** What a round of KILL has found. */
+typedef struct cli_killed {
+  bool reaped;         /**< COMMAND had to be reaped: `status` */
+  int status;          /**< as of waitpid() */
+  cli_refusal refused; /**< one of the children that are left */
+  bool others_left;    /**< children are left that got the KILL */
+} cli_killed;
 
 /** What cli_descendants_kill() kills besides the children that it finds. */
 typedef struct cli_kill_scope {
@@ -59,16 +67,30 @@ typedef struct cli_kill_scope {
                             processes there end with it */
 } cli_kill_scope;
 
+/** Time limit of repeated rounds if children cannot be listed, or only those
+    are left that may not be signalled. */
+enum { CLI_MAX_KILL_MS = 1000 };
+
+/** Returns the pause after a round that follows a pause of `pause_ms`; 0: it
+    was the first one. */
+int64_t cli_descendants_kill_pause(int64_t pause_ms);
+
 /**
- * Kills the cgroup, the process group and all descendants, and waits until they
- * are gone.
+ * Kills the cgroup, the process group and all children, and reaps the dead
+ * ones. Children of a dead child become children of this process, and are
+ * killed in the next round. Returns which are left; CLI_LEFT_UNKNOWN: some, and
+ * they cannot be listed.
  *
- * If children can be listed, `command` stays a zombie. If not, `command` is
- * reaped, and `out` gets its status. Descendants outside the process group are
- * then killed only through the cgroup, or if latchkey owns the namespace: then
- * all processes in it are killed, except latchkey and this one. Otherwise the
- * function returns after at most a second: false if children are left.
+ * If children can be listed, `command` stays a zombie. If not, it is reaped,
+ * and descendants outside the process group are killed only through the cgroup,
+ * or if latchkey owns the namespace: then all processes in it are killed,
+ * except latchkey and this one.
  */
-bool cli_descendants_kill(const cli_kill_scope *scope, cli_reaped *out);
+cli_descendants_left cli_descendants_kill_round(const cli_kill_scope *scope,
+                                                cli_killed *out);
+
+/** Repeats cli_descendants_kill_round() until no descendant is left. Returns
+    false if some are left after CLI_MAX_KILL_MS; see there. */
+bool cli_descendants_kill(const cli_kill_scope *scope, cli_killed *out);
 
 #endif

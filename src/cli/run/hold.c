@@ -8,6 +8,7 @@
 
 #include "cli/run/command_process.h"
 #include "cli/run/min_hold.h"
+#include "cli/run/proc_children.h"
 #include "cli/run/runner.h"
 #include "cli/system_clocks.h"
 
@@ -216,14 +217,19 @@ static const char *action_reason(const cli_runner *r)
   return max_hold_is_over ? "--max-hold is over" : "the lease is running out";
 }
 
-static void report_action(cli_runner *r, cli_action action, const char *did)
+/* `signal`: what was sent; 0: none. */
+static void report_action(cli_runner *r, cli_action action, int signal,
+                          const char *did)
 {
   r->on_lost_acted = true;
-  if (action == CLI_ACTION_TERM || action == CLI_ACTION_KILL)
+  if (signal != 0)
     r->killing = true;
   if (action == CLI_ACTION_CONT)
     cli_events_say(&r->events, "%s: the lease is renewed: continued COMMAND",
                    r->path);
+  else if (signal != 0 && signal == r->refused_signal)
+    cli_events_say(&r->events, "%s: %s: %s did not reach process %ld", r->path,
+                   action_reason(r), cli_signal_name(signal), (long)r->refused);
   else
     cli_events_say(&r->events, "%s: %s: %s", r->path, action_reason(r), did);
 }
@@ -233,15 +239,30 @@ static void report_actions(cli_runner *r, unsigned action_bits)
 {
   static const struct {
     cli_action action;
+    int signal;
     const char *did;
-  } ordered[] = {{CLI_ACTION_STOP, "stopped COMMAND"},
-                 {CLI_ACTION_CONT, "continued COMMAND"},
-                 {CLI_ACTION_TERM, "sent TERM"},
-                 {CLI_ACTION_KILL, "sent KILL"}};
+  } ordered[] = {{CLI_ACTION_STOP, 0, "stopped COMMAND"},
+                 {CLI_ACTION_CONT, 0, "continued COMMAND"},
+                 {CLI_ACTION_TERM, SIGTERM, "sent TERM"},
+                 {CLI_ACTION_KILL, SIGKILL, "sent KILL"}};
 
   for (size_t i = 0; i < sizeof ordered / sizeof ordered[0]; i++)
     if ((action_bits & 1u << ordered[i].action) != 0)
-      report_action(r, ordered[i].action, ordered[i].did);
+      report_action(r, ordered[i].action, ordered[i].signal, ordered[i].did);
+}
+
+/* A process of another user, such as one that is set-user-ID. */
+static void report_refused(cli_runner *r, const cli_supervisor_report *report)
+{
+  char name[CLI_PROC_NAME_SIZE];
+
+  cli_proc_name(report->refused, name);
+  cli_events_notice(
+      &r->events, "warning: %s: cannot send %s to process %ld (%s): %s",
+      r->path, cli_signal_name(report->refused_signal), (long)report->refused,
+      name, strerror(report->refused_error));
+  r->refused = report->refused;
+  r->refused_signal = report->refused_signal;
 }
 
 static void release_after_command(cli_runner *r)
@@ -289,14 +310,28 @@ static void warn_not_found(cli_runner *r)
                     r->path);
 }
 
+static void warn_left(cli_runner *r, cli_refusal refused)
+{
+  const cli_supervisor_report report = {.refused = refused.pid,
+                                        .refused_signal = SIGKILL,
+                                        .refused_error = refused.error};
+
+  if (refused.pid == 0)
+    warn_not_found(r);
+  else
+    report_refused(r, &report);
+}
+
 static void handle_supervisor_exit(cli_runner *r)
 {
   lk__loop_stop_io(r->session.loop, &r->supervisor_io);
   if (is_releasing_or_closed(r))
     return;
   if (r->phase == CLI_PHASE_RUNNING) {
-    if (!cli_job_kill_orphans(&r->job, r->owns_all_children))
-      warn_not_found(r);
+    cli_killed killed;
+
+    if (!cli_job_kill_orphans(&r->job, r->owns_all_children, &killed))
+      warn_left(r, killed.refused);
     r->command_ended = true;
     r->code = CLI_EXIT_FAILED;
     cli_events_failed(&r->events, r->code,
@@ -341,6 +376,8 @@ static void take_supervisor_report(cli_runner *r,
                        report->error);
   if ((report->what & CLI_REPORT_NOT_STARTED) != 0)
     report_not_started(r, CLI_EXIT_FAILED, report->error);
+  if ((report->what & CLI_REPORT_REFUSED) != 0)
+    report_refused(r, report);
   if ((report->what & CLI_REPORT_ACTED) != 0)
     report_actions(r, report->action_bits);
   if ((report->what & CLI_REPORT_STOPPED) != 0)
@@ -373,8 +410,33 @@ void cli_hold_supervisor_ready(cli_runner *r)
 
 /* ---- signals ------------------------------------------------------------- */
 
+/* A process of COMMAND may not be signalled, and goes on. While the lock is
+   held, the run must not end, as nothing else keeps other clients out. */
+static void end_beside_process(cli_runner *r, int signal)
+{
+  bool is_held =
+      !r->lock_lost && lease_deadline_on_boottime(r) > cli_boottime_ms();
+
+  if (is_held) {
+    cli_events_say(&r->events,
+                   "%s: process %ld cannot be ended, and the lock stays held "
+                   "until it has ended",
+                   r->path, (long)r->refused);
+    return;
+  }
+  cli_events_say(&r->events,
+                 "%s: ended by SIG%s; process %ld goes on without the lock",
+                 r->path, cli_signal_name(signal), (long)r->refused);
+  r->command_ended = true;
+  release_after_command(r);
+}
+
 void cli_hold_signal(cli_runner *r, cli_signal signal)
 {
+  if (r->refused_signal == SIGKILL && cli_signal_ends_wait(signal.number)) {
+    end_beside_process(r, signal.number);
+    return;
+  }
   cli_order order = cli_order_signal(signal.number);
   /* The terminal has sent the signal to COMMAND as well, if COMMAND was
      started. */

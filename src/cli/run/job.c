@@ -60,20 +60,19 @@ int cli_job_read_exec_result(cli_job *job)
 
 /* ---- signals ------------------------------------------------------------- */
 
-void cli_job_signal(const cli_job *job, int number)
+int cli_job_signal(const cli_job *job, int number)
 {
   if (job->pid == 0 || job->reaped)
-    return;
-  if (job->foreground)
-    kill(job->pid, number);
-  else
-    kill(-job->pid, number);
+    return 0;
+  return kill(job->foreground ? job->pid : -job->pid, number) == 0 ? 0 : errno;
 }
 
-void cli_job_terminate(const cli_job *job)
+int cli_job_terminate(const cli_job *job)
 {
-  cli_job_signal(job, SIGTERM);
+  int error = cli_job_signal(job, SIGTERM);
+
   cli_job_signal(job, SIGCONT); /* a stopped process acts on TERM then */
+  return error;
 }
 
 bool cli_job_has_cgroup(const cli_job *job)
@@ -98,31 +97,47 @@ void cli_job_continue(const cli_job *job)
 
 /* ---- kill ---------------------------------------------------------------- */
 
-bool cli_job_kill(cli_job *job, cli_reaped *out)
+static cli_kill_scope kill_scope(const cli_job *job)
 {
-  const cli_kill_scope scope = {.cgroup = &job->cgroup,
-                                .command = job->reaped ? 0 : job->pid,
-                                .leads_group = !job->foreground,
-                                .owns_namespace = job->owns_namespace};
-  bool orphans_are_found = job->adopts_orphans || job->cgroup.fd >= 0;
-  bool none_left = cli_descendants_kill(&scope, out);
-
-  if (out->known)
-    job->reaped = true;
-  return none_left && orphans_are_found;
+  return (cli_kill_scope){.cgroup = &job->cgroup,
+                          .command = job->reaped ? 0 : job->pid,
+                          .leads_group = !job->foreground,
+                          .owns_namespace = job->owns_namespace};
 }
 
-bool cli_job_kill_orphans(cli_job *job, bool owns_all_children)
+cli_descendants_left cli_job_kill_round(cli_job *job, cli_killed *out)
+{
+  const cli_kill_scope scope = kill_scope(job);
+  cli_descendants_left left = cli_descendants_kill_round(&scope, out);
+
+  job->reaped = job->reaped || out->reaped;
+  return left;
+}
+
+void cli_job_kill(cli_job *job)
+{
+  const cli_kill_scope scope = kill_scope(job);
+  cli_killed ignored;
+
+  (void)cli_descendants_kill(&scope, &ignored);
+}
+
+bool cli_job_finds_orphans(const cli_job *job)
+{
+  return job->adopts_orphans || job->cgroup.fd >= 0;
+}
+
+bool cli_job_kill_orphans(cli_job *job, bool owns_all_children, cli_killed *out)
 {
   /* The supervisor's death has killed COMMAND. */
   const cli_kill_scope scope = {.cgroup = &job->cgroup,
                                 .owns_namespace = job->owns_namespace};
   bool none_left = true;
-  cli_reaped ignored_status;
 
+  *out = (cli_killed){.reaped = false};
   cli_cgroup_open(&job->cgroup);
   if (owns_all_children) {
-    none_left = cli_descendants_kill(&scope, &ignored_status);
+    none_left = cli_descendants_kill(&scope, out);
   } else {
     cli_cgroup_kill(&job->cgroup);
     if (!job->foreground)

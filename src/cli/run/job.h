@@ -35,11 +35,12 @@ int cli_job_start(cli_job *job);
 /** Returns 0 if COMMAND was executed, else the errno of execvp(). */
 int cli_job_read_exec_result(cli_job *job);
 
-/** Signals COMMAND's process group; in the foreground COMMAND alone. */
-void cli_job_signal(const cli_job *job, int number);
+/** Signals COMMAND's process group; in the foreground COMMAND alone. Returns 0
+    or an errno: EPERM, no process may be signalled. */
+int cli_job_signal(const cli_job *job, int number);
 /** Sends TERM, then CONT: a stopped process handles TERM only after it is
-    continued. */
-void cli_job_terminate(const cli_job *job);
+    continued. Returns the same. */
+int cli_job_terminate(const cli_job *job);
 /** Whether COMMAND was started in a cgroup. Without one, cli_job_stop() stops
     nothing. */
 bool cli_job_has_cgroup(const cli_job *job);
@@ -48,13 +49,17 @@ bool cli_job_has_cgroup(const cli_job *job);
 bool cli_job_stop(const cli_job *job, bool command_ended);
 /** Continues the processes that cli_job_stop() has stopped. */
 void cli_job_continue(const cli_job *job);
-/** Kills COMMAND and all its descendants, and waits for their end. `out` gets
-    the status of COMMAND; see cli_descendants_kill(). Returns false if some may
-    still run, since the system gives no way to find them. */
-bool cli_job_kill(cli_job *job, cli_reaped *out);
+/** Kills COMMAND and all its descendants; see cli_descendants_kill_round(). */
+cli_descendants_left cli_job_kill_round(cli_job *job, cli_killed *out);
+/** Repeats cli_job_kill_round(); see cli_descendants_kill(). */
+void cli_job_kill(cli_job *job);
+/** Whether descendants are found that have left the process group. */
+bool cli_job_finds_orphans(const cli_job *job);
 /** Called by latchkey after the supervisor was killed, and COMMAND with it.
     Kills the descendants that are left. `owns_all_children`: latchkey has
-    adopted them, and has no other child. Returns false as cli_job_kill(). */
-bool cli_job_kill_orphans(cli_job *job, bool owns_all_children);
+    adopted them, and has no other child. Returns false if some may still run;
+    `out` then has one that may not be signalled, if there is one. */
+bool cli_job_kill_orphans(cli_job *job, bool owns_all_children,
+                          cli_killed *out);
 
 #endif

@@ -51,6 +51,27 @@ char cli_proc_state(pid_t pid, pid_t *parent)
   return name_end[strlen(") ")];
 }
 
+/* Control characters become "?", as the process has chosen the name. */
+void cli_proc_name(pid_t pid, char name[CLI_PROC_NAME_SIZE])
+{
+  char path[64];
+
+  snprintf(path, sizeof path, "/proc/%ld/comm", (long)pid);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t len = fd < 0 ? 0 : read(fd, name, CLI_PROC_NAME_SIZE - 1);
+
+  if (fd >= 0)
+    close(fd);
+  if (len > 0 && name[len - 1] == '\n')
+    len--;
+  for (ssize_t i = 0; i < len; i++)
+    if (name[i] < ' ' || name[i] > '~')
+      name[i] = '?';
+  if (len <= 0)
+    name[0] = '?';
+  name[len <= 0 ? 1 : len] = '\0';
+}
+
 /* Reads process ids, each followed by a blank, from `fd`. */
 static bool read_child_numbers(int fd, void (*each)(pid_t child, void *arg),
                                void *arg)

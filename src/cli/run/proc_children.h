@@ -23,4 +23,9 @@ bool cli_proc_children_each(pid_t parent, void (*each)(pid_t child, void *arg),
  */
 char cli_proc_state(pid_t pid, pid_t *parent);
 
+enum { CLI_PROC_NAME_SIZE = 32 };
+
+/** Gets the name of a process, as in /proc/PID/comm; "?" if it is not known. */
+void cli_proc_name(pid_t pid, char name[CLI_PROC_NAME_SIZE]);
+
 #endif

@@ -124,6 +124,8 @@ struct cli_runner {
   bool on_lost_acted; /**< --on-lost has stopped, continued or killed COMMAND */
   bool killing;       /**< --on-lost sent TERM or KILL: the run ends when no
                          descendant of COMMAND is left */
+  pid_t refused;      /**< a process of COMMAND that may not be signalled */
+  int refused_signal; /**< the signal that was refused last; 0: none */
   bool warned;        /**< by cli_run_warn_not_released() */
   bool command_ended; /**< COMMAND has ended or was not started; `code` is the
                          exit code */

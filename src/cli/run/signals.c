@@ -77,7 +77,7 @@ const char *cli_signal_name(int number)
   for (int i = 0; i < NPASSED; i++)
     if (passed_signals[i].number == number)
       return passed_signals[i].name;
-  return "a signal";
+  return number == SIGKILL ? "KILL" : "a signal";
 }
 
 void cli_signals_restore(const cli_signals *s)

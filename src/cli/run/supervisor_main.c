@@ -30,6 +30,10 @@ typedef struct supervisor {
   bool command_ended; /* COMMAND stays a zombie then, so that its process id and
                          group id are not reused */
   bool none_left_reported;
+  int64_t killing_since; /* the first round of KILL; see kill_again() */
+  int64_t kill_at;       /* the next round; INT64_MAX: none */
+  int64_t kill_pause_ms; /* the last pause between two rounds; 0: none yet */
+  bool refusal_reported; /* of KILL */
   cli_supervisor_report waiting; /* the report for which the socket had no room;
                                     `what` is 0 if there is none */
 } supervisor;
@@ -67,11 +71,9 @@ static _Noreturn void exit_supervisor(supervisor *s)
    lease. */
 static _Noreturn void kill_job_and_exit(supervisor *s)
 {
-  cli_reaped ignored_status;
-
   if (s->job.pid == 0)
     exit_supervisor(s);
-  cli_job_kill(&s->job, &ignored_status);
+  cli_job_kill(&s->job);
   cli_cgroup_remove(&s->job.cgroup);
   _exit(0);
 }
@@ -138,6 +140,20 @@ static void wait_for_start(supervisor *s)
   start_command(s, &order);
 }
 
+static void report_refusal(supervisor *s, int number, cli_refusal refusal)
+{
+  send_report(s, (cli_supervisor_report){.what = CLI_REPORT_REFUSED,
+                                         .refused = refusal.pid,
+                                         .refused_signal = number,
+                                         .refused_error = refusal.error});
+}
+
+static void report_if_refused(supervisor *s, int number, int error)
+{
+  if (error == EPERM)
+    report_refusal(s, number, (cli_refusal){.pid = s->job.pid, .error = error});
+}
+
 static void pass_signals_on(supervisor *s, uint64_t signals)
 {
   if (s->none_left_reported)
@@ -146,7 +162,7 @@ static void pass_signals_on(supervisor *s, uint64_t signals)
     bool is_set = ((signals >> number) & 1) != 0;
 
     if (is_set)
-      cli_job_signal(&s->job, number);
+      report_if_refused(s, number, cli_job_signal(&s->job, number));
   }
 }
 
@@ -252,12 +268,17 @@ static bool reap_dead_children(supervisor *s)
   }
 }
 
-static void report_none_left(supervisor *s)
+/* `all_found`: no descendant can have been overlooked. */
+static void report_none_left(supervisor *s, bool all_found)
 {
-  if (s->command_ended && !s->none_left_reported) {
-    s->none_left_reported = true;
-    send_report(s, (cli_supervisor_report){.what = CLI_REPORT_NONE_LEFT});
-  }
+  bool was_killed = s->schedule.stage == CLI_STAGE_KILLED;
+
+  if (!s->command_ended || s->none_left_reported)
+    return;
+  s->none_left_reported = true;
+  if (was_killed && !all_found)
+    send_report(s, (cli_supervisor_report){.what = CLI_REPORT_NOT_FOUND});
+  send_report(s, (cli_supervisor_report){.what = CLI_REPORT_NONE_LEFT});
 }
 
 static void handle_child_changes(supervisor *s)
@@ -272,38 +293,58 @@ static void handle_child_changes(supervisor *s)
 
   if (left == CLI_LEFT_NONE ||
       (left == CLI_LEFT_UNKNOWN && !reap_dead_children(s)))
-    report_none_left(s);
+    report_none_left(s, cli_job_finds_orphans(&s->job));
+  else if (s->schedule.stage == CLI_STAGE_KILLED)
+    s->kill_at = cli_boottime_ms(); /* the children of the dead are found now */
 }
 
-static void kill_and_report(supervisor *s)
+static void report_action(supervisor *s, cli_action action)
 {
-  cli_reaped reaped;
-  bool all_killed = cli_job_kill(&s->job, &reaped);
+  send_report(s, (cli_supervisor_report){.what = CLI_REPORT_ACTED,
+                                         .action_bits = 1u << action});
+}
 
-  if (!reaped.known)
+/* Does a round of KILL, and plans the next one. In between orders are
+   received. */
+static void kill_again(supervisor *s, int64_t now)
+{
+  bool is_first = s->kill_pause_ms == 0;
+  cli_killed killed;
+  cli_descendants_left left = cli_job_kill_round(&s->job, &killed);
+  bool gives_up =
+      left == CLI_LEFT_UNKNOWN && now - s->killing_since >= CLI_MAX_KILL_MS;
+
+  if (killed.refused.pid != 0 && !s->refusal_reported) {
+    s->refusal_reported = true;
+    report_refusal(s, SIGKILL, killed.refused);
+  }
+  if (is_first)
+    report_action(s, CLI_ACTION_KILL);
+  if (!killed.reaped)
     check_command_state(s);
   else if (!s->command_ended)
-    report_command_end(s, reaped.status);
-  if (!all_killed)
-    send_report(s, (cli_supervisor_report){.what = CLI_REPORT_NOT_FOUND});
-  report_none_left(s);
+    report_command_end(s, killed.status);
+  s->kill_pause_ms = cli_descendants_kill_pause(s->kill_pause_ms);
+  s->kill_at = now + s->kill_pause_ms;
+  if (left == CLI_LEFT_NONE || gives_up)
+    report_none_left(s, !gives_up && cli_job_finds_orphans(&s->job));
 }
 
 static void act_on_command(supervisor *s, cli_action action)
 {
-  cli_supervisor_report report = {.what = CLI_REPORT_ACTED,
-                                  .action_bits = 1u << action};
-
   switch (action) {
   case CLI_ACTION_NONE: return;
-  case CLI_ACTION_TERM: cli_job_terminate(&s->job); break;
+  case CLI_ACTION_TERM:
+    report_if_refused(s, SIGTERM, cli_job_terminate(&s->job));
+    break;
   case CLI_ACTION_STOP: stop_command_again(s); break;
   case CLI_ACTION_CONT: cli_job_continue(&s->job); break;
-  case CLI_ACTION_KILL: break; /* after the report, since it takes time */
+  case CLI_ACTION_KILL:
+    s->killing_since = cli_boottime_ms();
+    kill_again(s, s->killing_since);
+    return;
   }
-  send_report(s, report);
-  if (action == CLI_ACTION_KILL)
-    kill_and_report(s);
+  report_action(s, action);
 }
 
 /* ---- time ---------------------------------------------------------------- */
@@ -314,6 +355,11 @@ enum { RESTOP_MS = 20 };
 /* Interval in which stopped descendants are checked: another process can move
    one out of the cgroup. */
 enum { RECHECK_MS = 100 };
+
+static int64_t earlier_time(int64_t a, int64_t b)
+{
+  return a < b ? a : b;
+}
 
 static int64_t next_stop_check(const supervisor *s, int64_t now)
 {
@@ -332,14 +378,16 @@ static void follow_schedule(supervisor *s)
 
   if (s->job.pid != 0 && !s->none_left_reported) {
     stop_command_again(s);
+    if (s->schedule.stage == CLI_STAGE_KILLED && now >= s->kill_at)
+      kill_again(s, now);
     do {
       action = cli_kill_schedule_next(&s->schedule, now, &next_at);
       act_on_command(s, action);
       now = cli_boottime_ms();
     } while (action != CLI_ACTION_NONE);
-    int64_t check_at = next_stop_check(s, now);
-
-    next_at = check_at < next_at ? check_at : next_at;
+    next_at = earlier_time(next_at, next_stop_check(s, now));
+    if (!s->none_left_reported)
+      next_at = earlier_time(next_at, s->kill_at);
   }
   s->next_at = next_at;
   lk__clock_set_timer(&s->clock, next_at);
@@ -398,7 +446,7 @@ static void run_supervisor_loop(supervisor *s)
 
 void cli_supervisor_main(const cli_job *job, cli_on_lost on_lost, int fd)
 {
-  supervisor s = {.job = *job, .fd = fd};
+  supervisor s = {.job = *job, .fd = fd, .kill_at = INT64_MAX};
   sigset_t deaths;
 
   s.job.exec_result = -1;

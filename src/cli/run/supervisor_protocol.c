@@ -73,4 +73,9 @@ void cli_supervisor_report_merge(cli_supervisor_report *into,
     into->signal = more->signal;
   if ((more->what & CLI_REPORT_ENDED) != 0)
     into->status = more->status;
+  if ((more->what & CLI_REPORT_REFUSED) != 0) {
+    into->refused = more->refused;
+    into->refused_signal = more->refused_signal;
+    into->refused_error = more->refused_error;
+  }
 }

@@ -54,8 +54,11 @@ enum {
                                     found, so that they were not killed */
   CLI_REPORT_NONE_LEFT = 128, /**< COMMAND has ended, and no other descendant is
                                    left */
-  CLI_REPORT_NO_CGROUP = 256  /**< with CLI_REPORT_STARTED: there is no cgroup
+  CLI_REPORT_NO_CGROUP = 256, /**< with CLI_REPORT_STARTED: there is no cgroup
                                    that holds COMMAND */
+  CLI_REPORT_REFUSED = 512    /**< `refused_signal` may not be sent to
+                                   `refused`; handled before
+                                   CLI_REPORT_ACTED */
 };
 
 /** A message from the supervisor to latchkey. */
@@ -66,6 +69,9 @@ typedef struct cli_supervisor_report {
   int error;            /**< an errno */
   int signal;           /**< the last one that stopped COMMAND */
   int status;           /**< as of waitpid() */
+  pid_t refused;        /**< a process of COMMAND */
+  int refused_signal;   /**< the last one that was refused */
+  int refused_error;    /**< the errno of kill() */
 } cli_supervisor_report;
 
 /**

@@ -4,6 +4,7 @@ runs."""
 
 import json
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -14,6 +15,7 @@ sys.path.append(sys.path[0] + "/../support")
 import command
 from command import start
 import live
+import worker
 
 zk = command.serve("--tick", "200")  # no test stops or restarts this server
 folder = tempfile.TemporaryDirectory()
@@ -254,6 +256,75 @@ def killed_command_leaves_no_stopped_descendants(zk):
         assert done.code == 123 and "stopped COMMAND" in done.err, done
 
 
+# ---- processes of another user
+
+def start_beside_root(*words):
+    """Start `run` as the user nobody, with a COMMAND that belongs to root; gives
+    the command and the process id of its COMMAND."""
+    if not command.is_root():
+        raise live.NotTested("this needs root, to run as another user")
+    os.chmod(folder.name, 0o755)
+    helper = os.path.join(folder.name, "as_root")
+    if not os.path.exists(helper):
+        shutil.copy(worker.program("command/as_root"), helper)
+        os.chmod(helper, 0o4755)
+    job = start("--reuid", "65534", "--regid", "65534", "--clear-groups",
+                command.PROGRAM, "run", *words, helper, "sleep", "600",
+                program="setpriv")
+    pid = live.eventually(lambda: command.children_of(
+        command.supervisor_of(job.pid)))[0]
+    live.eventually(lambda: "sleep" in open("/proc/%d/comm" % pid).read() or
+                    job.poll() is not None)
+    if job.poll() is not None:
+        raise live.NotTested("%s is mounted without set-user-ID programs" %
+                             folder.name)
+    return job, pid
+
+
+def read_errors(job, text, lines):
+    """Read standard error up to a line with this text; adds it to `lines`."""
+    for line in job.stderr:
+        lines.append(line)
+        if text in line:
+            return
+    raise AssertionError((text, lines))
+
+
+@with_server
+def process_that_may_not_be_signalled_is_named(zk):
+    job, pid = start_beside_root("-z", zk.connect, "-T", "4", "/root")
+    lines = []
+    with job:
+        zk.stop()
+        read_errors(job, "KILL did not reach process %d" % pid, lines)
+        time.sleep(0.5)  # until the lease has ended
+        job.send_signal(signal.SIGTERM)
+        read_errors(job, "process %d goes on without the lock" % pid, lines)
+        zk.cont()
+        assert job.wait(20) == 123
+        os.kill(pid, signal.SIGKILL)
+    for number in ("TERM", "KILL"):
+        assert any("cannot send %s to process %d (sleep): Operation not "
+                   "permitted" % (number, pid) in line
+                   for line in lines), lines
+        assert not any("sent " + number in line for line in lines), lines
+
+
+@with_server
+def lock_is_held_while_a_process_may_not_be_signalled(zk):
+    job, pid = start_beside_root("-z", zk.connect, "--max-hold", "1",
+                                 "--kill-after", "0.5", "/kept")
+    lines = []
+    with job:
+        read_errors(job, "--max-hold is over: KILL did not reach process", lines)
+        job.send_signal(signal.SIGTERM)
+        read_errors(job, "cannot be ended, and the lock stays held", lines)
+        command.expect_exit(124, "run", "-z", zk.connect, "-w", "0.5", "/kept",
+                            "true")
+        os.kill(pid, signal.SIGKILL)
+        assert job.wait(20) == 123
+
+
 @with_server
 def on_lost_ignore_does_not_signal_command(zk):
     with Job(zk, "/ignore", "-T", "4", "--on-lost", "ignore",
@@ -386,6 +457,8 @@ live.run(live.together(
     on_lost_kill_kills_at_once,
     on_lost_stop_stops_command_and_continues_it_when_the_lock_is_held_again,
     killed_command_leaves_no_stopped_descendants,
+    process_that_may_not_be_signalled_is_named,
+    lock_is_held_while_a_process_may_not_be_signalled,
     on_lost_ignore_does_not_signal_command),
     live.together(
     short_server_restart_does_not_signal_command,
