@@ -13,13 +13,6 @@
 #include "cli/run/descendants.h"
 #include "cli/run/proc_children.h"
 
-bool cli_descendants_none(void)
-{
-  siginfo_t info;
-
-  return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0;
-}
-
 bool cli_descendants_adopt(void)
 {
   return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
@@ -160,9 +153,7 @@ static void kill_child(pid_t child, void *arg)
     round->out->others_left = true;
 }
 
-/* Waits for the death of a child, at most `max_wait_ms`, which is less than a
-   second. SIGCHLD is blocked. */
-static void await_child_death(int64_t max_wait_ms)
+void cli_descendants_await_death(int64_t max_wait_ms)
 {
   struct timespec t = {.tv_sec = 0, .tv_nsec = (long)max_wait_ms * 1000000};
   sigset_t deaths;
@@ -232,7 +223,7 @@ bool cli_descendants_kill(const cli_kill_scope *scope, cli_killed *out)
     if (left == CLI_LEFT_UNKNOWN ||
         (out->refused.pid != 0 && !out->others_left))
       futile_ms += pause_ms;
-    await_child_death(pause_ms);
+    cli_descendants_await_death(pause_ms);
   }
   return false;
 }

@@ -17,10 +17,6 @@
  * process is signalled by mistake.
  */
 
-/** Whether this process has no child. A new process can have some: they were
-    started before exec() was called. */
-bool cli_descendants_none(void);
-
 /** Makes orphaned descendants children of this process, whatever their process
     group or session are. Returns false if the system refuses that. */
 bool cli_descendants_adopt(void);
@@ -74,6 +70,10 @@ enum { CLI_MAX_KILL_MS = 1000 };
 /** Returns the pause after a round that follows a pause of `pause_ms`; 0: it
     was the first one. */
 int64_t cli_descendants_kill_pause(int64_t pause_ms);
+
+/** Waits for the death of a child, at most `max_wait_ms`, which is less than a
+    second. SIGCHLD must be blocked. */
+void cli_descendants_await_death(int64_t max_wait_ms);
 
 /**
  * Kills the cgroup, the process group and all children, and reaps the dead

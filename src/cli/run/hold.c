@@ -123,20 +123,19 @@ void cli_hold_begin(cli_runner *r)
                      .lease_deadline = lease_deadline_on_boottime(r),
                      .margin_ms = r->margin_ms,
                      .max_hold_ms = r->options->max_hold_ms};
-  cli_text environment = {0};
+  cli_text *environment = &r->environment;
 
   r->phase = CLI_PHASE_RUNNING;
   r->held_at = cli_boottime_ms();
   r->target->report_acquired(r);
-  r->target->add_environment(r, &environment);
+  r->target->add_environment(r, environment);
   r->last_order = order;
-  int error = environment.failed
+  int error = environment->failed
                   ? ENOMEM
                   : cli_supervisor_start_command(
                         &r->supervisor, &order,
-                        lk_bytes_of(environment.at, environment.len));
+                        lk_bytes_of(environment->at, environment->len));
 
-  cli_text_free(&environment);
   if (error != 0) {
     report_not_started(r, CLI_EXIT_FAILED, error);
     return;
@@ -252,17 +251,17 @@ static void report_actions(cli_runner *r, unsigned action_bits)
 }
 
 /* A process of another user, such as one that is set-user-ID. */
-static void report_refused(cli_runner *r, const cli_supervisor_report *report)
+static void report_refused(cli_runner *r, int signal, cli_refusal refused)
 {
   char name[CLI_PROC_NAME_SIZE];
 
-  cli_proc_name(report->refused, name);
-  cli_events_notice(
-      &r->events, "warning: %s: cannot send %s to process %ld (%s): %s",
-      r->path, cli_signal_name(report->refused_signal), (long)report->refused,
-      name, strerror(report->refused_error));
-  r->refused = report->refused;
-  r->refused_signal = report->refused_signal;
+  cli_proc_name(refused.pid, name);
+  cli_events_notice(&r->events,
+                    "warning: %s: cannot send %s to process %ld (%s): %s",
+                    r->path, cli_signal_name(signal), (long)refused.pid, name,
+                    strerror(refused.error));
+  r->refused = refused.pid;
+  r->refused_signal = signal;
 }
 
 static void release_after_command(cli_runner *r)
@@ -310,16 +309,35 @@ static void warn_not_found(cli_runner *r)
                     r->path);
 }
 
-static void warn_left(cli_runner *r, cli_refusal refused)
+static void warn_strangers(cli_runner *r, const cli_orphans_left *left)
 {
-  const cli_supervisor_report report = {.refused = refused.pid,
-                                        .refused_signal = SIGKILL,
-                                        .refused_error = refused.error};
+  char name[CLI_PROC_NAME_SIZE];
 
-  if (refused.pid == 0)
+  for (size_t i = 0; i < left->stranger_count; i++) {
+    cli_proc_name(left->strangers[i], name);
+    cli_events_notice(&r->events,
+                      "warning: %s: process %ld (%s) may be one that COMMAND "
+                      "has started; its environment does not tell, so it was "
+                      "not killed",
+                      r->path, (long)left->strangers[i], name);
+  }
+}
+
+static void kill_orphans(cli_runner *r)
+{
+  const cli_orphans_scope scope = {
+      .job = &r->job,
+      .supervisor = r->supervisor.pid,
+      .before = &r->children_before,
+      .environment = lk_bytes_of(r->environment.at, r->environment.len)};
+  cli_orphans_left left;
+
+  cli_orphans_kill(&scope, &left);
+  if (left.not_found)
     warn_not_found(r);
-  else
-    report_refused(r, &report);
+  if (left.refused.pid != 0)
+    report_refused(r, SIGKILL, left.refused);
+  warn_strangers(r, &left);
 }
 
 static void handle_supervisor_exit(cli_runner *r)
@@ -328,10 +346,7 @@ static void handle_supervisor_exit(cli_runner *r)
   if (is_releasing_or_closed(r))
     return;
   if (r->phase == CLI_PHASE_RUNNING) {
-    cli_killed killed;
-
-    if (!cli_job_kill_orphans(&r->job, r->owns_all_children, &killed))
-      warn_left(r, killed.refused);
+    kill_orphans(r);
     r->command_ended = true;
     r->code = CLI_EXIT_FAILED;
     cli_events_failed(&r->events, r->code,
@@ -377,7 +392,8 @@ static void take_supervisor_report(cli_runner *r,
   if ((report->what & CLI_REPORT_NOT_STARTED) != 0)
     report_not_started(r, CLI_EXIT_FAILED, report->error);
   if ((report->what & CLI_REPORT_REFUSED) != 0)
-    report_refused(r, report);
+    report_refused(r, report->refused_signal,
+                   (cli_refusal){report->refused, report->refused_error});
   if ((report->what & CLI_REPORT_ACTED) != 0)
     report_actions(r, report->action_bits);
   if ((report->what & CLI_REPORT_STOPPED) != 0)

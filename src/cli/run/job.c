@@ -126,23 +126,3 @@ bool cli_job_finds_orphans(const cli_job *job)
 {
   return job->adopts_orphans || job->cgroup.fd >= 0;
 }
-
-bool cli_job_kill_orphans(cli_job *job, bool owns_all_children, cli_killed *out)
-{
-  /* The supervisor's death has killed COMMAND. */
-  const cli_kill_scope scope = {.cgroup = &job->cgroup,
-                                .owns_namespace = job->owns_namespace};
-  bool none_left = true;
-
-  *out = (cli_killed){.reaped = false};
-  cli_cgroup_open(&job->cgroup);
-  if (owns_all_children) {
-    none_left = cli_descendants_kill(&scope, out);
-  } else {
-    cli_cgroup_kill(&job->cgroup);
-    if (!job->foreground)
-      cli_job_signal(job, SIGKILL);
-  }
-  cli_cgroup_remove(&job->cgroup);
-  return none_left;
-}

@@ -8,7 +8,7 @@
 /**
  * COMMAND and its descendants: how they are started, signalled, stopped and
  * killed. The supervisor, which is COMMAND's parent, calls these functions;
- * only cli_job_kill_orphans() is for latchkey.
+ * orphans.h is for latchkey.
  */
 typedef struct cli_job {
   char **argv;     /**< ends with NULL */
@@ -55,11 +55,5 @@ cli_descendants_left cli_job_kill_round(cli_job *job, cli_killed *out);
 void cli_job_kill(cli_job *job);
 /** Whether descendants are found that have left the process group. */
 bool cli_job_finds_orphans(const cli_job *job);
-/** Called by latchkey after the supervisor was killed, and COMMAND with it.
-    Kills the descendants that are left. `owns_all_children`: latchkey has
-    adopted them, and has no other child. Returns false if some may still run;
-    `out` then has one that may not be signalled, if there is one. */
-bool cli_job_kill_orphans(cli_job *job, bool owns_all_children,
-                          cli_killed *out);
 
 #endif

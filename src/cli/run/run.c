@@ -37,6 +37,7 @@ static void handle_sigchld(cli_runner *r)
   while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
          info.si_pid != 0 && info.si_pid != r->supervisor.pid) {
     waitpid(info.si_pid, NULL, WNOHANG);
+    cli_children_remove(&r->children_before, info.si_pid);
     info.si_pid = 0;
   }
 }
@@ -139,9 +140,8 @@ static bool start_supervisor(cli_runner *r, cli_process_title title,
   r->job.foreground = r->options->foreground;
   r->job.group = getpgrp();
   r->job.owns_namespace = getpid() == 1;
-  r->owns_all_children = cli_descendants_none();
-  if (r->owns_all_children)
-    (void)cli_descendants_adopt();
+  cli_children_list(&r->children_before);
+  (void)cli_descendants_adopt();
   cli_cgroup_choose_path(&r->job.cgroup);
   if (error == 0)
     error = cli_supervisor_fork(&r->supervisor, &r->job, r->options->on_lost,
@@ -186,6 +186,8 @@ static void free_run(cli_runner *r)
     stop_run_watchers(r);
   cli_session_free(&r->session);
   cli_acl_free(&r->acl);
+  cli_children_free(&r->children_before);
+  cli_text_free(&r->environment);
 }
 
 /* Reports a failure before cli_events_open() was called. */

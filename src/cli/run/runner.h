@@ -9,6 +9,7 @@
 #include "cli/run/command_line.h"
 #include "cli/run/events.h"
 #include "cli/run/lock_kind.h"
+#include "cli/run/orphans.h"
 #include "cli/run/supervisor_handle.h"
 #include "cli/session/session.h"
 #include "cli/system_clocks.h"
@@ -80,9 +81,8 @@ struct cli_runner {
   bool over;   /**< the phase is CLI_PHASE_OVER; ends the loop */
 
   cli_job job;
-  bool owns_all_children; /**< latchkey had no child when it started, so all its
-                             children are the supervisor and orphans of
-                             COMMAND */
+  cli_children children_before; /**< the supervisor */
+  cli_text environment; /**< what was added to that of COMMAND; see orphans.h */
   cli_supervisor supervisor;
   lk_loop_io supervisor_io;
   cli_signal_watcher signals;

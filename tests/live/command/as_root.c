@@ -6,6 +6,8 @@
  * does, it sets all user ids, so that the user who has started it may not
  * signal COMMAND.
  */
+#include "config.h"
+
 #include <unistd.h>
 
 int main(int argc, char **argv)

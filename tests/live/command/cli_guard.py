@@ -300,31 +300,53 @@ for n in 0 1 2 3 4 5; do sleep 600 > /dev/null 2>&1 & echo $! > %s.$n; done
     assert done.out == "" or not cgroup_exists(done.out.strip()), done
 
 
-def children_from_before_exec_are_not_killed():
-    # A shell starts a child and then executes latchkey, so latchkey has a child
-    # that is not of COMMAND and must not be killed. COMMAND has a descendant in
-    # another session, which differs from that child only by its cgroup.
-    file = os.path.join(folder.name, "foreign")
-    script_of_command = (
-        "setsid sh -c 'echo $$ > %s.stray; exec sleep 600' & sleep 600" % file)
-    with start("-c", 'sleep 600 >/dev/null 2>&1 & echo $! > %s; '
-               'exec "$0" run /foreign sh -c "$1" > /dev/null' % file,
-               command.PROGRAM, script_of_command, program="sh") as process:
-        foreign = command.wait_for_number(file)
-        stray = command.wait_for_number(file + ".stray")
-        (supervisor,) = [pid for pid in command.children_of(process.pid)
-                         if pid != foreign]
-        in_cgroup = bool(cgroups_of(process.pid))
-        assert in_cgroup == can_make_cgroups()
+def kill_supervisor_beside_other_children(lock, *wrapper):
+    """A shell starts a child and then executes latchkey, so latchkey has a child
+    that is not of COMMAND and must not be killed. COMMAND has two descendants in
+    other sessions, of which one has no variable of latchkey's. `wrapper` is a
+    command that executes the shell. Gives what latchkey prints, and the three
+    process ids."""
+    base = os.path.join(folder.name, lock.strip("/"))
+    stray = "setsid %s sh -c 'echo $$ > %s; exec sleep 600 2>/dev/null' & "
+    script = "".join((stray % ("", base + ".stray"),
+                      stray % ("env -i " + "PATH=$PATH", base + ".bare"),
+                      "sleep 600"))
+    line = [*wrapper, "sh", "-c", 'sleep 600 >/dev/null 2>&1 & '
+            'echo $! > %s; exec "$0" run %s sh -c "$1" >/dev/null' %
+            (base, lock), command.PROGRAM, script]
+    with start(*line[1:], program=line[0]) as process:
+        pids = [command.wait_for_number(base + end)
+                for end in ("", ".stray", ".bare")]
+        (supervisor,) = set(command.children_of(process.pid)) - {pids[0]}
         os.kill(supervisor, signal.SIGKILL)
-        assert process.wait(command.SECONDS) == 125
-        assert command.is_running(foreign)
-        os.kill(foreign, signal.SIGKILL)
-        if in_cgroup:
-            live.eventually(lambda: not command.is_running(stray),
-                            "the end of the descendant in another session")
-        else:  # it is not found, so it continues
-            os.kill(stray, signal.SIGKILL)
+        err = process.communicate(timeout=command.SECONDS)[1]
+        assert process.returncode == 125, err
+        return err, pids
+
+
+def children_from_before_exec_are_not_killed():
+    err, (foreign, *descendants) = kill_supervisor_beside_other_children(
+        "/foreign", "unshare", "-m", "sh", "-c",
+        "mount -t tmpfs none /sys/fs/cgroup && exec \"$@\"", "sh")
+    stray, bare = descendants
+    assert command.is_running(foreign)
+    assert not command.is_running(stray)
+    assert command.is_running(bare)
+    assert "process %d (sleep) may be one" % bare in err, err
+    assert "process %d " % foreign not in err, err
+    for pid in (foreign, bare):
+        os.kill(pid, signal.SIGKILL)
+
+
+def cgroup_tells_which_children_are_of_command():
+    if not can_make_cgroups():
+        raise live.NotTested("no control group can be made")
+    err, (foreign, *descendants) = kill_supervisor_beside_other_children(
+        "/foreign-group")
+    assert command.is_running(foreign)
+    os.kill(foreign, signal.SIGKILL)
+    assert not any(map(command.is_running, descendants)), err
+    assert "may be one" not in err, err
 
 
 def can_make_cgroups():
@@ -405,5 +427,6 @@ live.run(
         killed_supervisor_of_a_waiter_is_an_error,
         processes_that_command_leaves_are_not_killed,
         children_from_before_exec_are_not_killed,
+        cgroup_tells_which_children_are_of_command,
         nested_runs_leave_no_cgroup_behind),
     cgroup_is_removed_at_exit)
