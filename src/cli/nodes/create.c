@@ -136,23 +136,48 @@ static int create_node(creation *n, lk_bytes data, const lk_acls *acl)
   return cli_command_wait(&n->command, err);
 }
 
+/* Prints the path of an ephemeral node, and keeps the session open until
+   interrupted. */
+static int keep_node(creation *n, const char *path, cli_interrupt *interrupt)
+{
+  cli_command *command = &n->command;
+  int code = cli_print(&command->out);
+
+  command->out.len = 0; /* cli_command_close() does not print it again */
+  if (code == CLI_EXIT_DONE)
+    return cli_ephemeral_keep(command, path, interrupt);
+  cli_interrupt_close(interrupt);
+  return code;
+}
+
 /* Creates the node. Keeps the session open until interrupted if the node is
-   ephemeral. Closes the command and returns the exit code. */
+   ephemeral: its path is printed when the signals are blocked, so that none can
+   kill latchkey and leave the node behind. Closes the command and returns the
+   exit code. */
 static int create_and_keep(creation *n, lk_bytes data, const lk_acls *acl)
 {
   cli_command *command = &n->command;
+  bool ephemeral = command->options->ephemeral;
+  int keep_code = CLI_EXIT_DONE;
+  cli_interrupt interrupt;
+
+  if (ephemeral)
+    cli_interrupt_open(&interrupt, command->session.loop, &command->done);
   int err = create_node(n, data, acl);
   const char *path = err == 0 ? cli_text_end(&n->created_path) : NULL;
-  int keep_code = CLI_EXIT_DONE;
+  bool interrupted =
+      ephemeral && interrupt.number != 0 && n->created_path.len == 0;
 
   if (err == 0 && path == NULL)
     err = LK_ERR_NO_MEMORY;
-  if (err == 0 && command->options->ephemeral) {
-    keep_code = cli_print(&command->out);
-    command->out.len = 0; /* cli_command_close() does not print it again */
-    if (keep_code == CLI_EXIT_DONE)
-      keep_code = cli_ephemeral_keep(command, path);
+  if (interrupted) {
+    err = 0;
+    keep_code = CLI_EXIT_SIGNAL + interrupt.number;
   }
+  if (ephemeral && err == 0 && !interrupted)
+    keep_code = keep_node(n, path, &interrupt);
+  else if (ephemeral)
+    cli_interrupt_close(&interrupt);
   int close_code = cli_command_close(command, err);
 
   cli_text_free(&n->created_path);

@@ -3,7 +3,6 @@
 
 #include "cli/nodes/ephemeral.h"
 #include "cli/output/print.h"
-#include "cli/session/interrupt.h"
 #include "cli/session/session_messages.h"
 
 /* The pause before a request that has failed to set the watch is sent again. */
@@ -150,22 +149,21 @@ static void on_ephemeral_session_state(lk_client *c, lk_state state, int err,
   s->suspended = state == LK_STATE_SUSPENDED;
 }
 
-static void keep_until_done(ephemeral *s)
+static void keep_until_done(ephemeral *s, cli_interrupt *interrupt)
 {
   lk_client *c = s->command->session.client;
-  lk_loop *loop = s->command->session.loop;
   lk_listener listener = {.state = on_ephemeral_session_state, .arg = s};
-  cli_interrupt interrupt;
 
   lk_client_attach(c, &listener);
-  cli_interrupt_open(&interrupt, loop, &s->done);
+  interrupt->done = &s->done;
+  s->done = interrupt->number != 0;
   watch_ephemeral_node(s);
   cli_session_run(&s->command->session, &s->done);
-  cli_interrupt_close(&interrupt);
   lk_client_detach(c, &listener);
 }
 
-int cli_ephemeral_keep(cli_command *command, const char *path)
+int cli_ephemeral_keep(cli_command *command, const char *path,
+                       cli_interrupt *interrupt)
 {
   ephemeral s = {.command = command, .path = path, .code = CLI_EXIT_DONE};
   cli_text clean = {0};
@@ -176,7 +174,8 @@ int cli_ephemeral_keep(cli_command *command, const char *path)
   s.clean_path = cli_text_end(&clean);
   if (s.clean_path == NULL)
     s.clean_path = "the node";
-  keep_until_done(&s);
+  keep_until_done(&s, interrupt);
+  cli_interrupt_close(interrupt);
   /* Ends all callbacks, which have `s` as their argument. */
   cli_session_close(&command->session);
   cli_session_free(&command->session);

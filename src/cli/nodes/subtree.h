@@ -6,8 +6,8 @@
 
 /** A descendant of the node of the command. */
 typedef struct cli_subtree_node {
-  char *path;      /**< relative to the node of the command: "a/b" */
-  lk_stat stat;    /**< valid if `has_stat` */
+  char *path;   /**< relative to the node of the command: "a/b" */
+  lk_stat stat; /**< valid if `has_stat` */
   bool has_stat;
   bool unreadable; /**< no permission to read its children */
   bool deleted;    /**< another client deleted it before its Stat was read */

@@ -26,9 +26,7 @@ typedef struct copy {
                 sees end-of-file when the thread has ended */
 } copy;
 
-/* Writes all bytes, also if another process has made the descriptor
-   non-blocking. Returns false on error. */
-static bool write_all_waiting(int fd, const char *at, size_t len)
+bool cli_write_all_waiting(int fd, const char *at, size_t len)
 {
   while (len > 0) {
     ssize_t n = write(fd, at, len);
@@ -56,7 +54,7 @@ static void *run_copy_thread(void *arg)
   while ((n = read(c->from, bytes, sizeof bytes)) != 0) {
     if (n < 0 && errno != EINTR)
       break;
-    if (n > 0 && !write_all_waiting(c->to, bytes, (size_t)n))
+    if (n > 0 && !cli_write_all_waiting(c->to, bytes, (size_t)n))
       break;
   }
   close(c->from);

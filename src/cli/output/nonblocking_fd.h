@@ -32,4 +32,8 @@ ssize_t cli_nonblocking_fd_write(const cli_nonblocking_fd *s, const char *at,
     its bytes; then the thread is left running. */
 void cli_nonblocking_fd_close(cli_nonblocking_fd *s, int max_wait_ms);
 
+/** Writes all bytes, also if another process has made the descriptor
+    non-blocking. Returns false with errno. */
+bool cli_write_all_waiting(int fd, const char *at, size_t len);
+
 #endif

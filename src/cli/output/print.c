@@ -8,6 +8,7 @@
 
 #include "cli/error_report.h"
 #include "cli/output/json.h"
+#include "cli/output/nonblocking_fd.h"
 #include "cli/output/print.h"
 #include "cli/system_clocks.h"
 
@@ -150,17 +151,7 @@ int cli_fail_text(int code, const char *verb, cli_text *line)
 
 bool cli_write_all(int fd, const cli_text *out)
 {
-  size_t written = 0;
-
-  while (written < out->len) {
-    ssize_t n = write(fd, out->at + written, out->len - written);
-
-    if (n < 0 && errno != EINTR)
-      return false;
-    if (n > 0)
-      written += (size_t)n;
-  }
-  return true;
+  return cli_write_all_waiting(fd, out->at, out->len);
 }
 
 int cli_fail_to_print(int error)

@@ -23,37 +23,37 @@ typedef struct elect {
 
 /* ---- pauses -------------------------------------------------------------- */
 
-/* Whether a signal has come that ends the wait. */
-static bool take_ending_signal(const cli_signals *s)
+/* Returns the signal that has come and ends the wait, or 0. */
+static int take_ending_signal(const cli_signals *s)
 {
   cli_signal signal;
 
   while (cli_signals_next(s, &signal)) {
     if (signal.number == SIGTSTP)
-      cli_signals_stop_self();
+      (void)cli_signals_stop_self();
     if (cli_signal_ends_wait(signal.number))
-      return true;
+      return signal.number;
   }
-  return false;
+  return 0;
 }
 
-/* Returns false if a signal has ended the pause. */
-static bool pause_for(const cli_signals *s, int64_t ms)
+/* Returns the signal that has ended the pause, or 0. */
+static int pause_for(const cli_signals *s, int64_t ms)
 {
   int64_t end = cli_boottime_ms() + ms;
   struct pollfd watched = {.fd = s->queue.fd, .events = POLLIN};
   int64_t left;
+  int number = 0;
 
-  while ((left = end - cli_boottime_ms()) > 0) {
+  while (number == 0 && (left = end - cli_boottime_ms()) > 0) {
     /* Without a signalfd the pending signals are looked at now and then. */
     int64_t step =
         watched.fd < 0 && left > CLI_SIGNAL_POLL_MS ? CLI_SIGNAL_POLL_MS : left;
 
     poll(&watched, 1, (int)step);
-    if (take_ending_signal(s))
-      return false;
+    number = take_ending_signal(s);
   }
-  return true;
+  return number;
 }
 
 /* The length of a pause of `ms`: up to half is added at random, so that
@@ -153,6 +153,16 @@ static void report_pause(const elect *e, const cli_runner *r, int64_t ms)
   cli_text_free(&text);
 }
 
+/* A signal ends the pause as it ends the wait for the lock. */
+static void end_by_signal(const elect *e, cli_runner *r, int number)
+{
+  r->code = CLI_EXIT_SIGNAL + number;
+  r->died_of = cli_signal_ends_loops(number) ? number : 0;
+  if (!e->options->quiet)
+    cli_notice("%s: ended by SIG%s while waiting", r->path,
+               cli_signal_name(number));
+}
+
 /* Returns the exit code. */
 static int run_terms(elect *e, const char *path, char **argv,
                      cli_process_title title)
@@ -167,8 +177,12 @@ static int run_terms(elect *e, const char *path, char **argv,
                                           : draw_pause_after_failure(e);
 
     report_pause(e, &r, ms);
-    if (!pause_for(&e->signals, ms))
+    int number = pause_for(&e->signals, ms);
+
+    if (number != 0) {
+      end_by_signal(e, &r, number);
       break;
+    }
   }
   cli_run_die_if_signalled(&r);
   return r.code;

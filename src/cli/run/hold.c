@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "cli/run/command_process.h"
 #include "cli/run/min_hold.h"
@@ -285,13 +286,34 @@ static void report_command_ended(cli_runner *r, int status)
     release_after_command(r);
 }
 
+/* Stops this process, as COMMAND was stopped, unless nobody could continue the
+   two. */
+static void stop_beside_command(cli_runner *r)
+{
+  cli_order order = cli_order_signal(SIGCONT);
+
+  if (cli_signals_stop_self())
+    return;
+  send_supervisor_order(r, &order);
+  cli_events_notice(&r->events,
+                    "%s: continued COMMAND: no shell could continue latchkey "
+                    "here, so it cannot be stopped",
+                    r->path);
+}
+
 /* In the foreground latchkey stops when COMMAND does, so that the shell sees
    that its job has stopped. */
-static void follow_command_stop(const cli_runner *r, int signal)
+static void follow_command_stop(cli_runner *r, int signal)
 {
-  if (r->job.foreground &&
-      (signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU))
-    cli_signals_stop_self();
+  bool uses_terminal = signal == SIGTTIN || signal == SIGTTOU;
+
+  if (r->job.foreground && (signal == SIGTSTP || uses_terminal))
+    stop_beside_command(r);
+  else if (uses_terminal)
+    cli_events_notice(&r->events,
+                      "warning: %s: COMMAND was stopped, since it uses the "
+                      "terminal in the background; --foreground permits that",
+                      r->path);
 }
 
 static bool is_releasing_or_closed(const cli_runner *r)
@@ -447,6 +469,17 @@ static void end_beside_process(cli_runner *r, int signal)
   release_after_command(r);
 }
 
+/* Whether the terminal has sent the signal to COMMAND as well: it sends it to a
+   process group, which COMMAND can have left, and a hang-up to the leader of
+   the session alone. */
+static bool command_has_signal(const cli_runner *r, cli_signal signal)
+{
+  bool to_leader_alone = signal.number == SIGHUP && getsid(0) == getpid();
+
+  return signal.from_terminal && !to_leader_alone && r->job.pid != 0 &&
+         getpgid(r->job.pid) == getpgrp();
+}
+
 void cli_hold_signal(cli_runner *r, cli_signal signal)
 {
   if (r->refused_signal == SIGKILL && cli_signal_ends_wait(signal.number)) {
@@ -454,15 +487,11 @@ void cli_hold_signal(cli_runner *r, cli_signal signal)
     return;
   }
   cli_order order = cli_order_signal(signal.number);
-  /* The terminal has sent the signal to COMMAND as well, if COMMAND was
-     started. */
-  bool command_has_it =
-      r->job.foreground && signal.from_terminal && r->job.pid != 0;
 
-  if (!command_has_it)
+  if (!command_has_signal(r, signal))
     send_supervisor_order(r, &order);
   /* In the foreground, latchkey stops in follow_command_stop(), when COMMAND
      has stopped. */
   if (signal.number == SIGTSTP && signal.from_terminal && !r->job.foreground)
-    cli_signals_stop_self();
+    stop_beside_command(r);
 }

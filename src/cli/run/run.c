@@ -47,7 +47,7 @@ static void handle_signal_while_waiting(cli_runner *r, int number)
   char line[80];
 
   if (number == SIGTSTP)
-    cli_signals_stop_self();
+    (void)cli_signals_stop_self();
   if (!cli_signal_ends_wait(number))
     return;
   if (cli_signal_ends_loops(number))
@@ -62,15 +62,19 @@ static void handle_signal_while_waiting(cli_runner *r, int number)
 }
 
 /* Whether the signal ends an election, also while COMMAND runs. The others are
-   passed on to COMMAND, as HUP, by which daemons read their configuration. */
-static bool signal_resigns(int number)
+   passed on to COMMAND, as a HUP by which daemons read their configuration; the
+   HUP of a terminal is none. */
+static bool signal_resigns(cli_signal signal)
 {
-  return number == SIGTERM || number == SIGINT || number == SIGQUIT;
+  int number = signal.number;
+
+  return number == SIGTERM || number == SIGINT || number == SIGQUIT ||
+         (number == SIGHUP && signal.from_terminal);
 }
 
 static void handle_signal(cli_runner *r, cli_signal signal)
 {
-  if (signal_resigns(signal.number))
+  if (signal_resigns(signal))
     r->resigned = true;
   switch (r->phase) {
   case CLI_PHASE_CONNECTING:

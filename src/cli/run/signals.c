@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "cli/run/proc_children.h"
 #include "cli/run/signals.h"
 #include "cli/session/interrupt.h"
 
@@ -92,15 +93,34 @@ void cli_signals_restore(const cli_signals *s)
   sigprocmask(SIG_SETMASK, &s->mask_before, NULL);
 }
 
-void cli_signals_stop_self(void)
+/* Whether a process of the session, which is in another process group, is an
+   ancestor: a shell with job control. The kernel asks less, namely whether any
+   process of the group has such a parent: with --foreground COMMAND has one, the
+   supervisor. */
+static bool has_shell(void)
 {
-  sigset_t stop;
+  pid_t parent = getppid();
 
+  while (parent > 0 && getpgid(parent) == getpgrp())
+    if (cli_proc_state(parent, &parent) == '\0')
+      return true; /* not known: /proc is missing or hidden */
+  return parent > 0 && getsid(parent) == getsid(0);
+}
+
+bool cli_signals_stop_self(void)
+{
+  sigset_t stop, pending;
+
+  if (!has_shell())
+    return false;
   sigemptyset(&stop);
   sigaddset(&stop, SIGTSTP);
-  kill(getpid(), SIGTSTP);
+  kill(getpid(), SIGTSTP);               /* discards a pending SIGCONT */
   sigprocmask(SIG_UNBLOCK, &stop, NULL); /* the process stops here */
   sigprocmask(SIG_BLOCK, &stop, NULL);
+  sigemptyset(&pending);
+  sigpending(&pending);
+  return cli_signal_is_ignored(SIGCONT) || sigismember(&pending, SIGCONT) == 1;
 }
 
 void cli_signals_die_of(int number)

@@ -36,9 +36,9 @@ bool cli_signal_ends_wait(int number);
 /** Restores the signal mask and dispositions of the start; for a child between
     fork() and exec(). */
 void cli_signals_restore(const cli_signals *s);
-/** Stops this process as SIGTSTP does. Returns after SIGCONT; in an orphaned
-    process group, where the kernel discards SIGTSTP, at once. */
-void cli_signals_stop_self(void);
+/** Stops this process as SIGTSTP does. Returns true after SIGCONT. If no shell
+    could continue the process, returns false at once. */
+bool cli_signals_stop_self(void);
 /** Whether a shell ends its loop when a command in it dies of the signal. That
     holds for INT and QUIT. */
 bool cli_signal_ends_loops(int number);

@@ -29,6 +29,7 @@ typedef struct supervisor {
   int64_t next_at;         /* of the next action; INT64_MAX: none is planned */
   bool command_ended; /* COMMAND stays a zombie then, so that its process id and
                          group id are not reused */
+  bool command_stopped; /* by a signal */
   bool none_left_reported;
   int64_t killing_since; /* the first round of KILL; see kill_again() */
   int64_t kill_at;       /* the next round; INT64_MAX: none */
@@ -154,6 +155,14 @@ static void report_if_refused(supervisor *s, int number, int error)
     report_refusal(s, number, (cli_refusal){.pid = s->job.pid, .error = error});
 }
 
+/* Whether the signal is to end COMMAND, or may do so: a stopped process acts on
+   it only when it is continued. */
+static bool may_end_command(int number)
+{
+  return number == SIGTERM || number == SIGINT || number == SIGHUP ||
+         number == SIGQUIT;
+}
+
 static void pass_signals_on(supervisor *s, uint64_t signals)
 {
   if (s->none_left_reported)
@@ -161,8 +170,11 @@ static void pass_signals_on(supervisor *s, uint64_t signals)
   for (int number = 1; (signals >> number) != 0; number++) {
     bool is_set = ((signals >> number) & 1) != 0;
 
-    if (is_set)
-      report_if_refused(s, number, cli_job_signal(&s->job, number));
+    if (!is_set)
+      continue;
+    report_if_refused(s, number, cli_job_signal(&s->job, number));
+    if (s->command_stopped && may_end_command(number))
+      (void)cli_job_signal(&s->job, SIGCONT);
   }
 }
 
@@ -229,16 +241,18 @@ static void stop_command_again(supervisor *s)
     s->schedule.all_stopped = cli_job_stop(&s->job, s->command_ended);
 }
 
-/* Checks whether COMMAND was stopped or has ended. */
+/* Checks whether COMMAND was stopped, was continued or has ended. */
 static void check_command_state(supervisor *s)
 {
   siginfo_t info = {.si_pid = 0};
   id_t child = (id_t)s->job.pid;
 
-  while (waitid(P_PID, child, &info, WSTOPPED | WNOHANG) == 0 &&
+  while (waitid(P_PID, child, &info, WSTOPPED | WCONTINUED | WNOHANG) == 0 &&
          info.si_pid != 0) {
-    send_report(s, (cli_supervisor_report){.what = CLI_REPORT_STOPPED,
-                                           .signal = info.si_status});
+    s->command_stopped = info.si_code != CLD_CONTINUED;
+    if (s->command_stopped)
+      send_report(s, (cli_supervisor_report){.what = CLI_REPORT_STOPPED,
+                                             .signal = info.si_status});
     info.si_pid = 0;
   }
   info.si_pid = 0;

@@ -44,13 +44,14 @@ void cli_interrupt_end_process_1(void)
 }
 
 /* Removes the pending signals. Returns whether there was one. */
-static bool take_pending_signals(const cli_interrupt *interrupt)
+static bool take_pending_signals(cli_interrupt *interrupt)
 {
   siginfo_t info;
   bool any = false;
 
-  while (cli_signal_queue_take(&interrupt->signals, &info))
-    any = true;
+  for (; cli_signal_queue_take(&interrupt->signals, &info); any = true)
+    if (interrupt->number == 0)
+      interrupt->number = info.si_signo;
   return any;
 }
 

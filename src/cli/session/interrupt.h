@@ -16,7 +16,8 @@
  * deliver them to that thread, and they would kill latchkey.
  */
 typedef struct cli_interrupt {
-  bool *done; /**< set by the first signal */
+  bool *done; /**< set by each signal */
+  int number; /**< the first signal; 0: none has come */
   lk_loop *loop;
   cli_signal_queue signals;
   cli_signal_watcher watcher;

@@ -32,7 +32,7 @@ struct cli_session {
   const cli_options *options;
   lk_driver driver;
   lk_listener listener;
-  cli_auth_file auth_file; /**< contents of --auth-file */
+  cli_auth_file auth_file;     /**< contents of --auth-file */
   lk_loop_timer connect_timer; /**< time limit for the first session */
   lk_loop_timer report_timer; /**< runs until `on_no_session_yet` was invoked */
   int64_t patience_ms; /**< --connect-timeout, or -w if that is shorter */

@@ -137,17 +137,27 @@ def term_resigns():
     eventually(lambda: not command.children(path))
 
 
-def term_ends_the_pause():
-    path = "/elect/term-in-pause"
+def check_signal_in_the_pause(number, code):
+    """A signal ends the pause as it ends the wait for the lock."""
+    path = "/elect/pause-%d" % number
     with Candidate(path, FAIL) as a:
         a.wait_for_terms(1)
         eventually(lambda: not command.children(path))
         time.sleep(.2)
-        a.process.terminate()
+        a.process.send_signal(number)
         began = time.monotonic()
-        assert a.finish().code == 3
+        done = a.finish()
+        assert done.code == code and "while waiting" in done.err, done
         assert time.monotonic() - began < .7
     assert len(a.terms()) == 1
+
+
+def term_ends_the_pause():
+    check_signal_in_the_pause(signal.SIGTERM, 128 + signal.SIGTERM)
+
+
+def latchkey_dies_of_int_in_the_pause():
+    check_signal_in_the_pause(signal.SIGINT, -signal.SIGINT)
 
 
 def leader_that_is_deposed_takes_part_again():
@@ -290,6 +300,7 @@ live.run(live.together(
     other_candidates_lead_during_the_pause,
     term_resigns,
     term_ends_the_pause,
+    latchkey_dies_of_int_in_the_pause,
     leader_that_is_deposed_takes_part_again,
     revoked_leader_takes_part_again,
     verbs_find_the_layout_of_the_election,

@@ -9,6 +9,7 @@ import signal
 import struct
 import subprocess
 import sys
+import time
 
 sys.path.append(sys.path[0] + "/../support")
 
@@ -77,6 +78,30 @@ def ephemeral_node_is_deleted_when_a_signal_ends_create_e():
             process.send_signal(number)
             assert process.finish().code == 0
         expect_failure("stat", path, hint="no such node")
+
+
+def no_node_is_left_by_a_signal_behind_the_path():
+    expect_exit(0, "create", "/early")
+    for n in range(20):
+        with start("create", "-e", "/early/%d" % n) as process:
+            assert process.stdout.readline() == "/early/%d\n" % n
+            process.terminate()
+            assert process.finish().code == 0
+    assert command.children("/early") == []
+
+
+def output_goes_on_when_a_non_blocking_pipe_is_full():
+    data = b"d" * 300000  # more than a pipe has room for
+    run_with_bytes("create", "/nonblocking", "-", input=data)
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    with subprocess.Popen([command.PROGRAM, "get", "/nonblocking"],
+                          stdout=write) as process:
+        os.close(write)
+        time.sleep(0.3)
+        with os.fdopen(read, "rb") as reader:
+            assert reader.read() == data
+        assert process.wait(command.SECONDS) == 0
 
 
 def ephemeral_node_cannot_have_children():
@@ -457,6 +482,8 @@ live.run(live.together(
     create_takes_data_from_a_word_or_standard_input,
     p_creates_missing_parents,
     ephemeral_node_is_deleted_when_a_signal_ends_create_e,
+    no_node_is_left_by_a_signal_behind_the_path,
+    output_goes_on_when_a_non_blocking_pipe_is_full,
     ephemeral_node_cannot_have_children,
     create_e_ends_when_its_node_is_deleted,
     create_e_finds_a_deletion_after_a_reconnect,

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import resource
+import select
 import shutil
 import signal
 import subprocess
@@ -148,6 +149,13 @@ while True:
 CTRL_C, CTRL_Z = b"\x03", b"\x1a"
 
 
+def read_terminal(master):
+    """The next bytes of a terminal."""
+    ready = select.select([master], [], [], command.SECONDS)[0]
+    assert ready, "nothing is written to the terminal"
+    return os.read(master, 4096)
+
+
 class Terminal:
     """A terminal on which SHELL runs latchkey as a job. SHELL's lines about the
     job are in the stream `reports`."""
@@ -175,7 +183,7 @@ class Terminal:
 
     def wait_for(self, text, times=1):
         while self.output.count(text) < times:
-            self.output += os.read(self.master, 4096)
+            self.output += read_terminal(self.master)
 
     def press(self, keys):
         os.write(self.master, keys)
@@ -242,6 +250,100 @@ def shell_sees_a_stopped_waiter():
             terminal.continue_job()
             holder.terminate()
             assert terminal.reports.readline() == "ended 0\n"
+
+
+class Leader:
+    """A terminal on which latchkey leads the session, as with `ssh -t` or
+    `docker run -t`: no shell could continue it. `stdin`: its standard input is
+    the terminal, or else /dev/null."""
+
+    def __init__(self, *words, stdin=True):
+        command.skip_without_terminals()
+        self.pid, self.master = pty.fork()
+        if self.pid == 0:
+            if not stdin:
+                os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+            os.execv(command.PROGRAM, [command.PROGRAM, *words])
+        self.output = b""
+        self.hung_up = False
+
+    def wait_for(self, text):
+        while text not in self.output:
+            self.output += read_terminal(self.master)
+
+    def hang_up(self):
+        os.close(self.master)
+        self.hung_up = True
+
+    def finish(self):
+        """Wait until latchkey has ended; gives its exit code."""
+        def code():
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            return None if pid == 0 else [os.waitstatus_to_exitcode(status)]
+        (result,) = live.eventually(code, "the end of latchkey")
+        self.pid = 0
+        return result
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.pid != 0:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        if not self.hung_up:
+            os.close(self.master)
+
+
+def command_of(latchkey):
+    return command.children_of(command.supervisor_of(latchkey))[0]
+
+
+def hang_up_of_a_session_leader_reaches_command():
+    got = os.path.join(folder.name, "hup")
+    for verb, stdin in (("run", True), ("run", False), ("elect", True)):
+        with Leader(verb, "/hup", "sh", "-c",
+                    "trap 'echo >%s; exit 0' HUP; echo go; "
+                    "while :; do sleep 0.1; done" % got, stdin=stdin) as leader:
+            leader.wait_for(b"go")
+            leader.hang_up()
+            live.eventually(lambda: os.path.exists(got))
+            assert leader.finish() == 0
+        os.unlink(got)
+
+
+def stop_key_stops_nothing_that_no_shell_could_continue():
+    for stdin in (True, False):
+        with Leader("run", "/tstp", "sh", "-c", "echo go; sleep 600",
+                    stdin=stdin) as leader:
+            leader.wait_for(b"go")
+            pid = command_of(leader.pid)
+            os.write(leader.master, CTRL_Z)
+            leader.wait_for(b"continued COMMAND")
+            live.eventually(lambda p=pid: command.process_state(p) == "S")
+            assert command.process_state(leader.pid) == "S"
+            os.kill(leader.pid, signal.SIGTERM)
+            assert leader.finish() == 128 + signal.SIGTERM
+
+
+def interrupt_reaches_a_command_that_has_left_the_process_group():
+    with Terminal("/left", "timeout", "600", *signal_reporter("SIGINT")
+                  ) as terminal:
+        terminal.wait_for(b"child ready")
+        terminal.press(CTRL_C)
+        terminal.wait_for(b"SIGINT")
+        (latchkey,) = command.children_of(terminal.pid)
+        os.kill(latchkey, signal.SIGTERM)
+        assert terminal.reports.readline() == "ended 7\n"
+
+
+def command_that_the_terminal_has_stopped_is_ended_by_term():
+    with Leader("run", "/ttin", "sh", "-c", "echo go; read x </dev/tty",
+                stdin=False) as leader:
+        leader.wait_for(b"--foreground permits that")
+        assert command.process_state(command_of(leader.pid)) == "T"
+        os.kill(leader.pid, signal.SIGTERM)
+        assert leader.finish() == 128 + signal.SIGTERM
 
 
 # After an INT, bash ends this loop only if latchkey has died of INT, too.
@@ -484,5 +586,9 @@ live.run(
     interrupt_ends_a_loop_of_the_shell,
     interrupt_of_a_waiter_ends_a_loop_of_the_shell,
     command_reads_the_terminal,
+    hang_up_of_a_session_leader_reaches_command,
+    stop_key_stops_nothing_that_no_shell_could_continue,
+    interrupt_reaches_a_command_that_has_left_the_process_group,
+    command_that_the_terminal_has_stopped_is_ended_by_term,
     shell_sees_a_stopped_command,
     shell_sees_a_stopped_waiter)
