@@ -285,9 +285,8 @@ static int run_named_verb(int argc, char **argv, int at,
   return refuse_option(c, &o, &complaint);
 }
 
-int main(int argc, char **argv)
+static int run_command_line(int argc, char **argv)
 {
-  open_standard_descriptors();
   if (argc < 2)
     return cli_fail(
         CLI_EXIT_FAILED,
@@ -312,4 +311,13 @@ int main(int argc, char **argv)
     return run_named_verb(argc, argv, first, title);
   cli_options_init(&o);
   return run_verb(cli_command_table, VERB_OMITTED, &o, argc, argv, title);
+}
+
+int main(int argc, char **argv)
+{
+  open_standard_descriptors();
+  int code = run_command_line(argc, argv);
+
+  cli_messages_close();
+  return code;
 }

@@ -48,6 +48,8 @@ static void write_queued_lines(cli_line_backlog *backlog, int wait_ms)
    empty. */
 static void watch_for_room(cli_line_backlog *backlog)
 {
+  if (backlog->loop == NULL)
+    return;
   lk__loop_set_io(backlog->loop, &backlog->io,
                   backlog->sent < backlog->queue.len ? LK_LOOP_WRITE : 0);
 }
@@ -65,11 +67,21 @@ void cli_line_backlog_init(cli_line_backlog *backlog, int fd, lk_loop *loop,
                            void (*say_dropped)(cli_text *out, size_t lines))
 {
   memset(backlog, 0, sizeof *backlog);
+  backlog->is_open = true;
   backlog->loop = loop;
   backlog->say_dropped = say_dropped;
   backlog->error = cli_nonblocking_fd_open(&backlog->out, fd);
   backlog->io.on_events = on_room_for_lines;
   backlog->io.fd = backlog->out.fd;
+}
+
+void cli_line_backlog_set_loop(cli_line_backlog *backlog, lk_loop *loop)
+{
+  if (backlog->loop != NULL)
+    lk__loop_stop_io(backlog->loop, &backlog->io);
+  backlog->loop = loop;
+  if (backlog->is_open)
+    watch_for_room(backlog);
 }
 
 static void report_dropped_lines(cli_line_backlog *backlog)
@@ -81,7 +93,7 @@ static void report_dropped_lines(cli_line_backlog *backlog)
 
 void cli_line_backlog_put(cli_line_backlog *backlog, lk_bytes line)
 {
-  if (backlog->loop == NULL || backlog->error != 0)
+  if (!backlog->is_open || backlog->error != 0)
     return;
   if (backlog->queue.len - backlog->sent > MAX_QUEUED_BYTES) {
     backlog->dropped++;
@@ -100,13 +112,13 @@ void cli_line_backlog_put(cli_line_backlog *backlog, lk_bytes line)
 
 void cli_line_backlog_close(cli_line_backlog *backlog)
 {
-  if (backlog->loop == NULL)
+  if (!backlog->is_open)
     return;
-  lk__loop_stop_io(backlog->loop, &backlog->io);
+  cli_line_backlog_set_loop(backlog, NULL);
   if (backlog->error == 0)
     report_dropped_lines(backlog);
   write_queued_lines(backlog, CLOSE_WAIT_MS);
   cli_nonblocking_fd_close(&backlog->out, CLOSE_WAIT_MS);
   cli_text_free(&backlog->queue);
-  backlog->loop = NULL;
+  backlog->is_open = false;
 }

@@ -13,7 +13,9 @@
  */
 typedef struct cli_line_backlog {
   cli_nonblocking_fd out;
-  lk_loop *loop; /**< NULL: not initialised, or closed */
+  bool is_open;
+  lk_loop *loop; /**< watches for room; NULL: what has no room is written with
+                      the next line, or at the close */
   lk_loop_io io;
   cli_text queue;
   size_t sent;    /**< number of bytes of the queue that were written */
@@ -27,6 +29,8 @@ typedef struct cli_line_backlog {
 
 void cli_line_backlog_init(cli_line_backlog *backlog, int fd, lk_loop *loop,
                            void (*say_dropped)(cli_text *out, size_t lines));
+/** Lets another loop watch for room, or none. The old one must exist still. */
+void cli_line_backlog_set_loop(cli_line_backlog *backlog, lk_loop *loop);
 /** Queues a line, which includes its newline, and writes as much as possible
     now. Before cli_line_backlog_init() and after the close the line is
     discarded. */

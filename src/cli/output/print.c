@@ -8,6 +8,7 @@
 
 #include "cli/error_report.h"
 #include "cli/output/json.h"
+#include "cli/output/line_backlog.h"
 #include "cli/output/nonblocking_fd.h"
 #include "cli/output/print.h"
 #include "cli/system_clocks.h"
@@ -20,19 +21,54 @@ void cli_messages_in_json(bool json)
   messages_in_json = json;
 }
 
+/* The messages of this process. A reader that does not read must not keep
+   latchkey from its work. */
+static cli_line_backlog messages;
+static lk_loop *messages_loop;
+
+void cli_messages_attach(lk_loop *loop)
+{
+  messages_loop = loop;
+  cli_line_backlog_set_loop(&messages, loop);
+}
+
+void cli_messages_close(void)
+{
+  cli_line_backlog_close(&messages);
+}
+
+void cli_dropped_text(cli_text *out, size_t lines)
+{
+  cli_text_printf(out, "latchkey: %zu lines dropped: standard error was full\n",
+                  lines);
+}
+
+void cli_dropped_json(cli_text *out, size_t lines)
+{
+  cli_json j = {.out = out};
+
+  cli_json_open(&j, NULL, '{');
+  cli_json_text(&j, "event", lk_text("dropped"));
+  cli_json_number(&j, "lines", (int64_t)lines);
+  cli_json_close(&j, '}');
+  cli_text_puts(out, "\n");
+}
+
 /* The values of "event" in JSON. */
 static const char notice_event[] = "notice";
 static const char warning_event[] = "warning";
 static const char failed_event[] = "failed";
 
-/* Writes a line by one write(), so that lines of several processes do not mix.
-   An error cannot be reported: the report would have to go to the same
-   descriptor. */
+/* A line is one write(), so that lines of several processes do not mix. An
+   error cannot be reported: the report would have to go to the same descriptor.
+ */
 static void write_message_line(const char *line, size_t len)
 {
-  ssize_t n = write(STDERR_FILENO, line, len);
-
-  (void)n;
+  if (!messages.is_open)
+    cli_line_backlog_init(&messages, STDERR_FILENO, messages_loop,
+                          messages_in_json ? cli_dropped_json
+                                           : cli_dropped_text);
+  cli_line_backlog_put(&messages, lk_bytes_of(line, len));
 }
 
 static cli_json open_json_message(cli_text *out, const char *event)

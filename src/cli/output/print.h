@@ -4,11 +4,23 @@
 
 #include "cli/exit_code.h"
 #include "cli/output/text.h"
+#include "net/loop.h"
 
 /** Selects the form of messages on standard error: text, or JSON with an object
     a line: "event" ("failed", "warning", "notice"), "time", "reason", and
     "code" for a failure. */
 void cli_messages_in_json(bool json);
+
+/** Lets the loop write messages for which standard error has no room. NULL:
+    detaches the loop, which must exist still. */
+void cli_messages_attach(lk_loop *loop);
+/** Writes what is left of the messages, unless the reader takes nothing for a
+    second. Called before the process ends. */
+void cli_messages_close(void);
+
+/** Appends a line that reports dropped lines; see cli_line_backlog. */
+void cli_dropped_text(cli_text *out, size_t lines);
+void cli_dropped_json(cli_text *out, size_t lines);
 
 /** Prints a line "latchkey: …" on standard error. */
 void cli_notice(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/output/json.h"
+#include "cli/output/print.h"
 #include "cli/run/events.h"
 #include "cli/system_clocks.h"
 
@@ -19,23 +20,6 @@ int cli_events_take_fd(int fd)
   if (fd <= STDERR_FILENO)
     return fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   return fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 ? fd : -1;
-}
-
-static void say_dropped(cli_text *out, size_t lines)
-{
-  cli_text_printf(out, "latchkey: %zu lines dropped: standard error was full\n",
-                  lines);
-}
-
-static void say_dropped_json(cli_text *out, size_t lines)
-{
-  cli_json j = {.out = out};
-
-  cli_json_open(&j, NULL, '{');
-  cli_json_text(&j, "event", lk_text("dropped"));
-  cli_json_number(&j, "lines", (int64_t)lines);
-  cli_json_close(&j, '}');
-  cli_text_puts(out, "\n");
 }
 
 void cli_events_open(cli_events *e, const cli_options *o, int fd,
@@ -51,9 +35,9 @@ void cli_events_open(cli_events *e, const cli_options *o, int fd,
   e->progress = e->verbose || (!o->quiet && isatty(STDERR_FILENO) != 0);
   e->json_only = fd < 0 && o->json;
   cli_line_backlog_init(&e->people, STDERR_FILENO, loop,
-                        e->json_only ? say_dropped_json : say_dropped);
+                        e->json_only ? cli_dropped_json : cli_dropped_text);
   if (fd >= 0)
-    cli_line_backlog_init(&e->programs, fd, loop, say_dropped_json);
+    cli_line_backlog_init(&e->programs, fd, loop, cli_dropped_json);
   if (fd >= 0)
     e->json = &e->programs;
   else if (o->json)

@@ -286,19 +286,30 @@ static void report_command_ended(cli_runner *r, int status)
     release_after_command(r);
 }
 
+/* Continues COMMAND. In the foreground the terminal has stopped the whole
+   process group. */
+static void continue_command(cli_runner *r)
+{
+  cli_order order = cli_order_signal(SIGCONT);
+
+  if (r->job.foreground)
+    kill(0, SIGCONT);
+  send_supervisor_order(r, &order);
+}
+
 /* Stops this process, as COMMAND was stopped, unless nobody could continue the
    two. */
 static void stop_beside_command(cli_runner *r)
 {
-  cli_order order = cli_order_signal(SIGCONT);
-
   if (cli_signals_stop_self())
     return;
-  send_supervisor_order(r, &order);
-  cli_events_notice(&r->events,
-                    "%s: continued COMMAND: no shell could continue latchkey "
-                    "here, so it cannot be stopped",
-                    r->path);
+  continue_command(r);
+  if (!r->no_shell_told)
+    cli_events_notice(&r->events,
+                      "%s: continued COMMAND: no shell could continue latchkey "
+                      "here, so it cannot be stopped",
+                      r->path);
+  r->no_shell_told = true;
 }
 
 /* In the foreground latchkey stops when COMMAND does, so that the shell sees
@@ -491,7 +502,8 @@ void cli_hold_signal(cli_runner *r, cli_signal signal)
   if (!command_has_signal(r, signal))
     send_supervisor_order(r, &order);
   /* In the foreground, latchkey stops in follow_command_stop(), when COMMAND
-     has stopped. */
-  if (signal.number == SIGTSTP && signal.from_terminal && !r->job.foreground)
+     has stopped. COMMAND cannot stop if its child was stopped in vfork(). */
+  if (signal.number == SIGTSTP && signal.from_terminal &&
+      (!r->job.foreground || !cli_signals_have_shell()))
     stop_beside_command(r);
 }

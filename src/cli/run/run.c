@@ -340,8 +340,10 @@ void cli_run_open_manager(cli_service_manager *manager, const cli_options *o)
    exit code is another one if the lock was lost. */
 void cli_run_die_if_signalled(const cli_runner *r)
 {
-  if (r->died_of != 0 && r->code == CLI_EXIT_SIGNAL + r->died_of)
-    cli_signals_die_of(r->died_of);
+  if (r->died_of == 0 || r->code != CLI_EXIT_SIGNAL + r->died_of)
+    return;
+  cli_messages_close();
+  cli_signals_die_of(r->died_of);
 }
 
 static int run_with(const cli_options *o, const char *verb,

@@ -126,6 +126,7 @@ struct cli_runner {
                          descendant of COMMAND is left */
   pid_t refused;      /**< a process of COMMAND that may not be signalled */
   int refused_signal; /**< the signal that was refused last; 0: none */
+  bool no_shell_told; /**< that no shell could continue latchkey */
   bool warned;        /**< by cli_run_warn_not_released() */
   bool command_ended; /**< COMMAND has ended or was not started; `code` is the
                          exit code */

@@ -93,11 +93,10 @@ void cli_signals_restore(const cli_signals *s)
   sigprocmask(SIG_SETMASK, &s->mask_before, NULL);
 }
 
-/* Whether a process of the session, which is in another process group, is an
-   ancestor: a shell with job control. The kernel asks less, namely whether any
-   process of the group has such a parent: with --foreground COMMAND has one, the
+/* The kernel asks less, namely whether any process of the group has a parent in
+   another group of the session: with --foreground COMMAND has one, the
    supervisor. */
-static bool has_shell(void)
+bool cli_signals_have_shell(void)
 {
   pid_t parent = getppid();
 
@@ -111,7 +110,7 @@ bool cli_signals_stop_self(void)
 {
   sigset_t stop, pending;
 
-  if (!has_shell())
+  if (!cli_signals_have_shell())
     return false;
   sigemptyset(&stop);
   sigaddset(&stop, SIGTSTP);

@@ -36,6 +36,9 @@ bool cli_signal_ends_wait(int number);
 /** Restores the signal mask and dispositions of the start; for a child between
     fork() and exec(). */
 void cli_signals_restore(const cli_signals *s);
+/** Whether a shell with job control could continue this process: an ancestor in
+    the session, but in another process group. True if that is not known. */
+bool cli_signals_have_shell(void);
 /** Stops this process as SIGTSTP does. Returns true after SIGCONT. If no shell
     could continue the process, returns false at once. */
 bool cli_signals_stop_self(void);

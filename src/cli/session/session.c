@@ -210,6 +210,7 @@ bool cli_session_open(cli_session *s, const cli_options *o, cli_text *complaint)
                     strerror(errno));
     return false;
   }
+  cli_messages_attach(s->loop);
   cli_connection_failures_init(&s->failures, &o->tls, o->hosts);
   if (!cli_session_read_auth_file(s, o, complaint))
     return false;
@@ -270,8 +271,10 @@ void cli_session_free(cli_session *s)
   lk_client_free(s->client);
   cli_auth_file_free(&s->auth_file);
   lk__driver_free(&s->driver);
-  if (s->loop != NULL)
+  if (s->loop != NULL) {
     stop_connect_timers(s);
+    cli_messages_attach(NULL);
+  }
   lk__loop_free(s->loop);
   s->client = NULL;
   s->loop = NULL;

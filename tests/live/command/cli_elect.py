@@ -33,12 +33,14 @@ FAIL = 'echo "begin $LATCHKEY_FENCING_TOKEN" >> "$0"; exit ${1:-3}'
 class Candidate:
     """`latchkey elect` with a shell script, which has a log file."""
 
-    def __init__(self, path, script, *options, name="log", arguments=()):
+    def __init__(self, path, script, *options, name="log", arguments=(),
+                 **popen_options):
         self.log = os.path.join(folder.name,
                                 path.strip("/").replace("/", "-") + "-" + name)
         open(self.log, "a").close()
         self.process = start("elect", "-T", TIMEOUT_S, *options, path, "sh",
-                             "-c", script, self.log, *arguments)
+                             "-c", script, self.log, *arguments,
+                             **popen_options)
 
     def lines(self):
         with open(self.log) as f:
@@ -152,6 +154,24 @@ def check_signal_in_the_pause(number, code):
     assert len(a.terms()) == 1
 
 
+def full_pipe_on_standard_error_delays_no_term():
+    path = "/elect/full"
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    try:
+        while True:
+            os.write(write, b"x")
+    except BlockingIOError:
+        os.set_blocking(write, True)
+    with Candidate(path, FAIL, stderr=write) as a:
+        os.close(write)
+        a.wait_for_terms(2)
+        a.process.terminate()
+        # COMMAND exits with 3; TERM may come while it runs.
+        assert a.process.wait(command.SECONDS) in (3, 128 + signal.SIGTERM)
+    os.close(read)
+
+
 def term_ends_the_pause():
     check_signal_in_the_pause(signal.SIGTERM, 128 + signal.SIGTERM)
 
@@ -247,16 +267,17 @@ def events_of_all_terms_go_to_one_descriptor():
         ls /proc/$latchkey/fd | wc -l >> "$0"
         exit 1"""
     log = os.path.join(folder.name, "descriptors")
-    done = run("elect", "-T", TIMEOUT_S, "--restarts", "2", "--events-fd", "1",
+    done = run("elect", "-T", TIMEOUT_S, "--restarts", "3", "--events-fd", "1",
                "/elect/events", "sh", "-c", script, log)
     assert done.code == 1, done
     events = [json.loads(line) for line in done.out.splitlines()]
-    assert [e["event"] for e in events] == ["acquired", "released"] * 3, events
+    assert [e["event"] for e in events] == ["acquired", "released"] * 4, events
     tokens = [int(e["token"]) for e in events]
     assert tokens[::2] == tokens[1::2] == sorted(set(tokens)), events
     with open(log) as f:
         counts = f.read().split()
-    assert len(counts) == 3 and len(set(counts)) == 1, counts
+    # The first message opens standard error once more.
+    assert len(counts) == 4 and len(set(counts[1:])) == 1, counts
 
 
 def command_that_does_not_exist_ends_the_candidate():
@@ -299,6 +320,7 @@ live.run(live.together(
     failed_command_runs_again_after_a_pause,
     other_candidates_lead_during_the_pause,
     term_resigns,
+    full_pipe_on_standard_error_delays_no_term,
     term_ends_the_pause,
     latchkey_dies_of_int_in_the_pause,
     leader_that_is_deposed_takes_part_again,
