@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/run/command_process.h"
@@ -13,12 +16,44 @@
 /* The indices of the descriptors of pipe2(). */
 enum { READ_END, WRITE_END };
 
+/* If the service manager watches latchkey, it watches COMMAND: a library for
+   sd_notify(3) sends WATCHDOG=1 only from the process that WATCHDOG_PID names.
+   The child fills in its own process id. */
+static void prepare_watchdog(cli_job *job)
+{
+  const char *watched = getenv("WATCHDOG_PID");
+  pid_t latchkey = getppid();
+
+  job->watchdog[0] = '\0';
+  if (watched == NULL || strtol(watched, NULL, 10) != latchkey)
+    return;
+  snprintf(job->watchdog, sizeof job->watchdog, "WATCHDOG_PID=");
+  putenv(job->watchdog); /* the environment has this array */
+}
+
+/* Runs between fork() and exec(), where snprintf() may hang. */
+static void set_watchdog_pid(cli_job *job)
+{
+  char digits[CLI_WATCHDOG_SIZE];
+  size_t count = 0;
+  char *out = strchr(job->watchdog, '=');
+
+  if (out == NULL)
+    return;
+  for (long pid = getpid(); pid > 0; pid /= 10)
+    digits[count++] = (char)('0' + pid % 10);
+  while (count > 0)
+    *++out = digits[--count];
+  *++out = '\0';
+}
+
 /* Runs in the child, between fork() and exec(). */
-static _Noreturn void execute_command(const cli_job *job, pid_t parent,
+static _Noreturn void execute_command(cli_job *job, pid_t parent,
                                       int exec_result)
 {
   const pid_t new_group = 0;
 
+  set_watchdog_pid(job);
   setpgid(0, job->foreground ? job->group : new_group);
   cli_command_process_exec(job->argv, parent, &job->signals, exec_result);
 }
@@ -29,6 +64,7 @@ int cli_job_start(cli_job *job)
   int ends[2];
 
   cli_cgroup_make(&job->cgroup);
+  prepare_watchdog(job);
   if (pipe2(ends, O_CLOEXEC) != 0)
     return errno;
   pid_t pid = cli_cgroup_fork(&job->cgroup);

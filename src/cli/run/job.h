@@ -5,6 +5,8 @@
 #include "cli/run/descendants.h"
 #include "cli/run/signals.h"
 
+enum { CLI_WATCHDOG_SIZE = 40 };
+
 /**
  * COMMAND and its descendants: how they are started, signalled, stopped and
  * killed. The supervisor, which is COMMAND's parent, calls these functions;
@@ -23,6 +25,8 @@ typedef struct cli_job {
   int exec_result; /**< reading end of the pipe for cli_job_read_exec_result();
                       -1: it was read, or COMMAND was not started */
   bool reaped;     /**< COMMAND was reaped: `pid` may be another process now */
+  char watchdog[CLI_WATCHDOG_SIZE]; /**< in the supervisor: the variable
+                                       WATCHDOG_PID of COMMAND, or "" */
   bool adopts_orphans; /**< in the supervisor: cli_descendants_adopt() */
 } cli_job;
 

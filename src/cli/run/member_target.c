@@ -179,8 +179,12 @@ static void on_server_reached(lk_client *c, int err, const lk_stat *stat,
 static void leave_group(cli_runner *r)
 {
   const lk_call call = {.size = sizeof call, .repeat = true};
+  bool has_node = lk_membership_has_joined(r->membership);
 
-  if (lk_exists(r->session.client, "/", &call, on_server_reached, r) == 0)
+  if (!has_node)
+    lk_membership_leave(r->membership); /* sends no create any more */
+  if (has_node &&
+      lk_exists(r->session.client, "/", &call, on_server_reached, r) == 0)
     cli_run_limit_release(r);
   else
     cli_run_close_session(r);

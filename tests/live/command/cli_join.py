@@ -244,6 +244,23 @@ def unreachable_server_is_warned_of():
     check_warning("/join/unreachable", cut)
 
 
+def member_without_a_node_ends_at_once():
+    """There is no node to delete, so no server is awaited."""
+    with command.zkserver.Server("--tick", "200") as other:
+        with start("join", "-T", "3", "-z", other.connect, "/join/none",
+                   "sleep", "600") as process:
+            eventually(lambda: run("ls", "-z", other.connect,
+                                   "/join/none").out)
+            other.kill()
+            for line in process.stderr:
+                if "no longer a member" in line:
+                    break
+            began = time.monotonic()
+            process.terminate()
+            assert process.wait(command.SECONDS) == 128 + signal.SIGTERM
+            assert time.monotonic() - began < 1.5
+
+
 live.run(live.together(
     member_is_listed_while_command_runs,
     name_and_data_have_defaults,
@@ -256,4 +273,5 @@ live.run(live.together(
     command_that_cannot_be_executed_leaves_no_node,
     node_is_deleted_on_the_next_connection,
     silent_server_is_warned_of,
-    unreachable_server_is_warned_of))
+    unreachable_server_is_warned_of,
+    member_without_a_node_ends_at_once))

@@ -136,6 +136,19 @@ def member_is_ready_when_command_runs():
                         "STATUS=COMMAND has ended; leaving " + path], messages
 
 
+def watchdog_watches_command():
+    """WATCHDOG_PID becomes the process id of COMMAND, if it was latchkey's."""
+    show = "echo $WATCHDOG_PID $$"
+    done = run("-c", 'WATCHDOG_PID=$$ exec "$@"', "sh", command.PROGRAM, "run",
+               "/notify/watched", "sh", "-c", show, program="sh")
+    assert done.code == 0, done
+    watched, pid = done.out.split()
+    assert watched == pid, done
+    environment = dict(os.environ, WATCHDOG_PID="1")
+    done = run("run", "/notify/watched", "sh", "-c", show, env=environment)
+    assert done.out.startswith("1 "), done
+
+
 def missing_socket_is_a_warning():
     def check(name, reason):
         environment = dict(os.environ, NOTIFY_SOCKET=name)
@@ -187,5 +200,6 @@ live.run(live.together(
     service_is_not_ready_if_command_cannot_be_executed,
     elected_service_is_ready_once,
     member_is_ready_when_command_runs,
+    watchdog_watches_command,
     missing_socket_is_a_warning,
     full_queue_of_the_manager_delays_ready))
