@@ -33,8 +33,11 @@ typedef struct cli_options {
   const char *hosts;
   int64_t session_timeout_ms;
   int64_t connect_timeout_ms;
-  const char *auth_file; /**< NULL: none */
-  cli_tls_options tls;   /**< without the values from the environment */
+  const char *auth_file;                 /**< NULL: none */
+  const struct cli_auth_file *auth_pipe; /**< NULL, or what was read from
+                                            `auth_file`: it can be read only
+                                            once */
+  cli_tls_options tls; /**< without the values from the environment */
   /* run */
   int64_t wait_ms;         /**< -w; -1: not given, no limit; 0: -n, no wait */
   bool nonblock;           /**< -n was given; it overrides -w */

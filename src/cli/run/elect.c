@@ -188,16 +188,38 @@ static int run_terms(elect *e, const char *path, char **argv,
   return r.code;
 }
 
+/* A pipe, as of the shell's <(...), has the identities once, and each term
+   needs them. Returns 0, or the exit code after the error was reported. */
+static int keep_identities(cli_options *o, cli_auth_file *identities)
+{
+  cli_text complaint = {0};
+
+  if (!cli_auth_file_keep(identities, o->auth_file, &complaint)) {
+    const char *line = cli_text_end(&complaint);
+
+    (void)cli_run_refuse(o,
+                         line == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : line);
+    cli_text_free(&complaint);
+    return CLI_EXIT_FAILED;
+  }
+  if (identities->at != NULL)
+    o->auth_pipe = identities;
+  return 0;
+}
+
 int cli_elect(const cli_options *o, char **operands, cli_process_title title)
 {
   cli_options options = *o;
   cli_command_line line = {0};
+  cli_auth_file identities = {.name = NULL};
 
   if (!o->layout_given)
     options.layout = LK_LAYOUT_LATCH;
   int code =
       cli_run_check(&options, "elect", &cli_lock_target, operands, &line);
 
+  if (code == 0)
+    code = keep_identities(&options, &identities);
   if (code == 0) {
     elect e = {.options = &options, .pause_ms = FIRST_PAUSE_MS};
 
@@ -205,6 +227,7 @@ int cli_elect(const cli_options *o, char **operands, cli_process_title title)
     code = run_terms(&e, operands[0], line.argv, title);
     cli_service_manager_close(&e.manager);
   }
+  cli_auth_file_free(&identities);
   cli_command_line_free(&line);
   return code;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -126,17 +127,46 @@ static const char *find_sasl_line(cli_auth_file *file)
   return wrong;
 }
 
-bool cli_auth_file_read(cli_auth_file *file, const char *name,
+static bool copy_contents(cli_auth_file *file, const cli_auth_file *kept)
+{
+  file->at = malloc(MAX_FILE_BYTES);
+  if (file->at == NULL)
+    return false;
+  memcpy(file->at, kept->at, kept->len);
+  file->len = kept->len;
+  return true;
+}
+
+static bool get_contents(cli_auth_file *file, const cli_auth_file *kept,
+                         cli_text *complaint)
+{
+  if (kept == NULL ? read_auth_file(file) : copy_contents(file, kept))
+    return true;
+  cli_text_printf(complaint, "--auth-file: cannot read %s: %s", file->name,
+                  strerror(errno));
+  return false;
+}
+
+bool cli_auth_file_keep(cli_auth_file *file, const char *name,
                         cli_text *complaint)
+{
+  const cli_auth_file *none_kept = NULL;
+  struct stat st;
+
+  *file = (cli_auth_file){.name = name};
+  if (name == NULL || stat(name, &st) != 0 || S_ISREG(st.st_mode))
+    return true;
+  return get_contents(file, none_kept, complaint);
+}
+
+bool cli_auth_file_read(cli_auth_file *file, const char *name,
+                        const cli_auth_file *kept, cli_text *complaint)
 {
   if (name == NULL || file->name != NULL) /* no file, or read before */
     return true;
   file->name = name;
-  if (!read_auth_file(file)) {
-    cli_text_printf(complaint, "--auth-file: cannot read %s: %s", name,
-                    strerror(errno));
+  if (!get_contents(file, kept, complaint))
     return false;
-  }
   const char *wrong = find_sasl_line(file);
 
   if (wrong != NULL)

@@ -25,8 +25,16 @@ typedef struct cli_auth_file {
 
 /** Reads the file `name`, unless it is NULL or a file was read before. It may
     be a FIFO or a terminal, so the call can block. On false, `complaint` gets
-    one line: the file cannot be read or has a wrong line. */
+    one line: the file cannot be read or has a wrong line. `kept`: NULL, or the
+    contents to use in place of those of the file. */
 bool cli_auth_file_read(cli_auth_file *file, const char *name,
+                        const cli_auth_file *kept, cli_text *complaint);
+
+/** Reads the contents of `name` into `file`, for several later calls of
+    cli_auth_file_read(), if it is no regular file and so may be readable only
+    once. Otherwise `file->at` stays NULL. Returns false as
+    cli_auth_file_read(). */
+bool cli_auth_file_keep(cli_auth_file *file, const char *name,
                         cli_text *complaint);
 
 /** Returns the value for lk_client_config.sasl; NULL: no line for SASL. */

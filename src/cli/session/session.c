@@ -122,7 +122,7 @@ bool cli_session_read_auth_file(cli_session *s, const cli_options *o,
   bool already_read = s->auth_file.name != NULL;
 
   s->options = o; /* `run` calls this before cli_session_open() */
-  if (!cli_auth_file_read(&s->auth_file, o->auth_file, complaint))
+  if (!cli_auth_file_read(&s->auth_file, o->auth_file, o->auth_pipe, complaint))
     return false;
   if (!already_read && s->auth_file.readable_by_others && !o->quiet)
     cli_warn("other users can read %s; chmod 600 prevents that", o->auth_file);

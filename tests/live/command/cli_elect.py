@@ -280,6 +280,13 @@ def events_of_all_terms_go_to_one_descriptor():
     assert len(counts) == 4 and len(set(counts[1:])) == 1, counts
 
 
+def identities_of_a_pipe_are_those_of_each_term():
+    done = run("elect", "-T", TIMEOUT_S, "--restarts", "1", "--acl", "creator",
+               "--auth-file", "/dev/stdin", "/elect/pipe", "sh", "-c",
+               "echo term; exit 1", input="digest:user:password\n")
+    assert done.code == 1 and done.out == "term\nterm\n", done
+
+
 def command_that_does_not_exist_ends_the_candidate():
     expect_exit(127, "elect", "/elect/none", "/nonexistent")
     expect_exit(126, "elect", "/elect/none", "/etc/passwd")
@@ -328,6 +335,7 @@ live.run(live.together(
     verbs_find_the_layout_of_the_election,
     each_term_has_the_signals_and_descriptors_of_the_first,
     events_of_all_terms_go_to_one_descriptor,
+    identities_of_a_pipe_are_those_of_each_term,
     command_that_does_not_exist_ends_the_candidate,
     leader_and_candidates_are_shown,
     usage_errors_are_reported))

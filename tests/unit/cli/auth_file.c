@@ -41,7 +41,7 @@ static bool read_identities(cli_auth_file *file, const char *text,
   ck_assert_int_ge(fd, 0);
   ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
   close(fd);
-  bool ok = cli_auth_file_read(file, name, complaint);
+  bool ok = cli_auth_file_read(file, name, NULL, complaint);
 
   unlink(name);
   file->name = NULL; /* `name` ends with this function */
