@@ -9,10 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/run/cgroup.h"
@@ -192,7 +194,48 @@ static bool read_whole_file(int dir, const char *name, char *out, size_t size)
 void cli_cgroup_open(cli_cgroup *g)
 {
   if (g->path[0] != '\0')
-    g->fd = open(g->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    g->fd = open(g->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static bool is_name_of_group(const char *name)
+{
+  static const char prefix[] = "latchkey-";
+  const char *digits = name + sizeof prefix - 1;
+
+  return strncmp(name, prefix, sizeof prefix - 1) == 0 &&
+         strlen(name) == CLI_CGROUP_NAME_SIZE - sizeof "/" &&
+         strspn(digits, "0123456789abcdef") == strlen(digits);
+}
+
+/* An empty group that is not locked is of a supervisor that was killed together
+   with latchkey. In its first minute it may not be locked yet. */
+static void remove_if_abandoned(int parent, const char *name)
+{
+  enum { YOUNG_SECONDS = 60 };
+  int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  struct stat s;
+
+  if (fd < 0)
+    return;
+  if (fstat(fd, &s) == 0 && time(NULL) > s.st_mtime + YOUNG_SECONDS &&
+      flock(fd, LOCK_EX | LOCK_NB) == 0)
+    unlinkat(parent, name, AT_REMOVEDIR); /* fails if it has processes */
+  close(fd);
+}
+
+static void remove_abandoned_groups(const cli_cgroup *g)
+{
+  int parent = openat(g->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *list = parent < 0 ? NULL : fdopendir(parent);
+  struct dirent *entry;
+
+  if (list == NULL && parent >= 0)
+    close(parent);
+  while (list != NULL && (entry = readdir(list)) != NULL)
+    if (is_name_of_group(entry->d_name))
+      remove_if_abandoned(parent, entry->d_name);
+  if (list != NULL)
+    closedir(list);
 }
 
 void cli_cgroup_make(cli_cgroup *g)
@@ -205,9 +248,12 @@ void cli_cgroup_make(cli_cgroup *g)
   }
   cli_cgroup_open(g);
   /* Without cgroup.kill (before Linux 5.14) the group is of no use. */
-  if (g->fd >= 0 && faccessat(g->fd, "cgroup.kill", W_OK, 0) == 0)
+  if (g->fd < 0 || faccessat(g->fd, "cgroup.kill", W_OK, 0) != 0) {
+    cli_cgroup_remove(g);
     return;
-  cli_cgroup_remove(g);
+  }
+  (void)flock(g->fd, LOCK_SH); /* see remove_if_abandoned() */
+  remove_abandoned_groups(g);
 }
 
 static bool write_cgroup_file(int dir, const char *name, const char *text)
@@ -330,7 +376,6 @@ static void move_processes(int dir, int parent)
    to the group `parent`. */
 static void remove_cgroups_below(int dir, int parent)
 {
-  /* `dir` is opened with O_PATH and cannot be listed. */
   int readable = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *list = readable < 0 ? NULL : fdopendir(readable);
   struct dirent *entry;

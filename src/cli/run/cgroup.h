@@ -25,7 +25,8 @@ typedef struct cli_cgroup {
 
 /** Chooses the path of the group without creating it. */
 void cli_cgroup_choose_path(cli_cgroup *g);
-/** Creates the group, if possible. */
+/** Creates the group, if possible. Removes empty groups beside it that killed
+    processes have left. */
 void cli_cgroup_make(cli_cgroup *g);
 /** Opens the group that another process has created at `path`. */
 void cli_cgroup_open(cli_cgroup *g);

@@ -2,6 +2,7 @@
 """latchkey run: the end of COMMAND and its descendants when latchkey or its
 supervisor is killed."""
 
+import fcntl
 import glob
 import os
 import re
@@ -349,6 +350,32 @@ def cgroup_tells_which_children_are_of_command():
     assert "may be one" not in err, err
 
 
+def abandoned_cgroups_are_removed():
+    if not can_make_cgroups():
+        raise live.NotTested("no control group can be made")
+    names = ["latchkey-%016x" % n for n in range(4)] + ["latchkey-x"]
+    abandoned, young, locked, full, other = paths = [
+        os.path.join(cgroup_folder(), name) for name in names]
+    for path in paths:
+        os.mkdir(path)
+        if path != young:
+            os.utime(path, (0, 0))
+    lock = os.open(locked, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_SH)
+    with start("600", program="sleep") as member:
+        with open(full + "/cgroup.procs", "w") as procs:
+            procs.write(str(member.pid))
+        os.utime(full, (0, 0))
+        command.expect_exit(0, "run", "/abandoned", "true")
+        left = list(map(os.path.exists, paths))
+        member.kill()
+        member.wait()
+    os.close(lock)
+    for path in paths[1:]:
+        live.eventually(lambda p=path: not os.rmdir(p) or True)
+    assert left == [False, True, True, True, True], left
+
+
 def can_make_cgroups():
     """Whether latchkey can make a cgroup below the current one, and the kernel
     has cgroup.kill."""
@@ -428,5 +455,6 @@ live.run(
         processes_that_command_leaves_are_not_killed,
         children_from_before_exec_are_not_killed,
         cgroup_tells_which_children_are_of_command,
+        abandoned_cgroups_are_removed,
         nested_runs_leave_no_cgroup_behind),
     cgroup_is_removed_at_exit)
