@@ -47,6 +47,23 @@ static int delete_node(cli_command *command)
   return cli_command_wait(command, err);
 }
 
+/* Each list of a node has shown new children. */
+static int close_unfinished_tree(cli_command *command)
+{
+  cli_text path = {0};
+
+  cli_text_add_printable(&path, lk_text(command->path));
+  const char *clean = cli_text_end(&path);
+  int code = cli_fail(CLI_EXIT_NO,
+                      "delete %s: other clients create nodes below it; try "
+                      "again when they have stopped",
+                      clean == NULL ? "" : clean);
+
+  cli_text_free(&path);
+  (void)cli_command_close(command, 0);
+  return code;
+}
+
 int cli_delete(const cli_options *o, char **operands)
 {
   cli_command command;
@@ -56,6 +73,9 @@ int cli_delete(const cli_options *o, char **operands)
                     "delete: -V and -r exclude each other; give one of them");
   if (!cli_command_open(&command, o, "delete", operands[0]))
     return CLI_EXIT_FAILED;
-  return cli_command_close(&command, o->recursive ? delete_tree(&command)
-                                                  : delete_node(&command));
+  int err = o->recursive ? delete_tree(&command) : delete_node(&command);
+
+  if (o->recursive && err == LK_ERR_NOT_EMPTY)
+    return close_unfinished_tree(&command);
+  return cli_command_close(&command, err);
 }

@@ -14,7 +14,10 @@
  * Deletes a tree of nodes. A delete is sent for every node first, as most nodes
  * are leaves. After LK_ERR_NOT_EMPTY the node is listed, and its children are
  * deleted in the same way. The next delete of the node follows the deletes of
- * its children in the same write, since servers execute requests in order.
+ * its children in the same write, since servers execute requests in order. If a
+ * child has children, that fails, and the next delete waits until all that is
+ * below the node is known: so a node needs three deletes, whatever its depth,
+ * and a chain of nodes is deleted in one write.
  */
 
 enum {
@@ -116,15 +119,13 @@ static int tree_node_request_names(lk_tree_node *n)
   return err;
 }
 
-/* Sends the next request for a node. If deletes of its children have not been
- * sent yet, none is needed: the last child puts the node on the stack again. */
+/* Sends the next request for a node. If it has to wait for its children, none
+ * is needed: the last child puts the node on the stack again. */
 static int tree_node_request_next(lk_tree_node *n)
 {
   if (n->must_list)
     return tree_node_request_names(n);
-  if (n->children_unrequested > 0)
-    return 0;
-  return tree_node_request_delete(n);
+  return lk__tree_node_is_ready(n) ? tree_node_request_delete(n) : 0;
 }
 
 /* Do the next step for the node on top of the stack. A node with unread names
@@ -213,7 +214,9 @@ static void tree_node_request_failed(lk_tree_node *n, int err)
  * had been sent, the node has unknown children and must be listed. */
 static void tree_node_not_empty(lk_tree_node *n)
 {
-  if (n->children_unrequested == 0) {
+  if (n->children_unrequested > 0) {
+    n->waits_for_children = true;
+  } else {
     n->must_list = true;
     if (n->times_listed == MAX_LISTS_OF_NODE)
       tree_deletion_record_error(node_deletion(n), LK_ERR_NOT_EMPTY);

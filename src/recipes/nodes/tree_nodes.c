@@ -63,23 +63,53 @@ lk_tree_node *lk__tree_node_pop(lk_tree *t)
   return n;
 }
 
+bool lk__tree_node_is_ready(const lk_tree_node *n)
+{
+  return n->must_list || (n->children_unrequested == 0 &&
+                          (!n->waits_for_children || n->children_unsure == 0));
+}
+
+static void tree_node_push_if_ready(lk_tree_node *n)
+{
+  if (lk__tree_node_is_ready(n))
+    lk__tree_node_push(n);
+}
+
+static void tree_node_set_unsure(lk_tree_node *n, bool unsure)
+{
+  if (n->parent == NULL || n->unsure == unsure)
+    return;
+  n->unsure = unsure;
+  if (unsure)
+    n->parent->children_unsure++;
+  else
+    n->parent->children_unsure--;
+}
+
 void lk__tree_node_require_delete(lk_tree_node *n)
 {
+  tree_node_set_unsure(n, true);
   if (n->parent != NULL && !n->counted_by_parent) {
     n->counted_by_parent = true;
     n->parent->children_unrequested++;
   }
-  if (n->children_unrequested == 0)
-    lk__tree_node_push(n);
+  tree_node_push_if_ready(n);
 }
 
 void lk__tree_node_delete_requested(lk_tree_node *n)
 {
-  if (!n->counted_by_parent)
+  bool finds_no_children = n->times_listed > 0 && n->children_unsure == 0;
+
+  if (n->parent == NULL)
+    return;
+  if (finds_no_children || n->was_deleted)
+    tree_node_set_unsure(n, false);
+  if (n->counted_by_parent)
+    n->parent->children_unrequested--;
+  else if (!n->parent->waits_for_children)
     return;
   n->counted_by_parent = false;
-  if (--n->parent->children_unrequested == 0)
-    lk__tree_node_push(n->parent);
+  tree_node_push_if_ready(n->parent);
 }
 
 void lk__tree_node_deleted(lk_tree_node *n)
@@ -109,6 +139,7 @@ int lk__tree_node_add_child(lk_tree_node *n)
     tree_node_drop_names(n);
   n->children_unrequested++;
   child->counted_by_parent = true;
+  tree_node_set_unsure(child, true);
   lk__tree_node_push(child);
   return 0;
 }

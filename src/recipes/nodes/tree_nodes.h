@@ -28,13 +28,17 @@ typedef struct lk_tree_node {
   struct lk_tree_node *next_in_stack; /* valid if `stacked` */
   bool stacked;                       /* in `tree->stack` */
   bool request_sent;                  /* a delete or getChildren is under way */
-  bool was_deleted;       /* at the server; freed once `child_count` is 0 */
-  bool must_list;         /* it has unknown children */
-  bool in_doubt;          /* a delete failed and may have been executed */
-  bool counted_by_parent; /* in `children_unrequested` of the parent */
+  bool was_deleted;        /* at the server; freed once `child_count` is 0 */
+  bool must_list;          /* it has unknown children */
+  bool in_doubt;           /* a delete failed and may have been executed */
+  bool waits_for_children; /* the next delete waits for `children_unsure` 0 */
+  bool counted_by_parent;  /* in `children_unrequested` of the parent */
+  bool unsure;             /* in `children_unsure` of the parent */
   size_t children_unrequested; /* children whose delete has not been sent */
-  size_t child_count;          /* nodes in memory whose `parent` is this one */
-  unsigned times_listed;       /* number of lists received */
+  size_t children_unsure; /* children that exist, and may have children that are
+                             not known when their delete is executed */
+  size_t child_count;     /* nodes in memory whose `parent` is this one */
+  unsigned times_listed;  /* number of lists received */
   char *names;           /* of children that have no lk_tree_node yet, each with
                             a NUL; NULL: no names */
   const char *next_name; /* the next child, in `names` */
@@ -52,8 +56,11 @@ void lk__tree_node_free(lk_tree_node *n);
 void lk__tree_node_push(lk_tree_node *n);
 /** Take the top node from the stack, which must not be empty. */
 lk_tree_node *lk__tree_node_pop(lk_tree *t);
+/** Whether the next request for the node, a list or a delete, can be sent. */
+bool lk__tree_node_is_ready(const lk_tree_node *n);
 /** A request for the node failed, so its delete must be sent again: at once, or
-    when deletes of all its children were sent. */
+    when deletes of all its children were sent. If `waits_for_children` is set,
+    these must be deletes that find no children, unless others create some. */
 void lk__tree_node_require_delete(lk_tree_node *n);
 /** The delete of the node was sent. The parent is put on the stack when this
     was the last child it waited for. */
