@@ -6,8 +6,8 @@
 #include "cli/run/run.h"
 #include "cli/verbs.h"
 
-/* The lists of options that each verb with a session has. The verbs set and
-   delete lack cli_options_version: their -V is --node-version. */
+/* The lists of options that each verb with a session has. The -V of set and
+   delete is --node-version. */
 #define SESSION_LISTS \
   cli_options_session, cli_options_json, cli_options_common, cli_options_version
 
@@ -44,10 +44,11 @@ const cli_command_entry cli_command_table[] = {
    {cli_options_create, SESSION_LISTS}, .call = cli_create},
   {"set", "[OPTION...] PATH DATA|-", "replace the data of a node", 2, 2,
    {cli_options_write, cli_options_session, cli_options_json,
-    cli_options_common}, .call = cli_set},
+    cli_options_common, cli_options_long_version}, .call = cli_set},
   {"delete", "[OPTION...] PATH", "delete a node", 1, 1,
    {cli_options_delete, cli_options_write, cli_options_session,
-    cli_options_json, cli_options_common}, .call = cli_delete},
+    cli_options_json, cli_options_common, cli_options_long_version},
+   .call = cli_delete},
   {"watch", "[OPTION...] PATH [[--] COMMAND [ARG...]]",
    "report events at a node, or run COMMAND with each state of it", 1, CLI_ANY_NUMBER,
    {cli_options_watch, SESSION_LISTS}, .call = cli_watch, .optional_command = true},

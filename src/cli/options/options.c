@@ -165,6 +165,11 @@ const cli_option cli_options_version[] = {
   {'V', "version", NULL, "print the version and its features and exit", take_version},
   {0}};
 
+/* For verbs whose -V is --node-version. */
+const cli_option cli_options_long_version[] = {
+  {0, "version", NULL, "print the version and its features and exit", take_version},
+  {0}};
+
 const cli_option cli_options_session[] = {
   {'z', "zk", "CONNECT", "servers: host:port,host:port/chroot (else $LATCHKEY_ZK, else 127.0.0.1:2181)", take_hosts},
   {'T', "session-timeout", "SECS", "request this session timeout (30)", take_session_timeout},

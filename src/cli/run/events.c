@@ -66,17 +66,6 @@ static void write_people_line(cli_events *e, const char *format, va_list args)
   cli_line_backlog_put(&e->people, lk_bytes_of(line, (size_t)len));
 }
 
-void cli_events_say(cli_events *e, const char *format, ...)
-{
-  va_list args;
-
-  if (e->json_only)
-    return;
-  va_start(args, format);
-  write_people_line(e, format, args);
-  va_end(args);
-}
-
 void cli_events_detail(cli_events *e, const char *format, ...)
 {
   va_list args;
@@ -140,6 +129,18 @@ static void write_json_notice(cli_events *e, const char *format, va_list args)
   end_json_event(e, &j);
 }
 
+void cli_events_say(cli_events *e, const char *format, ...)
+{
+  va_list args;
+
+  va_start(args, format);
+  if (e->json_only)
+    write_json_notice(e, format, args);
+  else
+    write_people_line(e, format, args);
+  va_end(args);
+}
+
 void cli_events_notice(cli_events *e, const char *format, ...)
 {
   va_list args;
@@ -170,7 +171,7 @@ static void write_waiting_line(cli_events *e, size_t position, lk_bytes holder)
     cli_text_printf(&text, "waiting for %s: held by %s", e->path, label);
   const char *line = cli_text_end(&text);
 
-  if (line != NULL && e->progress)
+  if (line != NULL && e->progress && !e->json_only)
     cli_events_say(e, "%s", line);
   cli_service_manager_status(e->manager, line);
   cli_text_free(&text);
@@ -281,7 +282,8 @@ void cli_events_member(cli_events *e, const char *event, const lk_membership *m,
 
 void cli_events_failed(cli_events *e, int code, const char *reason)
 {
-  cli_events_say(e, "%s", reason);
+  if (!e->json_only)
+    cli_events_say(e, "%s", reason);
   cli_events_failed_silently(e, code, reason);
 }
 

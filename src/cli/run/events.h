@@ -45,7 +45,7 @@ void cli_events_open(cli_events *e, const cli_options *o, int fd,
                      const char *path, lk_loop *loop);
 void cli_events_close(cli_events *e);
 
-/** Writes a line for people; nothing if standard error is for JSON. */
+/** Writes a line, or a JSON event if standard error is for JSON. */
 void cli_events_say(cli_events *e, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /** Writes a notice, unless -q is given: a line, or a JSON event if standard

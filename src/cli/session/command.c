@@ -50,7 +50,8 @@ static bool check_chroot(cli_command *command)
   lk_call call = cli_command_repeatable_call(command);
   cli_text line = {0};
   bool has_chroot = *lk_client_chroot(command->session.client) != '\0';
-  bool may_create_chroot = strcmp(command->verb, "create") == 0;
+  bool may_create_chroot =
+      strcmp(command->verb, "create") == 0 && strcmp(command->path, "/") == 0;
   bool may_wait_for_chroot = strcmp(command->verb, "watch") == 0;
 
   if (!has_chroot || may_create_chroot)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """latchkey run: --min-hold and --max-hold."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -88,6 +89,16 @@ def max_hold_ends_command_and_holds_the_lock_until_then():
     expect_exit(0, "run", "-n", "/most", "true")
 
 
+def json_says_why_command_was_ended():
+    done = command.run("run", "--json", "--max-hold", "0.5", "--kill-after", "0.3",
+                       "/why", "sh", "-c", "trap '' TERM; while :; do sleep 0.05; done")
+    assert done.code == 123, done
+    events = [json.loads(line) for line in done.err.splitlines()]
+    assert [e["reason"] for e in events if e["event"] == "notice"] == [
+        "/why: --max-hold is over: sent TERM",
+        "/why: --max-hold is over: sent KILL"], events
+
+
 def max_hold_kills_command_and_its_descendants():
     job = start("run", "--max-hold", "0.5", "--kill-after", "0.5", "/deaf",
                 "sh", "-c", "trap '' TERM; setsid sleep 600 & echo $!; "
@@ -127,6 +138,7 @@ live.run(live.together(
     min_hold_may_equal_max_hold,
     lost_lock_ends_min_hold,
     max_hold_ends_command_and_holds_the_lock_until_then,
+    json_says_why_command_was_ended,
     max_hold_kills_command_and_its_descendants,
     on_lost_kill_and_stop_do_not_wait_for_kill_after_at_max_hold,
     max_hold_does_not_affect_a_shorter_command,

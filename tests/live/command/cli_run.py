@@ -316,6 +316,12 @@ def unusable_auth_files_are_125_with_a_hint():
     assert large in done.err and "limit" in done.err, done
 
 
+def each_verb_has_version():
+    for verb in ("run", "get", "set", "delete", "fence"):
+        done = expect_exit(0, verb, "--version")
+        assert done.out.startswith("latchkey "), (verb, done)
+
+
 def help_and_version_are_0():
     assert "usage: latchkey run" in expect_exit(0, "--help").out
     assert "--kill-after" in expect_exit(0, "run", "-h").out

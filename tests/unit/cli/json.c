@@ -38,6 +38,21 @@ START_TEST(json_text_is_quoted)
 }
 END_TEST
 
+/* Some terminals execute the C1 controls, U+0080 to U+009F. */
+START_TEST(json_text_has_no_controls)
+{
+  cli_text out = {0};
+  cli_json j = {.out = &out};
+
+  cli_json_text(&j, "k",
+                lk_text("a\x1b\x7f\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0\xc3\x9b"));
+  ck_assert_str_eq(
+      cli_text_end(&out),
+      "\"k\":\"a\\u001b\\u007f\\u0080\\u009b\\u009f\xc2\xa0\xc3\x9b\"");
+  cli_text_free(&out);
+}
+END_TEST
+
 START_TEST(json_data_that_are_not_text_are_base64)
 {
   cli_text t = {0};
@@ -52,4 +67,4 @@ START_TEST(json_data_that_are_not_text_are_base64)
 END_TEST
 
 SUITE("json", json_has_commas_between_and_nowhere_else, json_text_is_quoted,
-      json_data_that_are_not_text_are_base64)
+      json_text_has_no_controls, json_data_that_are_not_text_are_base64)
