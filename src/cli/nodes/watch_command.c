@@ -51,9 +51,12 @@ static void end_watched_command(watched_command *w)
 
 static void refuse_command(watched_command *w, int code, int error)
 {
-  w->code =
-      cli_fail(code, "watch: cannot run %s: %s%s", w->process.argv[0],
-               strerror(error), cli_command_process_failure_advice(error));
+  cli_text line = {0};
+
+  cli_command_process_say_not_run(w->process.argv[0], strerror(error),
+                                  cli_command_process_failure_advice(error),
+                                  &line);
+  w->code = cli_fail_text(code, "watch", &line);
   end_watched_command(w);
 }
 

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,6 +34,23 @@ int cli_command_process_exec_error(int exec_result)
 
   close(exec_result);
   return n == (ssize_t)sizeof error ? error : 0;
+}
+
+void cli_command_process_say_not_run(const char *name, const char *reason,
+                                     const char *advice, cli_text *out)
+{
+  enum { MAX_NAME_BYTES = 512 };
+  size_t len = strlen(name);
+  bool is_long = len > MAX_NAME_BYTES;
+  cli_text clean = {0};
+
+  cli_text_add_printable(&clean,
+                         lk_bytes_of(name, is_long ? MAX_NAME_BYTES : len));
+  const char *text = cli_text_end(&clean);
+
+  cli_text_printf(out, "cannot run %s%s: %s%s", text == NULL ? "" : text,
+                  is_long ? "..." : "", reason, advice);
+  cli_text_free(&clean);
 }
 
 int cli_command_process_failure_code(int error)

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include "cli/output/text.h"
 #include "cli/run/signals.h"
 
 /**
@@ -23,6 +24,10 @@ _Noreturn void cli_command_process_exec(char **argv, pid_t parent,
     end of the pipe. Returns 0 if COMMAND was executed, else the errno. */
 int cli_command_process_exec_error(int exec_result);
 
+/** Appends why COMMAND cannot be run, with its name in printable form, and cut
+    if it is long. `advice` may be "". */
+void cli_command_process_say_not_run(const char *name, const char *reason,
+                                     const char *advice, cli_text *out);
 /** Returns the exit code of latchkey if COMMAND could not be executed. */
 int cli_command_process_failure_code(int error);
 /** Returns "; " and advice for that errno, or "". */

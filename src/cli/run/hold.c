@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -105,16 +104,21 @@ static const char *start_error_text(int error)
 
 static void report_not_started(cli_runner *r, int code, int error)
 {
-  char line[1024];
+  cli_text line = {0};
 
   if (r->command_ended)
     return;
-  snprintf(line, sizeof line, "cannot run %s: %s%s", r->job.argv[0],
-           start_error_text(error), cli_command_process_failure_advice(error));
+  cli_command_process_say_not_run(r->job.argv[0], start_error_text(error),
+                                  cli_command_process_failure_advice(error),
+                                  &line);
+  const char *text = cli_text_end(&line);
+
   r->command_ended = true;
   r->not_started = true;
   r->code = code;
-  cli_events_failed(&r->events, r->code, line);
+  cli_events_failed(&r->events, r->code,
+                    text == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : text);
+  cli_text_free(&line);
   end_hold(r);
 }
 

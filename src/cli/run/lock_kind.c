@@ -60,13 +60,6 @@ const char *cli_lock_kind_check(const cli_options *o)
   return NULL;
 }
 
-const char *cli_lock_kind_mode(const cli_options *o)
-{
-  if (o->permits > 0)
-    return "permits";
-  return o->side == CLI_SIDE_READ ? "shared" : "exclusive";
-}
-
 static lk_multilock_side multilock_side_of(cli_side side)
 {
   switch (side) {
@@ -75,6 +68,36 @@ static lk_multilock_side multilock_side_of(cli_side side)
   case CLI_SIDE_WRITE: return LK_MULTILOCK_WRITE;
   }
   return LK_MULTILOCK_MUTEX;
+}
+
+/* LOCK is member 0, and the locks of -l follow. */
+static lk_multilock_member member_at(const cli_options *o, const char *path,
+                                     size_t i)
+{
+  if (i == 0)
+    return (lk_multilock_member){path, multilock_side_of(o->side)};
+  return parse_member(o->extra_locks[i - 1]);
+}
+
+const char *cli_lock_kind_check_sides(const cli_options *o, const char *path)
+{
+  for (size_t i = 0; i <= o->extra_count; i++)
+    for (size_t k = 0; k < i; k++) {
+      lk_multilock_member a = member_at(o, path, i);
+      lk_multilock_member b = member_at(o, path, k);
+
+      if (strcmp(a.path, b.path) == 0 && a.side != b.side)
+        return "a path is given with two sides (-s, -x, s:, x: or none); give "
+               "it once";
+    }
+  return NULL;
+}
+
+const char *cli_lock_kind_mode(const cli_options *o)
+{
+  if (o->permits > 0)
+    return "permits";
+  return o->side == CLI_SIDE_READ ? "shared" : "exclusive";
 }
 
 const char *cli_lock_kind_path(const cli_options *o, size_t i)
@@ -89,9 +112,8 @@ static int create_multilock(cli_lock_kind *kind, const cli_options *o,
   lk_multilock_member members[1 + CLI_MAX_EXTRA_LOCKS]; /* LOCK comes first */
   const lk_multilock_config *defaults = NULL;
 
-  members[0] = (lk_multilock_member){path, multilock_side_of(o->side)};
-  for (size_t i = 0; i < o->extra_count; i++)
-    members[1 + i] = parse_member(o->extra_locks[i]);
+  for (size_t i = 0; i <= o->extra_count; i++)
+    members[i] = member_at(o, path, i);
   kind->is_multilock = true;
   return lk_multilock_new(&kind->lock, client, members, 1 + o->extra_count,
                           config, defaults);

@@ -18,6 +18,9 @@ typedef struct cli_lock_kind {
 /** Returns a complaint if the options for the lock do not fit together, else
     NULL. */
 const char *cli_lock_kind_check(const cli_options *o);
+/** Returns a complaint if LOCK, which is at `path`, and the locks of -l give
+   one path two sides, else NULL. */
+const char *cli_lock_kind_check_sides(const cli_options *o, const char *path);
 /** Returns the path of the lock of -l number `i`, counted from 0. */
 const char *cli_lock_kind_path(const cli_options *o, size_t i);
 /** Creates the lock, with LOCK at `path`. Returns 0 or an error code. */

@@ -91,7 +91,9 @@ static const char *acquire_reason(const cli_runner *r, int err)
   }
 }
 
-static void say_not_acquired(const cli_runner *r, int err, cli_text *out)
+/* `can_wait`: the lock can become free without the help of a person. */
+static void say_not_acquired(const cli_runner *r, int err, bool can_wait,
+                             cli_text *out)
 {
   bool has_chroot = *lk_client_chroot(r->session.client) != '\0';
 
@@ -107,24 +109,15 @@ static void say_not_acquired(const cli_runner *r, int err, cli_text *out)
   if (!is_busy(r, err))
     cli_text_printf(out, "%s%s", cli_error_advice(err),
                     cli_error_doctor_advice(err));
-  else if (r->options->wait_ms == 0)
+  else if (r->options->wait_ms == 0 && can_wait)
     cli_text_puts(out, "; -w waits for it");
 }
 
-static void on_lock_acquired(lk_lock *l, int err, void *arg)
+static void fail_to_acquire(cli_runner *r, int err, bool can_wait)
 {
-  cli_runner *r = arg;
   cli_text text = {0};
 
-  (void)l;
-  if (r->phase != CLI_PHASE_ACQUIRING)
-    return;
-  lk__loop_stop_timer(r->session.loop, &r->timer);
-  if (err == 0) {
-    cli_hold_begin(r);
-    return;
-  }
-  say_not_acquired(r, err, &text);
+  say_not_acquired(r, err, can_wait, &text);
   const char *line = cli_text_end(&text);
 
   if (line == NULL)
@@ -136,6 +129,46 @@ static void on_lock_acquired(lk_lock *l, int err, void *arg)
   else
     cli_run_fail(r, r->options->conflict_code, line);
   cli_text_free(&text);
+}
+
+static void on_node_of_holder(lk_client *c, int err, const lk_stat *stat,
+                              void *arg)
+{
+  cli_runner *r = arg;
+
+  (void)c;
+  if (r->phase != CLI_PHASE_ACQUIRING)
+    return;
+  bool is_left = err == 0 && cli_run_warn_not_ephemeral(r, r->path, stat);
+
+  fail_to_acquire(r, LK_ERR_BUSY, !is_left);
+}
+
+/* With -n no waiting contender has seen the node of a single-node lock. Returns
+   whether it is read now. */
+static bool look_at_single_node(cli_runner *r)
+{
+  enum { LOOK_MS = 2000 };
+  lk_call call = {.size = sizeof call};
+
+  call.deadline_ms = lk_client_clock(r->session.client) + LOOK_MS;
+  return r->options->single_node && lk_exists(r->session.client, r->path, &call,
+                                              on_node_of_holder, r) == 0;
+}
+
+static void on_lock_acquired(lk_lock *l, int err, void *arg)
+{
+  cli_runner *r = arg;
+  const bool can_wait = true;
+
+  (void)l;
+  if (r->phase != CLI_PHASE_ACQUIRING)
+    return;
+  lk__loop_stop_timer(r->session.loop, &r->timer);
+  if (err == 0)
+    cli_hold_begin(r);
+  else if (err != LK_ERR_BUSY || !look_at_single_node(r))
+    fail_to_acquire(r, err, can_wait);
 }
 
 /* ---- acquired ------------------------------------------------------------ */

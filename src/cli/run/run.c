@@ -314,6 +314,8 @@ int cli_run_check(const cli_options *o, const char *verb,
   const char *wrong = cli_lock_kind_check(o);
 
   if (wrong == NULL)
+    wrong = cli_lock_kind_check_sides(o, operands[0]);
+  if (wrong == NULL)
     wrong = check_hold_options(o);
   if (wrong == NULL && strcmp(operands[0], "/") == 0 && !root_is_possible(o))
     wrong = "the path must be below \"/\"";

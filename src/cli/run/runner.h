@@ -126,8 +126,9 @@ struct cli_runner {
                          descendant of COMMAND is left */
   pid_t refused;      /**< a process of COMMAND that may not be signalled */
   int refused_signal; /**< the signal that was refused last; 0: none */
-  bool no_shell_told; /**< that no shell could continue latchkey */
-  bool warned;        /**< by cli_run_warn_not_released() */
+  bool not_ephemeral_warned; /**< by cli_run_warn_not_ephemeral() */
+  bool no_shell_told;        /**< that no shell could continue latchkey */
+  bool warned;               /**< by cli_run_warn_not_released() */
   bool command_ended; /**< COMMAND has ended or was not started; `code` is the
                          exit code */
 };
@@ -159,6 +160,10 @@ bool cli_run_session_open(cli_runner *r, cli_text *complaint);
 
 /** Reports the position in the queue, and who holds the lock. */
 void cli_run_report_waiting(cli_runner *r, const lk_lock_event *event);
+/** Warns, once in a run, if the holder's node is not ephemeral: it belongs to
+   no session, so no end of a session deletes it. Returns whether that is so. */
+bool cli_run_warn_not_ephemeral(cli_runner *r, const char *node,
+                                const lk_stat *stat);
 
 /* ---- permit_mismatch.c ---- */
 

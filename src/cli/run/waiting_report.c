@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/locks/contenders.h"
 #include "cli/run/runner.h"
@@ -18,6 +19,7 @@ typedef struct waiting_report {
   cli_runner *runner;
   uint64_t request; /* number of the request; see cli_runner.label_requests */
   size_t position;
+  char node[]; /* the holder's, or that of the predecessor */
 } waiting_report;
 
 /* Writes the report, unless a newer request was sent meanwhile, and frees it.
@@ -27,42 +29,50 @@ static void finish_waiting_report(waiting_report *report, lk_bytes label)
   cli_runner *r = report->runner;
   bool is_newest = report->request == r->label_requests;
 
-  if (is_newest && r->phase == CLI_PHASE_ACQUIRING)
+  if (is_newest && r->phase == CLI_PHASE_ACQUIRING &&
+      cli_events_wants_waiting(&r->events))
     cli_events_waiting(&r->events, lk_lock_node(r->lock), report->position,
                        label);
   free(report);
 }
 
-/* A node that is not ephemeral belongs to no session, so no end of a session
-   deletes it. */
-static void warn_not_ephemeral(cli_runner *r)
+bool cli_run_warn_not_ephemeral(cli_runner *r, const char *node,
+                                const lk_stat *stat)
 {
-  cli_events_notice(&r->events,
-                    "warning: %s is not ephemeral, so no session holds it: the "
-                    "lock is held until a client deletes the node",
-                    r->path);
+  if (stat->ephemeral_owner != 0)
+    return false;
+  if (!r->not_ephemeral_warned)
+    cli_events_notice(&r->events,
+                      "warning: %s is not ephemeral, so no session holds it: "
+                      "the lock is held until a client deletes the node",
+                      node);
+  r->not_ephemeral_warned = true;
+  return true;
 }
 
 static void on_holder_label(lk_client *c, int err, const lk_bytes *data,
                             const lk_stat *stat, void *arg)
 {
-  cli_runner *r = ((waiting_report *)arg)->runner;
+  const waiting_report *report = arg;
+  cli_runner *r = report->runner;
   bool has_label = err == 0 && data->at != NULL && !cli_is_revoke_message(data);
 
   (void)c;
-  if (r->options->single_node && r->phase == CLI_PHASE_ACQUIRING && err == 0 &&
-      stat->ephemeral_owner == 0)
-    warn_not_ephemeral(r);
+  if (r->phase == CLI_PHASE_ACQUIRING && err == 0)
+    (void)cli_run_warn_not_ephemeral(r, report->node, stat);
   finish_waiting_report(arg, has_label ? *data : lk_text(NULL));
 }
 
-/* The node of a single-node lock is read in any case, for
-   warn_not_ephemeral(). */
+/* The node of the holder is read in any case, for
+   cli_run_warn_not_ephemeral(). */
 void cli_run_report_waiting(cli_runner *r, const lk_lock_event *event)
 {
-  if (!cli_events_wants_waiting(&r->events) && !r->options->single_node)
+  bool is_next = event->position <= 1;
+  const char *node = event->node == NULL ? "" : event->node;
+
+  if (!cli_events_wants_waiting(&r->events) && !is_next)
     return;
-  waiting_report *report = malloc(sizeof *report);
+  waiting_report *report = malloc(sizeof *report + strlen(node) + 1);
   lk_call call = {.size = sizeof call};
 
   if (report == NULL)
@@ -70,6 +80,7 @@ void cli_run_report_waiting(cli_runner *r, const lk_lock_event *event)
   call.deadline_ms = lk_client_clock(r->session.client) + LABEL_WAIT_MS;
   *report = (waiting_report){
       .runner = r, .request = ++r->label_requests, .position = event->position};
+  memcpy(report->node, node, strlen(node) + 1);
   if (event->node == NULL || lk_get(r->session.client, event->node, &call,
                                     on_holder_label, report) != 0)
     finish_waiting_report(report, lk_text(NULL));

@@ -353,27 +353,31 @@ def cgroup_tells_which_children_are_of_command():
 def abandoned_cgroups_are_removed():
     if not can_make_cgroups():
         raise live.NotTested("no control group can be made")
-    names = ["latchkey-%016x" % n for n in range(4)] + ["latchkey-x"]
-    abandoned, young, locked, full, other = paths = [
-        os.path.join(cgroup_folder(), name) for name in names]
-    for path in paths:
-        os.mkdir(path)
-        if path != young:
-            os.utime(path, (0, 0))
-    lock = os.open(locked, os.O_RDONLY)
-    fcntl.flock(lock, fcntl.LOCK_SH)
-    with start("600", program="sleep") as member:
-        with open(full + "/cgroup.procs", "w") as procs:
-            procs.write(str(member.pid))
-        os.utime(full, (0, 0))
-        command.expect_exit(0, "run", "/abandoned", "true")
-        left = list(map(os.path.exists, paths))
-        member.kill()
-        member.wait()
-    os.close(lock)
-    for path in paths[1:]:
-        live.eventually(lambda p=path: not os.rmdir(p) or True)
-    assert left == [False, True, True, True, True], left
+    own = os.getpid() * 16
+    names = ["latchkey-%016x" % (own + n) for n in range(4)]
+    paths = [os.path.join(cgroup_folder(), name)
+             for name in [*names, "latchkey-%d" % own]]
+    abandoned, young, locked, full, other = paths
+    try:
+        for path in paths:
+            os.mkdir(path)
+            if path != young:
+                os.utime(path, (0, 0))
+        lock = os.open(locked, os.O_RDONLY)
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        with start("600", program="sleep") as member:
+            with open(full + "/cgroup.procs", "w") as procs:
+                procs.write(str(member.pid))
+            os.utime(full, (0, 0))
+            command.expect_exit(0, "run", "/abandoned", "true")
+            left = [path for path in paths if os.path.exists(path)]
+            member.kill()
+            member.wait()
+        os.close(lock)
+        assert left == [young, locked, full, other], left
+    finally:
+        for path in filter(os.path.exists, paths):
+            live.eventually(lambda p=path: not os.rmdir(p) or True)
 
 
 def can_make_cgroups():

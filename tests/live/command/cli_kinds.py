@@ -354,7 +354,7 @@ def contradictory_options_are_refused():
             (("-p", "2", "-l", "/y", "/x", "true"), "-p excludes"),
             (("-p", "0", "/x", "true"), "number of permits"),
             (("-l", "y", "/x", "true"), "not a path"),
-            (("-l", "s:/x", "/x", "true"), "/x")):
+            (("-l", "s:/x", "/x", "true"), "two sides")):
         done = run("run", *words)
         assert done.code == 125 and text in done.err, (words, done)
 

@@ -8,6 +8,7 @@ import re
 import socket
 import subprocess
 import sys
+import time
 import tempfile
 import threading
 
@@ -322,6 +323,7 @@ def lost_connection_is_named():
     with relay.Relay(zk.connect) as proxy, command.start(
             "run", "-z", proxy.address, "/lost", "sleep", "600") as process:
         command.wait_until_held("/lost")
+        time.sleep(0.3)  # a request under way would cause a reset
         proxy.drop()
         lines = [process.stderr.readline() for _ in range(2)]
         assert lines == [
@@ -531,6 +533,8 @@ def usage_errors_of_run_are_named():
             ('--take: "0" is not a number of permits from 1 to 1000', "--take",
              "0", "/x", "true"),
             ("--take needs -p", "--take", "1", "/x", "true"),
+            ("a path is given with two sides (-s, -x, s:, x: or none); give it "
+             "once", "-l", "s:/x", "/x", "true"),
             ("--take asks for more permits than -p has", "-p", "1", "--take",
              "2", "/x", "true"),
             ("-p excludes -s, -x and -l", "-p", "1", "-s", "/x", "true"),
@@ -574,6 +578,10 @@ def failures_of_run_are_named():
                    "5", "/x", "true")
     expect_message(127, "cannot run /nowhere: No such file or directory; check the name "
                    "and PATH", "run", "/x", "/nowhere")
+    expect_message(127, "cannot run no\\x1b\\x0asuch: No such file or directory; "
+                   "check the name and PATH", "run", "/x", "no\x1b\nsuch")
+    expect_message(126, "cannot run /" + 511 * "x" + "...: File name too long",
+                   "run", "/x", "/" + 3000 * "x")
     expect_message(126, "cannot run /etc: Permission denied; it must be an executable "
                         "file", "run", "/x", "/etc")
 

@@ -288,6 +288,9 @@ def node_that_is_not_ephemeral_holds_until_it_is_deleted():
         "latchkey: revoke %s: the node is not ephemeral, so no client of the "
         "lock has created it; latchkey delete deletes it\n" % lock), done
     assert (done.out, expect_exit(0, "get", lock).out) == ("", "settings"), done
+    done = expect_exit(124, "run", SINGLE, "-n", lock, "true")
+    assert done.err == (WARNING % lock + "latchkey: %s: is held by another "
+                        "client\n" % lock), done
     done = run("run", SINGLE, "-w", "1", "-q", lock, "true")
     assert (done.code, done.err) == (124, ""), done
     with start("run", SINGLE, lock, "echo", "in") as waiter:

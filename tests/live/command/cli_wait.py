@@ -45,6 +45,20 @@ def n_and_w_0_do_not_wait_for_a_held_lock():
         assert len(command.children("/n")) == 1
 
 
+def holder_without_a_session_is_warned_of():
+    """Another program has created a node that looks like a contender's, and that
+    no end of a session deletes."""
+    node = "/left/_c_01234567-89ab-cdef-0123-456789abcdef-lock-0000000000"
+    expect_exit(0, "create", "-p", node)
+    warning = ("latchkey: warning: %s is not ephemeral, so no session holds it: "
+               "the lock is held until a client deletes the node\n" % node)
+    for words in (), ("-v",):
+        done = expect_exit(124, "run", *words, "-w", "1", "/left", "true")
+        assert done.err.count(warning) == 1, done
+    done = expect_exit(124, "run", "-q", "-w", "1", "/left", "true")
+    assert done.err == "", done
+
+
 def n_and_w_0_acquire_a_free_lock():
     expect_exit(0, "run", "-n", "/free", "true")
     expect_exit(0, "run", "-w", "0", "/free", "true")
@@ -397,6 +411,7 @@ live.run(
         n_and_w_0_acquire_a_free_lock,
         w_ends_the_wait_after_its_time,
         status_shows_the_label_of_a_waiter,
+        holder_without_a_session_is_warned_of,
         exit_code_for_a_held_lock_can_be_chosen,
         locks_are_granted_in_queue_order,
         v_prints_position_and_holder,

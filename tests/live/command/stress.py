@@ -20,8 +20,8 @@ HANDLED = ("INT", "TERM", "HUP", "QUIT", "USR1", "USR2", "WINCH", "CONT",
            "TSTP")
 HARMLESS = ("WINCH", "CONT", "TSTP")
 # The kinds of descendants of COMMAND; see writers.c.
-KINDS = ("child", "deaf", "group", "session", "daemon", "thread", "deep",
-         "hopper", "breeder")
+KINDS = ("child", "deaf", "group", "session", "daemon", "moved", "thread",
+         "deep", "hopper", "breeder")
 DURATIONS = (0.05, 0.2, 0.5, 1, 2.5, 4)  # of faults, in s
 LOST, BUSY, FAILED = 123, 124, 125  # exit codes of latchkey
 # The leak checker stops itself with SIGSTOP and would hang at a SIGCONT.
@@ -85,6 +85,8 @@ class Choice:
         self.manners = rng.choice(("polite", "careless", "deaf"))
         if rng.random() < .15:
             self.manners += "-stops"
+        if rng.random() < .15:
+            self.manners += "-moves"
         self.duration_ms = rng.randint(300, 4000)
         self.exit_code = rng.randint(0, 9)
         self.kinds = rng.choices(KINDS, k=rng.choice((0, 1, 1, 2, 2, 3)))
@@ -215,17 +217,6 @@ class Contender:
         if pid is not None:
             signal_child(self.supervisor, pid, number_of(name))
 
-    def may_be_continued(self):
-        """Whether SIGCONT may be sent to COMMAND. With --on-lost stop and
-        without a cgroup it would run until the supervisor stops it again."""
-        if self.choice.policy != "stop":
-            return True
-        try:
-            with open("/proc/%d/cgroup" % (self.find_command() or 0)) as f:
-                return "latchkey-" in f.read()
-        except (FileNotFoundError, ProcessLookupError):
-            return False
-
     # ---- faults; each takes its parameter from FAULTS, and returns None or
     # (seconds, function that ends the fault after this time)
 
@@ -284,8 +275,6 @@ class Contender:
                 time.sleep(.0005)
 
     def stop_and_cont_command(self, count):
-        if not self.may_be_continued():
-            return
         for _ in range(count):
             self.signal_command("STOP")
             time.sleep(.002)

@@ -12,7 +12,8 @@
  *   polite     end its descendants at once, and exit with 64 + the signal
  *   careless   the default action; its descendants stay
  *   deaf       ignore them
- * With "-stops" appended, COMMAND stops itself from time to time.
+ * With "-stops" appended, COMMAND stops itself from time to time; with "-moves"
+ * it moves itself to another control group.
  *
  * DESCENDANTs have the default actions of signals. The kinds are:
  *   child      in the same process group
@@ -20,6 +21,7 @@
  *   group      in a process group of its own
  *   session    in a session of its own
  *   daemon     in a session of its own, with a parent that has ended
+ *   moved      in another control group, if it may move itself
  *   thread     forked by another thread
  *   deep       eight generations, each in a session of its own
  *   hopper     forks and ends, generation after generation
@@ -109,6 +111,26 @@ static void write_until_told_to_end(const char *kind)
     write_line(kind);
 }
 
+/* Move this process to the root of the control groups, as pam_systemd and
+   container engines move processes, if it may do that. */
+static void leave_cgroup(void)
+{
+  FILE *mounts = fopen("/proc/self/mountinfo", "r");
+  char line[4096], point[1024], path[sizeof point + 16];
+
+  while (mounts != NULL && fgets(line, sizeof line, mounts) != NULL)
+    if (strstr(line, " - cgroup2 ") != NULL &&
+        sscanf(line, "%*s %*s %*s %*s %1023s", point) == 1) {
+      snprintf(path, sizeof path, "%s/cgroup.procs", point);
+      int fd = open(path, O_WRONLY);
+
+      if (fd >= 0 && write(fd, "0", 1) == 1)
+        break;
+    }
+  if (mounts != NULL)
+    fclose(mounts);
+}
+
 /* ---- descendants -------------------------------------------------------- */
 
 static void fork_generations(void)
@@ -147,6 +169,8 @@ static void run_descendant(const char *kind)
     setsid();
   if (strcmp(kind, "daemon") == 0 && fork() > 0)
     _exit(0);
+  if (strcmp(kind, "moved") == 0)
+    leave_cgroup();
   if (strcmp(kind, "deep") == 0)
     fork_generations();
   if (strcmp(kind, "hopper") == 0)
@@ -230,6 +254,8 @@ int main(int argc, char **argv)
     set_signal_handlers(SIG_IGN);
   for (int i = 6; i < argc; i++)
     start_descendant(argv[i]);
+  if (strstr(manners, "-moves") != NULL)
+    leave_cgroup();
   return run_command(atoi(argv[4]), atoi(argv[5]),
                      strstr(manners, "-stops") != NULL);
 }

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -125,6 +126,7 @@ START_TEST(run_once_waits_no_longer_than_it_is_told)
 END_TEST
 
 static atomic_uint signals;
+static atomic_bool wait_has_ended;
 
 static void count_signal(int number)
 {
@@ -132,10 +134,11 @@ static void count_signal(int number)
   signals++;
 }
 
-/* Sends SIGUSR1 to the thread that waits, until the thread has handled one. */
+/* Sends SIGUSR1 to the thread that waits, until its wait has ended. One signal
+   does not suffice: it may be handled just before the wait begins. */
 static void *send_signals(void *waiting)
 {
-  while (signals == 0) {
+  while (!wait_has_ended) {
     pthread_kill(*(pthread_t *)waiting, SIGUSR1);
     usleep(1000);
   }
@@ -153,9 +156,11 @@ START_TEST(signal_ends_the_wait)
   ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
   for (int i = 0; i < 20; i++) {
     signals = 0;
+    wait_has_ended = false;
     ck_assert_int_eq(pthread_create(&sender, NULL, send_signals, &self), 0);
     while (signals == 0)
       ck_assert(lk_poll_run_once(p, LONG_MS));
+    wait_has_ended = true;
     ck_assert_int_eq(pthread_join(sender, NULL), 0);
   }
   loopback_thaw(&server);
