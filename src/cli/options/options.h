@@ -93,8 +93,8 @@ typedef struct cli_option {
 } cli_option;
 
 /** Lists of options; each ends with an entry without `take`. */
-extern const cli_option cli_options_common[];  /* -h, --help */
-extern const cli_option cli_options_version[]; /* -V, --version */
+extern const cli_option cli_options_common[];       /* -h, --help */
+extern const cli_option cli_options_version[];      /* -V, --version */
 extern const cli_option cli_options_long_version[]; /* --version */
 extern const cli_option cli_options_session[];
 extern const cli_option cli_options_json[];
