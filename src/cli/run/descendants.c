@@ -69,47 +69,21 @@ cli_descendants_left cli_descendants_reap(pid_t command)
 
 /* ---- stop and continue --------------------------------------------------- */
 
-/* A list in which parents come before their children. */
-typedef struct descendants {
-  pid_t *at;
-  size_t count;
-  size_t cap;    /* number of entries that `at` has room for */
-  bool complete; /* all descendants are in the list */
-} descendants;
-
-static void add_descendant(pid_t child, void *arg)
-{
-  descendants *d = arg;
-
-  if (d->count == d->cap) {
-    size_t cap = d->cap == 0 ? 64 : 2 * d->cap;
-    void *at = realloc(d->at, cap * sizeof *d->at);
-
-    if (at == NULL) {
-      d->complete = false;
-      return;
-    }
-    d->at = at;
-    d->cap = cap;
-  }
-  d->at[d->count++] = child;
-}
-
 /* A process that has ended during the walk may have had children that were not
    found. It stays in the list as a zombie, and its group is checked, too. */
 static bool all_descendants_are_in(const cli_cgroup *cgroup, pid_t ended)
 {
-  descendants d = {.complete = true};
-  bool all_in =
-      cli_proc_children_each(getpid(), add_descendant, &d) && d.complete;
+  cli_pids found = {.at = NULL}; /* parents before their children */
+  bool all_in = cli_proc_children_each(getpid(), cli_pids_add, &found);
 
-  for (size_t i = 0; all_in && i < d.count; i++) {
-    pid_t one = d.at[i]; /* add_descendant() can move the array */
+  for (size_t i = 0; all_in && i < found.count; i++) {
+    pid_t one = found.at[i]; /* cli_pids_add() can move the array */
 
     all_in = (one == ended || cli_cgroup_contains(cgroup, one)) &&
-             cli_proc_children_each(one, add_descendant, &d) && d.complete;
+             cli_proc_children_each(one, cli_pids_add, &found);
   }
-  free(d.at);
+  all_in = all_in && !found.failed;
+  cli_pids_free(&found);
   return all_in;
 }
 

@@ -10,55 +10,30 @@
 #include <unistd.h>
 
 #include "cli/run/orphans.h"
-#include "cli/run/proc_children.h"
 
 /* ---- children of before -------------------------------------------------- */
-
-static void add_child(pid_t child, void *arg)
-{
-  cli_children *c = arg;
-
-  if (c->count == c->cap) {
-    size_t cap = c->cap == 0 ? 16 : 2 * c->cap;
-    void *at = realloc(c->at, cap * sizeof *c->at);
-
-    if (at == NULL) {
-      c->unknown = true;
-      return;
-    }
-    c->at = at;
-    c->cap = cap;
-  }
-  c->at[c->count++] = child;
-}
 
 void cli_children_list(cli_children *c)
 {
   siginfo_t ignored;
-  bool has_some = waitid(P_ALL, 0, &ignored, WEXITED | WNOHANG | WNOWAIT) == 0;
 
-  *c = (cli_children){.at = NULL};
-  if (has_some && !cli_proc_children_each(getpid(), add_child, c))
-    c->unknown = true;
+  *c = (cli_children){
+      .any = waitid(P_ALL, 0, &ignored, WEXITED | WNOHANG | WNOWAIT) == 0};
+  if (c->any)
+    (void)cli_proc_children_each(getpid(), cli_pids_add, &c->pids);
 }
 
 void cli_children_remove(cli_children *c, pid_t child)
 {
-  for (size_t i = 0; i < c->count; i++)
-    if (c->at[i] == child)
-      c->at[i] = c->at[--c->count];
-}
-
-void cli_children_free(cli_children *c)
-{
-  free(c->at);
-  *c = (cli_children){.at = NULL};
+  for (size_t i = 0; i < c->pids.count; i++)
+    if (c->pids.at[i] == child)
+      c->pids.at[i] = c->pids.at[--c->pids.count];
 }
 
 static bool was_there(const cli_children *before, pid_t child)
 {
-  for (size_t i = 0; i < before->count; i++)
-    if (before->at[i] == child)
+  for (size_t i = 0; i < before->pids.count; i++)
+    if (before->pids.at[i] == child)
       return true;
   return false;
 }
@@ -112,9 +87,7 @@ static bool is_of_command(const orphan_round *round, pid_t child)
 {
   const cli_orphans_scope *scope = round->scope;
 
-  bool has_no_other = scope->before->count == 0 && !scope->before->unknown;
-
-  if (has_no_other || child == scope->job->pid)
+  if (!scope->before->any || child == scope->job->pid)
     return true;
   return round->node != NULL && round->session != NULL &&
          has_variables(child, round->node, round->session);
@@ -170,7 +143,7 @@ static bool kill_unlisted(const cli_orphans_scope *scope)
                               .owns_namespace = scope->job->owns_namespace};
   cli_killed ignored;
 
-  if (scope->before->count == 0 && !scope->before->unknown)
+  if (!scope->before->any)
     return cli_descendants_kill(&all, &ignored);
   if (!scope->job->foreground)
     cli_job_signal(scope->job, SIGKILL);

@@ -4,6 +4,7 @@
 
 #include "cli/run/descendants.h"
 #include "cli/run/job.h"
+#include "cli/run/proc_children.h"
 
 /**
  * @file
@@ -15,17 +16,15 @@
 
 /** The children that latchkey has when it starts a supervisor. */
 typedef struct cli_children {
-  pid_t *at; /**< process ids, `count` of them; with room for `cap` */
-  size_t count;
-  size_t cap;
-  bool unknown; /**< they cannot be listed, and there are some */
+  cli_pids pids;
+  bool any; /**< there were some, which may have ended meanwhile and have left
+                 orphans of their own; `pids` may lack some */
 } cli_children;
 
 /** Lists the children of this process. */
 void cli_children_list(cli_children *c);
 /** Called when a child was reaped: its number may be another process now. */
 void cli_children_remove(cli_children *c, pid_t child);
-void cli_children_free(cli_children *c);
 
 enum { CLI_MAX_STRANGERS = 8 };
 

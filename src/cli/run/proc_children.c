@@ -159,3 +159,27 @@ bool cli_proc_children_each(pid_t parent, void (*each)(pid_t child, void *arg),
   closedir(tasks);
   return complete;
 }
+
+void cli_pids_add(pid_t pid, void *pids)
+{
+  cli_pids *p = pids;
+
+  if (p->count == p->cap) {
+    size_t cap = p->cap == 0 ? 64 : 2 * p->cap;
+    void *at = realloc(p->at, cap * sizeof *p->at);
+
+    if (at == NULL) {
+      p->failed = true;
+      return;
+    }
+    p->at = at;
+    p->cap = cap;
+  }
+  p->at[p->count++] = pid;
+}
+
+void cli_pids_free(cli_pids *pids)
+{
+  free(pids->at);
+  *pids = (cli_pids){.at = NULL};
+}

@@ -3,6 +3,7 @@
 #define LK_CLI_RUN_PROC_CHILDREN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 /**
@@ -17,6 +18,18 @@
  */
 bool cli_proc_children_each(pid_t parent, void (*each)(pid_t child, void *arg),
                             void *arg);
+
+/** A list of process ids; zeroed at first. */
+typedef struct cli_pids {
+  pid_t *at;
+  size_t count;
+  size_t cap;  /**< number of entries that `at` has room for */
+  bool failed; /**< memory was lacking: the list is not complete */
+} cli_pids;
+
+/** Adds a process id; for cli_proc_children_each(). */
+void cli_pids_add(pid_t pid, void *pids);
+void cli_pids_free(cli_pids *pids);
 
 /** Returns the letter for the state of a process in /proc/PID/stat; `parent`
     gets its parent. Returns '\0' if there is no such process or it is hidden.

@@ -190,7 +190,7 @@ static void free_run(cli_runner *r)
     stop_run_watchers(r);
   cli_session_free(&r->session);
   cli_acl_free(&r->acl);
-  cli_children_free(&r->children_before);
+  cli_pids_free(&r->children_before.pids);
   cli_text_free(&r->environment);
 }
 

@@ -339,6 +339,25 @@ def children_from_before_exec_are_not_killed():
         os.kill(pid, signal.SIGKILL)
 
 
+def orphans_of_an_earlier_child_are_not_killed():
+    """The child from before exec() has ended, and has left a process that
+    latchkey has adopted."""
+    file = os.path.join(folder.name, "left")
+    with start("-m", "sh", "-c", "mount -t tmpfs none /sys/fs/cgroup; "
+               "(sleep 1; setsid sleep 600 >/dev/null 2>&1 & echo $! > %s) & "
+               'exec "$0" run /left sleep 600' % file, command.PROGRAM,
+               program="unshare") as process:
+        left = command.wait_for_number(file)
+        live.eventually(lambda: left in command.children_of(process.pid))
+        (supervisor,) = live.eventually(lambda: [
+            pid for pid in command.children_of(process.pid)
+            if command.children_of(pid)])
+        os.kill(supervisor, signal.SIGKILL)
+        assert process.wait(command.SECONDS) == 125
+        assert command.is_running(left)
+        os.kill(left, signal.SIGKILL)
+
+
 def cgroup_tells_which_children_are_of_command():
     if not can_make_cgroups():
         raise live.NotTested("no control group can be made")
@@ -458,6 +477,7 @@ live.run(
         killed_supervisor_of_a_waiter_is_an_error,
         processes_that_command_leaves_are_not_killed,
         children_from_before_exec_are_not_killed,
+        orphans_of_an_earlier_child_are_not_killed,
         cgroup_tells_which_children_are_of_command,
         abandoned_cgroups_are_removed,
         nested_runs_leave_no_cgroup_behind),
