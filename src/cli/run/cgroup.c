@@ -21,7 +21,7 @@
 
 /* ---- the path ------------------------------------------------------------ */
 
-/* Replaces "\\040" and the like in a field of mountinfo: a backslash and three
+/* Replaces "\040" and the like in a field of mountinfo: a backslash and three
    octal digits stand for a character. */
 static void decode_octal(char *text)
 {

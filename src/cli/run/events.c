@@ -129,15 +129,23 @@ static void write_json_notice(cli_events *e, const char *format, va_list args)
   end_json_event(e, &j);
 }
 
+static void write_notice(cli_events *e, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+
+static void write_notice(cli_events *e, const char *format, va_list args)
+{
+  if (e->json_only)
+    write_json_notice(e, format, args);
+  else
+    write_people_line(e, format, args);
+}
+
 void cli_events_say(cli_events *e, const char *format, ...)
 {
   va_list args;
 
   va_start(args, format);
-  if (e->json_only)
-    write_json_notice(e, format, args);
-  else
-    write_people_line(e, format, args);
+  write_notice(e, format, args);
   va_end(args);
 }
 
@@ -145,13 +153,9 @@ void cli_events_notice(cli_events *e, const char *format, ...)
 {
   va_list args;
 
-  if (e->quiet)
-    return;
   va_start(args, format);
-  if (e->json_only)
-    write_json_notice(e, format, args);
-  else
-    write_people_line(e, format, args);
+  if (!e->quiet)
+    write_notice(e, format, args);
   va_end(args);
 }
 

@@ -301,8 +301,8 @@ static void continue_command(cli_runner *r)
   send_supervisor_order(r, &order);
 }
 
-/* Stops this process, as COMMAND was stopped, unless nobody could continue the
-   two. */
+/* Stops this process, as COMMAND was stopped, unless no shell could continue
+   the two. */
 static void stop_beside_command(cli_runner *r)
 {
   if (cli_signals_stop_self())

@@ -16,8 +16,8 @@
  * deleted in the same way. The next delete of the node follows the deletes of
  * its children in the same write, since servers execute requests in order. If a
  * child has children, that fails, and the next delete waits until all that is
- * below the node is known: so a node needs three deletes, whatever its depth,
- * and a chain of nodes is deleted in one write.
+ * below the node is known: so a node needs three deletes at most, and the rest
+ * of a chain of nodes is deleted in one write.
  */
 
 enum {
