@@ -356,4 +356,5 @@ live.run(
     server_that_is_not_zookeeper_is_125,
     usage_errors_are_125_with_a_hint,
     unusable_auth_files_are_125_with_a_hint,
+    each_verb_has_version,
     help_and_version_are_0)
