@@ -74,7 +74,8 @@ LK_API void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count);
 LK_API void lk_client_connected(lk_client *c, uint64_t attempt);
 /** The attempt has failed. `err`: LK_ERR_RESOLVE, LK_ERR_CONNECT or LK_ERR_TLS;
     after lk_client_connected() LK_ERR_CONNECTION_LOSS, or 0 if the server has
-    closed the connection without an error. `why`: a line for the log, or NULL.
+    closed the connection without an error. Before the server has replied, both
+    count as LK_ERR_REFUSED. `why`: a line for the log, or NULL.
  */
 LK_API void lk_client_failed(lk_client *c, uint64_t attempt, int err,
                              const char *why);

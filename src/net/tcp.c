@@ -53,6 +53,10 @@ static lk_flow tcp_handshake(lk_transport *t)
 
   if (getsockopt(t->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0)
     return tcp_fail_connect(t, errno);
+  /* The server had accepted the connection and has closed it, which the next
+     send or receive reports. A port that refuses has ECONNREFUSED. */
+  if (error == EPIPE || error == ECONNRESET)
+    return LK_FLOW_DONE;
   if (error != 0)
     return tcp_fail_connect(t, error);
   len = sizeof peer;

@@ -108,8 +108,13 @@ static void fail_attempt(lk_client *c, uint64_t attempt, int err,
   if (begin_input_also_in_wake(c, attempt)) {
     c->last_error.tls_cause = cause;
     if (err == 0)
-      err = c->connection.phase == LK_PHASE_HANDSHAKE ? LK_ERR_REFUSED
-                                                      : LK_ERR_CONNECTION_LOSS;
+      err = LK_ERR_CONNECTION_LOSS;
+    if (err == LK_ERR_CONNECTION_LOSS &&
+        c->connection.phase == LK_PHASE_HANDSHAKE) {
+      /* The text of the error says more than "Broken pipe". */
+      err = LK_ERR_REFUSED;
+      why = NULL;
+    }
     if (why == NULL && err == LK_ERR_CONNECTION_LOSS)
       why = c->connection.phase == LK_PHASE_SASL
                 ? "the server closed the connection during the SASL exchange"

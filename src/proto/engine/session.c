@@ -74,8 +74,9 @@ static void report_refusals(lk_client *c)
   bool has_session = c->session.identity.id != 0;
 
   lk__client_logf(c, LK_LOG_WARNING, LK_ERR_REFUSED,
-                  "no server takes this %s: they may have lost what it has "
-                  "seen (zxid 0x%" PRIx64 ")%s",
+                  "no server takes this %s: they may have reached "
+                  "maxClientCnxns, or have lost what it has seen (zxid "
+                  "0x%" PRIx64 ")%s",
                   has_session ? "session back" : "client",
                   (uint64_t)c->session.last_zxid,
                   has_session ? "" : ", which it forgets");

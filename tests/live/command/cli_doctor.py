@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import tempfile
 import threading
@@ -245,7 +246,11 @@ def server_that_is_not_zookeeper_is_reported():
     def hang_up(connection):
         connection.recv(100)
 
-    for serve in (reply_with_http, hang_up):
+    def reset(connection):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                              relay.LINGER_RESET)
+
+    for serve in (reply_with_http, hang_up, reset):
         with listener(serve) as address:
             (one,) = without_clocks(run_doctor("-z", address, code=1))
             assert one["layer"] == "session", one
@@ -423,6 +428,25 @@ def identities_are_sent_to_the_server():
     assert finding("access", run_doctor("/mine", code=1))["read"] is False
 
 
+def server_with_too_many_connections_is_reported():
+    """The connections count per client address."""
+    with command.zkserver.Server("--config", "maxClientCnxns=1") as server, \
+            start("run", "-z", server.connect, "/l", "cat",
+                  stdin=subprocess.PIPE) as process:
+        process.stdin.write("holds\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "holds\n"
+        for _ in range(5):  # with and without a RST
+            (one,) = without_clocks(run_doctor("-z", server.connect, code=1))
+            assert one["layer"] == "session", one
+            assert "closed the connection without a reply" in one["text"], one
+            assert "maxClientCnxns" in one["advice"], one
+            done = run("ls", "-z", server.connect, "--connect-timeout", "0.5", "/")
+            assert done.code == 125, done
+            assert "has reached maxClientCnxns" in done.err, done
+        process.stdin.close()
+
+
 def server_that_requires_identities_is_reported():
     with command.zkserver.Server(
             "--property", "zookeeper.enforce.auth.enabled=true",
@@ -542,4 +566,5 @@ live.run(live.together(
     usage_error_exits_with_125,
     unwritable_output_exits_with_125),
     real_ensemble_without_quorum_is_reported,
+    server_with_too_many_connections_is_reported,
     server_that_requires_identities_is_reported)

@@ -204,6 +204,10 @@ def hang_up(connection):
     connection.recv(100)
 
 
+def reset(connection):
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, relay.LINGER_RESET)
+
+
 def every_verb_reports_why_it_cannot_connect():
     for verb in VERBS:
         expect_message_soon("cannot connect to %s: Connection refused; nothing listens "
@@ -214,7 +218,7 @@ def every_verb_reports_why_it_cannot_connect():
 
 def connect_failures_name_the_likely_cause():
     with socket.create_server(("127.0.0.1", 0)) as server_socket, \
-            listener(hang_up) as closer, \
+            listener(hang_up) as closer, listener(reset) as resetter, \
             listener(lambda connection: connection.sendall(b"HTTP/1.1 400 no\r\n\r\n")) \
             as web:
         silent = "127.0.0.1:%d" % server_socket.getsockname()[1]
@@ -222,6 +226,10 @@ def connect_failures_name_the_likely_cause():
             for servers, text in (
                     (silent, "%s: no reply within 0.9 s%s" % (silent, LIKELY_CAUSES_OF_SILENCE)),
                     (closer, closer + ": the server closed the connection "
+                     "without a reply; it has no quorum, or has "
+                     "reached maxClientCnxns, or expects "
+                     "TLS (--tls)"),
+                    (resetter, resetter + ": the server closed the connection "
                      "without a reply; it has no quorum, or has "
                      "reached maxClientCnxns, or expects "
                      "TLS (--tls)"),
