@@ -118,7 +118,8 @@ LK_API int lk_tls_check(const lk_tls_config *config, char *text, size_t size);
 typedef struct lk_tls_certificate {
   char subject[192]; /**< "": there is no certificate */
   char issuer[192];
-  char names[256];      /**< DNS names and addresses, ", " between; or "" */
+  char names[256];      /**< DNS names and addresses, ", " between; or ""; an
+                             address in a DNS entry is "DNS:192.0.2.1" */
   int64_t not_before_s; /**< in seconds since 1970 */
   int64_t not_after_s;
 } lk_tls_certificate;

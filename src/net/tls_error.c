@@ -134,6 +134,32 @@ static void tls_list_add_address(char *list, size_t size, const ASN1_STRING *s)
     tls_list_add(list, size, text, strlen(text));
 }
 
+static bool is_address(const char *text)
+{
+  unsigned char address[sizeof(struct in6_addr)];
+
+  return inet_pton(AF_INET, text, address) == 1 ||
+         inet_pton(AF_INET6, text, address) == 1;
+}
+
+static const char dns_mark[] = "DNS:", ip_mark[] = "IP:";
+
+/* An address is compared with IP entries only. If it stands in a DNS entry, it
+   is listed as OpenSSL's configuration writes it. */
+static void tls_list_add_dns_name(char *list, size_t size, const ASN1_STRING *s)
+{
+  const unsigned char *name = ASN1_STRING_get0_data(s);
+  int len = ASN1_STRING_length(s);
+  char marked[sizeof dns_mark + INET6_ADDRSTRLEN];
+  const char *text = marked + sizeof dns_mark - 1;
+
+  snprintf(marked, sizeof marked, "%s%.*s", dns_mark, len, (const char *)name);
+  if (strlen(text) == (size_t)len && is_address(text))
+    tls_list_add(list, size, marked, strlen(marked));
+  else
+    tls_list_add(list, size, name, (size_t)len);
+}
+
 void lk__tls_list_names(const X509 *certificate, char *list, size_t size)
 {
   GENERAL_NAMES *all =
@@ -146,8 +172,7 @@ void lk__tls_list_names(const X509 *certificate, char *list, size_t size)
         GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(all, i), &type);
 
     if (type == GEN_DNS)
-      tls_list_add(list, size, ASN1_STRING_get0_data(s),
-                   (size_t)ASN1_STRING_length(s));
+      tls_list_add_dns_name(list, size, s);
     else if (type == GEN_IPADD)
       tls_list_add_address(list, size, s);
   }
@@ -159,6 +184,9 @@ static void tls_error_set_verdict(lk_transport *t, long verdict,
 {
   char text[MAX_TEXT_LEN + 1];
   lk_tls_cause cause = tls_cause_of(verdict);
+  bool is_marked =
+      strstr(info->names, dns_mark) != NULL && is_address(info->name);
+  const char *mark = is_marked ? ip_mark : "";
 
   if (cause == LK_TLS_ISSUER)
     snprintf(text, sizeof text,
@@ -175,8 +203,8 @@ static void tls_error_set_verdict(lk_transport *t, long verdict,
              info->name);
   else
     snprintf(text, sizeof text,
-             "the server's certificate is for %s, not for %.180s", info->names,
-             info->name);
+             "the server's certificate is for %s, not for %s%.180s",
+             info->names, mark, info->name);
   lk__tls_error_set(t, cause, text);
 }
 

@@ -327,6 +327,10 @@ def failed_connection_names_cause_and_remedy():
              "%s: TLS: the server's certificate is for 127.254.254.254, not "
              "for 127.0.0.1; name the server in -z as its certificate does, "
              "or use --tls-name"),
+            ("server-dns-address", trust,
+             "%s: TLS: the server's certificate is for DNS:127.0.0.1, not "
+             "for IP:127.0.0.1; name the server in -z as its certificate does, "
+             "or use --tls-name"),
             ("server-cn", trust,
              "%s: TLS: the server's certificate has no subjectAltName, which "
              "must have 127.0.0.1; name the server in -z as its certificate "
@@ -567,6 +571,9 @@ def doctor_names_the_fault_of_a_certificate():
     for certificate, options, text, advice in (
             ("server-wrong-address", trust,
              "the server's certificate is for 127.254.254.254, not for 127.0.0.1",
+             "name"),
+            ("server-dns-address", trust,
+             "the server's certificate is for DNS:127.0.0.1, not for IP:127.0.0.1",
              "name"),
             ("server", (*trust, "--tls-name", "zk.example"),
              "the server's certificate is for localhost, zookeeper.test, "
