@@ -53,7 +53,7 @@
  *   LK_ERR_IN_DOUBT       a write whose reply was lost, or whose reply was the
  *                         server's own CONNECTION_LOSS. It may have been
  *                         executed, or may be executed later;
- *   LK_ERR_TOO_BIG        a read whose reply is larger than `receive_limit`;
+ *   LK_ERR_REPLY_TOO_BIG  a read whose reply is larger than `receive_limit`;
  *   LK_ERR_DEADLINE       the request's own deadline has passed. A write may
  *                         have been executed, or may be executed later;
  *   LK_ERR_UNIMPLEMENTED, LK_ERR_NOT_READ_ONLY

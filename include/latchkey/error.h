@@ -85,7 +85,8 @@ extern "C" {
   X(QUEUE_FULL, -1025, "the queue has more predecessors than max_queue allows") \
   X(WATCH_MODE, -1026, "the path has a watch of the other mode, which this one would replace") \
   X(OTHER_LIMIT, -1027, "the semaphore has another number of permits")         \
-  X(TLS, -1028, "cannot set up TLS")
+  X(TLS, -1028, "cannot set up TLS")                                           \
+  X(REPLY_TOO_BIG, -1029, "the reply is larger than the client accepts")
 /* clang-format on */
 
 enum lk_error {

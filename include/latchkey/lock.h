@@ -280,7 +280,7 @@ typedef void (*lk_lock_cb)(lk_lock *l, int err, void *arg);
  *     connection, no READ permission on the own node;
  *   LK_ERR_NO_NODE: other clients deleted the directory ten times in a row, or
  *     the own node three times;
- *   LK_ERR_TOO_BIG: the list of the queue is larger than the client's
+ *   LK_ERR_REPLY_TOO_BIG: the list of the queue is larger than the client's
  *     `receive_limit`. The own node is deleted in the background; with servers
  *     before 3.6 it may stay, see left_behind of lk_lease_config;
  *   LK_ERR_SEQ_UNSAFE: the sequence numbers of the directory are near 2^31,

@@ -45,7 +45,13 @@ static const error_report error_reports[] = {
    .advice = ": it does not know a scheme or an id in it, or the list is "
              "creator (auth) and neither --auth-file nor --cert is given (a "
              "server with ssl.clientAuth=none ignores --cert)"},
-  {LK_ERR_TOO_BIG, .advice = "; servers accept 1 MiB at most"},
+  {LK_ERR_TOO_BIG,
+   .reason = "the request is larger than --max-request allows",
+   .advice = "; jute.maxbuffer of the servers limits it, too (both are 1 MiB "
+             "by default)"},
+  {LK_ERR_REPLY_TOO_BIG,
+   .reason = "the reply is larger than --max-reply allows",
+   .advice = "; raise it (16M by default)"},
   {LK_ERR_NOT_READ_ONLY, .ask_doctor = true, .layer = "read-only",
    .advice = "; start a majority of the ensemble's servers"},
   {LK_ERR_EPHEMERAL_ON_LOCAL_SESSION,

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "cli/options/number.h"
 
@@ -43,22 +44,55 @@ const char *cli_number_seconds(const char *text, int64_t *out_ms)
   return NULL;
 }
 
+/* Returns NULL if `text` does not begin with a digit. Else returns its rest
+   behind the digits; `*out` gets the number, or -1 if it is too large. */
+static const char *read_digits(const char *text, int64_t *out)
+{
+  const char *s = text;
+
+  *out = 0;
+  for (; is_decimal_digit(*s); s++)
+    if (*out >= 0 && *out <= (INT64_MAX - 9) / 10)
+      *out = *out * 10 + (*s - '0');
+    else
+      *out = -1;
+  return s > text ? s : NULL;
+}
+
+const char *cli_number_size(const char *text, int64_t least, int64_t most,
+                            int64_t *out)
+{
+  static const char units[] = "KMG";
+  enum { UNIT_BITS = 10 };
+  int shift = 0;
+  int64_t n;
+  const char *rest = read_digits(text, &n);
+  const char *unit =
+      rest == NULL || *rest == '\0' ? NULL : strchr(units, *rest);
+
+  if (unit != NULL) {
+    shift = UNIT_BITS * (int)(unit - units + 1);
+    rest++;
+  }
+  if (rest == NULL || *rest != '\0')
+    return "is not a number of bytes, such as 65536 or 16M";
+  if (n < 0 || n > most >> shift || n << shift < least)
+    return "is out of range";
+  *out = n << shift;
+  return NULL;
+}
+
 const char *cli_number_whole(const char *text, int64_t least, int64_t most,
                              int64_t *out)
 {
   bool minus = *text == '-';
-  const char *s = text + (minus ? 1 : 0);
-  int64_t n = 0;
+  int64_t n;
+  const char *rest = read_digits(text + (minus ? 1 : 0), &n);
 
-  if (*s == '\0')
+  if (rest == NULL || *rest != '\0')
     return "is not a whole number";
-  for (; *s != '\0'; s++) {
-    if (!is_decimal_digit(*s))
-      return "is not a whole number";
-    if (n > (INT64_MAX - 9) / 10) /* the next line would overflow */
-      return "is out of range";
-    n = n * 10 + (*s - '0');
-  }
+  if (n < 0)
+    return "is out of range";
   n = minus ? -n : n;
   if (n < least || n > most)
     return "is out of range";

@@ -7,6 +7,7 @@
 #include "cli/exit_code.h"
 #include "cli/options/number.h"
 #include "cli/options/options.h"
+#include "cli/options/size_limit.h"
 
 enum { SESSION_TIMEOUT_MS = 30000, CONNECT_TIMEOUT_MS = 10000 };
 
@@ -107,6 +108,16 @@ static const char *take_connect_timeout(cli_options *o, const char *value)
   return wrong;
 }
 
+static const char *take_max_request(cli_options *o, const char *value)
+{
+  return cli_size_limit_parse(CLI_MAX_REQUEST, value, &o->max_request);
+}
+
+static const char *take_max_reply(cli_options *o, const char *value)
+{
+  return cli_size_limit_parse(CLI_MAX_REPLY, value, &o->max_reply);
+}
+
 /* Stores the layout whose name has `len` bytes, or that LOCK is a single node.
    Returns false if the name is unknown. */
 static bool store_layout(cli_options *o, const char *name, size_t len)
@@ -174,6 +185,8 @@ const cli_option cli_options_session[] = {
   {'z', "zk", "CONNECT", "servers: host:port,host:port/chroot (else $LATCHKEY_ZK, else 127.0.0.1:2181)", take_hosts},
   {'T', "session-timeout", "SECS", "request this session timeout (30)", take_session_timeout},
   {0, "connect-timeout", "SECS", "give up if no server grants a session in time (10)", take_connect_timeout},
+  {0, "max-request", "BYTES", "refuse larger requests; jute.maxbuffer of the servers limits them, too (1048575)", take_max_request},
+  {0, "max-reply", "BYTES", "refuse larger replies, such as lists (16M)", take_max_reply},
   {0, "auth-file", "FILE", "identities, one a line: digest:USER:PASSWORD or sasl:USER:PASSWORD", take_auth_file},
   {0, "tls", NULL, "use TLS (also selected by tls:// before the servers, or by any other TLS option)", take_tls},
   {0, "cacert", "FILE", "trust the CAs in this PEM file (default: the system's)", take_cacert},

@@ -33,7 +33,9 @@ typedef struct cli_options {
   const char *hosts;
   int64_t session_timeout_ms;
   int64_t connect_timeout_ms;
-  const char *auth_file;                 /**< NULL: none */
+  int64_t max_request;   /**< --max-request, bytes; 0: not given */
+  int64_t max_reply;     /**< --max-reply, bytes; 0: not given */
+  const char *auth_file; /**< NULL: none */
   const struct cli_auth_file *auth_pipe; /**< NULL, or what was read from
                                             `auth_file`: it can be read only
                                             once */

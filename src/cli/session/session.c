@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/mem.h"
+#include "cli/options/size_limit.h"
 #include "cli/output/print.h"
 #include "cli/session/session.h"
 
@@ -136,6 +137,8 @@ static int create_session_client(cli_session *s)
   lk_tls_config tls = cli_tls_config(&o->tls);
 
   config.hosts = o->hosts;
+  config.send_limit = s->max_request;
+  config.receive_limit = s->max_reply;
   config.session_timeout_ms = (int32_t)o->session_timeout_ms;
   config.read_only = o->read_only;
   config.log = on_session_log;
@@ -203,7 +206,11 @@ bool cli_session_open(cli_session *s, const cli_options *o, cli_text *complaint)
 {
   s->options = o;
   s->deadline_ms = LK_NO_LIMIT;
-  if (!cli_tls_check(&o->tls, o->hosts, complaint))
+  if (!cli_tls_check(&o->tls, o->hosts, complaint) ||
+      !cli_size_limit_read(CLI_MAX_REQUEST, o->max_request, &s->max_request,
+                           complaint) ||
+      !cli_size_limit_read(CLI_MAX_REPLY, o->max_reply, &s->max_reply,
+                           complaint))
     return false;
   if (lk__loop_new(&s->loop, &lk__mem_libc) != 0) {
     cli_text_printf(complaint, "cannot create an event loop: %s",

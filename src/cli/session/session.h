@@ -30,6 +30,8 @@ struct cli_session {
   lk_client *client;
   /* Only session.c changes the members below. */
   const cli_options *options;
+  size_t max_request; /**< bytes; 0: the library's default */
+  size_t max_reply;   /**< the same */
   lk_driver driver;
   lk_listener listener;
   cli_auth_file auth_file;     /**< contents of --auth-file */

@@ -184,8 +184,8 @@ static void receive_frames(lk_client *c, uint64_t attempt, lk_bytes bytes)
       lk__session_end_bad_connection(c, "frame of negative length");
       break;
     case LK_FRAME_TOO_BIG:
-      lk__request_forbid_retry(c, LK_ERR_TOO_BIG);
-      lk__session_end_bad_connection(c, "frame longer than receive_limit");
+      lk__request_forbid_retry(c, LK_ERR_REPLY_TOO_BIG);
+      lk__session_end_bad_connection(c, "the reply is larger than the client accepts");
       break;
     case LK_FRAME_NO_MEMORY:
       lk__session_end_connection(c, LK_ERR_NO_MEMORY, NULL);

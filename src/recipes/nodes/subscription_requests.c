@@ -83,7 +83,7 @@ static void subscription_request_failed(lk_subscription *s, int err)
 
   if (advice == LK_ADVICE_AWAIT_CONNECTION)
     return;
-  if (err == LK_ERR_TOO_BIG)
+  if (err == LK_ERR_REPLY_TOO_BIG)
     s->pause_doublings = MAX_PAUSE_DOUBLINGS;
   subscription_pause(s);
   if (advice == LK_ADVICE_GIVE_UP)

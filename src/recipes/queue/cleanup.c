@@ -39,7 +39,7 @@ static void cleanup_finish(lk_contender *ct, int err)
 /* A delete, or a request of the recovery, completed with an error. */
 static void cleanup_failed(lk_contender *ct, int err)
 {
-  if (err == LK_ERR_TOO_BIG && !ct->cleanup.too_big) {
+  if (err == LK_ERR_REPLY_TOO_BIG && !ct->cleanup.too_big) {
     /* A reply that is too big breaks the connection. The cleanup continues on
      * the next connection, and lists only the nodes of this session. */
     ct->cleanup.too_big = true;

@@ -8,7 +8,7 @@
 
 void lk__contender_request_failed(lk_contender *ct, int err)
 {
-  if (err == LK_ERR_TOO_BIG)
+  if (err == LK_ERR_REPLY_TOO_BIG)
     ct->cleanup.too_big = true;
   switch (lk__error_advice(lk__contender_client(ct), err)) {
   case LK_ADVICE_AWAIT_CONNECTION:
@@ -25,7 +25,7 @@ void lk__contender_request_failed(lk_contender *ct, int err)
 
 bool lk__contender_fail_if_too_big(lk_contender *ct, int err)
 {
-  if (err != LK_ERR_TOO_BIG || ct->state != LK_CONTENDER_PAUSED)
+  if (err != LK_ERR_REPLY_TOO_BIG || ct->state != LK_CONTENDER_PAUSED)
     return false;
   lk__contender_request_failed(ct, err);
   return true;

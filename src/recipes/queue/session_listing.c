@@ -61,7 +61,7 @@ static void contender_take_ephemerals(lk_contender *ct, const lk_bytes *paths,
  * list that getEphemerals replaces. */
 static int error_of_list(int err)
 {
-  return err == LK_ERR_UNIMPLEMENTED ? LK_ERR_TOO_BIG : err;
+  return err == LK_ERR_UNIMPLEMENTED ? LK_ERR_REPLY_TOO_BIG : err;
 }
 
 static void on_ephemerals_listed(lk_client *c, int err, const lk_bytes *paths,

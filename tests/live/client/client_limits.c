@@ -168,7 +168,7 @@ START_TEST(receive_limit_refuses_a_long_listing)
   config = config_of(chroot_path);
   config.receive_limit = 1000000;
   c = client_of(&config);
-  ck_assert_int_eq(children(c, "/long"), LK_ERR_TOO_BIG);
+  ck_assert_int_eq(children(c, "/long"), LK_ERR_REPLY_TOO_BIG);
   ck_assert_int_eq(exists(c, "/long"), 0);
   ck_assert_int_eq(last_reply.stat.num_children, LISTED);
   ck_assert_uint_eq(lk_client_connection(c), 2);

@@ -429,8 +429,9 @@ def wrong_states_of_nodes_are_named():
                        "choose a path that is not below an ephemeral node", "create",
                        "/state/e/x")
         process.terminate()
-    expect_message(125, "set /state: larger than the configured limit; servers accept "
-                        "1 MiB at most", "set", "/state", "-", input="x" * 1100000)
+    expect_message(125, "set /state: the request is larger than --max-request allows; "
+                   "jute.maxbuffer of the servers limits it, too (both are 1 MiB by "
+                   "default)", "set", "/state", "-", input="x" * 1100000)
 
 
 def contradictory_kinds_of_nodes_are_named():
@@ -501,6 +502,13 @@ def wrong_arguments_of_options_are_named():
             ('--session-timeout: "9999999999" is too long (24 days at most)', "ls", "-T", "9999999999", "/x"),
             ('--connect-timeout: "0" must be more than 0', "ls",
              "--connect-timeout", "0", "/x"),
+            ('--max-request: "64" is out of range', "ls", "--max-request", "64", "/x"),
+            ('--max-request: "65M" is out of range', "ls", "--max-request", "65M", "/x"),
+            ('--max-reply: "2G" is out of range', "ls", "--max-reply", "2G", "/x"),
+            ('--max-reply: "99999999999999999999" is out of range', "ls", "--max-reply",
+             "99999999999999999999", "/x"),
+            ('--max-reply: "16MB" is not a number of bytes, such as 65536 or 16M', "ls",
+             "--max-reply", "16MB", "/x"),
             ('--wait: "-1" is not a number of seconds, such as 10 or 0.5',
              "wait", "-w", "-1", "/x"),
             ("--zk needs an argument: CONNECT", "ls", "/x", "-z"),
@@ -667,6 +675,38 @@ def unsupported_nodes_and_quotas_are_named():
                        "the quota", "create", *where, "/q/x")
 
 
+def larger_requests_and_replies_need_an_option():
+    """And a server that accepts them; the default limits are in the library's
+    tests."""
+    request = ("the request is larger than --max-request allows; jute.maxbuffer of the "
+               "servers limits it, too (both are 1 MiB by default)")
+    reply = "the reply is larger than --max-reply allows; raise it (16M by default)"
+    small_reply = dict(os.environ, LATCHKEY_MAX_REPLY="1K")
+    expect_exit(0, "create", "/many")
+    for i in range(12):
+        expect_exit(0, "create", "/many/%0100d" % i)
+    for verb in ("ls", "tree", "status", "members"):
+        expect_message(125, "%s /many: %s" % (verb, reply), verb, "--max-reply", "1023K",
+                       "--max-reply", "1K", "/many")
+        expect_message(125, "%s /many: %s" % (verb, reply), verb, "/many",
+                       env=small_reply)
+    done = run("run", "--max-reply", "1K", "/many", "true")
+    assert done.code == 125 and "/many: %s\n" % reply in done.err, done
+    expect_exit(0, "ls", "--max-reply", "16M", "/many", env=small_reply)
+    expect_message(125, 'LATCHKEY_MAX_REPLY: "1k" is not a number of bytes, such as '
+                   "65536 or 16M", "ls", "/", env=dict(os.environ, LATCHKEY_MAX_REPLY="1k"))
+    with command.zkserver.Server("--property", "jute.maxbuffer=4194304") as server:
+        for data in ("x" * 2000000, "x" * 3000000):
+            done = run("create", "-z", server.connect, "/%d" % len(data), "-", input=data)
+            assert done.err == "latchkey: create /%d: %s\n" % (len(data), request), done
+            expect_exit(0, "create", "-z", server.connect, "/%d" % len(data), "-",
+                        input=data, env=dict(os.environ, LATCHKEY_MAX_REQUEST="4M"))
+            expect_exit(0, "set", "-z", server.connect, "--max-request", "4194304",
+                        "/%d" % len(data), "-", input=data)
+            done = expect_exit(0, "get", "-z", server.connect, "/%d" % len(data))
+            assert done.out == data
+
+
 def servers_that_require_identities_are_named():
     with command.zkserver.Server(
             "--property", "zookeeper.enforce.auth.enabled=true",
@@ -821,5 +861,6 @@ live.run(live.together(
     with_json_warnings_and_notices_are_objects),
     servers_without_quorum_are_named,
     unsupported_nodes_and_quotas_are_named,
+    larger_requests_and_replies_need_an_option,
     servers_that_require_identities_are_named,
     local_sessions_are_named)

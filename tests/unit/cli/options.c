@@ -291,7 +291,7 @@ START_TEST(help_has_every_option_once)
   for (size_t i = 0; i < text.len; i++)
     if (s[i] == '\n')
       lines++;
-  ck_assert_uint_eq(lines, 36); /* the options of run_lists */
+  ck_assert_uint_eq(lines, 38); /* the options of run_lists */
   ck_assert_ptr_nonnull(strstr(s, "  -w, --wait SECS "));
   ck_assert_ptr_null(strstr(s, "--timeout SECS"));
   cli_text_free(&text);

@@ -596,8 +596,8 @@ static void acquire_behind_long_queue(lk_layout layout, unsigned cut_at)
   ck_assert_int_eq(locker_acquire(&first, LK_NO_LIMIT), 0);
   ck_assert_int_eq(locker_acquire(&second, LK_NO_LIMIT), 0);
   model_run(&lp.server, 2 * T);
-  ck_assert_int_eq(first.acquired, LK_ERR_TOO_BIG);
-  ck_assert_int_eq(second.acquired, LK_ERR_TOO_BIG);
+  ck_assert_int_eq(first.acquired, LK_ERR_REPLY_TOO_BIG);
+  ck_assert_int_eq(second.acquired, LK_ERR_REPLY_TOO_BIG);
   ck_assert_str_eq(small.left_behind, "");
   ck_assert_uint_eq(lk_lease_pending_cleanups(small.link->client), 0);
   locker_free(&first);
@@ -641,7 +641,7 @@ START_TEST(node_of_the_holder_beyond_the_receive_limit_fails_the_acquire)
       0);
   ck_assert_int_eq(locker_acquire(&l, LK_NO_LIMIT), 0);
   model_run(&lp.server, T);
-  ck_assert_int_eq(l.acquired, LK_ERR_TOO_BIG);
+  ck_assert_int_eq(l.acquired, LK_ERR_REPLY_TOO_BIG);
   ck_assert_int_eq(lk_lock_acquire(single, LK_NO_LIMIT, NULL, NULL), 0);
   model_run(&lp.server, T);
   ck_assert_int_eq(lk_lock_get_state(single), LK_LOCK_IDLE);
@@ -666,9 +666,10 @@ START_TEST(node_that_cannot_be_identified_is_left_and_reported)
   locker_init(&l, &small, &config);
   ck_assert_int_eq(locker_acquire(&l, LK_NO_LIMIT), 0);
   model_run(&lp.server, 2 * T);
-  ck_assert_int_eq(l.acquired, LK_ERR_TOO_BIG);
+  ck_assert_int_eq(l.acquired, LK_ERR_REPLY_TOO_BIG);
   /* its number follows those of the LONG_QUEUE nodes */
-  ck_assert_str_eq(small.left_behind, "TOO_BIG " LOCKS "/seq-0000000040\n");
+  ck_assert_str_eq(small.left_behind,
+                   "REPLY_TOO_BIG " LOCKS "/seq-0000000040\n");
   ck_assert_uint_eq(lk_lease_pending_cleanups(small.link->client), 0);
   locker_free(&l);
   end_with_small_client(LONG_QUEUE + 1);

@@ -692,7 +692,7 @@ START_TEST(reply_beyond_the_limit_does_not_break_every_connection)
                                          on_names, &second),
                    0);
   model_run(&server, 120000);
-  ck_assert(check_reports(&second, "TOO_BIG\n"));
+  ck_assert(check_reports(&second, "REPLY_TOO_BIG\n"));
   /* each list breaks a connection, and the pauses between the lists grow */
   ck_assert_uint_ge(lk_client_connection(l->client), 3);
   ck_assert_uint_le(lk_client_connection(l->client), 7);
