@@ -228,25 +228,31 @@ static int run_verb(const cli_command_entry *c, enum verb_presence presence,
   return check_and_call_verb(c, &o, operands, count_operands(operands), title);
 }
 
-/* Refuses an unknown verb. A --json after it selects the form of the
-   message. */
-static int refuse_verb(cli_options *o, int argc, char **argv)
+/* Refuses the unknown verb argv[at]. A --json after it selects the form of the
+   message. An option in front of it can have taken LOCK as its argument. */
+static int refuse_verb(cli_options *o, int argc, char **argv, int at)
 {
-  cli_text word = {0};
+  cli_text line = {0};
   cli_text ignored = {0};
+  bool lock_is_argument = at > 2 && argv[at - 1][0] == '/';
 
-  cli_text_add_printable(&word, lk_text(argv[0]));
-  cli_options_take_anywhere(o, cli_options_general, argc, argv, &ignored);
+  cli_options_take_anywhere(o, cli_options_general, argc - at, argv + at,
+                            &ignored);
   cli_text_free(&ignored);
   cli_messages_in_json(o->json);
-  const char *text = cli_text_end(&word);
-  int code = cli_fail(CLI_EXIT_FAILED,
-                      "\"%s\" is neither a verb nor a path that begins with "
-                      "\"/\"; latchkey --help lists the verbs",
-                      text == NULL ? "" : text);
-
-  cli_text_free(&word);
-  return code;
+  cli_text_puts(&line, "\"");
+  cli_text_add_printable(&line, lk_text(argv[at]));
+  cli_text_puts(&line,
+                "\" is neither a verb nor a path that begins with \"/\"");
+  if (lock_is_argument) {
+    cli_text_puts(&line, " (");
+    cli_text_add_printable(&line, lk_text(argv[at - 1]));
+    cli_text_puts(&line, " is the argument of ");
+    cli_text_add_printable(&line, lk_text(argv[at - 2]));
+    cli_text_puts(&line, ")");
+  }
+  cli_text_puts(&line, "; latchkey --help lists the verbs");
+  return cli_fail_text(CLI_EXIT_FAILED, NULL, &line);
 }
 
 /* Takes the options behind the verb, which select the form of a complaint about
@@ -275,7 +281,7 @@ static int run_named_verb(int argc, char **argv, int at,
                    &complaint);
   if (c == NULL) {
     cli_text_free(&complaint);
-    return refuse_verb(&o, argc - at, argv + at);
+    return refuse_verb(&o, argc, argv, at);
   }
   if (has_no_complaint(&complaint))
     return run_verb(c, VERB_NAMED, &o, argc - at, argv + at, title);

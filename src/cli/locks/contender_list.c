@@ -43,7 +43,7 @@ static bool parse_contender_name(cli_contenders *queue, lk_bytes name,
 
 enum { NUMBER_DIGITS = 10 }; /* of a sequential node */
 
-static bool is_sequential(lk_bytes name)
+bool cli_is_sequential_name(lk_bytes name)
 {
   const char *end = (const char *)name.at + name.len;
   size_t digits = 0;
@@ -58,7 +58,7 @@ static void count_if_other(cli_contenders *queue, lk_bytes name)
 {
   bool at_lock = *queue->directory == '\0';
 
-  if (at_lock && is_sequential(name))
+  if (at_lock && cli_is_sequential_name(name))
     queue->others++;
 }
 

@@ -26,6 +26,8 @@ typedef struct cli_contenders {
   size_t all_count; /**< number of items of `all`, deleted ones included */
 } cli_contenders;
 
+/** Whether `name` ends as a server names sequential nodes. */
+bool cli_is_sequential_name(lk_bytes name);
 /** Lists the contenders in any order; none if the node does not exist. Returns
     the error; cli_contenders_free() is needed in any case. */
 int cli_contenders_list(cli_contenders *queue, cli_command *command);

@@ -121,47 +121,56 @@ static int open_fence_directory(fence *f)
 
 /* O_NONBLOCK keeps open() from waiting if FILE is a FIFO. The caller refuses a
    FILE that is not a regular file. */
-static int open_fence_file(const fence *f, int flags)
+static int open_beside_fence(const fence *f, const char *name, int flags)
 {
-  return openat(f->dir, f->name,
-                flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  return openat(f->dir, name,
+                flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+                S_IRUSR | S_IWUSR);
 }
 
 /* Takes an open file description lock. A POSIX lock would be lost when another
    descriptor of FILE is closed. A flock(2) lock would deadlock in `flock FILE
    latchkey fence FILE ...`. */
-static int lock_fence_file(const fence *f)
+static int lock_whole_file(int fd)
 {
   struct flock whole_file = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
   int result;
 
   do
-    result = fcntl(f->fd, F_OFD_SETLKW, &whole_file);
+    result = fcntl(fd, F_OFD_SETLKW, &whole_file);
   while (result != 0 && errno == EINTR);
   return result == 0 ? 0 : errno;
 }
 
-/* Returns FILE_CHANGED if the name does not refer to the locked file any more.
+/* Returns FILE_CHANGED if `name` does not refer to the locked file any more.
    The name is opened again, since a network file system may answer stat() from
    its cache. */
-static int check_file_not_replaced(const fence *f)
+static int check_not_replaced(const fence *f, const char *name, int locked)
 {
-  int fd = open_fence_file(f, O_RDONLY);
-  struct stat now;
+  int fd = open_beside_fence(f, name, O_RDONLY);
+  struct stat was, now;
 
   if (fd < 0)
     return errno == ENOENT ? FILE_CHANGED : errno;
-  bool same = fstat(fd, &now) == 0 && now.st_dev == f->st.st_dev &&
-              now.st_ino == f->st.st_ino;
+  bool same = fstat(locked, &was) == 0 && fstat(fd, &now) == 0 &&
+              now.st_dev == was.st_dev && now.st_ino == was.st_ino;
 
   close(fd);
   return same ? 0 : FILE_CHANGED;
 }
 
+/* Locks the file `name`, open as `fd`. */
+static int lock_named_file(const fence *f, const char *name, int fd)
+{
+  int error = lock_whole_file(fd);
+
+  return error != 0 ? error : check_not_replaced(f, name, fd);
+}
+
 static int open_and_lock_file(fence *f)
 {
   f->complaint = "cannot open it";
-  f->fd = open_fence_file(f, O_RDWR);
+  f->fd = open_beside_fence(f, f->name, O_RDWR);
   if (f->fd < 0 || fstat(f->fd, &f->st) != 0)
     return errno;
   if (!S_ISREG(f->st.st_mode)) {
@@ -169,9 +178,7 @@ static int open_and_lock_file(fence *f)
     return FILE_UNUSABLE;
   }
   f->complaint = "cannot lock it";
-  int error = lock_fence_file(f);
-
-  return error != 0 ? error : check_file_not_replaced(f);
+  return lock_named_file(f, f->name, f->fd);
 }
 
 /* ---- reading and writing ------------------------------------------------ */
@@ -261,8 +268,60 @@ static mode_t new_file_mode(void)
   return (mode_t)0666 & ~mask;
 }
 
-/* Creates FILE with its token. link() does not replace a FILE that another
-   process has created meanwhile. */
+/* Gives the file `temporary` the name of FILE, while the lock of the processes
+   that create FILE is held. */
+static int rename_unless_file_exists(const fence *f, const char *temporary)
+{
+  struct stat st;
+
+  if (fstatat(f->dir, f->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+    return FILE_CHANGED;
+  if (errno != ENOENT || renameat(AT_FDCWD, temporary, f->dir, f->name) != 0)
+    return errno;
+  return 0;
+}
+
+/* The same where hard links do not exist. rename() replaces a FILE, so the
+   processes that create it lock a file beside it, which exists only
+   meanwhile. */
+static int rename_to_new_file(const fence *f, const char *temporary)
+{
+  char *name = NULL;
+
+  if (asprintf(&name, "%s.latchkey-lock", f->name) < 0)
+    return ENOMEM;
+  int fd = open_beside_fence(f, name, O_RDWR | O_CREAT);
+  int error = fd < 0 ? errno : lock_named_file(f, name, fd);
+
+  if (error == 0) {
+    error = rename_unless_file_exists(f, temporary);
+    unlinkat(f->dir, name, 0);
+  }
+  if (fd >= 0)
+    close(fd);
+  free(name);
+  return error;
+}
+
+/* The errors of linkat() on vfat, exfat, many FUSE and network file systems. */
+static bool has_no_links(int error)
+{
+  return error == EPERM || error == EACCES || error == EMLINK ||
+         error == ENOSYS || error == EOPNOTSUPP;
+}
+
+/* Gives the file `temporary` also the name of FILE, unless another process has
+   created FILE meanwhile. */
+static int link_to_new_file(const fence *f, const char *temporary)
+{
+  if (linkat(AT_FDCWD, temporary, f->dir, f->name, 0) == 0)
+    return 0;
+  if (errno == EEXIST)
+    return FILE_CHANGED;
+  return has_no_links(errno) ? rename_to_new_file(f, temporary) : errno;
+}
+
+/* Creates FILE with its token. */
 static int create_fence_file(fence *f)
 {
   char *name = NULL;
@@ -277,8 +336,8 @@ static int create_fence_file(fence *f)
     error = errno;
   if (error == 0)
     error = write_fence_token(f, fd);
-  if (error == 0 && linkat(AT_FDCWD, name, f->dir, f->name, 0) != 0)
-    error = errno == EEXIST ? FILE_CHANGED : errno;
+  if (error == 0)
+    error = link_to_new_file(f, name);
   if (fd >= 0) {
     unlink(name);
     close(fd);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <latchkey/client.h>
+
 #include "cli/exit_code.h"
 #include "cli/options/number.h"
 #include "cli/options/options.h"
@@ -142,6 +144,18 @@ static bool store_layout(cli_options *o, const char *name, size_t len)
   return false;
 }
 
+static bool is_start_of_name(const char *prefix)
+{
+  cli_text path = {0};
+
+  cli_text_printf(&path, "/%s0000000000", prefix);
+  const char *text = cli_text_end(&path);
+  bool valid = text == NULL || lk_path_check(text) == 0;
+
+  cli_text_free(&path);
+  return valid;
+}
+
 static const char *store_prefix(cli_options *o, const char *prefix)
 {
   o->prefix = prefix;
@@ -151,7 +165,10 @@ static const char *store_prefix(cli_options *o, const char *prefix)
       strcmp(prefix, "w-") == 0)
     return "has the prefix r- or w-, which -s and -x use, or one that "
            "contains a /";
-  return NULL;
+  return is_start_of_name(prefix)
+             ? NULL
+             : "has bytes that ZooKeeper refuses: a prefix is UTF-8 without "
+               "control characters";
 }
 
 /* "LAYOUT" or "LAYOUT:PREFIX". */

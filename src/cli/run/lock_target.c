@@ -41,11 +41,7 @@ static void on_lock_event(lk_lock *l, const lk_lock_event *event, void *arg)
     report_place_lost(r, event->err);
     break;
   case LK_LOCK_EVENT_MIXED_QUEUE:
-    cli_events_notice(&r->events,
-                      "warning: %s belongs to another kind of lock or another "
-                      "--layout, and perhaps does not wait for this lock; use "
-                      "the same options everywhere, or another path",
-                      event->node == NULL ? "a node" : event->node);
+    cli_run_warn_mixed_queue(r, event->node == NULL ? "a node" : event->node);
     break;
   case LK_LOCK_EVENT_SUSPENDED:
   case LK_LOCK_EVENT_UNSURE:
@@ -274,6 +270,7 @@ static void acquire_run_lock(cli_runner *r)
 
   if (!compute_kill_margin_or_fail(r))
     return;
+  cli_run_check_other_kind(r);
   if (wait_ms == 0) {
     r->timer.on_timer = on_reply_timeout;
     lk__loop_set_timer(r->session.loop, &r->timer,

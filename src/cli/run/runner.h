@@ -165,6 +165,14 @@ void cli_run_report_waiting(cli_runner *r, const lk_lock_event *event);
 bool cli_run_warn_not_ephemeral(cli_runner *r, const char *node,
                                 const lk_stat *stat);
 
+/* ---- other_kind.c ---- */
+
+/** Warns that `node` in the queue is that of another kind of lock. */
+void cli_run_warn_mixed_queue(cli_runner *r, const char *node);
+/** With -p, reads whether LOCK has nodes of a lock without -p, and warns then.
+    CLI_PHASE_ACQUIRING. */
+void cli_run_check_other_kind(cli_runner *r);
+
 /* ---- permit_mismatch.c ---- */
 
 /** Schedules a check whether other clients use another number of permits than

@@ -282,6 +282,7 @@ def nodes_of_another_lock_kind_are_reported():
             ("leases/x", (), "leases"),
             ("_c_0-lock-0000000000", ("--layout", "native"),
              "_c_0-lock-0000000000"),
+            ("_c_0-lock-0000000000", ("-p", "2"), "_c_0-lock-0000000000"),
             (foreign_permit, ("-p", "2"), foreign_permit))):
         lock = "/beside%d" % number
         expect_exit(0, "create", "-p", lock + "/" + node)

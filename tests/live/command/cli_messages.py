@@ -109,6 +109,9 @@ def operands_are_counted():
     expect_message(125, "no arguments are given; latchkey --help lists the commands")
     expect_message(125, '"list" is neither a verb nor a path that begins with "/"; '
                    "latchkey --help lists the verbs", "list", "/")
+    expect_message(125, '"true" is neither a verb nor a path that begins with "/" (/l is '
+                   "the argument of --on); latchkey --help lists the verbs", "--on", "/l",
+                   "true")
     for verb in ("status", "wait", "revoke", "run"):
         expect_usage_error("LOCK is missing", verb)
     for verb in ("ls", "tree", "get", "stat", "create", "set", "delete",
@@ -513,6 +516,9 @@ def wrong_arguments_of_options_are_named():
              "wait", "-w", "-1", "/x"),
             ("--zk needs an argument: CONNECT", "ls", "/x", "-z"),
             ("--json takes no argument", "ls", "/x", "--json=yes"),
+            ('--layout: "native:\\x1b" has bytes that ZooKeeper refuses: a prefix is UTF-8 '
+             "without control characters", "run", "--layout", "native:\x1b", "/x",
+             "true"),
             ('--layout: "x" is none of curator, kazoo, native[:PREFIX], '
              "native-uuid[:PREFIX], latch, single", "status", "--layout", "x", "/x")):
         expect_usage_error(text, *command_line)

@@ -22,6 +22,7 @@ static struct {
   int fail_at;  /* number of the call that fails with `error`; 0: none */
   int crash_at; /* number of the call before which the process ends; 0: none */
   int error;
+  bool no_links;    /* the file system has no hard links */
   bool short_write; /* write() leaves out the last byte */
   bool rival;       /* another process creates FILE, just before linkat() */
 } calls;
@@ -52,6 +53,10 @@ static bool call_fails(const char *name)
   strcat(calls.names, *calls.names == '\0' ? "" : " ");
   strcat(calls.names, name);
   errno = calls.error;
+  if (calls.no_links && strcmp(name, "linkat") == 0) {
+    errno = EPERM;
+    return true;
+  }
   return calls.count == calls.fail_at;
 }
 
@@ -522,6 +527,108 @@ START_TEST(file_that_another_process_made_first_counts)
 }
 END_TEST
 
+/* ---- without hard links -------------------------------------------------- */
+
+START_TEST(file_is_made_without_hard_links)
+{
+  make_folder();
+  calls.no_links = true;
+  ck_assert_int_eq(pass_token(5), CLI_EXIT_DONE);
+  ck_assert_str_eq(calls.names,
+                   "mkostemp fchmod write fsync-file linkat renameat "
+                   "unlinkat unlink fsync-folder");
+  expect_content("5\n");
+  ck_assert_int_eq(pass_token(4), CLI_EXIT_NO);
+  ck_assert_int_eq(count_files(), 1);
+  ck_assert_int_eq(unlink(file), 0);
+  calls.rival = true;
+  ck_assert_int_eq(pass_token(5), CLI_EXIT_NO);
+  ck_assert_uint_eq(largest, 9);
+  ck_assert_int_eq(count_files(), 1);
+  remove_folder();
+}
+END_TEST
+
+START_TEST(crash_without_hard_links_leaves_none_or_a_whole_file)
+{
+  enum { RENAMED = 6, LAST = 9 };
+
+  for (int at = 1; at <= LAST; at++) {
+    make_folder();
+    calls.no_links = true;
+    pass_and_crash(7, at);
+    ck_assert_int_eq(access(file, F_OK), at > RENAMED ? 0 : -1);
+    ck_assert_int_eq(pass_token(6), at > RENAMED ? CLI_EXIT_NO : CLI_EXIT_DONE);
+    ck_assert_int_eq(pass_token(8), CLI_EXIT_DONE);
+    remove_folder();
+  }
+}
+END_TEST
+
+/* Another process that creates FILE holds the lock, and then a third one, whose
+ * lock is another file. */
+START_TEST(process_that_makes_file_waits_for_the_others)
+{
+  char lock[100], old_lock[110];
+  int status;
+
+  make_folder();
+  calls.no_links = true;
+  snprintf(lock, sizeof lock, "%s.latchkey-lock", file);
+  snprintf(old_lock, sizeof old_lock, "%s-old", lock);
+  ck_assert_int_eq(close(creat(lock, 0600)), 0);
+  int first = open_and_lock(lock);
+  pid_t pid = fork();
+
+  if (pid == 0) {
+    close(first); /* only the parent must have the lock */
+    _exit(pass_token(5));
+  }
+  usleep(100000);
+  ck_assert_int_eq(waitpid(pid, &status, WNOHANG), 0);
+  ck_assert_int_eq(rename(lock, old_lock), 0);
+  ck_assert_int_eq(close(creat(lock, 0600)), 0);
+  int second = open_and_lock(lock);
+
+  close(first);
+  usleep(100000);
+  ck_assert_int_eq(waitpid(pid, &status, WNOHANG), 0);
+  write_file("9\n");
+  close(second);
+  ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+  ck_assert_int_eq(WEXITSTATUS(status), CLI_EXIT_NO);
+  expect_content("9\n");
+  ck_assert_int_eq(access(lock, F_OK), -1);
+  remove_folder();
+}
+END_TEST
+
+static void pass_tokens_at_once(int count)
+{
+  int status;
+
+  for (int token = 1; token <= count; token++)
+    if (fork() == 0)
+      _exit(pass_token((uint64_t)token));
+  for (int i = 0; i < count; i++) {
+    ck_assert_int_gt(wait(&status), 0);
+    ck_assert_int_ne(WEXITSTATUS(status), CLI_EXIT_FAILED);
+  }
+}
+
+START_TEST(processes_that_make_file_at_once_lose_no_token)
+{
+  for (int round = 0; round < 20; round++) {
+    make_folder();
+    calls.no_links = true;
+    pass_tokens_at_once(8);
+    expect_content("8\n");
+    ck_assert_int_eq(count_files(), 1);
+    remove_folder();
+  }
+}
+END_TEST
+
 SUITE("fence", token_is_digits_up_to_64_bits,
       smaller_token_than_the_largest_is_refused,
       token_is_on_the_disk_before_it_is_accepted,
@@ -534,4 +641,8 @@ SUITE("fence", token_is_digits_up_to_64_bits,
       file_without_a_token_is_refused_and_kept, only_regular_files_hold_tokens,
       symbolic_link_is_followed_and_stays, link_that_leads_to_itself_is_refused,
       mode_and_owner_are_kept, replaced_file_is_locked_anew,
-      file_that_another_process_made_first_counts)
+      file_that_another_process_made_first_counts,
+      file_is_made_without_hard_links,
+      crash_without_hard_links_leaves_none_or_a_whole_file,
+      process_that_makes_file_waits_for_the_others,
+      processes_that_make_file_at_once_lose_no_token)
