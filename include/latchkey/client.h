@@ -435,8 +435,9 @@ typedef struct lk_reply {
 LK_API const lk_reply *lk_client_reply(const lk_client *c);
 
 /**
- * A listener of a client. The memory is the caller's and must not move from
- * attach to detach. All members but `arg` may be NULL.
+ * A listener of a client. The memory is the caller's and must not move, nor
+ * `reply` become or cease to be NULL, from attach to detach. All members but
+ * `arg` may be NULL. A listener without `reply` costs nothing at a reply.
  */
 typedef struct lk_listener {
   /** The state has changed. Requests that a listener makes when `state` is
@@ -452,8 +453,9 @@ typedef struct lk_listener {
       the client reads the reply. */
   void (*closing)(lk_client *c, void *arg);
   void *arg;
-  struct lk_listener *next; /**< the client's */
-  struct lk_listener *prev; /**< the client's */
+  struct {
+    struct lk_listener *next, *prev;
+  } in_list[2]; /**< the client's */
 } lk_listener;
 
 /** Attach and detach, at any time, also inside of a listener. Listeners are

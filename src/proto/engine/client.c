@@ -31,8 +31,8 @@ static void destroy_client(lk_client *c)
   c->nesting.depth++;
   if (c->session.state != LK_STATE_CLOSED)
     lk__session_closed(c, lk__close_outcome(c, LK_ERR_IN_DOUBT));
-  while (c->listeners.first != NULL)
-    lk_client_detach(c, c->listeners.first);
+  while (c->listeners.lists[LK_LISTENERS_ALL].first != NULL)
+    lk_client_detach(c, c->listeners.lists[LK_LISTENERS_ALL].first);
   while (c->timers.root != NULL)
     lk__heap_remove(&c->timers, c->timers.root);
   lk__auth_free_all(c);

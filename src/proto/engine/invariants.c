@@ -294,17 +294,30 @@ static const char *broken_watches(const lk_client *c, lk_moment moment,
 
 /* ---- the rest ----------------------------------------------------------- */
 
-static const char *broken_listeners(const lk_client *c, lk_moment moment)
+static const char *broken_list_of_listeners(const lk_client *c, int list)
 {
   const lk_listener *prev = NULL;
 
-  for (const lk_listener *l = c->listeners.first; l != NULL;
-       prev = l, l = l->next) {
-    if (l->prev != prev)
+  for (const lk_listener *l = c->listeners.lists[list].first; l != NULL;
+       prev = l, l = l->in_list[list].next) {
+    if (l->in_list[list].prev != prev)
       return "a listener is attached twice, or was freed while attached";
+    if (list == LK_LISTENERS_OF_REPLIES && l->reply == NULL)
+      return "a listener has no function for replies any more";
   }
-  if (c->listeners.last != prev)
-    return "the last listener is another one";
+  return c->listeners.lists[list].last == prev
+             ? NULL
+             : "the last listener is another one";
+}
+
+static const char *broken_listeners(const lk_client *c, lk_moment moment)
+{
+  for (int list = 0; list < LK_LISTENER_LISTS; list++) {
+    const char *broken = broken_list_of_listeners(c, list);
+
+    if (broken != NULL)
+      return broken;
+  }
   if (moment == LK_MOMENT_REST &&
       (c->listeners.notifying != NULL || c->input.reply != NULL))
     return "a listener is being notified, though no callback is running";

@@ -28,14 +28,3 @@ void lk__client_need_reply(lk_client *c, int64_t needed_ms)
 {
   lk__silence_suspect(c, needed_ms);
 }
-
-void lk__client_attach_first(lk_client *c, lk_listener *l)
-{
-  l->prev = NULL;
-  l->next = c->listeners.first;
-  if (l->next == NULL)
-    c->listeners.last = l;
-  else
-    l->next->prev = l;
-  c->listeners.first = l;
-}

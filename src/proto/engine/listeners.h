@@ -9,10 +9,15 @@
 
 #include <latchkey/client.h>
 
+/** The lists of listeners. A client with many subscriptions has many listeners,
+    of which few have a function for replies. */
+enum { LK_LISTENERS_ALL, LK_LISTENERS_OF_REPLIES, LK_LISTENER_LISTS };
+
 /** The listeners of a client, in the order in which they were attached. */
 typedef struct lk_engine_listeners {
-  lk_listener *first;
-  lk_listener *last;
+  struct {
+    lk_listener *first, *last;
+  } lists[LK_LISTENER_LISTS];
   struct lk_notification *notifying; /**< the notification that began last and
                                           has not ended; NULL: there is none */
 } lk_engine_listeners;

@@ -549,6 +549,57 @@ START_TEST(many_deadlines_cost_no_more_each)
 }
 END_TEST
 
+static void on_reply_to_get(lk_client *c, int err, const lk_bytes *data,
+                            const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)err;
+  (void)data;
+  (void)stat;
+  (void)arg;
+  called.gets++;
+}
+
+/* As many replies as there are listeners, none of which has a function for
+   replies: so has a subscription. */
+static double receive_with_listeners(size_t count)
+{
+  lk_client_config config = {.size = sizeof config};
+  lk_listener *listeners = calloc(count, sizeof *listeners);
+  double took = 0;
+
+  begin(&config);
+  connect_client();
+  for (size_t i = 0; i < count; i++)
+    lk_client_attach(h->client, &listeners[i]);
+  h->room = 0;
+  for (size_t i = 0; i < count; i++)
+    lk_get(h->client, "/a", NULL, on_reply_to_get, NULL);
+  h->room = SIZE_MAX;
+  harness_settle(h);
+  for (size_t i = 0; i < count; i++) {
+    lk_buf b = wire_buf();
+
+    wire_reply(&b, (int32_t)i + 1, 77, LK_ERR_NO_NODE);
+    double start = processor_time();
+
+    receive(&b);
+    took += processor_time() - start;
+  }
+  ck_assert_uint_eq(called.gets, count);
+  for (size_t i = 0; i < count; i++)
+    lk_client_detach(h->client, &listeners[i]);
+  free(listeners);
+  end();
+  return took;
+}
+
+START_TEST(many_listeners_cost_nothing_at_a_reply)
+{
+  expect_linear(receive_with_listeners, 1000);
+}
+END_TEST
+
 START_TEST(requests_that_completed_while_they_waited_are_not_sent)
 {
   lk_client_config config = {.size = sizeof config};
@@ -750,7 +801,7 @@ SUITE("client_costs", in_the_steady_state_nothing_is_allocated,
       output_keeps_one_mebibyte, input_keeps_64_kibibytes,
       replies_keep_256_kibibytes, memory_of_watches_that_fired_is_given_back,
       many_watches_of_one_path_cost_no_more_each,
-      many_deadlines_cost_no_more_each,
+      many_deadlines_cost_no_more_each, many_listeners_cost_nothing_at_a_reply,
       requests_that_completed_while_they_waited_are_not_sent,
       requests_that_completed_while_they_waited_keep_no_memory,
       request_of_the_send_limit_is_sent_and_a_longer_one_refused,

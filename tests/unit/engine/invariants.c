@@ -125,12 +125,12 @@ static void break_final_err(lk_client *c)
 
 static void break_listeners(lk_client *c)
 {
-  c->listeners.last = NULL;
+  c->listeners.lists[LK_LISTENERS_ALL].last = NULL;
 }
 
 static void break_notifying(lk_client *c)
 {
-  c->listeners.notifying = (struct lk_notification *)(void *)c->listeners.first;
+  c->listeners.notifying = (struct lk_notification *)(void *)c;
 }
 
 static void break_phase_of_sent(lk_client *c)
