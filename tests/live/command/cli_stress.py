@@ -7,6 +7,7 @@ import collections
 import itertools
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import threading
@@ -27,7 +28,7 @@ class Totals:
     def __init__(self):
         self.lock = threading.Lock()
         self.runs = self.wrong = self.excused = 0
-        self.grants = self.overlaps = 0
+        self.grants = self.overlaps = self.others = 0
         self.codes = collections.Counter()
         self.faults = collections.Counter()
 
@@ -42,6 +43,7 @@ class Totals:
                 return
             self.grants += len(run.lines.tokens)
             self.overlaps += len(run.lines.overlaps)
+            self.others += run.lines.others
 
     def show(self):
         def counts(counter):
@@ -51,10 +53,11 @@ class Totals:
         print("exit codes: %s" % counts(
             {str(k): n for k, n in self.codes.items()}))
         print("%d runs, %d wrong: %d grants, %d ended for the lease, %d lines "
-              "beside the next holder's, %d excused" % (
+              "beside the next holder's, %d excused, %d lines of processes of "
+              "another user" % (
                   self.runs, self.wrong, self.grants,
-                  self.codes[stress.LOST], self.overlaps, self.excused),
-              flush=True)
+                  self.codes[stress.LOST], self.overlaps, self.excused,
+                  self.others), flush=True)
 
 
 def test_the_check_for_overlaps(zk, folder):
@@ -80,8 +83,21 @@ def test_the_check_for_overlaps(zk, folder):
     print("the check finds a COMMAND that continues without its lock")
 
 
-def execute_run(zk, folder, seed, totals):
-    run = stress.Run(zk, folder, seed)
+def make_helper(folder):
+    """A set-user-ID program in the folder; None: it cannot be made, or has no
+    effect there."""
+    helper = os.path.join(folder, "as_root")
+    if not command.is_root():
+        return None
+    shutil.copy(os.path.join(os.path.dirname(stress.WRITERS), "as_root"), helper)
+    os.chmod(helper, 0o4755)
+    done = subprocess.run(["setpriv", "--reuid", "65534", "--clear-groups", helper,
+                           "id", "-u"], stdout=subprocess.PIPE, text=True)
+    return helper if done.stdout == "0\n" else None
+
+
+def execute_run(zk, folder, seed, helper, totals):
+    run = stress.Run(zk, folder, seed, helper)
     try:
         run.run()
     except Exception as why:
@@ -119,6 +135,10 @@ def main():
     os.chmod(folder, 0o755)
     with command.serve("--tick", "200", "--min-timeout", "1000") as zk:
         test_the_check_for_overlaps(zk, folder)
+        helper = make_helper(folder)
+        if helper is None:
+            print("without processes of another user: that needs root, and a "
+                  "file system with set-user-ID programs")
         seeds, seeds_lock = seeds_of(options), threading.Lock()
 
         def work():
@@ -127,7 +147,7 @@ def main():
                     seed = next(seeds, None)
                 if seed is None:
                     return
-                execute_run(zk, folder, seed, totals)
+                execute_run(zk, folder, seed, helper, totals)
 
         with futures.ThreadPoolExecutor(options.jobs) as pool:
             for job in [pool.submit(work) for _ in range(options.jobs)]:

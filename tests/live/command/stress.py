@@ -21,7 +21,8 @@ HANDLED = ("INT", "TERM", "HUP", "QUIT", "USR1", "USR2", "WINCH", "CONT",
 HARMLESS = ("WINCH", "CONT", "TSTP")
 # The kinds of descendants of COMMAND; see writers.c.
 KINDS = ("child", "deaf", "group", "session", "daemon", "moved", "thread",
-         "deep", "hopper", "breeder")
+         "deep", "hopper", "breeder", "other")
+KEYS = {"INT": b"\x03", "QUIT": b"\x1c", "TSTP": b"\x1a"}  # of a terminal
 DURATIONS = (0.05, 0.2, 0.5, 1, 2.5, 4)  # of faults, in s
 LOST, BUSY, FAILED = 123, 124, 125  # exit codes of latchkey
 # The leak checker stops itself with SIGSTOP and would hang at a SIGCONT.
@@ -59,6 +60,17 @@ def signal_child(parent, pid, number):
         pass
     finally:
         os.close(fd)
+
+
+def stop_is_pending(pid):
+    """Whether SIGSTOP was sent to a process that has not run since."""
+    try:
+        with open("/proc/%d/status" % pid) as f:
+            masks = [int(line.split()[1], 16) for line in f
+                     if line.startswith(("SigPnd:", "ShdPnd:"))]
+    except OSError:
+        return False
+    return any(mask >> (signal.SIGSTOP - 1) & 1 for mask in masks)
 
 
 def describe(pid):
@@ -103,6 +115,9 @@ class Choice:
         if rng.random() < .2:
             self.options += ["-w", "%.1f" % rng.uniform(1, 5)]
         self.ends_by_kill = rng.random() < .5
+        # latchkey leads a session that has a terminal, as with `ssh -t`.
+        self.has_terminal = rng.random() < .5
+        self.reads_terminal = rng.random() < .5
 
     def signals(self):
         """The signals that may be sent to latchkey. It does not end processes
@@ -113,8 +128,9 @@ class Choice:
         return HANDLED
 
     def __str__(self):
-        return "%s%s %s %d ms%s" % (
+        return "%s%s%s %s %d ms%s" % (
             " ".join(self.options), ", no cgroup" if self.as_nobody else "",
+            ", terminal" if self.has_terminal else "",
             self.manners, self.duration_ms, "".join(" " + k for k in self.kinds))
 
 
@@ -133,9 +149,15 @@ FAULTS = {"stop": (6, lambda rng: rng.choice(DURATIONS)),
           "stop_and_cont_command": (2, lambda rng: rng.randint(10, 100)),
           "stop_command": (1, lambda rng: rng.choice(DURATIONS)),
           "cont": (2, lambda rng: None),
+          "type_key": (3, lambda rng: rng.choice(list(KEYS))),
+          "hang_up": (3, lambda rng: None),
           "kill": (1, lambda rng: None),
           "kill_supervisor": (1, lambda rng: None),
           "stop_supervisor": (1, lambda rng: None)}
+
+
+# The faults after which COMMAND still runs at once, and latchkey, too.
+UNDISTURBING = {"hang_up", "type_key", "cont", "drop", "delay", "shorten"}
 
 
 def choose_faults(rng, slots, seconds):
@@ -162,25 +184,35 @@ class Contender:
         self.choice = Choice(random.Random("%s/%s" % (run.seed, self.name)))
         self.sent = set()       # names of the signals sent to it
         self.faults = run.faults[slot]  # of all contenders of the slot
+        self.own_faults = set()
         self.supervisor = None
         self.is_killed = False  # latchkey or its supervisor was killed
         self.excused = False    # both were stopped at the same time
         self.ended_us = None
         self.err = open(os.path.join(run.folder, self.name + ".err"), "w+")
         choice = self.choice
-        wrapper = []
+        wrapper, stdin = [], subprocess.DEVNULL
+        self.terminal = None    # the master's descriptor
+        if choice.has_terminal:
+            self.terminal, stdin = os.openpty()
+            wrapper = ["setsid", "-c"]
+            if not choice.reads_terminal:
+                wrapper += ["sh", "-c", 'exec "$@" </dev/null', "sh"]
         if choice.as_nobody and command.is_root():
-            wrapper = ["setpriv", "--reuid", "65534", "--regid", "65534",
-                       "--clear-groups"]
+            wrapper += ["setpriv", "--reuid", "65534", "--regid", "65534",
+                        "--clear-groups"]
+        as_root = {"LATCHKEY_STRESS_AS_ROOT": run.helper} if run.helper else {}
         self.process = subprocess.Popen(
             [*wrapper, command.PROGRAM, "run", "-v", "-z", relay.address, "-T",
              "%g" % SESSION_TIMEOUT, *choice.options, run.lock, WRITERS,
              run.log, self.name, choice.manners, str(choice.duration_ms),
              str(choice.exit_code), *choice.kinds],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=self.err, start_new_session=True,
-            env={**os.environ, "LATCHKEY_STRESS": run.mark,
+            stdin=stdin, stdout=subprocess.DEVNULL, stderr=self.err,
+            start_new_session=not choice.has_terminal,
+            env={**os.environ, **as_root, "LATCHKEY_STRESS": run.mark,
                  "ASAN_OPTIONS": ASAN_OPTIONS})
+        if choice.has_terminal:
+            os.close(stdin)
 
     # ---- its state
 
@@ -189,7 +221,13 @@ class Contender:
             return False
         if self.ended_us is None:
             self.ended_us = now_us()
+            self.close_terminal()
         return True
+
+    def close_terminal(self):
+        if self.terminal is not None:
+            os.close(self.terminal)
+        self.terminal = None
 
     def is_stopped(self):
         return command.process_state(self.process.pid) == "T"
@@ -221,13 +259,18 @@ class Contender:
     # (seconds, function that ends the fault after this time)
 
     def stop(self, seconds):
-        """Stop latchkey, but not before it knows a shortened timeout."""
-        end = time.monotonic() + 1
-        while self.relay.is_shortening() and time.monotonic() < end:
-            time.sleep(.05)
-        if not self.is_killed:
+        """Stop latchkey, but not before it knows a shortened timeout: on a busy
+        machine it may take a while until it has read that."""
+        if self.is_killed:
+            return None
+        for _ in range(10):
             self.process.send_signal(signal.SIGSTOP)
-            return seconds, self.cont
+            time.sleep(.05)  # its last request reaches the relay
+            if time.monotonic() - self.relay.shortened_at > 1:
+                return seconds, self.cont
+            self.cont()
+            time.sleep(.2)
+        return None
 
     def cont(self, _=None):
         self.signal("CONT")
@@ -285,6 +328,41 @@ class Contender:
         self.signal_command("STOP")
         return seconds, self.cont
 
+    def expect_soon(self, is_true, what):
+        """Check what a signal of the terminal does to COMMAND, unless other faults
+        have hit it or latchkey."""
+        end = time.monotonic() + 1.5
+        if not self.own_faults <= UNDISTURBING or \
+                self.run.disturbed_until[self.slot] > time.monotonic():
+            return
+        while not is_true():
+            if time.monotonic() > end:
+                self.run.bad.append("%s: %s" % (self.name, what))
+                return
+            time.sleep(.02)
+
+    def type_key(self, name):
+        """latchkey's process group is orphaned, so nobody could continue it."""
+        if self.terminal is None or name not in self.choice.signals():
+            return
+        pid = self.find_command()
+        self.sent.add(name)
+        os.write(self.terminal, KEYS[name])
+        if name == "TSTP" and pid is not None and "-" not in self.choice.manners:
+            time.sleep(.1)
+            self.expect_soon(lambda: command.process_state(pid) != "T",
+                             "its COMMAND stays stopped")
+
+    def hang_up(self, _):
+        if self.terminal is None or "HUP" not in self.choice.signals():
+            return
+        pid = self.find_command()
+        self.sent.add("HUP")
+        self.close_terminal()
+        if pid is not None and self.choice.manners == "polite":
+            self.expect_soon(lambda: pid not in children_of(self.supervisor),
+                             "its COMMAND runs without its terminal")
+
     def kill(self, _=None):
         """Kill latchkey; afterwards its supervisor is not stopped or killed."""
         if not self.is_killed:
@@ -307,7 +385,8 @@ class Contender:
             return
         self.signal_supervisor(signal.SIGSTOP)
         end = time.monotonic() + 2
-        while command.process_state(self.supervisor) == "T":
+        while command.process_state(self.supervisor) == "T" or \
+                stop_is_pending(self.supervisor):
             if time.monotonic() > end and not self.excuse_if_stopped():
                 self.run.bad.append("%s: its supervisor stays stopped" % self.name)
             if time.monotonic() > end:
@@ -359,6 +438,12 @@ class Contender:
             codes.add(FAILED)
         return codes
 
+    def may_leave_others(self):
+        """Whether processes of another user, which may not be signalled, may
+        write on: latchkey must have named one, if it was not killed."""
+        return "other" in self.choice.kinds and self.choice.as_nobody and (
+            self.is_killed or "cannot send KILL to process" in self.stderr_text())
+
     def stderr_text(self):
         self.err.seek(0)
         return self.err.read()
@@ -377,10 +462,11 @@ class Lines:
     """The lines of all writers. A smaller token after a larger one is an
     overlap: that COMMAND ran at the same time as the next one."""
 
-    def __init__(self, text, excused=()):
+    def __init__(self, text, excused=(), with_others=()):
         self.tokens = []        # in the order of their first lines
         self.last_us = {}       # name: time of its last line
         self.overlaps = []
+        self.others = 0         # lines of processes of another user
         newest, newest_begun_us, newest_name = 0, 0, None
         for line in text.splitlines():
             token, at_us, name, pid, kind = line.split()
@@ -388,6 +474,9 @@ class Lines:
             if token > newest:
                 newest, newest_begun_us, newest_name = token, at_us, name
                 self.tokens.append(token)
+            elif kind == "other" and name in with_others:
+                self.others += token < newest
+                continue
             elif token < newest and name not in excused:
                 self.overlaps.append(
                     "%s (process %s, %s) writes %.1f ms after the first line "
@@ -401,8 +490,9 @@ class Lines:
 class Run:
     """Several slots of contenders for one lock, and the faults that hit them."""
 
-    def __init__(self, zk, folder, seed):
+    def __init__(self, zk, folder, seed, helper=None):
         self.zk, self.seed = zk, seed
+        self.helper = helper    # a set-user-ID program, or None
         self.mark = "%d-%s" % (os.getpid(), seed)  # unique on this machine
         self.lock = "/stress-" + self.mark
         self.folder = os.path.join(folder, self.mark)
@@ -418,6 +508,8 @@ class Run:
         self.pauses = [rng.uniform(0, .3) for _ in range(self.slots)]
         # Of each slot: the names of the faults so far.
         self.faults = [set() for _ in range(self.slots)]
+        # Of each slot: when its relay or its processes go on again.
+        self.disturbed_until = [0] * self.slots
         self.contenders = []
         self.current = []       # the current contender of each slot
         self.bad = []           # texts: what is wrong
@@ -447,7 +539,12 @@ class Run:
         self.done.append("%6.3f %s %s %s" % (
             time.monotonic() - began, contender.name, fault, parameter or ""))
         contender.faults.add(fault)
-        return getattr(contender, fault)(parameter)
+        contender.own_faults.add(fault)
+        end = getattr(contender, fault)(parameter)
+        if end is not None:
+            self.disturbed_until[contender.slot] = max(
+                self.disturbed_until[contender.slot], time.monotonic() + end[0])
+        return end
 
     def restart_ended(self, relays):
         """Start new contenders in slots whose contender has ended."""
@@ -477,10 +574,24 @@ class Run:
                     ends.append((now + seconds, end_fault))
             time.sleep(.01)
 
+    def kill_others(self):
+        """Kill the processes of another user that latchkey may not signal."""
+        names = {c.name.encode() for c in self.contenders
+                 if c.may_leave_others()}
+        for pid in self.processes_left() if names else ():
+            try:
+                with open("/proc/%d/cmdline" % pid, "rb") as f:
+                    words = f.read().split(b"\0")
+            except OSError:
+                continue
+            if words[1:2] == [b"-other"] and words[3] in names:
+                os.kill(pid, signal.SIGKILL)
+
     def finish(self):
         for contender in self.contenders:
             if not contender.has_ended():
                 contender.finish()
+        self.kill_others()
         end = time.monotonic() + MAX_END_SECONDS
         for contender in self.contenders:
             if not contender.has_ended_by(end):
@@ -532,12 +643,15 @@ class Run:
                                 (name, late_us / 1000))
 
     def check(self):
+        self.kill_others()
         for pid in self.check_nothing_left("processes", self.processes_left, 5,
                                            describe):
             os.kill(pid, signal.SIGKILL)
         with open(self.log) as f:
             self.lines = Lines(f.read(), {c.name for c in self.contenders
-                                          if c.excused})
+                                          if c.excused},
+                               {c.name for c in self.contenders
+                                if c.may_leave_others()})
         for text in self.lines.overlaps[:5]:
             self.bad.append("overlap: " + text)
         for contender in self.contenders:

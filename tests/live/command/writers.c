@@ -26,6 +26,10 @@
  *   deep       eight generations, each in a session of its own
  *   hopper     forks and ends, generation after generation
  *   breeder    forks children that write once and end
+ *   other      a process of another user: it executes the set-user-ID program
+ *              LATCHKEY_STRESS_AS_ROOT, if that is set, which executes
+ *
+ *   writers -other FILE NAME DESCRIPTOR
  */
 #include "config.h"
 
@@ -50,8 +54,10 @@ enum {
   STOP_EVERY = 100 /* lines, with "-stops" */
 };
 
+static const char *program; /* its own file */
 static const char *token;
 static const char *name;
+static const char *log_name;
 static int log_fd;
 /* A pipe: each byte tells one descendant to end. All processes keep both ends
    open, so that no descendant ends because COMMAND was killed. */
@@ -160,6 +166,19 @@ static void fork_children_repeatedly(void)
   }
 }
 
+static void write_as_root(void)
+{
+  const char *helper = getenv("LATCHKEY_STRESS_AS_ROOT");
+  char descriptor[12];
+
+  if (helper == NULL)
+    return;
+  snprintf(descriptor, sizeof descriptor, "%d", quit[0]);
+  execl(helper, "as_root", program, "-other", log_name, name, descriptor,
+        (char *)NULL);
+  _exit(97);
+}
+
 static void run_descendant(const char *kind)
 {
   set_signal_handlers(strcmp(kind, "deaf") == 0 ? SIG_IGN : SIG_DFL);
@@ -171,6 +190,8 @@ static void run_descendant(const char *kind)
     _exit(0);
   if (strcmp(kind, "moved") == 0)
     leave_cgroup();
+  if (strcmp(kind, "other") == 0)
+    write_as_root();
   if (strcmp(kind, "deep") == 0)
     fork_generations();
   if (strcmp(kind, "hopper") == 0)
@@ -236,13 +257,31 @@ static int run_command(int ms, int code, bool stops)
   return caught_signal != 0 ? 64 + caught_signal : code;
 }
 
+/* The process of another user. */
+static int write_as_other(char **argv)
+{
+  name = argv[3];
+  quit[0] = atoi(argv[4]);
+  log_fd = open(argv[2], O_WRONLY | O_APPEND);
+  if (log_fd < 0)
+    return 3;
+  write_until_told_to_end("other");
+  return 0;
+}
+
 int main(int argc, char **argv)
 {
-  if (argc < 6 || (token = getenv("LATCHKEY_FENCING_TOKEN")) == NULL)
+  if (argc < 5 || (token = getenv("LATCHKEY_FENCING_TOKEN")) == NULL)
+    return 2;
+  if (strcmp(argv[1], "-other") == 0)
+    return write_as_other(argv);
+  if (argc < 6)
     return 2;
   const char *manners = argv[3];
 
-  log_fd = open(argv[1], O_WRONLY | O_APPEND);
+  program = argv[0];
+  log_name = argv[1];
+  log_fd = open(log_name, O_WRONLY | O_APPEND);
   name = argv[2];
   sem_init(&thread_has_forked, 0, 0);
   if (log_fd < 0 || pipe(quit) != 0 || pipe(alive) != 0)

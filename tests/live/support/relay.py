@@ -240,6 +240,7 @@ class _Direction:
             self.incomplete = struct.pack(
                 ">iiqi", length, version, zxid, limit) + request[20:]
             self.connection.is_shortening = True
+            self.connection.relay.shortened_at = time.monotonic()
 
     def queue_piece(self, now, piece, frame):
         """Queue a piece; `frame` is the frame that it is, or None."""
@@ -408,6 +409,7 @@ class Relay:
         self.connections = set()
         self.accepted = 0       # number of connections so far
         self.traps = []         # those that are lasting or not executed yet
+        self.shortened_at = 0       # when a timeout was shortened last
         self.timeout_limit = None   # in ms; see limit_timeout(); None: no limit
         self.delays = {UP: 0.0, DOWN: 0.0}  # in s; see delay()
         # (bytes at a time, pause in s), or None; see drip()
@@ -558,10 +560,6 @@ class Relay:
         connection open until its client has the reply with the new timeout,
         since otherwise the client would not know the timeout."""
         self.timeout_limit = ms
-
-    def is_shortening(self):
-        """Whether a client has not received its shortened timeout yet."""
-        return any(c.is_shortening for c in list(self.connections))
 
     def at_frame(self, action, up=True, op=None, count=1, forward=False,
                  lasting=False):
