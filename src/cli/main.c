@@ -20,16 +20,13 @@ static const char features[] = ""
     ;
 
 /* Opens /dev/null for closed standard descriptors, so that no other file gets
-   their numbers. It is read-only: writes to them still fail. */
+   their numbers. Standard input is write-only and the others are read-only, so
+   that reads and writes of them still fail. */
 static void open_standard_descriptors(void)
 {
-  int fd;
-
-  do
-    fd = open("/dev/null", O_RDONLY);
-  while (fd >= 0 && fd <= STDERR_FILENO);
-  if (fd > STDERR_FILENO)
-    close(fd);
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+    if (fcntl(fd, F_GETFD) < 0) /* open() returns the smallest that is closed */
+      (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
 /* The words of argv usually follow each other in memory. Returns this memory,

@@ -316,12 +316,26 @@ static void stop_beside_command(cli_runner *r)
   r->no_shell_told = true;
 }
 
+/* Whether COMMAND is still stopped. The terminal stops latchkey as well by TTIN
+   and TTOU, and a shell may have continued both since. */
+static bool is_command_stopped(const cli_runner *r)
+{
+  pid_t parent;
+  char state = cli_proc_state(r->job.pid, &parent);
+  bool is_traced_stop = state == 't';
+  bool is_unknown = state == '\0';
+
+  return state == 'T' || is_traced_stop || is_unknown;
+}
+
 /* In the foreground latchkey stops when COMMAND does, so that the shell sees
    that its job has stopped. */
 static void follow_command_stop(cli_runner *r, int signal)
 {
   bool uses_terminal = signal == SIGTTIN || signal == SIGTTOU;
 
+  if (!is_command_stopped(r))
+    return;
   if (r->job.foreground && (signal == SIGTSTP || uses_terminal))
     stop_beside_command(r);
   else if (uses_terminal)
@@ -503,7 +517,11 @@ void cli_hold_signal(cli_runner *r, cli_signal signal)
   }
   cli_order order = cli_order_signal(signal.number);
 
-  if (!command_has_signal(r, signal))
+  if (command_has_signal(r, signal))
+    order.what = cli_signal_may_end_command(signal.number)
+                     ? (unsigned)CLI_ORDER_SIGNALLED
+                     : 0;
+  if (order.what != 0)
     send_supervisor_order(r, &order);
   /* In the foreground, latchkey stops in follow_command_stop(), when COMMAND
      has stopped. COMMAND cannot stop if its child was stopped in vfork(). */

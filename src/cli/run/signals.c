@@ -60,6 +60,12 @@ bool cli_signals_next(const cli_signals *s, cli_signal *out)
   return true;
 }
 
+bool cli_signal_may_end_command(int number)
+{
+  return number == SIGTERM || number == SIGINT || number == SIGHUP ||
+         number == SIGQUIT;
+}
+
 bool cli_signal_ends_wait(int number)
 {
   for (int i = 0; i < NPASSED; i++)

@@ -33,6 +33,8 @@ int cli_signals_open(cli_signals *s);
 bool cli_signals_next(const cli_signals *s, cli_signal *out);
 /** Whether the signal ends a run that waits for the lock. */
 bool cli_signal_ends_wait(int number);
+/** Whether the signal is to end COMMAND, or may do so. */
+bool cli_signal_may_end_command(int number);
 /** Restores the signal mask and dispositions of the start; for a child between
     fork() and exec(). */
 void cli_signals_restore(const cli_signals *s);

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -90,12 +91,24 @@ static void close_inherited_fds(const supervisor *s)
 }
 
 /* Sets the variables of an order: "NAME=VALUE", each followed by a NUL. */
+/* A variable can occur twice in the environment, and shells take the last one;
+   putenv() replaces the first. */
+static void set_variable(char *assignment)
+{
+  char *equals = strchr(assignment, '=');
+
+  *equals = '\0';
+  unsetenv(assignment);
+  *equals = '=';
+  putenv(assignment);
+}
+
 static void set_environment(char *variables, size_t len)
 {
   char *end = variables + len;
 
   for (char *s = variables; s < end; s += strlen(s) + 1)
-    putenv(s);
+    set_variable(s);
 }
 
 static void start_command(supervisor *s, const cli_order *order)
@@ -155,12 +168,11 @@ static void report_if_refused(supervisor *s, int number, int error)
     report_refusal(s, number, (cli_refusal){.pid = s->job.pid, .error = error});
 }
 
-/* Whether the signal is to end COMMAND, or may do so: a stopped process acts on
-   it only when it is continued. */
-static bool may_end_command(int number)
+/* A stopped process acts on a signal only when it is continued. */
+static void continue_if_stopped(supervisor *s)
 {
-  return number == SIGTERM || number == SIGINT || number == SIGHUP ||
-         number == SIGQUIT;
+  if (s->command_stopped)
+    (void)cli_job_signal(&s->job, SIGCONT);
 }
 
 static void pass_signals_on(supervisor *s, uint64_t signals)
@@ -173,8 +185,8 @@ static void pass_signals_on(supervisor *s, uint64_t signals)
     if (!is_set)
       continue;
     report_if_refused(s, number, cli_job_signal(&s->job, number));
-    if (s->command_stopped && may_end_command(number))
-      (void)cli_job_signal(&s->job, SIGCONT);
+    if (cli_signal_may_end_command(number))
+      continue_if_stopped(s);
   }
 }
 
@@ -195,6 +207,8 @@ static void receive_order(supervisor *s)
     cli_kill_schedule_lock_lost(&s->schedule, cli_boottime_ms());
   if ((order.what & CLI_ORDER_SIGNAL) != 0)
     pass_signals_on(s, order.signals);
+  if ((order.what & CLI_ORDER_SIGNALLED) != 0)
+    continue_if_stopped(s);
   if ((order.what & CLI_ORDER_EXIT) != 0)
     exit_supervisor(s);
 }
@@ -463,6 +477,9 @@ void cli_supervisor_main(const cli_job *job, cli_on_lost on_lost, int fd)
   supervisor s = {.job = *job, .fd = fd, .kill_at = INT64_MAX};
   sigset_t deaths;
 
+  /* If this process is stopped when latchkey is killed, the kernel continues
+     it. */
+  prctl(PR_SET_PDEATHSIG, SIGCONT);
   s.job.exec_result = -1;
   sigemptyset(&deaths);
   sigaddset(&deaths, SIGCHLD);

@@ -20,13 +20,15 @@
 /** The contents of an order. In brackets: the members of cli_order that belong
     to it. */
 enum {
-  CLI_ORDER_START = 1,  /**< start COMMAND (`lease_deadline`, `margin_ms`,
-                             `max_hold_ms`); its environment follows */
-  CLI_ORDER_LEASE = 2,  /**< the lease deadline has moved (`lease_deadline`,
-                             `margin_ms`) */
-  CLI_ORDER_LOST = 4,   /**< the lock is lost */
-  CLI_ORDER_SIGNAL = 8, /**< send these signals to COMMAND (`signals`) */
-  CLI_ORDER_EXIT = 16   /**< exit, without killing processes of COMMAND */
+  CLI_ORDER_START = 1,     /**< start COMMAND (`lease_deadline`, `margin_ms`,
+                                `max_hold_ms`); its environment follows */
+  CLI_ORDER_LEASE = 2,     /**< the lease deadline has moved (`lease_deadline`,
+                                `margin_ms`) */
+  CLI_ORDER_LOST = 4,      /**< the lock is lost */
+  CLI_ORDER_SIGNAL = 8,    /**< send these signals to COMMAND (`signals`) */
+  CLI_ORDER_EXIT = 16,     /**< exit, without killing processes of COMMAND */
+  CLI_ORDER_SIGNALLED = 32 /**< COMMAND has got a signal that may end it: it is
+                                to be continued if it is stopped */
 };
 
 /** A message from latchkey to its supervisor. */

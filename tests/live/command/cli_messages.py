@@ -524,6 +524,19 @@ def wrong_arguments_of_options_are_named():
         expect_usage_error(text, *command_line)
 
 
+def closed_input_is_named():
+    """An empty file is no error."""
+    expect_exit(0, "create", "/input", "data")
+    for verb, path in (("set", "/input"), ("create", "/input2")):
+        done = run("-c", 'exec "$@" - <&-', "sh", command.PROGRAM, verb, path,
+                   program="sh")
+        assert (done.code, done.err) == (
+            125, "latchkey: cannot read standard input: Bad file descriptor\n"), done
+    assert expect_exit(0, "get", "/input").out == "data"
+    expect_exit(0, "set", "/input", "-", input="")
+    assert expect_exit(0, "get", "/input").out == ""
+
+
 def unwritable_output_is_named():
     expect_exit(0, "create", "/full", "data")
     expect_exit(0, "create", "/full/child")
@@ -852,6 +865,7 @@ live.run(live.together(
     denied_permissions_are_named,
     refused_access_lists_are_named,
     wrong_arguments_of_options_are_named,
+    closed_input_is_named,
     unwritable_output_is_named,
     usage_errors_of_run_are_named,
     failures_of_run_are_named,

@@ -86,6 +86,28 @@ def command_finds_the_lock_in_its_environment():
     assert re.fullmatch("0x[0-9a-f]+", env["LATCHKEY_SESSION"])
 
 
+EXECUTE = """
+import ctypes, os, sys
+twice = [b"LATCHKEY_FENCING_TOKEN=1", b"LATCHKEY_LOCK=/foreign"] * 2
+env = twice + [b"%s=%s" % item for item in os.environb.items()]
+words = [word.encode() for word in sys.argv[1:]]
+array = lambda items: (ctypes.c_char_p * (len(items) + 1))(*items, None)
+ctypes.CDLL(None).execve(words[0], array(words), array(env))
+"""
+
+
+def variables_of_the_run_replace_all_earlier_ones():
+    """Shells take the last of several variables with one name."""
+    done = run("-c", EXECUTE, command.PROGRAM, "run", "/twice", "sh", "-c",
+               "echo $LATCHKEY_LOCK; tr '\\0' '\\n' </proc/$$/environ",
+               program=sys.executable)
+    lines = done.out.splitlines()
+    assert lines[0] == "/twice", done
+    names = [line.partition("=")[0] for line in lines[1:]]
+    assert names.count("LATCHKEY_FENCING_TOKEN") == 1, done
+    assert names.count("LATCHKEY_LOCK") == 1, done
+
+
 def tokens_grow():
     print_token = ("run", "/token", "sh", "-c", "echo $LATCHKEY_FENCING_TOKEN")
     first, second, third = [int(expect_exit(0, *print_token).out)
@@ -335,6 +357,7 @@ live.run(
     exit_code_is_that_of_command,
     run_is_the_default_verb,
     command_finds_the_lock_in_its_environment,
+    variables_of_the_run_replace_all_earlier_ones,
     tokens_grow,
     standard_input_reaches_command,
     string_of_c_is_executed_by_the_shell,

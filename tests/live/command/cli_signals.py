@@ -17,7 +17,7 @@ import time
 sys.path.append(sys.path[0] + "/../support")
 
 import command
-from command import start
+from command import run, start
 import live
 
 zk = command.serve()
@@ -146,7 +146,7 @@ while True:
 """
 
 
-CTRL_C, CTRL_Z = b"\x03", b"\x1a"
+CTRL_C, CTRL_Z, CTRL_BACKSLASH = b"\x03", b"\x1a", b"\x1c"
 
 
 def read_terminal(master):
@@ -344,6 +344,60 @@ def command_that_the_terminal_has_stopped_is_ended_by_term():
         assert command.process_state(command_of(leader.pid)) == "T"
         os.kill(leader.pid, signal.SIGTERM)
         assert leader.finish() == 128 + signal.SIGTERM
+
+
+def keys_end_a_command_that_was_stopped():
+    for key, number in ((CTRL_C, signal.SIGINT), (CTRL_BACKSLASH, signal.SIGQUIT)):
+        with Leader("run", "/stops", "sh", "-c", "echo go; kill -STOP $$; sleep 600"
+                    ) as leader:
+            leader.wait_for(b"go")
+            pid = command_of(leader.pid)
+            live.eventually(lambda p=pid: command.process_state(p) == "T")
+            os.write(leader.master, key)
+            assert leader.finish() == -number
+
+
+def hang_up_ends_a_command_that_was_stopped():
+    """The end of the shell, which leads the session, hangs the terminal up."""
+    with Terminal("/stophup", "sh", "-c", "echo go; kill -STOP $$; sleep 600"
+                  ) as terminal:
+        terminal.wait_for(b"go")
+        (latchkey,) = command.children_of(terminal.pid)
+        pid = command_of(latchkey)
+        live.eventually(lambda: command.process_state(pid) == "T")
+        os.kill(terminal.pid, signal.SIGKILL)
+        live.eventually(lambda: not command.is_running(pid))
+        assert run("wait", "-w", "5", "/stophup").code == 0
+
+
+def job_that_reads_in_the_background_goes_on_in_the_foreground():
+    command.skip_without_terminals()
+    if shutil.which("bash") is None:
+        raise live.NotTested("there is no bash")
+    bash, master = pty.fork()
+    if bash == 0:
+        os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
+    output = b""
+    try:
+        os.write(master, b"%s run /ttinbg cat &\n" % command.PROGRAM.encode())
+        (latchkey,) = live.eventually(lambda: command.children_of(bash))
+        live.eventually(lambda: command.process_state(latchkey) == "T")
+        for _ in range(2):
+            os.write(master, b"fg\n")
+            live.eventually(lambda: command.process_state(latchkey) == "S")
+            # It may stop a moment later.
+            time.sleep(.3)
+            assert command.process_state(latchkey) == "S"
+            os.write(master, b"line\n")
+            while output.count(b"line\r\n") < 2:  # echoed, and written by cat
+                output += read_terminal(master)
+            output = b""
+            os.write(master, CTRL_Z)
+            live.eventually(lambda: command.process_state(latchkey) == "T")
+    finally:
+        os.kill(bash, signal.SIGKILL)
+        os.waitpid(bash, 0)
+        os.close(master)
 
 
 # After an INT, bash ends this loop only if latchkey has died of INT, too.
@@ -590,5 +644,8 @@ live.run(
     stop_key_stops_nothing_that_no_shell_could_continue,
     interrupt_reaches_a_command_that_has_left_the_process_group,
     command_that_the_terminal_has_stopped_is_ended_by_term,
+    keys_end_a_command_that_was_stopped,
+    hang_up_ends_a_command_that_was_stopped,
+    job_that_reads_in_the_background_goes_on_in_the_foreground,
     shell_sees_a_stopped_command,
     shell_sees_a_stopped_waiter)

@@ -214,6 +214,18 @@ exec(sys.argv[2])
 """
 
 
+def supervisor_that_is_stopped_ends_command_when_latchkey_is_killed():
+    """The kernel continues a stopped process whose group becomes orphaned, but not
+    one that has not acted on SIGSTOP yet, which a round does not always hit."""
+    for n in range(20):
+        with start("run", "-T", "2", "/stopkill%d" % n, "sleep", "600") as process:
+            supervisor = command.supervisor_of(process.pid)
+            (pid,) = live.eventually(lambda s=supervisor: command.children_of(s))
+            os.kill(supervisor, signal.SIGSTOP)
+            process.kill()
+            live.eventually(lambda p=pid: not command.is_running(p))
+
+
 def deep_tree_of_processes_is_dead_at_the_deadline():
     log = Log("deep")
     log.let_all_users_write()
@@ -475,6 +487,7 @@ live.run(live.together(
     cgroup_is_found_among_many_mounts,
     on_lost_stop_stops_a_process_group_of_job_control,
     latchkey_continues_a_stopped_supervisor,
+    supervisor_that_is_stopped_ends_command_when_latchkey_is_killed,
     deep_tree_of_processes_is_dead_at_the_deadline,
     stopped_latchkey_and_many_stops_of_command_do_not_delay_kill,
     flood_of_forwarded_signals_does_not_delay_kill,
