@@ -114,7 +114,7 @@ typedef struct lk_lease_config {
   /** Invoked if a node cannot be deleted: it stays until the session ends.
       `err` is LK_ERR_NO_AUTH: there is no DELETE permission on the directory;
       or LK_ERR_REPLY_TOO_BIG: the reply to the create was lost, and the node
-     cannot be found, since the list of the queue is larger than the client's
+      cannot be found, since the list of the queue is larger than the client's
       `receive_limit`, and the server (before ZooKeeper 3.6) does not support
       getEphemerals. `path` is borrowed; it lacks the sequence number if that is
       not known. May be NULL. */

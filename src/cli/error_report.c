@@ -117,6 +117,10 @@ const char *cli_error_layer(int err)
 
 const char *cli_error_verb_reason(const char *verb, int err)
 {
+  static const char write_in_doubt[] =
+      "the servers did not reply in time: the write may or may not have been "
+      "executed; read the node, and try again if it is not done; latchkey "
+      "doctor tells more";
   static const struct {
     const char *verb;
     int err;
@@ -127,6 +131,9 @@ const char *cli_error_verb_reason(const char *verb, int err)
       {"create", LK_ERR_UNIMPLEMENTED,
        "the server does not support nodes of this kind; -c needs ZooKeeper "
        "3.5.1 or newer, -t also zookeeper.extendedTypesEnabled=true"},
+      {"create", LK_ERR_DEADLINE, write_in_doubt},
+      {"set", LK_ERR_DEADLINE, write_in_doubt},
+      {"delete", LK_ERR_DEADLINE, write_in_doubt},
       {"watch", LK_ERR_UNIMPLEMENTED,
        "the server does not support persistent watches; ZooKeeper 3.6 or "
        "newer is needed"},

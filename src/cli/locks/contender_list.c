@@ -58,7 +58,11 @@ static void count_if_other(cli_contenders *queue, lk_bytes name)
 {
   bool at_lock = *queue->directory == '\0';
 
-  if (at_lock && cli_is_sequential_name(name))
+  int64_t number;
+  bool is_other = cli_is_sequential_name(name) ||
+                  lk_layout_is_permit(LK_LAYOUT_KAZOO, name, &number);
+
+  if (at_lock && is_other)
     queue->others++;
 }
 

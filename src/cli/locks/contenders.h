@@ -20,7 +20,7 @@ typedef struct cli_contenders {
   bool missing;  /**< the lock's node does not exist, so there is no queue; a
                     single node is missing whenever the lock is free */
   size_t others; /**< number of children of the lock's node that are sequential
-                    nodes and no contenders of the selected layout */
+                    nodes or permits, and none of the selected layout */
   cli_contender *all;
   size_t count;     /**< number of contenders; deleted ones are not counted */
   size_t all_count; /**< number of items of `all`, deleted ones included */

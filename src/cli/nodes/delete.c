@@ -3,6 +3,7 @@
 
 #include <latchkey/nodes.h>
 
+#include "cli/error_report.h"
 #include "cli/output/print.h"
 #include "cli/session/command.h"
 #include "cli/verbs.h"
@@ -47,21 +48,33 @@ static int delete_node(cli_command *command)
   return cli_command_wait(command, err);
 }
 
-/* Each list of a node has shown new children. */
-static int close_unfinished_tree(cli_command *command)
+/* The deletion of a tree has ended for `reason`. */
+static int close_unfinished_tree(cli_command *command, int code,
+                                 const char *reason)
 {
   cli_text path = {0};
 
   cli_text_add_printable(&path, lk_text(command->path));
   const char *clean = cli_text_end(&path);
-  int code = cli_fail(CLI_EXIT_NO,
-                      "delete %s: other clients create nodes below it; try "
-                      "again when they have stopped",
-                      clean == NULL ? "" : clean);
 
+  cli_fail(code, "delete %s: %s", clean == NULL ? "" : clean, reason);
   cli_text_free(&path);
   (void)cli_command_close(command, 0);
   return code;
+}
+
+static int close_tree(cli_command *command, int err)
+{
+  if (err == LK_ERR_NOT_EMPTY) /* each list of a node has shown new children */
+    return close_unfinished_tree(command, CLI_EXIT_NO,
+                                 "other clients create nodes below it; try "
+                                 "again when they have stopped");
+  if (err == LK_ERR_NO_AUTH)
+    return close_unfinished_tree(
+        command, CLI_EXIT_FAILED,
+        "not allowed by the access list of the parent, of the node, or of one "
+        "below it (latchkey acl shows a list); " CLI_ADVICE_IDENTITY);
+  return cli_command_close(command, err);
 }
 
 int cli_delete(const cli_options *o, char **operands)
@@ -75,7 +88,6 @@ int cli_delete(const cli_options *o, char **operands)
     return CLI_EXIT_FAILED;
   int err = o->recursive ? delete_tree(&command) : delete_node(&command);
 
-  if (o->recursive && err == LK_ERR_NOT_EMPTY)
-    return close_unfinished_tree(&command);
-  return cli_command_close(&command, err);
+  return o->recursive ? close_tree(&command, err)
+                      : cli_command_close(&command, err);
 }

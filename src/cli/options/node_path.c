@@ -32,7 +32,8 @@ static const char *find_broken_rule(const char *path)
   if (has_component(path, ".") || has_component(path, ".."))
     return "must not have \".\" or \"..\" between slashes";
   return "holds bytes that ZooKeeper refuses: a path is UTF-8 without control "
-         "characters";
+         "characters, and without characters from U+D800 to U+F8FF or above "
+         "U+FFEF";
 }
 
 /* Whether `path` is a valid path followed by "/". The server appends the number

@@ -168,7 +168,8 @@ static const char *store_prefix(cli_options *o, const char *prefix)
   return is_start_of_name(prefix)
              ? NULL
              : "has bytes that ZooKeeper refuses: a prefix is UTF-8 without "
-               "control characters";
+               "control characters, and without characters from U+D800 to "
+               "U+F8FF or above U+FFEF";
 }
 
 /* "LAYOUT" or "LAYOUT:PREFIX". */

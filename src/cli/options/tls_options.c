@@ -94,7 +94,7 @@ lk_tls_config cli_tls_config(const cli_tls_options *t)
   return (lk_tls_config){
       .size = sizeof(lk_tls_config),
       .ca_file = tls_item_value(t, CLI_TLS_CACERT),
-      .crl_file = tls_item_value(t, CLI_TLS_CRL),
+      .crl_file = t->insecure ? NULL : tls_item_value(t, CLI_TLS_CRL),
       .cert_file = tls_item_value(t, CLI_TLS_CERT),
       .key_file = tls_item_value(t, CLI_TLS_KEY),
       .password_file = tls_item_value(t, CLI_TLS_KEY_PASSWORD_FILE),

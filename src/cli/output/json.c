@@ -19,14 +19,12 @@ static void add_quoted(cli_text *out, lk_bytes b)
       s++;
       continue;
     }
-    bool is_c1 = len == 2 && s[0] == 0xc2 && s[1] < 0xa0;
+    unsigned code;
 
     if (*s == '"' || *s == '\\')
       cli_text_printf(out, "\\%c", *s);
-    else if (*s < 0x20 || *s == 0x7f)
-      cli_text_printf(out, "\\u%04x", *s);
-    else if (is_c1) /* U+0080 to U+009F: some terminals execute them */
-      cli_text_printf(out, "\\u%04x", s[1]);
+    else if (cli_utf8_is_control(s, len, &code))
+      cli_text_printf(out, "\\u%04x", code);
     else
       cli_text_add(out, s, len);
     s += len;

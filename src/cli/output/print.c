@@ -137,6 +137,7 @@ static void print_message(const char *event, int code, const char *format,
     print_message_json(event, text, code);
     return;
   }
+  cli_text_mask_controls(text);
   int len = snprintf(line, sizeof line, "latchkey: %s%s\n",
                      event == warning_event ? "warning: " : "", text);
 

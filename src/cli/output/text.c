@@ -126,14 +126,29 @@ static lk_bytes skip_bytes(lk_bytes b, size_t len)
   return lk_bytes_of((const char *)b.at + len, b.len - len);
 }
 
-/* Whether the character of `len` bytes at `s` is a control character: a C0
-   control, DEL, or a C1 control. Some terminals execute the C1 controls U+0080
-   to U+009F, which are two bytes in UTF-8. */
-static bool is_control(const unsigned char *s, size_t len)
+/* Returns the number of the character of `len` bytes at `s`. */
+static unsigned code_of(const unsigned char *s, size_t len)
 {
-  if (len == 1)
-    return s[0] < 0x20 || s[0] == 0x7f;
-  return len == 2 && s[0] == 0xc2 && s[1] < 0xa0;
+  static const unsigned char first_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+  unsigned code = s[0] & first_bits[len];
+
+  for (size_t i = 1; i < len; i++)
+    code = code << 6 | (s[i] & 0x3fu);
+  return code;
+}
+
+bool cli_utf8_is_control(const void *s, size_t len, unsigned *code)
+{
+  static const struct {
+    unsigned first, last;
+  } controls[] = {{0, 0x1f},        {0x7f, 0x9f},     {0x061c, 0x061c},
+                  {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}};
+
+  *code = code_of(s, len);
+  for (size_t i = 0; i < sizeof controls / sizeof controls[0]; i++)
+    if (*code >= controls[i].first && *code <= controls[i].last)
+      return true;
+  return false;
 }
 
 bool cli_utf8_ok(lk_bytes b)
@@ -150,17 +165,34 @@ bool cli_utf8_ok(lk_bytes b)
 
 void cli_text_add_printable(cli_text *t, lk_bytes b)
 {
+  unsigned code;
+
   while (b.len > 0) {
     const unsigned char *s = b.at;
     size_t len = cli_utf8_char_len(b);
 
-    if (len == 0 || is_control(s, len)) {
-      cli_text_printf(t, "\\x%02x", s[0]);
-      len = 1;
-    } else {
+    if (len > 0 && !cli_utf8_is_control(s, len, &code)) {
       cli_text_add(t, s, len);
+      b = skip_bytes(b, len);
+      continue;
     }
+    len = len == 0 ? 1 : len;
+    for (size_t i = 0; i < len; i++)
+      cli_text_printf(t, "\\x%02x", s[i]);
     b = skip_bytes(b, len);
+  }
+}
+
+void cli_text_mask_controls(char *text)
+{
+  unsigned code;
+
+  for (size_t len; *text != '\0'; text += len) {
+    len = cli_utf8_char_len(lk_text(text));
+    if (len > 0 && !cli_utf8_is_control(text, len, &code))
+      continue;
+    len = len == 0 ? 1 : len;
+    memset(text, '?', len);
   }
 }
 

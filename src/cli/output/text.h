@@ -26,8 +26,16 @@ void cli_text_vprintf(cli_text *t, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 
 /** Appends bytes of other clients for one line of a terminal: control
-    characters and bytes that are not UTF-8 become \xNN. */
+    characters, bytes that are not UTF-8 and characters that change the
+    direction of text become \xNN. */
 void cli_text_add_printable(cli_text *t, lk_bytes b);
+/** Replaces the same bytes of a message by question marks. */
+void cli_text_mask_controls(char *text);
+/** Whether the character of `len` bytes at `s` is a control character: a C0 or
+    C1 control (some terminals execute the C1 controls U+0080 to U+009F), or one
+    that ends a line or changes the direction of text. `*code` gets its number.
+ */
+bool cli_utf8_is_control(const void *s, size_t len, unsigned *code);
 void cli_text_base64(cli_text *t, lk_bytes b);
 /** Appends milliseconds since 1970 as RFC 3339 in UTC:
     2026-11-21T04:17:29.123Z */

@@ -61,6 +61,7 @@ static void write_people_line(cli_events *e, const char *format, va_list args)
 
   if (vsnprintf(text, sizeof text, format, args) < 0)
     text[0] = '\0';
+  cli_text_mask_controls(text);
   int len = snprintf(line, sizeof line, "latchkey: %s\n", text);
 
   cli_line_backlog_put(&e->people, lk_bytes_of(line, (size_t)len));
@@ -159,7 +160,8 @@ void cli_events_notice(cli_events *e, const char *format, ...)
   va_end(args);
 }
 
-static void write_waiting_line(cli_events *e, size_t position, lk_bytes holder)
+static void write_waiting_line(cli_events *e, const char *waits_for,
+                               size_t position, lk_bytes holder)
 {
   cli_text printable = {0}, text = {0};
 
@@ -169,10 +171,10 @@ static void write_waiting_line(cli_events *e, size_t position, lk_bytes holder)
   if (label == NULL || *label == '\0')
     label = "another client";
   if (position > 0)
-    cli_text_printf(&text, "waiting for %s: position %zu, held by %s", e->path,
-                    position, label);
+    cli_text_printf(&text, "waiting for %s: position %zu, held by %s",
+                    waits_for, position, label);
   else
-    cli_text_printf(&text, "waiting for %s: held by %s", e->path, label);
+    cli_text_printf(&text, "waiting for %s: held by %s", waits_for, label);
   const char *line = cli_text_end(&text);
 
   if (line != NULL && e->progress && !e->json_only)
@@ -182,10 +184,11 @@ static void write_waiting_line(cli_events *e, size_t position, lk_bytes holder)
   cli_text_free(&printable);
 }
 
-void cli_events_waiting(cli_events *e, const char *node, size_t position,
-                        lk_bytes holder)
+void cli_events_waiting(cli_events *e, const char *waits_for, const char *node,
+                        size_t position, lk_bytes holder)
 {
-  write_waiting_line(e, position, holder);
+  write_waiting_line(e, waits_for == NULL ? e->path : waits_for, position,
+                     holder);
   if (e->json == NULL)
     return;
   cli_text line = {0};
@@ -195,6 +198,8 @@ void cli_events_waiting(cli_events *e, const char *node, size_t position,
     cli_json_text(&j, "node", lk_text(node));
   if (position > 0)
     cli_json_number(&j, "position", (int64_t)position);
+  if (waits_for != NULL)
+    cli_json_text(&j, "waits_for", lk_text(waits_for));
   if (holder.at != NULL)
     cli_json_data(&j, "holder", holder);
   end_json_event(e, &j);

@@ -64,11 +64,12 @@ void cli_events_status(cli_events *e, const char *format, ...)
 bool cli_events_wants_waiting(const cli_events *e);
 
 /** Reports the position in the queue; position 1 acquires the lock next.
-    Position 0 is not shown: the lock has no queue. `node` is the own node, or
+    Position 0 is not shown: the lock has no queue. `waits_for` is the path of
+    the lock of -l that is held; NULL: without -l. `node` is the own node, or
     NULL. `holder` is the label of the current holder; its `at` is NULL if the
     label is not known. */
-void cli_events_waiting(cli_events *e, const char *node, size_t position,
-                        lk_bytes holder);
+void cli_events_waiting(cli_events *e, const char *waits_for, const char *node,
+                        size_t position, lk_bytes holder);
 
 /** Reports that the lock is acquired, and stores its node, token and session
     for later events. */

@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cli/error_report.h"
 #include "cli/run/environment.h"
@@ -23,6 +25,18 @@ static void report_place_lost(cli_runner *r, int err)
                       lk_error_text(err));
 }
 
+/* With -l, the lock that is held is the directory of the node that the own
+   contender waits for. */
+static void store_waits_for(cli_runner *r, const char *node)
+{
+  const char *slash = node == NULL ? NULL : strrchr(node, '/');
+
+  if (!r->kind.is_multilock || slash == NULL)
+    return;
+  free(r->waits_for);
+  r->waits_for = strndup(node, (size_t)(slash - node));
+}
+
 static void on_lock_event(lk_lock *l, const lk_lock_event *event, void *arg)
 {
   cli_runner *r = arg;
@@ -31,6 +45,7 @@ static void on_lock_event(lk_lock *l, const lk_lock_event *event, void *arg)
   switch (event->type) {
   case LK_LOCK_EVENT_WAITING:
     r->blocked_in_session = lk_client_session(r->session.client).id;
+    store_waits_for(r, event->node);
     cli_run_report_waiting(r, event);
     /* Without a node to wait for, the first contender waits for permits. */
     if (event->position == 1 && event->node == NULL)
@@ -76,7 +91,9 @@ static bool is_busy(const cli_runner *r, int err)
 static const char *acquire_reason(const cli_runner *r, int err)
 {
   switch (err) {
-  case LK_ERR_BUSY: return "is held by another client";
+  case LK_ERR_BUSY:
+    return r->kind.is_multilock ? "it or a lock of -l is held by another client"
+                                : "is held by another client";
   case LK_ERR_DEADLINE:
     return is_still_held(r) ? "is still held by another client"
                             : cli_error_reason(err);
@@ -92,8 +109,9 @@ static void say_not_acquired(const cli_runner *r, int err, bool can_wait,
                              cli_text *out)
 {
   bool has_chroot = *lk_client_chroot(r->session.client) != '\0';
+  bool is_other = err == LK_ERR_DEADLINE && r->waits_for != NULL;
 
-  cli_text_add_printable(out, lk_text(r->path));
+  cli_text_add_printable(out, lk_text(is_other ? r->waits_for : r->path));
   cli_text_puts(out, ": ");
   /* The lock creates all missing parent nodes but the chroot. */
   if (err == LK_ERR_NO_NODE && has_chroot) {
@@ -307,12 +325,34 @@ static bool shows_service(const cli_runner *r, const lk_reply *reply)
          (only_pings ? LK_EVIDENCE_CONTACT : LK_EVIDENCE_LEADER);
 }
 
+/* If replies take longer than a quarter of the session timeout, no lease ever
+   has enough time left for a grant; see lk_lease_config. */
+static void warn_of_slow_replies(cli_runner *r, const lk_reply *reply)
+{
+  enum { SLOW_IN_A_ROW = 3 };
+  int64_t took_ms = reply->received_ms - reply->sent_ms;
+  int64_t timeout_ms = lk_client_timeout_ms(r->session.client);
+
+  r->slow_replies = took_ms > timeout_ms / 4 ? r->slow_replies + 1 : 0;
+  if (r->slow_replies != SLOW_IN_A_ROW || r->slow_replies_warned)
+    return;
+  r->slow_replies_warned = true;
+  cli_events_notice(&r->events,
+                    "warning: %s: a reply takes %.2g s, and a lock needs "
+                    "replies within a quarter of the session timeout, which "
+                    "is %g s; raise -T",
+                    r->path, (double)took_ms / 1000, (double)timeout_ms / 1000);
+}
+
 /* Each reply can move the lease deadline. */
 static void on_run_reply(lk_client *c, const lk_reply *reply, void *arg)
 {
   cli_runner *r = arg;
 
   (void)c;
+  if (r->phase == CLI_PHASE_ACQUIRING &&
+      r->options->assurance != LK_ASSURE_PING)
+    warn_of_slow_replies(r, reply);
   if (shows_service(r, reply))
     r->answered_ms = reply->received_ms;
   cli_hold_lease_moved(r);
@@ -410,6 +450,7 @@ static void release_run_lock(cli_runner *r)
 
 static void free_run_lock(cli_runner *r)
 {
+  free(r->waits_for);
   cli_lock_kind_free(&r->kind);
 }
 

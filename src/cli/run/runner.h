@@ -103,6 +103,8 @@ struct cli_runner {
   lk_loop_timer timer;
   int64_t blocked_in_session; /**< id of the session in which the lock was last
                                  found held; 0: that is not known */
+  char *waits_for; /**< with -l, the path of the lock that was last found held;
+                      own memory; NULL: not known */
   int64_t answered_ms; /**< when the servers last replied, on lk_client_clock();
                           see on_run_reply() */
   int64_t wait_ends_at;    /**< end of -w, on lk_client_clock(); LK_NO_LIMIT: no
@@ -126,6 +128,8 @@ struct cli_runner {
                          descendant of COMMAND is left */
   pid_t refused;      /**< a process of COMMAND that may not be signalled */
   int refused_signal; /**< the signal that was refused last; 0: none */
+  int slow_replies;          /**< that have come in a row */
+  bool slow_replies_warned;  /**< by lock_target.c */
   bool not_ephemeral_warned; /**< by cli_run_warn_not_ephemeral() */
   bool no_shell_told;        /**< that no shell could continue latchkey */
   bool warned;               /**< by cli_run_warn_not_released() */

@@ -31,8 +31,8 @@ static void finish_waiting_report(waiting_report *report, lk_bytes label)
 
   if (is_newest && r->phase == CLI_PHASE_ACQUIRING &&
       cli_events_wants_waiting(&r->events))
-    cli_events_waiting(&r->events, lk_lock_node(r->lock), report->position,
-                       label);
+    cli_events_waiting(&r->events, r->waits_for, lk_lock_node(r->lock),
+                       report->position, label);
   free(report);
 }
 

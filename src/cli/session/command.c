@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "cli/error_report.h"
 #include "cli/output/print.h"
 #include "cli/session/command.h"
 #include "cli/session/session_messages.h"
@@ -35,6 +36,13 @@ bool cli_command_begin(cli_command *command, const cli_options *o,
   return false;
 }
 
+/* Whether the command is `create /`, which creates the chroot. */
+static bool creates_chroot(const cli_command *command)
+{
+  return strcmp(command->verb, "create") == 0 &&
+         strcmp(command->path, "/") == 0;
+}
+
 static void on_chroot_stat(lk_client *c, int err, const lk_stat *stat,
                            void *arg)
 {
@@ -50,11 +58,9 @@ static bool check_chroot(cli_command *command)
   lk_call call = cli_command_repeatable_call(command);
   cli_text line = {0};
   bool has_chroot = *lk_client_chroot(command->session.client) != '\0';
-  bool may_create_chroot =
-      strcmp(command->verb, "create") == 0 && strcmp(command->path, "/") == 0;
   bool may_wait_for_chroot = strcmp(command->verb, "watch") == 0;
 
-  if (!has_chroot || may_create_chroot)
+  if (!has_chroot || creates_chroot(command))
     return true;
   int err =
       lk_exists(command->session.client, "/", &call, on_chroot_stat, command);
@@ -113,15 +119,15 @@ bool cli_command_open(cli_command *command, const cli_options *o,
   return true;
 }
 
-/* The deadline is the end of -w, or a session timeout from now if that is
-   earlier. */
+/* The deadline is the end of -w, or a session timeout (as the server has
+   granted it) from now if that is earlier. */
 lk_call cli_command_unrepeatable_call(const cli_command *command)
 {
   lk_call call = {.size = sizeof call};
   int64_t end_of_wait_ms = cli_session_deadline(&command->session);
 
   call.deadline_ms = lk_client_clock(command->session.client) +
-                     command->options->session_timeout_ms;
+                     lk_client_timeout_ms(command->session.client);
   if (end_of_wait_ms != LK_NO_LIMIT && end_of_wait_ms < call.deadline_ms)
     call.deadline_ms = end_of_wait_ms;
   return call;
@@ -157,12 +163,23 @@ void cli_command_free(cli_command *command)
   cli_text_free(&command->out);
 }
 
+/* Prints why the command has failed. */
+static int fail_command(const cli_command *command, int err)
+{
+  cli_text line = {0};
+
+  if (err != LK_ERR_NO_NODE || !creates_chroot(command))
+    return cli_fail_request(command->verb, command->path,
+                            cli_session_error(&command->session, err));
+  /* A parent of the chroot is missing, which -p does not create. */
+  cli_text_puts(&line, "/: ");
+  cli_session_say_no_chroot(&command->session, &line);
+  return cli_fail_text(cli_error_exit_code(err), "create", &line);
+}
+
 int cli_command_close(cli_command *command, int err)
 {
-  int code = err != 0
-                 ? cli_fail_request(command->verb, command->path,
-                                    cli_session_error(&command->session, err))
-                 : cli_print(&command->out);
+  int code = err != 0 ? fail_command(command, err) : cli_print(&command->out);
 
   cli_session_close(&command->session);
   cli_command_free(command);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include <latchkey/client.h>
@@ -162,6 +163,7 @@ void cli_connection_failures_say(const cli_connection_failures *failures,
 /* The number of servers for each cause of a failure. */
 typedef struct cause_counts {
   size_t refused;       /* the connection was refused */
+  size_t no_descriptor; /* this process has too many open files */
   size_t unreached;     /* the host did not reply */
   size_t unresolved;    /* the name was not resolved */
   size_t hung_up;       /* the server closed the connection, as ZooKeeper does
@@ -186,6 +188,8 @@ static void count_cause(cause_counts *c, const cli_connection_failure *one)
   case LK_ERR_CONNECT:
     if (strstr(one->why, "refused") != NULL)
       c->refused++;
+    else if (strstr(one->why, strerror(EMFILE)) != NULL)
+      c->no_descriptor++;
     else
       c->unreached++;
     break;
@@ -241,6 +245,8 @@ cli_connection_failures_advice(const cli_connection_failures *failures)
 
   for (size_t i = 0; i < failures->count; i++)
     count_cause(&c, &failures->items[i]);
+  if (c.no_descriptor > 0)
+    return "raise the limit of open files (ulimit -n)";
   if (c.auth_refused > 0)
     return "check the lines of --auth-file";
   if (c.first_tls != NULL)

@@ -133,6 +133,14 @@ def all_locks_are_acquired_or_none():
         # /l/a is held, so /l/0 is not acquired either.
         assert is_busy("-l", "/l/a", "/l/0")
         assert command.status("/l/0")["state"] == "free"
+        # The message names the lock that is held.
+        done = run("-v", "-w", "0.3", "-l", "/l/b", "/l/0", "true")
+        assert "waiting for /l/b: position 1, held by " in done.err, done
+        assert done.err.endswith(
+            "latchkey: /l/b: is still held by another client\n"), done
+        done = run("--json", "-w", "0.3", "-l", "/l/b", "/l/0", "true")
+        waiting = json.loads(done.err.splitlines()[0])
+        assert (waiting["lock"], waiting["waits_for"]) == ("/l/0", "/l/b"), done
         end(a)
     for path in ("/l/a", "/l/b", "/l/c"):
         expect_exit(0, "run", "-n", path, "true")

@@ -201,6 +201,9 @@ def kazoo_permits_are_granted_in_queue_order():
     hold = ("run", "--layout", "kazoo", "-p", "2", path, "sleep", "600")
     with start(*hold) as a, start(*hold) as b:
         wait_until_held("kazoo", path, holders=2)
+        # Without --layout the permits are not shown, but not ignored either.
+        done = run("status", path)
+        assert done.code == 0 and "not shown are the nodes of another" in done.err, done
         names = command.children(path)
         assert all(re.fullmatch("[0-9a-f]{32}", name) for name in names), names
         assert expect_exit(0, "get", path).out == "2"

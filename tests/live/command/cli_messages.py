@@ -147,7 +147,8 @@ def paths_are_checked_before_connecting():
             expect_message(125, '%s: path "%s" %s' % (verb, path, rule), verb, path,
                            "-z", CLOSED)
         expect_message(125, verb + ': path "/x\\x0a" holds bytes that ZooKeeper refuses: '
-                       "a path is UTF-8 without control characters", verb, "/x\n")
+                       "a path is UTF-8 without control characters, and without "
+                       "characters from U+D800 to U+F8FF or above U+FFEF", verb, "/x\n")
     expect_message(125, 'set: path "x" must begin with "/"', "set", "x", "y")
     expect_message(125, 'run: path "x" must begin with "/"', "run", "x", "true")
     # A sequential name may consist of its number.
@@ -517,7 +518,8 @@ def wrong_arguments_of_options_are_named():
             ("--zk needs an argument: CONNECT", "ls", "/x", "-z"),
             ("--json takes no argument", "ls", "/x", "--json=yes"),
             ('--layout: "native:\\x1b" has bytes that ZooKeeper refuses: a prefix is UTF-8 '
-             "without control characters", "run", "--layout", "native:\x1b", "/x",
+             "without control characters, and without characters from U+D800 to U+F8FF "
+             "or above U+FFEF", "run", "--layout", "native:\x1b", "/x",
              "true"),
             ('--layout: "x" is none of curator, kazoo, native[:PREFIX], '
              "native-uuid[:PREFIX], latch, single", "status", "--layout", "x", "/x")):
@@ -726,6 +728,44 @@ def larger_requests_and_replies_need_an_option():
             assert done.out == data
 
 
+def writes_without_a_reply_are_in_doubt():
+    """The replies to the writes are dropped, and those to their repetitions."""
+    text = ("%s %s: the servers did not reply in time: the write may or may not have "
+            "been executed; read the node, and try again if it is not done; latchkey "
+            "doctor tells more")
+    expect_exit(0, "create", "/doubt", "data")
+    for words in (("set", "/doubt", "x"), ("create", "/doubt2"), ("delete", "/doubt")):
+        with relay.Relay(zk.connect) as proxy:
+            opcode = {"set": relay.SET, "create": relay.CREATE2,
+                      "delete": relay.DELETE}[words[0]]
+            proxy.at_frame(proxy.freeze, op=opcode, forward=True)
+            expect_message(125, text % words[:2], words[0], "-T", "1", "-z",
+                           proxy.address, *words[1:])
+
+
+def refused_tree_is_explained():
+    done = run("delete", "-r", "/zookeeper/none")
+    assert done.code == 125, done
+    expect_exit(0, "create", "-p", "/tree/closed/sub")
+    expect_exit(0, "acl", "/tree/closed", "world:anyone:ra")
+    expect_message(125, "delete /tree: not allowed by the access list of the parent, of "
+                   "the node, or of one below it (latchkey acl shows a list); --auth-file "
+                   "or --cert gives an identity that the access list names",
+                   "delete", "-r", "/tree")
+
+
+def parents_of_a_chroot_are_not_created_by_p():
+    expect_message(1, "create: /: the chroot /no/such does not exist; latchkey create -p "
+                   "-z %s /no/such creates it" % zk.connect, "create", "-p", "-z",
+                   zk.connect + "/no/such", "/")
+    expect_exit(0, "create", "-p", "/no/such")
+
+
+def names_of_files_are_printable():
+    expect_message(125, "--auth-file: cannot read /no?[1m: No such file or directory",
+                   "ls", "--auth-file", "/no\x1b[1m", "/")
+
+
 def servers_that_require_identities_are_named():
     with command.zkserver.Server(
             "--property", "zookeeper.enforce.auth.enabled=true",
@@ -873,6 +913,10 @@ live.run(live.together(
     reserved_lock_paths_are_named,
     errors_of_fence_are_named,
     writes_in_doubt_are_named,
+    writes_without_a_reply_are_in_doubt,
+    refused_tree_is_explained,
+    parents_of_a_chroot_are_not_created_by_p,
+    names_of_files_are_printable,
     missing_replies_are_named,
     access_lists_are_checked,
     error_before_the_supervisor_starts_is_not_sent_to_descriptor_0,

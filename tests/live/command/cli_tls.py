@@ -380,6 +380,12 @@ def chain_is_accepted_if_crl_has_the_list_of_each_ca():
                        cert_file("crl-chain.pem"))
 
 
+def insecure_ignores_the_lists_of_revocations():
+    with tls_front("server-revoked") as front:
+        done = run("ls", "-z", front, "--insecure", "--crl", "/no/such/file", "/")
+        assert done.code == 0, done
+
+
 def failed_connection_is_a_json_event():
     with tls_front("server-wrong-address") as front:
         for words in (("ls", "/"), ("run", "/x", "true")):
@@ -679,6 +685,7 @@ with zkserver.Server("--tls", "--tls-client-auth", "want", "--config",
         system_without_cas_is_an_error_unless_other_cas_are_named,
         wrong_file_is_named_before_connecting,
         wrong_usage_is_named,
+        insecure_ignores_the_lists_of_revocations,
         failed_connection_is_a_json_event,
         port_without_tls_is_reported,
         missing_or_refused_client_certificate_is_named),

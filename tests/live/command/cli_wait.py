@@ -4,6 +4,7 @@
 import json
 import os
 import pty
+import re
 import signal
 import socket
 import sys
@@ -405,6 +406,21 @@ def waiter_whose_node_was_deleted_queues_again():
             assert "lost the place in the queue" in done.err, done
 
 
+def replies_too_slow_for_the_session_timeout_are_named():
+    with relay.Relay(zk.connect) as proxy:
+        proxy.delay(700, up=False)
+        done = run("run", "-T", "2", "-w", "6", "-z", proxy.address, "/slow", "true")
+        assert done.code == 125, done
+        first = done.err.splitlines()[0]
+        assert re.fullmatch(
+            "latchkey: warning: /slow: a reply takes 0.7[0-9]? s, and a lock needs "
+            "replies within a quarter of the session timeout, which is 2 s; raise -T",
+            first), done
+        assert done.err.count("a reply takes") == 1, done
+        done = run("run", "-T", "6", "-w", "20", "-z", proxy.address, "/slow", "true")
+        assert (done.code, done.err) == (0, ""), done
+
+
 live.run(
     live.together(
         n_and_w_0_do_not_wait_for_a_held_lock,
@@ -427,6 +443,7 @@ live.run(
         lock_seen_held_before_a_long_silence_is_not_said_to_be_held,
         w_of_the_wait_command_includes_the_time_to_connect,
         server_that_does_not_reply_is_mentioned_after_five_seconds,
+        replies_too_slow_for_the_session_timeout_are_named,
         refused_connection_is_reported_after_a_second,
         cron_job_that_finds_the_lock_busy_prints_nothing,
         zookeepers_own_nodes_are_refused_as_locks,

@@ -32,7 +32,9 @@ END_TEST
 START_TEST(paths_are_checked_and_the_broken_rule_is_named)
 {
   static const char bytes[] = "holds bytes that ZooKeeper refuses: a path is "
-                              "UTF-8 without control characters";
+                              "UTF-8 without control characters, and without "
+                              "characters from U+D800 to U+F8FF or above "
+                              "U+FFEF";
   static const char dots[] = "must not have \".\" or \"..\" between slashes";
   static const char end[] = "must not end with \"/\"";
   static const struct {

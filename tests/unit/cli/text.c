@@ -55,6 +55,18 @@ START_TEST(foreign_text_is_escaped_for_the_terminal)
   cli_text_add_printable(&t,
                          BYTES("h\xc3\xb6st\x1b[2J\n\x00 \x7f\xc2\x9b\xff"));
   expect_text(&t, "h\xc3\xb6st\\x1b[2J\\x0a\\x00 \\x7f\\xc2\\x9b\\xff");
+  /* U+202E shows the rest of the line from right to left, U+2028 ends it. */
+  cli_text_add_printable(&t, lk_text("\xe2\x80\xae \xe2\x80\xa8 \xe2\x82\xac"));
+  expect_text(&t, "\\xe2\\x80\\xae \\xe2\\x80\\xa8 \xe2\x82\xac");
+}
+END_TEST
+
+START_TEST(control_characters_of_a_message_are_masked)
+{
+  char text[] = "a\x1b[1m\xc3\xb6\xff\xc2\x9b\n\xe2\x80\xae.";
+
+  cli_text_mask_controls(text);
+  ck_assert_str_eq(text, "a?[1m\xc3\xb6?\?\?\?\?\?\?.");
 }
 END_TEST
 
@@ -112,6 +124,7 @@ START_TEST(text_grows_and_counts_what_was_printed)
 END_TEST
 
 SUITE("text", utf8_is_checked_as_the_standard_specifies,
-      foreign_text_is_escaped_for_the_terminal, base64_is_padded,
+      foreign_text_is_escaped_for_the_terminal,
+      control_characters_of_a_message_are_masked, base64_is_padded,
       times_are_rfc_3339_in_utc, time_beyond_time_t_is_unknown,
       text_grows_and_counts_what_was_printed)
