@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <latchkey/error.h>
@@ -90,9 +91,16 @@ int cli_error_exit_code(int err)
 
 const char *cli_error_reason(int err)
 {
+  static char unknown[64];
   const char *reason = find_error_report(err)->reason;
 
-  return reason != NULL ? reason : lk_error_text(err);
+  if (reason != NULL)
+    return reason;
+  if (lk_error_name(err) != NULL)
+    return lk_error_text(err);
+  snprintf(unknown, sizeof unknown, "error %d, which latchkey does not know",
+           err);
+  return unknown;
 }
 
 const char *cli_error_advice(int err)

@@ -136,12 +136,21 @@ static int create_node(creation *n, lk_bytes data, const lk_acls *acl)
   return cli_command_wait(&n->command, err);
 }
 
-/* Prints the path of an ephemeral node, and keeps the session open until
-   interrupted. */
-static int keep_node(creation *n, const char *path, cli_interrupt *interrupt)
+/* Closes the command, and prints the path of the created node, if `err` is 0.
+ */
+static int create_and_close(creation *n, lk_bytes data, const lk_acls *acl)
+{
+  return cli_command_close(&n->command, create_node(n, data, acl));
+}
+
+/* Prints the path, and keeps the session open until interrupted. */
+static int print_and_keep(creation *n, cli_interrupt *interrupt)
 {
   cli_command *command = &n->command;
-  int code = cli_print(&command->out);
+  const char *path = cli_text_end(&n->created_path);
+  int code = path == NULL ? cli_fail(CLI_EXIT_FAILED, "%s",
+                                     lk_error_text(LK_ERR_NO_MEMORY))
+                          : cli_print(&command->out);
 
   command->out.len = 0; /* cli_command_close() does not print it again */
   if (code == CLI_EXIT_DONE)
@@ -150,38 +159,32 @@ static int keep_node(creation *n, const char *path, cli_interrupt *interrupt)
   return code;
 }
 
-/* Creates the node. Keeps the session open until interrupted if the node is
-   ephemeral: its path is printed when the signals are blocked, so that none can
-   kill latchkey and leave the node behind. Closes the command and returns the
-   exit code. */
+/* Keeps the session, and with it the node, until interrupted. Signals are
+   blocked before the node is created, so that none can kill latchkey and leave
+   the node behind. */
 static int create_and_keep(creation *n, lk_bytes data, const lk_acls *acl)
 {
   cli_command *command = &n->command;
-  bool ephemeral = command->options->ephemeral;
-  int keep_code = CLI_EXIT_DONE;
+  const int no_error = 0;
   cli_interrupt interrupt;
 
-  if (ephemeral)
-    cli_interrupt_open(&interrupt, command->session.loop, &command->done);
+  cli_interrupt_open(&interrupt, command->session.loop, &command->done);
   int err = create_node(n, data, acl);
-  const char *path = err == 0 ? cli_text_end(&n->created_path) : NULL;
-  bool interrupted =
-      ephemeral && interrupt.number != 0 && n->created_path.len == 0;
+  bool created = n->created_path.len > 0;
 
-  if (err == 0 && path == NULL)
-    err = LK_ERR_NO_MEMORY;
-  if (interrupted) {
-    err = 0;
-    keep_code = CLI_EXIT_SIGNAL + interrupt.number;
+  if (err == 0 && created) {
+    int code = print_and_keep(n, &interrupt);
+    int close_code = cli_command_close(command, no_error);
+
+    return code != CLI_EXIT_DONE ? code : close_code;
   }
-  if (ephemeral && err == 0 && !interrupted)
-    keep_code = keep_node(n, path, &interrupt);
-  else if (ephemeral)
-    cli_interrupt_close(&interrupt);
-  int close_code = cli_command_close(command, err);
+  int number = interrupt.number;
 
-  cli_text_free(&n->created_path);
-  return keep_code != CLI_EXIT_DONE ? keep_code : close_code;
+  cli_interrupt_close(&interrupt);
+  if (number == 0)
+    return cli_command_close(command, err);
+  (void)cli_command_close(command, no_error);
+  return CLI_EXIT_SIGNAL + number;
 }
 
 /* Returns a complaint about options that exclude each other, or NULL. */
@@ -215,7 +218,10 @@ int cli_create(const cli_options *o, char **operands)
     return cli_fail_text(CLI_EXIT_FAILED, "create", &complaint);
   if (cli_node_data_read(operands[1], &data) &&
       cli_command_open(&n.command, o, "create", operands[0]))
-    code = create_and_keep(&n, cli_node_data_bytes(&data), &acl.list);
+    code = o->ephemeral
+               ? create_and_keep(&n, cli_node_data_bytes(&data), &acl.list)
+               : create_and_close(&n, cli_node_data_bytes(&data), &acl.list);
+  cli_text_free(&n.created_path);
   cli_text_free(&data);
   cli_acl_free(&acl);
   return code;

@@ -42,6 +42,14 @@ START_TEST(temporary_errors_have_the_hint_to_retry)
 }
 END_TEST
 
+START_TEST(error_of_a_newer_server_is_a_number)
+{
+  ck_assert_str_eq(cli_error_reason(-999),
+                   "error -999, which latchkey does not know");
+  ck_assert_str_eq(cli_error_reason(LK_ERR_NO_NODE), "no such node");
+}
+END_TEST
+
 START_TEST(hints_name_the_options_of_tls)
 {
   static const int not_zookeeper[] = {LK_ERR_PROTOCOL, LK_ERR_MARSHALLING,
@@ -57,5 +65,6 @@ START_TEST(hints_name_the_options_of_tls)
 }
 END_TEST
 
-SUITE("error_report", long_message_is_cut_to_one_line,
-      temporary_errors_have_the_hint_to_retry, hints_name_the_options_of_tls)
+SUITE("error_report", error_of_a_newer_server_is_a_number,
+      long_message_is_cut_to_one_line, temporary_errors_have_the_hint_to_retry,
+      hints_name_the_options_of_tls)
