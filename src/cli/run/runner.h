@@ -128,7 +128,7 @@ struct cli_runner {
                          descendant of COMMAND is left */
   pid_t refused;      /**< a process of COMMAND that may not be signalled */
   int refused_signal; /**< the signal that was refused last; 0: none */
-  int slow_replies;          /**< that have come in a row */
+  int slow_replies;   /**< that have come in a row */
   bool slow_replies_warned;  /**< by lock_target.c */
   bool not_ephemeral_warned; /**< by cli_run_warn_not_ephemeral() */
   bool no_shell_told;        /**< that no shell could continue latchkey */

@@ -90,7 +90,6 @@ static void close_inherited_fds(const supervisor *s)
   cli_inherited_fds_close(keep, sizeof keep / sizeof keep[0]);
 }
 
-/* Sets the variables of an order: "NAME=VALUE", each followed by a NUL. */
 /* A variable can occur twice in the environment, and shells take the last one;
    putenv() replaces the first. */
 static void set_variable(char *assignment)
@@ -103,6 +102,7 @@ static void set_variable(char *assignment)
   putenv(assignment);
 }
 
+/* Sets the variables of an order: "NAME=VALUE", each followed by a NUL. */
 static void set_environment(char *variables, size_t len)
 {
   char *end = variables + len;
@@ -171,7 +171,7 @@ static void report_if_refused(supervisor *s, int number, int error)
 /* A stopped process acts on a signal only when it is continued. */
 static void continue_if_stopped(supervisor *s)
 {
-  if (s->command_stopped)
+  if (s->command_stopped && !s->none_left_reported)
     (void)cli_job_signal(&s->job, SIGCONT);
 }
 
