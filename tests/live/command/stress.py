@@ -341,9 +341,18 @@ class Contender:
                 return
             time.sleep(.02)
 
+    def has_started(self):
+        """Whether the process executes latchkey, and no wrapper any more."""
+        try:
+            with open("/proc/%d/comm" % self.process.pid) as f:
+                return "latchkey" in f.read()
+        except OSError:
+            return False
+
     def type_key(self, name):
         """latchkey's process group is orphaned, so nobody could continue it."""
-        if self.terminal is None or name not in self.choice.signals():
+        if self.terminal is None or name not in self.choice.signals() or \
+                not self.has_started():
             return
         pid = self.find_command()
         self.sent.add(name)
@@ -354,7 +363,8 @@ class Contender:
                              "its COMMAND stays stopped")
 
     def hang_up(self, _):
-        if self.terminal is None or "HUP" not in self.choice.signals():
+        if self.terminal is None or "HUP" not in self.choice.signals() or \
+                not self.has_started():
             return
         pid = self.find_command()
         self.sent.add("HUP")
@@ -591,10 +601,13 @@ class Run:
         for contender in self.contenders:
             if not contender.has_ended():
                 contender.finish()
-        self.kill_others()
         end = time.monotonic() + MAX_END_SECONDS
         for contender in self.contenders:
-            if not contender.has_ended_by(end):
+            # A process of another user can keep latchkey from ending.
+            while not contender.has_ended_by(time.monotonic() + .5) and \
+                    time.monotonic() < end:
+                self.kill_others()
+            if not contender.has_ended():
                 self.bad.append("%s: latchkey does not end: %s" % (
                     contender.name, describe(contender.process.pid)))
 
