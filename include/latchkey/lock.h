@@ -329,7 +329,7 @@ LK_API void lk_lock_cancel(lk_lock *l);
  * @return 0; LK_ERR_NOT_HELD; LK_ERR_LOST: the lock was lost; the handle is
  *         idle now, and `done` is not called; LK_ERR_STATE: `done` of the
  *         previous release has not been called yet, and this one has a `done`,
- *         too.
+ *         too; LK_ERR_FORKED.
  */
 LK_API int lk_lock_release(lk_lock *l, lk_lock_cb done, void *arg);
 
@@ -341,6 +341,9 @@ LK_API int lk_lock_release(lk_lock *l, lk_lock_cb done, void *arg);
 LK_API int lk_lock_release_until(lk_lock *l, int64_t deadline_ms,
                                  lk_lock_cb done, void *arg);
 
+/** In a forked child no lock is held: this is LK_LOCK_IDLE, the functions below
+    answer for a lock that is not held, and acquire and release return
+    LK_ERR_FORKED. */
 LK_API lk_lock_state lk_lock_get_state(const lk_lock *l);
 
 /** Whether the lock is held and the lease deadline has not passed, by the clock

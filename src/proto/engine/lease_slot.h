@@ -33,6 +33,9 @@ lk_session_lease *lk__client_lease(const lk_client *c);
 void lk__client_set_lease(lk_client *c, lk_session_lease *lease,
                           void (*free_lease)(lk_session_lease *lease));
 
+/** Whether this process is a forked child of the one that made the client. */
+bool lk__client_is_forked(const lk_client *c);
+
 /** A holder will be unsure at `needed_ms`, and a reply can prevent that. To be
     called repeatedly while the time is near. The client leaves a server that
     has not replied for long, if there is another one; see silent_server.h. */

@@ -36,9 +36,14 @@ void lk__requests_free(lk_engine_requests *q)
   lk__ring_free(&q->ending_waiting);
 }
 
+bool lk__client_is_forked(const lk_client *c)
+{
+  return c->hooks.forked != NULL && c->hooks.forked(c->hooks.arg);
+}
+
 int lk__client_refusal(const lk_client *c)
 {
-  if (c->hooks.forked != NULL && c->hooks.forked(c->hooks.arg))
+  if (lk__client_is_forked(c))
     return LK_ERR_FORKED;
   if (c->session.final_err != 0)
     return c->session.final_err;

@@ -318,8 +318,16 @@ void lk_candidate_free(lk_candidate *c)
 
 /* ---- calls --------------------------------------------------------------- */
 
+/* A forked child takes part in nothing. */
+static bool candidate_is_forked(const lk_candidate *c)
+{
+  return lk__lock_is_forked(c->lock);
+}
+
 int lk_candidate_start(lk_candidate *c)
 {
+  if (candidate_is_forked(c))
+    return LK_ERR_FORKED;
   return c->state == CANDIDATE_STOPPED ? candidate_acquire(c) : 0;
 }
 
@@ -327,6 +335,8 @@ void lk_candidate_resign(lk_candidate *c)
 {
   candidate_state before = c->state;
 
+  if (candidate_is_forked(c))
+    return;
   c->state = CANDIDATE_STOPPED;
   switch (before) {
   case CANDIDATE_STOPPED: break;
@@ -348,6 +358,8 @@ void lk_candidate_resign(lk_candidate *c)
 
 lk_candidate_state lk_candidate_get_state(const lk_candidate *c)
 {
+  if (candidate_is_forked(c))
+    return LK_CANDIDATE_STOPPED;
   switch (c->state) {
   case CANDIDATE_STOPPED: break;
   case CANDIDATE_PAUSING:

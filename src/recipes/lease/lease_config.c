@@ -95,6 +95,8 @@ int64_t lk_lease_deadline(const lk_client *c)
 {
   const lk_session_lease *lease = lk__client_lease(c);
 
+  if (lk__client_is_forked(c))
+    return LK_NO_LEASE;
   if (lease == NULL) /* the default assurance applies */
     return lk__evidence_deadline(lk__client_evidence(c), LK_ASSURE_QUORUM);
   return lk__lease_deadline(lease);

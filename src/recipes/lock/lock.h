@@ -104,6 +104,8 @@ lk_acquisition *
 lk__lock_make_contender(lk_lock *l, const lk_acquisition_callbacks *callbacks);
 
 bool lk__lock_holds(const lk_lock *l);
+/** Whether this process is a forked child of the one that made the client. */
+bool lk__lock_is_forked(const lk_lock *l);
 /** Start a timer of the lock, to fire `in_ms` from now. */
 void lk__lock_start_timer(lk_lock *l, lk_timer *t, int64_t in_ms);
 void lk__lock_stop_timer(lk_lock *l, lk_timer *t);

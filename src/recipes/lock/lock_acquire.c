@@ -87,6 +87,8 @@ static int lock_acquire_refusal(const lk_lock *l)
     return LK_ERR_CLOSED;
   if (l->lease->end_err != 0)
     return l->lease->end_err;
+  if (lk__lock_is_forked(l))
+    return LK_ERR_FORKED;
   if (l->lost || l->acquire.pending ||
       (l->acquisition != NULL && !lk__lock_holds(l)))
     return LK_ERR_STATE;
@@ -185,6 +187,8 @@ static void lock_count_down(lk_lock *l, lk_lock_cb done, void *arg)
  * and is not closed. `notifies`: the user has passed a callback. */
 static int lock_begin_release(lk_lock *l, bool notifies)
 {
+  if (lk__lock_is_forked(l))
+    return LK_ERR_FORKED;
   /* A release of a lost lock reports the loss. Then the user can acquire the
    * lock again. */
   if (l->lost) {

@@ -37,6 +37,11 @@ bool lk__lock_holds(const lk_lock *l)
   return l->acquisition != NULL && lk__acquisition_holds(l->acquisition);
 }
 
+bool lk__lock_is_forked(const lk_lock *l)
+{
+  return !l->lease->life.detached && lk__client_is_forked(l->lease->client);
+}
+
 lk_acquisition *lk__lock_detach_acquisition(lk_lock *l)
 {
   lk_acquisition *a = l->acquisition;

@@ -3,8 +3,16 @@
 
 #include "recipes/lock/lock.h"
 
+/* A forked child holds nothing: the session is its parent's. */
+static bool lock_is_held_here(const lk_lock *l)
+{
+  return lk__lock_holds(l) && !lk__lock_is_forked(l);
+}
+
 lk_lock_state lk_lock_get_state(const lk_lock *l)
 {
+  if (lk__lock_is_forked(l))
+    return LK_LOCK_IDLE;
   /* An acquire whose deadline had passed when it began has no acquisition. */
   if (l->acquire_is_late)
     return LK_LOCK_ACQUIRING;
@@ -18,30 +26,31 @@ lk_lock_state lk_lock_get_state(const lk_lock *l)
 
 bool lk_lock_ok(const lk_lock *l)
 {
-  return lk__lock_holds(l) && lk_client_clock(l->lease->client) <
-                                  lk__acquisition_deadline(l->acquisition);
+  return lock_is_held_here(l) && lk_client_clock(l->lease->client) <
+                                     lk__acquisition_deadline(l->acquisition);
 }
 
 int64_t lk_lock_deadline(const lk_lock *l)
 {
-  return lk__lock_holds(l) ? lk__acquisition_deadline(l->acquisition)
-                           : LK_NO_LEASE;
+  return lock_is_held_here(l) ? lk__acquisition_deadline(l->acquisition)
+                              : LK_NO_LEASE;
 }
 
 uint64_t lk_lock_token(const lk_lock *l)
 {
-  return lk__lock_holds(l) ? lk__acquisition_token(l->acquisition) : 0;
+  return lock_is_held_here(l) ? lk__acquisition_token(l->acquisition) : 0;
 }
 
 uint64_t lk_lock_handoffs(const lk_lock *l)
 {
-  return lk__lock_holds(l) ? l->acquisition->handoffs : 0;
+  return lock_is_held_here(l) ? l->acquisition->handoffs : 0;
 }
 
 const char *lk_lock_node(const lk_lock *l)
 {
-  return l->acquisition == NULL ? NULL
-                                : lk__acquisition_node_path(l->acquisition);
+  return l->acquisition == NULL || lk__lock_is_forked(l)
+             ? NULL
+             : lk__acquisition_node_path(l->acquisition);
 }
 
 const char *lk_lock_path(const lk_lock *l)
@@ -51,7 +60,7 @@ const char *lk_lock_path(const lk_lock *l)
 
 size_t lk_lock_count(const lk_lock *l)
 {
-  return l->count;
+  return lk__lock_is_forked(l) ? 0 : l->count;
 }
 
 /* ---- texts --------------------------------------------------------------- */

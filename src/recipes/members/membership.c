@@ -3,6 +3,7 @@
 
 #include "base/acl.h"
 #include "base/mem.h"
+#include "proto/engine/lease_slot.h"
 #include "recipes/common/config_copy.h"
 #include "recipes/members/member_node.h"
 #include "recipes/members/member_step.h"
@@ -146,10 +147,17 @@ int lk_membership_new(lk_membership **out, lk_client *client, const char *path,
 
 /* ---- calls --------------------------------------------------------------- */
 
+static bool membership_is_forked(const lk_membership *m)
+{
+  return m->client != NULL && lk__client_is_forked(m->client);
+}
+
 int lk_membership_join(lk_membership *m)
 {
   if (m->client == NULL)
     return m->end_err;
+  if (membership_is_forked(m))
+    return LK_ERR_FORKED;
   if (m->wanted)
     return 0;
   m->wanted = true;
@@ -189,6 +197,8 @@ int lk_membership_set_data(lk_membership *m, lk_bytes data)
 {
   void *copy = NULL;
 
+  if (membership_is_forked(m))
+    return LK_ERR_FORKED;
   if (data.len > 0) {
     copy = lk__mem_new(&m->mem, data.len);
     if (copy == NULL)
@@ -209,7 +219,7 @@ int lk_membership_set_data(lk_membership *m, lk_bytes data)
 
 bool lk_membership_has_joined(const lk_membership *m)
 {
-  return m->joined;
+  return m->joined && !membership_is_forked(m);
 }
 
 const char *lk_membership_path(const lk_membership *m)

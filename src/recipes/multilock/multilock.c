@@ -215,15 +215,17 @@ static const lk_contender *multilock_find_contender(const lk_lock *l,
 
 uint64_t lk_multilock_token(const lk_lock *l, const char *path)
 {
-  const lk_contender *ct =
-      lk__lock_holds(l) ? multilock_find_contender(l, path) : NULL;
+  const lk_contender *ct = lk__lock_holds(l) && !lk__lock_is_forked(l)
+                               ? multilock_find_contender(l, path)
+                               : NULL;
 
   return ct == NULL ? 0 : lk__contender_token(ct);
 }
 
 const char *lk_multilock_node(const lk_lock *l, const char *path)
 {
-  const lk_contender *ct = multilock_find_contender(l, path);
+  const lk_contender *ct =
+      lk__lock_is_forked(l) ? NULL : multilock_find_contender(l, path);
 
   return ct != NULL && ct->own.state == LK_OWN_CREATED ? ct->own.path : NULL;
 }

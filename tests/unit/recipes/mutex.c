@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "proto/engine/client.h"
 #include "proto/wire/opcode.h"
 #include "recipes/queue/predecessor_list.h"
 #include "support/locks.h"
 #include "support/suite.h"
+
+#include <latchkey/leader.h>
+#include <latchkey/member.h>
 
 /* The mutex without failures: costs, nodes, the queue and arguments. The
  * event "waiting 2 0000000000" says that there are two predecessors, and that
@@ -614,6 +618,67 @@ START_TEST(data_that_look_like_a_revocation_are_refused)
 }
 END_TEST
 
+/* ---- a forked child ------------------------------------------------------ */
+
+static bool is_child(void *arg)
+{
+  (void)arg;
+  return true;
+}
+
+/* Runs as in the child of a process that holds the lock, leads and is a
+ * member. */
+START_TEST(forked_child_holds_nothing)
+{
+  const lk_candidate_config candidate_config = {.size =
+                                                    sizeof candidate_config};
+  lk_candidate *leader;
+  lk_membership *member;
+  lk_lock *led;
+
+  begin_held();
+  lk_client *c = lp.one.link->client;
+  bool (*forked)(void *arg) = c->hooks.forked;
+
+  ck_assert_int_eq(lk_lock_new(&led, c, "/locks/led", NULL), 0);
+  ck_assert_int_eq(lk_candidate_new(&leader, led, &candidate_config), 0);
+  ck_assert_int_eq(lk_membership_new(&member, c, "/group", "m", NULL), 0);
+  ck_assert_int_eq(lk_candidate_start(leader), 0);
+  ck_assert_int_eq(lk_membership_join(member), 0);
+  model_run(&lp.server, T);
+  ck_assert(lk_lock_ok(lp.a.lock) && lk_candidate_ok(leader));
+  ck_assert(lk_membership_has_joined(member));
+  ck_assert_int_gt(lk_lease_deadline(c), lp.server.now);
+
+  c->hooks.forked = is_child;
+  ck_assert(!lk_lock_ok(lp.a.lock));
+  ck_assert_int_eq(lk_lock_get_state(lp.a.lock), LK_LOCK_IDLE);
+  ck_assert_int_eq(lk_lock_deadline(lp.a.lock), INT64_MIN);
+  ck_assert_int_eq(lk_lease_deadline(c), INT64_MIN);
+  ck_assert_uint_eq(lk_lock_token(lp.a.lock), 0);
+  ck_assert_uint_eq(lk_lock_count(lp.a.lock), 0);
+  ck_assert_ptr_null(lk_lock_node(lp.a.lock));
+  ck_assert_int_eq(lk_lock_acquire(lp.a.lock, LK_NO_LIMIT, NULL, NULL),
+                   LK_ERR_FORKED);
+  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), LK_ERR_FORKED);
+  ck_assert(!lk_candidate_ok(leader));
+  ck_assert_int_eq(lk_candidate_get_state(leader), LK_CANDIDATE_STOPPED);
+  ck_assert_int_eq(lk_candidate_start(leader), LK_ERR_FORKED);
+  lk_candidate_resign(leader);
+  ck_assert(!lk_membership_has_joined(member));
+  ck_assert_int_eq(lk_membership_join(member), LK_ERR_FORKED);
+  ck_assert_int_eq(lk_membership_set_data(member, lk_text("x")), LK_ERR_FORKED);
+
+  c->hooks.forked = forked;
+  ck_assert(lk_lock_ok(lp.a.lock) && lk_candidate_ok(leader));
+  ck_assert(lk_membership_has_joined(member));
+  lk_candidate_free(leader);
+  lk_lock_free(led);
+  lk_membership_free(member);
+  lock_pair_end(&lp);
+}
+END_TEST
+
 SUITE("mutex", every_lock_state_and_event_has_a_text,
       short_hold_costs_three_requests_with_other_locks_held,
       alternating_holders_send_one_list_for_each_grant,
@@ -634,4 +699,4 @@ SUITE("mutex", every_lock_state_and_event_has_a_text,
       acquire_fails_when_the_directory_is_deleted_ten_times,
       only_consecutive_deletions_of_the_directory_count,
       nodes_have_the_configured_access_lists, bad_arguments_are_refused,
-      data_that_look_like_a_revocation_are_refused)
+      data_that_look_like_a_revocation_are_refused, forked_child_holds_nothing)
