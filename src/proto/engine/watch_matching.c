@@ -38,7 +38,9 @@ static void move_watches(lk_link *list, lk_link *out)
   }
 }
 
-/* Add the recursive watches of a path and of all its ancestors. */
+/* Add the recursive watches of a path and of all its ancestors. A server may
+ * send a path with very many of them: those that are longer than any watch's
+ * path are not looked up. */
 static void match_recursive(const lk_watches *ws, int32_t type, lk_bytes path,
                             lk_link *out)
 {
@@ -48,7 +50,9 @@ static void match_recursive(const lk_watches *ws, int32_t type, lk_bytes path,
   if (!event_fires(type, LK_WATCH_KIND_RECURSIVE))
     return;
   while (len > 0) {
-    lk_watched *on = lk__watched_find(ws, lk_bytes_of(at, len));
+    lk_watched *on = len > ws->longest_recursive
+                         ? NULL
+                         : lk__watched_find(ws, lk_bytes_of(at, len));
 
     if (on != NULL)
       add_watches(&on->kinds[LK_WATCH_KIND_RECURSIVE], out);

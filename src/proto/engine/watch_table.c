@@ -223,6 +223,15 @@ static void uncount_pending(lk_watch *w)
   w->on->pending_count[w->kind]--;
 }
 
+static void count_recursive(lk_watches *ws, const lk_watch *w)
+{
+  size_t len = strlen(w->on->path);
+
+  ws->recursive++;
+  if (len > ws->longest_recursive)
+    ws->longest_recursive = len;
+}
+
 void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind)
 {
   uncount_pending(w);
@@ -232,7 +241,7 @@ void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind)
   if (lk__watch_stays(kind))
     ws->added++;
   if (kind == LK_WATCH_KIND_RECURSIVE)
-    ws->recursive++;
+    count_recursive(ws, w);
   /* An addWatch registers the other persistent watches of its kind, too. A
    * one-shot request does not: only a setWatches reports the changes that
    * earlier one-shot watches may have missed. */
@@ -252,8 +261,8 @@ void lk__watch_fall(lk_watches *ws, lk_watch *w)
   ws->standing--;
   if (lk__watch_stays(w->kind))
     ws->added--;
-  if (w->kind == LK_WATCH_KIND_RECURSIVE)
-    ws->recursive--;
+  if (w->kind == LK_WATCH_KIND_RECURSIVE && --ws->recursive == 0)
+    ws->longest_recursive = 0;
 }
 
 void lk__watch_drop(lk_watches *ws, lk_watch *w)

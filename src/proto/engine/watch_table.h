@@ -97,6 +97,7 @@ typedef struct lk_watches {
   size_t standing;  /**< number of standing watches */
   size_t added;     /**< number of standing persistent and recursive watches */
   size_t recursive; /**< number of standing recursive watches */
+  size_t longest_recursive; /**< no path of these is longer; 0: none stands */
   size_t adding;    /**< number of persistent and recursive watches, standing or
                          not */
   bool set_watches_under_way; /**< and none of these setWatches was throttled */

@@ -600,6 +600,65 @@ START_TEST(many_listeners_cost_nothing_at_a_reply)
 }
 END_TEST
 
+static void on_deep_event(lk_client *c, lk_watch *w, const lk_event *event,
+                          void *arg)
+{
+  (void)c;
+  (void)w;
+  (void)arg;
+  called.events += event->type == LK_EVENT_CREATED;
+}
+
+static void on_watch_added(lk_client *c, int err, void *arg)
+{
+  (void)c;
+  (void)arg;
+  ck_assert_int_eq(err, 0);
+}
+
+/* One event whose path has `count` components, and a recursive watch on "/". */
+static double receive_deep_event(size_t count)
+{
+  lk_client_config config = {.size = sizeof config};
+  lk_call call = {.size = sizeof call, .on_event = on_deep_event};
+  char *path = calloc(2 * count + 1, 1);
+  lk_buf b = wire_buf();
+
+  for (size_t i = 0; i < count; i++)
+    memcpy(path + 2 * i, "/a", 2);
+  begin(&config);
+  connect_client();
+  h->room = SIZE_MAX;
+  ck_assert_int_eq(lk_add_watch(h->client, "/", LK_WATCH_RECURSIVE, &call,
+                                on_watch_added, NULL),
+                   0);
+  harness_settle(h);
+  size_t mark = wire_begin(&b);
+
+  wire_header(&b, 1, 77, 0);
+  wire_int(&b, 0); /* an ErrorResponse */
+  wire_end(&b, mark);
+  receive(&b);
+  b = wire_buf();
+  wire_event(&b, LK_EVENT_CREATED, path);
+  double start = processor_time();
+
+  receive(&b);
+  double took = processor_time() - start;
+
+  ck_assert_uint_eq(called.events, 1);
+  free(path);
+  h->room = 0;
+  end();
+  return took;
+}
+
+START_TEST(a_component_of_an_event_costs_no_more_in_a_deep_path)
+{
+  expect_linear(receive_deep_event, 20000);
+}
+END_TEST
+
 START_TEST(requests_that_completed_while_they_waited_are_not_sent)
 {
   lk_client_config config = {.size = sizeof config};
@@ -802,6 +861,7 @@ SUITE("client_costs", in_the_steady_state_nothing_is_allocated,
       replies_keep_256_kibibytes, memory_of_watches_that_fired_is_given_back,
       many_watches_of_one_path_cost_no_more_each,
       many_deadlines_cost_no_more_each, many_listeners_cost_nothing_at_a_reply,
+      a_component_of_an_event_costs_no_more_in_a_deep_path,
       requests_that_completed_while_they_waited_are_not_sent,
       requests_that_completed_while_they_waited_keep_no_memory,
       request_of_the_send_limit_is_sent_and_a_longer_one_refused,
