@@ -230,7 +230,8 @@ typedef struct lk_client_config {
   size_t
       outstanding_limit; /**< requests accepted and not completed. 0: 65,536 */
   const lk_session *resume; /**< a session to resume, or NULL. Copied. Its
-                                 ephemeral nodes stay; see lock.h */
+                                 ephemeral nodes stay; see lock.h. Its former
+                                 client must have ended */
   const lk_mem *mem;        /**< NULL: the C library's. Copied */
   /** Log callback; `text` is one line without a newline, which says what has
       happened and why. `err` is the error that it is about, or 0. May be NULL.

@@ -35,7 +35,10 @@
  * client that had it before. The locks of that client stay held, and its
  * contender nodes stay in their queues, until the session ends or the nodes are
  * deleted. No handle of the new client owns them; its acquires queue behind
- * them.
+ * them. Resume only a session whose former client has ended: otherwise the two
+ * take the connection from each other, and if the new client closes the
+ * session, the locks of the other one pass to other clients before their
+ * deadline.
  *
  * Threads and callbacks: as for the client. Every callback may free the handle.
  */
