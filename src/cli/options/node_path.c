@@ -36,21 +36,17 @@ static const char *find_broken_rule(const char *path)
          "U+FFEF";
 }
 
-/* Whether `path` is a valid path followed by "/". The server appends the number
-   of a sequential node directly to it. */
+/* Whether `path` is valid with the number of a sequential node behind it, which
+   the server appends directly. */
 static bool is_start_of_sequential(const char *path)
 {
-  size_t len = strlen(path);
-  cli_text start = {0};
+  cli_text whole = {0};
 
-  /* "//" is not valid, although "/" is. */
-  if (len < strlen("/a/") || path[len - 1] != '/')
-    return false;
-  cli_text_add(&start, path, len - 1);
-  const char *text = cli_text_end(&start);
+  cli_text_printf(&whole, "%s0000000000", path);
+  const char *text = cli_text_end(&whole);
   bool valid = text != NULL && lk_path_check(text) == 0;
 
-  cli_text_free(&start);
+  cli_text_free(&whole);
   return valid;
 }
 

@@ -60,6 +60,18 @@ static const char *parse_port(span s, uint16_t *out)
   return NULL;
 }
 
+static bool is_letter_or_digit(char c)
+{
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         (c >= '0' && c <= '9');
+}
+
+/* The underscore is in names of containers. */
+static bool is_in_names(char c)
+{
+  return is_letter_or_digit(c) || c == '-' || c == '.' || c == '_';
+}
+
 static const char *check_name(span name)
 {
   if (name.len == 0)
@@ -67,14 +79,33 @@ static const char *check_name(span name)
   if (name.len > NAME_MAX_LEN)
     return "a host name is longer than 255 bytes";
   for (size_t i = 0; i < name.len; i++) {
-    unsigned char ch = (unsigned char)name.at[i];
-
-    if (ch <= ' ' || ch >= 0x7f)
-      return "a host name holds a blank or another character it cannot have";
-    if (ch == '[' || ch == ']')
+    if (name.at[i] == '[' || name.at[i] == ']')
       return "brackets go around a whole IPv6 address, as in [::1]:2181";
+    if (!is_in_names(name.at[i]))
+      return "a host name holds a blank or another character it cannot have";
   }
   return NULL;
+}
+
+/* The characters of an IPv6 address, which has two colons at least, and of its
+ * zone. The resolver checks the rest. */
+static const char *check_bracketed(span address)
+{
+  const char *zone = memchr(address.at, '%', address.len);
+  size_t len = zone == NULL ? address.len : (size_t)(zone - address.at);
+  size_t colons = 0;
+  bool is_valid = address.len <= NAME_MAX_LEN;
+
+  for (size_t i = 0; i < len; i++) {
+    colons += address.at[i] == ':';
+    is_valid = is_valid && address.at[i] != '\0' &&
+               strchr("0123456789abcdefABCDEF:.", address.at[i]) != NULL;
+  }
+  for (size_t i = len + 1; i < address.len; i++)
+    is_valid = is_valid && is_in_names(address.at[i]);
+  return is_valid && colons >= 2
+             ? NULL
+             : "brackets hold an IPv6 address, as in [::1]:2181";
 }
 
 /* Parse "[address]" or "[address]:port". Without a port `*port` is
@@ -98,22 +129,21 @@ static const char *parse_bracketed(span s, span *name, uint16_t *port)
 /* Parse the text of one server. Without a port `*port` is unchanged. */
 static const char *parse_entry(span s, span *name, uint16_t *port)
 {
+  const char *colon = memchr(s.at, ':', s.len);
   const char *why = NULL;
 
   *name = s;
   if (s.at[0] == '[') {
     why = parse_bracketed(s, name, port);
-  } else {
-    const char *colon = memchr(s.at, ':', s.len);
+    return why != NULL ? why : check_bracketed(*name);
+  }
+  if (colon != NULL) {
+    size_t len = (size_t)(colon - s.at);
 
-    if (colon != NULL) {
-      size_t len = (size_t)(colon - s.at);
-
-      if (memchr(colon + 1, ':', s.len - len - 1) != NULL)
-        return "an IPv6 address needs brackets, as in [::1]:2181";
-      *name = (span){s.at, len};
-      why = parse_port((span){colon + 1, s.len - len - 1}, port);
-    }
+    if (memchr(colon + 1, ':', s.len - len - 1) != NULL)
+      return "an IPv6 address needs brackets, as in [::1]:2181";
+    *name = (span){s.at, len};
+    why = parse_port((span){colon + 1, s.len - len - 1}, port);
   }
   return why != NULL ? why : check_name(*name);
 }

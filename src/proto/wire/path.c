@@ -121,6 +121,13 @@ static bool is_simple_path(const char *path, size_t len)
   return true;
 }
 
+/* Whether the path ends with "." or "..", which begins at `s`. With a number
+ * behind it, that is a name like any other. */
+static bool is_dots(const char *s)
+{
+  return strcmp(s, ".") == 0 || strcmp(s, "..") == 0;
+}
+
 bool lk__path_valid(const char *path, lk_path_use use)
 {
   if (path == NULL || path[0] != '/')
@@ -136,7 +143,7 @@ bool lk__path_valid(const char *path, lk_path_use use)
     size_t len = component_len(s);
 
     if (len == 0)
-      return false;
+      return use == LK_PATH_BEFORE_NUMBER && is_dots(s);
     s += len;
   }
   return true;

@@ -15,7 +15,7 @@ typedef enum lk_path_use {
  * Whether a server would accept `path`. A path must begin with "/", have no
  * component that is empty, "." or "..", and be valid UTF-8 without control
  * characters, surrogates, private-use characters and characters above U+FFEF.
- * A trailing "/" is valid with LK_PATH_BEFORE_NUMBER only.
+ * A "/", "." or ".." at the end is valid with LK_PATH_BEFORE_NUMBER only.
  */
 bool lk__path_valid(const char *path, lk_path_use use);
 

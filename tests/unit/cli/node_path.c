@@ -45,6 +45,8 @@ START_TEST(paths_are_checked_and_the_broken_rule_is_named)
               {"/a/.b/..c/d.", false, NULL},
               {"/a/", true, NULL},
               {"/", true, NULL},
+              {"/a/.", true, NULL},
+              {"/a/.", false, dots},
               {"a", false, "must begin with \"/\""},
               {"", true, "must begin with \"/\""},
               {"/a//b", false, "must not contain \"//\""},

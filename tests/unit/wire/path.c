@@ -55,8 +55,12 @@ START_TEST(invalid_paths_are_refused)
 }
 END_TEST
 
-START_TEST(only_a_sequential_path_may_end_with_a_slash)
+START_TEST(only_a_sequential_path_may_end_with_a_slash_or_dots)
 {
+  ck_assert(lk__path_valid("/a/.", LK_PATH_BEFORE_NUMBER));
+  ck_assert(lk__path_valid("/..", LK_PATH_BEFORE_NUMBER));
+  ck_assert(!lk__path_valid("/../a", LK_PATH_BEFORE_NUMBER));
+  ck_assert(!lk__path_valid("/./.", LK_PATH_BEFORE_NUMBER));
   ck_assert(lk__path_valid("/a/", LK_PATH_BEFORE_NUMBER));
   ck_assert(lk__path_valid("/a/b/", LK_PATH_BEFORE_NUMBER));
   ck_assert(lk__path_valid("/", LK_PATH_BEFORE_NUMBER));
@@ -65,6 +69,7 @@ START_TEST(only_a_sequential_path_may_end_with_a_slash)
   ck_assert(!lk__path_valid("/a//", LK_PATH_BEFORE_NUMBER));
   ck_assert(!lk__path_valid("/./", LK_PATH_BEFORE_NUMBER));
   ck_assert(!valid("/a/"));
+  ck_assert(!valid("/a/."));
 }
 END_TEST
 
@@ -293,7 +298,7 @@ START_TEST(the_root_is_the_chroot_itself)
 END_TEST
 
 SUITE("path", valid_paths_are_accepted, invalid_paths_are_refused,
-      only_a_sequential_path_may_end_with_a_slash,
+      only_a_sequential_path_may_end_with_a_slash_or_dots,
       child_has_a_name_without_slash_and_nul,
       error_is_found_at_any_place_of_a_path,
       characters_are_accepted_if_a_server_accepts_them,
