@@ -60,8 +60,11 @@ LK_API int lk_create_with_parents(lk_client *c, const char *path, lk_bytes data,
                                   void *arg);
 
 /** Completes lk_delete_recursive(). `deleted`: the number of nodes deleted, as
-    far as replies were received; also after an error. */
-typedef void (*lk_deleted_cb)(lk_client *c, int err, size_t deleted, void *arg);
+    far as replies were received; also after an error. `path`: the node whose
+    delete or list has ended with `err`; NULL: without an error, or if no single
+    node is the reason. Borrowed until the callback returns. */
+typedef void (*lk_deleted_cb)(lk_client *c, int err, size_t deleted,
+                              const char *path, void *arg);
 
 /** Invoked after each reply with the number of nodes deleted so far. If it
     returns false, no more requests are sent, and the call completes with

@@ -14,27 +14,21 @@ static void on_node_deleted(lk_client *c, int err, void *arg)
   cli_command_complete(arg, err);
 }
 
-static void on_tree_deleted(lk_client *c, int err, size_t deleted, void *arg)
+typedef struct tree_deletion {
+  cli_command command;
+  cli_text failed; /* the node whose delete or list has failed */
+} tree_deletion;
+
+static void on_tree_deleted(lk_client *c, int err, size_t deleted,
+                            const char *path, void *arg)
 {
-  cli_command *command = arg;
+  tree_deletion *t = arg;
 
   (void)c;
-  if (command->options->verbose)
+  if (t->command.options->verbose)
     cli_notice("%zu nodes deleted", deleted);
-  cli_command_complete(command, err);
-}
-
-/* Deletes the node and all its descendants. The request has no deadline, since
-   a large tree takes long. */
-static int delete_tree(cli_command *command)
-{
-  const lk_call *no_deadline = NULL;
-  const lk_progress_cb no_progress = NULL;
-  int err =
-      lk_delete_recursive(command->session.client, command->path, no_deadline,
-                          no_progress, on_tree_deleted, command);
-
-  return cli_command_wait(command, err);
+  cli_text_add_printable(&t->failed, lk_text(path));
+  cli_command_complete(&t->command, err);
 }
 
 static int delete_node(cli_command *command)
@@ -48,33 +42,59 @@ static int delete_node(cli_command *command)
   return cli_command_wait(command, err);
 }
 
-/* The deletion of a tree has ended for `reason`. */
-static int close_unfinished_tree(cli_command *command, int code,
-                                 const char *reason)
+/* The deletion of a tree has ended, at the node `failed`. */
+static int fail_tree(const cli_command *command, int code, const char *failed,
+                     const char *reason)
 {
   cli_text path = {0};
 
   cli_text_add_printable(&path, lk_text(command->path));
   const char *clean = cli_text_end(&path);
 
-  cli_fail(code, "delete %s: %s", clean == NULL ? "" : clean, reason);
+  cli_fail(code, "delete %s: %s: %s", clean == NULL ? "" : clean, failed,
+           reason);
   cli_text_free(&path);
-  (void)cli_command_close(command, 0);
   return code;
 }
 
-static int close_tree(cli_command *command, int err)
+static int close_tree(tree_deletion *t, int err)
 {
-  if (err == LK_ERR_NOT_EMPTY) /* each list of a node has shown new children */
-    return close_unfinished_tree(command, CLI_EXIT_NO,
-                                 "other clients create nodes below it; try "
-                                 "again when they have stopped");
+  const int no_error = 0;
+  const char *failed = cli_text_end(&t->failed);
+  int code = CLI_EXIT_DONE;
+
+  if (failed == NULL)
+    failed = t->command.path;
+  if (err ==
+      LK_ERR_NOT_EMPTY) /* each list of the node has shown new children */
+    code = fail_tree(&t->command, CLI_EXIT_NO, failed,
+                     "other clients create nodes below it; try again when they "
+                     "have stopped");
   if (err == LK_ERR_NO_AUTH)
-    return close_unfinished_tree(
-        command, CLI_EXIT_FAILED,
-        "not allowed by the access list of the parent, of the node, or of one "
-        "below it (latchkey acl shows a list); " CLI_ADVICE_IDENTITY);
-  return cli_command_close(command, err);
+    code = fail_tree(&t->command, CLI_EXIT_FAILED, failed,
+                     "not allowed by its access list or by that of its "
+                     "parent; " CLI_ADVICE_IDENTITY);
+  int close_code =
+      cli_command_close(&t->command, code == CLI_EXIT_DONE ? err : no_error);
+
+  cli_text_free(&t->failed);
+  return code == CLI_EXIT_DONE ? close_code : code;
+}
+
+/* Deletes the node and all its descendants. The request has no deadline, since
+   a large tree takes long. */
+static int delete_tree(const cli_options *o, const char *path)
+{
+  tree_deletion t = {.failed = {.len = 0}};
+  const lk_call *no_deadline = NULL;
+  const lk_progress_cb no_progress = NULL;
+
+  if (!cli_command_open(&t.command, o, "delete", path))
+    return CLI_EXIT_FAILED;
+  int err = lk_delete_recursive(t.command.session.client, t.command.path,
+                                no_deadline, no_progress, on_tree_deleted, &t);
+
+  return close_tree(&t, cli_command_wait(&t.command, err));
 }
 
 int cli_delete(const cli_options *o, char **operands)
@@ -84,10 +104,9 @@ int cli_delete(const cli_options *o, char **operands)
   if (o->recursive && o->node_version != CLI_ANY_VERSION)
     return cli_fail(CLI_EXIT_FAILED,
                     "delete: -V and -r exclude each other; give one of them");
+  if (o->recursive)
+    return delete_tree(o, operands[0]);
   if (!cli_command_open(&command, o, "delete", operands[0]))
     return CLI_EXIT_FAILED;
-  int err = o->recursive ? delete_tree(&command) : delete_node(&command);
-
-  return o->recursive ? close_tree(&command, err)
-                      : cli_command_close(&command, err);
+  return cli_command_close(&command, delete_node(&command));
 }

@@ -37,6 +37,7 @@ typedef struct tree_deletion {
   int64_t deadline_ms;
   bool repeat;
   int err;         /* the first error; 0: continue */
+  char *failed;    /* the path of its node, or NULL */
   size_t deleted;  /* number of deleted nodes */
   size_t requests; /* requests under way */
   size_t lists;    /* getChildren requests among `requests` */
@@ -63,20 +64,37 @@ static void tree_deletion_free(tree_deletion *t)
 static void tree_deletion_complete(tree_deletion *t)
 {
   lk_client *c = t->client;
+  lk_mem mem = *lk_client_mem(c); /* the callback may free the client */
   lk_deleted_cb done = t->done;
   void *arg = t->arg;
   size_t deleted = t->deleted;
+  char *failed = t->failed;
   int err = t->err;
 
   tree_deletion_free(t);
   if (done != NULL)
-    done(c, err, deleted, arg);
+    done(c, err, deleted, failed, arg);
+  lk__mem_free(&mem, failed);
 }
 
 static void tree_deletion_record_error(tree_deletion *t, int err)
 {
   if (t->err == 0)
     t->err = err;
+}
+
+/* A request for the node has failed. Without memory its path is not known. */
+static void tree_node_record_error(const lk_tree_node *n, int err)
+{
+  tree_deletion *t = node_deletion(n);
+  size_t size = strlen(n->path) + 1;
+
+  if (t->err != 0)
+    return;
+  t->err = err;
+  t->failed = lk__mem_new(lk_client_mem(t->client), size);
+  if (t->failed != NULL)
+    memcpy(t->failed, n->path, size);
 }
 
 /* ---- requests ---------------------------------------------------------- */
@@ -202,10 +220,10 @@ static void tree_node_request_failed(lk_tree_node *n, int err)
   switch (lk__error_advice(t->client, err)) {
   case LK_ADVICE_AWAIT_CONNECTION:
     if (!t->repeat)
-      tree_deletion_record_error(t, err);
+      tree_node_record_error(n, err);
     break;
   case LK_ADVICE_RETRY_LATER: tree_deletion_pause(t); break;
-  case LK_ADVICE_GIVE_UP: tree_deletion_record_error(t, err); break;
+  case LK_ADVICE_GIVE_UP: tree_node_record_error(n, err); break;
   }
   lk__tree_node_require_delete(n);
 }
@@ -219,7 +237,7 @@ static void tree_node_not_empty(lk_tree_node *n)
   } else {
     n->must_list = true;
     if (n->times_listed == MAX_LISTS_OF_NODE)
-      tree_deletion_record_error(node_deletion(n), LK_ERR_NOT_EMPTY);
+      tree_node_record_error(n, LK_ERR_NOT_EMPTY);
   }
   lk__tree_node_require_delete(n);
 }
@@ -249,7 +267,7 @@ static void tree_node_on_deleted(lk_client *c, int err, void *arg)
     t->deleted++;
   tree_node_replied(n);
   if (err == LK_ERR_NO_NODE && is_first_delete_of_top)
-    tree_deletion_record_error(t, err);
+    tree_node_record_error(n, err);
   if (err == 0 || err == LK_ERR_NO_NODE)
     lk__tree_node_deleted(n);
   else if (err == LK_ERR_NOT_EMPTY)

@@ -748,10 +748,9 @@ def refused_tree_is_explained():
     assert done.code == 125, done
     expect_exit(0, "create", "-p", "/tree/closed/sub")
     expect_exit(0, "acl", "/tree/closed", "world:anyone:ra")
-    expect_message(125, "delete /tree: not allowed by the access list of the parent, of "
-                   "the node, or of one below it (latchkey acl shows a list); --auth-file "
-                   "or --cert gives an identity that the access list names",
-                   "delete", "-r", "/tree")
+    expect_message(125, "delete /tree: /tree/closed/sub: not allowed by its access list "
+                   "or by that of its parent; --auth-file or --cert gives an identity "
+                   "that the access list names", "delete", "-r", "/tree")
 
 
 def parents_of_a_chroot_are_not_created_by_p():

@@ -126,11 +126,15 @@ static void on_done(lk_client *c, int err, void *arg)
   record_result(err);
 }
 
-static void on_deleted(lk_client *c, int err, size_t count, void *arg)
+static char failed_path[100];
+
+static void on_deleted(lk_client *c, int err, size_t count, const char *path,
+                       void *arg)
 {
   (void)c;
   (void)arg;
   deleted_count = count;
+  snprintf(failed_path, sizeof failed_path, "%s", path == NULL ? "" : path);
   record_result(err);
 }
 
@@ -723,9 +727,11 @@ START_TEST(first_refused_request_ends_the_delete_of_a_tree)
   create_tree();
   model_deny(&server, "/t/b", LK_PERM_DELETE);
   ck_assert_int_eq(delete_tree("/t"), LK_ERR_NO_AUTH);
+  ck_assert(strncmp(failed_path, "/t/b/", strlen("/t/b/")) == 0);
   ck_assert_ptr_nonnull(node("/t/b/c"));
   model_deny(&server, "/t/b", LK_PERM_READ);
   ck_assert_int_eq(delete_tree("/t"), LK_ERR_NO_AUTH);
+  ck_assert_str_eq(failed_path, "/t/b");
   finish();
 }
 END_TEST
