@@ -54,8 +54,8 @@ static bool reference_valid(const char *path, bool sequential)
     if (ch == 0 || ch == '/') {
       if (len == 0)
         return ch == 0 && sequential;
-      if (dots == len && len <= 2)
-        return false;
+      if (dots == len && len <= 2) /* "." or "..", with a number a name */
+        return ch == 0 && sequential;
       if (ch == 0)
         return true;
       dots = 0;
