@@ -282,6 +282,7 @@ def resignation_wakes_the_successor_only(pair, wire):
     leader.start()
     leader.wait_for_event("elected")
     second.start()
+    eventually(lambda: len(pair.names()) == 2, "the second is in the queue")
     third = pair.candidate(pair.tested)
     third.start()
     eventually(lambda: [f.op for f in wire.frames_since()
