@@ -26,9 +26,10 @@
  *     deadline can be wrong; lk_assurance says when.
  *   - No other client deletes the node by which this session holds the lock.
  *     After that another client may hold before this one is notified.
- *   - No other client uses the session. Whoever has its id and password can
- *     resume it while this client lives, and close it: then another client may
- *     hold at once, and this one may not hear of it before the deadline.
+ *   - No other client uses the session. A second client that has its id and
+ *     password can resume it while this client lives, and close it: then
+ *     another client may hold at once, and this one may get no notification
+ *     before the deadline.
  *   - During one session timeout, the clocks of client and servers drift apart
  *     by less than 1 % of it plus 10 ms. A machine whose clocks all stop, such
  *     as a paused virtual machine, violates this: call lk_lock_ok() right

@@ -57,7 +57,6 @@ bool cli_is_sequential_name(lk_bytes name)
 static void count_if_other(cli_contenders *queue, lk_bytes name)
 {
   bool at_lock = *queue->directory == '\0';
-
   int64_t number;
   bool is_other = cli_is_sequential_name(name) ||
                   lk_layout_is_permit(LK_LAYOUT_KAZOO, name, &number);

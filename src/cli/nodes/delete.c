@@ -65,8 +65,8 @@ static int close_tree(tree_deletion *t, int err)
 
   if (failed == NULL)
     failed = t->command.path;
-  if (err ==
-      LK_ERR_NOT_EMPTY) /* each list of the node has shown new children */
+  /* Each list of the node has shown new children. */
+  if (err == LK_ERR_NOT_EMPTY)
     code = fail_tree(&t->command, CLI_EXIT_NO, failed,
                      "other clients create nodes below it; try again when they "
                      "have stopped");

@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include "cli/nodes/node_data.h"
+#include "cli/options/size_limit.h"
 #include "cli/output/print.h"
-
-/* Limit of the bytes read: more than any server accepts in one request. */
-enum { MAX_DATA_BYTES = 64 << 20 };
 
 bool cli_node_data_read(const char *word, cli_text *out)
 {
@@ -20,7 +18,7 @@ bool cli_node_data_read(const char *word, cli_text *out)
   if (strcmp(word, "-") != 0) {
     cli_text_puts(out, word);
   } else {
-    while (n != 0 && out->len < MAX_DATA_BYTES) {
+    while (n != 0 && out->len < CLI_MOST_REQUEST_BYTES) {
       n = read(STDIN_FILENO, bytes, sizeof bytes);
       if (n > 0)
         cli_text_add(out, bytes, (size_t)n);

@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <latchkey/client.h>
-
 #include "cli/exit_code.h"
+#include "cli/options/node_path.h"
 #include "cli/options/number.h"
 #include "cli/options/options.h"
 #include "cli/options/size_limit.h"
@@ -147,11 +146,14 @@ static bool store_layout(cli_options *o, const char *name, size_t len)
 static bool is_start_of_name(const char *prefix)
 {
   cli_text path = {0};
+  cli_text ignored = {0};
+  const bool sequential = true;
 
-  cli_text_printf(&path, "/%s0000000000", prefix);
+  cli_text_printf(&path, "/%s", prefix);
   const char *text = cli_text_end(&path);
-  bool valid = text == NULL || lk_path_check(text) == 0;
+  bool valid = text == NULL || cli_path_check(text, sequential, &ignored);
 
+  cli_text_free(&ignored);
   cli_text_free(&path);
   return valid;
 }

@@ -11,9 +11,10 @@ enum { LEAST = 1024 };
 
 static const struct {
   const char *variable;
-  int64_t most; /* of a request: what `set -` and `create -` read at most */
-} size_limits[] = {[CLI_MAX_REQUEST] = {"LATCHKEY_MAX_REQUEST", 64 << 20},
-                   [CLI_MAX_REPLY] = {"LATCHKEY_MAX_REPLY", INT32_MAX}};
+  int64_t most;
+} size_limits[] = {
+    [CLI_MAX_REQUEST] = {"LATCHKEY_MAX_REQUEST", CLI_MOST_REQUEST_BYTES},
+    [CLI_MAX_REPLY] = {"LATCHKEY_MAX_REPLY", INT32_MAX}};
 
 const char *cli_size_limit_parse(cli_size_limit limit, const char *text,
                                  int64_t *out)

@@ -8,6 +8,10 @@
 
 #include "cli/output/text.h"
 
+/** --max-request is no larger: `set -` and `create -` read so many bytes of
+    standard input at most. */
+enum { CLI_MOST_REQUEST_BYTES = 64 << 20 };
+
 typedef enum cli_size_limit {
   CLI_MAX_REQUEST, /**< --max-request, LATCHKEY_MAX_REQUEST */
   CLI_MAX_REPLY    /**< --max-reply, LATCHKEY_MAX_REPLY */

@@ -49,7 +49,7 @@ static void on_lock_event(lk_lock *l, const lk_lock_event *event, void *arg)
     cli_run_report_waiting(r, event);
     /* Without a node to wait for, the first contender waits for permits. */
     if (event->position == 1 && event->node == NULL)
-      cli_permit_mismatch_check_later(r);
+      cli_run_check_permits_later(r);
     break;
   case LK_LOCK_EVENT_PLACE_LOST:
     r->blocked_in_session = 0;

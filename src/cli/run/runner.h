@@ -97,7 +97,7 @@ struct cli_runner {
   lk_lock *lock; /**< the same as kind.lock; NULL: the target is another one */
   lk_listener listener; /**< for new lease deadlines and session states */
   /** In CLI_PHASE_ACQUIRING: the time limit for a reply with -n, or the next
-      check by permit_mismatch.c. In CLI_PHASE_KEEPING: the end of --min-hold.
+      check by option_mismatch.c. In CLI_PHASE_KEEPING: the end of --min-hold.
       In CLI_PHASE_RELEASING and CLI_PHASE_CLOSING: the time limit of the phase.
    */
   lk_loop_timer timer;
@@ -112,7 +112,7 @@ struct cli_runner {
   uint64_t label_requests; /**< number of requests for the holder's label; only
                               the reply to the last one is shown */
   int64_t permits_pzxid;   /**< of the permits' directory at the last check */
-  int permit_checks;       /**< number of checks by permit_mismatch.c */
+  int permit_checks;       /**< number of checks by option_mismatch.c */
   int64_t margin_ms;       /**< --kill-after, or its default */
 
   bool resigned;    /**< a signal has ended the wait, or TERM, INT or QUIT was
@@ -169,20 +169,17 @@ void cli_run_report_waiting(cli_runner *r, const lk_lock_event *event);
 bool cli_run_warn_not_ephemeral(cli_runner *r, const char *node,
                                 const lk_stat *stat);
 
-/* ---- other_kind.c ---- */
+/* ---- option_mismatch.c ---- */
 
 /** Warns that `node` in the queue is that of another kind of lock. */
 void cli_run_warn_mixed_queue(cli_runner *r, const char *node);
 /** With -p, reads whether LOCK has nodes of a lock without -p, and warns then.
     CLI_PHASE_ACQUIRING. */
 void cli_run_check_other_kind(cli_runner *r);
-
-/* ---- permit_mismatch.c ---- */
-
 /** Schedules a check whether other clients use another number of permits than
     -p. Called when the own contender is first in the queue and waits for
     permits. */
-void cli_permit_mismatch_check_later(cli_runner *r);
+void cli_run_check_permits_later(cli_runner *r);
 
 /* ---- hold.c ---- */
 

@@ -16,6 +16,11 @@ typedef struct lk_notification {
                                     began, or NULL */
 } lk_notification;
 
+_Static_assert(sizeof((lk_listener *)0)->in_list /
+                       sizeof((lk_listener *)0)->in_list[0] ==
+                   LK_LISTENER_LISTS,
+               "a listener has links for each list");
+
 static void begin_notification(lk_client *c, lk_notification *n, int list)
 {
   *n = (lk_notification){list, c->listeners.lists[list].first,
