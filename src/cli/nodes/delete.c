@@ -63,7 +63,7 @@ static int close_tree(tree_deletion *t, int err)
   const char *failed = cli_text_end(&t->failed);
   int code = CLI_EXIT_DONE;
 
-  if (failed == NULL)
+  if (failed == NULL || *failed == '\0') /* the library had no memory for it */
     failed = t->command.path;
   /* Each list of the node has shown new children. */
   if (err == LK_ERR_NOT_EMPTY)
