@@ -135,6 +135,7 @@ void lk__hosts_end_round(lk_hosts *h)
 }
 
 int64_t lk__hosts_pause_ms(int32_t timeout_ms, unsigned failures,
+                           unsigned doublings,
                            void (*random)(void *arg, void *out, size_t len),
                            void *arg)
 {
@@ -145,8 +146,7 @@ int64_t lk__hosts_pause_ms(int32_t timeout_ms, unsigned failures,
     cap = MAX_CAP_MS;
   if (cap < MIN_CAP_MS)
     cap = MIN_CAP_MS;
-  /* An eighth of the cap, doubled by each of the first three failures. */
-  int64_t pause = failures > 3 ? cap : cap >> (3 - failures);
+  int64_t pause = failures > doublings ? cap : cap >> (doublings - failures);
 
   random(arg, &r, sizeof r);
   int64_t jitter = (int64_t)(r % (uint32_t)(pause / 2 + 1));

@@ -98,10 +98,18 @@ bool lk__hosts_lack_support(const lk_hosts *h, unsigned opcode_index,
 /** The server in turn works: a new round begins with the server behind it. */
 void lk__hosts_end_round(lk_hosts *h);
 
+/** How often the pause between two rounds doubles until it is the longest. If a
+ * client that holds a lock has lost one of the connections that maxClientCnxns
+ * allows, others compete for it, each of which tries about once in a second. So
+ * a holder tries after a few milliseconds at first: the server needs them to
+ * notice that the old connection has ended. */
+enum { LK_PAUSE_DOUBLINGS = 3, LK_HOLDER_PAUSE_DOUBLINGS = 8 };
+
 /** The pause in ms before the next round of servers, with jitter. `failures`:
     the number of rounds that have failed in a row; `timeout_ms`: the session
-    timeout. */
+    timeout; `doublings`: see above. */
 int64_t lk__hosts_pause_ms(int32_t timeout_ms, unsigned failures,
+                           unsigned doublings,
                            void (*random)(void *arg, void *out, size_t len),
                            void *arg);
 

@@ -21,7 +21,12 @@ lk_session_lease *lk__client_lease(const lk_client *c)
 void lk__client_set_lease(lk_client *c, lk_session_lease *lease,
                           void (*free_lease)(lk_session_lease *lease))
 {
-  c->lease = (lk_engine_lease){lease, free_lease};
+  c->lease = (lk_engine_lease){lease, free_lease, false};
+}
+
+void lk__client_note_holder(lk_client *c, bool has_holder)
+{
+  c->lease.has_holder = has_holder;
 }
 
 void lk__client_need_reply(lk_client *c, int64_t needed_ms)

@@ -16,6 +16,7 @@ typedef struct lk_session_lease lk_session_lease;
 typedef struct lk_engine_lease {
   lk_session_lease *object; /**< NULL: there is none */
   void (*free)(lk_session_lease *lease);
+  bool has_holder; /**< see lk__client_note_holder() */
 } lk_engine_lease;
 
 /** The evidence of the client's session; the pointer is valid as long as the
@@ -40,6 +41,11 @@ bool lk__client_is_forked(const lk_client *c);
     called repeatedly while the time is near. The client leaves a server that
     has not replied for long, if there is another one; see silent_server.h. */
 void lk__client_need_reply(lk_client *c, int64_t needed_ms);
+
+/** Whether the session holds a lock. The first attempts after a loss of the
+    connection of a holder follow each other quickly; see
+    LK_HOLDER_PAUSE_DOUBLINGS. */
+void lk__client_note_holder(lk_client *c, bool has_holder);
 
 /** Attach a listener that is notified before all others, so that locks are in
     their new state when the program's own listeners are notified. */

@@ -106,8 +106,11 @@ static void end_host_round(lk_client *c, bool was_live)
 
 static int64_t pause_before_next_round(lk_client *c)
 {
+  unsigned doublings =
+      c->lease.has_holder ? LK_HOLDER_PAUSE_DOUBLINGS : LK_PAUSE_DOUBLINGS;
+
   return lk__hosts_pause_ms(c->session.timeout_ms, c->connection.failed_rounds,
-                            c->hooks.random, c->hooks.arg);
+                            doublings, c->hooks.random, c->hooks.arg);
 }
 
 /* Try the next address or server, at once or after a pause. */

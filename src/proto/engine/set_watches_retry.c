@@ -26,7 +26,8 @@ void lk__set_watches_retry_later(lk_client *c)
   c->set_watches.tries++;
   c->set_watches.retry_ms =
       c->now + lk__hosts_pause_ms(c->session.timeout_ms, c->set_watches.tries,
-                                  c->hooks.random, c->hooks.arg);
+                                  LK_PAUSE_DOUBLINGS, c->hooks.random,
+                                  c->hooks.arg);
   lk__client_wake(c);
 }
 

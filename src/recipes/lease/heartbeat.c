@@ -400,5 +400,6 @@ void lk__lease_set_need(lk_session_lease *lease, lk_lease_user *u,
   lease->count[u->need]--;
   lease->count[need]++;
   u->need = need;
+  lk__lease_note_holder(lease);
   lk__heartbeat_update_timer(lease);
 }

@@ -34,6 +34,13 @@ void lk__lease_remove_user(lk_session_lease *lease, lk_lease_user *u)
 {
   lease->count[u->need]--;
   lk__safe_list_remove(&lease->users, &u->link);
+  lk__lease_note_holder(lease);
+}
+
+void lk__lease_note_holder(const lk_session_lease *lease)
+{
+  if (!lease->life.detached)
+    lk__client_note_holder(lease->client, lk__lease_count_held(lease) > 0);
 }
 
 void lk__lease_for_each_user(lk_session_lease *lease,

@@ -119,6 +119,8 @@ int64_t lk__lease_renewal_ms(const lk_session_lease *lease, int64_t due_ms);
     lk__lease_unref() at its end. */
 void lk__lease_add_user(lk_session_lease *lease, lk_lease_user *u);
 void lk__lease_remove_user(lk_session_lease *lease, lk_lease_user *u);
+/** The needs of the users have changed: tell the engine whether one holds. */
+void lk__lease_note_holder(const lk_session_lease *lease);
 /** Invoke `visit` for each user. `visit` may add and remove users. */
 void lk__lease_for_each_user(lk_session_lease *lease,
                              void (*visit)(lk_session_lease *lease,

@@ -28,8 +28,8 @@ static void end(void)
 
 /* The shortest and the longest of a thousand random pauses. They are close to
    the limits. */
-static void measure_pauses(unsigned failed_rounds, int64_t *least,
-                           int64_t *most)
+static void measure_pauses(unsigned failed_rounds, unsigned doublings,
+                           int64_t *least, int64_t *most)
 {
   *least = INT64_MAX;
   *most = INT64_MIN;
@@ -38,7 +38,7 @@ static void measure_pauses(unsigned failed_rounds, int64_t *least,
     const lk_client *c = h->client;
     int64_t pause =
         lk__hosts_pause_ms(c->session.timeout_ms, c->connection.failed_rounds,
-                           c->hooks.random, c->hooks.arg);
+                           doublings, c->hooks.random, c->hooks.arg);
 
     if (pause < *least)
       *least = pause;
@@ -56,14 +56,30 @@ START_TEST(a_pause_is_random_in_its_upper_half_and_grows_with_the_rounds)
 
   begin("a", 8000);
   for (unsigned rounds = 0; rounds < 6; rounds++) {
-    measure_pauses(rounds, &least, &most);
+    measure_pauses(rounds, LK_PAUSE_DOUBLINGS, &least, &most);
     ck_assert_int_ge(least, longest[rounds] / 2);
     ck_assert_int_le(least, longest[rounds] / 2 + 5);
     ck_assert_int_le(most, longest[rounds]);
     ck_assert_int_ge(most, longest[rounds] - 5);
   }
-  measure_pauses(UINT32_MAX, &least, &most);
+  measure_pauses(UINT32_MAX, LK_PAUSE_DOUBLINGS, &least, &most);
   ck_assert_int_le(most, 800);
+  end();
+}
+END_TEST
+
+START_TEST(the_first_pauses_of_a_holder_last_a_few_ms)
+{
+  static const int64_t longest[] = {3,   7,   15,  31,   62,
+                                    125, 250, 500, 1000, 1000};
+  int64_t least, most;
+
+  begin("a", 30000);
+  for (unsigned rounds = 0; rounds < 10; rounds++) {
+    measure_pauses(rounds, LK_HOLDER_PAUSE_DOUBLINGS, &least, &most);
+    ck_assert_int_ge(least, longest[rounds] / 2);
+    ck_assert_int_le(most, longest[rounds]);
+  }
   end();
 }
 END_TEST
@@ -73,14 +89,15 @@ START_TEST(pause_has_a_lower_and_an_upper_limit)
   int64_t least, most;
 
   begin("a", 60000);
-  measure_pauses(9, &least, &most); /* a second is the limit of all */
+  measure_pauses(9, LK_PAUSE_DOUBLINGS, &least,
+                 &most); /* a second is the limit of all */
   ck_assert_int_le(most, 1000);
   ck_assert_int_ge(most, 990);
   end();
   begin("a", 1);
-  measure_pauses(0, &least, &most);
+  measure_pauses(0, LK_PAUSE_DOUBLINGS, &least, &most);
   ck_assert_int_ge(least, 1);
-  measure_pauses(9, &least, &most);
+  measure_pauses(9, LK_PAUSE_DOUBLINGS, &least, &most);
   ck_assert_int_eq(most, 20); /* the smallest limit */
   end();
 }
@@ -473,6 +490,7 @@ START_TEST(timers_that_restart_themselves_do_not_block_the_loop)
 END_TEST
 
 SUITE("timing", a_pause_is_random_in_its_upper_half_and_grows_with_the_rounds,
+      the_first_pauses_of_a_holder_last_a_few_ms,
       pause_has_a_lower_and_an_upper_limit,
       all_servers_together_have_two_thirds_of_the_timeout,
       an_attempt_is_limited_when_the_addresses_are_known,

@@ -1210,6 +1210,31 @@ START_TEST(margin_changed_on_a_closed_client_starts_no_timer)
 }
 END_TEST
 
+/* From the loss of a connection to the next attempt. */
+static int64_t reconnect_pause_ms(const test_client *p)
+{
+  return lk_client_deadline(p->link->client) - lp.server.now;
+}
+
+START_TEST(holder_tries_to_reconnect_before_those_that_hold_nothing)
+{
+  begin(LK_ASSURE_QUORUM);
+  lock_pair_queue(&lp);
+  model_drop(lp.one.link);
+  model_drop(lp.two.link);
+  ck_assert_int_le(reconnect_pause_ms(&lp.one), T / 1000);
+  ck_assert_int_ge(reconnect_pause_ms(&lp.two), T / 80);
+  model_run(&lp.server, T / 10);
+  locker_release(&lp.a);
+  model_run(&lp.server, T / 10);
+  ck_assert_int_eq(lp.a.released, 0);
+  model_drop(lp.one.link);
+  ck_assert_int_ge(reconnect_pause_ms(&lp.one), T / 80);
+  lp.a.events[0] = lp.b.events[0] = '\0';
+  lock_pair_end(&lp);
+}
+END_TEST
+
 START_TEST(margin_can_be_changed_while_a_lock_is_held)
 {
   begin_held(LK_ASSURE_QUORUM);
@@ -1419,6 +1444,7 @@ SUITE("session_lease", holder_sends_a_heartbeat_each_quarter_of_the_timeout,
       lock_created_on_a_closed_client_outlives_it,
       margin_changed_while_the_client_closes_starts_no_timer,
       margin_changed_on_a_closed_client_starts_no_timer,
+      holder_tries_to_reconnect_before_those_that_hold_nothing,
       margin_can_be_changed_while_a_lock_is_held,
       verify_renews_the_lease_and_watches_the_node,
       verify_with_a_lost_reply_completes_with_unsure,
