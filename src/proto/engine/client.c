@@ -85,6 +85,7 @@ static void client_init(lk_client *c, const lk_client_config *config,
   c->session.abandoned_end_ms = INT64_MIN;
   /* Until an attempt ends with another error than LK_ERR_REFUSED. */
   c->connection.refused_round = true;
+  c->connection.refused_since_ms = LK_NEVER;
   if (config->resume != NULL)
     c->session.identity = *config->resume;
   c->nesting.destroy = destroy_client;

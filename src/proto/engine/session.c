@@ -90,11 +90,11 @@ static void report_refusals(lk_client *c)
  * close connections during an election, but for a shorter time. */
 static void end_host_round(lk_client *c, bool was_live)
 {
-  bool nothing_received_for_long =
-      c->now - c->connection.received_ms >= c->session.timeout_ms / 2;
+  bool refused_for_long =
+      c->connection.refused_round &&
+      c->now - c->connection.refused_since_ms >= c->session.timeout_ms / 2;
 
-  if (c->connection.refused_round && c->session.last_zxid > 0 &&
-      nothing_received_for_long)
+  if (refused_for_long && c->session.last_zxid > 0)
     report_refusals(c);
   /* Until an attempt ends with another error than LK_ERR_REFUSED. */
   c->connection.refused_round = true;
@@ -102,6 +102,17 @@ static void end_host_round(lk_client *c, bool was_live)
   c->connection.failed_rounds++;
   if (!was_live)
     c->connection.passes++;
+}
+
+/* A connection or an attempt has ended; `refused`: with LK_ERR_REFUSED. */
+static void note_refusal(lk_client *c, bool refused)
+{
+  if (!refused) {
+    c->connection.refused_round = false;
+    c->connection.refused_since_ms = LK_NEVER;
+  } else if (c->connection.refused_since_ms == LK_NEVER) {
+    c->connection.refused_since_ms = c->now;
+  }
 }
 
 static int64_t pause_before_next_round(lk_client *c)
@@ -167,8 +178,7 @@ void lk__session_end_connection(lk_client *c, int err, const char *why)
                          err, why);
   bool holder_waits = was_live && !move_wanted && lk__silence_note_loss(c, err);
 
-  c->connection.refused_round =
-      c->connection.refused_round && err == LK_ERR_REFUSED;
+  note_refusal(c, err == LK_ERR_REFUSED);
   lk__session_enter_phase(c, LK_PHASE_PAUSE);
   if (was_live)
     lk__watches_mark_missing(&c->watches, reported_until(c));

@@ -48,6 +48,8 @@ typedef struct lk_engine_connection {
                                    callback, which was dropped: reconnect */
   bool refused_round;     /**< every server that was tried in this round closed
                                the connection during the handshake */
+  int64_t refused_since_ms; /**< the first of all such attempts in a row;
+                                 LK_NEVER: the last one ended otherwise */
   unsigned failed_rounds; /**< rounds of all servers without success, in a
                                row */
   unsigned passes;  /**< the same without the round that the loss of a live
