@@ -101,7 +101,8 @@ typedef bool (*lk_progress_cb)(lk_client *c, size_t deleted, void *arg);
  * `done`: 0: the node was deleted; LK_ERR_NO_NODE: it did not exist; or the
  *         first other error: NO_AUTH (no READ or DELETE permission on a
  *         directory), NOT_EMPTY, CANCELLED, DEADLINE, NO_MEMORY; without
- *         `repeat` also NOT_SENT, CONNECTION_LOSS, IN_DOUBT.
+ *         `repeat` also NOT_SENT, CONNECTION_LOSS, IN_DOUBT. If the client ends
+ *         first: NOT_SENT (no delete is in doubt) or CLOSED.
  */
 LK_API int lk_delete_recursive(lk_client *c, const char *path,
                                const lk_call *call, lk_progress_cb more,

@@ -36,6 +36,7 @@ typedef struct tree_deletion {
   void *arg;
   int64_t deadline_ms;
   bool repeat;
+  bool in_doubt;   /* a delete may have been executed although it failed */
   int err;         /* the first error; 0: continue */
   char *failed;    /* the path of its node, or NULL */
   size_t deleted;  /* number of deleted nodes */
@@ -81,6 +82,15 @@ static void tree_deletion_record_error(tree_deletion *t, int err)
 {
   if (t->err == 0)
     t->err = err;
+}
+
+/* A request was refused, or the client ended in a pause. The deletes that were
+ * not executed are known if none was in doubt. */
+static void tree_deletion_record_refusal(tree_deletion *t, int err)
+{
+  bool nothing_was_sent = err == LK_ERR_CLOSED && !t->in_doubt;
+
+  tree_deletion_record_error(t, nothing_was_sent ? LK_ERR_NOT_SENT : err);
 }
 
 /* A request for the node has failed. Without memory its path is not known. */
@@ -193,7 +203,7 @@ static void tree_deletion_continue(tree_deletion *t)
     if (lk__error_advice(t->client, err) == LK_ADVICE_RETRY_LATER)
       tree_deletion_pause(t);
     else if (err != 0)
-      tree_deletion_record_error(t, err);
+      tree_deletion_record_refusal(t, err);
   }
   bool continues_after_pause = t->err == 0 && t->pause.running;
 
@@ -208,7 +218,7 @@ static void tree_deletion_on_pause_over(void *arg, int err)
   tree_deletion *t = arg;
 
   if (err != 0)
-    tree_deletion_record_error(t, err);
+    tree_deletion_record_refusal(t, err);
   tree_deletion_continue(t);
 }
 
@@ -217,6 +227,8 @@ static void tree_node_request_failed(lk_tree_node *n, int err)
   tree_deletion *t = node_deletion(n);
 
   n->in_doubt = true;
+  if (lk__error_meaning(err).outcome != LK_OUTCOME_NOT_DONE)
+    t->in_doubt = true;
   switch (lk__error_advice(t->client, err)) {
   case LK_ADVICE_AWAIT_CONNECTION:
     if (!t->repeat)

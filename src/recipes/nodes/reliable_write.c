@@ -67,6 +67,13 @@ static void reliable_write_fail(reliable_write *w, int err)
 
 static void reliable_write_send(reliable_write *w);
 
+/* The write has not been executed so far, and cannot be sent again because of
+ * `err`. */
+static void reliable_write_fail_unsent(reliable_write *w, int err)
+{
+  reliable_write_fail(w, err == LK_ERR_CLOSED ? LK_ERR_NOT_SENT : err);
+}
+
 /* ---- pause ------------------------------------------------------------- */
 
 static void reliable_write_on_pause_over(void *arg, int err)
@@ -74,7 +81,7 @@ static void reliable_write_on_pause_over(void *arg, int err)
   reliable_write *w = arg;
 
   if (err != 0)
-    reliable_write_fail(w, err);
+    reliable_write_fail_unsent(w, err);
   else
     reliable_write_send(w);
 }
@@ -189,7 +196,7 @@ static void reliable_write_send(reliable_write *w)
   if (lk__error_advice(w->client, err) == LK_ADVICE_RETRY_LATER)
     reliable_write_pause(w);
   else if (err != 0)
-    reliable_write_fail(w, err);
+    reliable_write_fail_unsent(w, err);
 }
 
 /* ---- verification ------------------------------------------------------ */

@@ -1000,7 +1000,7 @@ START_TEST(pause_of_a_delete_ends_with_the_client)
   model_turn(&server);
   ck_assert_int_eq(result, NOT_YET);
   lk_client_free(link->client);
-  ck_assert_int_eq(result, LK_ERR_CLOSED);
+  ck_assert_int_eq(result, LK_ERR_NOT_SENT);
   finish();
 }
 END_TEST
@@ -1060,7 +1060,7 @@ START_TEST(client_can_be_freed_in_the_progress_callback)
                                        free_client_on_progress, on_deleted,
                                        NULL),
                    0);
-  ck_assert_int_eq(wait_for_result(), LK_ERR_CLOSED);
+  ck_assert_int_eq(wait_for_result(), LK_ERR_NOT_SENT);
   finish();
 }
 END_TEST
@@ -1769,7 +1769,7 @@ START_TEST(deadline_ends_a_write_in_doubt)
 }
 END_TEST
 
-START_TEST(reliable_write_ends_with_its_client)
+START_TEST(unsent_reliable_write_ends_with_its_client)
 {
   begin_without_node();
   server.down = true;
@@ -1781,7 +1781,7 @@ START_TEST(reliable_write_ends_with_its_client)
                    0);
   result = NOT_YET;
   lk_client_free(link->client);
-  ck_assert_int_eq(result, LK_ERR_CLOSED);
+  ck_assert_int_eq(result, LK_ERR_NOT_SENT);
   finish();
   begin_without_node();
   link->requests = 0;
@@ -1793,6 +1793,61 @@ START_TEST(reliable_write_ends_with_its_client)
   result = NOT_YET;
   model_turn(&server);
   ck_assert_int_eq(result, NOT_YET);
+  lk_client_free(link->client);
+  ck_assert_int_eq(result, LK_ERR_NOT_SENT);
+  finish();
+}
+END_TEST
+
+START_TEST(reliable_write_in_doubt_ends_with_its_client)
+{
+  begin_without_node();
+  link->requests = 0;
+  link->cut_at = 1;
+  ck_assert_int_eq(lk_create_reliable(link->client, "/d/n", lk_text(""), NULL,
+                                      LK_PERSISTENT, SHARED, NULL, on_created,
+                                      created_path),
+                   0);
+  result = NOT_YET;
+  server.down = true;
+  model_turn(&server);
+  ck_assert_int_eq(result, NOT_YET);
+  lk_client_free(link->client);
+  ck_assert_int_eq(result, LK_ERR_CLOSED);
+  finish();
+}
+END_TEST
+
+static void begin_delete_of_tree(void)
+{
+  lk_call call = {.size = sizeof call, .repeat = true};
+
+  ck_assert_int_eq(
+      lk_delete_recursive(link->client, "/t", &call, NULL, on_deleted, NULL),
+      0);
+  result = NOT_YET;
+  model_turn(&server);
+  ck_assert_int_eq(result, NOT_YET);
+}
+
+START_TEST(delete_of_a_tree_ends_with_its_client)
+{
+  begin();
+  create_tree();
+  server.down = true;
+  model_drop(link);
+  begin_delete_of_tree();
+  lk_client_free(link->client);
+  ck_assert_int_eq(result, LK_ERR_NOT_SENT);
+  finish();
+
+  /* The reply to a delete is lost. */
+  begin();
+  create_tree();
+  link->requests = 0;
+  link->cut_at = 1;
+  server.down = true;
+  begin_delete_of_tree();
   lk_client_free(link->client);
   ck_assert_int_eq(result, LK_ERR_CLOSED);
   finish();
@@ -1936,6 +1991,9 @@ SUITE("nodes", create_below_existing_parents_is_one_request,
       interrupted_recovery_of_a_write_starts_again,
       throttled_recovery_of_a_write_is_repeated,
       write_is_not_repeated_behind_a_transaction_that_was_not_committed,
-      deadline_ends_a_write_in_doubt, reliable_write_ends_with_its_client,
+      deadline_ends_a_write_in_doubt,
+      unsent_reliable_write_ends_with_its_client,
+      reliable_write_in_doubt_ends_with_its_client,
+      delete_of_a_tree_ends_with_its_client,
       client_can_be_freed_in_the_callback_of_a_reliable_write,
       every_allocation_can_fail)
