@@ -56,11 +56,7 @@ int lk__request_refusal(lk_client *c)
 
   if (err != 0)
     return err;
-  size_t waiting = c->requests.waiting.count - c->requests.waiting_completed;
-  size_t outstanding =
-      c->requests.sent.count + waiting + c->requests.late.count;
-
-  return outstanding >= c->options.outstanding_limit ? LK_ERR_TOO_MANY : 0;
+  return c->requests.open >= c->options.outstanding_limit ? LK_ERR_TOO_MANY : 0;
 }
 
 int32_t lk__request_next_xid(const lk_client *c)

@@ -750,6 +750,25 @@ START_TEST(number_of_waiting_requests_is_limited)
 }
 END_TEST
 
+/* The server replies to nothing. */
+START_TEST(requests_completed_at_their_deadline_are_not_outstanding)
+{
+  lk_client_config config = {.size = sizeof config, .outstanding_limit = 2};
+  lk_call call = {.size = sizeof call, .timeout_ms = 50};
+
+  begin(&config);
+  connect_client();
+  for (int round = 0; round < 3; round++) {
+    ck_assert_int_eq(lk_get(h->client, "/a", &call, NULL, NULL), 0);
+    ck_assert_int_eq(lk_get(h->client, "/a", &call, NULL, NULL), 0);
+    ck_assert_int_eq(lk_get(h->client, "/a", &call, NULL, NULL),
+                     LK_ERR_TOO_MANY);
+    harness_pass(h, 51);
+  }
+  end();
+}
+END_TEST
+
 /* ---- input -------------------------------------------------------------- */
 
 enum { NAMES = 100000, NAME_LEN = 12 };
@@ -866,5 +885,6 @@ SUITE("client_costs", in_the_steady_state_nothing_is_allocated,
       requests_that_completed_while_they_waited_keep_no_memory,
       request_of_the_send_limit_is_sent_and_a_longer_one_refused,
       number_of_waiting_requests_is_limited,
+      requests_completed_at_their_deadline_are_not_outstanding,
       a_listing_of_1600000_bytes_arrives_in_pieces,
       reply_beyond_the_receive_limit_ends_the_connection)
