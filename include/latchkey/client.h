@@ -472,7 +472,8 @@ LK_API void lk_client_detach(lk_client *c, lk_listener *l);
  * A timer on the client's clock. The memory is the caller's; zero it first, and
  * stop the timer before freeing it. It fires once. If it is due and bytes have
  * arrived as well, it fires before these are processed. Starting a timer cannot
- * fail. Freeing the client stops it without firing.
+ * fail. Freeing the client stops it without firing. A client that is closed, or
+ * has ended for good, waits for no timer.
  */
 typedef struct lk_timer {
   void (*fire)(lk_client *c, void *arg);

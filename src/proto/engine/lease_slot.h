@@ -37,6 +37,10 @@ void lk__client_set_lease(lk_client *c, lk_session_lease *lease,
 /** Whether this process is a forked child of the one that made the client. */
 bool lk__client_is_forked(const lk_client *c);
 
+/** Why the client refuses all requests from now on; 0: it has not ended. When
+    listeners get LK_STATE_EXPIRED, this tells whether a new session follows. */
+int lk__client_end_err(const lk_client *c);
+
 /** A holder will be unsure at `needed_ms`, and a reply can prevent that. To be
     called repeatedly while the time is near. The client leaves a server that
     has not replied for long, if there is another one; see silent_server.h. */

@@ -41,12 +41,17 @@ bool lk__client_is_forked(const lk_client *c)
   return c->hooks.forked != NULL && c->hooks.forked(c->hooks.arg);
 }
 
+int lk__client_end_err(const lk_client *c)
+{
+  return c->session.final_err;
+}
+
 int lk__client_refusal(const lk_client *c)
 {
   if (lk__client_is_forked(c))
     return LK_ERR_FORKED;
-  if (c->session.final_err != 0)
-    return c->session.final_err;
+  if (lk__client_end_err(c) != 0)
+    return lk__client_end_err(c);
   return c->close.begun || c->nesting.free_wanted ? LK_ERR_CLOSED : 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "proto/engine/lease_slot.h"
 #include "recipes/common/retry_pause.h"
 
 enum { PAUSE_MS = 100 };
@@ -21,11 +22,10 @@ static void retry_pause_on_timer(lk_client *c, void *arg)
 static void retry_pause_on_state(lk_client *c, lk_state state, int err,
                                  void *arg)
 {
+  (void)state;
   (void)err;
-  if (state == LK_STATE_CLOSED)
-    retry_pause_complete(arg, c, LK_ERR_CLOSED);
-  else if (state == LK_STATE_AUTH_FAILED)
-    retry_pause_complete(arg, c, LK_ERR_AUTH_FAILED);
+  if (lk__client_end_err(c) != 0)
+    retry_pause_complete(arg, c, lk__client_end_err(c));
 }
 
 void lk__retry_pause_until(lk_retry_pause *p, lk_client *c, int64_t end_ms,

@@ -97,11 +97,20 @@ static void candidate_end(lk_candidate *c, int err)
       c, (lk_candidate_event){.type = LK_CANDIDATE_EVENT_ENDED, .err = err});
 }
 
+/* Why no acquire can follow: the client has ended; or 0. */
+static int candidate_end_err(const lk_candidate *c)
+{
+  return c->lease->end_err != 0 ? c->lease->end_err
+                                : lk__client_end_err(c->lease->client);
+}
+
 /* An acquire has failed with `err`. */
 static void candidate_retry(lk_candidate *c, int err)
 {
-  if (c->lease->end_err != 0) {
-    candidate_end(c, c->lease->end_err);
+  int end_err = candidate_end_err(c);
+
+  if (end_err != 0) {
+    candidate_end(c, end_err);
     return;
   }
   int64_t ms = candidate_pause(c);
@@ -186,7 +195,7 @@ static void candidate_end_term(lk_candidate *c)
 
 static void candidate_deposed(lk_candidate *c, int err)
 {
-  int end_err = c->lease->end_err;
+  int end_err = candidate_end_err(c);
   int64_t retry_ms = 0;
 
   (void)lk_lock_release(c->lock, NULL, NULL); /* makes the lost lock idle */

@@ -31,8 +31,7 @@ void lk__membership_retry(lk_membership *m, int err)
                                  .retry_ms = ms});
 }
 
-/* `err`: the client has ended, which the listener reports. A session that is
- * still expired after a pause is not followed by another. */
+/* `err`: the client has ended, which the listener reports. */
 static void on_pause_over(void *arg, int err)
 {
   lk_membership *m = arg;
@@ -40,8 +39,6 @@ static void on_pause_over(void *arg, int err)
   if (err != 0)
     return;
   lk__membership_ref(m);
-  if (lk_client_state(m->client) == LK_STATE_EXPIRED)
-    lk__membership_end(m, LK_ERR_SESSION_EXPIRED);
   m->step(m);
   lk__membership_unref(m);
 }

@@ -22,6 +22,10 @@ static void membership_expired(lk_membership *m)
 {
   lk__membership_stop_watch(m);
   m->node.may_exist = false;
+  if (lk__client_end_err(m->client) != 0) {
+    lk__membership_end(m, LK_ERR_SESSION_EXPIRED);
+    return;
+  }
   if (m->wanted)
     lk__membership_pause_after_loss(m);
   lk__membership_left(m, LK_ERR_SESSION_EXPIRED);
@@ -93,10 +97,11 @@ static bool membership_copy_config(lk_membership *m,
 /* A client that has ended already does not report that again. */
 static void membership_attach(lk_membership *m)
 {
-  lk_state state = lk_client_state(m->client);
+  bool has_expired = lk_client_state(m->client) == LK_STATE_EXPIRED;
+  int end_err = lk__client_end_err(m->client);
 
-  if (state == LK_STATE_CLOSED || state == LK_STATE_AUTH_FAILED) {
-    m->end_err = state == LK_STATE_CLOSED ? LK_ERR_CLOSED : LK_ERR_AUTH_FAILED;
+  if (end_err != 0) {
+    m->end_err = has_expired ? LK_ERR_SESSION_EXPIRED : end_err;
     m->client = NULL;
     return;
   }
@@ -161,8 +166,6 @@ int lk_membership_join(lk_membership *m)
   if (m->wanted)
     return 0;
   m->wanted = true;
-  if (lk_client_state(m->client) == LK_STATE_EXPIRED)
-    (void)lk__membership_pause(m); /* finds out whether a session follows */
   int err = lk__membership_step(m);
 
   if (err != 0)

@@ -489,6 +489,37 @@ START_TEST(timers_that_restart_themselves_do_not_block_the_loop)
 }
 END_TEST
 
+static void count_fire(lk_client *c, void *arg)
+{
+  unsigned *fired = arg;
+
+  (void)c;
+  ++*fired;
+}
+
+START_TEST(an_ended_client_waits_for_no_timer)
+{
+  unsigned fired = 0;
+  lk_timer far = {.fire = count_fire, .arg = &fired};
+  lk_timer due = {.fire = count_fire, .arg = &fired};
+
+  begin("a", 8000);
+  lk_timer_start(h->client, &far, h->now + 3600000);
+  ck_assert_int_eq(lk_client_close(h->client, NULL, NULL), 0);
+  harness_settle(h);
+  ck_assert_int_eq(lk_client_state(h->client), LK_STATE_CLOSED);
+  ck_assert_int_eq(lk_client_deadline(h->client), INT64_MAX);
+  /* Objects learn of the end by timers that are due at once. */
+  h->now += 1000;
+  lk_timer_start(h->client, &due, h->now);
+  ck_assert_int_le(lk_client_deadline(h->client), h->now);
+  lk_client_tick(h->client);
+  ck_assert_uint_eq(fired, 1);
+  ck_assert_int_eq(lk_client_deadline(h->client), INT64_MAX);
+  end();
+}
+END_TEST
+
 SUITE("timing", a_pause_is_random_in_its_upper_half_and_grows_with_the_rounds,
       the_first_pauses_of_a_holder_last_a_few_ms,
       pause_has_a_lower_and_an_upper_limit,
@@ -507,4 +538,5 @@ SUITE("timing", a_pause_is_random_in_its_upper_half_and_grows_with_the_rounds,
       a_timeout_in_a_callback_begins_when_the_request_is_made,
       a_timeout_rounds_up, the_longest_timeout_never_ends,
       handshake_begins_when_the_hook_connects,
-      timers_that_restart_themselves_do_not_block_the_loop)
+      timers_that_restart_themselves_do_not_block_the_loop,
+      an_ended_client_waits_for_no_timer)

@@ -440,6 +440,52 @@ START_TEST(closed_client_ends_its_candidates)
 }
 END_TEST
 
+static void expect_no_retry(candidate *c)
+{
+  ck_assert_int_eq(c->retry_ms, 0);
+}
+
+START_TEST(final_expiry_ends_the_candidates_of_a_client)
+{
+  lk_client_config c = {
+      .size = sizeof c, .session_timeout_ms = T, .one_session = true};
+  test_client three;
+  candidate leading, waiting, pausing;
+
+  begin();
+  failing_mem_init(&three.mem);
+  c.mem = &three.mem.mem;
+  three.link = model_client(&server, &c);
+  candidate_init(&leading, &three, LK_LAYOUT_LATCH);
+  candidate_init(&waiting, &three, LK_LAYOUT_LATCH);
+  lk_candidate_config config = config_of(&pausing);
+
+  pausing = (candidate){.p = &three};
+  model_create(&server, "/e2");
+  model_deny(&server, "/e2", LK_PERM_CREATE);
+  ck_assert_int_eq(lk_election_new(&pausing.candidate, three.link->client,
+                                   "/e2", LK_LAYOUT_KAZOO, NULL, &config),
+                   0);
+  model_turn(&server);
+  start(&leading);
+  leading.act_at = 2; /* deposed */
+  leading.act = expect_no_retry;
+  start(&waiting);
+  start(&pausing);
+  expire_session(&three);
+  check_events(&leading, "elected\ndeposed SESSION_EXPIRED\nended CLOSED\n");
+  check_events(&waiting, "ended CLOSED\n");
+  check_events(&pausing, "retrying NO_AUTH\nended CLOSED\n");
+  ck_assert_int_eq(lk_client_deadline(three.link->client), INT64_MAX);
+  ck_assert_int_eq(lk_candidate_start(leading.candidate), LK_ERR_CLOSED);
+  lk_candidate_free(leading.candidate);
+  lk_candidate_free(waiting.candidate);
+  lk_candidate_free(pausing.candidate);
+  test_client_free(&three);
+  end();
+}
+END_TEST
+
 START_TEST(candidate_can_be_freed_after_its_client)
 {
   begin();
@@ -701,6 +747,7 @@ SUITE("candidate", broken_connection_leaves_one_node_of_a_candidate,
       candidate_resigns_in_any_state,
       leader_that_resigns_can_start_again_at_once,
       closed_client_ends_its_candidates,
+      final_expiry_ends_the_candidates_of_a_client,
       candidate_can_be_freed_after_its_client,
       callback_may_free_close_or_resign, callback_may_free_the_client,
       candidate_without_memory_retries, each_layout_has_the_names_of_its_peers,

@@ -600,6 +600,11 @@ START_TEST(expiry_ends_the_membership_of_a_client_with_one_session)
   expire_session();
   model_run(&server, T);
   expect("joined\nleft SESSION_EXPIRED\nended SESSION_EXPIRED\n");
+  ck_assert_int_eq(lk_client_deadline(one.link->client), INT64_MAX);
+  ck_assert_int_eq(lk_membership_join(member), LK_ERR_SESSION_EXPIRED);
+  lk_membership_free(member);
+  ck_assert_int_eq(try_init("m", (lk_membership_config){0}), 0);
+  ck_assert_int_eq(lk_membership_join(member), LK_ERR_SESSION_EXPIRED);
   end();
 }
 END_TEST
