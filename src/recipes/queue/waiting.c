@@ -42,12 +42,15 @@ static int contender_enter_setting_watches(lk_contender *ct,
 }
 
 /* A watch on the directory also reports the deletion of the own node, but not
- * if the directory may not be read any more. If a request is refused, the next
- * heartbeat calls this function again. */
+ * if the directory may not be read any more. A node that may not be read is
+ * read at each heartbeat, since nothing else reports its deletion: a missing
+ * node has another error. If a request is refused, the next heartbeat calls
+ * this function again. */
 void lk__waiter_supervise_own(lk_contender *ct)
 {
-  if (lk__contender_waits(ct) && !lk__contender_is_single_node(ct))
-    (void)lk__contender_ensure_own_watch(ct);
+  if (lk__contender_waits(ct) && !lk__contender_is_single_node(ct) &&
+      ct->own.watch == NULL)
+    (void)lk__contender_watch_own(ct);
 }
 
 const lk_contender_rules lk__rules_setting_watches = {

@@ -937,6 +937,23 @@ START_TEST(own_node_that_cannot_be_read_is_reported_and_disables_rule_h)
 }
 END_TEST
 
+START_TEST(deletion_of_a_node_that_cannot_be_read_is_noticed_while_waiting)
+{
+  begin();
+  lock_pair_hold(&lp);
+  lp.server.before = deny_read_of_own_node;
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
+  model_run(&lp.server, T);
+  ck_assert(locker_check_events(&lp.b, "waiting 1 0000000000\nunwatched\n"));
+  model_delete(&lp.server, lk_lock_node(lp.b.lock));
+  model_run(&lp.server, T / 2);
+  ck_assert(
+      locker_check_events(&lp.b, "place lost NO_NODE\nwaiting 1 0000000000\n"));
+  lp.server.before = NULL;
+  lock_pair_end(&lp);
+}
+END_TEST
+
 static void deny_reads_of_held_nodes(model_link *l)
 {
   model_deny_owned(&lp.server, l->session, LK_PERM_READ);
@@ -1264,6 +1281,7 @@ SUITE("mutex_failures", cleanup_awaits_the_list_behind_its_transaction,
       change_of_the_directory_during_the_read_of_the_own_node_is_seen,
       recovered_node_that_cannot_be_read_is_deleted,
       cancel_deletes_the_node_without_permission_to_list,
+      deletion_of_a_node_that_cannot_be_read_is_noticed_while_waiting,
       own_node_that_cannot_be_read_is_reported_and_disables_rule_h,
       unreadable_nodes_do_not_hide_the_loss_of_another_lock,
       refused_reads_after_the_release_are_not_reported,
