@@ -19,6 +19,10 @@
 
 #include "cli/run/cgroup.h"
 
+#ifndef SYS_clone3        /* before Linux 5.3 */
+#  define SYS_clone3 (-1) /* every kernel refuses this call */
+#endif
+
 /* ---- the path ------------------------------------------------------------ */
 
 /* Replaces "\040" and the like in a field of mountinfo: a backslash and three

@@ -22,6 +22,10 @@
 #include "cli/system_clocks.h"
 #include "support/suite.h"
 
+#ifndef SYS_clone3 /* before Linux 5.3 */
+#  define SYS_clone3 0xffffffffU
+#endif
+
 /* ---- a supervisor and its command ---------------------------------------- */
 
 static char sh[] = "sh", minus_c[] = "-c";
