@@ -204,7 +204,7 @@ def check(record):
 
 # ---- the picture
 
-WIDTH, MARGIN, LEADING, CHARACTER = 940, 16, 20, 7.85
+WIDTH, MARGIN, LEADING, CHARACTER = 940, 14, 20, 7.85
 BOXES = {"A": (0, 0, 462, 116), "B": (478, 0, 462, 116),
          "C": (0, 132, 940, 216)}
 HEIGHT = 408
