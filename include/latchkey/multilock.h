@@ -49,6 +49,7 @@ typedef struct lk_multilock_config {
       Otherwise in the byte order of their paths, which is the same in all
       clients. */
   bool keep_order;
+  int32_t unused; /**< no option; fills the struct */
 } lk_multilock_config;
 
 /**

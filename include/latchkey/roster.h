@@ -57,7 +57,7 @@ typedef struct lk_roster_config {
                       is. false: all children, ordered by name */
   lk_layout layout; /**< of the election; a layout with a prefix has the default
                          one */
-  int32_t check_ms; /**< as in lk_subscription_config, for the directory. The
+  int64_t check_ms; /**< as in lk_subscription_config, for the directory. The
                          children are never checked: a change of one that the
                          client may not read at that time can be missed */
 } lk_roster_config;

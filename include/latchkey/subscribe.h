@@ -59,7 +59,7 @@ typedef struct lk_subscription_config {
       reported state: 100 to 86,400,000. Each interval is shortened at random by
       up to a quarter. 0: 60,000. -1: never, which is safe if the READ
       permission is never removed. */
-  int32_t check_ms;
+  int64_t check_ms;
 } lk_subscription_config;
 
 /**

@@ -72,10 +72,6 @@ typedef struct lk_tls_config {
       server is refused. */
   const char *crl_file;
   lk_bytes crl_pem;
-  /** The name that servers must have, and that is sent as SNI, in place of that
-      in the connect string: for servers that are reached by address, or that
-      share one certificate. */
-  const char *server_name;
   /** Opt out: accept a trusted certificate with any name. Every holder of a
       certificate of that CA can impersonate a server. Logged as a warning
       at each connection. */
@@ -83,6 +79,10 @@ typedef struct lk_tls_config {
   /** Opt out: accept any certificate. An attacker on the network can read and
       change everything. Logged as a warning at each connection. */
   bool any_certificate;
+  /** The name that servers must have, and that is sent as SNI, in place of that
+      in the connect string: for servers that are reached by address, or that
+      share one certificate. */
+  const char *server_name;
 } lk_tls_config;
 
 /** Causes of a failed handshake. */

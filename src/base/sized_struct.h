@@ -9,35 +9,37 @@
  * may be shorter or longer than the library's. The library copies it with
  * lk__sized_struct_copy() and reads only the copy.
  *
- * A new member must begin at or behind the former size of the struct, and not
- * in its padding, which an older program may leave uninitialised.
+ * There is no padding behind the last member, nor before a member that is added
+ * later: programs may leave it uninitialised. An older library would refuse
+ * such a struct, and a newer one would take the padding of an older program for
+ * a member. Where members do not fill the struct, a member `unused` does.
  */
 
 #include <stddef.h>
 
-/** The first option of each of these structs. A program must give at least the
-    size and this option. */
-#define LK_FIRST_lk_call                   timeout_ms
-#define LK_FIRST_lk_candidate_config       pause_ms
-#define LK_FIRST_lk_client_config          hosts
-#define LK_FIRST_lk_lease_config           assurance
-#define LK_FIRST_lk_lock_config            data
-#define LK_FIRST_lk_membership_config      data
-#define LK_FIRST_lk_multilock_config       keep_order
-#define LK_FIRST_lk_parents_config         containers
-#define LK_FIRST_lk_reconfiguration        joining
-#define LK_FIRST_lk_roster_config          election
-#define LK_FIRST_lk_sasl_config            mechanism
-#define LK_FIRST_lk_sasl_mechanism         end
-#define LK_FIRST_lk_semaphore_config       permits
-#define LK_FIRST_lk_single_config          poll_ms
-#define LK_FIRST_lk_subscription_config    check_ms
-#define LK_FIRST_lk_sync_call              timeout_ms
-#define LK_FIRST_lk_sync_candidate_config  pause_ms
-#define LK_FIRST_lk_sync_config            client
-#define LK_FIRST_lk_sync_lock_config       data
-#define LK_FIRST_lk_sync_membership_config data
-#define LK_FIRST_lk_tls_config             ca_file
+/** The first option of each of these structs, and its last member. A program
+    must give at least the size and the first option. */
+#define LK_ENDS_lk_call                   timeout_ms, deadline_ms
+#define LK_ENDS_lk_candidate_config       pause_ms, arg
+#define LK_ENDS_lk_client_config          hosts, sasl
+#define LK_ENDS_lk_lease_config           assurance, arg
+#define LK_ENDS_lk_lock_config            data, arg
+#define LK_ENDS_lk_membership_config      data, arg
+#define LK_ENDS_lk_multilock_config       keep_order, unused
+#define LK_ENDS_lk_parents_config         containers, acl
+#define LK_ENDS_lk_reconfiguration        joining, version
+#define LK_ENDS_lk_roster_config          election, check_ms
+#define LK_ENDS_lk_sasl_config            mechanism, host
+#define LK_ENDS_lk_sasl_mechanism         end, end
+#define LK_ENDS_lk_semaphore_config       permits, history
+#define LK_ENDS_lk_single_config          poll_ms, spread_ms
+#define LK_ENDS_lk_subscription_config    check_ms, check_ms
+#define LK_ENDS_lk_sync_call              timeout_ms, deadline_ms
+#define LK_ENDS_lk_sync_candidate_config  pause_ms, arg
+#define LK_ENDS_lk_sync_config            client, arg
+#define LK_ENDS_lk_sync_lock_config       data, arg
+#define LK_ENDS_lk_sync_membership_config data, arg
+#define LK_ENDS_lk_tls_config             ca_file, server_name
 
 /** The size of a struct in this library, and the messages for a wrong one. */
 typedef struct lk_sized_struct {
@@ -49,14 +51,23 @@ typedef struct lk_sized_struct {
 } lk_sized_struct;
 
 /** The lk_sized_struct of `type`, for an initialiser. */
-#define LK_SIZED_STRUCT(type)                                  \
-  {                                                            \
-    sizeof(type),                                              \
-        offsetof(type, LK_FIRST_##type) +                      \
-            sizeof(((type *)NULL)->LK_FIRST_##type),           \
-        #type ".size is not set",                              \
-        #type " has an option that is newer than this library" \
+#define LK_SIZED_STRUCT(type)      LK_SIZED_STRUCT_SPLIT(type, LK_ENDS_##type)
+#define LK_SIZED_STRUCT_SPLIT(...) LK_SIZED_STRUCT_OF(__VA_ARGS__)
+#define LK_SIZED_STRUCT_OF(type, first, last)                                \
+  {                                                                          \
+    sizeof(type) + LK_NO_PADDING_BEHIND(type, last), LK_END_OF(type, first), \
+        #type ".size is not set",                                            \
+        #type " has an option that is newer than this library"               \
   }
+#define LK_END_OF(type, member) \
+  (offsetof(type, member) + sizeof(((type *)NULL)->member))
+/** 0. It does not compile if there is padding behind the member `last`. */
+#define LK_NO_PADDING_BEHIND(type, last)                   \
+  (0 * sizeof(struct {                                     \
+     _Static_assert(sizeof(type) == LK_END_OF(type, last), \
+                    #type " has padding behind " #last);   \
+     char one;                                             \
+   }))
 
 /**
  * Copy the caller's struct at `from` to `out`, which has what->size bytes. If

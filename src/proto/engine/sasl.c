@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "base/sized_struct.h"
 #include "jute/writer.h"
 #include "proto/engine/client.h"
 #include "proto/engine/invariants.h"
@@ -158,7 +159,7 @@ static lk_sasl_facts mechanism_facts(lk_client *c, int password_len)
   bool has_password = s->stored != NULL || s->password != NULL;
 
   return (lk_sasl_facts){
-      .size = sizeof(lk_sasl_facts),
+      .size = sizeof(lk_sasl_facts) + LK_NO_PADDING_BEHIND(lk_sasl_facts, arg),
       .user = s->user,
       .password =
           lk_bytes_of(has_password ? s->secret : NULL, (size_t)password_len),

@@ -81,7 +81,7 @@ static void subscription_on_state(lk_client *c, lk_state state, int err,
 
 static bool subscription_config_is_valid(const lk_subscription_config *config)
 {
-  int32_t ms = config->check_ms;
+  int64_t ms = config->check_ms;
   bool is_default = ms == 0;
 
   return is_default || ms == NO_CHECKS ||

@@ -33,7 +33,7 @@ struct lk_subscription {
   lk_timer timer; /* ends a pause; or starts a check; or, one turn after an
                      expiry, looks whether a new session has started */
   bool pausing;   /* no request before `timer` fires, even after a reconnect */
-  int32_t check_ms;         /* time between checks; -1: no checks */
+  int64_t check_ms;         /* time between checks; -1: no checks */
   unsigned pause_doublings; /* how many times the next pause is doubled */
   char path[];
 };

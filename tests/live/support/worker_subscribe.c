@@ -41,7 +41,7 @@ static void execute_subscribe(const command *cmd, object *none)
   lk_client *client = option_client(cmd);
   lk_subscription_config config = {
       .size = sizeof config,
-      .check_ms = (int32_t)option_number(cmd, "check", -1)};
+      .check_ms = option_number(cmd, "check", -1)};
 
   (void)none;
   if (client == NULL)

@@ -95,7 +95,7 @@ typedef struct lk_sample {
   int first;
   int second;
 } lk_sample;
-#define LK_FIRST_lk_sample first
+#define LK_ENDS_lk_sample first, second
 
 static const lk_sized_struct sample = LK_SIZED_STRUCT(lk_sample);
 
