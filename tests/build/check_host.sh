@@ -3,8 +3,8 @@
 # ./configure accepts Linux hosts, and stops for others with one line that says
 # why.
 cd "${srcdir:-.}" || exit 99
-configure=$PWD/configure
-if [ ! -x "$configure" ]; then
+sources=$PWD
+if [ ! -x configure ]; then
   echo "there is no ./configure"
   exit 77
 fi
@@ -12,6 +12,10 @@ work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 99
 failed=0
+
+# ./configure refuses another folder if the source folder is configured.
+configure=$work/sources/configure
+mkdir sources && ln -s "$sources"/* sources && rm -f sources/config.status || exit 99
 
 # A compiler that does not exist ends ./configure right after the check.
 configure_for() {
