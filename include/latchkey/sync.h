@@ -542,7 +542,8 @@ LK_API int lk_sync_rwlock_downgrade(lk_sync_rwlock *rw,
 LK_API void lk_sync_lock_free(lk_sync_lock *l);
 
 /**
- * Acquire, for this thread.
+ * Acquire, for this thread. A thread that holds the lock counts; `call` may
+ * refuse that, too.
  *
  * @return 0: it is held, see lk_sync_lock_token(); the errors of
  *         lk_lock_acquire() and of its `done`; LK_ERR_LOST: this thread
@@ -571,8 +572,8 @@ LK_API int lk_sync_lock_release(lk_sync_lock *l);
     @return as lk_sync_lock_release(). The lock is also released after
             LK_ERR_NO_AUTH: the node stays until the session ends; and
             LK_ERR_DEADLINE, LK_ERR_CANCELLED, LK_ERR_CLOSED: the node is being
-            deleted. It is not released after LK_ERR_STATE and
-            LK_ERR_BAD_ARGUMENT. */
+            deleted, or the count was decremented. It is not released after
+            LK_ERR_STATE and LK_ERR_BAD_ARGUMENT. */
 LK_API int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call);
 
 /**

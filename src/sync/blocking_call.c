@@ -136,18 +136,36 @@ int lk__sync_copy_call(lk_sync_client *c, lk_sync_call *out,
   return lk__sync_copy_options(c, &sized, out, call);
 }
 
-/* ---- the handle's thread ------------------------------------------------- */
-
-static bool call_is_cancelled(const lk_blocking_call *b)
+static bool is_cancelled(const lk_sync_cancel *x)
 {
-  return b->cancel != NULL && atomic_load(&b->cancel->set);
+  return x != NULL && atomic_load(&x->set);
 }
+
+int lk__sync_call_refusal(lk_sync_client *c, const lk_sync_call *call)
+{
+  lk_sync_call copy;
+  int err = lk__sync_copy_call(c, &copy, call);
+
+  if (err != 0)
+    return err;
+  if (copy.on_event != NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  if (is_cancelled(copy.cancel))
+    return LK_ERR_CANCELLED;
+  int64_t now = lk__driver_clock(&c->driver);
+
+  return lk__timeout_end(now, copy.timeout_ms, copy.deadline_ms) <= now
+             ? LK_ERR_DEADLINE
+             : 0;
+}
+
+/* ---- the handle's thread ------------------------------------------------- */
 
 int lk__blocking_call_refusal(const lk_blocking_call *b)
 {
   if (b->client->closing)
     return LK_ERR_CLOSED;
-  if (call_is_cancelled(b))
+  if (is_cancelled(b->cancel))
     return LK_ERR_CANCELLED;
   return b->deadline_ms <= lk__blocking_call_clock(b) ? LK_ERR_DEADLINE : 0;
 }
@@ -188,7 +206,7 @@ void lk__blocking_calls_interrupt_cancelled(lk_sync_client *c)
   for (lk_link *l; (l = lk__safe_iterator_next(&it)) != NULL;) {
     lk_blocking_call *b = LK_OWNER(l, lk_blocking_call, link);
 
-    if (call_is_cancelled(b))
+    if (is_cancelled(b->cancel))
       b->interrupt(b, LK_ERR_CANCELLED);
   }
 }

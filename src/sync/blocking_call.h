@@ -41,6 +41,10 @@ int lk__sync_copy_options(lk_sync_client *c, const lk_sized_struct *type,
 /** lk__sync_copy_options() for the options of a call. */
 int lk__sync_copy_call(lk_sync_client *c, lk_sync_call *out,
                        const lk_sync_call *call);
+/** Why a call that has nothing to wait for is refused: `call` has no size or
+    sets a watch, its cancel is set, or its deadline has passed; or 0. Sends
+    nothing. */
+int lk__sync_call_refusal(lk_sync_client *c, const lk_sync_call *call);
 /** Initialise `b`. `call` was copied by lk__sync_copy_call(); NULL: the call
     has no deadline and no cancel. Returns 0, or LK_ERR_NO_MEMORY: then `b` must
     not be destroyed. */

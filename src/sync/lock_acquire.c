@@ -72,8 +72,13 @@ static void begin_acquire(lk_blocking_call *b)
 }
 
 /* The thread has a lock owner already. */
-static int acquire_again(lk_lock_owner *owner, lk_kind kind)
+static int acquire_again(lk_lock_owner *owner, lk_kind kind,
+                         const lk_sync_call *call)
 {
+  int err = lk__sync_call_refusal(owner->client, call);
+
+  if (err != 0)
+    return err;
   if (lk__lock_owner_is_lost(owner))
     return LK_ERR_LOST;
   if (kind == LK_KIND_SEMAPHORE) /* a thread can hold one permit only */
@@ -91,7 +96,7 @@ static int acquire_for_this_thread(lk_sync_lock *l, const lk_sync_call *call,
   lk_lock_owner *owner = lk__lock_owner_find(l);
 
   if (owner != NULL)
-    return acquire_again(owner, l->kind);
+    return acquire_again(owner, l->kind, call);
   owner = lk__lock_owner_new(l);
   if (owner == NULL)
     return LK_ERR_NO_MEMORY;
@@ -207,6 +212,18 @@ static int release_and_wait(lk_lock_owner *owner, const lk_sync_call *call)
   return err;
 }
 
+/* There is no node to delete. A release that is cancelled takes place. */
+static int release_without_wait(lk_sync_lock *l, const lk_sync_call *call)
+{
+  int refusal = lk__sync_call_refusal(l->client, call);
+
+  if (refusal == LK_ERR_BAD_ARGUMENT)
+    return refusal;
+  int err = lk_sync_lock_release(l);
+
+  return err != 0 ? err : refusal;
+}
+
 int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
 {
   int cancel_state;
@@ -219,7 +236,7 @@ int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
       owner != NULL && owner->count == 1 && !lk__lock_owner_is_lost(owner);
 
   err = has_node_to_delete ? release_and_wait(owner, call)
-                           : lk_sync_lock_release(l);
+                           : release_without_wait(l, call);
   lk__sync_lock_leave(l, cancel_state);
   return err;
 }

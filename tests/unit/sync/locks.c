@@ -412,6 +412,34 @@ START_TEST(acquire_by_the_holder_counts_and_sends_nothing)
 }
 END_TEST
 
+START_TEST(call_that_acquires_again_may_be_refused)
+{
+  lk_sync_call cancelled = {.size = sizeof cancelled};
+  const lk_sync_call late = {.size = sizeof late, .timeout_ms = -2};
+  const lk_sync_call without_size = {.timeout_ms = 5};
+
+  start_with(NULL);
+  ck_assert_int_eq(lk_sync_cancel_new(&cancelled.cancel, client), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &cancelled), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &cancelled), 0);
+  lk_sync_cancel_set(cancelled.cancel);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &cancelled), LK_ERR_CANCELLED);
+  ck_assert_int_eq(lk_sync_lock_try(lock, &cancelled), LK_ERR_CANCELLED);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &late), LK_ERR_DEADLINE);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &without_size),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_sync_lock_release_wait(lock, &without_size),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_uint_eq(lk_sync_lock_count(lock), 2);
+  ck_assert_int_eq(lk_sync_lock_release_wait(lock, &cancelled),
+                   LK_ERR_CANCELLED);
+  ck_assert_uint_eq(lk_sync_lock_count(lock), 1);
+  ck_assert_int_eq(lk_sync_lock_release_wait(lock, &soon), 0);
+  lk_sync_cancel_free(cancelled.cancel);
+  stop();
+}
+END_TEST
+
 static void on_event(lk_sync_client *c, const lk_event *e, void *arg)
 {
   (void)c;
@@ -687,7 +715,7 @@ SUITE("locks", close_in_the_iteration_of_a_refused_try_ends_both,
       wait_ends_when_the_client_is_closed_or_the_lock_freed,
       wait_ends_when_it_is_cancelled,
       acquire_by_the_holder_counts_and_sends_nothing,
-      calls_for_locks_refuse_a_watch,
+      call_that_acquires_again_may_be_refused, calls_for_locks_refuse_a_watch,
       verify_asks_the_server_and_ends_at_its_deadline,
       verify_with_a_cancel_that_is_set_already_sends_nothing,
       descriptor_of_a_lock_is_closed_when_it_is_released,
