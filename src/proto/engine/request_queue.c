@@ -101,6 +101,7 @@ static lk_watch *new_request_watch(lk_client *c, const lk_call_spec *spec)
   lk_watch *w = lk__watch_new(&c->watches, path, spec->kind, spec->call);
 
   if (w != NULL) {
+    w->outside_chroot = spec->chroot[0] == '\0';
     w->covered = spec->covered;
     if (c->connection.phase != LK_PHASE_LIVE)
       lk__watch_hold(w);

@@ -43,10 +43,11 @@ void lk__watches_notify(lk_client *c, lk_link *list, lk_event_type type,
     lk_bytes event_path = stays && path.at != NULL
                               ? path
                               : lk_bytes_of(w->on->path, w->on->map.len);
-    lk_event event = {.type = type,
-                      .path = lk__path_strip(c->hosts.chroot,
-                                             c->hosts.chroot_len, event_path),
-                      .err = err};
+    size_t chroot_len = w->outside_chroot ? 0 : c->hosts.chroot_len;
+    lk_event event = {
+        .type = type,
+        .path = lk__path_strip(c->hosts.chroot, chroot_len, event_path),
+        .err = err};
 
     lk__list_remove(&w->event_link);
     lk__invariants_check(c, LK_MOMENT_CALLBACK);

@@ -185,6 +185,7 @@ lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
   w->held = false;
   w->remove_at_reply = false;
   w->reported_too_early = false;
+  w->outside_chroot = false;
   w->covered = false;
   w->bare = false;
   if (lk__watch_stays(kind))

@@ -77,6 +77,7 @@ struct lk_watch {
   bool reported_too_early; /**< a persistent watch: it was not registered when
                                 LK_EVENT_REREGISTERED was reported, so the event
                                 is reported again */
+  bool outside_chroot;     /**< events have the path on the server */
   bool covered; /**< a one-shot watch: it may rely on a persistent watch,
                      without a watch of its own on the server */
   bool bare;    /**< a one-shot watch whose request has no reply: the persistent
@@ -98,8 +99,8 @@ typedef struct lk_watches {
   size_t added;     /**< number of standing persistent and recursive watches */
   size_t recursive; /**< number of standing recursive watches */
   size_t longest_recursive; /**< no path of these is longer; 0: none stands */
-  size_t adding;    /**< number of persistent and recursive watches, standing or
-                         not */
+  size_t adding; /**< number of persistent and recursive watches, standing or
+                      not */
   bool set_watches_under_way; /**< and none of these setWatches was throttled */
   lk_watched *spare_paths;    /**< unused ones; NULL: none */
   size_t nspare_paths;
