@@ -4,7 +4,10 @@
 #include "support/waiters.h"
 
 #include <check.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sync/handle.h"
@@ -27,6 +30,33 @@ int waiter_end(waiter *w)
 {
   ck_assert_int_eq(pthread_join(w->thread, NULL), 0);
   return w->err;
+}
+
+static atomic_bool stands_still;
+
+static void stand_still(int sig)
+{
+  const struct timespec pause = {.tv_nsec = 300 * 1000 * 1000};
+
+  (void)sig;
+  atomic_store(&stands_still, true);
+  nanosleep(&pause, NULL);
+  atomic_store(&stands_still, false);
+}
+
+void waiter_stand_still(waiter *w)
+{
+  const struct sigaction action = {.sa_handler = stand_still};
+
+  ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
+  ck_assert_int_eq(pthread_kill(w->thread, SIGUSR1), 0);
+  while (!waiter_stands_still())
+    usleep(200);
+}
+
+bool waiter_stands_still(void)
+{
+  return atomic_load(&stands_still);
 }
 
 void waiters_inside(lk_sync_client *c, size_t count)

@@ -5,6 +5,7 @@
 #include <latchkey/sync.h>
 
 #include <pthread.h>
+#include <stdbool.h>
 
 /**
  * @file
@@ -23,6 +24,10 @@ typedef struct waiter {
 void waiter_start(waiter *w, int (*call)(void *arg), void *arg);
 /** Wait until the thread has ended. Returns what `call` returned. */
 int waiter_end(waiter *w);
+/** Let the thread stand still for 0.3 s in a signal handler, from now on. */
+void waiter_stand_still(waiter *w);
+/** Whether a thread stands still. */
+bool waiter_stands_still(void);
 /** Wait until `count` threads are inside calls of `c`, and the client's thread
     has taken all their requests. */
 void waiters_inside(lk_sync_client *c, size_t count);

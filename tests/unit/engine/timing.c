@@ -520,6 +520,31 @@ START_TEST(an_ended_client_waits_for_no_timer)
 }
 END_TEST
 
+static unsigned fired_by_tick;
+
+/* The other timer that is due fires when the callback has returned. */
+static void tick_in_a_callback(lk_client *c, void *arg)
+{
+  (void)arg;
+  lk_client_tick(c);
+  ck_assert_uint_eq(fired_by_tick, 0);
+}
+
+START_TEST(a_tick_inside_a_callback_is_lost)
+{
+  lk_timer first = {.fire = tick_in_a_callback};
+  lk_timer other = {.fire = count_fire, .arg = &fired_by_tick};
+
+  fired_by_tick = 0;
+  begin("a", 8000);
+  lk_timer_start(h->client, &first, h->now - 1);
+  lk_timer_start(h->client, &other, h->now);
+  lk_client_tick(h->client);
+  ck_assert_uint_eq(fired_by_tick, 1);
+  end();
+}
+END_TEST
+
 SUITE("timing", a_pause_is_random_in_its_upper_half_and_grows_with_the_rounds,
       the_first_pauses_of_a_holder_last_a_few_ms,
       pause_has_a_lower_and_an_upper_limit,
@@ -539,4 +564,4 @@ SUITE("timing", a_pause_is_random_in_its_upper_half_and_grows_with_the_rounds,
       a_timeout_rounds_up, the_longest_timeout_never_ends,
       handshake_begins_when_the_hook_connects,
       timers_that_restart_themselves_do_not_block_the_loop,
-      an_ended_client_waits_for_no_timer)
+      an_ended_client_waits_for_no_timer, a_tick_inside_a_callback_is_lost)

@@ -138,6 +138,22 @@ START_TEST(free_ends_the_wait_of_another_thread)
 }
 END_TEST
 
+/* The other thread still uses the membership when the free has ended its wait.
+ */
+START_TEST(free_waits_until_the_call_of_another_thread_has_returned)
+{
+  waiter w;
+
+  start_joiner(&w);
+  waiter_stand_still(&w);
+  lk_sync_membership_free(a);
+  a = NULL;
+  ck_assert(!waiter_stands_still());
+  ck_assert_int_eq(waiter_end(&w), LK_ERR_CLOSED);
+  stop();
+}
+END_TEST
+
 START_TEST(close_of_the_client_ends_the_wait)
 {
   waiter w;
@@ -280,6 +296,7 @@ END_TEST
 
 SUITE("memberships", member_joins_and_leaves,
       join_waits_while_the_name_is_taken, leave_ends_the_wait_of_another_thread,
+      free_waits_until_the_call_of_another_thread_has_returned,
       free_ends_the_wait_of_another_thread, close_of_the_client_ends_the_wait,
       expired_member_joins_again, child_process_has_not_joined,
       roster_has_the_members_with_their_data,
