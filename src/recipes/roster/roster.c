@@ -22,7 +22,10 @@ struct lk_roster {
   size_t count;
   size_t unknown;           /* children without a state */
   bool changed;             /* since the last report */
-  lk_roster_entry *entries; /* room for a report of all children */
+  lk_roster_entry *entries; /* of the children that exist, as reported; room
+                               for all */
+  size_t entry_count;
+  bool entries_current; /* false: the next report makes all entries anew */
   lk_roster_child_callbacks callbacks;
   lk_retry_pause pause; /* before what lacked memory is opened again */
   unsigned callbacks_running;
@@ -76,14 +79,6 @@ void lk_roster_free(lk_roster *r)
 
 /* ---- reports ------------------------------------------------------------- */
 
-/* A child has a state. `was_known`: it had one before. */
-static void roster_child_changed(lk_roster *r, bool was_known)
-{
-  if (!was_known)
-    r->unknown--;
-  r->changed = true;
-}
-
 static void roster_report_error(lk_roster *r, int err)
 {
   if (!r->freeing)
@@ -99,36 +94,79 @@ static lk_roster_entry entry_of(const lk_roster_child *child)
                            .number = child->number};
 }
 
-static int compare_numbers(const void *a, const void *b)
+static int compare_names(lk_bytes a, lk_bytes b)
+{
+  size_t len = a.len < b.len ? a.len : b.len;
+  int order = len == 0 ? 0 : memcmp(a.at, b.at, len);
+
+  return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+/* All numbers are 0 unless the roster is that of an election. */
+static int compare_entries(const void *a, const void *b)
 {
   const lk_roster_entry *x = a, *y = b;
+  int order = (x->number > y->number) - (x->number < y->number);
 
-  return (x->number > y->number) - (x->number < y->number);
+  return order != 0 ? order : compare_names(x->name, y->name);
+}
+
+static void roster_make_entries(lk_roster *r)
+{
+  r->entry_count = 0;
+  for (size_t i = 0; i < r->count; i++) {
+    if (lk__roster_child_exists(r->children[i]))
+      r->entries[r->entry_count++] = entry_of(r->children[i]);
+  }
+  if (r->config.election && r->entry_count > 0)
+    qsort(r->entries, r->entry_count, sizeof *r->entries, compare_entries);
+  r->entries_current = true;
+}
+
+/* Only the entry of the child is written, unless one is missing or obsolete. */
+static void roster_update_entry(lk_roster *r, const lk_roster_child *child)
+{
+  lk_roster_entry new_entry = entry_of(child);
+  lk_roster_entry *entry = r->entries_current
+                               ? bsearch(&new_entry, r->entries, r->entry_count,
+                                         sizeof new_entry, compare_entries)
+                               : NULL;
+  bool has_entry = entry != NULL;
+
+  if (has_entry != lk__roster_child_exists(child))
+    r->entries_current = false;
+  else if (has_entry)
+    *entry = new_entry;
+}
+
+/* A child has a state. `was_known`: it had one before. */
+static void roster_child_changed(lk_roster *r, const lk_roster_child *child,
+                                 bool was_known)
+{
+  if (!was_known)
+    r->unknown--;
+  r->changed = true;
+  roster_update_entry(r, child);
 }
 
 /* Report the roster if it has changed and each child has a state. */
 static void roster_report(lk_roster *r)
 {
-  size_t count = 0;
-
   if (!r->listed || r->unknown > 0 || !r->changed || r->freeing)
     return;
   r->changed = false;
-  for (size_t i = 0; i < r->count; i++) {
-    if (lk__roster_child_exists(r->children[i]))
-      r->entries[count++] = entry_of(r->children[i]);
-  }
-  if (r->config.election && count > 0)
-    qsort(r->entries, count, sizeof *r->entries, compare_numbers);
-  r->on_roster(r, 0, r->entries, count, r->arg);
+  if (!r->entries_current)
+    roster_make_entries(r);
+  r->on_roster(r, 0, r->entries, r->entry_count, r->arg);
 }
 
-static void on_child_changed(void *arg, bool was_known)
+static void on_child_changed(void *arg, const lk_roster_child *child,
+                             bool was_known)
 {
   lk_roster *r = arg;
 
   roster_enter(r);
-  roster_child_changed(r, was_known);
+  roster_child_changed(r, child, was_known);
   roster_report(r);
   roster_leave(r);
 }
@@ -156,7 +194,8 @@ static void roster_open_child(lk_roster *r, lk_roster_child *child)
   if (lk__roster_child_open(child, r->client) != 0)
     roster_retry_later(r);
   else if (child->known && !was_known)
-    roster_child_changed(r, was_known); /* its data cannot be requested */
+    /* its data cannot be requested */
+    roster_child_changed(r, child, was_known);
 }
 
 static void roster_open_children(lk_roster *r)
@@ -183,14 +222,6 @@ static void on_pause_over(void *arg, int err)
 }
 
 /* ---- lists --------------------------------------------------------------- */
-
-static int compare_names(lk_bytes a, lk_bytes b)
-{
-  size_t len = a.len < b.len ? a.len : b.len;
-  int order = len == 0 ? 0 : memcmp(a.at, b.at, len);
-
-  return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
-}
 
 static int compare_listed(const void *a, const void *b)
 {
@@ -346,6 +377,7 @@ static bool roster_take_names(lk_roster *r, const lk_bytes *names, size_t count)
   }
   lk__mem_free(&r->mem, r->entries);
   r->entries = entries;
+  r->entries_current = false;
   roster_replace_children(r, children, children_count);
   return true;
 }

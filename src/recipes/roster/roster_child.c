@@ -69,7 +69,7 @@ static void on_child_state(lk_subscription *s, int err, const lk_bytes *data,
   child->err = err;
   if (stat != NULL)
     child->stat = *stat;
-  child->callbacks->changed(child->callbacks->arg, was_known);
+  child->callbacks->changed(child->callbacks->arg, child, was_known);
 }
 
 lk_bytes lk__roster_child_data(const lk_roster_child *child)

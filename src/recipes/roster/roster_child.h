@@ -14,7 +14,7 @@ typedef struct lk_roster_child lk_roster_child;
 /** How a child reports to its roster. */
 typedef struct lk_roster_child_callbacks {
   /** The child has a new state. `was_known`: it had one before. */
-  void (*changed)(void *arg, bool was_known);
+  void (*changed)(void *arg, const lk_roster_child *child, bool was_known);
   /** There is no memory for a request or the data: open the child again. */
   void (*needs_retry)(void *arg);
   void *arg;

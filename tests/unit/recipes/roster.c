@@ -164,6 +164,56 @@ START_TEST(changes_are_read_and_nothing_else)
 }
 END_TEST
 
+enum { MEMBERS = 500, MARK = 1 };
+
+static size_t entries_written; /* since the report before */
+
+/* Counts the entries without a mark, and marks all: an entry that the roster
+ * writes again has none. */
+static void on_marked_roster(lk_roster *r, int err,
+                             const lk_roster_entry *entries, size_t count,
+                             void *arg)
+{
+  lk_roster_entry *marked = (lk_roster_entry *)(uintptr_t)entries;
+
+  (void)r;
+  (void)err;
+  (void)arg;
+  ck_assert_uint_eq(count, MEMBERS);
+  entries_written = 0;
+  for (size_t i = 0; i < count; i++) {
+    entries_written += marked[i].err != MARK;
+    marked[i].err = MARK;
+  }
+  calls++;
+}
+
+START_TEST(change_of_a_child_writes_its_entry_only)
+{
+  char path[32];
+
+  begin();
+  model_create(&server, DIR);
+  for (int i = 0; i < MEMBERS; i++) {
+    snprintf(path, sizeof path, DIR "/%03d", i);
+    model_create(&server, path);
+  }
+  ck_assert_int_eq(lk_roster_subscribe(&roster, one.link->client, DIR, NULL,
+                                       on_marked_roster, NULL),
+                   0);
+  model_turn(&server);
+  ck_assert_uint_eq(entries_written, MEMBERS);
+  for (int i = 0; i < MEMBERS; i += 10) {
+    snprintf(path, sizeof path, DIR "/%03d", i);
+    model_set(&server, path, "new");
+    model_turn(&server);
+    ck_assert_uint_eq(entries_written, 1);
+  }
+  ck_assert_uint_eq(calls, 1 + MEMBERS / 10);
+  end();
+}
+END_TEST
+
 START_TEST(several_changes_are_one_report)
 {
   begin_with_two();
@@ -346,6 +396,26 @@ START_TEST(candidates_are_in_the_order_of_their_queue)
     lk_roster_free(roster);
   }
   roster = NULL;
+  end();
+}
+END_TEST
+
+START_TEST(new_data_of_a_candidate_are_reported_at_its_place)
+{
+  const lk_roster_config config = {
+      .size = sizeof config, .election = true, .layout = LK_LAYOUT_LATCH};
+
+  begin();
+  model_create(&server, DIR);
+  create(DIR "/zlatch-0000000001", "z");
+  create(DIR "/blatch-0000000002", "b");
+  create(DIR "/alatch-0000000002", "a");
+  ck_assert_int_eq(try_subscribe(&config), 0);
+  model_turn(&server);
+  expect("zlatch-0000000001=z alatch-0000000002=a blatch-0000000002=b\n");
+  model_set(&server, DIR "/blatch-0000000002", "new");
+  model_turn(&server);
+  expect("zlatch-0000000001=z alatch-0000000002=a blatch-0000000002=new\n");
   end();
 }
 END_TEST
@@ -597,7 +667,8 @@ START_TEST(client_may_be_freed_when_a_roster_was_read)
 END_TEST
 
 SUITE("roster", roster_is_reported_at_first_and_after_each_change,
-      changes_are_read_and_nothing_else, several_changes_are_one_report,
+      changes_are_read_and_nothing_else,
+      change_of_a_child_writes_its_entry_only, several_changes_are_one_report,
       child_of_the_same_name_that_was_created_anew_is_reported,
       child_deleted_after_the_list_is_not_reported,
       child_that_cannot_be_read_is_in_the_roster,
@@ -605,6 +676,7 @@ SUITE("roster", roster_is_reported_at_first_and_after_each_change,
       child_whose_data_cannot_be_requested_is_in_the_roster,
       children_of_the_root_can_be_a_roster,
       candidates_are_in_the_order_of_their_queue,
+      new_data_of_a_candidate_are_reported_at_its_place,
       roster_of_an_election_follows_its_candidates,
       reconnect_reports_only_changes, roster_survives_the_expiry_of_its_session,
       roster_is_complete_after_a_failed_allocation,
