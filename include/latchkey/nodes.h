@@ -37,8 +37,10 @@ typedef struct lk_parents_config {
 
 /**
  * lk_create2() that also creates missing parents. It costs one round trip if
- * the parents exist, and two if any number of them is missing. `parents` NULL:
- * persistent ones with lk_acl_open.
+ * the parents exist, and two if any number of them is missing. With paths longer
+ * than 1,400 bytes, or access lists of that size, it may cost more: at most
+ * 1 MiB of requests is under way at a time. `parents` NULL: persistent ones with
+ * lk_acl_open.
  *
  * Parents that were created stay, even if the create of the node is refused.
  * LK_ERR_NODE_EXISTS for a parent is no error. LK_ERR_NO_AUTH for a parent is

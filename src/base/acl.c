@@ -24,15 +24,20 @@ static lk_bytes copy_bytes(char **at, lk_bytes b)
   return copy;
 }
 
-lk_acls *lk__acls_copy(const lk_mem *mem, const lk_acls *from)
+size_t lk__acls_size(const lk_acls *acls)
 {
   /* One entry more, so that `entries` points into the block even if the list
    * is empty. */
-  size_t size = sizeof *from + (from->count + 1) * sizeof *from->entries;
+  size_t size = sizeof *acls + (acls->count + 1) * sizeof *acls->entries;
 
-  for (size_t i = 0; i < from->count; i++)
-    size += from->entries[i].scheme.len + from->entries[i].id.len;
-  lk_acls *acls = lk__mem_new(mem, size);
+  for (size_t i = 0; i < acls->count; i++)
+    size += acls->entries[i].scheme.len + acls->entries[i].id.len;
+  return size;
+}
+
+lk_acls *lk__acls_copy(const lk_mem *mem, const lk_acls *from)
+{
+  lk_acls *acls = lk__mem_new(mem, lk__acls_size(from));
 
   if (acls == NULL)
     return NULL;

@@ -55,6 +55,8 @@ static void *resize(void *arg, void *p, size_t size)
   block->size = size;
   f->live++;
   f->held += size;
+  if (f->held > f->peak)
+    f->peak = f->held;
   if (p != NULL) {
     size_t old_size = head_of(p)->size;
 

@@ -30,6 +30,7 @@ typedef struct failing_mem {
   size_t bytes;   /**< the sum of their sizes */
   size_t live;    /**< blocks that are not freed yet */
   size_t held;    /**< the sum of the sizes of these blocks */
+  size_t peak;    /**< the largest `held` so far; a test may reset it */
 } failing_mem;
 
 /** Set all counts to 0, and let nothing fail. */

@@ -218,7 +218,7 @@ bool model_serve(model_link *l, lk_bytes frame)
 {
   model_server *s = l->server;
   int64_t zxid = server_of(s)->tree.zxid;
-  char path[512];
+  char path[8192];
   lk_reader in;
 
   lk__reader_init(&in, frame.at, frame.len);

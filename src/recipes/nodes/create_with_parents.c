@@ -2,8 +2,10 @@
 #include "config.h"
 
 #include "base/acl.h"
+#include "base/error_meaning.h"
 #include "base/mem.h"
 #include "recipes/common/deadline.h"
+#include "recipes/common/portion.h"
 
 #include <latchkey/nodes.h>
 
@@ -11,7 +13,8 @@
  * @file
  * Creates a node and its missing parents. The first request creates the node
  * alone, as if the parents existed. If it fails with LK_ERR_NO_NODE, creates of
- * all parents and of the node are sent in one write.
+ * all parents and of the node are sent in one write. If these would be large
+ * together, some wait for the replies to those before them.
  */
 
 /* Another client, or the servers' deletion of empty containers, may delete the
@@ -30,8 +33,12 @@ typedef struct create_with_parents {
   lk_create_cb done;
   void *arg;
   unsigned rounds;    /* how many times the parents were requested */
+  size_t portion;     /* the most requests under way */
   size_t outstanding; /* requests without a reply */
-  int request_err;    /* the error to report after the last reply, or 0 */
+  bool sending;       /* more requests of this round follow */
+  char *end_of_next;  /* behind the name of the parent that is requested next;
+                         NULL: the node is next */
+  int node_err;       /* why the node was not created in this round */
   int parent_err;     /* why the lowest parent may not exist, or 0 */
   bool top_refused;   /* the create of the top parent failed with
                          LK_ERR_NO_NODE: the chroot does not exist */
@@ -69,10 +76,21 @@ static int send_node_create(create_with_parents *cp)
   int err = lk_create2(cp->client, cp->path, cp->data, cp->acl, cp->flags,
                        &call, on_node_replied, cp);
 
-  if (err == 0)
-    cp->outstanding++;
-  return err;
+  if (err != 0)
+    return err;
+  cp->outstanding++;
+  cp->sending = false;
+  return 0;
 }
+
+/* Whether the node may exist after the reply `err` to its create. */
+static bool parent_may_exist(int err)
+{
+  return err == 0 || (err != LK_ERR_NO_NODE &&
+                      lk__error_meaning(err).outcome == LK_OUTCOME_REFUSED);
+}
+
+static void create_with_parents_continue(create_with_parents *cp);
 
 /* An error for one parent is not reported yet. Servers check permissions before
  * they check whether the node exists, so LK_ERR_NO_AUTH may mean that the
@@ -94,8 +112,10 @@ static void on_parent_replied(lk_client *c, int err, const char *path,
     cp->parent_err = 0;
   else if (err != LK_ERR_NO_NODE)
     cp->parent_err = err;
-  if (--cp->outstanding == 0)
-    create_with_parents_complete(cp, cp->request_err, NULL, NULL);
+  if (!parent_may_exist(err))
+    cp->sending = false; /* what is below it would fail, too */
+  cp->outstanding--;
+  create_with_parents_continue(cp);
 }
 
 static void on_top_parent_replied(lk_client *c, int err, const char *path,
@@ -107,40 +127,47 @@ static void on_top_parent_replied(lk_client *c, int err, const char *path,
   on_parent_replied(c, err, path, stat, arg);
 }
 
-/* `cp->path` is cut behind the name of the parent. */
-static int send_parent_create(create_with_parents *cp, bool is_top)
+static char *end_of_top_parent(const create_with_parents *cp)
+{
+  return strchr(cp->path + 1, '/');
+}
+
+static int send_parent_create(create_with_parents *cp)
 {
   lk_call call = lk__call_until(cp->deadline_ms);
+  char *end = cp->end_of_next;
+  bool is_top = end == end_of_top_parent(cp);
+
+  *end = '\0'; /* cut the path behind the name of the parent */
   int err = lk_create(cp->client, cp->path, lk_bytes_of("", 0), cp->parent_acl,
                       cp->parent_flags, &call,
                       is_top ? on_top_parent_replied : on_parent_replied, cp);
 
-  if (err == 0)
-    cp->outstanding++;
-  return err;
+  *end = '/';
+  if (err != 0)
+    return err;
+  cp->outstanding++;
+  cp->end_of_next = strchr(end + 1, '/');
+  return 0;
 }
 
 /* Requests the parents from the top down, then the node. */
-static int send_all_creates(create_with_parents *cp)
+static void send_creates(create_with_parents *cp)
 {
-  char *end_of_top = strchr(cp->path + 1, '/');
-  int err = 0;
+  while (cp->sending && cp->outstanding < cp->portion) {
+    int err =
+        cp->end_of_next != NULL ? send_parent_create(cp) : send_node_create(cp);
 
-  for (char *end = end_of_top; end != NULL && err == 0;
-       end = strchr(end + 1, '/')) {
-    *end = '\0';
-    err = send_parent_create(cp, end == end_of_top);
-    *end = '/';
+    if (err == LK_ERR_TOO_MANY && cp->outstanding > 0)
+      return; /* the next reply continues */
+    if (err != 0) {
+      cp->node_err = err;
+      cp->sending = false;
+    }
   }
-  return err != 0 ? err : send_node_create(cp);
 }
 
 /* ---- replies ----------------------------------------------------------- */
-
-static bool path_has_parents(const create_with_parents *cp)
-{
-  return strchr(cp->path + 1, '/') != NULL;
-}
 
 /* After LK_ERR_NO_NODE for the node: why it must not be retried with its
  * parents, or 0. */
@@ -148,40 +175,53 @@ static int retry_refusal(const create_with_parents *cp)
 {
   if (cp->parent_err != 0)
     return cp->parent_err;
-  return path_has_parents(cp) && !cp->top_refused && cp->rounds < MAX_ROUNDS
+  return end_of_top_parent(cp) != NULL && !cp->top_refused &&
+                 cp->rounds < MAX_ROUNDS
              ? 0
              : LK_ERR_NO_NODE;
 }
 
-static void retry_with_parents(create_with_parents *cp)
+static void begin_round_with_parents(create_with_parents *cp)
 {
   cp->rounds++;
-  cp->request_err = send_all_creates(cp);
+  cp->sending = true;
+  cp->end_of_next = end_of_top_parent(cp);
+  cp->node_err = LK_ERR_NO_NODE;
+  send_creates(cp);
+}
+
+/* Sends what remains of this round. At its end, begins the next one, or
+ * completes the call. */
+static void create_with_parents_continue(create_with_parents *cp)
+{
+  send_creates(cp);
+  if (cp->outstanding == 0 && cp->node_err == LK_ERR_NO_NODE) {
+    cp->node_err = retry_refusal(cp);
+    if (cp->node_err == 0)
+      begin_round_with_parents(cp);
+  }
   if (cp->outstanding == 0)
-    create_with_parents_complete(cp, cp->request_err, NULL, NULL);
+    create_with_parents_complete(cp, cp->node_err, NULL, NULL);
 }
 
 /* Servers reply in order, so the node's reply follows those of its parents. If
  * requests fail at the deadline instead, replies for parents may still be
- * outstanding. Then the last of them completes the call with `request_err`. */
+ * outstanding. Then the last of them completes the call with `node_err`. */
 static void on_node_replied(lk_client *c, int err, const char *path,
                             const lk_stat *stat, void *arg)
 {
   create_with_parents *cp = arg;
-  bool parent_is_missing = err == LK_ERR_NO_NODE;
 
   (void)c;
   cp->outstanding--;
-  if (parent_is_missing)
-    err = retry_refusal(cp);
-  else if (err != 0 && cp->parent_err == LK_ERR_UNIMPLEMENTED)
+  if (err == 0) {
+    create_with_parents_complete(cp, 0, path, stat);
+    return;
+  }
+  if (cp->parent_err == LK_ERR_UNIMPLEMENTED)
     err = LK_ERR_UNIMPLEMENTED; /* see on_parent_replied() */
-  if (cp->outstanding > 0)
-    cp->request_err = err;
-  else if (parent_is_missing && err == 0)
-    retry_with_parents(cp);
-  else
-    create_with_parents_complete(cp, err, path, stat);
+  cp->node_err = err;
+  create_with_parents_continue(cp);
 }
 
 /* ---- call -------------------------------------------------------------- */
@@ -255,6 +295,7 @@ int lk_create_with_parents(lk_client *c, const char *path, lk_bytes data,
   cp->flags = flags;
   cp->parent_flags = parent_options.containers ? LK_CONTAINER : LK_PERSISTENT;
   cp->deadline_ms = lk__call_deadline(c, &timing);
+  cp->portion = lk__portion_of_creates(c, path, cp->parent_acl);
   cp->done = done;
   cp->arg = arg;
   err = send_node_create(cp);

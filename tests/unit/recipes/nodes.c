@@ -240,6 +240,82 @@ START_TEST(missing_parents_are_created_in_one_write_with_the_node)
 }
 END_TEST
 
+enum { DEEP = 3000, ONE_MB = 1 << 20 };
+
+/* Empties the log, which has no room for so many requests. */
+static void forget_log(model_server *s, model_link *l, const char *names)
+{
+  (void)s;
+  (void)names;
+  l->log[0] = '\0';
+}
+
+static const char *deep_path(void)
+{
+  static char path[2 * DEEP + 1];
+
+  for (size_t i = 0; i < DEEP; i++)
+    memcpy(path + 2 * i, "/a", sizeof "/a");
+  return path;
+}
+
+/* Requests for all parents have 9 MB. */
+START_TEST(parents_of_a_long_path_are_requested_in_portions)
+{
+  begin();
+  server.wrote = forget_log;
+  mem.peak = mem.held;
+  link->requests = 0;
+  ck_assert_int_eq(create_with_parents(deep_path(), LK_PERSISTENT, NULL), 0);
+  ck_assert_uint_eq(link->requests, 1 + DEEP);
+  ck_assert_ptr_nonnull(node(deep_path()));
+  ck_assert_uint_lt(mem.peak, 3 * ONE_MB);
+  finish();
+}
+END_TEST
+
+START_TEST(parents_are_requested_though_few_requests_may_be_outstanding)
+{
+  begin();
+  outstanding_limit = 2;
+  lk_client_free(link->client);
+  ck_assert(try_make_client());
+  model_turn(&server);
+  ck_assert_int_eq(create_with_parents("/a/b/c/d/e", LK_PERSISTENT, NULL), 0);
+  ck_assert_ptr_nonnull(node("/a/b/c/d/e"));
+  finish();
+}
+END_TEST
+
+/* The first portion has some 160 requests. */
+START_TEST(refused_parent_ends_the_requests_of_a_long_path)
+{
+  begin();
+  server.wrote = forget_log;
+  model_create(&server, "/a");
+  model_deny(&server, "/a", LK_PERM_CREATE);
+  link->requests = 0;
+  ck_assert_int_eq(create_with_parents(deep_path(), LK_PERSISTENT, NULL),
+                   LK_ERR_NO_AUTH);
+  ck_assert_uint_lt(link->requests, 200);
+  finish();
+}
+END_TEST
+
+START_TEST(lost_connection_ends_the_requests_of_a_long_path)
+{
+  begin();
+  server.wrote = forget_log;
+  link->requests = 0;
+  link->cut_at = 500;
+  ck_assert_int_eq(create_with_parents(deep_path(), LK_PERSISTENT, NULL),
+                   LK_ERR_IN_DOUBT);
+  model_run(&server, T);
+  ck_assert_uint_lt(link->requests, 510);
+  finish();
+}
+END_TEST
+
 START_TEST(parents_can_be_containers_with_their_own_acl)
 {
   begin();
@@ -1937,6 +2013,10 @@ END_TEST
 
 SUITE("nodes", create_below_existing_parents_is_one_request,
       missing_parents_are_created_in_one_write_with_the_node,
+      parents_of_a_long_path_are_requested_in_portions,
+      parents_are_requested_though_few_requests_may_be_outstanding,
+      refused_parent_ends_the_requests_of_a_long_path,
+      lost_connection_ends_the_requests_of_a_long_path,
       parents_can_be_containers_with_their_own_acl,
       containers_are_refused_by_an_old_server,
       container_parents_that_a_server_deletes_are_created_again,
