@@ -286,6 +286,9 @@ typedef void (*lk_lock_cb)(lk_lock *l, int err, void *arg);
  *   LK_ERR_REPLY_TOO_BIG: the list of the queue is larger than the client's
  *     `receive_limit`. The own node is deleted in the background; with servers
  *     before 3.6 it may stay, see left_behind of lk_lease_config;
+ *   LK_ERR_TOO_BIG: the directory does not exist, and its path has more than
+ *     1,400 bytes and so many parents that their creates exceed 1 MiB; see
+ *     lk_create_with_parents();
  *   LK_ERR_SEQ_UNSAFE: the sequence numbers of the directory are near 2^31,
  *     where they wrap around: drain the queue and delete the directory;
  *   LK_ERR_SESSION_EXPIRED (see fail_on_expiry);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/common/portion.h"
 #include "recipes/lease/session_lease.h"
 #include "recipes/queue/cleanup.h"
 #include "recipes/queue/contender_step.h"
@@ -140,12 +141,28 @@ static int contender_create_parent(lk_contender *ct, const char *path,
   return lk__contender_count_request(ct, err);
 }
 
+/* Each of them begins with "/", unless the directory is the root. */
+static size_t count_directories(const char *dir)
+{
+  size_t count = 0;
+
+  while ((dir = strchr(dir, '/')) != NULL) {
+    dir++;
+    count++;
+  }
+  return count;
+}
+
 int lk__contender_create_parents(lk_contender *ct)
 {
   const lk_bytes empty = lk_bytes_of("", 0);
   lk_bytes dir_data = ct->config->dir_data;
   int err = 0;
 
+  if (count_directories(ct->own.dir) >
+      lk__portion_of_creates(lk__contender_client(ct), ct->own.dir,
+                             ct->config->parent_acl))
+    return LK_ERR_TOO_BIG;
   /* Cut the path behind each directory in turn. */
   for (char *p = ct->own.dir; *p != '\0' && err == 0; p++) {
     if (*p != '/' || p == ct->own.dir)

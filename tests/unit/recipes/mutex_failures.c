@@ -749,6 +749,31 @@ START_TEST(error_of_the_create_of_a_parent_is_the_result)
 }
 END_TEST
 
+enum { DEEP = 3000, ONE_MB = 1 << 20 };
+
+/* Creates of all directories have 9 MB. */
+START_TEST(directories_of_a_long_path_are_not_created)
+{
+  char path[2 * DEEP + 1];
+  failing_mem *mem = &lp.one.mem;
+  locker deep;
+
+  begin();
+  for (size_t i = 0; i < DEEP; i++)
+    memcpy(path + 2 * i, "/a", sizeof "/a");
+  locker_clear(&deep, &lp.one);
+  ck_assert_int_eq(lk_lock_new(&deep.lock, lp.one.link->client, path, NULL), 0);
+  mem->peak = mem->held;
+  ck_assert_int_eq(locker_acquire(&deep, LK_NO_LIMIT), 0);
+  model_turn(&lp.server);
+  ck_assert_int_eq(deep.acquired, LK_ERR_TOO_BIG);
+  ck_assert_uint_lt(mem->peak, ONE_MB);
+  ck_assert_ptr_null(model_node(&lp.server, "/a"));
+  locker_free(&deep);
+  lock_pair_end(&lp);
+}
+END_TEST
+
 static int directory_changes; /* 1: created, 2: deleted again */
 
 /* Another client creates the directory before our first create of it, and
@@ -1275,6 +1300,7 @@ SUITE("mutex_failures", cleanup_awaits_the_list_behind_its_transaction,
       predecessor_deleted_after_its_read_is_not_missed,
       refused_create_of_the_directory_fails_at_once,
       error_of_the_create_of_a_parent_is_the_result,
+      directories_of_a_long_path_are_not_created,
       unreadable_predecessor_is_watched_by_its_directory,
       predecessor_that_became_readable_is_watched_after_a_new_create,
       predecessor_that_cannot_be_read_counts,
