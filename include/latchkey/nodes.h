@@ -85,7 +85,7 @@ typedef bool (*lk_progress_cb)(lk_client *c, size_t deleted, void *arg);
  * children, the node is listed, and its children are deleted in the same way,
  * then the node itself. So each level of the tree costs two round trips, a
  * refused delete and a list, and each 256 nodes cost one: at most 256 requests
- * are under way at a time, 16 of them lists.
+ * are under way at a time, 16 of them lists, with paths of about 1 MiB together.
  *
  * The memory needed is bounded: 4,096 names, the replies to 16 lists, and the
  * names of one directory of each level. For this purpose, while 4,096 names or

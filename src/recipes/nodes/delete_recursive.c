@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "recipes/common/deadline.h"
 #include "recipes/common/error_advice.h"
+#include "recipes/common/portion.h"
 #include "recipes/common/retry_pause.h"
 #include "recipes/nodes/tree_nodes.h"
 
@@ -21,7 +22,7 @@
  */
 
 enum {
-  MAX_REQUESTS = 256,    /* under way at a time */
+  MAX_REQUESTS = 256,    /* under way at a time; fewer if paths are long */
   MAX_LISTS = 16,        /* getChildren requests among MAX_REQUESTS */
   MAX_NAMES = 4096,      /* unread names; above that no list is requested */
   MAX_LISTS_OF_NODE = 10 /* then the deletion fails */
@@ -41,6 +42,7 @@ typedef struct tree_deletion {
   char *failed;    /* the path of its node, or NULL */
   size_t deleted;  /* number of deleted nodes */
   size_t requests; /* requests under way */
+  size_t bytes;    /* of the paths in these */
   size_t lists;    /* getChildren requests among `requests` */
   lk_tree tree;
   lk_retry_pause pause;
@@ -59,6 +61,7 @@ static void tree_deletion_free(tree_deletion *t)
   lk__retry_pause_stop(&t->pause, t->client);
   while (!lk__list_empty(&t->tree.nodes))
     lk__tree_node_free(LK_OWNER(t->tree.nodes.next, lk_tree_node, in_nodes));
+  lk__mem_free(lk_client_mem(t->client), t->tree.path);
   lk__mem_free(lk_client_mem(t->client), t);
 }
 
@@ -97,14 +100,14 @@ static void tree_deletion_record_refusal(tree_deletion *t, int err)
 static void tree_node_record_error(const lk_tree_node *n, int err)
 {
   tree_deletion *t = node_deletion(n);
-  size_t size = strlen(n->path) + 1;
 
   if (t->err != 0)
     return;
   t->err = err;
-  t->failed = lk__mem_new(lk_client_mem(t->client), size);
-  if (t->failed != NULL)
-    memcpy(t->failed, n->path, size);
+  const char *path = lk__tree_node_path(n);
+
+  if (path != NULL)
+    t->failed = lk__mem_text(lk_client_mem(t->client), path);
 }
 
 /* ---- requests ---------------------------------------------------------- */
@@ -113,6 +116,12 @@ static void tree_node_on_deleted(lk_client *c, int err, void *arg);
 static void tree_node_on_names(lk_client *c, int err, const lk_bytes *names,
                                size_t count, const lk_stat *stat, void *arg);
 
+/* How long the path is that the server gets. */
+static size_t tree_node_sent_len(const lk_tree_node *n)
+{
+  return strlen(lk_client_chroot(node_deletion(n)->client)) + n->path_len;
+}
+
 /* `err` 0: a request for the node was sent. */
 static void tree_node_count_request(lk_tree_node *n, int err)
 {
@@ -120,14 +129,17 @@ static void tree_node_count_request(lk_tree_node *n, int err)
     return;
   n->request_sent = true;
   node_deletion(n)->requests++;
+  node_deletion(n)->bytes += tree_node_sent_len(n);
 }
 
 static int tree_node_request_delete(lk_tree_node *n)
 {
   tree_deletion *t = node_deletion(n);
   lk_call call = lk__call_until(t->deadline_ms);
-  int err = lk_delete(t->client, n->path, ANY_VERSION, &call,
-                      tree_node_on_deleted, n);
+  const char *path = lk__tree_node_path(n);
+  int err = path == NULL ? LK_ERR_NO_MEMORY
+                         : lk_delete(t->client, path, ANY_VERSION, &call,
+                                     tree_node_on_deleted, n);
 
   tree_node_count_request(n, err);
   if (err == 0)
@@ -139,7 +151,10 @@ static int tree_node_request_names(lk_tree_node *n)
 {
   tree_deletion *t = node_deletion(n);
   lk_call call = lk__call_until(t->deadline_ms);
-  int err = lk_get_children(t->client, n->path, &call, tree_node_on_names, n);
+  const char *path = lk__tree_node_path(n);
+  int err = path == NULL ? LK_ERR_NO_MEMORY
+                         : lk_get_children(t->client, path, &call,
+                                           tree_node_on_names, n);
 
   tree_node_count_request(n, err);
   if (err == 0)
@@ -179,8 +194,9 @@ static bool tree_deletion_has_room(const tree_deletion *t)
 {
   bool may_list = t->lists < MAX_LISTS && t->tree.names_left < MAX_NAMES;
 
-  return t->requests == 0 || (t->requests < MAX_REQUESTS &&
-                              (may_list || !t->tree.stack->must_list));
+  return t->requests == 0 ||
+         (t->requests < MAX_REQUESTS && t->bytes < LK_PORTION_BYTES &&
+          (may_list || !t->tree.stack->must_list));
 }
 
 static void tree_deletion_on_pause_over(void *arg, int err);
@@ -260,6 +276,7 @@ static void tree_node_replied(lk_tree_node *n)
 
   n->request_sent = false;
   t->requests--;
+  t->bytes -= tree_node_sent_len(n);
   if (t->may_continue != NULL && t->err == 0 &&
       !t->may_continue(t->client, t->deleted, t->arg))
     tree_deletion_record_error(t, LK_ERR_CANCELLED);
@@ -357,8 +374,7 @@ int lk_delete_recursive(lk_client *c, const char *path, const lk_call *call,
   t->tree.mem = lk_client_mem(c);
   lk__list_init(&t->tree.nodes);
   lk_tree_node *no_parent = NULL;
-  const char *no_name = "";
-  lk_tree_node *top = lk__tree_node_new(&t->tree, no_parent, path, no_name);
+  lk_tree_node *top = lk__tree_node_new(&t->tree, no_parent, path);
 
   err = top == NULL ? LK_ERR_NO_MEMORY : tree_node_request_delete(top);
 

@@ -8,26 +8,60 @@
 #include <latchkey/error.h>
 
 lk_tree_node *lk__tree_node_new(lk_tree *t, lk_tree_node *parent,
-                                const char *path, const char *name)
+                                const char *name)
 {
-  size_t len = strlen(path);
   size_t name_len = strlen(name);
-  size_t room_for_path = len + sizeof "/" + name_len;
-  lk_tree_node *n = lk__mem_new(t->mem, sizeof *n + room_for_path);
+  lk_tree_node *n = lk__mem_new(t->mem, sizeof *n + name_len + 1);
 
   if (n == NULL)
     return NULL;
-  memcpy(n->path, path, len);
-  if (name_len > 0) {
-    n->path[len] = '/';
-    memcpy(n->path + len + 1, name, name_len);
-  }
+  memcpy(n->name, name, name_len); /* the memory is zeroed, so a NUL follows */
+  n->path_len = name_len;
   n->tree = t;
   n->parent = parent;
-  if (parent != NULL)
+  if (parent != NULL) {
+    n->path_len += parent->path_len + strlen("/");
     parent->child_count++;
+  }
   lk__list_add(&t->nodes, &n->in_nodes);
   return n;
+}
+
+/* Makes room for a path of `len` bytes. Returns false if there is no memory. */
+static bool tree_reserve_path(lk_tree *t, size_t len)
+{
+  if (len < t->path_room)
+    return true;
+  char *path = lk__mem_resize(t->mem, t->path, 2 * len + 1);
+
+  if (path == NULL)
+    return false;
+  t->path = path;
+  t->path_room = 2 * len + 1;
+  return true;
+}
+
+const char *lk__tree_node_path(const lk_tree_node *n)
+{
+  lk_tree *t = n->tree;
+  const lk_tree_node *last = t->path_of;
+  const lk_tree_node *parent_of_last = last == NULL ? NULL : last->parent;
+  size_t at = n->path_len; /* the path is written from its end on */
+
+  if (!tree_reserve_path(t, at))
+    return NULL;
+  t->path_of = n;
+  t->path[at] = '\0';
+  /* The path of `last` begins with those of its ancestors. */
+  for (; n != NULL && n != last && n != parent_of_last; n = n->parent) {
+    size_t name_len = strlen(n->name);
+
+    at -= name_len;
+    memcpy(t->path + at, n->name, name_len);
+    if (n->parent != NULL)
+      t->path[--at] = '/';
+  }
+  return t->path;
 }
 
 static void tree_node_drop_names(lk_tree_node *n)
@@ -41,6 +75,8 @@ static void tree_node_drop_names(lk_tree_node *n)
 void lk__tree_node_free(lk_tree_node *n)
 {
   tree_node_drop_names(n);
+  if (n->tree->path_of == n)
+    n->tree->path_of = NULL;
   lk__list_remove(&n->in_nodes);
   lk__mem_free(n->tree->mem, n);
 }
@@ -128,7 +164,7 @@ void lk__tree_node_deleted(lk_tree_node *n)
 
 int lk__tree_node_add_child(lk_tree_node *n)
 {
-  lk_tree_node *child = lk__tree_node_new(n->tree, n, n->path, n->next_name);
+  lk_tree_node *child = lk__tree_node_new(n->tree, n, n->next_name);
 
   if (child == NULL)
     return LK_ERR_NO_MEMORY;

@@ -18,9 +18,13 @@ typedef struct lk_tree {
   struct lk_tree_node *stack; /* nodes that need a request, the next on top */
   lk_link nodes;              /* list of all lk_tree_node */
   size_t names_left;          /* the sum of `names_left` of all nodes */
+  char *path;                 /* of the node `path_of`; NULL: none yet */
+  const struct lk_tree_node *path_of; /* NULL: it is freed, or there was none */
+  size_t path_room;                   /* bytes at `path` */
 } lk_tree;
 
-/* A node to be deleted. */
+/* A node to be deleted. It has no copy of its path: the paths of a chain of
+   nodes would need memory for the square of its depth. */
 typedef struct lk_tree_node {
   lk_link in_nodes; /* in the list `tree->nodes` */
   lk_tree *tree;
@@ -43,14 +47,17 @@ typedef struct lk_tree_node {
                             a NUL; NULL: no names */
   const char *next_name; /* the next child, in `names` */
   size_t names_left;     /* number of names from `next_name` on */
-  char path[];
+  size_t path_len;
+  char name[]; /* of the top: its path */
 } lk_tree_node;
 
-/** Make the node `path`, or the node `path`/`name` if `name` is not "".
-    NULL: no memory. */
+/** NULL: no memory. */
 lk_tree_node *lk__tree_node_new(lk_tree *t, lk_tree_node *parent,
-                                const char *path, const char *name);
+                                const char *name);
 void lk__tree_node_free(lk_tree_node *n);
+/** The path of the node, valid until the next call for a node of its tree.
+    NULL: no memory. */
+const char *lk__tree_node_path(const lk_tree_node *n);
 /** Put the node on the stack. No effect while it is there, has a request under
     way, or was deleted. */
 void lk__tree_node_push(lk_tree_node *n);

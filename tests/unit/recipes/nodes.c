@@ -645,6 +645,20 @@ START_TEST(chain_of_directories_is_deleted_in_two_writes)
 }
 END_TEST
 
+/* The paths of all nodes have 9 MB. */
+START_TEST(delete_of_a_deep_tree_keeps_no_paths)
+{
+  begin();
+  server.wrote = forget_log;
+  ck_assert_int_eq(create_with_parents(deep_path(), LK_PERSISTENT, NULL), 0);
+  mem.peak = mem.held;
+  ck_assert_int_eq(delete_tree("/a"), 0);
+  ck_assert_uint_eq(deleted_count, DEEP);
+  ck_assert_uint_lt(mem.peak, 4 * ONE_MB);
+  finish();
+}
+END_TEST
+
 /* The server does not read a write that contains a list. */
 static void freeze_at_list(model_server *s, model_link *l, const char *names)
 {
@@ -845,8 +859,16 @@ static void count_requests_of_write(model_server *s, model_link *l,
   l->log[0] = '\0';
 }
 
+static void begin_to_count_writes(void)
+{
+  most_lists = 0;
+  writes = 0;
+  memset(deletes_in_write, 0, sizeof deletes_in_write);
+  server.wrote = count_requests_of_write;
+}
+
 /* The directory "/w" with leaves, and with subdirectories of one leaf each.
- * Resets the counters of count_requests_of_write(). */
+ * Begins to count its writes. */
 static void create_wide_tree(int leaves, int directories)
 {
   char path[64];
@@ -862,11 +884,26 @@ static void create_wide_tree(int leaves, int directories)
     snprintf(path, sizeof path, "/w/dir%d/leaf", i);
     model_create(&server, path);
   }
-  most_lists = 0;
-  writes = 0;
-  memset(deletes_in_write, 0, sizeof deletes_in_write);
-  server.wrote = count_requests_of_write;
+  begin_to_count_writes();
 }
+
+START_TEST(deletes_of_long_paths_are_at_most_one_megabyte_at_a_time)
+{
+  static char path[2 * DEEP + sizeof "/000"];
+
+  begin();
+  server.wrote = forget_log;
+  ck_assert_int_eq(create_with_parents(deep_path(), LK_PERSISTENT, NULL), 0);
+  for (int i = 0; i < 200; i++) {
+    snprintf(path, sizeof path, "%s/%03d", deep_path(), i);
+    model_create(&server, path);
+  }
+  begin_to_count_writes();
+  ck_assert_int_eq(delete_tree(deep_path()), 0);
+  ck_assert_uint_eq(deletes_in_write[2], ONE_MB / strlen(path) + 1);
+  finish();
+}
+END_TEST
 
 START_TEST(sixteen_lists_are_requested_at_a_time_at_most)
 {
@@ -2031,6 +2068,8 @@ SUITE("nodes", create_below_existing_parents_is_one_request,
       delete_of_a_directory_of_leaves_is_three_writes,
       chain_of_directories_is_deleted_with_three_deletes_a_node,
       chain_of_directories_is_deleted_in_two_writes,
+      delete_of_a_deep_tree_keeps_no_paths,
+      deletes_of_long_paths_are_at_most_one_megabyte_at_a_time,
       a_deadline_covers_all_of_a_tree,
       zookeeper_node_is_reserved_at_the_root_of_the_servers_only,
       nodes_created_during_a_delete_are_deleted,
