@@ -25,6 +25,11 @@ lk_advice lk__error_cleanup_advice(const lk_client *c, int err)
              : lk__error_meaning(err).cleanup;
 }
 
+int lk__error_of_unsent(int err)
+{
+  return err == LK_ERR_CLOSED ? LK_ERR_NOT_SENT : err;
+}
+
 bool lk__transaction_was_ordered(const lk_client *c)
 {
   const lk_reply *reply = lk_client_reply(c);

@@ -5,6 +5,7 @@
 #include "base/error_meaning.h"
 #include "base/mem.h"
 #include "recipes/common/deadline.h"
+#include "recipes/common/error_advice.h"
 #include "recipes/common/portion.h"
 
 #include <latchkey/nodes.h>
@@ -161,7 +162,7 @@ static void send_creates(create_with_parents *cp)
     if (err == LK_ERR_TOO_MANY && cp->outstanding > 0)
       return; /* the next reply continues */
     if (err != 0) {
-      cp->node_err = err;
+      cp->node_err = lk__error_of_unsent(err);
       cp->sending = false;
     }
   }

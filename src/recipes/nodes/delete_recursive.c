@@ -91,9 +91,7 @@ static void tree_deletion_record_error(tree_deletion *t, int err)
  * not executed are known if none was in doubt. */
 static void tree_deletion_record_refusal(tree_deletion *t, int err)
 {
-  bool nothing_was_sent = err == LK_ERR_CLOSED && !t->in_doubt;
-
-  tree_deletion_record_error(t, nothing_was_sent ? LK_ERR_NOT_SENT : err);
+  tree_deletion_record_error(t, t->in_doubt ? err : lk__error_of_unsent(err));
 }
 
 /* A request for the node has failed. Without memory its path is not known. */

@@ -71,7 +71,7 @@ static void reliable_write_send(reliable_write *w);
  * `err`. */
 static void reliable_write_fail_unsent(reliable_write *w, int err)
 {
-  reliable_write_fail(w, err == LK_ERR_CLOSED ? LK_ERR_NOT_SENT : err);
+  reliable_write_fail(w, lk__error_of_unsent(err));
 }
 
 /* ---- pause ------------------------------------------------------------- */

@@ -1882,6 +1882,22 @@ START_TEST(deadline_ends_a_write_in_doubt)
 }
 END_TEST
 
+START_TEST(create_with_parents_ends_with_its_client)
+{
+  begin();
+  ck_assert_int_eq(lk_create_with_parents(link->client, "/x/y", lk_text(""),
+                                          NULL, LK_PERSISTENT, NULL, NULL,
+                                          on_created, created_path),
+                   0);
+  result = NOT_YET;
+  ck_assert_int_eq(lk_client_close(link->client, NULL, NULL), 0);
+  model_run(&server, T / 4);
+  ck_assert_int_eq(result, LK_ERR_NOT_SENT);
+  ck_assert_ptr_null(node("/x"));
+  finish();
+}
+END_TEST
+
 START_TEST(unsent_reliable_write_ends_with_its_client)
 {
   begin_without_node();
@@ -2110,7 +2126,7 @@ SUITE("nodes", create_below_existing_parents_is_one_request,
       interrupted_recovery_of_a_write_starts_again,
       throttled_recovery_of_a_write_is_repeated,
       write_is_not_repeated_behind_a_transaction_that_was_not_committed,
-      deadline_ends_a_write_in_doubt,
+      deadline_ends_a_write_in_doubt, create_with_parents_ends_with_its_client,
       unsent_reliable_write_ends_with_its_client,
       reliable_write_in_doubt_ends_with_its_client,
       delete_of_a_tree_ends_with_its_client,
