@@ -60,10 +60,8 @@ static void on_done(lk_client *c, int err, void *arg)
   operation_end(arg);
 }
 
-static void on_deleted(lk_client *c, int err, size_t deleted, const char *path,
-                       void *arg)
+static void on_deleted(lk_client *c, int err, size_t deleted, void *arg)
 {
-  (void)path;
   (void)c;
   (void)err;
   (void)deleted;

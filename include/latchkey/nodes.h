@@ -62,11 +62,13 @@ LK_API int lk_create_with_parents(lk_client *c, const char *path, lk_bytes data,
                                   void *arg);
 
 /** Completes lk_delete_recursive(). `deleted`: the number of nodes deleted, as
-    far as replies were received; also after an error. `path`: the node whose
-    delete or list has ended with `err`; NULL: without an error, or if no single
-    node is the reason. Borrowed until the callback returns. */
-typedef void (*lk_deleted_cb)(lk_client *c, int err, size_t deleted,
-                              const char *path, void *arg);
+    far as replies were received; also after an error. */
+typedef void (*lk_deleted_cb)(lk_client *c, int err, size_t deleted, void *arg);
+/** Completes lk_delete_recursive2(). `path`: the node whose delete or list has
+    ended with `err`; NULL: without an error, or if no single node is the reason.
+    Borrowed until the callback returns. */
+typedef void (*lk_deleted2_cb)(lk_client *c, int err, size_t deleted,
+                               const char *path, void *arg);
 
 /** Invoked after each reply with the number of nodes deleted so far. If it
     returns false, no more requests are sent, and the call completes with
@@ -109,6 +111,10 @@ typedef bool (*lk_progress_cb)(lk_client *c, size_t deleted, void *arg);
 LK_API int lk_delete_recursive(lk_client *c, const char *path,
                                const lk_call *call, lk_progress_cb more,
                                lk_deleted_cb done, void *arg);
+/** lk_delete_recursive() that also names the node at which it has failed. */
+LK_API int lk_delete_recursive2(lk_client *c, const char *path,
+                                const lk_call *call, lk_progress_cb more,
+                                lk_deleted2_cb done, void *arg);
 
 /* ---- reliable writes ----------------------------------------------------- */
 

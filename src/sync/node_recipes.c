@@ -23,10 +23,8 @@ static bool on_delete_progress(lk_client *client, size_t deleted, void *arg)
   return lk__sync_request_is_awaited(arg);
 }
 
-static void on_deleted(lk_client *client, int err, size_t deleted,
-                       const char *path, void *arg)
+static void on_deleted(lk_client *client, int err, size_t deleted, void *arg)
 {
-  (void)path;
   (void)client;
   report_deleted(arg, deleted);
   lk__sync_request_complete(arg, err);

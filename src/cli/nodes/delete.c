@@ -91,8 +91,8 @@ static int delete_tree(const cli_options *o, const char *path)
 
   if (!cli_command_open(&t.command, o, "delete", path))
     return CLI_EXIT_FAILED;
-  int err = lk_delete_recursive(t.command.session.client, t.command.path,
-                                no_deadline, no_progress, on_tree_deleted, &t);
+  int err = lk_delete_recursive2(t.command.session.client, t.command.path,
+                                 no_deadline, no_progress, on_tree_deleted, &t);
 
   return close_tree(&t, cli_command_wait(&t.command, err));
 }

@@ -33,7 +33,8 @@ enum { ANY_VERSION = -1 };
 typedef struct tree_deletion {
   lk_client *client;
   lk_progress_cb may_continue; /* or NULL */
-  lk_deleted_cb done;
+  lk_deleted_cb done;          /* or NULL */
+  lk_deleted2_cb done2;        /* or NULL */
   void *arg;
   int64_t deadline_ms;
   bool repeat;
@@ -70,6 +71,7 @@ static void tree_deletion_complete(tree_deletion *t)
   lk_client *c = t->client;
   lk_mem mem = *lk_client_mem(c); /* the callback may free the client */
   lk_deleted_cb done = t->done;
+  lk_deleted2_cb done2 = t->done2;
   void *arg = t->arg;
   size_t deleted = t->deleted;
   char *failed = t->failed;
@@ -77,7 +79,9 @@ static void tree_deletion_complete(tree_deletion *t)
 
   tree_deletion_free(t);
   if (done != NULL)
-    done(c, err, deleted, failed, arg);
+    done(c, err, deleted, arg);
+  else if (done2 != NULL)
+    done2(c, err, deleted, failed, arg);
   lk__mem_free(&mem, failed);
 }
 
@@ -346,9 +350,10 @@ static bool is_reserved_path(const lk_client *c, const char *path)
           (path_start[len] == '\0' || path_start[len] == '/'));
 }
 
-int lk_delete_recursive(lk_client *c, const char *path, const lk_call *call,
-                        lk_progress_cb may_continue, lk_deleted_cb done,
-                        void *arg)
+/* Only the callbacks and `arg` of `options` are used. */
+static int tree_deletion_begin(lk_client *c, const char *path,
+                               const lk_call *call,
+                               const tree_deletion *options)
 {
   lk_call timing;
   int err = lk__call_options_copy(c, &timing, call);
@@ -363,10 +368,8 @@ int lk_delete_recursive(lk_client *c, const char *path, const lk_call *call,
 
   if (t == NULL)
     return LK_ERR_NO_MEMORY;
+  *t = *options;
   t->client = c;
-  t->may_continue = may_continue;
-  t->done = done;
-  t->arg = arg;
   t->deadline_ms = lk__call_deadline(c, &timing);
   t->repeat = timing.repeat;
   t->tree.mem = lk_client_mem(c);
@@ -379,4 +382,24 @@ int lk_delete_recursive(lk_client *c, const char *path, const lk_call *call,
   if (err != 0)
     tree_deletion_free(t);
   return err;
+}
+
+int lk_delete_recursive(lk_client *c, const char *path, const lk_call *call,
+                        lk_progress_cb may_continue, lk_deleted_cb done,
+                        void *arg)
+{
+  const tree_deletion options = {
+      .may_continue = may_continue, .done = done, .arg = arg};
+
+  return tree_deletion_begin(c, path, call, &options);
+}
+
+int lk_delete_recursive2(lk_client *c, const char *path, const lk_call *call,
+                         lk_progress_cb may_continue, lk_deleted2_cb done,
+                         void *arg)
+{
+  const tree_deletion options = {
+      .may_continue = may_continue, .done2 = done, .arg = arg};
+
+  return tree_deletion_begin(c, path, call, &options);
 }

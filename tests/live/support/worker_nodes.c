@@ -43,10 +43,8 @@ static void execute_create_deep(const command *cmd, object *o)
                     tag);
 }
 
-static void on_deleted(lk_client *c, int err, size_t deleted, const char *path,
-                       void *tag)
+static void on_deleted(lk_client *c, int err, size_t deleted, void *tag)
 {
-  (void)path;
   (void)c;
   print_line(tag, "err=%s deleted=%zu", error_word(err), deleted);
   free(tag);

@@ -53,10 +53,8 @@ static void on_created(lk_client *c, int err, const char *path,
   end_call(arg, err);
 }
 
-static void on_deleted(lk_client *c, int err, size_t deleted, const char *path,
-                       void *arg)
+static void on_deleted(lk_client *c, int err, size_t deleted, void *arg)
 {
-  (void)path;
   (void)c;
   (void)deleted;
   end_call(arg, err);

@@ -107,10 +107,8 @@ static void on_multi(lk_client *c, int err, const lk_op_result *results,
   on_done(c, err, arg);
 }
 
-static void on_deleted(lk_client *c, int err, size_t deleted, const char *path,
-                       void *arg)
+static void on_deleted(lk_client *c, int err, size_t deleted, void *arg)
 {
-  (void)path;
   (void)deleted;
   on_done(c, err, arg);
 }

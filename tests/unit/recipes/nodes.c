@@ -508,16 +508,16 @@ START_TEST(invalid_arguments_are_refused)
                                           NULL),
                    LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(
-      lk_delete_recursive(link->client, "/", NULL, NULL, on_deleted, NULL),
+      lk_delete_recursive2(link->client, "/", NULL, NULL, on_deleted, NULL),
       LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(
-      lk_delete_recursive(link->client, "/zookeeper", NULL, NULL, NULL, NULL),
+      lk_delete_recursive2(link->client, "/zookeeper", NULL, NULL, NULL, NULL),
       LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(lk_delete_recursive(link->client, "/zookeeper/quota", NULL,
-                                       NULL, NULL, NULL),
+  ck_assert_int_eq(lk_delete_recursive2(link->client, "/zookeeper/quota", NULL,
+                                        NULL, NULL, NULL),
                    LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(
-      lk_delete_recursive(link->client, "x", NULL, NULL, NULL, NULL),
+      lk_delete_recursive2(link->client, "x", NULL, NULL, NULL, NULL),
       LK_ERR_BAD_PATH);
   ck_assert_int_eq(lk_set_reliable(link->client, "/x", lk_text(""),
                                    ANY_VERSION - 1, SHARED, NULL, NULL, NULL),
@@ -532,8 +532,8 @@ END_TEST
 static int delete_tree_with(const char *path, bool repeat)
 {
   lk_call call = {.size = sizeof call, .repeat = repeat};
-  int err = lk_delete_recursive(link->client, path, &call,
-                                continue_until_cancelled, on_deleted, NULL);
+  int err = lk_delete_recursive2(link->client, path, &call,
+                                 continue_until_cancelled, on_deleted, NULL);
 
   return err != 0 ? err : wait_for_result();
 }
@@ -672,7 +672,7 @@ static void assert_delete_ends_at_deadline(int64_t timeout_ms)
       .size = sizeof call, .timeout_ms = timeout_ms, .repeat = true};
 
   ck_assert_int_eq(
-      lk_delete_recursive(link->client, "/t", &call, NULL, on_deleted, NULL),
+      lk_delete_recursive2(link->client, "/t", &call, NULL, on_deleted, NULL),
       0);
   result = NOT_YET;
   model_run(&server, timeout_ms - 1);
@@ -1105,9 +1105,9 @@ START_TEST(pause_of_a_delete_ends_with_the_client)
   model_create(&server, "/t");
   link->requests = 0;
   link->throttle_at = 1;
-  ck_assert_int_eq(lk_delete_recursive(link->client, "/t", NULL,
-                                       continue_until_cancelled, on_deleted,
-                                       NULL),
+  ck_assert_int_eq(lk_delete_recursive2(link->client, "/t", NULL,
+                                        continue_until_cancelled, on_deleted,
+                                        NULL),
                    0);
   result = NOT_YET;
   model_turn(&server);
@@ -1123,9 +1123,9 @@ START_TEST(client_can_be_freed_during_the_delete_of_a_tree)
   for (unsigned turns = 0; turns < 12; turns++) {
     begin();
     create_tree();
-    ck_assert_int_eq(lk_delete_recursive(link->client, "/t", NULL,
-                                         continue_until_cancelled, on_deleted,
-                                         NULL),
+    ck_assert_int_eq(lk_delete_recursive2(link->client, "/t", NULL,
+                                          continue_until_cancelled, on_deleted,
+                                          NULL),
                      0);
     link->step = 40; /* bytes arrive in pieces of this size */
     result = NOT_YET;
@@ -1169,9 +1169,9 @@ START_TEST(client_can_be_freed_in_the_progress_callback)
 {
   begin();
   create_tree();
-  ck_assert_int_eq(lk_delete_recursive(link->client, "/t", NULL,
-                                       free_client_on_progress, on_deleted,
-                                       NULL),
+  ck_assert_int_eq(lk_delete_recursive2(link->client, "/t", NULL,
+                                        free_client_on_progress, on_deleted,
+                                        NULL),
                    0);
   ck_assert_int_eq(wait_for_result(), LK_ERR_NOT_SENT);
   finish();
@@ -1733,9 +1733,9 @@ START_TEST(refused_credentials_end_a_pause_at_once)
     link->answer_at = 2;
     link->answer_err = LK_ERR_AUTH_REQUIRED;
     ck_assert_int_eq(is_tree
-                         ? lk_delete_recursive(link->client, "/d/n", NULL,
-                                               continue_until_cancelled,
-                                               on_deleted, NULL)
+                         ? lk_delete_recursive2(link->client, "/d/n", NULL,
+                                                continue_until_cancelled,
+                                                on_deleted, NULL)
                          : lk_delete_reliable(link->client, "/d/n", ANY_VERSION,
                                               SOLE, NULL, on_done, NULL),
                      0);
@@ -1952,7 +1952,7 @@ static void begin_delete_of_tree(void)
   lk_call call = {.size = sizeof call, .repeat = true};
 
   ck_assert_int_eq(
-      lk_delete_recursive(link->client, "/t", &call, NULL, on_deleted, NULL),
+      lk_delete_recursive2(link->client, "/t", &call, NULL, on_deleted, NULL),
       0);
   result = NOT_YET;
   model_turn(&server);
@@ -2006,8 +2006,8 @@ static int start_one_of_each(unsigned *accepted)
 
   *accepted += err == 0;
   if (err == 0) {
-    err = lk_delete_recursive(c, "/t", NULL, continue_until_cancelled,
-                              on_deleted, NULL);
+    err = lk_delete_recursive2(c, "/t", NULL, continue_until_cancelled,
+                               on_deleted, NULL);
     *accepted += err == 0;
   }
   if (err == 0) {

@@ -295,11 +295,9 @@ static void on_done(lk_client *c, int err, void *arg)
   result = err;
 }
 
-static void on_deleted(lk_client *c, int err, size_t count, const char *path,
-                       void *arg)
+static void on_deleted(lk_client *c, int err, size_t count, void *arg)
 {
   (void)c;
-  (void)path;
   (void)count;
   (void)arg;
   result = err;
