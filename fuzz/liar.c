@@ -134,8 +134,8 @@ static void append_forged_body(const lie *l, int32_t op, lk_bytes body,
       forge_names(l, &reply.names_stat.names, names, room);
     break;
   case LK_OPCODE_GET_EPHEMERALS:
-    if (reply.names.names.count <= MOST_NAMES)
-      forge_names(l, &reply.names.names, names, room);
+    if (reply.paths.paths.count <= MOST_NAMES)
+      forge_names(l, &reply.paths.paths, names, room);
     break;
   case LK_OPCODE_EXISTS:
   case LK_OPCODE_SET_DATA: forge_stat(l, &reply.stat.stat); break;

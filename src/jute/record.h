@@ -42,6 +42,12 @@ struct lk_record {
     a vector of these. */
 extern const lk_record lk__bytes_record;
 
+/** The record of the name of a child, whose struct is lk_bytes. A vector of
+    these is malformed if a name is empty or has a "/" or a NUL: a path that is
+    made of such a name, which only a faulty server sends, would lead out of the
+    directory. */
+extern const lk_record lk__name_record;
+
 /** A vector for encoding, which only reads the items. */
 static inline lk_vec lk__vec_of(const void *items, size_t count)
 {

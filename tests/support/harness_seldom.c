@@ -29,13 +29,13 @@ static void on_paths(lk_client *c, int err, const lk_bytes *paths, size_t count,
                      void *arg)
 {
   harness_thing *t = arg;
-  struct lk_names_reply r = {.names = lk__vec_of(paths, count)};
+  struct lk_paths_reply r = {.paths = lk__vec_of(paths, count)};
 
   harness_end(c, t, err);
   harness_check_reply(t->h, err);
   harness_must(t->h, err == 0 || (paths == NULL && count == 0),
                "paths with an error");
-  harness_log_completion(t, err, &lk__names_reply_record, &r);
+  harness_log_completion(t, err, &lk__paths_reply_record, &r);
 }
 
 static void on_count(lk_client *c, int err, int32_t count, void *arg)

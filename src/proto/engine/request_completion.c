@@ -57,8 +57,8 @@ static void complete_paths(lk_client *c, const lk_request *r, int err,
 {
   lk_paths_cb done = (lk_paths_cb)r->done;
 
-  done(c, err, err == 0 ? body->names.names.items : NULL,
-       err == 0 ? body->names.names.count : 0, r->arg);
+  done(c, err, err == 0 ? body->paths.paths.items : NULL,
+       err == 0 ? body->paths.paths.count : 0, r->arg);
 }
 
 static void complete_who(lk_client *c, const lk_request *r, int err,

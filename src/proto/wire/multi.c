@@ -291,7 +291,6 @@ static void decode_read_result(lk_reader *in, const lk_operation *operation,
   case LK_OPCODE_GET_CHILDREN:
     out->names = operation->body.names.names.items;
     out->count = operation->body.names.names.count;
-    valid = valid && lk__child_names_valid(out->names, out->count);
     break;
   default: valid = false; /* this is a result of a multi */
   }

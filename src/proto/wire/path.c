@@ -172,18 +172,3 @@ const char *lk__path_rest(const char *chroot, const char *path, lk_path_use use)
 
   return is_chroot ? "" : path;
 }
-
-static bool is_child_name(lk_bytes name)
-{
-  return name.len > 0 && memchr(name.at, '\0', name.len) == NULL &&
-         memchr(name.at, '/', name.len) == NULL;
-}
-
-bool lk__child_names_valid(const lk_bytes *names, size_t count)
-{
-  for (size_t i = 0; i < count; i++) {
-    if (!is_child_name(names[i]))
-      return false;
-  }
-  return true;
-}

@@ -35,9 +35,4 @@ lk_bytes lk__path_strip(const char *chroot, size_t len, lk_bytes path);
 const char *lk__path_rest(const char *chroot, const char *path,
                           lk_path_use use);
 
-/** Whether each of `names` can be the name of a child: it is not empty and has
-    no "/" and no NUL. A path that is made of any other name, which only a
-    faulty server sends, would lead out of the directory. */
-bool lk__child_names_valid(const lk_bytes *names, size_t count);
-
 #endif

@@ -55,13 +55,6 @@ static int strip_paths(const lk_reply_context *context, lk_vec *paths)
   return 0;
 }
 
-static int check_list(const struct lk_names_stat_reply *list)
-{
-  return lk__child_names_valid(list->names.items, list->names.count)
-             ? check_stat(&list->stat)
-             : LK_ERR_PROTOCOL;
-}
-
 int lk__reply_body_decode(const lk_reply_context *context, lk_reader *in,
                           lk_reply_body *out)
 {
@@ -91,8 +84,8 @@ int lk__reply_body_decode(const lk_reply_context *context, lk_reader *in,
   case LK_OPCODE_EXISTS:
   case LK_OPCODE_SET_DATA: return check_stat(&out->stat.stat);
   case LK_OPCODE_GET_DATA: return check_stat(&out->data.stat);
-  case LK_OPCODE_GET_CHILDREN2: return check_list(&out->names_stat);
-  case LK_OPCODE_GET_EPHEMERALS: return strip_paths(context, &out->names.names);
+  case LK_OPCODE_GET_CHILDREN2: return check_stat(&out->names_stat.stat);
+  case LK_OPCODE_GET_EPHEMERALS: return strip_paths(context, &out->paths.paths);
   default: return 0;
   }
 }

@@ -16,8 +16,8 @@ typedef union lk_reply_body {
   struct lk_stat_reply stat;
   struct lk_data_reply data;
   struct lk_acl_reply acl;
-  struct lk_names_reply names;
   struct lk_names_stat_reply names_stat;
+  struct lk_paths_reply paths;
   struct lk_count_reply count;
   struct lk_code_reply code;
   struct lk_who_am_i_reply who;

@@ -322,6 +322,58 @@ START_TEST(printing_without_memory_is_an_error)
 }
 END_TEST
 
+/* Decode a list of `count` names, of which `bytes` are the lengths and texts.
+ */
+static int decode_list(size_t count, const char *bytes, size_t len)
+{
+  const lk_field f = {"names", LK_KIND_VECTOR, 0, &lk__name_record};
+  const lk_record names = {"names", sizeof(lk_vec), 1, &f};
+  char list[128] = {0, 0, 0, (char)count};
+  lk_vec v;
+
+  memcpy(list + 4, bytes, len);
+  reset_memory();
+  return decode(&names, &v, list, 4 + len);
+}
+
+START_TEST(name_of_a_child_is_not_empty_and_has_no_slash_and_no_nul)
+{
+  static const struct {
+    const char *bytes; /* two names; the first is valid */
+    size_t len;
+    int err;
+  } lists[] = {{"\0\0\0\1a\0\0\0\1.", 10, 0},
+               {"\0\0\0\1a\0\0\0\2\x7f\xff", 11, 0},
+               {"\0\0\0\1a\0\0\0\0", 9, LK_ERR_MARSHALLING},
+               {"\0\0\0\1a\xff\xff\xff\xff", 9, LK_ERR_MARSHALLING},
+               {"\0\0\0\1a\0\0\0\1/", 10, LK_ERR_MARSHALLING},
+               {"\0\0\0\1a\0\0\0\3a/b", 12, LK_ERR_MARSHALLING},
+               {"\0\0\0\1a\0\0\0\2/b", 11, LK_ERR_MARSHALLING},
+               {"\0\0\0\1a\0\0\0\1\0", 10, LK_ERR_MARSHALLING},
+               {"\0\0\0\1a\0\0\0\2a\0", 11, LK_ERR_MARSHALLING},
+               {"\0\0\0\1a\0\0\0\3a\0b", 12, LK_ERR_MARSHALLING}};
+
+  for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+    ck_assert_int_eq(decode_list(2, lists[i].bytes, lists[i].len),
+                     lists[i].err);
+}
+END_TEST
+
+/* The last byte of a length of 47 is that of "/". */
+START_TEST(name_of_47_bytes_is_valid_without_a_slash)
+{
+  enum { FIRST = 4 + 47, SECOND = 4 + 2 };
+  char list[FIRST + SECOND] = {0, 0, 0, '/'};
+
+  memset(list + 4, 'a', 47);
+  ck_assert_int_eq(decode_list(1, list, FIRST), 0);
+  memcpy(list + FIRST, "\0\0\0\2a/", SECOND);
+  ck_assert_int_eq(decode_list(2, list, sizeof list), LK_ERR_MARSHALLING);
+  list[FIRST + SECOND - 1] = 'b';
+  ck_assert_int_eq(decode_list(2, list, sizeof list), 0);
+}
+END_TEST
+
 START_TEST(vector_without_memory_has_no_items)
 {
   const lk_field f = {"names", LK_KIND_VECTOR, 0, &lk__bytes_record};
@@ -341,7 +393,9 @@ SUITE("record", every_kind_is_decoded,
       decoded_records_are_encoded_to_the_same_bytes,
       every_truncation_is_refused, bytes_behind_a_record_are_not_read,
       a_count_larger_than_its_frame_takes_no_memory,
-      a_vector_may_be_null_or_empty, every_allocation_may_fail,
+      a_vector_may_be_null_or_empty,
+      name_of_a_child_is_not_empty_and_has_no_slash_and_no_nul,
+      name_of_47_bytes_is_valid_without_a_slash, every_allocation_may_fail,
       the_least_size_is_that_of_empty_values,
       a_vector_too_long_for_jute_is_refused,
       a_record_is_printed_as_one_line_without_its_secrets,

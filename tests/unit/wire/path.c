@@ -73,22 +73,6 @@ START_TEST(only_a_sequential_path_may_end_with_a_slash_or_dots)
 }
 END_TEST
 
-START_TEST(child_has_a_name_without_slash_and_nul)
-{
-  static const lk_bytes names[] = {{"a", 1},   {".", 1},    {"\x7f", 1},
-                                   {"", 0},    {NULL, 0},   {"/", 1},
-                                   {"a/b", 3}, {"a\0b", 3}, {"a", 2}};
-  const size_t valid_count = 3, count = sizeof names / sizeof names[0];
-
-  ck_assert(lk__child_names_valid(NULL, 0));
-  ck_assert(lk__child_names_valid(names, valid_count));
-  for (size_t i = valid_count; i < count; i++) {
-    ck_assert(!lk__child_names_valid(&names[i], 1));
-    ck_assert(!lk__child_names_valid(names, i + 1));
-  }
-}
-END_TEST
-
 /* Whether this path of `len` characters is valid: a slash, the letter a again
    and again, but `what` at the position `at`. */
 static bool valid_with(size_t len, size_t at, const char *what)
@@ -299,7 +283,7 @@ END_TEST
 
 SUITE("path", valid_paths_are_accepted, invalid_paths_are_refused,
       only_a_sequential_path_may_end_with_a_slash_or_dots,
-      child_has_a_name_without_slash_and_nul,
+
       error_is_found_at_any_place_of_a_path,
       characters_are_accepted_if_a_server_accepts_them,
       two_bytes_are_accepted_if_they_are_utf8,
