@@ -21,6 +21,7 @@ static void evidence_forget_samples(lk_evidence_record *r)
   r->samples.count = 0;
   r->bucket_end_ms = LK_NO_EVIDENCE;
   r->resumed_ms = LK_NO_EVIDENCE;
+  r->committed_ms = LK_NO_EVIDENCE;
 }
 
 void lk__evidence_clear(lk_evidence_record *r)
@@ -37,9 +38,10 @@ void lk__evidence_set_gap(lk_evidence_record *r, int32_t gap_ms)
   if (gap_ms == r->wanted_gap_ms)
     return;
   r->wanted_gap_ms = gap_ms;
-  /* These two were computed with the old gap. */
+  /* These were computed with the old gap. */
   r->evidence_ms[LK_PROVEN_BY_COMMIT] = LK_NO_EVIDENCE;
   r->evidence_ms[LK_PROVEN_BY_LEADER] = LK_NO_EVIDENCE;
+  r->committed_ms = LK_NO_EVIDENCE;
 }
 
 /* It is proven at `level`, and so at all weaker levels, which have larger
@@ -175,6 +177,7 @@ static void evidence_keep_sample(lk_evidence_record *r, int64_t sent_ms,
 
 static void evidence_add_commit(lk_evidence_record *r, int64_t sent_ms)
 {
+  r->committed_ms = sent_ms;
   evidence_raise(r, LK_PROVEN_BY_COMMIT, evidence_known_to_leader(r, sent_ms));
   /* When a session is resumed, the leader itself restarts the session's timer.
    * A commit proves that the leader that did so still leads: no gap is needed.
@@ -183,12 +186,16 @@ static void evidence_add_commit(lk_evidence_record *r, int64_t sent_ms)
 }
 
 /* The fast path, for most replies of a busy client: a read proves nothing new
- * if a request sent at the same time or later already has its reply. */
+ * if a request sent at the same time or later already has its reply, and a
+ * write if that request was a write. */
 static bool evidence_is_known(const lk_evidence_record *r,
                               const lk_reply *reply)
 {
+  if (reply->connection != r->connection)
+    return false;
+  if (reply->evidence == LK_EVIDENCE_COMMIT)
+    return reply->sent_ms <= r->committed_ms;
   return reply->evidence == LK_EVIDENCE_CONTACT &&
-         reply->connection == r->connection &&
          reply->sent_ms <= r->evidence_ms[LK_PROVEN_BY_CONTACT];
 }
 

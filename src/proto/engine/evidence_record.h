@@ -53,12 +53,15 @@ typedef struct lk_evidence_sample {
 
 typedef struct lk_evidence_record {
   int32_t wanted_gap_ms; /**< the gap; 0: a quarter of the session timeout */
-  int32_t timeout_ms;  /**< the smallest session timeout that was negotiated in
-                            this session; 0: none was */
-  uint64_t seen_zxid;  /**< the largest zxid of a reply in this session */
-  uint64_t connection; /**< number of the connection of the samples */
-  int64_t resumed_ms;  /**< when the handshake was sent that resumed the
-                            session on this connection; or LK_NO_EVIDENCE */
+  int32_t timeout_ms;   /**< the smallest session timeout that was negotiated in
+                             this session; 0: none was */
+  uint64_t seen_zxid;   /**< the largest zxid of a reply in this session */
+  uint64_t connection;  /**< number of the connection of the samples */
+  int64_t resumed_ms;   /**< when the handshake was sent that resumed the
+                             session on this connection; or LK_NO_EVIDENCE */
+  int64_t committed_ms; /**< when the newest request was sent on this connection
+                             whose commit was added with this gap; or
+                             LK_NO_EVIDENCE */
   /** By lk_evidence_level: when the newest request was sent that is proven to
       have kept the session; or LK_NO_EVIDENCE. */
   int64_t evidence_ms[LK_PROVEN_LEVELS];

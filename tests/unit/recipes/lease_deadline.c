@@ -329,6 +329,40 @@ START_TEST(another_gap_begins_anew_with_the_next_commit)
 }
 END_TEST
 
+/* Writes that are sent in one go have the same time and prove the same. */
+START_TEST(commit_counts_once_for_each_time_gap_and_connection)
+{
+  lk_reply other = {.evidence = LK_EVIDENCE_COMMIT,
+                    .sent_ms = 1010 + GAP,
+                    .received_ms = 1020 + GAP,
+                    .connection = 2};
+
+  begin(DEFAULT_GAP);
+  receive_reply(LK_EVIDENCE_CONTACT, 1000, 1010);
+  receive_reply(LK_EVIDENCE_COMMIT, 1010 + GAP, 1020 + GAP);
+  ck_assert_uint_eq(record.samples.count, 2);
+  receive_reply(LK_EVIDENCE_COMMIT, 1010 + GAP, 1019 + GAP);
+  ck_assert_uint_eq(record.samples.count, 2);
+  lk__evidence_set_gap(&record, GAP - 1);
+  ck_assert_int_eq(lk__evidence_deadline(&record, LK_ASSURE_QUORUM),
+                   LK_NO_LEASE);
+  receive_reply(LK_EVIDENCE_COMMIT, 1010 + GAP, 1020 + GAP);
+  ck_assert_int_eq(lk__evidence_deadline(&record, LK_ASSURE_QUORUM),
+                   deadline_from(1000));
+  lk__evidence_add(&record, &other, T);
+  ck_assert_uint_eq(record.samples.count, 1);
+  lk__evidence_add(&record, &other, T);
+  ck_assert_uint_eq(record.samples.count, 1);
+  other.connection = 3;
+  other.evidence = LK_EVIDENCE_CONTACT;
+  other.sent_ms = GAP;
+  lk__evidence_add(&record, &other, T);
+  other.evidence = LK_EVIDENCE_COMMIT;
+  lk__evidence_add(&record, &other, T);
+  ck_assert_int_eq(record.committed_ms, GAP);
+}
+END_TEST
+
 START_TEST(the_largest_zxid_is_known_until_the_session_ends)
 {
   lk_reply reply = {
@@ -458,6 +492,7 @@ SUITE("lease_deadline", no_evidence_proves_no_lease,
       heartbeat_waits_only_to_move_the_deadline_by_an_eighth,
       heartbeat_does_not_wait_without_evidence_or_after_a_resume,
       another_gap_begins_anew_with_the_next_commit,
+      commit_counts_once_for_each_time_gap_and_connection,
       the_largest_zxid_is_known_until_the_session_ends,
       newest_reply_of_a_burst_counts_after_a_stall,
       reply_that_follows_at_once_does_not_replace_the_sample,
