@@ -86,23 +86,21 @@ static uint64_t eight_at(const char *s)
   return v;
 }
 
-/* Whether the eight characters at `s` are printable ASCII and none of them is a
- * "/" that is followed by "/" or ".". In the expression a byte has its top bit
- * set if its character is not of this kind. An addition or subtraction can
- * carry into the next byte only from a byte with this bit set, so a carry does
- * not change the result. */
-static bool are_simple_eight(const char *s)
+/* Mark characters among the eight at `s`: those that are not printable ASCII,
+ * and a "/" that is followed by "/" or ".". The top bit of a byte of the result
+ * is set if its character is of this kind. An addition or subtraction can carry
+ * into the next byte only from a byte with this bit set. So a carry can set
+ * more of these bits, but never the first one. */
+static uint64_t mark_not_simple(const char *s)
 {
   uint64_t v = eight_at(s);
-  /* a byte is 0 if its character is "/" */
-  uint64_t slash = v ^ EIGHT_TIMES('/');
-  /* a byte is 0 if the next character is "/" or ".", which differ in bit 0 */
-  uint64_t next = (eight_at(s + 1) | EIGHT_TIMES(1)) ^ EIGHT_TIMES('/');
+  /* A byte is 0 if its character is "/", and the next one is "/" or ".", which
+     differ in bit 0. */
+  uint64_t pair = (v ^ EIGHT_TIMES('/')) |
+                  ((eight_at(s + 1) | EIGHT_TIMES(1)) ^ EIGHT_TIMES('/'));
 
-  return ((v | (v + EIGHT_TIMES(1)) | (v - EIGHT_TIMES(' ')) |
-           ((slash - EIGHT_TIMES(1)) & (next - EIGHT_TIMES(1)) &
-            ~(slash | next))) &
-          EIGHT_TIMES(0x80)) == 0;
+  return (v + EIGHT_TIMES(1)) | (v - EIGHT_TIMES(' ')) |
+         ((pair - EIGHT_TIMES(1)) & ~pair);
 }
 
 /* The fast path: whether an absolute path is valid by a check of eight
@@ -111,14 +109,12 @@ static bool is_simple_path(const char *path, size_t len)
 {
   if (len < 8 || path[len - 1] == '/')
     return false;
-  /* The last eight may overlap with those that the loop checks. */
-  if (!are_simple_eight(path + len - 8))
-    return false;
-  for (size_t i = 0; i + 8 < len; i += 8) {
-    if (!are_simple_eight(path + i))
-      return false;
-  }
-  return true;
+  /* The last eight may overlap with those of the loop. */
+  uint64_t marks = mark_not_simple(path + len - 8);
+
+  for (size_t i = 0; i + 8 < len; i += 8)
+    marks |= mark_not_simple(path + i);
+  return (marks & EIGHT_TIMES(0x80)) == 0;
 }
 
 /* Whether the path ends with "." or "..", which begins at `s`. With a number
