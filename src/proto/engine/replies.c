@@ -163,21 +163,19 @@ static lk_request *find_request(lk_client *c,
   return NULL;
 }
 
-/* Take the request of a reply out of its ring. A request that is not the oldest
- * one stays in the ring as `completed`, without what the returned copy owns. */
-static lk_request take_request(lk_client *c, lk_request *r)
+/* Move the request of a reply out of its ring to `out`. A request that is not
+ * the oldest one stays in the ring as `completed`, without what `out` owns. */
+static void take_request(lk_client *c, lk_request *r, lk_request *out)
 {
-  lk_request taken = *r;
-
+  *out = *r;
   if (r == lk__ring_at(&c->requests.sent, 0)) {
     lk__ring_pop(&c->requests.sent);
-    return taken;
+    return;
   }
   r->deadline = NULL;
   r->completed = true;
   r->copy = NULL;
   r->watch = NULL;
-  return taken;
 }
 
 static int decode_body(lk_client *c, const lk_request *r, int64_t zxid,
@@ -219,8 +217,9 @@ static void take_reply(lk_client *c, const struct lk_reply_header *header,
     lk__session_end_connection(
         c, err == LK_ERR_NO_MEMORY ? err : LK_ERR_PROTOCOL, "malformed reply");
   } else {
-    lk_request taken = take_request(c, r);
+    lk_request taken;
 
+    take_request(c, r, &taken);
     deliver_reply(c, &taken, header, &body);
   }
   lk__arena_reset(&c->input.arena, MAX_ARENA_KEPT);
