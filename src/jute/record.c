@@ -163,9 +163,10 @@ static void encode_vector(const lk_record *elem, const lk_vec *v,
     lk__record_encode(elem, items + i * elem->size, out);
 }
 
-void lk__record_encode(const lk_record *rec, const void *value, lk_writer *out)
+void lk__record_encode_from(const lk_record *rec, size_t first,
+                            const void *value, lk_writer *out)
 {
-  for (size_t i = 0; i < rec->nfields; i++) {
+  for (size_t i = first; i < rec->nfields; i++) {
     const lk_field *f = &rec->fields[i];
     const void *at = (const char *)value + f->offset;
 
@@ -181,6 +182,11 @@ void lk__record_encode(const lk_record *rec, const void *value, lk_writer *out)
     case LK_KIND_VECTOR: encode_vector(f->elem, at, out); break;
     }
   }
+}
+
+void lk__record_encode(const lk_record *rec, const void *value, lk_writer *out)
+{
+  lk__record_encode_from(rec, 0, value, out);
 }
 
 /* ---- print ------------------------------------------------------------ */

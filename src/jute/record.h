@@ -71,6 +71,9 @@ int lk__record_decode(const lk_record *rec, void *out, lk_reader *in,
 /** Append `value`. It did not fit if out->len is larger than out->cap then, and
     cannot be encoded if out->err is set. */
 void lk__record_encode(const lk_record *rec, const void *value, lk_writer *out);
+/** The same without the fields before the index `first`. */
+void lk__record_encode_from(const lk_record *rec, size_t first,
+                            const void *value, lk_writer *out);
 /** Append `value` as one line of `name=value` pairs. Bytes are quoted, with
     unprintable ones escaped; secrets are left out. false: there is no memory,
     and a part of the line may have been appended. */

@@ -7,8 +7,9 @@
 #include "proto/wire/path.h"
 
 enum {
-  FIRST_ROOM = 256, /* bytes, enough for most requests */
-  LENGTH_FIELD = 4  /* bytes */
+  FIRST_ROOM = 256,  /* bytes, enough for most requests */
+  LENGTH_FIELD = 4,  /* bytes */
+  HEADER = 4 + 4 + 4 /* bytes: length, xid, opcode */
 };
 
 static void encode_body(const lk_call_spec *spec, lk_writer *w)
@@ -31,12 +32,11 @@ int lk__request_encode(lk_buf *b, const lk_call_spec *spec, int32_t xid,
   /* If the frame does not fit, the first pass counts its bytes, and the second
    * one writes it. */
   for (;;) {
-    lk_writer w;
+    unsigned char *frame = b->at + b->end; /* the header always fits */
+    lk_writer w = {.buf = frame, .cap = b->cap - b->end, .len = HEADER};
 
-    lk__writer_init(&w, lk__buf_room(b), b->cap - b->end);
-    lk__writer_int(&w, 0); /* room for the length, which is written below */
-    lk__writer_int(&w, xid);
-    lk__writer_int(&w, spec->op);
+    lk__put32(frame + LENGTH_FIELD, (uint32_t)xid);
+    lk__put32(frame + LENGTH_FIELD + 4, (uint32_t)spec->op);
     encode_body(spec, &w);
     if (w.err != 0)
       return w.err;
@@ -45,7 +45,7 @@ int lk__request_encode(lk_buf *b, const lk_call_spec *spec, int32_t xid,
     if (len_behind_field > limit)
       return LK_ERR_TOO_BIG;
     if (w.len <= w.cap) {
-      lk__writer_patch(&w, 0, (int32_t)len_behind_field);
+      lk__put32(frame, (uint32_t)len_behind_field);
       *len = w.len;
       return 0;
     }

@@ -47,10 +47,7 @@ void lk__path_encode(const lk_record *rec, const void *value,
                      const char *chroot, const char *path, lk_writer *out)
 {
   const lk_field *first = rec->fields;
-  lk_record rest = *rec; /* the record without its first field */
 
-  rest.fields++;
-  rest.nfields--;
   /* The first field is the path, or a record whose first field is the path. */
   if (first->kind == LK_KIND_RECORD) {
     lk__path_encode(first->elem, (const char *)value + first->offset, chroot,
@@ -63,5 +60,5 @@ void lk__path_encode(const lk_record *rec, const void *value,
     lk__writer_raw(out, chroot, root_len);
     lk__writer_raw(out, path, len);
   }
-  lk__record_encode(&rest, value, out);
+  lk__record_encode_from(rec, 1, value, out);
 }

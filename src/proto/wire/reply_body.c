@@ -17,7 +17,7 @@ static int take_created_path(const lk_reply_context *context, lk_bytes *path)
 
   if (memchr(rest.at, '\0', rest.len) != NULL)
     return LK_ERR_PROTOCOL;
-  char *copy = lk__arena_take(context->arena, rest.len + 1, 1);
+  char *copy = lk__arena_take_raw(context->arena, rest.len + 1, 1);
 
   if (copy == NULL)
     return LK_ERR_NO_MEMORY;
