@@ -192,7 +192,7 @@ START_TEST(at_most_three_addresses_are_tried_at_a_time)
   int deaf[6] = {sockets_listen_deaf(&port)};
 
   for (int i = 1; i < 6; i++) {
-    char address[16];
+    char address[24];
 
     snprintf(address, sizeof address, "127.9.9.%d", i);
     deaf[i] = sockets_listen_deaf_at(address, &port);
