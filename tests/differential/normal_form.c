@@ -159,7 +159,7 @@ static void sort_vector(const lk_record *of, lk_vec *v)
 {
   if (v->count == 0)
     return;
-  if (of == &lk__bytes_record)
+  if (of == &lk__bytes_record || of == &lk__name_record)
     qsort(v->items, v->count, sizeof(lk_bytes), compare_names);
   else if (of == &lk__identity_record)
     qsort(v->items, v->count, sizeof(lk_identity), compare_ids);
