@@ -542,8 +542,9 @@ LK_API int lk_sync_rwlock_downgrade(lk_sync_rwlock *rw,
 LK_API void lk_sync_lock_free(lk_sync_lock *l);
 
 /**
- * Acquire, for this thread. A thread that holds the lock counts; `call` may
- * refuse that, too.
+ * Acquire, for this thread. If it holds the lock already, its count grows, and
+ * no request is sent; a `call` that is cancelled or whose deadline has passed is
+ * refused nevertheless.
  *
  * @return 0: it is held, see lk_sync_lock_token(); the errors of
  *         lk_lock_acquire() and of its `done`; LK_ERR_LOST: this thread
