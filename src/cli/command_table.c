@@ -3,8 +3,8 @@
 
 #include "cli/command_table.h"
 #include "cli/locks/fence.h"
+#include "cli/options/verbs.h"
 #include "cli/run/run.h"
-#include "cli/verbs.h"
 
 /* The lists of options that each verb with a session has. The -V of set and
    delete is --node-version. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "cli/doctor/access_check.h"
-#include "cli/error_report.h"
+#include "cli/output/error_report.h"
 #include "cli/output/print.h"
 #include "cli/session/session_messages.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/list.h"
 #include "cli/doctor/clock_check.h"
-#include "cli/system_clocks.h"
+#include "cli/output/system_clocks.h"
 
 /* Shorter pauses are usual under load, and are not reported. */
 enum { MIN_PAUSE_MS = 500 };

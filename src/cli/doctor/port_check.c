@@ -8,7 +8,7 @@
 #include "base/list.h"
 #include "cli/doctor/four_letter_word.h"
 #include "cli/doctor/port_check.h"
-#include "cli/system_clocks.h"
+#include "cli/output/system_clocks.h"
 
 /* After this time without a reply, the other transport is tried (TLS instead of
    plain TCP, or the reverse). The first connection stays open meanwhile. */

@@ -6,8 +6,8 @@
 #include <latchkey/lock.h>
 
 #include "cli/locks/contenders.h"
+#include "cli/options/verbs.h"
 #include "cli/output/print.h"
-#include "cli/verbs.h"
 
 static void on_revoke_set(lk_client *c, int err, const lk_stat *stat, void *arg)
 {

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 
 #include "cli/locks/contenders.h"
+#include "cli/options/verbs.h"
 #include "cli/output/json.h"
 #include "cli/output/print.h"
-#include "cli/system_clocks.h"
-#include "cli/verbs.h"
+#include "cli/output/system_clocks.h"
 
 typedef struct status {
   cli_command command;

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "cli/locks/contenders.h"
+#include "cli/options/verbs.h"
 #include "cli/output/print.h"
-#include "cli/verbs.h"
 
 typedef struct lock_wait {
   cli_command command;

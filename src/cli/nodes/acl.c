@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 #include "cli/options/acl_spec.h"
+#include "cli/options/verbs.h"
 #include "cli/output/json.h"
 #include "cli/output/print.h"
 #include "cli/session/command.h"
-#include "cli/verbs.h"
 
 #include <latchkey/acl.h>
 

@@ -8,10 +8,10 @@
 #include "cli/nodes/ephemeral.h"
 #include "cli/nodes/node_data.h"
 #include "cli/options/acl_spec.h"
+#include "cli/options/verbs.h"
 #include "cli/output/json.h"
 #include "cli/output/print.h"
 #include "cli/session/command.h"
-#include "cli/verbs.h"
 
 /* ---- requests ----------------------------------------------------------- */
 

@@ -3,10 +3,10 @@
 
 #include <latchkey/nodes.h>
 
-#include "cli/error_report.h"
+#include "cli/options/verbs.h"
+#include "cli/output/error_report.h"
 #include "cli/output/print.h"
 #include "cli/session/command.h"
-#include "cli/verbs.h"
 
 static void on_node_deleted(lk_client *c, int err, void *arg)
 {

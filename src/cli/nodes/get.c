@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "cli/exit_code.h"
+#include "cli/options/verbs.h"
+#include "cli/output/exit_code.h"
 #include "cli/output/json.h"
 #include "cli/session/command.h"
-#include "cli/verbs.h"
 
 static void on_get_data(lk_client *c, int err, const lk_bytes *data,
                         const lk_stat *stat, void *arg)

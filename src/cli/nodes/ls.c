@@ -3,10 +3,10 @@
 
 #include <inttypes.h>
 
-#include "cli/exit_code.h"
 #include "cli/nodes/stat_fields.h"
 #include "cli/nodes/subtree.h"
-#include "cli/verbs.h"
+#include "cli/options/verbs.h"
+#include "cli/output/exit_code.h"
 
 /* Shows the columns of -l; an unknown value is "-". */
 static void show_node_details(cli_text *out, const cli_subtree_node *node)

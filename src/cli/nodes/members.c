@@ -3,12 +3,12 @@
 
 #include <latchkey/roster.h>
 
-#include "cli/exit_code.h"
+#include "cli/options/verbs.h"
+#include "cli/output/exit_code.h"
 #include "cli/output/json.h"
 #include "cli/output/print.h"
+#include "cli/output/system_clocks.h"
 #include "cli/session/follow.h"
-#include "cli/system_clocks.h"
-#include "cli/verbs.h"
 
 /* ---- output -------------------------------------------------------------- */
 

@@ -6,9 +6,9 @@
 #include <latchkey/nodes.h>
 
 #include "cli/nodes/node_data.h"
+#include "cli/options/verbs.h"
 #include "cli/output/print.h"
 #include "cli/session/command.h"
-#include "cli/verbs.h"
 
 static void on_node_set(lk_client *c, int err, const lk_stat *stat, void *arg)
 {

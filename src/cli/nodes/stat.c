@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "cli/exit_code.h"
 #include "cli/nodes/stat_fields.h"
+#include "cli/options/verbs.h"
+#include "cli/output/exit_code.h"
 #include "cli/output/json.h"
 #include "cli/session/command.h"
-#include "cli/verbs.h"
 
 static void show_stat_json(cli_text *out, const char *path, const lk_stat *s)
 {

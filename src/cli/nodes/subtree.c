@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "cli/error_report.h"
 #include "cli/nodes/subtree.h"
+#include "cli/output/error_report.h"
 #include "cli/output/print.h"
 
 /* ---- the list ------------------------------------------------------------ */

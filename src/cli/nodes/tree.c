@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "cli/exit_code.h"
 #include "cli/nodes/subtree.h"
+#include "cli/options/verbs.h"
+#include "cli/output/exit_code.h"
 #include "cli/output/json.h"
-#include "cli/verbs.h"
 
 static void show_tree_node(cli_text *out, size_t depth, const char *name,
                            const cli_subtree_node *node)

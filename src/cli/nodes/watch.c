@@ -3,11 +3,11 @@
 
 #include "cli/nodes/watch_children.h"
 #include "cli/nodes/watch_command.h"
+#include "cli/options/verbs.h"
 #include "cli/output/json.h"
 #include "cli/output/print.h"
+#include "cli/output/system_clocks.h"
 #include "cli/session/follow.h"
-#include "cli/system_clocks.h"
-#include "cli/verbs.h"
 
 typedef struct watch {
   cli_follow follow;

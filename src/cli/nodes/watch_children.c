@@ -3,11 +3,11 @@
 
 #include <latchkey/subscribe.h>
 
-#include "cli/exit_code.h"
 #include "cli/nodes/child_names.h"
 #include "cli/nodes/watch_children.h"
+#include "cli/output/exit_code.h"
+#include "cli/output/system_clocks.h"
 #include "cli/session/follow.h"
-#include "cli/system_clocks.h"
 
 /* Appends one object in a line. */
 static void add_children_json(cli_text *out, const char *path, bool missing,

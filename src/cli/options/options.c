@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cli/exit_code.h"
 #include "cli/options/node_path.h"
 #include "cli/options/number.h"
 #include "cli/options/options.h"
 #include "cli/options/size_limit.h"
+#include "cli/output/exit_code.h"
 
 enum { SESSION_TIMEOUT_MS = 30000, CONNECT_TIMEOUT_MS = 10000 };
 

@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cli/error_report.h"
+#include "cli/output/error_report.h"
 #include "cli/output/json.h"
 #include "cli/output/line_backlog.h"
 #include "cli/output/nonblocking_fd.h"
 #include "cli/output/print.h"
-#include "cli/system_clocks.h"
+#include "cli/output/system_clocks.h"
 
 /* The form of all messages of this process: JSON or text. */
 static bool messages_in_json;

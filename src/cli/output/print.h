@@ -2,7 +2,7 @@
 #ifndef LK_CLI_OUTPUT_PRINT_H
 #define LK_CLI_OUTPUT_PRINT_H
 
-#include "cli/exit_code.h"
+#include "cli/output/exit_code.h"
 #include "cli/output/text.h"
 #include "net/loop.h"
 

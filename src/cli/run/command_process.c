@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/exit_code.h"
+#include "cli/output/exit_code.h"
 #include "cli/run/command_process.h"
 
 void cli_command_process_exec(char **argv, pid_t parent,

@@ -8,8 +8,8 @@
 
 #include "cli/output/json.h"
 #include "cli/output/print.h"
+#include "cli/output/system_clocks.h"
 #include "cli/run/events.h"
-#include "cli/system_clocks.h"
 
 /* COMMAND must inherit the descriptors 0 to 2, so events go to a close-on-exec
    copy of these. Other descriptors become close-on-exec themselves. */

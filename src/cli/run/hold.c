@@ -6,11 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/output/system_clocks.h"
 #include "cli/run/command_process.h"
 #include "cli/run/min_hold.h"
 #include "cli/run/proc_children.h"
 #include "cli/run/runner.h"
-#include "cli/system_clocks.h"
 
 /* ---- the lease ---------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/error_report.h"
+#include "cli/output/error_report.h"
 #include "cli/run/environment.h"
 #include "cli/run/own_label.h"
 #include "cli/run/runner.h"

@@ -3,9 +3,9 @@
 
 #include <signal.h>
 
+#include "cli/output/system_clocks.h"
 #include "cli/run/min_hold.h"
 #include "cli/run/runner.h"
-#include "cli/system_clocks.h"
 
 static void end_min_hold(cli_runner *r)
 {

@@ -3,8 +3,8 @@
 
 #include <unistd.h>
 
+#include "cli/output/system_clocks.h"
 #include "cli/run/own_label.h"
-#include "cli/system_clocks.h"
 
 void cli_own_label_add(const cli_options *o, cli_text *out)
 {

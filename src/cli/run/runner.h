@@ -6,13 +6,13 @@
 
 #include "cli/options/acl_spec.h"
 #include "cli/output/print.h"
+#include "cli/output/system_clocks.h"
 #include "cli/run/command_line.h"
 #include "cli/run/events.h"
 #include "cli/run/lock_kind.h"
 #include "cli/run/orphans.h"
 #include "cli/run/supervisor_handle.h"
 #include "cli/session/session.h"
-#include "cli/system_clocks.h"
 
 /**
  * @file

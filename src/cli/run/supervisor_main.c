@@ -10,11 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/output/system_clocks.h"
 #include "cli/run/inherited_fds.h"
 #include "cli/run/supervisor_main.h"
 #include "cli/run/supervisor_protocol.h"
 #include "cli/session/signal_queue.h"
-#include "cli/system_clocks.h"
 #include "net/clock.h"
 
 /* Size limit of the first order with the environment of COMMAND: no larger

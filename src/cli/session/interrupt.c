@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/list.h"
-#include "cli/exit_code.h"
+#include "cli/output/exit_code.h"
 #include "cli/session/interrupt.h"
 
 bool cli_signal_is_ignored(int number)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "cli/error_report.h"
+#include "cli/output/error_report.h"
 #include "cli/session/session_messages.h"
 
 /* The library's text is "HOST:PORT: reason". A reason that says only that the

@@ -17,9 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/output/system_clocks.h"
 #include "cli/run/proc_children.h"
 #include "cli/run/supervisor_handle.h"
-#include "cli/system_clocks.h"
 #include "support/suite.h"
 
 #ifndef SYS_clone3 /* before Linux 5.3 */

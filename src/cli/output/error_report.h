@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_CLI_ERROR_REPORT_H
-#define LK_CLI_ERROR_REPORT_H
-
-#include "cli/exit_code.h"
+#ifndef LK_CLI_OUTPUT_ERROR_REPORT_H
+#define LK_CLI_OUTPUT_ERROR_REPORT_H
 
 /**
  * @file
  * The meaning of the library's error codes for the command: the exit code, the
  * text of the message, and advice for the user.
  */
+
+#include "cli/output/exit_code.h"
 
 /** Advice for an operation that an access list forbids. */
 #define CLI_ADVICE_IDENTITY \

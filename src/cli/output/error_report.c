@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "cli/output/error_report.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -8,7 +10,7 @@
 
 #include <latchkey/error.h>
 
-#include "cli/error_report.h"
+#include "cli/output/exit_code.h"
 
 typedef struct error_report {
   int err;

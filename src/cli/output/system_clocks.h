@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_CLI_SYSTEM_CLOCKS_H
-#define LK_CLI_SYSTEM_CLOCKS_H
+#ifndef LK_CLI_OUTPUT_SYSTEM_CLOCKS_H
+#define LK_CLI_OUTPUT_SYSTEM_CLOCKS_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_CLI_EXIT_CODE_H
-#define LK_CLI_EXIT_CODE_H
+#ifndef LK_CLI_OUTPUT_EXIT_CODE_H
+#define LK_CLI_OUTPUT_EXIT_CODE_H
 
 /** Exit codes, as flock(1) and env(1) have them. */
 enum cli_exit_code {

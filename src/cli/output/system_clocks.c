@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <time.h>
+#include "cli/output/system_clocks.h"
 
-#include "cli/system_clocks.h"
+#include <time.h>
 
 static int64_t timespec_ms(const struct timespec *t)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_CLI_VERBS_H
-#define LK_CLI_VERBS_H
+#ifndef LK_CLI_OPTIONS_VERBS_H
+#define LK_CLI_OPTIONS_VERBS_H
 
 #include "cli/options/options.h"
 
