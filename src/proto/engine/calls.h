@@ -10,12 +10,7 @@
  */
 
 #include "base/sized_struct.h"
-#include "proto/engine/request_queue.h"
-
-/** Copy a caller's struct, which begins with its size; see base/sized_struct.h.
-    If the struct is invalid, log why and return LK_ERR_BAD_ARGUMENT. */
-int lk__call_copy_options(const lk_client *c, const lk_sized_struct *what,
-                          void *out, const void *from);
+#include "proto/engine/requests.h"
 
 /** Copy the caller's options to spec->options; `call` NULL: there are none. An
     option that sets a watch is refused. */
@@ -30,16 +25,5 @@ int lk__call_take_watch_options(lk_client *c, lk_call_spec *spec,
     spec->chroot is NULL, the client's chroot is used. */
 int lk__call_send(lk_client *c, lk_call_spec *spec, const lk_record *rec,
                   const void *value);
-
-/** Queue a request that names the node spec->path and sets no watch. */
-int lk__call_on_node(lk_client *c, lk_call_spec *spec, const lk_record *rec,
-                     const void *value, const lk_call *call);
-/** Queue a request that creates a node with `flags`. */
-int lk__call_create(lk_client *c, lk_call_spec *spec, int flags,
-                    const lk_record *rec, const void *value,
-                    const lk_call *call);
-
-/** Queue a read of one node, which may set a watch. */
-int lk__call_read(lk_client *c, lk_call_spec *spec, const lk_call *call);
 
 #endif

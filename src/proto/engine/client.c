@@ -1,10 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "base/sized_struct.h"
 #include "proto/engine/client.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/sized_struct.h"
+#include "proto/engine/connection.h"
+#include "proto/engine/evidence.h"
+#include "proto/engine/hosts.h"
 #include "proto/engine/invariants.h"
+#include "proto/engine/requests.h"
+#include "proto/engine/sasl.h"
+#include "proto/engine/session.h"
 #include "proto/engine/tls_config.h"
+#include "proto/engine/watches.h"
 
 enum {
   DEFAULT_TIMEOUT_MS = 30000,
@@ -233,4 +244,436 @@ int lk_client_set_hosts(lk_client *c, const char *hosts)
   lk__session_set_hosts(c, &fresh);
   lk__client_leave(c);
   return 0;
+}
+
+/* ---- calls that nest ----------------------------------------------------- */
+
+/*
+ * Calls of the library may nest: a callback calls the client that invoked it.
+ * Waking the driver and freeing the client wait until the outermost call ends.
+ */
+
+void lk__client_enter(lk_client *c)
+{
+  if (c->nesting.depth++ > 0)
+    return;
+  c->now = c->hooks.now(c->hooks.arg);
+  if (c->output.sent_unstamped)
+    c->output.sent_ms = c->now;
+  c->output.sent_unstamped = false;
+}
+
+void lk__client_leave(lk_client *c)
+{
+  c->now_stale = true;
+  lk__client_release(c);
+}
+
+void lk__client_hold(lk_client *c)
+{
+  c->nesting.depth++;
+}
+
+/* End the outermost call. Only this function wakes the driver. The hook may
+ * give inputs, which may set wake_wanted again. The depth stays 1 until the
+ * hook has returned, so that such an input counts as nested. */
+static void end_outermost(lk_client *c)
+{
+  lk__invariants_check(c, LK_MOMENT_REST);
+  while (c->nesting.wake_wanted && !c->nesting.free_wanted) {
+    c->nesting.wake_wanted = false;
+    c->nesting.waking = true;
+    c->hooks.wake(c, c->hooks.arg);
+    c->nesting.waking = false;
+  }
+  c->nesting.depth = 0;
+  if (c->nesting.free_wanted)
+    c->nesting.destroy(c);
+}
+
+void lk__client_release(lk_client *c)
+{
+  if (c->nesting.depth > 1)
+    c->nesting.depth--;
+  else
+    end_outermost(c);
+}
+
+void lk__client_wake(lk_client *c)
+{
+  lk__client_hold(c);
+  c->nesting.wake_wanted = true;
+  lk__client_release(c);
+}
+
+/* ---- listeners ----------------------------------------------------------- */
+
+/* A notification of all listeners in one list. It skips listeners that are
+ * detached while it runs, and does not notify those that are attached behind
+ * `last` meanwhile. A listener may close the client, which begins another
+ * notification inside this one. */
+typedef struct lk_notification {
+  int list;
+  lk_listener *next;             /* the next to be notified; NULL: no more */
+  lk_listener *last;             /* the last to be notified */
+  struct lk_notification *outer; /* the notification during which this one
+                                    began, or NULL */
+} lk_notification;
+
+_Static_assert(sizeof((lk_listener *)0)->in_list /
+                       sizeof((lk_listener *)0)->in_list[0] ==
+                   LK_LISTENER_LISTS,
+               "a listener has links for each list");
+
+static void begin_notification(lk_client *c, lk_notification *n, int list)
+{
+  *n = (lk_notification){list, c->listeners.lists[list].first,
+                         c->listeners.lists[list].last, c->listeners.notifying};
+  c->listeners.notifying = n;
+}
+
+/* The next one, or NULL at the end. */
+static lk_listener *listener_behind(const lk_notification *n,
+                                    const lk_listener *l)
+{
+  return l == n->last ? NULL : l->in_list[n->list].next;
+}
+
+static lk_listener *next_listener(lk_notification *n)
+{
+  lk_listener *l = n->next;
+
+  if (l != NULL)
+    n->next = listener_behind(n, l);
+  return l;
+}
+
+/* Do not notify `l` any more: it is being detached. */
+static void skip_listener(lk_client *c, const lk_listener *l)
+{
+  for (lk_notification *n = c->listeners.notifying; n != NULL; n = n->outer) {
+    if (n->next == l)
+      n->next = listener_behind(n, l);
+    else if (n->last == l)
+      n->last = l->in_list[n->list].prev;
+  }
+}
+
+static bool is_in_list(const lk_client *c, const lk_listener *l, int list)
+{
+  return l->in_list[list].prev != NULL || c->listeners.lists[list].first == l;
+}
+
+static void add_to_list(lk_client *c, lk_listener *l, int list)
+{
+  lk_listener *last = c->listeners.lists[list].last;
+
+  l->in_list[list].next = NULL;
+  l->in_list[list].prev = last;
+  if (last == NULL)
+    c->listeners.lists[list].first = l;
+  else
+    last->in_list[list].next = l;
+  c->listeners.lists[list].last = l;
+}
+
+static void add_to_front(lk_client *c, lk_listener *l, int list)
+{
+  lk_listener *first = c->listeners.lists[list].first;
+
+  l->in_list[list].next = first;
+  l->in_list[list].prev = NULL;
+  if (first == NULL)
+    c->listeners.lists[list].last = l;
+  else
+    first->in_list[list].prev = l;
+  c->listeners.lists[list].first = l;
+}
+
+static void remove_from_list(lk_client *c, lk_listener *l, int list)
+{
+  lk_listener *next = l->in_list[list].next, *prev = l->in_list[list].prev;
+
+  if (prev == NULL)
+    c->listeners.lists[list].first = next;
+  else
+    prev->in_list[list].next = next;
+  if (next == NULL)
+    c->listeners.lists[list].last = prev;
+  else
+    next->in_list[list].prev = prev;
+  l->in_list[list].next = NULL;
+  l->in_list[list].prev = NULL;
+}
+
+void lk_client_attach(lk_client *c, lk_listener *l)
+{
+  memset(l->in_list, 0, sizeof l->in_list);
+  add_to_list(c, l, LK_LISTENERS_ALL);
+  if (l->reply != NULL)
+    add_to_list(c, l, LK_LISTENERS_OF_REPLIES);
+}
+
+void lk__client_attach_first(lk_client *c, lk_listener *l)
+{
+  memset(l->in_list, 0, sizeof l->in_list);
+  add_to_front(c, l, LK_LISTENERS_ALL);
+  if (l->reply != NULL)
+    add_to_front(c, l, LK_LISTENERS_OF_REPLIES);
+}
+
+void lk_client_detach(lk_client *c, lk_listener *l)
+{
+  skip_listener(c, l);
+  for (int list = 0; list < LK_LISTENER_LISTS; list++)
+    if (is_in_list(c, l, list))
+      remove_from_list(c, l, list);
+}
+
+static bool is_without_session(lk_state state)
+{
+  return state == LK_STATE_EXPIRED || state == LK_STATE_AUTH_FAILED ||
+         state == LK_STATE_CLOSED;
+}
+
+void lk__client_enter_state(lk_client *c, lk_state state, int err)
+{
+  lk_notification n;
+
+  c->session.state = state;
+  if (is_without_session(state))
+    lk__evidence_clear(&c->evidence);
+  begin_notification(c, &n, LK_LISTENERS_ALL);
+  for (lk_listener *l; (l = next_listener(&n)) != NULL;) {
+    lk__invariants_check(c, LK_MOMENT_CALLBACK);
+    if (l->state != NULL)
+      l->state(c, state, err, l->arg);
+  }
+  c->listeners.notifying = n.outer;
+}
+
+void lk__client_notify_reply(lk_client *c, const lk_reply *reply)
+{
+  lk_notification n;
+
+  if (!c->close.begun)
+    lk__evidence_add(&c->evidence, reply, c->session.timeout_ms);
+  if (c->listeners.lists[LK_LISTENERS_OF_REPLIES].first == NULL)
+    return; /* a client without locks usually has none */
+  begin_notification(c, &n, LK_LISTENERS_OF_REPLIES);
+  for (lk_listener *l; (l = next_listener(&n)) != NULL;) {
+    lk__invariants_check(c, LK_MOMENT_CALLBACK);
+    l->reply(c, reply, l->arg);
+  }
+  c->listeners.notifying = n.outer;
+}
+
+void lk__client_notify_closing(lk_client *c)
+{
+  lk_notification n;
+
+  /* c->close.begun is set, so lk__client_notify_reply() adds no more evidence.
+   */
+  lk__evidence_clear(&c->evidence);
+  begin_notification(c, &n, LK_LISTENERS_ALL);
+  for (lk_listener *l; (l = next_listener(&n)) != NULL;) {
+    lk__invariants_check(c, LK_MOMENT_CALLBACK);
+    if (l->closing != NULL)
+      l->closing(c, l->arg);
+  }
+  c->listeners.notifying = n.outer;
+}
+
+/* ---- timers -------------------------------------------------------------- */
+
+enum {
+  MAX_FIRES = 10000 /* callbacks in a row; timers that start themselves again
+                       must not occupy the loop for ever */
+};
+
+void lk_timer_start(lk_client *c, lk_timer *t, int64_t at_ms)
+{
+  lk__heap_remove(&c->timers, &t->node);
+  lk__heap_add(&c->timers, &t->node, at_ms);
+  lk__client_wake(c);
+}
+
+void lk_timer_stop(lk_client *c, lk_timer *t)
+{
+  lk__heap_remove(&c->timers, &t->node);
+}
+
+void lk__timers_run(lk_client *c)
+{
+  for (int fires = 0; fires < MAX_FIRES; fires++) {
+    lk_heap_node *first = c->timers.root;
+
+    if (first == NULL || first->at > c->now || c->nesting.free_wanted)
+      return;
+    lk_timer *t = LK_OWNER(first, lk_timer, node);
+
+    lk__heap_remove(&c->timers, first);
+    lk__invariants_check(c, LK_MOMENT_CALLBACK);
+    t->fire(c, t->arg);
+  }
+}
+
+int64_t lk__timers_deadline(const lk_client *c)
+{
+  return c->timers.root == NULL ? LK_NEVER : c->timers.root->at;
+}
+
+/* ---- queries ------------------------------------------------------------- */
+
+lk_state lk_client_state(const lk_client *c)
+{
+  return c->session.state;
+}
+
+int32_t lk_client_timeout_ms(const lk_client *c)
+{
+  return c->session.timeout_ms;
+}
+
+lk_session lk_client_session(const lk_client *c)
+{
+  return c->session.identity;
+}
+
+/* The number of the live connection; 0: there is none. */
+uint64_t lk_client_connection(const lk_client *c)
+{
+  return c->connection.number;
+}
+
+int64_t lk_client_zxid(const lk_client *c)
+{
+  return c->session.last_zxid;
+}
+
+int64_t lk_client_abandoned_session_end(const lk_client *c)
+{
+  return c->session.abandoned_end_ms;
+}
+
+const char *lk_client_server(const lk_client *c)
+{
+  return c->connection.server;
+}
+
+const lk_tls_config *lk_client_tls(const lk_client *c)
+{
+  return c->tls;
+}
+
+const char *lk_client_chroot(const lk_client *c)
+{
+  return c->hosts.chroot;
+}
+
+int lk_client_last_error(const lk_client *c, const char **text)
+{
+  *text = c->last_error.text;
+  return c->last_error.err;
+}
+
+lk_tls_cause lk_client_tls_cause(const lk_client *c)
+{
+  return c->last_error.err == LK_ERR_TLS ? c->last_error.tls_cause
+                                         : LK_TLS_OTHER;
+}
+
+/* The time of the present input, at which the clock was read once. */
+int64_t lk_client_input_ms(const lk_client *c)
+{
+  return c->now;
+}
+
+int64_t lk_client_clock(const lk_client *c)
+{
+  return c->hooks.now(c->hooks.arg);
+}
+
+void lk_client_random(lk_client *c, void *out, size_t len)
+{
+  c->hooks.random(c->hooks.arg, out, len);
+}
+
+const lk_mem *lk_client_mem(const lk_client *c)
+{
+  return &c->mem;
+}
+
+const lk_reply *lk_client_reply(const lk_client *c)
+{
+  return c->input.reply;
+}
+
+const char *lk_state_text(lk_state state)
+{
+  switch (state) {
+  case LK_STATE_CONNECTING: return "connecting";
+  case LK_STATE_CONNECTED: return "connected";
+  case LK_STATE_READ_ONLY: return "read-only";
+  case LK_STATE_SUSPENDED: return "suspended";
+  case LK_STATE_EXPIRED: return "expired";
+  case LK_STATE_AUTH_FAILED: return "auth failed";
+  case LK_STATE_CLOSED: return "closed";
+  }
+  return "unknown state";
+}
+
+/* ---- the log ------------------------------------------------------------- */
+
+void lk_client_log(const lk_client *c, int level, int err, const char *text)
+{
+  if (c->options.log != NULL)
+    c->options.log(c->options.log_arg, level, err, text);
+}
+
+void lk__client_logf(const lk_client *c, int level, int err, const char *format,
+                     ...)
+{
+  char text[320];
+  va_list args;
+
+  if (c->options.log == NULL)
+    return;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  c->options.log(c->options.log_arg, level, err, text);
+}
+
+/* ---- the lease, which recipes keep --------------------------------------- */
+
+const lk_evidence_record *lk__client_evidence(const lk_client *c)
+{
+  return &c->evidence;
+}
+
+void lk__client_set_evidence_gap(lk_client *c, int32_t gap_ms)
+{
+  lk__evidence_set_gap(&c->evidence, gap_ms);
+}
+
+lk_session_lease *lk__client_lease(const lk_client *c)
+{
+  return c->lease.object;
+}
+
+void lk__client_set_lease(lk_client *c, lk_session_lease *lease,
+                          void (*free_lease)(lk_session_lease *lease))
+{
+  c->lease = (lk_engine_lease){lease, free_lease, false};
+}
+
+void lk__client_note_holder(lk_client *c, bool has_holder)
+{
+  c->lease.has_holder = has_holder;
+}
+
+void lk__client_need_reply(lk_client *c, int64_t needed_ms)
+{
+  lk__silence_suspect(c, needed_ms);
 }

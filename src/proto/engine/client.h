@@ -13,23 +13,45 @@
 #include "base/ring.h"
 #include "jute/arena.h"
 #include "proto/engine/auth.h"
-#include "proto/engine/client_close.h"
+#include "proto/engine/connection.h"
 #include "proto/engine/hosts.h"
 #include "proto/engine/lease_slot.h"
-#include "proto/engine/listeners.h"
-#include "proto/engine/log.h"
-#include "proto/engine/pings.h"
-#include "proto/engine/quorum_probe.h"
-#include "proto/engine/rejected_request.h"
-#include "proto/engine/request_deadlines.h"
-#include "proto/engine/request_queue.h"
+#include "proto/engine/requests.h"
 #include "proto/engine/sasl.h"
-#include "proto/engine/server_move.h"
+#include "proto/engine/server_choice.h"
 #include "proto/engine/session.h"
-#include "proto/engine/set_watches_retry.h"
+#include "proto/engine/set_watches.h"
 #include "proto/engine/silent_server.h"
-#include "proto/engine/watch_table.h"
+#include "proto/engine/watches.h"
 #include "proto/wire/frame.h"
+
+/* The listeners of a client, and its state as they know it. */
+
+/** The lists of listeners. A client with many subscriptions has many listeners,
+    of which few have a function for replies. */
+enum { LK_LISTENERS_ALL, LK_LISTENERS_OF_REPLIES, LK_LISTENER_LISTS };
+
+/** The listeners of a client, in the order in which they were attached. */
+typedef struct lk_engine_listeners {
+  struct {
+    lk_listener *first, *last;
+  } lists[LK_LISTENER_LISTS];
+  struct lk_notification *notifying; /**< the notification that began last and
+                                          has not ended; NULL: there is none */
+} lk_engine_listeners;
+
+/** Enter `state` and notify the listeners. The caller has changed all other
+    fields before, since a listener may call any function of the client. */
+void lk__client_enter_state(lk_client *c, lk_state state, int err);
+/** Notify the listeners that lk_client_close() was called. */
+void lk__client_notify_closing(lk_client *c);
+/** Notify the listeners of a reply, before its request completes. */
+void lk__client_notify_reply(lk_client *c, const lk_reply *reply);
+
+/** Log a line, with a format as in printf(). `level` is a lk_log_level; `err`
+    is the error of the message, or 0. */
+void lk__client_logf(const lk_client *c, int level, int err, const char *format,
+                     ...) __attribute__((format(printf, 4, 5)));
 
 /** Options of lk_client_config, with the defaults put in. They never change. */
 typedef struct lk_engine_options {
@@ -109,5 +131,12 @@ void lk__client_release(lk_client *c);
     of the client may be inconsistent until then. Outside of any call this is at
     once, and can free the client. */
 void lk__client_wake(lk_client *c);
+
+/* lk_timer: timers of recipes and programs on a client's clock. */
+
+/** Invoke the callbacks of the timers that are due at the client's clock. */
+void lk__timers_run(lk_client *c);
+/** When the next timer is due; LK_NEVER: there is none. */
+int64_t lk__timers_deadline(const lk_client *c);
 
 #endif

@@ -2,6 +2,10 @@
 #ifndef LK_PROTO_ENGINE_HOSTS_H
 #define LK_PROTO_ENGINE_HOSTS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/mem.h"
 
 /** Requests that a server does not support. */
@@ -47,7 +51,6 @@ typedef struct lk_hosts {
 int lk__hosts_init(lk_hosts *h, const lk_mem *mem, const char *text, bool tls,
                    const char **why);
 void lk__hosts_free(lk_hosts *h);
-void lk__host_swap(lk_host *a, lk_host *b);
 /** Whether it is an address and not a name. */
 bool lk__host_is_address(const char *host);
 
@@ -59,7 +62,7 @@ void lk__hosts_shuffle(lk_hosts *h,
 /**
  * Replace the list by the servers of `fresh`, which is consumed, in random
  * order. The chroot stays. The server in turn stays, too, unless the client has
- * to move so that the load of the servers is balanced (load_balancing.h).
+ * to move so that the load of the servers is balanced (hosts.h).
  * @return whether another server is in turn now.
  */
 bool lk__hosts_replace(lk_hosts *h, lk_hosts *fresh,
@@ -116,5 +119,31 @@ int64_t lk__hosts_pause_ms(int32_t timeout_ms, unsigned failures,
 /** The number of connection attempts of a round: one for each server, and one
     for each further address of the server in turn. */
 uint64_t lk__hosts_count_endpoints(const lk_hosts *h);
+
+/** The move of a client whose list of servers has changed. */
+typedef enum lk_relocation {
+  LK_RELOCATION_NONE,     /**< the client stays at its server */
+  LK_RELOCATION_TO_ADDED, /**< it moves to a server that was not in the old
+                               list */
+  LK_RELOCATION_TO_KEPT   /**< it moves to another server that was in the old
+                               list */
+} lk_relocation;
+
+/** How a list of servers has changed. */
+typedef struct lk_list_change {
+  size_t before; /**< servers of the old list */
+  size_t after;  /**< servers of the new list */
+  size_t kept;   /**< servers that are in both lists */
+  bool listed;   /**< the client's server is in both lists */
+} lk_list_change;
+
+/**
+ * Decide whether one client moves. If many clients are spread evenly over the
+ * old list and each decides with this function, they are spread evenly over the
+ * new list, and none moves without need. `random` is uniformly distributed over
+ * its 2^32 values.
+ */
+lk_relocation lk__choose_relocation(const lk_list_change *change,
+                                    uint32_t random);
 
 #endif

@@ -9,10 +9,10 @@
  * builds contain no checks.
  *
  * Each kind of callback is invoked in one file, after all fields have changed:
- * that of a request in request_completion.c, of a watch in watch_events.c, of
- * lk_add_auth() in auth.c, of a timer in timers.c, of
- * lk_client_close() in session_end.c, those of listeners in listeners.c, those
- * of a SASL mechanism in sasl.c. The log (log.c) must not call the client.
+ * that of a request in requests.c, of a watch in watches.c, of
+ * lk_add_auth() in auth.c, of a timer in client.c, of
+ * lk_client_close() in session.c, those of listeners in client.c, those
+ * of a SASL mechanism in sasl.c. The log (client.c) must not call the client.
  */
 
 #include <latchkey/client.h>

@@ -9,7 +9,7 @@
  * recipes include.
  */
 
-#include "proto/engine/evidence_record.h"
+#include "proto/engine/evidence.h"
 
 typedef struct lk_session_lease lk_session_lease;
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "proto/engine/client.h"
-#include "proto/engine/invariants.h"
 #include "proto/engine/replies.h"
-#include "proto/engine/request_completion.h"
-#include "proto/engine/server_support.h"
+
+#include "proto/engine/client.h"
+#include "proto/engine/connection.h"
+#include "proto/engine/invariants.h"
+#include "proto/engine/requests.h"
+#include "proto/engine/server_choice.h"
+#include "proto/engine/session.h"
 #include "proto/engine/set_watches.h"
 #include "proto/engine/watch_calls.h"
-#include "proto/engine/watch_events.h"
+#include "proto/engine/watches.h"
 #include "proto/wire/opcode.h"
 
 /* Bytes of memory for decoding that are kept between replies. */

@@ -6,15 +6,6 @@
 
 #include "proto/wire/handshake_frames.h"
 
-/** The step at which an exchange failed. */
-typedef enum lk_sasl_step {
-  LK_SASL_START,     /**< there is no password, or the mechanism cannot start */
-  LK_SASL_CHALLENGE, /**< the mechanism cannot answer the server's token */
-  LK_SASL_REFUSED,   /**< the server refuses the client's credentials */
-  LK_SASL_SERVER,    /**< the server has not proven that it is authentic */
-  LK_SASL_UNSUPPORTED /**< the server does not support SASL */
-} lk_sasl_step;
-
 /** The SASL of a client: its identity, and the exchange under way. */
 typedef struct lk_sasl {
   lk_sasl_mechanism mechanism;

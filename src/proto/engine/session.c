@@ -1,235 +1,211 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "proto/engine/client.h"
-#include "proto/engine/connect_timeout.h"
-#include "proto/engine/invariants.h"
-#include "proto/engine/set_watches.h"
-#include "proto/engine/watch_events.h"
+#include "proto/engine/session.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
-/* Bytes of memory of the output that are kept between connections. */
-enum { MAX_KEPT_AFTER_BREAK = 64 * 1024 };
+#include "proto/engine/client.h"
+#include "proto/engine/connection.h"
+#include "proto/engine/invariants.h"
+#include "proto/engine/requests.h"
+#include "proto/engine/server_choice.h"
+#include "proto/engine/watches.h"
+#include "proto/wire/opcode.h"
 
-void lk__session_enter_phase(lk_client *c, lk_phase phase)
+/* The end of a session: expired, refused, or closed. */
+
+static void forget_session(lk_client *c)
 {
-  c->connection.phase = phase;
+  lk__session_reset_connection(c);
+  lk__session_clear_identity(c);
+  c->session.last_zxid = 0;
+  c->session.last_xid = 0;
+  c->connection.oldest_handshake_ms = LK_NEVER;
 }
 
-/* ---- looking for a server ---------------------------------------------- */
-
-void lk__session_connect(lk_client *c)
+/* Enter the state in which the session ends, complete all its requests and end
+ * all its watches. Listeners get `state_err`, requests and watches `err`. */
+static void end_requests_and_watches(lk_client *c, lk_state state,
+                                     int state_err, int err)
 {
-  const lk_host *h = lk__hosts_current(&c->hosts);
-  bool is_ipv6 = strchr(h->name, ':') != NULL;
-
-  c->connection.attempt++;
-  lk__session_enter_phase(c, LK_PHASE_CONNECTING);
-  lk__hosts_use(&c->hosts);
-  lk__connect_timeout_begin(c);
-  snprintf(c->connection.server, sizeof c->connection.server, "%s%s%s:%u",
-           is_ipv6 ? "[" : "", h->name, is_ipv6 ? "]" : "", (unsigned)h->port);
-  lk__client_wake(c);
-}
-
-void lk__session_reset_connection(lk_client *c)
-{
-  lk__buf_consume(&c->output.bytes, lk__buf_len(&c->output.bytes));
-  lk__buf_trim(&c->output.bytes, MAX_KEPT_AFTER_BREAK);
-  lk__frames_reset(&c->input.frames);
-  c->connection.number = 0;
-  c->move.wanted = false;
-  c->output.limit = UINT64_MAX;
-  while (c->pings.sent_ms.count > 0)
-    lk__ring_pop(&c->pings.sent_ms);
-  c->rejected.op = 0;
-  c->set_watches.unanswered = 0;
-  c->set_watches.throttled = false;
-  c->set_watches.tries = 0;
-  c->set_watches.retry_ms = LK_NEVER;
-  c->watches.set_watches_under_way = false;
-  c->set_watches.failed = false;
-  c->connection.input_lost = false;
-  c->auth.next_reply = NULL;
-  c->connection.read_only = false;
-  lk__probe_stop(c);
-  lk__sasl_drop(c);
-}
-
-void lk__session_note_error(lk_client *c, int level, int err, const char *why)
-{
-  c->last_error.err = err;
-  snprintf(c->last_error.text, sizeof c->last_error.text, "%s: %s",
-           c->connection.server, why == NULL ? lk_error_text(err) : why);
-  lk__client_logf(c, level, err, "%s", c->last_error.text);
-}
-
-/* Every server has refused the client. If there is a session, give_up_ms will
- * end it. Without a session, last_zxid comes from a read-only server, and the
- * client forgets it so that the other servers accept the client. */
-static void report_refusals(lk_client *c)
-{
-  bool has_session = c->session.identity.id != 0;
-
-  lk__client_logf(c, LK_LOG_WARNING, LK_ERR_REFUSED,
-                  "no server takes this %s: they may have reached "
-                  "maxClientCnxns, or have lost what it has seen (zxid "
-                  "0x%" PRIx64 ")%s",
-                  has_session ? "session back" : "client",
-                  (uint64_t)c->session.last_zxid,
-                  has_session ? "" : ", which it forgets");
-  if (!has_session)
-    c->session.last_zxid = 0;
-}
-
-/* A server closes the connection of a client that has seen a larger zxid than
- * the server. If all servers do so, their data were restored from a backup or
- * deleted. That state does not end by itself, so it is logged. Servers also
- * close connections during an election, but for a shorter time. */
-static void end_host_round(lk_client *c, bool was_live)
-{
-  bool refused_for_long =
-      c->connection.refused_round &&
-      c->now - c->connection.refused_since_ms >= c->session.timeout_ms / 2;
-
-  if (refused_for_long && c->session.last_zxid > 0)
-    report_refusals(c);
-  /* Until an attempt ends with another error than LK_ERR_REFUSED. */
-  c->connection.refused_round = true;
-  c->move.quorum_only = false;
-  c->connection.failed_rounds++;
-  if (!was_live)
-    c->connection.passes++;
-}
-
-/* A connection or an attempt has ended; `refused`: with LK_ERR_REFUSED. */
-static void note_refusal(lk_client *c, bool refused)
-{
-  if (!refused) {
-    c->connection.refused_round = false;
-    c->connection.refused_since_ms = LK_NEVER;
-  } else if (c->connection.refused_since_ms == LK_NEVER) {
-    c->connection.refused_since_ms = c->now;
-  }
-}
-
-static int64_t pause_before_next_round(lk_client *c)
-{
-  unsigned doublings =
-      c->lease.has_holder ? LK_HOLDER_PAUSE_DOUBLINGS : LK_PAUSE_DOUBLINGS;
-
-  return lk__hosts_pause_ms(c->session.timeout_ms, c->connection.failed_rounds,
-                            doublings, c->hooks.random, c->hooks.arg);
-}
-
-/* Try the next address or server, at once or after a pause. */
-static void try_next_endpoint(lk_client *c, bool was_live)
-{
-  bool round_is_over = lk__hosts_next(&c->hosts);
-
-  if (lk__silence_avoids_server(c))
-    round_is_over = lk__hosts_next(&c->hosts) || round_is_over;
-  if (round_is_over)
-    end_host_round(c, was_live);
-  int64_t pause = round_is_over || was_live ? pause_before_next_round(c) : 0;
-
-  c->connection.retry_ms = c->now + pause;
-  if (pause == 0)
-    lk__session_connect(c);
-}
-
-/* Leave a silent server for a holder, without a pause. The other addresses of
- * its name may lead to the same server, so another name is tried if there is
- * one. */
-static void try_next_server(lk_client *c)
-{
-  bool round_is_over = c->hosts.count > 1 ? lk__hosts_next_server(&c->hosts)
-                                          : lk__hosts_next(&c->hosts);
-
-  const bool was_live = true;
-
-  if (round_is_over)
-    end_host_round(c, was_live);
-  lk__session_connect(c);
-}
-
-/* The zxid up to which watches have got their events. A read-only server may
- * have shown transactions that are undone later, while the transactions that
- * replace them have smaller zxids. So nothing counts as reported then. */
-static int64_t reported_until(const lk_client *c)
-{
-  return c->connection.read_only ? 0 : c->session.last_zxid;
-}
-
-/* All fields of the client change before lk__client_enter_state() invokes the
- * first callback. The requests and watches that end with the connection were
- * set aside before, and their callbacks are invoked after those of listeners.
- */
-void lk__session_end_connection(lk_client *c, int err, const char *why)
-{
-  bool was_live = c->connection.phase == LK_PHASE_LIVE;
-  /* lk__session_reset_connection() clears this. */
-  bool move_wanted = c->move.wanted;
   lk_link ended;
 
-  lk__session_note_error(c, err == LK_ERR_TLS ? LK_LOG_WARNING : LK_LOG_INFO,
-                         err, why);
-  bool holder_waits = was_live && !move_wanted && lk__silence_note_loss(c, err);
-
-  note_refusal(c, err == LK_ERR_REFUSED);
-  lk__session_enter_phase(c, LK_PHASE_PAUSE);
-  if (was_live)
-    lk__watches_mark_missing(&c->watches, reported_until(c));
-  lk__session_reset_connection(c);
-  int close_outcome = lk__close_outcome(c, LK_ERR_IN_DOUBT);
-
-  c->close.lost = close_outcome == LK_ERR_IN_DOUBT;
-  c->close.sent = false;
-  if (move_wanted)
-    lk__session_connect(c);
-  else if (holder_waits)
-    try_next_server(c);
-  else
-    try_next_endpoint(c, was_live);
-  lk__client_wake(c);
-  if (!was_live)
-    return;
   lk__list_init(&ended);
-  lk__watches_take_until_disconnect(&c->watches, &ended);
-  lk__requests_detach_sent(c);
-  lk__client_enter_state(c, LK_STATE_SUSPENDED, err);
-  lk__requests_finish(c);
-  lk__watches_notify_ended(c, &ended, LK_ERR_CONNECTION_LOSS);
+  lk__watches_take_all(&c->watches, &ended);
+  lk__requests_detach_all(c);
+  lk__client_wake(c);
+  lk__client_enter_state(c, state, state_err);
+  lk__requests_finish_all(c, err);
+  lk__watches_notify_ended(c, &ended, err);
 }
 
-void lk__session_set_hosts(lk_client *c, lk_hosts *fresh)
+void lk__session_expire(lk_client *c, const char *why)
 {
-  bool another_server_in_turn =
-      lk__hosts_replace(&c->hosts, fresh, c->hooks.random, c->hooks.arg);
+  lk__session_note_error(c, LK_LOG_INFO, LK_ERR_SESSION_EXPIRED, why);
+  lk__client_logf(c, LK_LOG_WARNING, LK_ERR_SESSION_EXPIRED,
+                  "session 0x%" PRIx64 " has expired: %s",
+                  (uint64_t)c->session.identity.id, why);
+  forget_session(c);
+  bool was_last = c->options.one_session || c->close.begun;
 
-  c->silence.left_server = SIZE_MAX;
-  if (!another_server_in_turn) {
-    if (c->connection.read_only && !c->move.wanted)
-      lk__probe_begin(c); /* search in the new list */
-    return;
-  }
-  switch (c->connection.phase) {
-  case LK_PHASE_CONNECTING:
-  case LK_PHASE_HANDSHAKE:
-  case LK_PHASE_SASL:
-    lk__session_reset_connection(c);
-    lk__session_connect(c);
-    break;
-  case LK_PHASE_LIVE: lk__move_begin(c); break;
-  case LK_PHASE_PAUSE:
-  case LK_PHASE_ENDED: break;
-  }
+  lk__session_enter_phase(c, was_last ? LK_PHASE_ENDED : LK_PHASE_PAUSE);
+  c->connection.retry_ms = c->now;
+  if (was_last)
+    c->session.final_err = LK_ERR_CLOSED;
+  end_requests_and_watches(c, LK_STATE_EXPIRED, LK_ERR_SESSION_EXPIRED,
+                           LK_ERR_SESSION_EXPIRED);
+  if (c->close.begun)
+    lk__session_closed(c, LK_ERR_SESSION_EXPIRED);
+  else if (c->connection.phase == LK_PHASE_PAUSE)
+    lk__client_enter_state(c, LK_STATE_CONNECTING, 0);
+  else
+    lk__auth_fail_all(c, LK_ERR_SESSION_EXPIRED);
 }
 
-void lk__session_clear_identity(lk_client *c)
+int64_t lk__session_give_up_at(const lk_client *c)
 {
-  memset(&c->session.identity, 0, sizeof c->session.identity);
-  c->session.timeout_ms = c->options.timeout_ms;
+  if (c->session.identity.id == 0 || c->connection.phase == LK_PHASE_LIVE ||
+      c->connection.phase == LK_PHASE_ENDED || c->options.give_up_ms < 0)
+    return LK_NEVER;
+  int64_t default_ms = (int64_t)c->session.timeout_ms * 4 / 3;
+  int64_t ms = c->options.give_up_ms > 0 ? c->options.give_up_ms : default_ms;
+
+  return lk__later(c->session.proven_ms, c->pings.overlapping_ping_ms) + ms;
+}
+
+/* The servers may keep the abandoned session for longer than the client does.
+ * They count its timeout from the last bytes that they received, and round it
+ * up to a tick. A session timeout has at least two ticks, so one and a half
+ * timeouts are enough. */
+void lk__session_give_up(lk_client *c)
+{
+  int64_t until = lk__later(c->session.proven_ms, c->output.sent_ms) +
+                  (int64_t)c->session.timeout_ms * 3 / 2;
+
+  if (until > c->session.abandoned_end_ms)
+    c->session.abandoned_end_ms = until;
+  lk__session_expire(c,
+                     "no reply from any server within the limit (give_up_ms)");
+}
+
+static void end_session(lk_client *c, lk_state state, int state_err, int err)
+{
+  lk__session_enter_phase(c, LK_PHASE_ENDED);
+  c->session.final_err = err;
+  c->close.sent = false;
+  lk__session_reset_connection(c);
+  end_requests_and_watches(c, state, state_err, err);
+  lk__auth_fail_all(c, err);
+}
+
+/* The text of the log if the server requires authentication. */
+static const char *auth_required_text(const lk_client *c)
+{
+  return c->sasl == NULL ? "the server requires authentication; "
+                           "lk_client_config.sasl gives an identity"
+                         : "the server requires another authentication than "
+                           "that of lk_client_config.sasl";
+}
+
+void lk__session_refused(lk_client *c, int err, const char *why)
+{
+  if (why == NULL && err == LK_ERR_AUTH_REQUIRED)
+    why = auth_required_text(c);
+  lk__session_note_error(c, LK_LOG_ERROR, err, why);
+  end_session(c, LK_STATE_AUTH_FAILED, err, LK_ERR_AUTH_FAILED);
+  if (c->close.begun)
+    lk__session_closed(c, LK_ERR_AUTH_FAILED);
+}
+
+void lk__session_closed(lk_client *c, int err)
+{
+  lk_close_cb done = c->close.done;
+
+  c->close.done = NULL;
+  c->close.end_ms = LK_NEVER;
+  end_session(c, LK_STATE_CLOSED, 0, LK_ERR_CLOSED);
+  lk__invariants_check(c, LK_MOMENT_CALLBACK);
+  if (done != NULL)
+    done(c, err, c->close.arg);
+}
+
+/* ---- lk_client_close() --------------------------------------------------- */
+
+enum { CLOSE_MS = 1500 }; /* the longest time that a close may take */
+
+bool lk__close_send(lk_client *c)
+{
+  lk_call_spec spec = {.op = LK_OPCODE_CLOSE_SESSION};
+
+  if (lk__request_queue(c, &spec) != 0)
+    return false;
+  c->close.sent = true;
+  return true;
+}
+
+int lk__close_outcome(const lk_client *c, int unanswered)
+{
+  if (c->close.sent) {
+    const lk_request *close_session =
+        lk__ring_at(&c->requests.sent, c->requests.sent.count - 1);
+
+    if (close_session->end <= c->output.sent)
+      return unanswered; /* it was sent in full */
+  }
+  if (c->close.lost)
+    return LK_ERR_IN_DOUBT;
+  /* Without a session the close has succeeded. */
+  return c->session.identity.id == 0 ? 0 : LK_ERR_NOT_SENT;
+}
+
+/* Whether the close has nothing to wait for: there is no session that would
+ * have to be closed, and no request waits for a new session. */
+static bool has_nothing_to_close(const lk_client *c)
+{
+  bool has_session =
+      c->connection.phase == LK_PHASE_LIVE || c->session.identity.id != 0;
+  bool requests_wait =
+      c->requests.waiting.count > c->requests.waiting_completed;
+
+  return !has_session && !requests_wait;
+}
+
+/* Send closeSession on the live connection. A client that closes does not move
+ * to another server any more, so the limit of the output is lifted. */
+static void send_close(lk_client *c)
+{
+  if (c->rejected.op != 0)
+    return; /* the server closes this connection: send it on the next one */
+  c->output.limit = UINT64_MAX;
+  if (c->requests.waiting.count == 0)
+    (void)lk__close_send(c); /* without memory the deadline ends the client */
+}
+
+int lk_client_close(lk_client *c, lk_close_cb done, void *arg)
+{
+  if (lk__client_refusal(c) == LK_ERR_FORKED)
+    return LK_ERR_FORKED;
+  if (c->close.begun || c->nesting.free_wanted || c->session.final_err != 0)
+    return LK_ERR_CLOSED;
+  lk__client_enter(c);
+  c->close.done = done;
+  c->close.arg = arg;
+  c->close.end_ms = c->now + CLOSE_MS;
+  lk__probe_stop(c);
+  if (c->connection.phase == LK_PHASE_LIVE)
+    send_close(c);
+  else if (has_nothing_to_close(c))
+    c->close.end_ms = c->now; /* the next input completes the close */
+  c->close.begun = true;
+  lk__client_wake(c);
+  lk__client_notify_closing(c);
+  lk__client_leave(c);
+  return 0;
+}
+
+bool lk__close_is_due(const lk_client *c)
+{
+  return c->session.final_err == 0 &&
+         (c->now >= c->close.end_ms || has_nothing_to_close(c));
 }

@@ -4,115 +4,31 @@
 
 /**
  * @file
- * The session of a client, and the phases of its connection.
+ * lk_client_close(): the request closeSession, which is sent behind all other
+ * requests, and the time limit for its reply.
  */
 
 #include <latchkey/client.h>
 
-#include "base/buf.h"
-#include "proto/engine/hosts.h"
-#include "proto/wire/handshake_frames.h"
+typedef struct lk_engine_close {
+  bool begun;       /**< lk_client_close() was called */
+  bool sent;        /**< closeSession is the last request in requests.sent */
+  bool lost;        /**< closeSession was sent on a connection that broke */
+  int64_t end_ms;   /**< when the client ends without a reply */
+  lk_close_cb done; /**< NULL: none, or it was called */
+  void *arg;
+} lk_engine_close;
 
-/** How far the connection, or the attempt at one, has come. */
-typedef enum lk_phase {
-  LK_PHASE_PAUSE,      /**< the next connection attempt begins at retry_ms */
-  LK_PHASE_CONNECTING, /**< the driver is asked for a transport */
-  LK_PHASE_HANDSHAKE,  /**< the connect request was written to the transport */
-  LK_PHASE_SASL,       /**< the server has replied, and SASL is under way */
-  LK_PHASE_LIVE,       /**< the server serves requests */
-  LK_PHASE_ENDED       /**< the client was closed, or has failed for good */
-} lk_phase;
-
-typedef struct lk_engine_session {
-  lk_state state;      /**< the state that was last reported to listeners */
-  int final_err;       /**< why all requests are refused in LK_PHASE_ENDED; else
-                            0 */
-  lk_session identity; /**< id 0: there is no session */
-  int32_t timeout_ms;  /**< the negotiated timeout; without a session, the one
-                            that is asked for */
-  int64_t last_zxid;   /**< the largest zxid of a reply; those of events do not
-                            count */
-  int32_t last_xid;    /**< of the newest request that was sent */
-  int64_t proven_ms;   /**< when the newest request with a reply was sent */
-  int64_t abandoned_end_ms; /**< lk_client_abandoned_session_end() */
-} lk_engine_session;
-
-typedef struct lk_engine_connection {
-  lk_phase phase;
-  uint64_t attempt;           /**< number of the last connection attempt */
-  uint64_t handshake_attempt; /**< on which the connect request was written */
-  uint64_t number;            /**< of the live connection; 0: there is none */
-  uint64_t count;             /**< number of connections that were live */
-  bool read_only;             /**< the connected server is read-only */
-  bool input_lost;            /**< the driver gave an input from inside a
-                                   callback, which was dropped: reconnect */
-  bool refused_round;     /**< every server that was tried in this round closed
-                               the connection during the handshake */
-  int64_t refused_since_ms; /**< the first of all such attempts in a row;
-                                 LK_NEVER: the last one ended otherwise */
-  unsigned failed_rounds; /**< rounds of all servers without success, in a
-                               row */
-  unsigned passes;  /**< the same without the round that the loss of a live
-                         connection has ended */
-  int64_t retry_ms; /**< when LK_PHASE_PAUSE ends */
-  int64_t attempt_began_ms;
-  int64_t attempt_end_ms;
-  int64_t resolved_ms;   /**< when the addresses for the attempt were known;
-                              LK_NEVER: they are not */
-  int64_t connecting_ms; /**< how long the last connection took to connect … */
-  int64_t handshake_ms;  /**< … and how long its handshake took */
-  int64_t handshake_sent_ms;
-  /** When the first connect request was sent since the last live connection;
-      LK_NEVER: none was. */
-  int64_t oldest_handshake_ms;
-  int64_t live_ms;     /**< when the handshake completed */
-  int64_t received_ms; /**< when bytes last arrived, whole frames or not */
-  char server[272];    /**< "host:port" of the server in use */
-} lk_engine_connection;
-
-/** Why the last connection or attempt ended. */
-typedef struct lk_engine_error {
-  char text[512];
-  int err;
-  lk_tls_cause tls_cause; /**< valid if `err` is LK_ERR_TLS */
-} lk_engine_error;
-
-/** The bytes for the connection. */
-typedef struct lk_engine_output {
-  lk_buf bytes;
-  uint64_t sent;       /**< bytes that were sent on this connection */
-  uint64_t limit;      /**< the client stops sending when `sent` reaches this;
-                            UINT64_MAX: no limit */
-  int64_t all_sent_ms; /**< when the driver last took all of `bytes` */
-  int64_t sent_ms;     /**< when bytes were last sent, or a little later */
-  bool sent_unstamped; /**< bytes were sent after sent_ms; the next input sets
-                            it to its own time */
-} lk_engine_output;
-
-/** Set the phase, which only this function does. */
-void lk__session_enter_phase(lk_client *c, lk_phase phase);
-/** Ask the driver for a transport to the server in turn. */
-void lk__session_connect(lk_client *c);
-/** The transport is connected: send the connect request. */
-void lk__session_send_handshake(lk_client *c);
-/** Decode the first frame of a connection into `*welcome`. @return false: the
-    server does not serve the session, and the connection was ended. */
-bool lk__session_take_handshake(lk_client *c, lk_bytes frame,
-                                lk_handshake *welcome);
-/** Handshake and SASL have succeeded: enter LK_PHASE_LIVE, report it, and send
-    the waiting requests. */
-void lk__session_establish(lk_client *c, const lk_handshake *h);
-/** End the connection or the attempt at one, and go on with another. */
-void lk__session_end_connection(lk_client *c, int err, const char *why);
-/** The same for bytes that no server sends. `why`: what is wrong with them,
-    after a valid reply to the connect request. */
-void lk__session_end_bad_connection(lk_client *c, const char *why);
-
-/** Use the servers of `fresh`, which is consumed. */
-void lk__session_set_hosts(lk_client *c, lk_hosts *fresh);
-/** A request or ping has its reply. If the connection has lasted, it counts as
-    working: the next pause is short, and a new round of servers begins. */
-void lk__session_note_reply(lk_client *c);
+/** Queue closeSession behind all other requests. @return false: no memory. */
+bool lk__close_send(lk_client *c);
+/** The result of lk_client_close() if closeSession gets no reply: `unanswered`
+    if it was sent on this connection; LK_ERR_IN_DOUBT if it was sent on an
+    earlier one; LK_ERR_NOT_SENT if it was not sent; 0 if there is no
+    session. */
+int lk__close_outcome(const lk_client *c, int unanswered);
+/** Whether the close, which has begun, must end the client now: it has nothing
+    to wait for, or `end_ms` has passed at the client's clock. */
+bool lk__close_is_due(const lk_client *c);
 
 /** The session has expired: begin a new one, unless that is not wanted. */
 void lk__session_expire(lk_client *c, const char *why);
@@ -127,14 +43,5 @@ void lk__session_refused(lk_client *c, int err, const char *why);
 /** closeSession has its reply or will get none: end the client for good, and
     complete lk_client_close() with `err`. */
 void lk__session_closed(lk_client *c, int err);
-
-/* Between the files of the session: */
-
-/** Reset all fields whose values are valid for one connection only. */
-void lk__session_reset_connection(lk_client *c);
-/** Store and log why the connection ended. `why` NULL: the error's text. */
-void lk__session_note_error(lk_client *c, int level, int err, const char *why);
-/** Forget the id and password of the session, and its negotiated timeout. */
-void lk__session_clear_identity(lk_client *c);
 
 #endif

@@ -14,7 +14,7 @@
 
 #include "proto/engine/calls.h"
 #include "proto/engine/client.h"
-#include "proto/engine/server_support.h"
+#include "proto/engine/connection.h"
 #include "proto/engine/set_watches.h"
 #include "proto/engine/watch_calls.h"
 #include "proto/wire/opcode.h"
@@ -29,7 +29,7 @@ static bool note_uncovered(const lk_client *c, lk_watched *on,
       lk__watched_covers(&c->watches, on, kind, LK_BY_SENT_REQUESTS))
     return false;
   on->covered[kind] = false;
-  /* Missing watches are left to the next setWatches of set_watches_retry.c. The
+  /* Missing watches are left to the next setWatches of set_watches.c. The
    * one that is under way does not count: a removeWatches behind it may remove
    * them. */
   if (on->missing_after[kind] != LK_REGISTERED) {

@@ -2,7 +2,7 @@
 #ifndef LK_PROTO_ENGINE_WATCH_CALLS_H
 #define LK_PROTO_ENGINE_WATCH_CALLS_H
 
-#include "proto/engine/watch_table.h"
+#include "proto/engine/watches.h"
 
 /** The opcode of a request that was not sent. */
 enum { LK_OPCODE_OF_UNSENT = 0 };

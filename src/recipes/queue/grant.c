@@ -25,7 +25,7 @@ bool lk__contender_lease_suffices(const lk_contender *ct, int64_t now_ms)
 
 /* The lease is too short for a grant: check the own node. A check renews the
  * lease by an earlier request, whose reply came at least one gap before the
- * check was sent; see proto/engine/evidence_record.h. If a check has just
+ * check was sent; see proto/engine/evidence.h. If a check has just
  * completed, there was no such request that is recent enough. After a pause of
  * one gap there is one: the check that has completed. */
 static void contender_renew_lease(lk_contender *ct)

@@ -22,7 +22,7 @@
  * watch_requests.c, serve.c (replies), prepare.c and outstanding.c (the
  * leader's validation of writes), txn.c and tree.c (application of
  * transactions), watches.c, tracker.c (session expiry), read_only.c, leader.c,
- * follower.c, log.c, links.c, election.c, server.c (timers, crash, stop).
+ * follower.c, client.c, links.c, election.c, server.c (timers, crash, stop).
  */
 typedef struct sim_ensemble sim_ensemble;
 typedef struct sim_server sim_server;

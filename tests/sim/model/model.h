@@ -456,7 +456,7 @@ void sim_server_cancel(sim_server *s, enum sim_task task);
 /** Schedule SIM_TASK_EXPIRE at the next tick of the server's clock. */
 void sim_server_schedule_expiry(sim_server *s);
 
-/* log.c */
+/* client.c */
 void sim_log_add(sim_server *s, const sim_txn *x);
 void sim_log_truncate(sim_server *s, size_t count);
 /** The disk write has ended. */

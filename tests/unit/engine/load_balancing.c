@@ -3,7 +3,6 @@
 
 #include "base/mem.h"
 #include "proto/engine/hosts.h"
-#include "proto/engine/load_balancing.h"
 #include "support/harness.h"
 #include "support/suite.h"
 #include "support/wire.h"

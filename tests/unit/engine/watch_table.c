@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "proto/engine/watch_table.h"
+#include "proto/engine/watches.h"
 #include "support/failing_mem.h"
 #include "support/suite.h"
 

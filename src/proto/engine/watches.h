@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_PROTO_ENGINE_WATCH_TABLE_H
-#define LK_PROTO_ENGINE_WATCH_TABLE_H
+#ifndef LK_PROTO_ENGINE_WATCHES_H
+#define LK_PROTO_ENGINE_WATCHES_H
 
 #include <latchkey/client.h>
 
@@ -123,11 +123,6 @@ void lk__watches_free(lk_watches *ws);
  * recognised, until 2^32 more watches were created.
  */
 lk_watch *lk__watch_handle(const lk_watch *w);
-/** Give a new watch its handle. @return false: there is no memory, or there are
-    too many watches. */
-bool lk__watch_take_handle(lk_watches *ws, lk_watch *w);
-/** Free the slot of a watch that ends. */
-void lk__watch_free_handle(lk_watches *ws, const lk_watch *w);
 /** The watch of a handle; NULL: the watch has ended. */
 lk_watch *lk__watch_of(const lk_watches *ws, const lk_watch *handle);
 
@@ -143,8 +138,6 @@ void lk__watch_release(lk_watch *w);
 /** The request has succeeded: from now on the watch is standing and gets
     events. */
 void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind);
-/** Undo lk__watch_stand(): the watch gets no further events. */
-void lk__watch_fall(lk_watches *ws, lk_watch *w);
 /** Free the watch without invoking its callback. */
 void lk__watch_drop(lk_watches *ws, lk_watch *w);
 
@@ -197,10 +190,22 @@ void lk__watches_match(lk_watches *ws, int32_t type, lk_bytes path,
 void lk__watches_take_all(lk_watches *ws, lk_link *out);
 /** Add the standing watches with until_disconnect, which leave their lists. */
 void lk__watches_take_until_disconnect(lk_watches *ws, lk_link *out);
-/** Add the standing persistent watches, which stay in their lists. */
-void lk__watches_add_staying(lk_watches *ws, lk_link *out);
 /** Add the standing persistent watches, which leave their lists and are
     standing no more. */
 void lk__watches_take_staying(lk_watches *ws, lk_link *out);
+
+/** Report an event on `path` to the watches in `list`; if path.at is NULL, the
+    path is that of each watch. One-shot watches are dropped then, and at
+    LK_EVENT_ENDED all watches. */
+void lk__watches_notify(lk_client *c, lk_link *list, lk_event_type type,
+                        lk_bytes path, int err);
+/** Report LK_EVENT_ENDED to the watches in `list`. */
+void lk__watches_notify_ended(lk_client *c, lk_link *list, int err);
+/** Report LK_EVENT_REREGISTERED to all persistent watches. */
+void lk__watches_notify_reregistered(lk_client *c);
+/** Report LK_EVENT_REREGISTERED again to the persistent watches that got it
+    before they were registered (lk_watch.reported_too_early), and are
+    registered now. */
+void lk__watches_notify_reregistered_late(lk_client *c);
 
 #endif

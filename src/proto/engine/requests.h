@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_PROTO_ENGINE_REQUEST_QUEUE_H
-#define LK_PROTO_ENGINE_REQUEST_QUEUE_H
+#ifndef LK_PROTO_ENGINE_REQUESTS_H
+#define LK_PROTO_ENGINE_REQUESTS_H
 
 /**
  * @file
@@ -13,10 +13,44 @@
 #include <latchkey/client.h>
 
 #include "base/buf.h"
+#include "base/heap.h"
 #include "base/ring.h"
 #include "jute/record.h"
-#include "proto/engine/request_deadlines.h"
-#include "proto/engine/watch_table.h"
+#include "proto/engine/time.h"
+#include "proto/engine/watches.h"
+#include "proto/wire/reply_body.h"
+
+/* The deadlines of requests, as a heap. A request has no fixed address, since
+   its ring moves it. So a deadline knows its request by lk_request.end, by
+   which the requests of a ring are sorted, and finds it by a binary search. */
+
+struct lk_request;
+
+/** The deadline of a request in the ring `sent` or `waiting`. */
+typedef struct lk_deadline {
+  lk_heap_node node;         /**< in lk_request_deadlines.heap */
+  uint64_t end;              /**< lk_request.end of its request */
+  bool is_waiting;           /**< its request is in the ring `waiting`; else in
+                                  `sent` */
+  struct lk_deadline *spare; /**< the next one in lk_request_deadlines.spares */
+} lk_deadline;
+
+typedef struct lk_request_deadlines {
+  lk_heap heap;        /**< of lk_deadline */
+  lk_deadline *spares; /**< a list of unused ones, or NULL */
+  size_t nspares;      /**< length of that list */
+} lk_request_deadlines;
+
+/** Remove the deadline of `r`, if it has one. */
+void lk__deadline_drop(lk_request_deadlines *all, const lk_mem *mem,
+                       struct lk_request *r);
+/** When the next deadline passes; LK_NEVER: there is none. */
+static inline int64_t lk__deadline_next(const lk_request_deadlines *all)
+{
+  return all->heap.root == NULL ? LK_NEVER : all->heap.root->at;
+}
+/** Free the unused deadlines; all others must have been dropped. */
+void lk__deadlines_free(lk_request_deadlines *all, const lk_mem *mem);
 
 typedef struct lk_request {
   int32_t op;
@@ -91,19 +125,10 @@ int32_t lk__request_next_xid(const lk_client *c);
     @return 0 or LK_ERR_NO_MEMORY. */
 int lk__request_find_watched(lk_client *c, const lk_call_spec *spec,
                              lk_watched **out);
-/** Write a whole frame of `*len` bytes to lk__buf_room(b). The caller adds it
-    to the buffer by moving b->end.
-    @return 0, LK_ERR_TOO_BIG (beyond `limit`), LK_ERR_NO_MEMORY, or why the
-    operations cannot be encoded. */
-int lk__request_encode(lk_buf *b, const lk_call_spec *spec, int32_t xid,
-                       size_t limit, size_t *len);
 /** Accept a request: write it to the output of the live connection, or let it
     wait for one.
     @return 0, or why it is not accepted. */
 int lk__request_queue(lk_client *c, const lk_call_spec *spec);
-/** Set the position of `r`, which was just added to the ring `waiting`, with
-    its frame as the last one in `held`. */
-void lk__request_place_held(lk_client *c, lk_request *r);
 /** Whether every sent request whose `end` is at most `until` has its reply. */
 bool lk__requests_have_replies(const lk_client *c, uint64_t until);
 
@@ -135,5 +160,9 @@ void lk__requests_time_out(lk_client *c);
 /** Why every new request is refused: LK_ERR_FORKED, LK_ERR_CLOSED or
     LK_ERR_AUTH_FAILED; 0: the client has not ended. */
 int lk__client_refusal(const lk_client *c);
+
+/** Invoke the callback of `r`. `body` is read only if `err` is 0. */
+void lk__request_complete(lk_client *c, const lk_request *r, int err,
+                          const lk_reply_body *body);
 
 #endif

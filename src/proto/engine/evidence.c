@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "proto/engine/evidence_record.h"
+#include "proto/engine/evidence.h"
+
+enum {
+  LK_EVIDENCE_BUCKETS = 48, /* spread over one session timeout */
+  LK_EVIDENCE_SAMPLES = 2 * LK_EVIDENCE_BUCKETS
+};
 
 void lk__evidence_init(lk_evidence_record *r, const lk_mem *mem)
 {

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_PROTO_ENGINE_EVIDENCE_RECORD_H
-#define LK_PROTO_ENGINE_EVIDENCE_RECORD_H
-
-#include "base/ring.h"
-
-#include <latchkey/client.h>
+#ifndef LK_PROTO_ENGINE_EVIDENCE_H
+#define LK_PROTO_ENGINE_EVIDENCE_H
 
 /**
  * @file
@@ -28,10 +24,9 @@
  * and some evidence is lost.
  */
 
-enum {
-  LK_EVIDENCE_BUCKETS = 48, /**< spread over one session timeout */
-  LK_EVIDENCE_SAMPLES = 2 * LK_EVIDENCE_BUCKETS
-};
+#include <latchkey/client.h>
+
+#include "base/ring.h"
 
 /** The kind of request that k was. Evidence of one level is also evidence of
     all levels behind it. */

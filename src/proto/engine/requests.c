@@ -1,0 +1,942 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/engine/requests.h"
+
+#include "base/mem.h"
+#include "base/timeout.h"
+#include "jute/writer.h"
+#include "proto/engine/client.h"
+#include "proto/engine/connection.h"
+#include "proto/engine/invariants.h"
+#include "proto/engine/watch_calls.h"
+#include "proto/engine/watches.h"
+#include "proto/wire/multi.h"
+#include "proto/wire/opcode.h"
+#include "proto/wire/path.h"
+
+/* ---- deadlines ----------------------------------------------------------- */
+
+enum { MAX_SPARES = 1024 };
+
+static lk_deadline *take_deadline(lk_request_deadlines *all, const lk_mem *mem)
+{
+  lk_deadline *d = all->spares;
+
+  if (d == NULL)
+    return lk__mem_new(mem, sizeof *d);
+  all->spares = d->spare;
+  all->nspares--;
+  return d;
+}
+
+/* Give `r` the deadline `at_ms`; LK_NEVER: none. @return false: no memory. */
+static bool lk__deadline_add(lk_request_deadlines *all, const lk_mem *mem,
+                             lk_request *r, int64_t at_ms)
+{
+  if (at_ms == LK_NEVER)
+    return true;
+  r->deadline = take_deadline(all, mem);
+  if (r->deadline == NULL)
+    return false;
+  lk__heap_add(&all->heap, &r->deadline->node, at_ms);
+  return true;
+}
+
+void lk__deadline_drop(lk_request_deadlines *all, const lk_mem *mem,
+                       lk_request *r)
+{
+  lk_deadline *d = r->deadline;
+
+  if (d == NULL)
+    return;
+  r->deadline = NULL;
+  lk__heap_remove(&all->heap, &d->node);
+  if (all->nspares == MAX_SPARES) {
+    lk__mem_free(mem, d);
+    return;
+  }
+  d->spare = all->spares;
+  all->spares = d;
+  all->nspares++;
+}
+
+/* A deadline that has passed at `now`; NULL: none has. */
+static const lk_deadline *lk__deadline_due(const lk_request_deadlines *all,
+                                           int64_t now)
+{
+  return lk__deadline_next(all) > now
+             ? NULL
+             : LK_OWNER(all->heap.root, lk_deadline, node);
+}
+
+/* The requests dropped their deadlines when they completed, so only the spares
+ * are left. */
+void lk__deadlines_free(lk_request_deadlines *all, const lk_mem *mem)
+{
+  while (all->spares != NULL) {
+    lk_deadline *d = all->spares;
+
+    all->spares = d->spare;
+    lk__mem_free(mem, d);
+  }
+}
+
+/* ---- encoding ------------------------------------------------------------ */
+
+enum {
+  FIRST_ROOM = 256,  /* bytes, enough for most requests */
+  LENGTH_FIELD = 4,  /* bytes */
+  HEADER = 4 + 4 + 4 /* bytes: length, xid, opcode */
+};
+
+static void encode_body(const lk_call_spec *spec, lk_writer *w)
+{
+  if (spec->ops != NULL)
+    lk__multi_encode(w, spec->ops, spec->operations, spec->chroot);
+  else if (spec->reads != NULL)
+    lk__multi_read_encode(w, spec->reads, spec->operations, spec->chroot);
+  else if (spec->path != NULL)
+    lk__path_encode(spec->rec, spec->value, spec->chroot, spec->path, w);
+  else if (spec->rec != NULL)
+    lk__record_encode(spec->rec, spec->value, w);
+}
+
+/* Write a whole frame of `*len` bytes to lk__buf_room(b). The caller adds it
+   to the buffer by moving b->end.
+   @return 0, LK_ERR_TOO_BIG (beyond `limit`), LK_ERR_NO_MEMORY, or why the
+   operations cannot be encoded. */
+static int lk__request_encode(lk_buf *b, const lk_call_spec *spec, int32_t xid,
+                              size_t limit, size_t *len)
+{
+  if (!lk__buf_reserve(b, FIRST_ROOM))
+    return LK_ERR_NO_MEMORY;
+  /* If the frame does not fit, the first pass counts its bytes, and the second
+   * one writes it. */
+  for (;;) {
+    unsigned char *frame = b->at + b->end; /* the header always fits */
+    lk_writer w = {.buf = frame, .cap = b->cap - b->end, .len = HEADER};
+
+    lk__put32(frame + LENGTH_FIELD, (uint32_t)xid);
+    lk__put32(frame + LENGTH_FIELD + 4, (uint32_t)spec->op);
+    encode_body(spec, &w);
+    if (w.err != 0)
+      return w.err;
+    size_t len_behind_field = w.len - LENGTH_FIELD;
+
+    if (len_behind_field > limit)
+      return LK_ERR_TOO_BIG;
+    if (w.len <= w.cap) {
+      lk__put32(frame, (uint32_t)len_behind_field);
+      *len = w.len;
+      return 0;
+    }
+    if (!lk__buf_reserve(b, w.len))
+      return LK_ERR_NO_MEMORY;
+  }
+}
+
+/* ---- completion ---------------------------------------------------------- */
+
+/* These functions invoke the callback of one kind of request. After an error it
+ * gets NULL and 0 instead of the values of the body. */
+
+static void complete_create(lk_client *c, const lk_request *r, int err,
+                            const lk_reply_body *body)
+{
+  lk_create_cb done = (lk_create_cb)r->done;
+  bool with_stat = r->op != LK_OPCODE_CREATE;
+
+  done(c, err, err == 0 ? body->path.path.at : NULL,
+       err == 0 && with_stat ? &body->path_stat.stat : NULL, r->arg);
+}
+
+static void complete_get(lk_client *c, const lk_request *r, int err,
+                         const lk_reply_body *body)
+{
+  lk_get_cb done = (lk_get_cb)r->done;
+
+  done(c, err, err == 0 ? &body->data.data : NULL,
+       err == 0 ? &body->data.stat : NULL, r->arg);
+}
+
+static void complete_acl(lk_client *c, const lk_request *r, int err,
+                         const lk_reply_body *body)
+{
+  lk_acl_cb done = (lk_acl_cb)r->done;
+
+  if (err != 0) {
+    done(c, err, NULL, NULL, r->arg);
+    return;
+  }
+  lk_acls acl = {body->acl.acl.items, body->acl.acl.count};
+
+  done(c, 0, &acl, &body->acl.stat, r->arg);
+}
+
+static void complete_children(lk_client *c, const lk_request *r, int err,
+                              const lk_reply_body *body)
+{
+  lk_children_cb done = (lk_children_cb)r->done;
+
+  done(c, err, err == 0 ? body->names_stat.names.items : NULL,
+       err == 0 ? body->names_stat.names.count : 0,
+       err == 0 ? &body->names_stat.stat : NULL, r->arg);
+}
+
+static void complete_paths(lk_client *c, const lk_request *r, int err,
+                           const lk_reply_body *body)
+{
+  lk_paths_cb done = (lk_paths_cb)r->done;
+
+  done(c, err, err == 0 ? body->paths.paths.items : NULL,
+       err == 0 ? body->paths.paths.count : 0, r->arg);
+}
+
+static void complete_who(lk_client *c, const lk_request *r, int err,
+                         const lk_reply_body *body)
+{
+  lk_identities_cb done = (lk_identities_cb)r->done;
+
+  done(c, err, err == 0 ? body->who.ids.items : NULL,
+       err == 0 ? body->who.ids.count : 0, r->arg);
+}
+
+static void complete_multi(lk_client *c, const lk_request *r, int err,
+                           const lk_reply_body *body)
+{
+  lk_multi_cb done = (lk_multi_cb)r->done;
+
+  /* The reply to a failed multi has no error, but its results have. */
+  done(c, err == 0 ? body->multi.outcome : err,
+       err == 0 ? body->multi.results : NULL, err == 0 ? r->operations : 0,
+       r->arg);
+}
+
+static void complete_reads(lk_client *c, const lk_request *r, int err,
+                           const lk_reply_body *body)
+{
+  lk_multi_read_cb done = (lk_multi_read_cb)r->done;
+
+  done(c, err, err == 0 ? body->reads : NULL, err == 0 ? r->operations : 0,
+       r->arg);
+}
+
+void lk__request_complete(lk_client *c, const lk_request *r, int err,
+                          const lk_reply_body *body)
+{
+  c->requests.open--;
+  lk__invariants_check(c, LK_MOMENT_CALLBACK);
+  if (r->done == NULL)
+    return;
+  switch (r->op) {
+  case LK_OPCODE_CREATE:
+  case LK_OPCODE_CREATE2:
+  case LK_OPCODE_CREATE_CONTAINER:
+  case LK_OPCODE_CREATE_TTL: complete_create(c, r, err, body); break;
+  case LK_OPCODE_EXISTS:
+  case LK_OPCODE_SET_DATA:
+  case LK_OPCODE_SET_ACL:
+    ((lk_stat_cb)r->done)(c, err, err == 0 ? &body->stat.stat : NULL, r->arg);
+    break;
+  case LK_OPCODE_GET_DATA:
+  case LK_OPCODE_RECONFIG: complete_get(c, r, err, body); break;
+  case LK_OPCODE_GET_ACL: complete_acl(c, r, err, body); break;
+  case LK_OPCODE_GET_CHILDREN2: complete_children(c, r, err, body); break;
+  case LK_OPCODE_GET_EPHEMERALS: complete_paths(c, r, err, body); break;
+  case LK_OPCODE_GET_ALL_CHILDREN_NUMBER:
+    ((lk_count_cb)r->done)(c, err, err == 0 ? body->count.count : 0, r->arg);
+    break;
+  case LK_OPCODE_WHO_AM_I: complete_who(c, r, err, body); break;
+  case LK_OPCODE_MULTI: complete_multi(c, r, err, body); break;
+  case LK_OPCODE_MULTI_READ: complete_reads(c, r, err, body); break;
+  default: ((lk_done_cb)r->done)(c, err, r->arg); break;
+  }
+}
+
+/* ---- the queue ----------------------------------------------------------- */
+
+/* Bytes of memory of `held` that are kept once no request waits. */
+enum { MAX_HELD_KEPT = 64 * 1024 };
+
+/* The place of the xid in a frame: behind the length field. */
+enum { XID_OFFSET = 4 };
+
+void lk__requests_init(lk_engine_requests *q, const lk_mem *mem)
+{
+  q->held.mem = mem;
+  q->path.mem = mem;
+  lk__ring_init(&q->sent, mem, sizeof(lk_request));
+  lk__ring_init(&q->waiting, mem, sizeof(lk_request));
+  lk__ring_init(&q->late, mem, sizeof(lk_request));
+  lk__ring_init(&q->ending_sent, mem, sizeof(lk_request));
+  lk__ring_init(&q->ending_waiting, mem, sizeof(lk_request));
+}
+
+void lk__requests_free(lk_engine_requests *q)
+{
+  lk__buf_free(&q->held);
+  lk__buf_free(&q->path);
+  lk__ring_free(&q->sent);
+  lk__ring_free(&q->waiting);
+  lk__ring_free(&q->late);
+  lk__ring_free(&q->ending_sent);
+  lk__ring_free(&q->ending_waiting);
+}
+
+bool lk__client_is_forked(const lk_client *c)
+{
+  return c->hooks.forked != NULL && c->hooks.forked(c->hooks.arg);
+}
+
+int lk__client_end_err(const lk_client *c)
+{
+  return c->session.final_err;
+}
+
+int lk__client_refusal(const lk_client *c)
+{
+  if (lk__client_is_forked(c))
+    return LK_ERR_FORKED;
+  if (lk__client_end_err(c) != 0)
+    return lk__client_end_err(c);
+  return c->close.begun || c->nesting.free_wanted ? LK_ERR_CLOSED : 0;
+}
+
+int lk__request_refusal(lk_client *c)
+{
+  int err = lk__client_refusal(c);
+
+  if (err != 0)
+    return err;
+  return c->requests.open >= c->options.outstanding_limit ? LK_ERR_TOO_MANY : 0;
+}
+
+int32_t lk__request_next_xid(const lk_client *c)
+{
+  return c->session.last_xid == INT32_MAX ? 1 : c->session.last_xid + 1;
+}
+
+/* Build the server path of a request in the scratch buffer. */
+static int build_path(lk_client *c, const lk_call_spec *spec, lk_bytes *out)
+{
+  lk_buf *b = &c->requests.path;
+
+  lk__buf_consume(b, lk__buf_len(b));
+  if (!lk__buf_append(b, spec->chroot, strlen(spec->chroot)) ||
+      !lk__buf_append(b, spec->path, strlen(spec->path)))
+    return LK_ERR_NO_MEMORY;
+  *out = lk_bytes_of(lk__buf_bytes(b), lk__buf_len(b));
+  return 0;
+}
+
+int lk__request_find_watched(lk_client *c, const lk_call_spec *spec,
+                             lk_watched **out)
+{
+  lk_bytes path;
+  int err = build_path(c, spec, &path);
+
+  *out = err == 0 ? lk__watched_find(&c->watches, path) : NULL;
+  return err;
+}
+
+static lk_watch *new_request_watch(lk_client *c, const lk_call_spec *spec)
+{
+  lk_bytes path;
+
+  if (build_path(c, spec, &path) != 0)
+    return NULL;
+  lk_watch *w = lk__watch_new(&c->watches, path, spec->kind, spec->call);
+
+  if (w != NULL) {
+    w->outside_chroot = spec->chroot[0] == '\0';
+    w->covered = spec->covered;
+    if (c->connection.phase != LK_PHASE_LIVE)
+      lk__watch_hold(w);
+  }
+  return w;
+}
+
+/* Both 0 and LK_NO_LIMIT mean in a lk_call that there is no limit. */
+static bool is_time_limit(int64_t ms)
+{
+  return ms != 0 && ms != LK_NO_LIMIT;
+}
+
+/* The deadline of `call`; LK_NEVER: it has none. `*late` is set if the deadline
+ * has passed already. The clock is read here, since c->now may be out of date:
+ * a program can make requests for long without an input of the driver. */
+static int64_t deadline_of(const lk_client *c, const lk_call *call, bool *late)
+{
+  *late = false;
+  if (!is_time_limit(call->timeout_ms) && !is_time_limit(call->deadline_ms))
+    return LK_NEVER;
+  int64_t now = c->hooks.now(c->hooks.arg);
+  int64_t at = lk__timeout_end(now, call->timeout_ms, call->deadline_ms);
+
+  *late = at <= now;
+  return at;
+}
+
+/* Create the watch that the options ask for, and give the caller its handle. */
+static int create_watch(lk_client *c, lk_request *r, const lk_call_spec *spec)
+{
+  const lk_call *call = spec->call;
+
+  if (call->on_event != NULL) {
+    r->watch = new_request_watch(c, spec);
+    if (r->watch == NULL)
+      return LK_ERR_NO_MEMORY;
+  }
+  if (call->watch != NULL)
+    *call->watch = r->watch == NULL ? NULL : lk__watch_handle(r->watch);
+  return 0;
+}
+
+/* Add to `r` what the options ask for: the deadline, the copy of the frame for
+ * a repetition, and the watch. */
+static int add_call_options(lk_client *c, lk_request *r,
+                            const lk_call_spec *spec, int64_t deadline_ms,
+                            const void *frame)
+{
+  if (deadline_ms != LK_NEVER &&
+      !lk__deadline_add(&c->deadlines, &c->mem, r, deadline_ms))
+    return LK_ERR_NO_MEMORY;
+  if (spec->call->repeat) {
+    r->copy = lk__mem_resize(&c->mem, NULL, r->len);
+    if (r->copy == NULL)
+      goto fail;
+    memcpy(r->copy, frame, r->len);
+  }
+  if (create_watch(c, r, spec) == 0)
+    return 0;
+
+fail:
+  lk__mem_free(&c->mem, r->copy);
+  lk__deadline_drop(&c->deadlines, &c->mem, r);
+  return LK_ERR_NO_MEMORY;
+}
+
+/* Record in the deadline of `r` in which ring the request is, and where. */
+static void update_deadline(const lk_request *r, bool is_waiting)
+{
+  if (r->deadline == NULL)
+    return;
+  r->deadline->end = r->end;
+  r->deadline->is_waiting = is_waiting;
+}
+
+/* Set the position of `r`, whose frame is the last one in the output. */
+static void place_sent(lk_client *c, lk_request *r)
+{
+  bool is_waiting = false;
+
+  r->sent_ms = c->now;
+  r->end = c->output.sent + lk__buf_len(&c->output.bytes);
+  update_deadline(r, is_waiting);
+}
+
+/* Set the position of `r`, which was just added to the ring `waiting`, with
+   its frame as the last one in `held`. */
+static void lk__request_place_held(lk_client *c, lk_request *r)
+{
+  bool is_waiting = true;
+
+  c->requests.held_end += r->len;
+  r->end = c->requests.held_end;
+  update_deadline(r, is_waiting);
+}
+
+/* Accept a request whose deadline has passed. It is not sent and completes with
+ * LK_ERR_DEADLINE in the next input, since no callback is invoked by the call
+ * that makes the request. */
+static int queue_late(lk_client *c, const lk_call_spec *spec)
+{
+  if (!lk__ring_reserve(&c->requests.late))
+    return LK_ERR_NO_MEMORY;
+  lk_request *r = lk__ring_push(&c->requests.late);
+
+  *r = (lk_request){.op = spec->op,
+                    .operations = spec->operations,
+                    .done = spec->done,
+                    .arg = spec->arg};
+  int err = create_watch(c, r, spec);
+
+  if (err != 0) {
+    lk__ring_unpush(&c->requests.late);
+    return err;
+  }
+  if (r->watch != NULL)
+    lk__watch_hold(r->watch);
+  c->requests.open++;
+  lk__client_wake(c);
+  return 0;
+}
+
+int lk__request_queue(lk_client *c, const lk_call_spec *spec)
+{
+  bool live = c->connection.phase == LK_PHASE_LIVE;
+  bool late = false;
+  int64_t deadline_ms =
+      spec->call == NULL ? LK_NEVER : deadline_of(c, spec->call, &late);
+
+  if (late)
+    return queue_late(c, spec);
+  lk_buf *b = live ? &c->output.bytes : &c->requests.held;
+  lk_ring *ring = live ? &c->requests.sent : &c->requests.waiting;
+
+  if (!lk__ring_reserve(ring))
+    return LK_ERR_NO_MEMORY;
+  /* A request from outside of any input reads the clock for its sent_ms, but
+   * only once for a burst of requests. */
+  if (c->nesting.depth == 0 && c->now_stale) {
+    c->now = c->hooks.now(c->hooks.arg);
+    c->now_stale = false;
+  }
+  lk_request *r = lk__ring_push(ring);
+
+  *r = (lk_request){.op = spec->op,
+                    .xid = live ? lk__request_next_xid(c) : 0,
+                    .operations = spec->operations,
+                    .done = spec->done,
+                    .arg = spec->arg};
+  int err = lk__request_encode(b, spec, r->xid, c->options.send_limit, &r->len);
+
+  if (err == 0 && spec->call != NULL)
+    err = add_call_options(c, r, spec, deadline_ms, lk__buf_room(b));
+  if (err != 0) {
+    lk__ring_unpush(ring);
+    return err;
+  }
+  b->end += r->len;
+  if (live) {
+    c->session.last_xid = r->xid;
+    place_sent(c, r);
+  } else {
+    lk__request_place_held(c, r);
+  }
+  c->requests.open++;
+  lk__client_wake(c);
+  return 0;
+}
+
+bool lk__requests_have_replies(const lk_client *c, uint64_t until)
+{
+  const lk_request *first =
+      c->requests.sent.count == 0 ? NULL : lk__ring_at(&c->requests.sent, 0);
+
+  return first == NULL || first->end > until;
+}
+
+/* Set the watch flag of a request that has waited. The flag is clear if a
+ * persistent watch will cover the path when the server executes the request.
+ * That depends on the requests that are sent before this one, and some of them
+ * may be new: listeners can make requests in LK_STATE_CONNECTED. */
+static void choose_watch_flag(const lk_client *c, const lk_request *r,
+                              unsigned char *frame)
+{
+  lk_watch *w = r->watch;
+
+  if (w == NULL)
+    return;
+  lk__watch_release(w);
+  if (lk__watch_stays(w->kind))
+    return; /* an addWatch has no such flag */
+  w->covered =
+      lk__watched_covers(&c->watches, w->on, w->kind, LK_BY_SENT_REQUESTS);
+  w->bare = false;
+  frame[r->len - 1] = w->covered ? 0 : 1; /* the flag is the last byte */
+}
+
+/* Send the oldest waiting request, whose frame is the first one in `held`.
+ * false: no memory. */
+static bool send_oldest_waiting(lk_client *c)
+{
+  const lk_request *waiting = lk__ring_at(&c->requests.waiting, 0);
+  size_t len = waiting->len;
+  lk_writer w;
+
+  if (!lk__ring_reserve(&c->requests.sent) ||
+      !lk__buf_append(&c->output.bytes, lk__buf_bytes(&c->requests.held), len))
+    return false;
+  lk_request *r = lk__ring_push(&c->requests.sent);
+
+  *r = *waiting;
+  r->xid = lk__request_next_xid(c);
+  c->session.last_xid = r->xid;
+  place_sent(c, r);
+  unsigned char *frame = lk__buf_room(&c->output.bytes) - len;
+
+  lk__writer_init(&w, frame, len);
+  lk__writer_patch(&w, XID_OFFSET, r->xid);
+  choose_watch_flag(c, r, frame);
+  lk__ring_pop(&c->requests.waiting);
+  lk__buf_consume(&c->requests.held, len);
+  return true;
+}
+
+/* Set aside the oldest waiting request, which this server does not support, to
+ * complete with `outcome`. false: no memory. */
+static bool set_aside_unsupported(lk_client *c, int outcome)
+{
+  lk_request *r = lk__ring_at(&c->requests.waiting, 0);
+  size_t len = r->len;
+
+  if (!lk__ring_reserve(&c->requests.ending_sent))
+    return false;
+  r->outcome = outcome;
+  lk__deadline_drop(&c->deadlines, &c->mem, r);
+  memcpy(lk__ring_push(&c->requests.ending_sent), r, sizeof *r);
+  lk__ring_pop(&c->requests.waiting);
+  lk__buf_consume(&c->requests.held, len);
+  return true;
+}
+
+/* Remove the oldest waiting request, which has completed. */
+static void remove_completed(lk_client *c)
+{
+  const lk_request *r = lk__ring_at(&c->requests.waiting, 0);
+  size_t len = r->len;
+
+  lk__ring_pop(&c->requests.waiting);
+  lk__buf_consume(&c->requests.held, len);
+  c->requests.waiting_completed--;
+}
+
+/* Take the oldest waiting request out of its ring. false: no memory. */
+static bool take_oldest_waiting(lk_client *c)
+{
+  const lk_request *r = lk__ring_at(&c->requests.waiting, 0);
+  int support_err = lk__request_support_error(c, r->op);
+
+  if (r->completed) {
+    remove_completed(c);
+    return true;
+  }
+  if (support_err != 0)
+    return set_aside_unsupported(c, support_err);
+  return send_oldest_waiting(c);
+}
+
+static bool reserve_places(lk_ring *ring, size_t count)
+{
+  while (ring->cap - ring->count < count) {
+    if (!lk__ring_grow(ring))
+      return false;
+  }
+  return true;
+}
+
+/* Reserve memory for all waiting requests before the first one is sent. If
+ * sending stopped halfway, the connection would be ended, and the requests that
+ * were sent would be repeated behind those that still wait, out of order. */
+static bool reserve_for_waiting(lk_client *c)
+{
+  size_t unsupported = 0;
+
+  for (size_t i = 0; i < c->requests.waiting.count; i++) {
+    const lk_request *r = lk__ring_at(&c->requests.waiting, i);
+
+    if (lk__request_support_error(c, r->op) != 0)
+      unsupported++;
+  }
+  return lk__buf_reserve(&c->output.bytes, lk__buf_len(&c->requests.held)) &&
+         reserve_places(&c->requests.sent, c->requests.waiting.count) &&
+         reserve_places(&c->requests.ending_sent, unsupported);
+}
+
+bool lk__requests_send_waiting(lk_client *c)
+{
+  if (!reserve_for_waiting(c))
+    return false;
+  while (c->requests.waiting.count > 0) {
+    if (!take_oldest_waiting(c))
+      return false;
+  }
+  lk__buf_trim(&c->requests.held, MAX_HELD_KEPT);
+  return true;
+}
+
+/* ---- outcomes ------------------------------------------------------------ */
+
+/*
+ * Requests that complete without a reply: after a broken connection, at their
+ * own deadline, or because the client ends.
+ */
+
+static void swap_rings(lk_ring *a, lk_ring *b)
+{
+  lk_ring r = *a;
+
+  *a = *b;
+  *b = r;
+}
+
+static bool is_write(int32_t op)
+{
+  const lk_opcode_info *info = lk__opcode_info(op);
+
+  return info != NULL && info->write;
+}
+
+static bool was_sent(const lk_request *r)
+{
+  return r->xid != 0;
+}
+
+/* The error with which a request completes when its connection is lost. This
+ * must be called while c->output.sent is still that of the connection. */
+static int outcome_without_reply(const lk_client *c, const lk_request *r)
+{
+  if (r->outcome != 0)
+    return r->outcome; /* it was set before, for another reason */
+  bool sent_in_full = was_sent(r) && r->end <= c->output.sent;
+
+  if (!sent_in_full)
+    return LK_ERR_NOT_SENT;
+  return is_write(r->op) ? LK_ERR_IN_DOUBT : LK_ERR_CONNECTION_LOSS;
+}
+
+/* Let the request wait for the next connection, to be sent again. false: it may
+ * not be repeated, or there is no memory, so it must complete. */
+static bool repeat_request(lk_client *c, const lk_request *r)
+{
+  if (r->completed || r->copy == NULL || c->close.begun ||
+      !lk__ring_reserve(&c->requests.waiting) ||
+      !lk__buf_append(&c->requests.held, r->copy, r->len))
+    return false;
+  lk_request *again = lk__ring_push(&c->requests.waiting);
+
+  *again = *r;
+  again->xid = 0;
+  lk__request_place_held(c, again);
+  if (r->watch != NULL)
+    lk__watch_hold(r->watch);
+  return true;
+}
+
+/* Move the requests that are repeated from ending_sent to `waiting`, before any
+ * new request is made. The others stay in ending_sent, in their order: each
+ * request is taken from the front, and added at the end if it is not repeated.
+ */
+static void repeat_requests(lk_client *c)
+{
+  lk_ring *ring = &c->requests.ending_sent;
+
+  for (size_t n = ring->count; n > 0; n--) {
+    lk_request r;
+
+    memcpy(&r, lk__ring_at(ring, 0), sizeof r);
+    lk__ring_pop(ring);
+    if (repeat_request(c, &r))
+      continue;
+    lk__deadline_drop(&c->deadlines, &c->mem, &r);
+    r.outcome = outcome_without_reply(c, &r);
+    /* There is room for it: an item was removed above. */
+    memcpy(lk__ring_push(ring), &r, sizeof r);
+  }
+}
+
+/* Set the outcome of the writes that were certainly not sent. */
+static void mark_unsent_writes(const lk_client *c, lk_ring *ring)
+{
+  for (size_t i = 0; i < ring->count; i++) {
+    lk_request *r = lk__ring_at(ring, i);
+
+    if (is_write(r->op) && outcome_without_reply(c, r) == LK_ERR_NOT_SENT)
+      r->outcome = LK_ERR_NOT_SENT;
+  }
+}
+
+static void drop_deadlines(lk_client *c, const lk_ring *ring)
+{
+  for (size_t i = 0; i < ring->count; i++)
+    lk__deadline_drop(&c->deadlines, &c->mem, lk__ring_at(ring, i));
+}
+
+void lk__requests_detach_sent(lk_client *c)
+{
+  /* ending_sent is empty: lk__requests_finish() has completed its requests. */
+  swap_rings(&c->requests.sent, &c->requests.ending_sent);
+  repeat_requests(c);
+}
+
+void lk__requests_detach_all(lk_client *c)
+{
+  mark_unsent_writes(c, &c->requests.sent);
+  mark_unsent_writes(c, &c->requests.waiting);
+  swap_rings(&c->requests.sent, &c->requests.ending_sent);
+  swap_rings(&c->requests.waiting, &c->requests.ending_waiting);
+  drop_deadlines(c, &c->requests.ending_sent);
+  drop_deadlines(c, &c->requests.ending_waiting);
+  lk__buf_consume(&c->requests.held, lk__buf_len(&c->requests.held));
+  c->requests.waiting_completed = 0;
+}
+
+void lk__request_forbid_retry(lk_client *c, int outcome)
+{
+  lk_request *r =
+      c->requests.sent.count == 0 ? NULL : lk__ring_at(&c->requests.sent, 0);
+
+  if (r == NULL || is_write(r->op))
+    return;
+  lk__mem_free(&c->mem, r->copy);
+  r->copy = NULL;
+  r->outcome = outcome;
+}
+
+/* Complete a request that gets no reply. A request whose callback was invoked
+ * at its deadline (`completed`) only frees what it still has. */
+static void complete_unanswered(lk_client *c, lk_request *r, int err)
+{
+  lk_watch *w = r->watch;
+
+  lk__mem_free(&c->mem, r->copy);
+  r->copy = NULL;
+  r->watch = NULL;
+  if (w != NULL)
+    lk__watch_request_completed(c, w, was_sent(r) ? r->op : LK_OPCODE_OF_UNSENT,
+                                err);
+  if (r->op == LK_OPCODE_SET_WATCHES && !r->completed)
+    lk__watch_repair_completed(c, r->arg, err);
+  if (!r->completed)
+    lk__request_complete(c, r, err, NULL);
+}
+
+/* Complete the requests in `late`, but not those that callbacks add meanwhile.
+ * A callback that always makes another late request would keep this loop
+ * running for ever. */
+static void complete_late(lk_client *c)
+{
+  for (size_t n = c->requests.late.count; n > 0; n--) {
+    lk_request r;
+
+    memcpy(&r, lk__ring_at(&c->requests.late, 0), sizeof r);
+    lk__ring_pop(&c->requests.late);
+    complete_unanswered(c, &r, LK_ERR_DEADLINE);
+  }
+}
+
+/* Take the next request that was set aside. false: there is none. */
+static bool take_ending(lk_client *c, lk_request *out)
+{
+  lk_ring *ring = c->requests.ending_sent.count > 0
+                      ? &c->requests.ending_sent
+                      : &c->requests.ending_waiting;
+
+  if (ring->count == 0)
+    return false;
+  memcpy(out, lk__ring_at(ring, 0), sizeof *out);
+  lk__ring_pop(ring);
+  return true;
+}
+
+/* If the client is closed, LK_ERR_CLOSED would leave open whether a write was
+ * executed. A write that was certainly not sent reports LK_ERR_NOT_SENT
+ * instead. */
+static bool is_unsent_write(const lk_request *r, int err)
+{
+  return err == LK_ERR_CLOSED && r->outcome == LK_ERR_NOT_SENT;
+}
+
+void lk__requests_finish(lk_client *c)
+{
+  lk_request r;
+
+  while (take_ending(c, &r))
+    complete_unanswered(c, &r, r.outcome);
+}
+
+void lk__requests_finish_all(lk_client *c, int err)
+{
+  lk_request r;
+
+  complete_late(c);
+  while (take_ending(c, &r))
+    complete_unanswered(c, &r, is_unsent_write(&r, err) ? r.outcome : err);
+}
+
+/* Complete a request whose deadline has passed. It stays in its ring: a sent
+ * request until its reply comes, a waiting one until completed requests are
+ * removed together. */
+static void time_out_request(lk_client *c, lk_request *r)
+{
+  lk__deadline_drop(&c->deadlines, &c->mem, r);
+  lk_request late = *r;
+
+  if (!was_sent(r))
+    c->requests.waiting_completed++;
+  r->completed = true;
+  r->copy = NULL;
+  r->watch = NULL;
+  complete_unanswered(c, &late, LK_ERR_DEADLINE);
+}
+
+/* Remove the waiting requests that have completed. The frames of the others
+ * move down in `held`, so that there are no gaps. */
+static void remove_completed_waiting(lk_client *c)
+{
+  unsigned char *from = lk__buf_bytes(&c->requests.held);
+  unsigned char *to = from; /* behind the last frame that is kept */
+  lk_ring *ring = &c->requests.waiting;
+
+  for (size_t n = ring->count; n > 0; n--) {
+    lk_request r;
+
+    memcpy(&r, lk__ring_at(ring, 0), sizeof r);
+    lk__ring_pop(ring);
+    if (!r.completed) {
+      if (to != from)
+        memmove(to, from, r.len);
+      to += r.len;
+      memcpy(lk__ring_push(ring), &r, sizeof r); /* an item was removed above */
+    }
+    from += r.len;
+  }
+  c->requests.held.end -= (size_t)(from - to);
+  c->requests.waiting_completed = 0;
+  /* If the buffer is empty now, this lets it start again at its beginning. */
+  lk__buf_consume(&c->requests.held, 0);
+}
+
+/* Find the request with this `end`, by which the ring is ordered. */
+static lk_request *find_by_end(const lk_ring *ring, uint64_t end)
+{
+  size_t low = 0, high = ring->count;
+
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    lk_request *r = lk__ring_at(ring, middle);
+
+    if (r->end == end)
+      return r;
+    if (r->end < end)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return NULL;
+}
+
+/* A request whose deadline has passed; NULL: there is none. */
+static lk_request *overdue_request(const lk_client *c)
+{
+  const lk_deadline *d = lk__deadline_due(&c->deadlines, c->now);
+
+  return d == NULL ? NULL
+                   : find_by_end(d->is_waiting ? &c->requests.waiting
+                                               : &c->requests.sent,
+                                 d->end);
+}
+
+/* Completed requests are removed when they are half of the waiting ones, so
+ * that each remaining request is moved only a few times. */
+void lk__requests_time_out(lk_client *c)
+{
+  complete_late(c);
+  for (lk_request *r; (r = overdue_request(c)) != NULL;)
+    time_out_request(c, r);
+  if (c->requests.waiting_completed > 0 &&
+      c->requests.waiting_completed * 2 >= c->requests.waiting.count)
+    remove_completed_waiting(c);
+}

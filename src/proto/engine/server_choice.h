@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_PROTO_ENGINE_SERVER_CHOICE_H
+#define LK_PROTO_ENGINE_SERVER_CHOICE_H
+
+/**
+ * @file
+ * Leaving a server that has rejected a request as unknown. The server closes
+ * the connection itself, but the replies to earlier requests come before.
+ */
+
+#include <latchkey/client.h>
+#include <latchkey/driver.h>
+
+#include "proto/engine/requests.h"
+
+/** The request that the connected server rejected as unknown. The server will
+    close the connection. */
+typedef struct lk_engine_rejected {
+  int32_t op;       /**< opcode of the request; 0: no request was rejected */
+  uint64_t end;     /**< lk_request.end of the request */
+  int64_t until_ms; /**< when the client ends the connection at the latest */
+} lk_engine_rejected;
+
+/** The server rejected `r` as unknown: send nothing more on this connection.
+    The connection is ended when the requests before `r` have their replies, or
+    after a third of the session timeout. */
+void lk__request_rejected(lk_client *c, const lk_request *r);
+/** When the connection is ended for this reason; LK_NEVER: no request was
+    rejected. */
+int64_t lk__rejected_deadline(const lk_client *c);
+/** Write to `out` which request the server has rejected: a line for the log. */
+void lk__rejected_text(const lk_client *c, char *out, size_t size);
+
+/* Moving to another server while connected: to a server of a new list, or from
+   a read-only server to one with a quorum. The client leaves when no reply is
+   outstanding. If that takes longer than a sixth of the session timeout, it
+   stops sending. After a third of the session timeout it leaves in any case. */
+
+typedef struct lk_engine_move {
+  bool wanted;      /**< move to the server in turn */
+  int64_t since_ms; /**< when the move was first wanted */
+  bool quorum_only; /**< do not accept read-only servers in this round */
+} lk_engine_move;
+
+/** Begin a move to the server in turn. */
+void lk__move_begin(lk_client *c);
+/** When lk__move_run() has something to do; LK_NEVER: no move is wanted. */
+int64_t lk__move_deadline(const lk_client *c);
+/** Stop sending if that is due at the client's clock.
+    @return whether the client must leave the server now. */
+bool lk__move_run(lk_client *c);
+/** Why the client leaves the server: a line for the log. */
+const char *lk__move_text(const lk_client *c);
+
+/* The search for a server with a quorum while the client is connected to a
+   read-only server. Each server is asked "isro" in turn. After such a round the
+   client pauses before it begins the next one; the pauses grow. */
+
+typedef struct lk_engine_probe {
+  uint64_t number;      /**< number of the probe under way; 0: there is none */
+  uint64_t last_number; /**< number of the last probe */
+  size_t asked;         /**< servers asked in this round */
+  int64_t due_ms;       /**< when the probe under way times out, or the next
+                             round begins; LK_NEVER: no search is under way */
+  int64_t pause_ms;     /**< the pause after this round */
+} lk_engine_probe;
+
+/** Begin a search: the first round follows after a short pause. */
+void lk__probe_begin(lk_client *c);
+/** End the search, if there is one. */
+void lk__probe_stop(lk_client *c);
+/** Begin the next round, or give up the probe under way, which is due at
+    `due_ms`. */
+void lk__probe_run(lk_client *c);
+
+/** The server that the driver should ask, see lk_client_want_probe(). */
+lk_want lk__probe_want(const lk_client *c);
+/** The server under probe has no quorum: go on with the next one. */
+void lk__probe_next_server(lk_client *c);
+/** The server under probe has a quorum: it becomes the server in turn. Its name
+    may have several addresses, some of them of read-only servers, which are not
+    accepted until all addresses were tried. */
+void lk__probe_select(lk_client *c);
+
+#endif
