@@ -50,24 +50,24 @@ wrong=$(echo "$wrong" | grep -E ':<(ev|latchkey/(ev|poll|latchkey))\.h>$')
 [ -z "$wrong" ] || complain "src/sync and src/cli must not include:
 $wrong"
 
-# The folders of src/recipes, the lowest first. Each may include only the
-# folders that its line names, so that no two folders depend on each other.
+# The folders of src/recipes, the lowest first. Each may include the headers of
+# src/recipes itself, and of the folders that its line names, so that no two
+# folders depend on each other.
 recipes='
-common:
-lease:common
-queue:common lease
-joint:common lease queue
-lock:common lease queue
-local:common lease queue lock
-mutex:common lease queue lock local
-rwlock:common lease queue lock
-single:common lease queue lock
-semaphore:common lease queue joint lock
-multilock:common lease queue joint lock
-leader:common lease queue lock
-roster:common queue
-members:common queue
-nodes:common
+lease:
+queue:lease
+joint:lease queue
+lock:lease queue
+local:lease queue lock
+mutex:lease queue lock local
+rwlock:lease queue lock
+single:lease queue lock
+semaphore:lease queue joint lock
+multilock:lease queue joint lock
+leader:lease queue lock
+roster:queue
+members:queue
+nodes:
 '
 
 below=
@@ -82,10 +82,14 @@ for line in $(echo "$recipes" | tr ' ' ','); do
   done
   below="$below $folder"
   wrong=$(includes_of "src/recipes/$folder" | grep '"recipes/' |
-    grep -vE "\"recipes/($(echo "$folder $allowed" | tr ' ' '|'))/")
+    grep -vE "\"recipes/([a-z_]+\.h|($(echo "$folder $allowed" | tr ' ' '|'))/)")
   [ -z "$wrong" ] || complain "src/recipes/$folder must not include:
 $wrong"
 done
+wrong=$(includes_of src/recipes | grep '^src/recipes/[a-z_]*\.[ch]:' |
+  grep '"recipes/[a-z_]*/')
+[ -z "$wrong" ] || complain "src/recipes itself must not include:
+$wrong"
 for f in src/recipes/*/; do
   f=$(basename "$f")
   case " $below " in

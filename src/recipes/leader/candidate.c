@@ -2,11 +2,10 @@
 #include "config.h"
 
 #include "base/mem.h"
-#include "recipes/common/backoff.h"
-#include "recipes/common/config_copy.h"
-#include "recipes/common/retry_pause.h"
+#include "recipes/call.h"
 #include "recipes/leader/candidate.h"
 #include "recipes/lock/lock.h"
+#include "recipes/retry.h"
 
 enum {
   DEFAULT_PAUSE_MS = 100,

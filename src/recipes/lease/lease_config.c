@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "base/mem.h"
-#include "recipes/common/config_copy.h"
+#include "recipes/call.h"
 #include "recipes/lease/client_events.h"
 #include "recipes/lease/heartbeat.h"
 #include "recipes/lease/lease_config.h"

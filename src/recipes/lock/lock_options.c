@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "recipes/lease/session_lease.h"
 #include "recipes/lock/lock_options.h"
-#include "recipes/queue/node_data.h"
+#include "recipes/names.h"
 #include "recipes/queue/queue_state_table.h"
 
 /* Only plain names can have a prefix. Announcements change the data of the own

@@ -7,9 +7,9 @@
  * The options of a lock, checked and copied.
  */
 
-#include "recipes/common/config_copy.h"
+#include "recipes/call.h"
+#include "recipes/names.h"
 #include "recipes/queue/contender.h"
-#include "recipes/queue/layouts.h"
 
 #include <latchkey/lock.h>
 

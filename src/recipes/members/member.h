@@ -7,8 +7,7 @@
  * A member of a group, and what the files of this folder share.
  */
 
-#include "recipes/common/backoff.h"
-#include "recipes/common/retry_pause.h"
+#include "recipes/retry.h"
 
 #include <latchkey/member.h>
 #include <latchkey/subscribe.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/common/error_advice.h"
+#include "recipes/error_advice.h"
 #include "recipes/members/member_node.h"
 #include "recipes/members/member_requests.h"
 

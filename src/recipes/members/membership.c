@@ -4,10 +4,10 @@
 #include "base/acl.h"
 #include "base/mem.h"
 #include "proto/engine/lease_slot.h"
-#include "recipes/common/config_copy.h"
+#include "recipes/call.h"
 #include "recipes/members/member_node.h"
 #include "recipes/members/member_step.h"
-#include "recipes/queue/names.h"
+#include "recipes/names.h"
 
 /* After a loss or an error. A membership of the longest pause ends the
  * doubling. */

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "base/mem.h"
-#include "recipes/common/error_advice.h"
+#include "recipes/error_advice.h"
 #include "recipes/multilock/transaction.h"
 #include "recipes/queue/contender_start.h"
 #include "recipes/queue/own_node_create.h"

@@ -4,9 +4,8 @@
 #include "base/acl.h"
 #include "base/error_meaning.h"
 #include "base/mem.h"
-#include "recipes/common/deadline.h"
-#include "recipes/common/error_advice.h"
-#include "recipes/common/portion.h"
+#include "recipes/call.h"
+#include "recipes/error_advice.h"
 
 #include <latchkey/nodes.h>
 

@@ -2,11 +2,10 @@
 #include "config.h"
 
 #include "base/mem.h"
-#include "recipes/common/deadline.h"
-#include "recipes/common/error_advice.h"
-#include "recipes/common/portion.h"
-#include "recipes/common/retry_pause.h"
+#include "recipes/call.h"
+#include "recipes/error_advice.h"
 #include "recipes/nodes/tree_nodes.h"
+#include "recipes/retry.h"
 
 #include <latchkey/nodes.h>
 

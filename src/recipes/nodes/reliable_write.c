@@ -3,11 +3,11 @@
 
 #include "base/acl.h"
 #include "base/mem.h"
-#include "recipes/common/deadline.h"
-#include "recipes/common/error_advice.h"
-#include "recipes/common/retry_pause.h"
+#include "recipes/call.h"
+#include "recipes/error_advice.h"
 #include "recipes/nodes/write_outcome.h"
 #include "recipes/nodes/write_verification.h"
+#include "recipes/retry.h"
 
 #include <latchkey/nodes.h>
 

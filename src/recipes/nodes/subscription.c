@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "base/mem.h"
-#include "recipes/common/config_copy.h"
+#include "recipes/call.h"
 #include "recipes/nodes/subscription_requests.h"
 
 /* The interval between checks is at most a day. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/common/deadline.h"
-#include "recipes/common/error_advice.h"
+#include "recipes/call.h"
+#include "recipes/error_advice.h"
 #include "recipes/nodes/write_verification.h"
 
 static void verification_begin(lk_write_verification *v);

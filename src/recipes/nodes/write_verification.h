@@ -2,8 +2,8 @@
 #ifndef LK_RECIPES_NODES_WRITE_VERIFICATION_H
 #define LK_RECIPES_NODES_WRITE_VERIFICATION_H
 
-#include "recipes/common/retry_pause.h"
 #include "recipes/nodes/write_outcome.h"
+#include "recipes/retry.h"
 
 /**
  * @file

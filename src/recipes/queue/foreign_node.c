@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/names.h"
 #include "recipes/queue/foreign_node.h"
-#include "recipes/queue/names.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
  * the struct through the functions of this header.
  */
 
-#include "recipes/queue/names.h"
+#include "recipes/names.h"
 
 #include <latchkey/watch.h>
 

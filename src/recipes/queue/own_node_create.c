@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/common/portion.h"
+#include "recipes/call.h"
 #include "recipes/lease/session_lease.h"
 #include "recipes/queue/cleanup.h"
 #include "recipes/queue/contender_step.h"

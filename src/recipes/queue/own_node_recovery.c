@@ -2,11 +2,11 @@
 #include "config.h"
 
 #include "base/mem.h"
-#include "recipes/common/error_advice.h"
+#include "recipes/error_advice.h"
 #include "recipes/lease/session_lease.h"
+#include "recipes/names.h"
 #include "recipes/queue/contender_step.h"
 #include "recipes/queue/grant.h"
-#include "recipes/queue/node_data.h"
 #include "recipes/queue/own_node_check.h"
 #include "recipes/queue/own_node_recovery.h"
 #include "recipes/queue/queue_listing.h"

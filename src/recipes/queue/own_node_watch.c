@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/names.h"
 #include "recipes/queue/contender_step.h"
-#include "recipes/queue/node_data.h"
 #include "recipes/queue/own_node_watch.h"
 #include "recipes/queue/place_lost.h"
 #include "recipes/queue/request_count.h"

@@ -2,9 +2,9 @@
 #include "config.h"
 
 #include "recipes/lease/session_lease.h"
+#include "recipes/names.h"
 #include "recipes/queue/contender_step.h"
 #include "recipes/queue/direct_handoff.h"
-#include "recipes/queue/node_data.h"
 #include "recipes/queue/own_node_watch.h"
 #include "recipes/queue/place_lost.h"
 #include "recipes/queue/predecessor_watch.h"

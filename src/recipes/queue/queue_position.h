@@ -8,7 +8,7 @@
  * numbers, and on which of the listed contenders exclude the own one.
  */
 
-#include "recipes/queue/exclusion.h"
+#include "recipes/names.h"
 
 enum {
   /** Up to this number, predecessors are read one by one. If there are more,

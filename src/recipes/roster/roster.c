@@ -2,9 +2,9 @@
 #include "config.h"
 
 #include "base/mem.h"
-#include "recipes/common/config_copy.h"
-#include "recipes/common/retry_pause.h"
-#include "recipes/queue/layouts.h"
+#include "recipes/call.h"
+#include "recipes/names.h"
+#include "recipes/retry.h"
 #include "recipes/roster/roster_child.h"
 
 #include <latchkey/roster.h>

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "base/mem.h"
-#include "recipes/queue/names.h"
+#include "recipes/names.h"
 #include "recipes/roster/roster_child.h"
 
 /* Children are not compared periodically: a new list finds out which exist. */

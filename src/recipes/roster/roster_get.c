@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "base/mem.h"
-#include "recipes/common/deadline.h"
+#include "recipes/call.h"
 
 #include <latchkey/roster.h>
 

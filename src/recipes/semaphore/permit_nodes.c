@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/names.h"
 #include "recipes/queue/contender_start.h"
 #include "recipes/queue/contender_step.h"
 #include "recipes/queue/foreign_node.h"
-#include "recipes/queue/layouts.h"
 #include "recipes/semaphore/permit_nodes.h"
 
 #include <latchkey/semaphore.h>

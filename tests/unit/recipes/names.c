@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/queue/names.h"
+#include "recipes/names.h"
 #include "support/suite.h"
 
 static const lk_name_format *format = &lk__name_format_known;

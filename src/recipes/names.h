@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_RECIPES_QUEUE_NAMES_H
-#define LK_RECIPES_QUEUE_NAMES_H
+#ifndef LK_RECIPES_NAMES_H
+#define LK_RECIPES_NAMES_H
 
 /**
  * @file
@@ -8,6 +8,9 @@
  * number, and the unique part by which a contender recognises its own node.
  */
 
+#include <stdbool.h>
+
+#include <latchkey/multilock.h>
 #include <latchkey/types.h>
 
 /** The family of locks that a kind of node belongs to. Locks of one family
@@ -36,17 +39,9 @@ typedef struct lk_node_kind {
   lk_side side;
 } lk_node_kind;
 
-extern const lk_node_kind lk__node_kind_mutex;       /**< "lock-" */
-extern const lk_node_kind lk__node_kind_write;       /**< "__WRIT__" */
-extern const lk_node_kind lk__node_kind_read;        /**< "__READ__" */
-extern const lk_node_kind lk__node_kind_latch;       /**< "latch-" */
-extern const lk_node_kind lk__node_kind_permit;      /**< "lease-" */
-extern const lk_node_kind lk__node_kind_kazoo_write; /**< "__lock__" */
-extern const lk_node_kind lk__node_kind_kazoo_read;  /**< "__rlock__" */
+extern const lk_node_kind lk__node_kind_mutex; /**< "lock-" */
 extern const lk_node_kind
     lk__node_kind_kazoo_permit; /**< "", a permit of kazoo's semaphore */
-extern const lk_node_kind lk__node_kind_plain_write; /**< "w-" */
-extern const lk_node_kind lk__node_kind_plain_read;  /**< "r-" */
 
 /** The names of contenders in a queue. */
 typedef struct lk_name_format {
@@ -131,5 +126,72 @@ char *lk__write_child_path(char *at, const char *dir, lk_bytes name);
 /** Find the name with the lowest number among those that consist of `base` and
     a sequence number. `at` of the result is NULL if there is none. */
 lk_bytes lk__names_find_own(const lk_bytes *names, size_t count, lk_bytes base);
+
+/* Which contenders exclude each other: the roles of readers, writers and
+   permits. */
+
+/** The role of a contender in its queue: which others it excludes, and which
+    exclude it. */
+typedef struct lk_role {
+  const lk_node_kind *kind;     /**< kind of this contender's node */
+  const lk_name_format *format; /**< names of all contenders in the queue */
+  bool exclusive; /**< no other contender may hold at the same time */
+  /** Whether an earlier contender, with a node of kind `earlier`, excludes this
+      one. NULL for a permit. */
+  bool (*excludes)(const lk_node_kind *earlier);
+  bool is_permit; /**< excluded by the number of permit nodes alone */
+} lk_role;
+
+extern const lk_role lk__role_mutex;
+/** A permit of Curator's semaphore. */
+extern const lk_role lk__role_permit;
+/** A permit of kazoo's semaphore. */
+extern const lk_role lk__role_kazoo_permit;
+
+/* Which names, roles and directories each layout has. */
+
+/** The rules of a layout. */
+typedef struct lk_layout_rules {
+  lk_node_identity identity; /**< of the nodes of locks */
+  /** The role of each lk_multilock_side. NULL: made of the prefix, if the
+      layout has one; else the layout has no such locks. */
+  const lk_role *roles[LK_MULTILOCK_WRITE + 1];
+  bool has_prefix;       /**< the names of mutexes have a prefix, see
+                              lk_plain_names */
+  const lk_role *permit; /**< NULL: the layout has no semaphore */
+  lk_node_identity permit_identity;
+  bool containers; /**< the directories of locks are containers */
+  bool downgrades; /**< other clients expect the read node of a writer that
+                      downgrades, see rwlock/downgrade.c */
+} lk_layout_rules;
+
+/** The rules of `layout`; NULL: there is no such layout. */
+const lk_layout_rules *lk__layout_rules(lk_layout layout);
+
+/** Whether the layout has locks of this kind. */
+bool lk__layout_has_side(const lk_layout_rules *rules, lk_multilock_side side);
+
+/** The role of a mutex with plain names, and what the role points to. The
+    struct must not be moved, since it has pointers to itself. */
+typedef struct lk_plain_names {
+  lk_node_kind kind;
+  const lk_node_kind *kinds[1];
+  lk_name_format format;
+  lk_role role;
+} lk_plain_names;
+
+/** Whether `prefix` is valid; NULL, for the default prefix, is. */
+bool lk__plain_prefix_is_valid(const char *prefix);
+/** `prefix` must exist as long as `p`; NULL: the default, "seq-". */
+void lk__plain_names_init(lk_plain_names *p, const char *prefix);
+
+/* Data of contender nodes that have a meaning for locks. */
+
+/** Whether `data` end with LK_ANNOUNCEMENT, by which the owner of the node says
+    that it holds the lock. */
+bool lk__is_announcement(lk_bytes data);
+/** Whether `data` are the message of Curator's revocation, by which another
+    client asks the owner of the node to release the lock. */
+bool lk__is_revocation(lk_bytes data);
 
 #endif

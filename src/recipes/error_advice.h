@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_RECIPES_COMMON_ERROR_ADVICE_H
-#define LK_RECIPES_COMMON_ERROR_ADVICE_H
-
-#include "base/error_meaning.h"
-
-#include <latchkey/client.h>
+#ifndef LK_RECIPES_ERROR_ADVICE_H
+#define LK_RECIPES_ERROR_ADVICE_H
 
 /**
  * @file
@@ -12,6 +8,10 @@
  * one exception, and what the reply to a transaction shows. The functions are
  * for callbacks of requests, and for errors that a request function returns.
  */
+
+#include <latchkey/client.h>
+
+#include "base/error_meaning.h"
 
 /** Whether `err` is a connection loss that a server has reported in a reply:
     the server lost its connection to the leader. The connection of the client
@@ -24,8 +24,8 @@ lk_advice lk__error_advice(const lk_client *c, int err);
     loss that a server has reported is tried again later. */
 lk_advice lk__error_cleanup_advice(const lk_client *c, int err);
 
-/** The error of a write that was not executed so far, and whose next request was
-    refused with `err`. */
+/** The error of a write that was not executed so far, and whose next request
+   was refused with `err`. */
 int lk__error_of_unsent(int err);
 
 /** Whether the leader has ordered the transaction whose callback runs, with

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/retry.h"
+
 #include "proto/engine/lease_slot.h"
-#include "recipes/common/retry_pause.h"
 
 enum { PAUSE_MS = 100 };
 

@@ -1,7 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/queue/names.h"
+#include "recipes/names.h"
+
+#include <latchkey/lock.h>
+#include <latchkey/semaphore.h>
+
+extern const lk_node_kind lk__node_kind_write; /* "__WRIT__" */
+
+extern const lk_node_kind lk__node_kind_read; /* "__READ__" */
+
+extern const lk_node_kind lk__node_kind_latch; /* "latch-" */
+
+extern const lk_node_kind lk__node_kind_permit; /* "lease-" */
+
+extern const lk_node_kind lk__node_kind_kazoo_write; /* "__lock__" */
+
+extern const lk_node_kind lk__node_kind_kazoo_read; /* "__rlock__" */
+
+extern const lk_node_kind lk__node_kind_plain_write; /* "w-" */
+
+extern const lk_node_kind lk__node_kind_plain_read; /* "r-" */
+
+/* The sides of Curator's read-write lock. */
+extern const lk_role lk__role_read;
+
+extern const lk_role lk__role_write;
+
+/* A candidate of Curator's leader latch. */
+extern const lk_role lk__role_latch;
+
+/* kazoo's locks. */
+extern const lk_role lk__role_kazoo_read;
+
+extern const lk_role lk__role_kazoo_write;
+
+/* The shared lock of plain names. */
+extern const lk_role lk__role_plain_read;
+
+extern const lk_role lk__role_plain_write;
+
+/* ---- names --------------------------------------------------------------- */
 
 /* Of the texts of one format, none ends with another, and none ends with a
  * digit. So at most one text stands directly before the digits of a name. */
@@ -282,4 +321,175 @@ char *lk__write_child_path(char *at, const char *dir, lk_bytes name)
   at += name.len;
   *at++ = '\0';
   return at;
+}
+
+/* ---- exclusion ----------------------------------------------------------- */
+
+/* A writer is excluded by all earlier readers and writers. A mutex is a writer,
+ * too. Permits and leader latches exclude only their own kind. */
+static bool lk__excludes_writer(const lk_node_kind *earlier)
+{
+  return earlier->side != LK_SIDE_FAMILY_ONLY;
+}
+
+static bool excludes_reader(const lk_node_kind *earlier)
+{
+  return earlier->side == LK_SIDE_WRITER;
+}
+
+static bool excludes_latch(const lk_node_kind *earlier)
+{
+  return earlier->family == LK_FAMILY_LATCH;
+}
+
+#define WRITER(node_kind, name_format)                                 \
+  {                                                                    \
+    .kind = &(node_kind), .format = &(name_format), .exclusive = true, \
+    .excludes = lk__excludes_writer                                    \
+  }
+#define READER(node_kind, name_format)              \
+  {                                                 \
+    .kind = &(node_kind), .format = &(name_format), \
+    .excludes = excludes_reader                     \
+  }
+
+const lk_role lk__role_mutex =
+    WRITER(lk__node_kind_mutex, lk__name_format_known);
+const lk_role lk__role_write =
+    WRITER(lk__node_kind_write, lk__name_format_known);
+const lk_role lk__role_read = READER(lk__node_kind_read, lk__name_format_known);
+const lk_role lk__role_kazoo_write =
+    WRITER(lk__node_kind_kazoo_write, lk__name_format_known);
+const lk_role lk__role_kazoo_read =
+    READER(lk__node_kind_kazoo_read, lk__name_format_known);
+const lk_role lk__role_plain_write =
+    WRITER(lk__node_kind_plain_write, lk__name_format_plain);
+const lk_role lk__role_plain_read =
+    READER(lk__node_kind_plain_read, lk__name_format_plain);
+const lk_role lk__role_latch = {.kind = &lk__node_kind_latch,
+                                .format = &lk__name_format_known,
+                                .exclusive = true,
+                                .excludes = excludes_latch};
+const lk_role lk__role_permit = {.kind = &lk__node_kind_permit,
+                                 .format = &lk__name_format_known,
+                                 .is_permit = true};
+const lk_role lk__role_kazoo_permit = {.kind = &lk__node_kind_kazoo_permit,
+                                       .format = &lk__name_format_known,
+                                       .is_permit = true};
+
+/* ---- layouts ------------------------------------------------------------- */
+
+static const lk_layout_rules layouts[] = {
+    [LK_LAYOUT_CURATOR] = {.identity = LK_IDENTITY_CURATOR,
+                           .roles = {[LK_MULTILOCK_MUTEX] = &lk__role_mutex,
+                                     [LK_MULTILOCK_READ] = &lk__role_read,
+                                     [LK_MULTILOCK_WRITE] = &lk__role_write},
+                           .permit = &lk__role_permit,
+                           .permit_identity = LK_IDENTITY_CURATOR,
+                           .containers = true,
+                           .downgrades = true},
+    [LK_LAYOUT_KAZOO] = {.identity = LK_IDENTITY_HEX,
+                         .roles = {[LK_MULTILOCK_MUTEX] = &lk__role_kazoo_write,
+                                   [LK_MULTILOCK_READ] = &lk__role_kazoo_read,
+                                   [LK_MULTILOCK_WRITE] =
+                                       &lk__role_kazoo_write},
+                         .permit = &lk__role_kazoo_permit,
+                         .permit_identity = LK_IDENTITY_HEX_ONLY},
+    [LK_LAYOUT_NATIVE] = {.identity = LK_IDENTITY_DATA,
+                          .has_prefix = true,
+                          .roles = {[LK_MULTILOCK_READ] = &lk__role_plain_read,
+                                    [LK_MULTILOCK_WRITE] =
+                                        &lk__role_plain_write}},
+    [LK_LAYOUT_NATIVE_UUID] = {.identity = LK_IDENTITY_UUID,
+                               .has_prefix = true,
+                               .roles = {[LK_MULTILOCK_READ] =
+                                             &lk__role_plain_read,
+                                         [LK_MULTILOCK_WRITE] =
+                                             &lk__role_plain_write}},
+    [LK_LAYOUT_LATCH] = {.identity = LK_IDENTITY_CURATOR,
+                         .roles = {[LK_MULTILOCK_MUTEX] = &lk__role_latch},
+                         .containers = true}};
+
+const lk_layout_rules *lk__layout_rules(lk_layout layout)
+{
+  size_t index = (size_t)layout;
+
+  return index < sizeof layouts / sizeof layouts[0] ? &layouts[index] : NULL;
+}
+
+bool lk__layout_has_side(const lk_layout_rules *rules, lk_multilock_side side)
+{
+  return rules->roles[side] != NULL || rules->has_prefix;
+}
+
+/* Whether `name` belongs to a reader or writer in a queue of `role`. NULL: the
+ * layout has no such queue. */
+static bool name_contends_with_role(const lk_role *role, lk_bytes name,
+                                    int64_t *number, bool *shared)
+{
+  lk_name n;
+
+  if (role == NULL || !lk__name_parse(role->format, name, &n) ||
+      !lk__node_kinds_contend(role->kind, n.kind))
+    return false;
+  *number = n.number;
+  *shared = n.kind->side == LK_SIDE_READER;
+  return true;
+}
+
+bool lk_layout_contends(lk_layout layout, const char *prefix, lk_bytes name,
+                        int64_t *number, bool *shared)
+{
+  const lk_layout_rules *rules = lk__layout_rules(layout);
+  lk_plain_names plain;
+
+  if (rules == NULL || !lk__plain_prefix_is_valid(prefix))
+    return false;
+  lk__plain_names_init(&plain, prefix);
+  const lk_role *mutex =
+      rules->has_prefix ? &plain.role : rules->roles[LK_MULTILOCK_MUTEX];
+
+  return name_contends_with_role(mutex, name, number, shared) ||
+         name_contends_with_role(rules->roles[LK_MULTILOCK_READ], name, number,
+                                 shared);
+}
+
+/* "r-" and "w-" are refused: they are the names of a shared lock, whose readers
+ * and writers a mutex with one of these prefixes would ignore. */
+bool lk__plain_prefix_is_valid(const char *prefix)
+{
+  return prefix == NULL ||
+         (strchr(prefix, '/') == NULL && strcmp(prefix, "r-") != 0 &&
+          strcmp(prefix, "w-") != 0);
+}
+
+void lk__plain_names_init(lk_plain_names *p, const char *prefix)
+{
+  p->kind = (lk_node_kind){prefix == NULL ? "seq-" : prefix, LK_FAMILY_PLAIN,
+                           LK_SIDE_WRITER};
+  p->kinds[0] = &p->kind;
+  p->format = (lk_name_format){.kinds = p->kinds,
+                               .count = sizeof p->kinds / sizeof p->kinds[0],
+                               .exact = true};
+  p->role = (lk_role){.kind = &p->kind,
+                      .format = &p->format,
+                      .exclusive = true,
+                      .excludes = lk__excludes_writer};
+}
+
+/* ---- data ---------------------------------------------------------------- */
+
+bool lk__is_announcement(lk_bytes data)
+{
+  size_t len = strlen(LK_ANNOUNCEMENT);
+
+  return data.at != NULL && data.len >= len &&
+         memcmp((const char *)data.at + data.len - len, LK_ANNOUNCEMENT, len) ==
+             0;
+}
+
+bool lk__is_revocation(lk_bytes data)
+{
+  return data.at != NULL && data.len == strlen(LK_REVOKE_MESSAGE) &&
+         memcmp(data.at, LK_REVOKE_MESSAGE, data.len) == 0;
 }
