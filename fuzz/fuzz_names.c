@@ -8,8 +8,7 @@
  * and predecessors, and the order of the list does not matter.
  */
 
-#include "recipes/queue/queue_position.h"
-#include "recipes/queue/sequence_limit.h"
+#include "recipes/queue/queue.h"
 #include "target.h"
 
 #include <stdio.h>

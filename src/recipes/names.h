@@ -162,7 +162,7 @@ typedef struct lk_layout_rules {
   lk_node_identity permit_identity;
   bool containers; /**< the directories of locks are containers */
   bool downgrades; /**< other clients expect the read node of a writer that
-                      downgrades, see rwlock/downgrade.c */
+                      downgrades, see queue/own_node.c */
 } lk_layout_rules;
 
 /** The rules of `layout`; NULL: there is no such layout. */

@@ -54,17 +54,16 @@ $wrong"
 # src/recipes itself, and of the folders that its line names, so that no two
 # folders depend on each other.
 recipes='
-lease:
-queue:lease
-joint:lease queue
-lock:lease queue
-local:lease queue lock
-mutex:lease queue lock local
-rwlock:lease queue lock
-single:lease queue lock
-semaphore:lease queue joint lock
-multilock:lease queue joint lock
-leader:lease queue lock
+queue:
+joint:queue
+lock:queue
+local:queue lock
+mutex:queue lock local
+rwlock:queue lock
+single:queue lock
+semaphore:queue joint lock
+multilock:queue joint lock
+leader:queue lock
 roster:queue
 members:queue
 nodes:

@@ -2,8 +2,7 @@
 #include "config.h"
 
 #include "recipes/joint/joint_acquisition.h"
-#include "recipes/queue/contender_start.h"
-#include "recipes/queue/contender_step.h"
+#include "recipes/queue/contender.h"
 
 #include "base/mem.h"
 

@@ -9,9 +9,9 @@
  * member.
  */
 
-#include "recipes/lease/session_lease.h"
-#include "recipes/queue/acquisition_holding.h"
+#include "recipes/queue/acquisition.h"
 #include "recipes/queue/contender.h"
+#include "recipes/queue/lease.h"
 
 typedef struct lk_joint_acquisition lk_joint_acquisition;
 

@@ -5,7 +5,7 @@
 #include "recipes/local/local_handoff.h"
 #include "recipes/local/local_node.h"
 #include "recipes/local/local_request.h"
-#include "recipes/queue/max_queue.h"
+#include "recipes/queue/queue.h"
 
 /* The cleanup of the released node has ended: it was deleted, or `err` says why
  * it could not be deleted. */

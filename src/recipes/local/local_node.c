@@ -4,8 +4,7 @@
 #include "recipes/local/local_handoff.h"
 #include "recipes/local/local_node.h"
 #include "recipes/local/local_request.h"
-#include "recipes/queue/contender_start.h"
-#include "recipes/queue/contender_step.h"
+#include "recipes/queue/contender.h"
 
 static const lk_acquisition_callbacks local_contender_callbacks;
 

@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include "base/mem.h"
-#include "recipes/lease/session_lease.h"
 #include "recipes/local/local_queue.h"
+#include "recipes/queue/lease.h"
 
 /* ---- life --------------------------------------------------------------- */
 

@@ -8,10 +8,10 @@
  * folder share.
  */
 
-#include "recipes/lease/session_lease.h"
 #include "recipes/lock/lock_options.h"
-#include "recipes/queue/acquisition_holding.h"
+#include "recipes/queue/acquisition.h"
 #include "recipes/queue/contender.h"
+#include "recipes/queue/lease.h"
 
 #include <latchkey/lock.h>
 

@@ -2,9 +2,9 @@
 #include "config.h"
 
 #include "base/mem.h"
-#include "recipes/lease/lease_config.h"
 #include "recipes/lock/lock_callbacks.h"
-#include "recipes/queue/contender_start.h"
+#include "recipes/queue/contender.h"
+#include "recipes/queue/lease.h"
 
 /* ---- timers -------------------------------------------------------------- */
 

@@ -3,10 +3,10 @@
 
 #include "base/acl.h"
 #include "base/mem.h"
-#include "recipes/lease/session_lease.h"
 #include "recipes/lock/lock_options.h"
 #include "recipes/names.h"
-#include "recipes/queue/queue_state_table.h"
+#include "recipes/queue/contender.h"
+#include "recipes/queue/lease.h"
 
 /* Only plain names can have a prefix. Announcements change the data of the own
  * node, so they need a layout in which no other client reads the data of

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "recipes/lock/lock.h"
+#include "recipes/queue/lease_deadline.h"
 
 /* A forked child holds nothing: the session is its parent's. */
 static bool lock_is_held_here(const lk_lock *l)

@@ -2,9 +2,9 @@
 #include "config.h"
 
 #include "base/mem.h"
-#include "recipes/lease/client_events.h"
 #include "recipes/multilock/multilock_acquisition.h"
 #include "recipes/multilock/transaction.h"
+#include "recipes/queue/lease.h"
 
 /* ---- end ----------------------------------------------------------------- */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/lease/client_events.h"
 #include "recipes/multilock/multilock_nodes.h"
-#include "recipes/queue/contender_step.h"
+#include "recipes/queue/contender.h"
+#include "recipes/queue/lease.h"
 
 bool lk__multilock_can_continue(const lk_multilock_acquisition *m)
 {

@@ -4,8 +4,8 @@
 #include "base/mem.h"
 #include "recipes/error_advice.h"
 #include "recipes/multilock/transaction.h"
-#include "recipes/queue/contender_start.h"
-#include "recipes/queue/own_node_create.h"
+#include "recipes/queue/contender.h"
+#include "recipes/queue/own_node.h"
 
 /**
  * @file

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/error_advice.h"
-#include "recipes/lease/session_lease.h"
 #include "recipes/queue/cleanup.h"
-#include "recipes/queue/contender_step.h"
-#include "recipes/queue/own_node_recovery.h"
-#include "recipes/queue/request_count.h"
-#include "recipes/queue/retry_backoff.h"
+
+#include "recipes/error_advice.h"
+#include "recipes/queue/acquisition.h"
+#include "recipes/queue/contender.h"
+#include "recipes/queue/lease.h"
+#include "recipes/queue/own_node.h"
+#include "recipes/queue/recovery.h"
 
 /**
  * @file
@@ -16,7 +17,7 @@
  * known not to exist. Where names are not unique, another client's node may
  * have the name after a connection loss, so the own node is recovered before
  * each repeated delete. If the list for the recovery is larger than the client
- * accepts, only the nodes of this session are listed (session_listing.c).
+ * accepts, only the nodes of this session are listed (recovery.c).
  */
 
 /* End the cleanup. `err` 0: the own node does not exist. Otherwise the own node

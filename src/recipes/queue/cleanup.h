@@ -7,7 +7,7 @@
  * Deleting the own node until it is certainly gone: CLEANING_UP and FINISHED.
  */
 
-#include "recipes/queue/contender.h"
+#include "recipes/queue/contender_states.h"
 
 /** CLEANING_UP: send the next request, if there is a connection. If the own
     node does not exist, end the cleanup. */

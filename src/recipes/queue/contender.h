@@ -15,15 +15,16 @@
  * that has them.
  */
 
+#include <latchkey/acl.h>
+
 #include "base/list.h"
-#include "recipes/lease/lease_user.h"
 #include "recipes/queue/acquisition.h"
 #include "recipes/queue/contender_states.h"
+#include "recipes/queue/lease.h"
 #include "recipes/queue/own_node.h"
-#include "recipes/queue/own_node_candidates.h"
-#include "recipes/queue/predecessor_list.h"
-
-#include <latchkey/acl.h>
+#include "recipes/queue/predecessors.h"
+#include "recipes/queue/queue.h"
+#include "recipes/queue/recovery.h"
 
 typedef struct lk_session_lease lk_session_lease;
 
@@ -129,7 +130,7 @@ typedef struct lk_cleanup {
   bool deleting;   /**< the delete of the own node is under way */
 } lk_cleanup;
 
-/** A reader whose owner holds the write side, see rwlock/downgrade.c. */
+/** A reader whose owner holds the write side, see own_node.c. */
 typedef struct lk_downgrade {
   lk_contender *writer; /**< the owner's contender for the write side, which
                            held when this contender began; NULL: no downgrade */
@@ -208,5 +209,103 @@ void lk__contender_cancel_watches(lk_contender *ct);
     was to set it has failed: a later request can have set it meanwhile, and its
     event would come after the contender has ended. */
 void lk__contender_cancel_wait_watch(lk_contender *ct);
+
+/* Errors of requests that do not show the state of the lock, such as a
+   connection loss. */
+
+/** A request completed with `err`, which does not show the state of the lock:
+    pause and retry, or fail, as lk__error_advice() says. */
+void lk__contender_request_failed(lk_contender *ct, int err);
+/** Called for each read and list that completed with `err`. If the reply was
+    larger than the client accepts, it has broken the connection, and the
+    connection loss has paused the contender. A retry on the next connection
+    would break that as well, so the paused contender fails. Returns whether it
+    has failed. */
+bool lk__contender_fail_if_too_big(lk_contender *ct, int err);
+
+/* The requests and replies of a contender are counted, so that the replies to
+   requests of an earlier round can be ignored. */
+
+/** Count a request that was accepted, and take a reference for its callback.
+    `err` is the result of the request function. Nothing is counted if it is not
+    0. Returns `err`. */
+int lk__contender_count_request(lk_contender *ct, int err);
+/** Count a reply, at the start of each callback. false: the callback must
+    ignore the reply, which belongs to an earlier round. In both cases, the
+    callback ends with lk__contender_unref(). */
+bool lk__contender_take_reply(lk_contender *ct);
+/** Ignore the replies to all requests under way. */
+void lk__contender_ignore_replies(lk_contender *ct);
+/** Whether no request is outstanding. */
+static inline bool lk__contender_has_all_replies(const lk_contender *ct)
+{
+  return ct->requests.sent == ct->requests.replied;
+}
+/** A read of a predecessor or of the own node completed: continue if no request
+    is outstanding. */
+void lk__contender_continue_if_all_read(lk_contender *ct);
+
+/* Pauses of a contender: before a retry, and before the next check of the
+   lease. */
+
+/** Start the timer of a pause of `ms`. At its end, the contender continues by
+    lk_contender_rules.resume of its state. */
+void lk__contender_start_pause(lk_contender *ct, int64_t ms);
+/** The length of the next pause before a retry: twice that of the last one, up
+    to a limit, plus a random part. */
+int64_t lk__contender_backoff_ms(lk_contender *ct);
+
+/* The steps of a contender from one state to the next. All steps are taken by
+   one function, lk__contender_step(). Stopping and failing are steps that any
+   state may take. */
+
+/** The state that follows `state` after `ev`; LK_CONTENDER_NO_STEP: `ev` must
+    not occur in `state`. */
+lk_contender_state lk__contender_next_state(const lk_contender_machine *m,
+                                            lk_contender_state state,
+                                            lk_contender_event ev);
+
+/** Take the step that the rules have for `ev`, and begin the new state. An
+    event without a step is a bug: a debug build aborts, other builds log it and
+    call lk__contender_restart(). */
+void lk__contender_step(lk_contender *ct, lk_contender_event ev);
+
+/** After an event without a step: ask the server again. A waiter lists the
+    queue, a holder verifies its node, and a cleanup sends its next request. */
+void lk__contender_restart(lk_contender *ct);
+
+/** Cancel or release. No callback is invoked any more, except `gone` if
+    `report_gone` is set. */
+void lk__contender_stop(lk_contender *ct, bool report_gone);
+/** Report the error to the owner, and clean up. */
+void lk__contender_fail(lk_contender *ct, int err);
+
+/** The type of lk_session_lease.observer, for tests. `on_step` is called when
+    `ct->state` is the new state and its `enter` has not been called yet. */
+typedef struct lk_contender_observer {
+  void (*on_step)(void *arg, const lk_contender *ct, lk_contender_event ev,
+                  lk_contender_state from);
+  void *arg;
+} lk_contender_observer;
+
+/* Creation and start of a contender: the states IDLE and PAUSED. */
+
+/** Make a contender in IDLE; no request is sent. It exists until FINISHED, or
+    longer for callers with a reference of their own. NULL: no memory. */
+lk_contender *lk__contender_new(lk_session_lease *lease,
+                                const lk_contender_config *config,
+                                const lk_acquisition_callbacks *callbacks,
+                                void *arg);
+/** Start. The `ended` callback may be invoked before this returns. */
+void lk__contender_begin(lk_contender *ct);
+
+extern const lk_contender_rules lk__rules_idle;
+extern const lk_contender_rules lk__rules_paused;
+
+/* The table of all states of a contender in a queue, which is ordered by
+   sequence numbers, or of a permit. Contenders for single-node locks have a
+   table of their own (single_node.c). */
+
+extern const lk_contender_machine lk__queue_machine;
 
 #endif

@@ -8,7 +8,7 @@
  * and its handlers, in the file that the comment of the state names.
  */
 
-#include "recipes/lease/lease_user.h"
+#include "recipes/queue/lease.h"
 
 #include <latchkey/watch.h>
 
@@ -16,27 +16,27 @@ typedef struct lk_contender lk_contender;
 
 typedef enum lk_contender_state {
   LK_CONTENDER_NO_STEP, /* no state; in rules: an event that must not occur */
-  /* contender_start.c */
+  /* contender.c */
   LK_CONTENDER_IDLE,
   LK_CONTENDER_PAUSED,        /* no connection, or a delay before a retry */
-  LK_CONTENDER_LISTING_FIRST, /* queue_listing.c: list requested before any
+  LK_CONTENDER_LISTING_FIRST, /* queue.c: list requested before any
                                  node is created */
-  LK_CONTENDER_CREATING,      /* own_node_create.c: create and list requested */
-  LK_CONTENDER_CREATING_PARENTS, /* own_node_create.c: creates of directories
+  LK_CONTENDER_CREATING,      /* own_node.c: create and list requested */
+  LK_CONTENDER_CREATING_PARENTS, /* own_node.c: creates of directories
                                     requested, then as CREATING */
-  LK_CONTENDER_RECOVERING, /* own_node_recovery.c: a transaction and a list are
+  LK_CONTENDER_RECOVERING, /* recovery.c: a transaction and a list are
                               requested, to see if the create was executed */
-  LK_CONTENDER_READING_CANDIDATES, /* own_node_recovery.c: nodes that may be the
+  LK_CONTENDER_READING_CANDIDATES, /* recovery.c: nodes that may be the
                                       own one are read */
-  LK_CONTENDER_LISTING,            /* queue_listing.c: list requested */
-  /* waiting.c */
+  LK_CONTENDER_LISTING,            /* queue.c: list requested */
+  /* predecessors.c */
   LK_CONTENDER_SETTING_WATCHES, /* a read of the direct predecessor requested,
                                    and of the own node if it is the next; with
                                    watches */
   LK_CONTENDER_WAITING,         /* for the deletion of the direct predecessor */
-  LK_CONTENDER_READING_PREDECESSORS, /* predecessor_watch.c: reads of the few
+  LK_CONTENDER_READING_PREDECESSORS, /* predecessors.c: reads of the few
                                         predecessors that may be left */
-  /* grant.c */
+  /* holding.c */
   LK_CONTENDER_READING_OWN,  /* no predecessors; the token is not known: the own
                                 node is read */
   LK_CONTENDER_CHECKING_OWN, /* no predecessors; the lease is too short: the own
@@ -125,8 +125,8 @@ typedef struct lk_contender_rules {
   LK_ON_ANY_BEFORE_GRANT, LK_ON(OWN_MISSING, CREATING)
 /* clang-format on */
 
-/** What differs between contenders of a queue (queue_state_table.c) and of a
-    single-node lock (src/recipes/single). */
+/** What differs between contenders of a queue (contender.c) and of a
+    single-node lock (single_node.c). */
 typedef struct lk_contender_machine {
   const lk_contender_rules *states[LK_CONTENDER_NSTATES];
   /** Whether a waiter has an own node, which the session has to keep. */

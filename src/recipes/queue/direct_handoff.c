@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/queue/contender_step.h"
 #include "recipes/queue/direct_handoff.h"
-#include "recipes/queue/grant.h"
+
+#include "recipes/queue/contender.h"
+#include "recipes/queue/holding.h"
 
 /* A writer that was a predecessor may have downgraded before its node was
  * deleted: its read node then excludes an exclusive contender. */

@@ -8,7 +8,7 @@
  * predecessor, without another list.
  */
 
-#include "recipes/queue/contender.h"
+#include "recipes/queue/contender_states.h"
 
 /** What is known when a predecessor was deleted: the conditions of
     lk__direct_handoff_is_proven(). */

@@ -9,9 +9,10 @@
  * the struct through the functions of this header.
  */
 
-#include "recipes/names.h"
-
 #include <latchkey/watch.h>
+
+#include "recipes/names.h"
+#include "recipes/queue/contender_states.h"
 
 typedef struct lk_contender lk_contender;
 
@@ -26,7 +27,7 @@ typedef enum lk_own_state {
 typedef struct lk_own_node {
   lk_own_state state;
   lk_node_identity identity;
-  uint64_t token;       /**< the node's czxid; 0: not known */
+  uint64_t token; /**< the node's czxid; 0: not known */
   /** The largest zxid that was seen when the create was sent: the node's czxid
       is larger. */
   uint64_t requested_after_zxid;
@@ -39,10 +40,10 @@ typedef struct lk_own_node {
   unsigned times_missing; /**< how often the node was found missing */
   char unique_part[LK_UNIQUE_PART_MAX_LEN + 1]; /**< see lk_node_identity */
   char *dir;                                    /**< "" for the root */
-  char *path;      /**< with room for the number that a server appends */
+  char *path;           /**< with room for the number that a server appends */
   size_t path_base_len; /**< length of `path` without that number */
-  char *data;      /**< for LK_IDENTITY_DATA: the data, which end with the UUID;
-                      else NULL */
+  char *data; /**< for LK_IDENTITY_DATA: the data, which end with the UUID;
+                 else NULL */
   size_t data_len;
 } lk_own_node;
 
@@ -72,24 +73,10 @@ void lk__own_node_init(lk_own_node *own, char *memory,
                        lk_node_identity identity, const char *dir,
                        const char *name, lk_bytes data);
 
-/** Make a new unique part from 16 random bytes, so that the next create makes a
-    node of another name or with other data. */
-void lk__own_node_set_unique_part(lk_own_node *own,
-                                  const unsigned char random[16]);
-
-/** The create of the node was sent. `seen_zxid` is the largest zxid that was
-    seen before. */
-void lk__own_node_requested(lk_own_node *own, uint64_t seen_zxid);
-
 /** A reply on `connection` has shown that the node at `path` is the own one.
     `token` is its czxid, or 0 if the reply does not have the czxid. */
 void lk__own_node_set_found(lk_own_node *own, uint64_t token,
                             uint64_t connection);
-
-/** The create completed with success and `path`. Returns 0, or LK_ERR_PROTOCOL
-    if `path` is not the requested path with a sequence number. */
-int lk__own_node_created(lk_own_node *own, const char *path, uint64_t token,
-                         uint64_t connection);
 
 /** The watch on the node is confirmed on `connection`. */
 static inline void lk__own_node_watched(lk_own_node *own, uint64_t connection)
@@ -100,25 +87,6 @@ static inline void lk__own_node_watched(lk_own_node *own, uint64_t connection)
 /** The node does not exist: its create was not executed, or the node was
     deleted. The token is kept. */
 void lk__own_node_set_absent(lk_own_node *own);
-
-/** The create completed with the error `err`. */
-void lk__own_node_create_failed(lk_own_node *own, int err);
-
-/** The access list of the node forbids reads. */
-static inline void lk__own_node_set_unreadable(lk_own_node *own)
-{
-  own->unreadable = true;
-}
-
-/** The watch on the node has fired or was cancelled. */
-static inline void lk__own_node_unwatched(lk_own_node *own)
-{
-  own->watch = NULL;
-  own->watched_on = 0;
-}
-
-/** The node does not exist any more: clear its state, also the token. */
-void lk__own_node_forget(lk_own_node *own);
 
 /** Note that the node exists, with this `name`. Returns false if `name` is not
     the requested name with a sequence number. */
@@ -136,5 +104,85 @@ lk_bytes lk__own_node_find(const lk_own_node *own, const lk_bytes *names,
     unique, and the node has not been verified on `connection`. */
 bool lk__own_node_needs_verification(const lk_own_node *own,
                                      uint64_t connection);
+
+/* What follows when the own node does not exist any more, so that the contender
+   has lost its place in the queue. */
+
+/** The own node was found missing, as `err` says: start anew at the end of the
+    queue, or fail with `err` if this happens too often. */
+void lk__contender_own_missing(lk_contender *ct, int err);
+/** Clear what is known of the own node, which does not exist any more. Replies
+    to requests under way are ignored, since the requests were for that node. */
+void lk__contender_forget_own(lk_contender *ct);
+/** Prepare the create of the next own node: draw its unique part, and watch its
+    direct predecessor again if the directory was watched instead. */
+void lk__contender_prepare_create(lk_contender *ct);
+
+/* Reading and watching the own node. */
+
+/** Read the node at the own path, with a watch, and pass the reply to `done`.
+    0, or why the request was refused. */
+int lk__contender_read_own(lk_contender *ct, lk_get_cb done);
+/** Read the own node, with a watch. 0, or why the request was refused. */
+int lk__contender_watch_own(lk_contender *ct);
+/** The same, unless the node is watched, that is requested, or the node cannot
+    be read. */
+int lk__contender_ensure_own_watch(lk_contender *ct);
+/** The access list of the own node forbids reads: note and report that the node
+    is not watched. */
+void lk__contender_own_unreadable(lk_contender *ct);
+/** If `data` of the own node are the message of Curator's revocation, note it.
+    A holder is notified at once, a waiter after its grant. */
+void lk__contender_note_revocation(lk_contender *ct, const lk_bytes *data);
+
+/* Checks of the own node (the operation `check` of a multi). */
+
+/** The result of a check of the own node. */
+typedef enum lk_check_result {
+  LK_CHECK_UNKNOWN, /**< the check was not executed, as far as is known */
+  LK_CHECK_EXISTS,
+  LK_CHECK_MISSING
+} lk_check_result;
+
+/** What the error of a check, a read or a write says about the node. A server
+    looks for the node before it checks the permission, so LK_ERR_NO_AUTH means
+    that the node exists. */
+lk_check_result lk__check_result_of(int err);
+/** What that error says about the own node of `ct`. If its name is not unique,
+    the existing node may be another client's: then LK_CHECK_UNKNOWN. */
+lk_check_result lk__contender_check_result(const lk_contender *ct, int err);
+/** Send a check of the own node, which proves that it exists and renews the
+    lease. 0, or why it was refused. */
+int lk__contender_check_own(lk_contender *ct, lk_multi_cb done);
+
+/* Creating the own node, and the directories above it. */
+
+/** Say before lk__contender_begin() that the caller has sent the create of the
+    own node, in a transaction with the creates of other contenders. The caller
+    reports the result by lk__contender_own_created(). All contenders of the
+    transaction must be marked before the first one begins. */
+void lk__contender_mark_created_jointly(lk_contender *ct);
+/** The create of the own node completed; `zxid` is the node's czxid. */
+void lk__contender_own_created(lk_contender *ct, int err, const char *path,
+                               uint64_t zxid);
+/** Request the creates of the directories. 0, or why one was refused. */
+int lk__contender_create_parents(lk_contender *ct);
+/** The create of the own node has shown that the directory does not exist:
+    create the directory, or fail. */
+void lk__contender_parent_missing(lk_contender *ct);
+/** Begin CREATING and CREATING_PARENTS, in any machine. */
+int lk__contender_enter_creating(lk_contender *ct, lk_contender_state from);
+int lk__contender_enter_creating_parents(lk_contender *ct,
+                                         lk_contender_state from);
+
+extern const lk_contender_rules lk__rules_creating;
+extern const lk_contender_rules lk__rules_creating_parents;
+
+/* The downgrade of a writer: its owner acquires the read side as well. */
+
+/** Make the reader `ct` a downgrade of `writer`, which has the same owner and
+    holds. Called before lk__contender_begin(ct). The node of `ct` gets the
+    number of the writer's node, and `ct` is granted when it is created. */
+void lk__downgrade_set_writer(lk_contender *ct, lk_contender *writer);
 
 #endif

@@ -2,9 +2,9 @@
 #include "config.h"
 
 #include "base/mem.h"
-#include "recipes/lease/lease_config.h"
 #include "recipes/lock/lock.h"
-#include "recipes/rwlock/downgrade.h"
+#include "recipes/queue/lease.h"
+#include "recipes/queue/own_node.h"
 
 #include <latchkey/rwlock.h>
 

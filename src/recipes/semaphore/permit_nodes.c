@@ -2,9 +2,8 @@
 #include "config.h"
 
 #include "recipes/names.h"
-#include "recipes/queue/contender_start.h"
-#include "recipes/queue/contender_step.h"
-#include "recipes/queue/foreign_node.h"
+#include "recipes/queue/contender.h"
+#include "recipes/queue/queue.h"
 #include "recipes/semaphore/permit_nodes.h"
 
 #include <latchkey/semaphore.h>

@@ -2,9 +2,8 @@
 #include "config.h"
 
 #include "base/mem.h"
-#include "recipes/queue/contender_start.h"
-#include "recipes/queue/contender_step.h"
-#include "recipes/queue/queue_listing.h"
+#include "recipes/queue/contender.h"
+#include "recipes/queue/queue.h"
 #include "recipes/semaphore/permit_limit.h"
 #include "recipes/semaphore/permit_nodes.h"
 #include "recipes/semaphore/semaphore_acquisition.h"

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "recipes/lock/lock.h"
-#include "recipes/single/single_contender.h"
+#include "recipes/queue/single_node.h"
 
 #include <latchkey/single.h>
 

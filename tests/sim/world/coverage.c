@@ -5,9 +5,8 @@
 
 #include "sim/world/sessions.h"
 
-#include "recipes/queue/contender_step.h"
-#include "recipes/queue/queue_state_table.h"
-#include "recipes/single/single_contender.h"
+#include "recipes/queue/contender.h"
+#include "recipes/queue/single_node.h"
 
 #include <inttypes.h>
 #include <string.h>

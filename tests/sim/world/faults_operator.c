@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/queue/predecessor_list.h"
+#include "recipes/queue/predecessors.h"
 #include "sim/world/active_fault.h"
 #include "sim/world/checker.h"
 #include "sim/world/lock_styles.h"

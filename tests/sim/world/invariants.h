@@ -5,8 +5,8 @@
 #include "sim/world/facts.h"
 #include "sim/world/scenario.h"
 
-#include "recipes/lease/session_lease.h"
-#include "recipes/queue/contender_step.h"
+#include "recipes/queue/contender.h"
+#include "recipes/queue/lease.h"
 
 #include <inttypes.h>
 

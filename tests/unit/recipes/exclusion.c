@@ -2,8 +2,7 @@
 #include "config.h"
 
 #include "recipes/queue/direct_handoff.h"
-#include "recipes/queue/queue_position.h"
-#include "recipes/queue/sequence_limit.h"
+#include "recipes/queue/queue.h"
 #include "recipes/semaphore/permit_nodes.h"
 #include "support/suite.h"
 

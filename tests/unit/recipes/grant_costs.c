@@ -7,7 +7,7 @@
  * predecessor. Each write is one round trip.
  */
 
-#include "recipes/queue/predecessor_list.h"
+#include "recipes/queue/predecessors.h"
 #include "support/locks.h"
 #include "support/suite.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/lease/lease_deadline.h"
+#include "recipes/queue/lease_deadline.h"
 #include "support/failing_mem.h"
 #include "support/suite.h"
 

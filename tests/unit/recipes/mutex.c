@@ -3,7 +3,7 @@
 
 #include "proto/engine/client.h"
 #include "proto/wire/opcode.h"
-#include "recipes/queue/predecessor_list.h"
+#include "recipes/queue/predecessors.h"
 #include "support/locks.h"
 #include "support/suite.h"
 

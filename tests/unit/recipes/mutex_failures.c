@@ -4,10 +4,9 @@
 #include "proto/wire/opcode.h"
 #include "recipes/lock/lock.h"
 #include "recipes/names.h"
-#include "recipes/queue/contender_step.h"
-#include "recipes/queue/queue_state_table.h"
-#include "recipes/queue/sequence_limit.h"
-#include "recipes/single/single_contender.h"
+#include "recipes/queue/contender.h"
+#include "recipes/queue/queue.h"
+#include "recipes/queue/single_node.h"
 #include "support/locks.h"
 #include "support/suite.h"
 

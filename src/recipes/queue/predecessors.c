@@ -1,15 +1,123 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/lease/session_lease.h"
+#include "recipes/queue/predecessors.h"
+
+#include "base/mem.h"
 #include "recipes/names.h"
-#include "recipes/queue/contender_step.h"
+#include "recipes/queue/contender.h"
 #include "recipes/queue/direct_handoff.h"
-#include "recipes/queue/own_node_watch.h"
-#include "recipes/queue/place_lost.h"
-#include "recipes/queue/predecessor_watch.h"
-#include "recipes/queue/request_count.h"
-#include "recipes/queue/request_errors.h"
+#include "recipes/queue/lease.h"
+#include "recipes/queue/own_node.h"
+#include "recipes/queue/queue.h"
+
+/* ---- the list ------------------------------------------------------------ */
+
+static size_t child_path_size(const char *dir, lk_bytes name)
+{
+  return strlen(dir) + sizeof "/" + name.len;
+}
+
+static bool predecessors_make_room(lk_predecessors *p, const lk_mem *mem,
+                                   size_t size)
+{
+  if (size <= p->block_size)
+    return true;
+  char *block = mem->resize(mem->arg, p->block, size);
+
+  if (block == NULL)
+    return false;
+  p->block = block;
+  p->block_size = size;
+  return true;
+}
+
+/* Whether the predecessors will be read if the direct one is deleted. */
+static bool all_may_be_read(const lk_queue_position *position, size_t listed)
+{
+  return listed > LK_SHORT_LIST &&
+         position->predecessors <= LK_KEPT_PREDECESSORS;
+}
+
+/* The path of the head is always kept: it is reported to the caller. */
+bool lk__predecessors_set(lk_predecessors *p, const lk_mem *mem,
+                          const char *dir, uint64_t connection, size_t listed,
+                          const lk_queue_position *position)
+{
+  size_t kept = position->nearest_count;
+
+  if (kept > 1 && !all_may_be_read(position, listed))
+    kept = 1;
+  size_t size = child_path_size(dir, position->head.name);
+
+  for (size_t i = 0; i < kept; i++)
+    size += child_path_size(dir, position->nearest[i].name);
+  if (kept > 0 && !predecessors_make_room(p, mem, size))
+    return false;
+  char *at = p->block;
+
+  p->listed = listed;
+  p->count = position->predecessors;
+  p->kept = kept;
+  p->has_rw_writer = position->has_rw_writer;
+  p->in_range = position->in_range;
+  p->connection = connection;
+  for (size_t i = 0; i < kept; i++) {
+    p->path[i] = at;
+    at = lk__write_child_path(at, dir, position->nearest[i].name);
+  }
+  p->head_path = NULL;
+  if (kept > 0) {
+    p->head_path = at;
+    (void)lk__write_child_path(at, dir, position->head.name);
+  }
+  return true;
+}
+
+void lk__predecessors_set_count_only(lk_predecessors *p, size_t count)
+{
+  p->count = count;
+  p->kept = 0;
+  p->head_path = NULL;
+}
+
+/* The predecessor with path `i` was deleted. */
+static void lk__predecessors_remove(lk_predecessors *p, size_t i)
+{
+  p->count--;
+  p->kept--;
+  for (; i < p->kept; i++)
+    p->path[i] = p->path[i + 1];
+  bool all_are_kept = p->kept == p->count;
+
+  /* `path` begins with the direct predecessor. If it has the paths of all
+   * predecessors, the last one is the head's. */
+  if (all_are_kept && p->kept > 0)
+    p->head_path = p->path[p->kept - 1];
+}
+
+/* Whether the predecessors that are left are to be read, after the direct one
+   was deleted. Otherwise a list costs less. */
+static bool lk__predecessors_are_worth_reading(const lk_predecessors *p)
+{
+  return p->listed > LK_SHORT_LIST && p->count <= LK_MAX_PREDECESSOR_READS;
+}
+
+/* Remove all but the direct predecessor, which is the first contender. The
+   direct predecessor holds the lock, so it is the only one left. */
+static void lk__predecessors_keep_direct(lk_predecessors *p)
+{
+  p->count = 1;
+  p->kept = 1;
+  p->head_path = p->path[0];
+}
+
+void lk__predecessors_free(lk_predecessors *p, const lk_mem *mem)
+{
+  lk__mem_free(mem, p->block);
+}
+
+/* ---- the watch ----------------------------------------------------------- */
 
 enum { DIRECT = 0 }; /* the index of the direct predecessor */
 
@@ -75,7 +183,9 @@ static int contender_watch_predecessor(lk_contender *ct, lk_get_cb done)
                                                 &call, done, ct));
 }
 
-int lk__predecessors_watch_direct(lk_contender *ct)
+/* Read the direct predecessor, and watch it. 0, or why the request was
+   refused. */
+static int lk__predecessors_watch_direct(lk_contender *ct)
 {
   return contender_watch_predecessor(ct, on_predecessor_read);
 }
@@ -197,7 +307,9 @@ static void contender_watch_directory(lk_contender *ct)
   lk__contender_step(ct, LK_CONTENDER_ON_LIST_NEEDED);
 }
 
-void lk__predecessors_judge(lk_contender *ct)
+/* lk_contender_rules.reads_done of SETTING_WATCHES, WAITING and
+   READING_PREDECESSORS. */
+static void lk__predecessors_judge(lk_contender *ct)
 {
   bool read_several = ct->state == LK_CONTENDER_READING_PREDECESSORS;
   /* The next heartbeat reads the own node again. */
@@ -250,4 +362,67 @@ const lk_contender_rules lk__rules_reading_predecessors = {
              LK_ON_ANY_IN_QUEUE},
     .need = LK_LEASE_WAITING,
     .enter = contender_enter_reading_predecessors,
+    .reads_done = lk__predecessors_judge};
+
+/* ---- waiting ------------------------------------------------------------- */
+
+/* The deletion of the only predecessor grants the lock without a list if the
+ * own node is watched. With several predecessors, a list or reads come first. A
+ * grant of any kind needs the token, and a node that is certainly the own one:
+ * if names are shared, the watch reports its deletion before another client's
+ * node of the same name is listed. */
+static bool waiter_needs_own_watch(const lk_contender *ct)
+{
+  bool is_next = ct->predecessors.count == 1 && !ct->wait.watches_directory;
+
+  return is_next || ct->own.token == 0 ||
+         lk__identity_shares_names(ct->own.identity) ||
+         lk__own_node_needs_verification(&ct->own,
+                                         lk__contender_connection(ct));
+}
+
+static int contender_enter_setting_watches(lk_contender *ct,
+                                           lk_contender_state from)
+{
+  int err = 0;
+
+  (void)from;
+  ct->wait.had_predecessors = true;
+  ct->wait.predecessor_deleted = false;
+  ct->round.predecessor_err = 0;
+  ct->round.own_err = 0;
+  if (!ct->wait.watches_directory)
+    err = lk__predecessors_watch_direct(ct);
+  if (err == 0 && waiter_needs_own_watch(ct))
+    err = lk__contender_ensure_own_watch(ct);
+  /* Without a request, no reply would continue the contender. */
+  if (err == 0)
+    lk__contender_continue_if_all_read(ct);
+  return err;
+}
+
+/* A watch on the directory also reports the deletion of the own node, but not
+ * if the directory may not be read any more. A node that may not be read is
+ * read at each heartbeat, since nothing else reports its deletion: a missing
+ * node has another error. If a request is refused, the next heartbeat calls
+ * this function again. */
+void lk__waiter_supervise_own(lk_contender *ct)
+{
+  if (lk__contender_waits(ct) && !lk__contender_is_single_node(ct) &&
+      ct->own.watch == NULL)
+    (void)lk__contender_watch_own(ct);
+}
+
+const lk_contender_rules lk__rules_setting_watches = {
+    .next = {LK_ON(WATCHES_SET, WAITING), LK_ON(FEW_LEFT, READING_PREDECESSORS),
+             LK_ON(LIST_NEEDED, LISTING), LK_ON(GRANT, HELD),
+             LK_ON_ANY_IN_QUEUE},
+    .need = LK_LEASE_WAITING,
+    .enter = contender_enter_setting_watches,
+    .reads_done = lk__predecessors_judge};
+
+const lk_contender_rules lk__rules_waiting = {
+    .next = {LK_ON(FEW_LEFT, READING_PREDECESSORS), LK_ON(LIST_NEEDED, LISTING),
+             LK_ON(GRANT, HELD), LK_ON_ANY_IN_QUEUE},
+    .need = LK_LEASE_WAITING,
     .reads_done = lk__predecessors_judge};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/lease/lease_deadline.h"
+#include "recipes/queue/lease_deadline.h"
 
 /* How far the clocks of client and servers may drift apart in one session
  * timeout, as stated in latchkey/lease.h. */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/queue/heartbeat.h"
+
 #include "recipes/error_advice.h"
-#include "recipes/lease/heartbeat.h"
+#include "recipes/queue/lease.h"
+#include "recipes/queue/lease_deadline.h"
 
 /**
  * @file

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_RECIPES_LEASE_LEASE_DEADLINE_H
-#define LK_RECIPES_LEASE_LEASE_DEADLINE_H
+#ifndef LK_RECIPES_QUEUE_LEASE_DEADLINE_H
+#define LK_RECIPES_QUEUE_LEASE_DEADLINE_H
 
 /**
  * @file
@@ -8,9 +8,9 @@
  * moves it.
  */
 
-#include "proto/engine/lease_slot.h"
-
 #include <latchkey/lease.h>
+
+#include "proto/engine/lease_slot.h"
 
 /** A lease deadline that has always passed. */
 #define LK_NO_LEASE INT64_MIN

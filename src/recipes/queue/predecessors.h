@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_RECIPES_QUEUE_PREDECESSOR_LIST_H
-#define LK_RECIPES_QUEUE_PREDECESSOR_LIST_H
+#ifndef LK_RECIPES_QUEUE_PREDECESSORS_H
+#define LK_RECIPES_QUEUE_PREDECESSORS_H
 
 /**
  * @file
@@ -8,9 +8,10 @@
  * were deleted since.
  */
 
-#include "recipes/queue/queue_position.h"
-
 #include <latchkey/client.h>
+
+#include "recipes/queue/contender_states.h"
+#include "recipes/queue/queue.h"
 
 /** The largest number of names in a short list, which has some 4 KB. After the
     deletion of the direct predecessor such a list costs less than reads. */
@@ -41,13 +42,21 @@ bool lk__predecessors_set(lk_predecessors *p, const lk_mem *mem,
 /** Take a number of predecessors, and drop all paths. For permits, of which
     only the number matters. */
 void lk__predecessors_set_count_only(lk_predecessors *p, size_t count);
-/** The predecessor with path `i` was deleted. */
-void lk__predecessors_remove(lk_predecessors *p, size_t i);
-/** Whether the predecessors that are left are to be read, after the direct one
-    was deleted. Otherwise a list costs less. */
-bool lk__predecessors_are_worth_reading(const lk_predecessors *p);
-/** Remove all but the direct predecessor, which is the first contender. */
-void lk__predecessors_keep_direct(lk_predecessors *p);
 void lk__predecessors_free(lk_predecessors *p, const lk_mem *mem);
+
+/* Reading and watching predecessors, and the decision that follows: wait, list
+   the queue, or grant. */
+
+extern const lk_contender_rules lk__rules_reading_predecessors;
+
+/* Waiting for the direct predecessor, with watches on it and on the own node.
+ */
+
+/** A heartbeat is being sent: watch the own node if it is not watched, so that
+    its deletion is noticed while several predecessors are left. */
+void lk__waiter_supervise_own(lk_contender *ct);
+
+extern const lk_contender_rules lk__rules_setting_watches;
+extern const lk_contender_rules lk__rules_waiting;
 
 #endif

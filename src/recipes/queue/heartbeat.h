@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_RECIPES_LEASE_HEARTBEAT_H
-#define LK_RECIPES_LEASE_HEARTBEAT_H
+#ifndef LK_RECIPES_QUEUE_HEARTBEAT_H
+#define LK_RECIPES_QUEUE_HEARTBEAT_H
 
 /**
  * @file
@@ -8,7 +8,7 @@
  * session lives.
  */
 
-#include "recipes/lease/session_lease.h"
+#include "recipes/queue/lease.h"
 
 /** Set the need of a user, and start or stop the timer of the heartbeat
     accordingly. */

@@ -1,17 +1,263 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/queue/queue.h"
+
+#include <string.h>
+
 #include "base/mem.h"
-#include "recipes/lease/session_lease.h"
-#include "recipes/queue/contender_step.h"
-#include "recipes/queue/grant.h"
-#include "recipes/queue/max_queue.h"
-#include "recipes/queue/own_node_check.h"
-#include "recipes/queue/place_lost.h"
-#include "recipes/queue/queue_listing.h"
-#include "recipes/queue/request_count.h"
-#include "recipes/queue/request_errors.h"
-#include "recipes/queue/sequence_limit.h"
+#include "recipes/names.h"
+#include "recipes/queue/acquisition.h"
+#include "recipes/queue/contender.h"
+#include "recipes/queue/holding.h"
+#include "recipes/queue/lease.h"
+#include "recipes/queue/own_node.h"
+#include "recipes/queue/predecessors.h"
+
+/* ---- the limit of numbers ------------------------------------------------ */
+
+/* Half of an int32 counter. */
+static const int64_t warning_level = (int64_t)1 << 30;
+
+bool lk__sequence_is_in_range(int64_t number)
+{
+  return number >= 0 && number <= LK_SEQUENCE_LIMIT;
+}
+
+/* Whether the owner should be warned: half of the counter is used. */
+static bool lk__sequence_is_near_end(int64_t number)
+{
+  return number >= warning_level;
+}
+
+/* ---- foreign nodes ------------------------------------------------------- */
+
+/* The digits of the number that a server appends to a name. */
+enum { SEQUENCE_LEN = 10 };
+
+static size_t count_digits_at_end(lk_bytes name)
+{
+  const unsigned char *at = name.at;
+  size_t len = name.len;
+
+  while (len > 0 && at[len - 1] >= '0' && at[len - 1] <= '9')
+    len--;
+  return name.len - len;
+}
+
+/* Whether `name` is the directory of a semaphore's permits in Curator's layout.
+ */
+static bool is_permits_dir(lk_bytes name)
+{
+  return lk__names_are_equal(name, lk_text("leases"));
+}
+
+bool lk__name_is_foreign(lk_bytes name)
+{
+  size_t digits = count_digits_at_end(name);
+
+  return digits >= SEQUENCE_LEN || lk__name_is_hex(name) ||
+         is_permits_dir(name);
+}
+
+/* ---- the maximum length -------------------------------------------------- */
+
+/* From this number of predecessors on a warning is logged. */
+enum { LONG_QUEUE = 10000 };
+
+int lk__max_queue_refusal(bool once, size_t max_queue, size_t predecessors)
+{
+  if (predecessors > 0 && once)
+    return LK_ERR_BUSY;
+  if (max_queue > 0 && predecessors > max_queue)
+    return LK_ERR_QUEUE_FULL;
+  return 0;
+}
+
+bool lk__max_queue_needs_peek(const lk_contender *ct)
+{
+  bool may_refuse = ct->config->once || ct->config->max_queue > 0;
+
+  return ct->config->peek && may_refuse;
+}
+
+/* Log a very long queue, once per client. The reply to a list grows with the
+   queue. A Java client refuses a reply with more than 17,000 names. */
+static void lk__max_queue_warn_if_long(const lk_contender *ct,
+                                       size_t predecessors)
+{
+  lk_session_lease *lease = ct->lease;
+
+  if (predecessors < LONG_QUEUE || lease->queues.warned_length)
+    return;
+  lease->queues.warned_length = true;
+  lk_client_log(lease->client, LK_LOG_WARNING, LK_ERR_TOO_MANY,
+                "ten thousand contenders and more in one queue: think of "
+                "max_queue, or of fewer contenders");
+}
+
+/* ---- the position -------------------------------------------------------- */
+
+/* ---- order -------------------------------------------------------------- */
+
+/* Restore the heap `a` of `n` numbers, whose largest is on top, after element
+ * `i` has changed: move the element down to its place. */
+static void heap_sift_down(int64_t *a, size_t i, size_t n)
+{
+  int64_t sunk = a[i];
+
+  for (size_t child; (child = 2 * i + 1) < n; i = child) {
+    if (child + 1 < n && a[child + 1] > a[child])
+      child++;
+    if (a[child] <= sunk)
+      break;
+    a[i] = a[child];
+  }
+  a[i] = sunk;
+}
+
+/* A heapsort: a list may be long, and qsort() may allocate memory. */
+void lk__numbers_sort(int64_t *a, size_t n)
+{
+  for (size_t i = n / 2; i-- > 0;)
+    heap_sift_down(a, i, n);
+  while (n > 1) {
+    int64_t top = a[0];
+
+    n--;
+    a[0] = a[n];
+    a[n] = top;
+    heap_sift_down(a, 0, n);
+  }
+}
+
+/* A sort key is the number and the kind of a name in one integer, ordered by
+ * the number: the number, then the family, then two bits for the side. */
+enum { KEYS_PER_NUMBER = 64, KEYS_PER_FAMILY = 4 };
+
+static int64_t sort_key_of(const lk_name *n)
+{
+  return n->number * KEYS_PER_NUMBER +
+         (int64_t)n->kind->family * KEYS_PER_FAMILY + (int64_t)n->kind->side;
+}
+
+/* Division rounds towards 0, so the kind of a negative key is made positive. */
+static int64_t sort_key_number(int64_t key)
+{
+  int64_t kind = (key % KEYS_PER_NUMBER + KEYS_PER_NUMBER) % KEYS_PER_NUMBER;
+
+  return (key - kind) / KEYS_PER_NUMBER;
+}
+
+/* Whether two nodes of one number belong to a downgrade: the holder of the
+ * write side creates a read node with the number of its write node, and perhaps
+ * a second one while the first is being deleted. In ascending order, the later
+ * key is then a reader's, and the earlier one a reader's or the writer's. */
+static bool keys_are_downgrade(int64_t earlier, int64_t later)
+{
+  int64_t reader = LK_FAMILY_RW * KEYS_PER_FAMILY + LK_SIDE_READER;
+  int64_t writer = LK_FAMILY_RW * KEYS_PER_FAMILY + LK_SIDE_WRITER;
+  bool earlier_is_same_reader = earlier == later;
+  bool earlier_is_its_writer = earlier == later - reader + writer;
+
+  return later % KEYS_PER_NUMBER == reader &&
+         (earlier_is_same_reader || earlier_is_its_writer);
+}
+
+static bool keys_have_duplicates(int64_t *keys, size_t count)
+{
+  lk__numbers_sort(keys, count);
+  for (size_t i = 1; i < count; i++) {
+    if (sort_key_number(keys[i]) == sort_key_number(keys[i - 1]) &&
+        !keys_are_downgrade(keys[i - 1], keys[i]))
+      return true;
+  }
+  return false;
+}
+
+/* ---- position in the queue ---------------------------------------------- */
+
+/* Insert an entry by its number. If there is no room, the entry with the
+ * smallest number is dropped. */
+static void position_insert_nearest(lk_queue_position *p, lk_queue_entry entry)
+{
+  size_t i = p->nearest_count;
+
+  if (i == LK_KEPT_PREDECESSORS && entry.number < p->nearest[i - 1].number)
+    return;
+  if (i < LK_KEPT_PREDECESSORS)
+    p->nearest_count++;
+  else
+    i--;
+  for (; i > 0 && p->nearest[i - 1].number < entry.number; i--)
+    p->nearest[i] = p->nearest[i - 1];
+  p->nearest[i] = entry;
+}
+
+static void position_add_predecessor(lk_queue_position *p, lk_queue_entry entry,
+                                     const lk_node_kind *kind)
+{
+  if (p->predecessors == 0 || entry.number < p->head.number)
+    p->head = entry;
+  p->predecessors++;
+  position_insert_nearest(p, entry);
+  if (kind->family == LK_FAMILY_RW && kind->side == LK_SIDE_WRITER)
+    p->has_rw_writer = true;
+}
+
+void lk__queue_position_find(lk_queue_position *out, const lk_role *role,
+                             lk_bytes own, const lk_bytes *names, size_t count,
+                             int64_t *scratch)
+{
+  lk_name own_name;
+  size_t keys = 0;
+
+  memset(out, 0, sizeof *out);
+  if (!lk__name_parse(role->format, own, &own_name) ||
+      own_name.kind != role->kind)
+    return;
+  out->number = own_name.number;
+  out->in_range = true;
+  for (size_t i = 0; i < count; i++) {
+    lk_name n;
+
+    if (!lk__name_parse(role->format, names[i], &n) ||
+        !lk__node_kinds_contend(role->kind, n.kind)) {
+      if (lk__name_is_foreign(names[i]))
+        out->foreign = names[i];
+      continue;
+    }
+    scratch[keys++] = sort_key_of(&n);
+    out->found = out->found || lk__names_are_equal(names[i], own);
+    out->unsafe = out->unsafe || n.number < 0;
+    out->in_range = out->in_range && lk__sequence_is_in_range(n.number);
+    if (n.kind->family != role->kind->family)
+      out->foreign = names[i];
+    if (n.number < own_name.number && role->excludes(n.kind))
+      position_add_predecessor(out, (lk_queue_entry){names[i], n.number},
+                               n.kind);
+  }
+  out->unsafe = out->unsafe || !lk__sequence_is_in_range(own_name.number) ||
+                keys_have_duplicates(scratch, keys);
+}
+
+/* How many listed contenders exclude a new contender of `role`. */
+static size_t lk__names_count_excluding(const lk_role *role,
+                                        const lk_bytes *names, size_t count)
+{
+  size_t excluding = 0;
+
+  for (size_t i = 0; i < count; i++) {
+    lk_name n;
+
+    if (lk__name_parse(role->format, names[i], &n) &&
+        lk__node_kinds_contend(role->kind, n.kind) && role->excludes(n.kind))
+      excluding++;
+  }
+  return excluding;
+}
+
+/* ---- lists --------------------------------------------------------------- */
 
 /* ---- the position of the own node --------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_RECIPES_LEASE_SESSION_LEASE_H
-#define LK_RECIPES_LEASE_SESSION_LEASE_H
+#ifndef LK_RECIPES_QUEUE_LEASE_H
+#define LK_RECIPES_QUEUE_LEASE_H
 
 /**
  * @file
@@ -8,8 +8,79 @@
  * session lives, and the lease deadline.
  */
 
-#include "recipes/lease/lease_deadline.h"
-#include "recipes/lease/lease_user.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#include <latchkey/lease.h>
+
+#include "base/safe_list.h"
+#include "proto/engine/lease_slot.h"
+
+/* Users of the session lease. Each user has one node, states its need for the
+   lease, and is notified through a table of callbacks. All users are contenders
+   (src/recipes/queue).
+
+   Each callback may add and remove users, and may free the client. */
+
+typedef struct lk_lease_user lk_lease_user;
+
+/** The need of a user for the session lease. */
+typedef enum lk_lease_need {
+  LK_LEASE_NOT_NEEDED,
+  LK_LEASE_WAITING, /**< its node is in a queue: a grant needs new evidence */
+  LK_LEASE_HELD,    /**< its node holds a lock */
+  LK_LEASE_UNSURE,  /**< as HELD, and the deadline is near or has passed */
+  LK_LEASE_CLEANUP, /**< its node is to be deleted */
+  LK_LEASE_NEEDS    /**< the number of values above */
+} lk_lease_need;
+
+typedef struct lk_lease_user_kind {
+  void (*ref)(lk_lease_user *u);
+  void (*unref)(lk_lease_user *u);
+  /** There is a connection to a server with a quorum. */
+  void (*connected)(lk_lease_user *u);
+  /** The connection was lost. */
+  void (*suspended)(lk_lease_user *u);
+  /** The session has expired, and with it the node. */
+  void (*expired)(lk_lease_user *u);
+  /** The session has expired, and the client starts no new one. */
+  void (*no_new_session)(lk_lease_user *u);
+  /** No request is possible any more, because of `err`. */
+  void (*closed)(lk_lease_user *u, int err);
+  /** HELD or UNSURE: the deadline may have moved, or is near. */
+  void (*review)(lk_lease_user *u);
+  /** The lease has become long enough for a grant, after lk__lease_await(). */
+  void (*renewed)(lk_lease_user *u);
+  /** A heartbeat is being sent. Watch or read the node now, if that is due. */
+  void (*supervise)(lk_lease_user *u);
+  /** HELD or UNSURE: a check of the node completed with `err`. */
+  void (*checked)(lk_lease_user *u, int err);
+  /** Whether the user waits for the deletion of one node only, which may grant
+      its lock. */
+  bool (*is_next)(lk_lease_user *u);
+  /** The path of the node. `unreadable`: its access list forbids reads. */
+  const char *(*node)(lk_lease_user *u, bool *unreadable);
+  /** For debug builds: whether the user has not ended and yet waits for no
+      reply, event or timer. */
+  bool (*is_stuck)(lk_lease_user *u);
+} lk_lease_user_kind;
+
+/** Embedded in each user. */
+struct lk_lease_user {
+  lk_link link;
+  const lk_lease_user_kind *kind;
+  lk_lease_need need;
+  /* Which operation of the newest heartbeat checks the node. */
+  uint64_t heartbeat; /**< number of the heartbeat; if that is not the newest
+                           one, the newest does not check this node */
+  size_t multi;       /**< index of the multi in the heartbeat */
+  size_t operation;   /**< index of the operation in the multi */
+};
+
+static inline bool lk__lease_user_holds(const lk_lease_user *u)
+{
+  return u->need == LK_LEASE_HELD || u->need == LK_LEASE_UNSURE;
+}
 
 /** The options of a request without deadline, repeat or watch. */
 #define LK_NO_OPTIONS ((const lk_call *)NULL)
@@ -121,10 +192,6 @@ void lk__lease_add_user(lk_session_lease *lease, lk_lease_user *u);
 void lk__lease_remove_user(lk_session_lease *lease, lk_lease_user *u);
 /** The needs of the users have changed: tell the engine whether one holds. */
 void lk__lease_note_holder(const lk_session_lease *lease);
-/** Invoke `visit` for each user. `visit` may add and remove users. */
-void lk__lease_for_each_user(lk_session_lease *lease,
-                             void (*visit)(lk_session_lease *lease,
-                                           lk_lease_user *u));
 
 /** Return the user behind `u`, or the first user if `u` is NULL. NULL: there is
     no further user. For loops that invoke no callback; other loops call
@@ -143,5 +210,33 @@ static inline size_t lk__lease_count_held(const lk_session_lease *lease)
 {
   return lease->count[LK_LEASE_HELD] + lease->count[LK_LEASE_UNSURE];
 }
+
+/* The creation of the session lease of a client, and its options. */
+
+/** Return the session lease of a client. If the client has none yet, one is
+    made with the default options. NULL: no memory. */
+lk_session_lease *lk__lease_of(lk_client *c);
+
+/* The watchdog: a timer that fires when the lease deadline is near. Then the
+   users of the session lease compare the deadline with the time. */
+
+/** A user has begun to hold: start the watchdog so that its `review` is invoked
+    when the deadline is near. */
+void lk__lease_watch_deadline(lk_session_lease *lease);
+/** A user needs a lease that is long enough for a grant: send a heartbeat now.
+    When the lease is long enough, `renewed` of all users is invoked. */
+void lk__lease_await(lk_session_lease *lease);
+
+/* The session lease as a listener of the client: it handles replies, new and
+   lost connections, the expiry of the session, and the close. */
+
+/** Attach and detach the listener of an acquisition. The client notifies this
+    listener of each event after it has notified the session lease. */
+void lk__lease_attach_listener(lk_session_lease *lease, lk_listener *l);
+void lk__lease_detach_listener(lk_session_lease *lease, lk_listener *l);
+/** An acquisition has detached its listener, and neither the acquisition nor
+    its owner has a timer of the client any more. After the last of these calls
+    the session lease may detach itself from a closed client. */
+void lk__lease_listener_done(lk_session_lease *lease);
 
 #endif

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/lease/session_lease.h"
-#include "recipes/queue/acquisition_holding.h"
+#include "recipes/queue/acquisition.h"
+
+#include "recipes/queue/contender.h"
 #include "recipes/queue/holding.h"
+#include "recipes/queue/lease.h"
+#include "recipes/queue/own_node.h"
 
 static bool acquisition_parts_hold(const lk_acquisition *a)
 {

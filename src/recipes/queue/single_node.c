@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/lease/session_lease.h"
+#include "recipes/queue/single_node.h"
+
+#include "recipes/queue/acquisition.h"
 #include "recipes/queue/cleanup.h"
-#include "recipes/queue/contender_start.h"
-#include "recipes/queue/contender_step.h"
-#include "recipes/queue/grant.h"
+#include "recipes/queue/contender.h"
 #include "recipes/queue/holding.h"
-#include "recipes/queue/max_queue.h"
-#include "recipes/queue/own_node_create.h"
-#include "recipes/queue/own_node_recovery.h"
-#include "recipes/queue/own_node_watch.h"
-#include "recipes/queue/place_lost.h"
-#include "recipes/queue/queue_listing.h"
-#include "recipes/queue/request_count.h"
-#include "recipes/queue/request_errors.h"
-#include "recipes/queue/retry_backoff.h"
-#include "recipes/single/single_contender.h"
+#include "recipes/queue/lease.h"
+#include "recipes/queue/own_node.h"
+#include "recipes/queue/queue.h"
+#include "recipes/queue/recovery.h"
 
 /**
  * @file

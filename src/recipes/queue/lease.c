@@ -1,0 +1,693 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/queue/lease.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "recipes/call.h"
+#include "recipes/queue/heartbeat.h"
+#include "recipes/queue/lease_deadline.h"
+
+static void lk__watchdog_review_soon(lk_session_lease *lease);
+static void lk__watchdog_on_timer(lk_client *c, void *arg);
+static void lk__lease_attach_client(lk_session_lease *lease);
+
+/* ---- creation and options ------------------------------------------------ */
+
+/* ---- creation ----------------------------------------------------------- */
+
+/* The client is being freed and gives back its reference. The session lease
+ * remains until its last user ends, and must not use the client any more. */
+static void on_client_freed(lk_session_lease *lease)
+{
+  lease->life.detached = true;
+  lk__lease_unref(lease);
+}
+
+/* NULL: no memory. */
+static lk_session_lease *lease_new(lk_client *c, const lk_lease_config *config)
+{
+  const lk_mem *mem = lk_client_mem(c);
+  lk_session_lease *lease = lk__mem_new(mem, sizeof *lease);
+
+  if (lease == NULL)
+    return NULL;
+  lease->mem = *mem;
+  lease->client = c;
+  lease->config = *config;
+  lease->margin_ms = config->margin_ms;
+  lease->refs = 1; /* the client's, see on_client_freed() */
+  lease->watchdog_due_ms = INT64_MAX;
+  lk__list_init(&lease->queues.local);
+  lk__list_init(&lease->life.close_hooks);
+  lk__safe_list_init(&lease->users);
+  lease->watchdog = (lk_timer){.fire = lk__watchdog_on_timer, .arg = lease};
+  lease->heartbeat.timer =
+      (lk_timer){.fire = lk__heartbeat_on_timer, .arg = lease};
+  lk__client_set_evidence_gap(c, config->gap_ms);
+  lease->evidence = lk__client_evidence(c);
+  lk__lease_attach_client(lease);
+  lease->known_deadline_ms = lk__lease_deadline(lease);
+  lease->known_timeout_ms = lease->evidence->timeout_ms;
+  lk__client_set_lease(c, lease, on_client_freed);
+  return lease;
+}
+
+lk_session_lease *lk__lease_of(lk_client *c)
+{
+  static const lk_lease_config defaults = {.size = sizeof defaults};
+  lk_session_lease *lease = lk__client_lease(c);
+
+  return lease == NULL ? lease_new(c, &defaults) : lease;
+}
+
+/* ---- public functions --------------------------------------------------- */
+
+static bool assurance_is_valid(lk_assurance assurance)
+{
+  return assurance == LK_ASSURE_QUORUM || assurance == LK_ASSURE_SYNC ||
+         assurance == LK_ASSURE_PING;
+}
+
+static bool lease_config_is_valid(const lk_lease_config *config)
+{
+  return config->margin_ms >= 0 && config->gap_ms >= 0 &&
+         assurance_is_valid(config->assurance);
+}
+
+static bool lease_configs_are_equal(const lk_lease_config *a,
+                                    const lk_lease_config *b)
+{
+  return a->assurance == b->assurance && a->margin_ms == b->margin_ms &&
+         a->gap_ms == b->gap_ms && a->left_behind == b->left_behind &&
+         a->arg == b->arg;
+}
+
+int lk_lease_configure(lk_client *c, const lk_lease_config *config)
+{
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_lease_config);
+  const lk_session_lease *lease = lk__client_lease(c);
+  lk_lease_config copy;
+
+  if (lk__config_copy(c, &sized, &copy, config) != 0 ||
+      !lease_config_is_valid(&copy))
+    return LK_ERR_BAD_ARGUMENT;
+  if (lease != NULL)
+    return lease_configs_are_equal(&lease->config, &copy) ? 0 : LK_ERR_STATE;
+  return lease_new(c, &copy) == NULL ? LK_ERR_NO_MEMORY : 0;
+}
+
+int64_t lk_lease_deadline(const lk_client *c)
+{
+  const lk_session_lease *lease = lk__client_lease(c);
+
+  if (lk__client_is_forked(c))
+    return LK_NO_LEASE;
+  if (lease == NULL) /* the default assurance applies */
+    return lk__evidence_deadline(lk__client_evidence(c), LK_ASSURE_QUORUM);
+  return lk__lease_deadline(lease);
+}
+
+int lk_lease_set_margin(lk_client *c, int32_t margin_ms)
+{
+  if (margin_ms < 0)
+    return LK_ERR_BAD_ARGUMENT;
+  lk_session_lease *lease = lk__lease_of(c);
+
+  if (lease == NULL)
+    return LK_ERR_NO_MEMORY;
+  lease->margin_ms = margin_ms;
+  lk__watchdog_review_soon(lease);
+  return 0;
+}
+
+size_t lk_lease_pending_cleanups(const lk_client *c)
+{
+  const lk_session_lease *lease = lk__client_lease(c);
+
+  return lease == NULL ? 0 : lease->count[LK_LEASE_CLEANUP];
+}
+
+/* ---- users and the deadline ---------------------------------------------- */
+
+void lk__lease_ref(lk_session_lease *lease)
+{
+  lease->refs++;
+}
+
+void lk__lease_unref(lk_session_lease *lease)
+{
+  lk_mem mem = lease->mem;
+
+  if (--lease->refs > 0)
+    return;
+  lk__mem_free(&mem, lease->queues.scratch);
+  lk__mem_free(&mem, lease);
+}
+
+/* ---- users -------------------------------------------------------------- */
+
+void lk__lease_add_user(lk_session_lease *lease, lk_lease_user *u)
+{
+  u->need = LK_LEASE_NOT_NEEDED;
+  lease->count[u->need]++;
+  lk__safe_list_add(&lease->users, &u->link);
+  lk__lease_ref(lease);
+}
+
+/* The user keeps its reference, and gives it back by lk__lease_unref(). */
+void lk__lease_remove_user(lk_session_lease *lease, lk_lease_user *u)
+{
+  lease->count[u->need]--;
+  lk__safe_list_remove(&lease->users, &u->link);
+  lk__lease_note_holder(lease);
+}
+
+void lk__lease_note_holder(const lk_session_lease *lease)
+{
+  if (!lease->life.detached)
+    lk__client_note_holder(lease->client, lk__lease_count_held(lease) > 0);
+}
+
+/* Invoke `visit` for each user. `visit` may add and remove users. */
+static void lk__lease_for_each_user(lk_session_lease *lease,
+                                    void (*visit)(lk_session_lease *lease,
+                                                  lk_lease_user *u))
+{
+  lk_safe_iterator it;
+
+  lk__safe_iterator_begin(&it, &lease->users);
+  for (lk_link *l; (l = lk__safe_iterator_next(&it)) != NULL;) {
+    lk_lease_user *u = LK_OWNER(l, lk_lease_user, link);
+
+    u->kind->ref(u);
+    visit(lease, u);
+    u->kind->unref(u);
+  }
+}
+
+int64_t *lk__lease_scratch(lk_session_lease *lease, size_t count)
+{
+  enum { MIN_COUNT = 64 };
+  bool is_first_use = lease->queues.scratch == NULL;
+
+  if (count > SIZE_MAX / sizeof *lease->queues.scratch)
+    return NULL;
+  if (count > lease->queues.scratch_count || is_first_use) {
+    size_t new_count = count < MIN_COUNT ? MIN_COUNT : count;
+    void *resized = lease->mem.resize(lease->mem.arg, lease->queues.scratch,
+                                      new_count * sizeof(int64_t));
+
+    if (resized == NULL)
+      return NULL;
+    lease->queues.scratch = resized;
+    lease->queues.scratch_count = new_count;
+  }
+  return lease->queues.scratch;
+}
+
+/* ---- timers ------------------------------------------------------------- */
+
+void lk__lease_start_timer(lk_session_lease *lease, lk_timer *t, int64_t at_ms)
+{
+  if (!lease->life.detached &&
+      lk_client_state(lease->client) != LK_STATE_CLOSED)
+    lk_timer_start(lease->client, t, at_ms);
+}
+
+void lk__lease_stop_timer(lk_session_lease *lease, lk_timer *t)
+{
+  if (!lease->life.detached)
+    lk_timer_stop(lease->client, t);
+}
+
+/* ---- the lease ---------------------------------------------------------- */
+
+int32_t lk__lease_timeout_ms(const lk_session_lease *lease)
+{
+  return lease->evidence->timeout_ms > 0 ? lease->evidence->timeout_ms
+                                         : lk_client_timeout_ms(lease->client);
+}
+
+int64_t lk__lease_gap_ms(const lk_session_lease *lease)
+{
+  return lease->config.gap_ms > 0 ? lease->config.gap_ms
+                                  : lk__lease_timeout_ms(lease) / 4;
+}
+
+int64_t lk__lease_unsure_ms(const lk_session_lease *lease, int64_t deadline_ms)
+{
+  int64_t margin =
+      lease->margin_ms > 0 ? lease->margin_ms : lk__lease_timeout_ms(lease) / 8;
+
+  return deadline_ms == LK_NO_LEASE ? LK_NO_LEASE : deadline_ms - margin;
+}
+
+int64_t lk__lease_deadline(const lk_session_lease *lease)
+{
+  return lease->end_err != 0
+             ? LK_NO_LEASE /* the client may be gone */
+             : lk__evidence_deadline(lease->evidence, lease->config.assurance);
+}
+
+/* How long the lease must last at a grant: a quarter of the session timeout. No
+ * evidence lasts longer than the timeout less the gap. So with a gap above half
+ * of the timeout, half of that difference suffices. */
+static int64_t grant_min_lease_ms(const lk_session_lease *lease)
+{
+  int64_t timeout = lk__lease_timeout_ms(lease);
+  int64_t half_of_longest = (timeout - lk__lease_gap_ms(lease)) / 2;
+
+  return half_of_longest < timeout / 4 ? half_of_longest : timeout / 4;
+}
+
+bool lk__lease_may_grant(const lk_session_lease *lease, int64_t now_ms)
+{
+  int64_t deadline = lk__lease_deadline(lease);
+
+  return deadline != LK_NO_LEASE && now_ms < deadline &&
+         deadline - now_ms >= grant_min_lease_ms(lease);
+}
+
+/* The wait leaves three quarters of the time until the holder is unsure to the
+ * reply. A wait of a sixteenth of the session timeout is short beside the
+ * quarter from one heartbeat to the next. */
+int64_t lk__lease_renewal_ms(const lk_session_lease *lease, int64_t due_ms)
+{
+  int64_t deadline = lk__lease_deadline(lease);
+  int64_t longest_wait = lk__lease_timeout_ms(lease) / 16;
+
+  if (deadline == LK_NO_LEASE)
+    return due_ms;
+  int64_t quarter_of_rest = (lk__lease_unsure_ms(lease, deadline) - due_ms) / 4;
+
+  if (quarter_of_rest < longest_wait)
+    longest_wait = quarter_of_rest;
+  return lk__evidence_renewal_ms(lease->evidence, lease->config.assurance,
+                                 due_ms, due_ms + longest_wait);
+}
+
+/* ---- the session -------------------------------------------------------- */
+
+bool lk__lease_is_online(const lk_session_lease *lease)
+{
+  return lease->end_err == 0 &&
+         lk_client_state(lease->client) == LK_STATE_CONNECTED;
+}
+
+/* ---- the watchdog -------------------------------------------------------- */
+
+/* ---- a server that does not reply ---------------------------------------- */
+
+/* From when on a holder needs a reply. A reply that comes later can be
+ * confirmed only by a request one gap behind it, and that would be too late. A
+ * connection to another server renews the lease without a gap. In the steady
+ * state a heartbeat was sent a little before. */
+static int64_t reply_needed_from(const lk_session_lease *lease,
+                                 int64_t unsure_ms)
+{
+  int64_t round_trip_ms = lk__lease_timeout_ms(lease) / 16;
+
+  return unsure_ms == LK_NO_LEASE
+             ? LK_NO_LEASE
+             : unsure_ms - lk__lease_gap_ms(lease) - round_trip_ms;
+}
+
+/* When the watchdog is due. While a reply is needed it fires repeatedly. */
+static int64_t watchdog_due(const lk_session_lease *lease)
+{
+  int64_t now = lk_client_input_ms(lease->client);
+  int64_t unsure_ms = lk__lease_unsure_ms(lease, lk__lease_deadline(lease));
+  int64_t needed_from = reply_needed_from(lease, unsure_ms);
+  int64_t again_at = now + lk__lease_timeout_ms(lease) / 32;
+
+  if (now < needed_from)
+    return needed_from;
+  return lk__lease_is_online(lease) && again_at < unsure_ms ? again_at
+                                                            : unsure_ms;
+}
+
+static void lease_need_reply(lk_session_lease *lease)
+{
+  int64_t now = lk_client_input_ms(lease->client);
+  int64_t unsure_ms = lk__lease_unsure_ms(lease, lk__lease_deadline(lease));
+
+  if (now >= reply_needed_from(lease, unsure_ms) && now < unsure_ms &&
+      lk__lease_is_online(lease))
+    lk__client_need_reply(lease->client, unsure_ms);
+}
+
+/* ---- the deadline -------------------------------------------------------- */
+
+void lk__lease_watch_deadline(lk_session_lease *lease)
+{
+  int64_t at = watchdog_due(lease);
+
+  if (at >= lease->watchdog_due_ms)
+    return; /* the timer fires early enough */
+  lease->watchdog_due_ms = at;
+  lk__lease_start_timer(lease, &lease->watchdog, at);
+}
+
+static void watch_deadline_if_held(lk_session_lease *lease)
+{
+  if (lease->count[LK_LEASE_HELD] > 0)
+    lk__lease_watch_deadline(lease);
+}
+
+void lk__lease_await(lk_session_lease *lease)
+{
+  lease->grant_awaited = true;
+  (void)lk__heartbeat_now(lease);
+}
+
+static void notify_renewed(lk_session_lease *lease, lk_lease_user *u)
+{
+  (void)lease;
+  u->kind->renewed(u);
+}
+
+/* Invoke `renewed` of all users if one waits for it and the lease is long
+ * enough by now. */
+static void notify_if_renewed(lk_session_lease *lease)
+{
+  if (!lease->grant_awaited ||
+      !lk__lease_may_grant(lease, lk_client_clock(lease->client)))
+    return;
+  lease->grant_awaited = false;
+  lk__lease_for_each_user(lease, notify_renewed);
+}
+
+static void review_user(lk_session_lease *lease, lk_lease_user *u)
+{
+  (void)lease;
+  u->kind->review(u);
+}
+
+/* The callback of `watchdog`; `arg` is the session lease. Replies move the
+   deadline without starting the timer again, which would cost more. So when the
+   timer fires the deadline may be far away, and each user compares the present
+   deadline with the time. */
+static void lk__watchdog_on_timer(lk_client *c, void *arg)
+{
+  lk_session_lease *lease = arg;
+
+  (void)c;
+  lk__lease_ref(lease);
+  lease->watchdog_due_ms = INT64_MAX;
+  notify_if_renewed(lease);
+  lk__lease_for_each_user(lease, review_user);
+  if (!lease->life.detached && lease->count[LK_LEASE_HELD] > 0) {
+    lease_need_reply(lease);
+    lk__lease_watch_deadline(lease);
+  }
+  lk__lease_unref(lease);
+}
+
+/* Invoke `review` of all users in the next turn of the loop, where callbacks
+   may be invoked. The timer fires in the next turn of the loop. */
+static void lk__watchdog_review_soon(lk_session_lease *lease)
+{
+  lease->watchdog_due_ms = lk_client_input_ms(lease->client);
+  lk__lease_start_timer(lease, &lease->watchdog, lease->watchdog_due_ms);
+}
+
+/* A reply was received, so the deadline may have changed. */
+static void lk__watchdog_deadline_moved(lk_session_lease *lease)
+{
+  int64_t deadline = lk__lease_deadline(lease);
+  bool deadline_is_later = deadline > lease->known_deadline_ms;
+  bool timeout_changed = lease->evidence->timeout_ms != lease->known_timeout_ms;
+
+  lease->known_deadline_ms = deadline;
+  lease->known_timeout_ms = lease->evidence->timeout_ms;
+  if (lease->end_err != 0)
+    return;
+  if ((lease->count[LK_LEASE_UNSURE] > 0 || lease->grant_awaited) &&
+      deadline_is_later)
+    lk__watchdog_review_soon(lease);
+  else if (timeout_changed)
+    watch_deadline_if_held(lease); /* the deadline may be earlier now */
+}
+
+/* ---- events of the client ------------------------------------------------ */
+
+/* ---- replies ------------------------------------------------------------ */
+
+#ifdef LK_DEBUG
+/* This runs after each reply, outside of all callbacks. So a contender that
+ * waits for no reply, event or timer now would wait for ever. */
+static void lease_check_users(const lk_session_lease *lease)
+{
+  for (lk_lease_user *u = NULL; (u = lk__lease_next_user(lease, u)) != NULL;) {
+    bool unreadable;
+
+    if (!u->kind->is_stuck(u))
+      continue;
+    fprintf(stderr, "latchkey: the contender of %s waits for nothing\n",
+            u->kind->node(u, &unreadable));
+    abort();
+  }
+}
+#else
+static void lease_check_users(const lk_session_lease *lease)
+{
+  (void)lease;
+}
+#endif
+
+static void on_reply(lk_client *c, const lk_reply *reply, void *arg)
+{
+  lk_session_lease *lease = arg;
+
+  (void)c;
+  (void)reply;
+  lease_check_users(lease);
+  lk__watchdog_deadline_moved(lease);
+}
+
+/* ---- connection and session --------------------------------------------- */
+
+static void notify_connected(lk_session_lease *lease, lk_lease_user *u)
+{
+  (void)lease;
+  u->kind->connected(u);
+}
+
+static void notify_connected_if_cleanup(lk_session_lease *lease,
+                                        lk_lease_user *u)
+{
+  if (u->need == LK_LEASE_CLEANUP)
+    notify_connected(lease, u);
+}
+
+/* Nodes of released locks are deleted first: a new contender of this client
+ * would queue behind them. The checks of held nodes follow, then the requests
+ * of waiters. Users in cleanup are notified a second time, which has no effect
+ * while their deletes are under way. */
+static void on_connected(lk_session_lease *lease)
+{
+  lk__lease_for_each_user(lease, notify_connected_if_cleanup);
+  if (lk__lease_count_held(lease) > 0)
+    (void)lk__heartbeat_now(lease);
+  lk__lease_for_each_user(lease, notify_connected);
+  lk__heartbeat_update_timer(lease);
+}
+
+static void notify_suspended(lk_session_lease *lease, lk_lease_user *u)
+{
+  (void)lease;
+  u->kind->suspended(u);
+}
+
+static void on_suspended(lk_session_lease *lease)
+{
+  lk__heartbeat_update_timer(lease);
+  lk__lease_for_each_user(lease, notify_suspended);
+}
+
+static void notify_expired(lk_session_lease *lease, lk_lease_user *u)
+{
+  (void)lease;
+  u->kind->expired(u);
+}
+
+/* The timer fires in the next turn of the loop. */
+static void start_timer_after_expiry(lk_session_lease *lease)
+{
+  lk__lease_start_timer(lease, &lease->life.after_expiry,
+                        lk_client_input_ms(lease->client));
+}
+
+static void on_expired(lk_session_lease *lease)
+{
+  lease->known_deadline_ms = LK_NO_LEASE;
+  lk__heartbeat_update_timer(lease);
+  start_timer_after_expiry(lease);
+  lk__lease_for_each_user(lease, notify_expired);
+}
+
+static void notify_no_new_session(lk_session_lease *lease, lk_lease_user *u)
+{
+  (void)lease;
+  u->kind->no_new_session(u);
+}
+
+/* The client starts a new session at once after an expiry, or never. If its
+ * state is still EXPIRED one turn of the loop later, it starts none. */
+static void on_turn_after_expiry(lk_client *c, void *arg)
+{
+  lk_session_lease *lease = arg;
+
+  if (lk_client_state(c) != LK_STATE_EXPIRED)
+    return;
+  lk__lease_ref(lease);
+  lease->end_err = LK_ERR_CLOSED;
+  lk__lease_for_each_user(lease, notify_no_new_session);
+  lk__lease_unref(lease);
+}
+
+static void notify_closed(lk_session_lease *lease, lk_lease_user *u)
+{
+  u->kind->closed(u, lease->end_err);
+}
+
+static void stop_timers(lk_session_lease *lease)
+{
+  lk__lease_stop_timer(lease, &lease->watchdog);
+  lk__lease_stop_timer(lease, &lease->life.after_expiry);
+  lk__lease_stop_timer(lease, &lease->heartbeat.timer);
+  lease->heartbeat.timer_runs = false;
+  lease->watchdog_due_ms = INT64_MAX;
+}
+
+static void lease_end(lk_session_lease *lease, int err)
+{
+  lease->end_err = err;
+  stop_timers(lease);
+  lk__lease_for_each_user(lease, notify_closed);
+}
+
+/* After this call the session lease calls no function of the client.
+ * Acquisitions with a listener of their own still stop timers of the client
+ * when they are notified of CLOSED. So lease_detach_client() is called only
+ * after all of them were notified. */
+static void lease_detach_client(lk_session_lease *lease)
+{
+  lk_client_detach(lease->client, &lease->life.listener);
+  lease->life.detached = true;
+}
+
+/* ---- the end of the client ---------------------------------------------- */
+
+static void notify_close_hooks(lk_session_lease *lease)
+{
+  for (lk_link *l = lease->life.close_hooks.next; l != &lease->life.close_hooks;
+       l = l->next) {
+    lk_close_hook *h = LK_OWNER(l, lk_close_hook, link);
+
+    h->closed(h);
+  }
+}
+
+static void lease_close(lk_session_lease *lease)
+{
+  lease_end(lease, LK_ERR_CLOSED);
+  notify_close_hooks(lease);
+  lease->life.closed = true;
+  if (lease->life.acquisition_listeners == 0)
+    lease_detach_client(lease);
+}
+
+void lk__lease_attach_listener(lk_session_lease *lease, lk_listener *l)
+{
+  lease->life.acquisition_listeners++;
+  lk_client_attach(lease->client, l);
+}
+
+void lk__lease_detach_listener(lk_session_lease *lease, lk_listener *l)
+{
+  lk_client_detach(lease->client, l);
+  lease->life.acquisition_listeners--;
+}
+
+void lk__lease_listener_done(lk_session_lease *lease)
+{
+  if (lease->life.closed && !lease->life.detached &&
+      lease->life.acquisition_listeners == 0)
+    lease_detach_client(lease);
+}
+
+static void notify_closed_unless_cleanup(lk_session_lease *lease,
+                                         lk_lease_user *u)
+{
+  if (u->need != LK_LEASE_CLEANUP)
+    notify_closed(lease, u);
+}
+
+/* The client is about to send closeSession. Locks are lost from now on: the
+ * server may execute closeSession, and grant the locks to other clients, before
+ * its reply arrives. Deletes under way continue. */
+static void on_closing(lk_client *c, void *arg)
+{
+  lk_session_lease *lease = arg;
+
+  (void)c;
+  lk__lease_ref(lease);
+  lease->end_err = LK_ERR_CLOSED;
+  stop_timers(lease);
+  lk__lease_for_each_user(lease, notify_closed_unless_cleanup);
+  lk__lease_unref(lease);
+}
+
+static void on_state(lk_client *c, lk_state state, int err, void *arg)
+{
+  lk_session_lease *lease = arg;
+
+  (void)c;
+  (void)err;
+  lk__lease_ref(lease);
+  switch (state) {
+  case LK_STATE_CONNECTING:
+  case LK_STATE_READ_ONLY: break;
+  case LK_STATE_CONNECTED: on_connected(lease); break;
+  case LK_STATE_SUSPENDED: on_suspended(lease); break;
+  case LK_STATE_EXPIRED: on_expired(lease); break;
+  case LK_STATE_AUTH_FAILED: lease_end(lease, LK_ERR_AUTH_FAILED); break;
+  case LK_STATE_CLOSED: lease_close(lease); break;
+  }
+  lk__lease_unref(lease);
+}
+
+/* ---- the listener ------------------------------------------------------- */
+
+/* Attach the session lease to its client as a listener. When the session lease
+   is created, the client may have left its first state. It does not report its
+   present state again, so the states that need an action are handled here. */
+static void lk__lease_attach_client(lk_session_lease *lease)
+{
+  lease->life.listener = (lk_listener){.state = on_state,
+                                       .reply = on_reply,
+                                       .closing = on_closing,
+                                       .arg = lease};
+  lease->life.after_expiry =
+      (lk_timer){.fire = on_turn_after_expiry, .arg = lease};
+  switch (lk_client_state(lease->client)) {
+  case LK_STATE_EXPIRED: start_timer_after_expiry(lease); break;
+  case LK_STATE_AUTH_FAILED: lease->end_err = LK_ERR_AUTH_FAILED; break;
+  case LK_STATE_CLOSED: /* no listener is notified after this state */
+    lease->end_err = LK_ERR_CLOSED;
+    lease->life.closed = true;
+    lease->life.detached = true;
+    return;
+  case LK_STATE_CONNECTING:
+  case LK_STATE_CONNECTED:
+  case LK_STATE_READ_ONLY:
+  case LK_STATE_SUSPENDED: break;
+  }
+  /* All other listeners are notified after the session lease. */
+  lk__client_attach_first(lease->client, &lease->life.listener);
+}
