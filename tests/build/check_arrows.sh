@@ -55,17 +55,9 @@ $wrong"
 # folders depend on each other.
 recipes='
 queue:
-joint:queue
-lock:queue
-local:queue lock
-mutex:queue lock local
-rwlock:queue lock
-single:queue lock
-semaphore:queue joint lock
-multilock:queue joint lock
-leader:queue lock
-roster:queue
-members:queue
+locks:queue
+roster:
+members:
 nodes:
 '
 

@@ -7,8 +7,8 @@
 
 #include "sim/world/allocate.h"
 
-#include "recipes/lock/lock.h"
-#include "recipes/semaphore/semaphore_acquisition.h"
+#include "recipes/locks/lock.h"
+#include "recipes/locks/semaphore.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include "sim/world/invariants.h"
 
-#include "recipes/lock/lock.h"
+#include "recipes/locks/lock.h"
 
 /* Local queues: owners of one process that share a node. */
 

@@ -3,7 +3,7 @@
 
 #include "sim/world/invariants.h"
 
-#include "recipes/lock/lock.h"
+#include "recipes/locks/lock.h"
 
 /* Locks with several nodes: multi-locks, and semaphores with several
  * permits. */

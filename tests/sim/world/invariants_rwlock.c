@@ -3,7 +3,7 @@
 
 #include "sim/world/invariants.h"
 
-#include "recipes/lock/lock.h"
+#include "recipes/locks/lock.h"
 
 #include <string.h>
 

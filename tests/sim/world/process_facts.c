@@ -6,7 +6,7 @@
 #include "proto/wire/opcode.h"
 #include "sim/world/allocate.h"
 
-#include "recipes/lock/lock.h"
+#include "recipes/locks/lock.h"
 
 #include <string.h>
 

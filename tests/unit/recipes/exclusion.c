@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/locks/semaphore.h"
 #include "recipes/queue/direct_handoff.h"
 #include "recipes/queue/queue.h"
-#include "recipes/semaphore/permit_nodes.h"
 #include "support/suite.h"
 
 #include <stdio.h>

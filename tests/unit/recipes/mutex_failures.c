@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "proto/wire/opcode.h"
-#include "recipes/lock/lock.h"
+#include "recipes/locks/lock.h"
 #include "recipes/names.h"
 #include "recipes/queue/contender.h"
 #include "recipes/queue/queue.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "base/mem.h"
-#include "recipes/lock/lock.h"
-#include "recipes/queue/single_node.h"
-
 #include <latchkey/single.h>
+
+#include "base/mem.h"
+#include "recipes/locks/lock.h"
+#include "recipes/queue/single_node.h"
 
 enum {
   MAX_POLL_MS = 3600 * 1000,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_RECIPES_LOCK_LOCK_H
-#define LK_RECIPES_LOCK_LOCK_H
+#ifndef LK_RECIPES_LOCKS_LOCK_H
+#define LK_RECIPES_LOCKS_LOCK_H
 
 /**
  * @file
@@ -8,12 +8,39 @@
  * folder share.
  */
 
-#include "recipes/lock/lock_options.h"
+#include <latchkey/lock.h>
+
+#include "recipes/call.h"
+#include "recipes/names.h"
 #include "recipes/queue/acquisition.h"
 #include "recipes/queue/contender.h"
 #include "recipes/queue/lease.h"
 
-#include <latchkey/lock.h>
+/* The options of a lock, checked and copied. */
+
+/** The options of a lock in the form that its acquisitions need. `contender`
+    points to the copies in the other members. */
+typedef struct lk_lock_options {
+  lk_contender_config contender;
+  const lk_layout_rules *rules;
+  lk_plain_names plain; /**< for a layout with a prefix */
+  char *path;
+  char *data;          /**< with LK_ANNOUNCEMENT behind it */
+  char *prefix;        /**< NULL: none, or the default */
+  lk_acls *acl;        /**< NULL: the default */
+  lk_acls *parent_acl; /**< NULL: the default */
+} lk_lock_options;
+
+/** Copy a caller's config; NULL: the defaults. 0, or LK_ERR_BAD_ARGUMENT, whose
+    reason is logged. */
+int lk__lock_config_copy(const lk_client *c, lk_lock_config *out,
+                         const lk_lock_config *config);
+/** Copy path and options to `o`, which is zeroed. false: no memory; the caller
+    must then call lk__lock_options_free() for the copies made so far. */
+bool lk__lock_options_init(lk_lock_options *o, const lk_mem *mem,
+                           const char *path, const lk_lock_config *config,
+                           lk_multilock_side side);
+void lk__lock_options_free(lk_lock_options *o, const lk_mem *mem);
 
 /** The callback of a call of the user, such as lk_lock_acquire(). It is invoked
     once. */
@@ -108,7 +135,6 @@ bool lk__lock_holds(const lk_lock *l);
 bool lk__lock_is_forked(const lk_lock *l);
 /** Start a timer of the lock, to fire `in_ms` from now. */
 void lk__lock_start_timer(lk_lock *l, lk_timer *t, int64_t in_ms);
-void lk__lock_stop_timer(lk_lock *l, lk_timer *t);
 /** Stop an acquisition. It invokes no callback any more. */
 void lk__lock_stop_acquisition(lk_acquisition *a);
 /** Stop an acquisition. Its callback `gone` is invoked later. */
@@ -120,5 +146,27 @@ lk_acquisition *lk__lock_detach_acquisition(lk_lock *l);
 /** The callbacks by which an acquisition reports to its lock (lock_events.c).
  */
 extern const lk_acquisition_callbacks lk__lock_callbacks;
+
+/* The callbacks of a lock's user. They are invoked in lock_callbacks.c alone.
+   If a callback frees the handle, the handle is destroyed when the outermost
+   callback has returned. */
+
+/** Called before and after code that invokes callbacks of the user. In between,
+    a lock that a callback frees stays in memory; lk__lock_leave() may destroy
+    it. */
+void lk__lock_enter(lk_lock *l);
+void lk__lock_leave(lk_lock *l);
+/** Make `completion` pending. */
+void lk__completion_set(lk_completion *completion, lk_lock_cb done, void *arg);
+/** Invoke the callback with `err` if `completion` is pending. */
+void lk__lock_complete(lk_lock *l, lk_completion *completion, int err);
+/** If the pending acquire is of a lock that was held already, complete it. */
+void lk__lock_complete_reentry(lk_lock *l, int err);
+/** Complete the pending calls that need no reply of a server: an acquire of a
+    lock that was held already, with `acquire_err`, and a release that only
+    reduced the count. */
+void lk__lock_complete_without_reply(lk_lock *l, int acquire_err);
+/** Complete the verify under way with `err`, and ignore its reply. */
+void lk__lock_complete_verify(lk_lock *l, int err);
 
 #endif

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/locks/permit_limit.h"
+
 #include "recipes/error_advice.h"
-#include "recipes/semaphore/permit_limit.h"
+#include "recipes/locks/joint.h"
+#include "recipes/locks/semaphore.h"
 
 /**
  * @file

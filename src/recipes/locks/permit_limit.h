@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_RECIPES_SEMAPHORE_PERMIT_LIMIT_H
-#define LK_RECIPES_SEMAPHORE_PERMIT_LIMIT_H
+#ifndef LK_RECIPES_LOCKS_PERMIT_LIMIT_H
+#define LK_RECIPES_LOCKS_PERMIT_LIMIT_H
 
 /**
  * @file
@@ -8,7 +8,7 @@
  * and creating it.
  */
 
-#include "recipes/semaphore/semaphore_state.h"
+#include "recipes/locks/semaphore.h"
 
 /** Read the limit and watch it. No effect if no node holds the limit or the
     watch is set already. Returns 0, or why the request was refused. */

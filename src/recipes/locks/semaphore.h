@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_RECIPES_SEMAPHORE_SEMAPHORE_STATE_H
-#define LK_RECIPES_SEMAPHORE_SEMAPHORE_STATE_H
+#ifndef LK_RECIPES_LOCKS_SEMAPHORE_H
+#define LK_RECIPES_LOCKS_SEMAPHORE_H
 
 /**
  * @file
@@ -8,7 +8,7 @@
  * permit nodes and the limit. They report to the acquisition by callbacks.
  */
 
-#include "recipes/joint/joint_acquisition.h"
+#include "recipes/locks/joint.h"
 
 typedef struct lk_semaphore_acquisition lk_semaphore_acquisition;
 
@@ -66,5 +66,17 @@ struct lk_semaphore_acquisition {
                                missing */
   lk_permit_limit limit;
 };
+
+/* The permit nodes: which children of a semaphore's directory count, and the
+   nodes of one acquisition. */
+
+/** Set `out->found` if the permit node `own` is among `names`, the children of
+    the permits' directory. `out->predecessors` is the number by which the count
+    of children exceeds `limit`. Children of other kinds count as well, and one
+    that looks like a queue node of another library is given in
+    `out->foreign`. */
+void lk__permit_nodes_find_position(lk_queue_position *out, const lk_role *role,
+                                    lk_bytes own, const lk_bytes *names,
+                                    size_t count, size_t limit);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/joint/joint_acquisition.h"
-#include "recipes/queue/contender.h"
+#include "recipes/locks/joint.h"
 
 #include "base/mem.h"
+#include "recipes/queue/contender.h"
 
 /* An acquisition ends when it has lost this many nodes before the grant. */
 enum { MAX_LOST_NODES = 3 };

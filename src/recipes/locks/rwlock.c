@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <latchkey/rwlock.h>
+
 #include "base/mem.h"
-#include "recipes/lock/lock.h"
+#include "recipes/locks/lock.h"
 #include "recipes/queue/lease.h"
 #include "recipes/queue/own_node.h"
-
-#include <latchkey/rwlock.h>
 
 struct lk_rwlock {
   lk_session_lease *lease;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_RECIPES_JOINT_JOINT_ACQUISITION_H
-#define LK_RECIPES_JOINT_JOINT_ACQUISITION_H
+#ifndef LK_RECIPES_LOCKS_JOINT_H
+#define LK_RECIPES_LOCKS_JOINT_H
 
 /**
  * @file

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <latchkey/leader.h>
+
 #include "base/mem.h"
 #include "recipes/call.h"
-#include "recipes/leader/candidate.h"
-#include "recipes/lock/lock.h"
+#include "recipes/locks/lock.h"
 #include "recipes/retry.h"
 
 enum {
@@ -295,7 +296,8 @@ int lk_candidate_new(lk_candidate **out, lk_lock *lock,
   return 0;
 }
 
-void lk__candidate_own_lock(lk_candidate *c)
+/* Have the candidate free its lock when it is freed itself. */
+static void lk__candidate_own_lock(lk_candidate *c)
 {
   c->owns_lock = true;
 }
@@ -412,4 +414,31 @@ const char *lk_candidate_event_text(lk_candidate_event_type type)
   case LK_CANDIDATE_EVENT_ENDED: return "ended";
   }
   return "unknown event";
+}
+
+int lk_election_new(lk_candidate **out, lk_client *client, const char *path,
+                    lk_layout layout, const lk_lock_config *lock,
+                    const lk_candidate_config *config)
+{
+  lk_lock_config options;
+  lk_lock *l;
+
+  *out = NULL;
+  int err = lk__lock_config_copy(client, &options, lock);
+
+  if (err != 0)
+    return err;
+  if (options.announce || options.local_queue)
+    return LK_ERR_BAD_ARGUMENT;
+  options.layout = layout;
+  err = lk__lock_make(&l, client, path, &options, LK_MULTILOCK_MUTEX);
+  if (err != 0)
+    return err;
+  err = lk_candidate_new(out, l, config);
+  if (err != 0) {
+    lk_lock_free(l);
+    return err;
+  }
+  lk__candidate_own_lock(*out);
+  return 0;
 }
