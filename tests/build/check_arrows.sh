@@ -56,8 +56,6 @@ $wrong"
 recipes='
 queue:
 locks:queue
-roster:
-members:
 nodes:
 '
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <latchkey/nodes.h>
+
 #include "base/acl.h"
 #include "base/error_meaning.h"
 #include "base/mem.h"
 #include "recipes/call.h"
 #include "recipes/error_advice.h"
-
-#include <latchkey/nodes.h>
 
 /**
  * @file

@@ -1,13 +1,278 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <latchkey/error.h>
+#include <latchkey/nodes.h>
+#include <latchkey/types.h>
+
+#include "base/list.h"
 #include "base/mem.h"
 #include "recipes/call.h"
 #include "recipes/error_advice.h"
-#include "recipes/nodes/tree_nodes.h"
 #include "recipes/retry.h"
 
-#include <latchkey/nodes.h>
+typedef struct lk_tree {
+  const lk_mem *mem;
+  struct lk_tree_node *stack; /* nodes that need a request, the next on top */
+  lk_link nodes;              /* list of all lk_tree_node */
+  size_t names_left;          /* the sum of `names_left` of all nodes */
+  char *path;                 /* of the node `path_of`; NULL: none yet */
+  const struct lk_tree_node *path_of; /* NULL: it is freed, or there was none */
+  size_t path_room;                   /* bytes at `path` */
+} lk_tree;
+
+/* A node to be deleted. It has no copy of its path: the paths of a chain of
+   nodes would need memory for the square of its depth. */
+typedef struct lk_tree_node {
+  lk_link in_nodes; /* in the list `tree->nodes` */
+  lk_tree *tree;
+  struct lk_tree_node *parent;        /* NULL: the top of the tree */
+  struct lk_tree_node *next_in_stack; /* valid if `stacked` */
+  bool stacked;                       /* in `tree->stack` */
+  bool request_sent;                  /* a delete or getChildren is under way */
+  bool was_deleted;        /* at the server; freed once `child_count` is 0 */
+  bool must_list;          /* it has unknown children */
+  bool in_doubt;           /* a delete failed and may have been executed */
+  bool waits_for_children; /* the next delete waits for `children_unsure` 0 */
+  bool counted_by_parent;  /* in `children_unrequested` of the parent */
+  bool unsure;             /* in `children_unsure` of the parent */
+  size_t children_unrequested; /* children whose delete has not been sent */
+  size_t children_unsure; /* children that exist, and may have children that are
+                             not known when their delete is executed */
+  size_t child_count;     /* nodes in memory whose `parent` is this one */
+  unsigned times_listed;  /* number of lists received */
+  char *names;           /* of children that have no lk_tree_node yet, each with
+                            a NUL; NULL: no names */
+  const char *next_name; /* the next child, in `names` */
+  size_t names_left;     /* number of names from `next_name` on */
+  size_t path_len;
+  char name[]; /* of the top: its path */
+} lk_tree_node;
+
+/* ---- the nodes of the tree ----------------------------------------------- */
+
+/* The nodes of a tree that is being deleted: the state of each node, and a
+   stack of the nodes for which a request has to be sent. */
+
+/* NULL: no memory. */
+static lk_tree_node *lk__tree_node_new(lk_tree *t, lk_tree_node *parent,
+                                       const char *name)
+{
+  size_t name_len = strlen(name);
+  lk_tree_node *n = lk__mem_new(t->mem, sizeof *n + name_len + 1);
+
+  if (n == NULL)
+    return NULL;
+  memcpy(n->name, name, name_len); /* the memory is zeroed, so a NUL follows */
+  n->path_len = name_len;
+  n->tree = t;
+  n->parent = parent;
+  if (parent != NULL) {
+    n->path_len += parent->path_len + strlen("/");
+    parent->child_count++;
+  }
+  lk__list_add(&t->nodes, &n->in_nodes);
+  return n;
+}
+
+/* Makes room for a path of `len` bytes. Returns false if there is no memory. */
+static bool tree_reserve_path(lk_tree *t, size_t len)
+{
+  if (len < t->path_room)
+    return true;
+  char *path = lk__mem_resize(t->mem, t->path, 2 * len + 1);
+
+  if (path == NULL)
+    return false;
+  t->path = path;
+  t->path_room = 2 * len + 1;
+  return true;
+}
+
+/* The path of the node, valid until the next call for a node of its tree.
+   NULL: no memory. */
+static const char *lk__tree_node_path(const lk_tree_node *n)
+{
+  lk_tree *t = n->tree;
+  const lk_tree_node *last = t->path_of;
+  const lk_tree_node *parent_of_last = last == NULL ? NULL : last->parent;
+  size_t at = n->path_len; /* the path is written from its end on */
+
+  if (!tree_reserve_path(t, at))
+    return NULL;
+  t->path_of = n;
+  t->path[at] = '\0';
+  /* The path of `last` begins with those of its ancestors. */
+  for (; n != NULL && n != last && n != parent_of_last; n = n->parent) {
+    size_t name_len = strlen(n->name);
+
+    at -= name_len;
+    memcpy(t->path + at, n->name, name_len);
+    if (n->parent != NULL)
+      t->path[--at] = '/';
+  }
+  return t->path;
+}
+
+static void tree_node_drop_names(lk_tree_node *n)
+{
+  n->tree->names_left -= n->names_left;
+  n->names_left = 0;
+  lk__mem_free(n->tree->mem, n->names);
+  n->names = NULL;
+}
+
+static void lk__tree_node_free(lk_tree_node *n)
+{
+  tree_node_drop_names(n);
+  if (n->tree->path_of == n)
+    n->tree->path_of = NULL;
+  lk__list_remove(&n->in_nodes);
+  lk__mem_free(n->tree->mem, n);
+}
+
+/* Put the node on the stack. No effect while it is there, has a request under
+   way, or was deleted. */
+static void lk__tree_node_push(lk_tree_node *n)
+{
+  if (n->stacked || n->request_sent || n->was_deleted)
+    return;
+  n->stacked = true;
+  n->next_in_stack = n->tree->stack;
+  n->tree->stack = n;
+}
+
+/* Take the top node from the stack, which must not be empty. */
+static lk_tree_node *lk__tree_node_pop(lk_tree *t)
+{
+  lk_tree_node *n = t->stack;
+
+  t->stack = n->next_in_stack;
+  n->stacked = false;
+  return n;
+}
+
+/* Whether the next request for the node, a list or a delete, can be sent. */
+static bool lk__tree_node_is_ready(const lk_tree_node *n)
+{
+  return n->must_list || (n->children_unrequested == 0 &&
+                          (!n->waits_for_children || n->children_unsure == 0));
+}
+
+static void tree_node_push_if_ready(lk_tree_node *n)
+{
+  if (lk__tree_node_is_ready(n))
+    lk__tree_node_push(n);
+}
+
+static void tree_node_set_unsure(lk_tree_node *n, bool unsure)
+{
+  if (n->parent == NULL || n->unsure == unsure)
+    return;
+  n->unsure = unsure;
+  if (unsure)
+    n->parent->children_unsure++;
+  else
+    n->parent->children_unsure--;
+}
+
+/* A request for the node failed, so its delete must be sent again: at once, or
+   when deletes of all its children were sent. If `waits_for_children` is set,
+   these must be deletes that find no children, unless others create some. */
+static void lk__tree_node_require_delete(lk_tree_node *n)
+{
+  tree_node_set_unsure(n, true);
+  if (n->parent != NULL && !n->counted_by_parent) {
+    n->counted_by_parent = true;
+    n->parent->children_unrequested++;
+  }
+  tree_node_push_if_ready(n);
+}
+
+/* The delete of the node was sent. The parent is put on the stack when this
+   was the last child it waited for. */
+static void lk__tree_node_delete_requested(lk_tree_node *n)
+{
+  bool finds_no_children = n->times_listed > 0 && n->children_unsure == 0;
+
+  if (n->parent == NULL)
+    return;
+  if (finds_no_children || n->was_deleted)
+    tree_node_set_unsure(n, false);
+  if (n->counted_by_parent)
+    n->parent->children_unrequested--;
+  else if (!n->parent->waits_for_children)
+    return;
+  n->counted_by_parent = false;
+  tree_node_push_if_ready(n->parent);
+}
+
+/* The node was deleted at the server: free it, once it has no children in
+   memory. Then each deleted ancestor without further children is freed, too.
+   */
+static void lk__tree_node_deleted(lk_tree_node *n)
+{
+  n->was_deleted = true;
+  lk__tree_node_delete_requested(n); /* the parent need not wait for a delete */
+  while (n != NULL && n->was_deleted && n->child_count == 0) {
+    lk_tree_node *parent = n->parent;
+
+    if (parent != NULL)
+      parent->child_count--;
+    lk__tree_node_free(n);
+    n = parent;
+  }
+}
+
+/* Make a lk_tree_node of the next name, and put it on the stack. @return 0,
+   LK_ERR_NO_MEMORY. */
+static int lk__tree_node_add_child(lk_tree_node *n)
+{
+  lk_tree_node *child = lk__tree_node_new(n->tree, n, n->next_name);
+
+  if (child == NULL)
+    return LK_ERR_NO_MEMORY;
+  n->next_name += strlen(n->next_name) + 1;
+  n->names_left--;
+  n->tree->names_left--;
+  if (n->names_left == 0)
+    tree_node_drop_names(n);
+  n->children_unrequested++;
+  child->counted_by_parent = true;
+  tree_node_set_unsure(child, true);
+  lk__tree_node_push(child);
+  return 0;
+}
+
+/* Copy the names of the node's children, as getChildren returned them.
+   @return 0, LK_ERR_NO_MEMORY. */
+static int lk__tree_node_take_names(lk_tree_node *n, const lk_bytes *names,
+                                    size_t count)
+{
+  size_t size = 0;
+
+  for (size_t i = 0; i < count; i++)
+    size += names[i].len + 1;
+  n->must_list = false;
+  n->times_listed++;
+  if (count == 0)
+    return 0;
+  n->names = lk__mem_new(n->tree->mem, size);
+  if (n->names == NULL)
+    return LK_ERR_NO_MEMORY;
+  char *at = n->names;
+
+  for (size_t i = 0; i < count; i++) {
+    memcpy(at, names[i].at, names[i].len);
+    at += names[i].len + 1; /* the memory is zeroed, so a NUL follows */
+  }
+  n->next_name = n->names;
+  n->names_left = count;
+  n->tree->names_left += count;
+  return 0;
+}
+
+/* ---- the deletes --------------------------------------------------------- */
 
 /**
  * @file

@@ -1,21 +1,371 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <latchkey/client.h>
+#include <latchkey/error.h>
+#include <latchkey/nodes.h>
+
 #include "base/acl.h"
 #include "base/mem.h"
 #include "recipes/call.h"
 #include "recipes/error_advice.h"
-#include "recipes/nodes/write_outcome.h"
-#include "recipes/nodes/write_verification.h"
 #include "recipes/retry.h"
 
-#include <latchkey/nodes.h>
+typedef enum lk_write_kind {
+  LK_WRITE_CREATE,
+  LK_WRITE_SET,
+  LK_WRITE_DELETE
+} lk_write_kind;
+
+typedef struct lk_lost_write {
+  lk_write_kind kind;
+  int flags;         /* of a create: lk_create_flags */
+  int32_t version;   /* that a set or delete requires; -1: any version */
+  bool sole;         /* no other client writes the node */
+  int64_t seen_zxid; /* largest zxid before the lost reply; 0: no reply yet */
+  int64_t lost_in_session; /* id of the session in which the reply was lost */
+} lk_lost_write;
+
+/* What the requests after the lost reply have shown. */
+typedef struct lk_node_facts {
+  int64_t session;       /* id of the present session */
+  int read_err;          /* 0 or LK_ERR_NO_NODE */
+  lk_stat stat;          /* valid if `read_err` is 0 */
+  bool data_equal;       /* the node's data are those of the write */
+  bool parent_unchanged; /* no child created or deleted since `seen_zxid` */
+} lk_node_facts;
+
+enum { LK_WRITE_SEND_AGAIN = 1 }; /* errors are negative */
+
+typedef struct lk_write_verification {
+  lk_client *client;
+  char *path;
+  lk_bytes data; /* that the write creates or sets */
+  const lk_lost_write *write;
+  void (*done)(void *arg, int outcome); /* see lk__write_outcome() */
+  void *arg;
+
+  int64_t deadline_ms; /* deadline of the write */
+  lk_retry_pause pause;
+  size_t outstanding;  /* requests without a reply */
+  int request_err;     /* why a request was refused, or 0 */
+  int transaction_err; /* why the transaction was not executed, or 0 */
+  lk_node_facts node;  /* what the requests have shown */
+} lk_write_verification;
+
+/* ---- what a node says of a write ----------------------------------------- */
+
+/* The outcome of a write whose reply was lost, derived from the node as it was
+   read afterwards. The zxid of the node's last change is compared with
+   `seen_zxid`, the largest zxid of the replies that came before the lost one.
+   If it is not larger, the change is older than our write. A larger zxid
+   belongs to our write or to that of another client. */
+
+/**
+ * @file
+ * The outcome of a write whose reply was lost. `seen_zxid` is the largest zxid
+ * of the replies before the lost one, so a larger zxid belongs to the write or
+ * to a later one. If the write is `sole`, no other client writes the node.
+ */
+
+/* Whether the write creates an ephemeral node. */
+static bool lk__write_creates_ephemeral(const lk_lost_write *w)
+{
+  return w->kind == LK_WRITE_CREATE && (w->flags & LK_EPHEMERAL) != 0;
+}
+
+static int conclude_ephemeral_create(const lk_lost_write *w,
+                                     const lk_node_facts *node)
+{
+  if (node->session != w->lost_in_session)
+    return LK_ERR_SESSION_EXPIRED;
+  else if (node->read_err == LK_ERR_NO_NODE)
+    return LK_WRITE_SEND_AGAIN;
+  else if (node->stat.czxid <= w->seen_zxid ||
+           node->stat.ephemeral_owner != w->lost_in_session)
+    return LK_ERR_NODE_EXISTS;
+  else
+    return 0;
+}
+
+/* A missing node may have been created by the write and then deleted by another
+ * client. If `seen_zxid` is 0, the client had received no reply, and an
+ * existing node may be older than the write. */
+static int conclude_create(const lk_lost_write *w, const lk_node_facts *node)
+{
+  if (node->read_err == LK_ERR_NO_NODE && (w->sole || node->parent_unchanged))
+    return LK_WRITE_SEND_AGAIN;
+  else if (node->read_err == LK_ERR_NO_NODE || w->seen_zxid == 0)
+    return LK_ERR_IN_DOUBT;
+  else if (node->stat.czxid <= w->seen_zxid || (w->sole && !node->data_equal))
+    return LK_ERR_NODE_EXISTS;
+  else if (w->sole)
+    return 0;
+  else
+    return LK_ERR_IN_DOUBT;
+}
+
+/* Whether the only change since `version` was made by another client: there was
+ * one change, and the data differ from those of the write. */
+static bool only_change_is_foreign(const lk_lost_write *w,
+                                   const lk_node_facts *node)
+{
+  enum { ANY_VERSION = -1 };
+  bool requires_version = w->version != ANY_VERSION;
+  bool is_same_node = node->stat.czxid <= w->seen_zxid;
+  bool changed_once = (uint32_t)node->stat.version == (uint32_t)w->version + 1;
+
+  return requires_version && is_same_node && changed_once && !node->data_equal;
+}
+
+/* Whether the set was not executed. If the write is `sole`, other data or an
+ * unchanged version show that as well. */
+static bool set_may_be_resent(const lk_lost_write *w, const lk_node_facts *node)
+{
+  return node->stat.mzxid <= w->seen_zxid ||
+         (w->sole && (!node->data_equal || node->stat.version == w->version));
+}
+
+static int conclude_set(const lk_lost_write *w, const lk_node_facts *node)
+{
+  if (node->read_err == LK_ERR_NO_NODE)
+    return w->sole ? LK_ERR_NO_NODE : LK_ERR_IN_DOUBT;
+  else if (set_may_be_resent(w, node))
+    return LK_WRITE_SEND_AGAIN;
+  else if (w->sole)
+    return 0;
+  else
+    return only_change_is_foreign(w, node) ? LK_ERR_BAD_VERSION
+                                           : LK_ERR_IN_DOUBT;
+}
+
+static int conclude_delete(const lk_lost_write *w, const lk_node_facts *node)
+{
+  if (node->read_err == 0 && (w->sole || node->stat.czxid <= w->seen_zxid))
+    return LK_WRITE_SEND_AGAIN;
+  else
+    return w->sole ? 0 : LK_ERR_IN_DOUBT;
+}
+
+/* @return 0: the write was executed; LK_WRITE_SEND_AGAIN: it was not, and may
+   be sent again; or the error with which it completes. */
+static int lk__write_outcome(const lk_lost_write *w, const lk_node_facts *node)
+{
+  switch (w->kind) {
+  case LK_WRITE_CREATE:
+    return lk__write_creates_ephemeral(w) ? conclude_ephemeral_create(w, node)
+                                          : conclude_create(w, node);
+  case LK_WRITE_SET: return conclude_set(w, node);
+  case LK_WRITE_DELETE: return conclude_delete(w, node);
+  }
+  return LK_ERR_STATE;
+}
+
+/* ---- the verification ---------------------------------------------------- */
+
+/* The verification of a write whose reply was lost: requests that read the
+   node, and their retries. The first request is a transaction, whose content
+   does not matter. When the transaction is executed, each request of the old
+   connection has been executed or will never be. That does not hold for a
+   session that the client has given up and the servers have not. In that case
+   the verification begins when the session has ended. */
+
+static void verification_begin(lk_write_verification *v);
+
+/* ---- pause ------------------------------------------------------------- */
+
+static void verification_on_pause_over(void *arg, int err)
+{
+  lk_write_verification *v = arg;
+
+  if (err != 0)
+    v->done(v->arg, err);
+  else
+    verification_begin(v);
+}
+
+static void verification_pause(lk_write_verification *v)
+{
+  lk__retry_pause_start(&v->pause, v->client, v->deadline_ms,
+                        verification_on_pause_over, v);
+}
+
+/* Servers may still execute the writes of a session that the client has given
+ * up, until that session has ended. false: no pause is needed. */
+static bool verification_pause_until_session_end(lk_write_verification *v)
+{
+  int64_t now = lk_client_clock(v->client);
+  int64_t session_end = lk_client_abandoned_session_end(v->client);
+  int64_t pause_end =
+      session_end < v->deadline_ms ? session_end : v->deadline_ms;
+
+  if (now >= session_end || now >= v->deadline_ms)
+    return false;
+  lk__retry_pause_until(&v->pause, v->client, pause_end,
+                        verification_on_pause_over, v);
+  return true;
+}
+
+/* ---- result ------------------------------------------------------------ */
+
+/* The error of the verification. 0: `v->node` holds the state of the node. */
+static int verification_error(const lk_write_verification *v)
+{
+  if (v->request_err != 0)
+    return v->request_err;
+  if (v->transaction_err != 0)
+    return v->transaction_err;
+  return v->node.read_err == LK_ERR_NO_NODE ? 0 : v->node.read_err;
+}
+
+static void verification_failed(lk_write_verification *v, int err)
+{
+  switch (lk__error_advice(v->client, err)) {
+  case LK_ADVICE_AWAIT_CONNECTION:
+    verification_begin(v); /* the client sends the requests once connected */
+    break;
+  case LK_ADVICE_RETRY_LATER: verification_pause(v); break;
+  case LK_ADVICE_GIVE_UP:
+    if (err == LK_ERR_NO_AUTH) /* the node may not be read */
+      err = LK_ERR_IN_DOUBT;
+    v->done(v->arg, err);
+    break;
+  }
+}
+
+static void verification_judge(lk_write_verification *v)
+{
+  int err = verification_error(v);
+
+  v->node.session = lk_client_session(v->client).id;
+  if (err != 0)
+    verification_failed(v, err);
+  else
+    v->done(v->arg, lk__write_outcome(v->write, &v->node));
+}
+
+static void verification_replied(lk_write_verification *v)
+{
+  if (--v->outstanding == 0)
+    verification_judge(v);
+}
+
+/* ---- requests ---------------------------------------------------------- */
+
+static void verification_on_transaction(lk_client *c, int err,
+                                        const lk_op_result *results,
+                                        size_t count, void *arg)
+{
+  lk_write_verification *v = arg;
+
+  (void)results;
+  (void)count;
+  v->transaction_err = lk__transaction_was_ordered(c) ? 0 : err;
+  verification_replied(v);
+}
+
+static void verification_on_node_read(lk_client *c, int err,
+                                      const lk_bytes *data, const lk_stat *stat,
+                                      void *arg)
+{
+  lk_write_verification *v = arg;
+
+  (void)c;
+  v->node.read_err = err;
+  if (err == 0) {
+    v->node.stat = *stat;
+    v->node.data_equal =
+        data->len == v->data.len &&
+        (data->len == 0 || memcmp(data->at, v->data.at, data->len) == 0);
+  }
+  verification_replied(v);
+}
+
+static void verification_on_parent_read(lk_client *c, int err,
+                                        const lk_stat *stat, void *arg)
+{
+  lk_write_verification *v = arg;
+
+  (void)c;
+  v->node.parent_unchanged = err == 0 && stat->pzxid <= v->write->seen_zxid;
+  verification_replied(v);
+}
+
+/* A missing node was never created if its parent has not changed. If the write
+ * is `sole`, that is known without the parent: no other client deletes it. */
+static bool parent_is_needed(const lk_lost_write *write)
+{
+  return write->kind == LK_WRITE_CREATE && !write->sole;
+}
+
+/* `v->path` is cut behind the parent's name while the request is made. */
+static int verification_read_parent(lk_write_verification *v,
+                                    const lk_call *call)
+{
+  char *last_slash = strrchr(v->path, '/');
+  bool parent_is_root = last_slash == v->path;
+  char *parent_end = parent_is_root ? last_slash + 1 : last_slash;
+  char kept = *parent_end;
+
+  *parent_end = '\0';
+  int err = lk_exists(v->client, v->path, call, verification_on_parent_read, v);
+
+  *parent_end = kept;
+  return err;
+}
+
+/* The transaction changes nothing: what matters is when it is executed. */
+static int verification_request(lk_write_verification *v)
+{
+  enum { ANY_VERSION = -1 };
+  lk_op check = lk_op_check("/", ANY_VERSION);
+  lk_call call = lk__call_until(v->deadline_ms);
+  int err =
+      lk_multi(v->client, &check, 1, &call, verification_on_transaction, v);
+
+  if (err != 0)
+    return err;
+  v->outstanding++;
+  if (parent_is_needed(v->write)) {
+    err = verification_read_parent(v, &call);
+    if (err != 0)
+      return err;
+    v->outstanding++;
+  }
+  err = lk_get(v->client, v->path, &call, verification_on_node_read, v);
+  if (err == 0)
+    v->outstanding++;
+  return err;
+}
+
+static void verification_begin(lk_write_verification *v)
+{
+  if (verification_pause_until_session_end(v))
+    return;
+  v->node.parent_unchanged = false;
+  v->request_err = verification_request(v);
+  if (v->outstanding == 0)
+    verification_judge(v);
+}
+
+/* Verify the write until its outcome is known. Lost connections and refusals
+   of busy servers lead to retries. `done` is called once; it is called before
+   this function returns if no request can be sent. If the outcome is 0, `node`
+   holds what was read. */
+static void lk__write_verification_start(lk_write_verification *v,
+                                         int64_t deadline_ms)
+{
+  v->deadline_ms = deadline_ms;
+  verification_begin(v);
+}
+
+/* ---- the write ----------------------------------------------------------- */
 
 /**
  * @file
  * Reliable writes. A reliable write is retried over lost connections until its
  * outcome is known. After a lost reply, requests find out what happened
- * (write_verification.h). Then the write completes, or it is sent again.
+ * (reliable_write.c). Then the write completes, or it is sent again.
  */
 
 typedef struct reliable_write {

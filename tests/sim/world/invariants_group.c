@@ -3,7 +3,7 @@
 
 #include "sim/world/invariants.h"
 
-#include "recipes/members/member.h"
+#include "recipes/nodes/membership.h"
 #include "sim/world/actor.h"
 
 enum { LONGEST_PAUSE_MS = 15 * 1000 }; /* of a member */

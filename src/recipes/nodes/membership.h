@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_RECIPES_MEMBERS_MEMBER_H
-#define LK_RECIPES_MEMBERS_MEMBER_H
+#ifndef LK_RECIPES_NODES_MEMBERSHIP_H
+#define LK_RECIPES_NODES_MEMBERSHIP_H
 
 /**
  * @file
  * A member of a group, and what the files of this folder share.
  */
 
-#include "recipes/retry.h"
-
 #include <latchkey/member.h>
 #include <latchkey/subscribe.h>
+
+#include "recipes/retry.h"
 
 /** What is known of the node on the server. */
 typedef struct lk_member_node {
@@ -49,7 +49,7 @@ struct lk_membership {
   bool data_changed; /**< the node may have other data */
   /** When the member has joined, or has last paused after a loss. */
   int64_t undisturbed_since_ms;
-  int end_err;       /**< why the client has ended; 0: it has not */
+  int end_err; /**< why the client has ended; 0: it has not */
   lk_member_node node;
   bool busy;    /**< a request is under way; there is at most one */
   bool ordered; /**< the look at the node follows a transaction */
@@ -60,20 +60,5 @@ struct lk_membership {
   const char *dir; /**< the directory of the group, behind the path */
   char path[];
 };
-
-void lk__membership_ref(lk_membership *m);
-void lk__membership_unref(lk_membership *m);
-/** Report an event, unless the caller has freed the member. */
-void lk__membership_notify(lk_membership *m, lk_membership_event event);
-/** The node is this session's. */
-void lk__membership_joined(lk_membership *m, int64_t czxid);
-/** The node is not this session's any more, because of `err`. */
-void lk__membership_left(lk_membership *m, int err);
-/** Forget the client. The callbacks of requests under way still come. */
-void lk__membership_leave_client(lk_membership *m);
-/** The client has ended with `err`. */
-void lk__membership_end(lk_membership *m, int err);
-/** End the subscription to the node. */
-void lk__membership_stop_watch(lk_membership *m);
 
 #endif

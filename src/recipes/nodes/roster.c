@@ -1,14 +1,169 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <stdlib.h>
+
+#include <latchkey/roster.h>
+#include <latchkey/subscribe.h>
+
 #include "base/mem.h"
 #include "recipes/call.h"
 #include "recipes/names.h"
 #include "recipes/retry.h"
-#include "recipes/roster/roster_child.h"
 
-#include <latchkey/roster.h>
-#include <stdlib.h>
+typedef struct lk_roster_child lk_roster_child;
+
+/* How a child reports to its roster. */
+typedef struct lk_roster_child_callbacks {
+  /* The child has a new state. `was_known`: it had one before. */
+  void (*changed)(void *arg, const lk_roster_child *child, bool was_known);
+  /* There is no memory for a request or the data: open the child again. */
+  void (*needs_retry)(void *arg);
+  void *arg;
+} lk_roster_child_callbacks;
+
+struct lk_roster_child {
+  const lk_mem *mem;
+  const lk_roster_child_callbacks *callbacks;
+  lk_subscription *subscription; /* NULL: to be opened again */
+  bool known; /* a state was reported; `err` and the following are valid */
+  int err;    /* 0, LK_ERR_NO_NODE, or why the data cannot be read */
+  lk_stat stat;
+  void *data;
+  size_t data_len;
+  bool data_are_null; /* which is not the same as empty */
+  int64_t number;     /* the sequence number of a candidate */
+  lk_bytes name;      /* the end of `path` */
+  char path[];
+};
+
+static void lk__roster_child_close(lk_roster_child *child);
+
+/* Whether the child belongs to the roster: it is known, and exists. */
+static inline bool lk__roster_child_exists(const lk_roster_child *child)
+{
+  return child->known && child->err != LK_ERR_NO_NODE;
+}
+
+/* ---- children ------------------------------------------------------------ */
+
+/* A child in a roster: its subscription, and a copy of its data. */
+
+/* Children are not compared periodically: a new list finds out which exist. */
+enum { NO_CHECKS = -1 };
+
+/* Make a child without a subscription. NULL: no memory. */
+static lk_roster_child *
+lk__roster_child_new(const lk_mem *mem, const char *dir, lk_bytes name,
+                     int64_t number, const lk_roster_child_callbacks *callbacks)
+{
+  const char *parent = strcmp(dir, "/") == 0 ? "" : dir;
+  size_t dir_len = strlen(parent);
+  lk_roster_child *child =
+      lk__mem_new(mem, sizeof *child + dir_len + name.len + sizeof "/");
+
+  if (child == NULL)
+    return NULL;
+  child->mem = mem;
+  child->callbacks = callbacks;
+  child->number = number;
+  (void)lk__write_child_path(child->path, parent, name);
+  child->name = lk_bytes_of(child->path + dir_len + strlen("/"), name.len);
+  return child;
+}
+
+/* false: no memory. */
+static bool child_copy_data(lk_roster_child *child, const lk_bytes *data)
+{
+  size_t len = data == NULL ? 0 : data->len;
+
+  if (len > 0) {
+    void *copy = lk__mem_resize(child->mem, child->data, len);
+
+    if (copy == NULL)
+      return false;
+    memcpy(copy, data->at, len);
+    child->data = copy;
+  }
+  child->data_len = len;
+  child->data_are_null = data == NULL || data->at == NULL;
+  return true;
+}
+
+static bool is_end_of_client(int err)
+{
+  return err == LK_ERR_CLOSED || err == LK_ERR_AUTH_FAILED ||
+         err == LK_ERR_SESSION_EXPIRED;
+}
+
+static void on_child_state(lk_subscription *s, int err, const lk_bytes *data,
+                           const lk_stat *stat, void *arg)
+{
+  lk_roster_child *child = arg;
+  bool was_known = child->known;
+
+  (void)s;
+  if (is_end_of_client(err))
+    return; /* the roster is notified by its list */
+  if (!child_copy_data(child, data)) {
+    lk__roster_child_close(child);
+    child->callbacks->needs_retry(child->callbacks->arg);
+    return;
+  }
+  child->known = true;
+  child->err = err;
+  if (stat != NULL)
+    child->stat = *stat;
+  child->callbacks->changed(child->callbacks->arg, child, was_known);
+}
+
+/* The data; empty if they cannot be read. */
+static lk_bytes lk__roster_child_data(const lk_roster_child *child)
+{
+  if (child->err != 0)
+    return lk_bytes_of("", 0);
+  if (child->data_are_null)
+    return lk_text(NULL);
+  return lk_bytes_of(child->data_len == 0 ? "" : child->data, child->data_len);
+}
+
+/* Subscribe to the data, if that is not done yet. If no request for them can
+   be made, because old servers allowed more characters in a name or because it
+   is longer than the client sends, the child is known from then on, with this
+   error. Returns 0, or an error after which the child is to be opened again.
+   */
+static int lk__roster_child_open(lk_roster_child *child, lk_client *client)
+{
+  const lk_subscription_config config = {.size = sizeof config,
+                                         .check_ms = NO_CHECKS};
+
+  if (child->subscription != NULL)
+    return 0;
+  int err = lk_subscribe_data(&child->subscription, client, child->path,
+                              &config, on_child_state, child);
+
+  if (err != LK_ERR_BAD_PATH && err != LK_ERR_TOO_BIG)
+    return err;
+  child->known = true;
+  child->err = err;
+  return 0;
+}
+
+/* End the subscription; the memory stays. */
+static void lk__roster_child_close(lk_roster_child *child)
+{
+  lk_subscription_free(child->subscription);
+  child->subscription = NULL;
+}
+
+/* Free a child that is closed. */
+static void lk__roster_child_free(lk_roster_child *child)
+{
+  lk__mem_free(child->mem, child->data);
+  lk__mem_free(child->mem, child);
+}
+
+/* ---- the roster ---------------------------------------------------------- */
 
 struct lk_roster {
   lk_mem mem;
@@ -462,5 +617,76 @@ int lk_roster_subscribe(lk_roster **out, lk_client *client, const char *path,
     return err;
   }
   *out = r;
+  return 0;
+}
+
+/* ---- reading once -------------------------------------------------------- */
+
+/* A read of a roster: a subscription that ends with its first report. */
+typedef struct roster_read {
+  lk_client *client;
+  lk_roster *roster;
+  lk_timer timer; /* the deadline */
+  lk_roster_get_cb done;
+  void *arg;
+} roster_read;
+
+/* The roster is destroyed after the callback, so its entries are valid until
+ * then. */
+static void roster_read_complete(roster_read *read, int err,
+                                 const lk_roster_entry *entries, size_t count)
+{
+  lk_client *c = read->client;
+  lk_roster_get_cb done = read->done;
+  void *arg = read->arg;
+
+  lk_timer_stop(c, &read->timer);
+  lk_roster_free(read->roster);
+  lk__mem_free(lk_client_mem(c), read);
+  if (done != NULL)
+    done(c, err, entries, count, arg);
+}
+
+static void on_roster(lk_roster *r, int err, const lk_roster_entry *entries,
+                      size_t count, void *arg)
+{
+  (void)r;
+  roster_read_complete(arg, err, entries, count);
+}
+
+static void on_deadline(lk_client *c, void *arg)
+{
+  (void)c;
+  roster_read_complete(arg, LK_ERR_DEADLINE, NULL, 0);
+}
+
+int lk_roster_get(lk_client *client, const char *path,
+                  const lk_roster_config *config, const lk_call *call,
+                  lk_roster_get_cb done, void *arg)
+{
+  lk_call options;
+  int err = lk__call_options_copy(client, &options, call);
+
+  if (err != 0)
+    return err;
+  int64_t deadline_ms = lk__call_deadline(client, &options);
+
+  if (deadline_ms <= lk_client_clock(client))
+    return LK_ERR_DEADLINE;
+  const lk_mem *mem = lk_client_mem(client);
+  roster_read *read = lk__mem_new(mem, sizeof *read);
+
+  if (read == NULL)
+    return LK_ERR_NO_MEMORY;
+  *read = (roster_read){.client = client, .done = done, .arg = arg};
+  read->timer = (lk_timer){.fire = on_deadline, .arg = read};
+  err =
+      lk_roster_subscribe(&read->roster, client, path, config, on_roster, read);
+  if (err != 0) {
+    lk__mem_free(mem, read);
+    return err;
+  }
+  if (deadline_ms != INT64_MAX)
+    lk_timer_start(client, &read->timer, deadline_ms);
   return 0;
 }
