@@ -2,9 +2,9 @@
 #ifndef LK_NET_CONNECTION_H
 #define LK_NET_CONNECTION_H
 
-#include "net/address_list.h"
-#include "net/driver_shared.h"
-#include "net/probe_connection.h"
+#include "net/address.h"
+#include "net/driver.h"
+#include "net/probe.h"
 #include "net/watched_transport.h"
 
 /** What a connection is doing. */
@@ -92,31 +92,26 @@ typedef struct lk_connection {
   lk_probe_connection *probe; /**< NULL: no server is being probed */
 } lk_connection;
 
-/** Called when no reference is left. */
-void lk__connection_free(lk_connection *n);
-static inline void lk__connection_unref(lk_connection *n)
-{
-  if (--n->refs == 0)
-    lk__connection_free(n);
-}
 /** Have lk__connection_update() called before the loop waits. */
 void lk__connection_request_update(lk_connection *n);
-/** Have lk__connection_on_deadline() called at `at_ms` or earlier; INT64_MAX:
-    never. */
-void lk__connection_set_deadline(lk_connection *n, int64_t at_ms);
-/** Keep the loop running for this connection. */
-static inline void lk__connection_hold_loop(lk_connection *n)
-{
-  if (!n->holds_loop)
-    lk__loop_hold(n->shared->loop);
-  n->holds_loop = true;
-}
-/** End what lk__connection_hold_loop() has begun, if it was called. */
-static inline void lk__connection_release_loop(lk_connection *n)
-{
-  if (n->holds_loop)
-    lk__loop_release(n->shared->loop);
-  n->holds_loop = false;
-}
+
+/** NULL: no memory. The caller gets the only reference, which belongs to the
+    client as soon as there is one. */
+lk_connection *lk__connection_new(lk_driver_shared *x);
+/** Make the transport that the options of the client ask for. Returns 0,
+    LK_ERR_NO_MEMORY or LK_ERR_UNIMPLEMENTED (TLS in a build without it). */
+int lk__connection_init_transport(lk_connection *n);
+/** The client is freed, or could not be made: close the connection, and drop
+    the client's reference. */
+void lk__connection_detach_client(lk_connection *n);
+/** Do what the client wants now: connect or close, probe a server, send, and
+    watch for its deadline. */
+void lk__connection_update(lk_connection *n);
+/** The time of `deadline` has come, and `deadline` was removed from the heap.
+ */
+void lk__connection_on_deadline(lk_connection *n);
+/** Close without sending anything, and leave the loop. In a forked child this
+    does not disturb the parent's connection. */
+void lk__connection_abandon(lk_connection *n);
 
 #endif

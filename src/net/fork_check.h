@@ -2,10 +2,17 @@
 #ifndef LK_NET_FORK_CHECK_H
 #define LK_NET_FORK_CHECK_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "net/random.h"
+/** Random bytes that were read from the system in advance. A pool of zeros is
+    empty. */
+typedef struct lk_random_pool {
+  size_t left; /**< how many bytes, at the end of `bytes`, are unused */
+  unsigned char bytes[256];
+} lk_random_pool;
 
 /**
  * Tells whether the process was forked after lk__fork_check_new(), and keeps

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "net/lookup_threads.h"
+#include "net/resolver_thread.h"
 
 enum { MAX_NAMES = 64, WHY_SIZE = 160 };
 

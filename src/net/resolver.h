@@ -6,8 +6,8 @@
 #include "net/address.h"
 #include "net/clock.h"
 #include "net/fork_check.h"
-#include "net/lookup_threads.h"
 #include "net/loop.h"
+#include "net/resolver_thread.h"
 
 /**
  * Resolves names as every other program does, by getaddrinfo(), without

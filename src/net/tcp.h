@@ -3,7 +3,7 @@
 #define LK_NET_TCP_H
 
 #include "net/address.h"
-#include "net/transport_error.h"
+#include "net/transport.h"
 
 /** The object of lk_transport_tcp(). */
 typedef struct lk_tcp {

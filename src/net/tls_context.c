@@ -7,12 +7,91 @@
 #include <limits.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "net/tls_cache.h"
 #include "net/tls_error.h"
+
+/* ---- what a context has -------------------------------------------------- */
+
+enum { SECONDS_PER_DAY = 86400 };
+
+/* Write a name in the format of RFC 2253, in ASCII, and truncate it to `size`.
+ */
+static void print_name(const X509_NAME *name, char *out, size_t size)
+{
+  BIO *text = BIO_new(BIO_s_mem());
+  int len = 0;
+
+  if (text != NULL && X509_NAME_print_ex(text, name, 0, XN_FLAG_RFC2253) >= 0)
+    len = BIO_read(text, out, (int)size - 1);
+  out[len > 0 ? len : 0] = '\0';
+  BIO_free(text);
+}
+
+/* The seconds since 1970; 0 if `time` is not valid. */
+static int64_t seconds_of(const ASN1_TIME *time)
+{
+  ASN1_TIME *epoch = ASN1_TIME_set(NULL, 0);
+  int days = 0, seconds = 0;
+
+  bool valid =
+      epoch != NULL && ASN1_TIME_diff(&days, &seconds, epoch, time) == 1;
+
+  ASN1_TIME_free(epoch);
+  if (!valid)
+    return 0;
+  return (int64_t)days * SECONDS_PER_DAY + seconds;
+}
+
+static void certificate_describe(const X509 *certificate,
+                                 lk_tls_certificate *out)
+{
+  if (certificate == NULL)
+    return;
+  print_name(X509_get_subject_name(certificate), out->subject,
+             sizeof out->subject);
+  print_name(X509_get_issuer_name(certificate), out->issuer,
+             sizeof out->issuer);
+  lk__tls_list_names(certificate, out->names, sizeof out->names);
+  out->not_before_s = seconds_of(X509_get0_notBefore(certificate));
+  out->not_after_s = seconds_of(X509_get0_notAfter(certificate));
+}
+
+/* NULL: the server has sent none. */
+static const X509 *server_certificate(const SSL *ssl)
+{
+  const X509 *certificate = SSL_get0_peer_certificate(ssl);
+  const STACK_OF(X509) *chain = SSL_get_peer_cert_chain(ssl);
+
+  if (certificate != NULL)
+    return certificate;
+  /* A certificate that OpenSSL has refused is in the chain only. */
+  return sk_X509_num(chain) > 0 ? sk_X509_value(chain, 0) : NULL;
+}
+
+void lk__tls_describe(const SSL *ssl, lk_tls_connection *out)
+{
+  const SSL_CIPHER *cipher = SSL_get_current_cipher(ssl);
+
+  memset(out, 0, sizeof *out);
+  if (cipher == NULL) /* the handshake has failed, or is not complete */
+    cipher = SSL_get_pending_cipher(ssl);
+  if (cipher != NULL) {
+    snprintf(out->version, sizeof out->version, "%s", SSL_get_version(ssl));
+    snprintf(out->cipher, sizeof out->cipher, "%s",
+             SSL_CIPHER_get_name(cipher));
+  }
+  certificate_describe(server_certificate(ssl), &out->server);
+  certificate_describe(SSL_get_certificate(ssl), &out->own);
+  ERR_clear_error();
+}
+
+/* ---- contexts ------------------------------------------------------------ */
 
 /* The arguments of lk__tls_context_new(), and the context that it makes. */
 typedef struct loading {
@@ -342,4 +421,28 @@ SSL_CTX *lk__tls_context_new(lk_transport *t, const lk_tls_config *config,
     return l.context;
   SSL_CTX_free(l.context);
   return NULL;
+}
+
+/* ---- checks -------------------------------------------------------------- */
+
+int lk_tls_check(const lk_tls_config *config, char *text, size_t size)
+{
+  lk_tls_cache cache = {0};
+  lk_transport t = {.fd = -1};
+  lk_tls_config *copy;
+  const char *wrong = NULL; /* what is wrong with `config`; NULL: not known */
+  int err = lk__tls_copy(&copy, &lk__mem_libc, config, &wrong);
+
+  if (size > 0)
+    snprintf(text, size, "%s", wrong == NULL ? "" : wrong);
+  if (err != 0)
+    return err;
+  if (!lk__tls_cache_load(&cache, &t, copy)) {
+    err = t.err;
+    if (size > 0)
+      snprintf(text, size, "%s", t.why);
+  }
+  lk__tls_cache_clear(&cache);
+  lk__tls_free(&lk__mem_libc, copy);
+  return err;
 }

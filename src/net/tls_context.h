@@ -2,9 +2,14 @@
 #ifndef LK_NET_TLS_CONTEXT_H
 #define LK_NET_TLS_CONTEXT_H
 
+#include <openssl/ssl.h>
+
+#include <latchkey/tls.h>
+
 #include "net/tls_files.h"
 
-#include <openssl/ssl.h>
+/** Describe a connection, even if its handshake has failed. */
+void lk__tls_describe(const SSL *ssl, lk_tls_connection *out);
 
 /**
  * Make an SSL_CTX with the options of `config`, whose files have been read into

@@ -2,7 +2,7 @@
 #ifndef LK_NET_TLS_ERROR_H
 #define LK_NET_TLS_ERROR_H
 
-#include "net/transport_error.h"
+#include "net/transport.h"
 
 #include <openssl/ssl.h>
 

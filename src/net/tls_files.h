@@ -2,7 +2,7 @@
 #ifndef LK_NET_TLS_FILES_H
 #define LK_NET_TLS_FILES_H
 
-#include "net/transport_error.h"
+#include "net/transport.h"
 
 /** The files that a lk_tls_config can name. */
 enum lk_tls_file {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "net/transport_error.h"
+#include "net/transport.h"
 
 #include <string.h>
 

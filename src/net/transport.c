@@ -1,7 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "net/transport.h"
+
+#include <stdio.h>
+#include <string.h>
+
 #include <latchkey/client.h>
+
+/* strerror_r() of glibc returns the text; that of POSIX returns 0 or an error,
+   and writes the text to the buffer. TEXT_OF() takes either. */
+static inline const char *text_given(const char *text, const char *buffer)
+{
+  (void)buffer;
+  return text;
+}
+
+static inline const char *text_filled(int failed, const char *buffer)
+{
+  return failed != 0 ? "unknown error" : buffer;
+}
+
+#define TEXT_OF(result, buffer) \
+  _Generic((result), char * : text_given, int : text_filled)(result, buffer)
+
+lk_flow lk__transport_fail(lk_transport *t, int err, const char *what,
+                           int sys_errno)
+{
+  char buffer[96] = "";
+  const char *text =
+      TEXT_OF(strerror_r(sys_errno, buffer, sizeof buffer), buffer);
+
+  t->err = err;
+  t->sys_errno = sys_errno;
+  snprintf(t->why, sizeof t->why, "%s: %s", what, text);
+  return LK_FLOW_FAILED;
+}
 
 const lk_transport_type *lk_transport_of(const lk_client *c)
 {

@@ -2,7 +2,7 @@
 #ifndef LK_SYNC_LOCK_OWNER_H
 #define LK_SYNC_LOCK_OWNER_H
 
-#include "net/flag_fd.h"
+#include "net/wakeup.h"
 #include "sync/blocking_call.h"
 #include "sync/lock.h"
 

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 
 #include "ev/loop.h"
-#include "net/transport_error.h"
+#include "net/transport.h"
 #include "net/wakeup.h"
 
 /* ---- connecting ---------------------------------------------------------- */

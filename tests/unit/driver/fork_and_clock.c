@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "net/alarm.h"
-#include "net/flag_fd.h"
+#include "net/driver.h"
 #include "net/fork_check.h"
 #include "net/wakeup.h"
 

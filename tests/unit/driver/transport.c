@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 
 #include "net/connection.h"
-#include "net/transport_error.h"
+#include "net/transport.h"
 
 /*
  * Tests the driver with a fake transport, which takes the place of TCP in this

@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 
 #include "ev/loop.h"
-#include "net/lookup_threads.h"
+#include "net/resolver_thread.h"
 #include "support/failing_mem.h"
 #include "support/suite.h"
 #include "unit/fake/names.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_NET_LOOKUP_THREADS_H
-#define LK_NET_LOOKUP_THREADS_H
+#ifndef LK_NET_RESOLVER_THREAD_H
+#define LK_NET_RESOLVER_THREAD_H
 
 #include "net/fork_check.h"
 #include "net/loop.h"

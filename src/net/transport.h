@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_NET_TRANSPORT_ERROR_H
-#define LK_NET_TRANSPORT_ERROR_H
+#ifndef LK_NET_TRANSPORT_H
+#define LK_NET_TRANSPORT_H
 
 #include <latchkey/client.h>
 

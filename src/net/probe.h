@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_NET_PROBE_CONNECTION_H
-#define LK_NET_PROBE_CONNECTION_H
+#ifndef LK_NET_PROBE_H
+#define LK_NET_PROBE_H
 
-#include "net/driver_shared.h"
+#include "net/driver.h"
 #include "net/watched_transport.h"
 
 /**

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "net/probe_connection.h"
+#include "net/probe.h"
 
 #include <string.h>
 
 #include "base/mem.h"
-#include "net/address_list.h"
+#include "net/address.h"
+#include "net/driver.h"
 
 static const char probe_request[] = LK_PROBE;
 

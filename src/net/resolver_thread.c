@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "net/lookup_threads.h"
+#include "net/resolver_thread.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -12,6 +12,7 @@
 
 #include "base/list.h"
 #include "base/mem.h"
+#include "net/fork_check.h"
 #include "net/wakeup.h"
 
 /*
