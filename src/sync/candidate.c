@@ -1,10 +1,151 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "sync/call_entry.h"
 #include "sync/candidate.h"
-#include "sync/candidate_state.h"
-#include "sync/candidate_wait.h"
+
+#include "sync/call.h"
+#include "sync/lock.h"
+#include "sync/lock_owner.h"
+
+/* In place of a lease deadline: the candidate does not lead for certain. */
+#define LK_NOT_LEADING INT64_MIN
+
+/* ---- the state ----------------------------------------------------------- */
+
+/* Whether a candidate leads, until when, and its term: written by the thread of
+   the handle, read by all. */
+
+/* Store the state for all threads. A doubt is stored before anything else. */
+static void lk__sync_candidate_publish(lk_sync_candidate *c)
+{
+  const lk_lock *lock = c->source_lock;
+  lk_candidate_state state = lk_candidate_get_state(c->source);
+  int64_t deadline_ms = lk_lock_deadline(lock);
+
+  if (state != LK_CANDIDATE_LEADING)
+    atomic_store(&c->sure_until_ms, LK_NOT_LEADING);
+  atomic_store(&c->term, lk_lock_token(lock));
+  atomic_store(&c->lease_deadline_ms, deadline_ms);
+  atomic_store(&c->state, (int)state);
+  if (state == LK_CANDIDATE_LEADING)
+    atomic_store(&c->sure_until_ms, deadline_ms);
+}
+
+/* Whether no candidate leads here: there is none, or this is a child process.
+ */
+static bool is_unusable(const lk_sync_candidate *c)
+{
+  return c == NULL || lk__driver_in_child(&c->client->driver);
+}
+
+/* The clock is read last, as in lk_sync_lock_ok(). */
+bool lk_sync_candidate_ok(const lk_sync_candidate *c)
+{
+  if (is_unusable(c))
+    return false;
+  int64_t sure_until_ms =
+      atomic_load_explicit(&c->sure_until_ms, memory_order_acquire);
+
+  return sure_until_ms != LK_NOT_LEADING &&
+         lk__driver_clock(&c->client->driver) < sure_until_ms;
+}
+
+int64_t lk_sync_candidate_deadline(const lk_sync_candidate *c)
+{
+  return is_unusable(c) ? INT64_MIN : atomic_load(&c->lease_deadline_ms);
+}
+
+uint64_t lk_sync_candidate_term(const lk_sync_candidate *c)
+{
+  return is_unusable(c) ? 0 : atomic_load(&c->term);
+}
+
+lk_candidate_state lk_sync_candidate_get_state(const lk_sync_candidate *c)
+{
+  return is_unusable(c) ? LK_CANDIDATE_STOPPED
+                        : (lk_candidate_state)atomic_load(&c->state);
+}
+
+/* ---- waiting for an event ------------------------------------------------ */
+
+/* The calls that wait until a candidate leads, or until it does not. */
+
+/** A caller that waits until the candidate leads, or until it does not. */
+typedef struct candidate_wait {
+  lk_wait wait; /* in lk_sync_candidate.waiting */
+  lk_sync_candidate *candidate;
+  bool until_elected;
+} candidate_wait;
+
+static bool wait_is_over(const lk_sync_candidate *c, const candidate_wait *w)
+{
+  bool leads = atomic_load(&c->sure_until_ms) != LK_NOT_LEADING;
+
+  return leads == w->until_elected;
+}
+
+/* Complete the waits that are over, and, unless `err` is 0, the others with
+   that error. For the thread of the handle. A caller may free its wait as soon
+   as that is completed. */
+static void lk__sync_candidate_end_waits(lk_sync_candidate *c, int err)
+{
+  lk_link *next;
+
+  for (lk_link *l = c->waiting.next; l != &c->waiting; l = next) {
+    candidate_wait *w = LK_OWNER(l, candidate_wait, wait.link);
+
+    next = l->next;
+    if (wait_is_over(c, w))
+      lk__wait_end(&w->wait, 0);
+    else if (err != 0)
+      lk__wait_end(&w->wait, err);
+  }
+}
+
+static void begin_wait(lk_blocking_call *b)
+{
+  candidate_wait *w = LK_OWNER(b, candidate_wait, wait.call);
+  lk_sync_candidate *c = w->candidate;
+  int err = lk__blocking_call_refusal(b);
+
+  if (err == 0 && c->source == NULL) { /* it was freed meanwhile */
+    lk__blocking_call_complete(b, w->until_elected ? LK_ERR_CLOSED : 0);
+    return;
+  }
+  if (err == 0 && w->until_elected)
+    err = lk_candidate_start(c->source);
+  if (err != 0) {
+    lk__blocking_call_complete(b, err);
+    return;
+  }
+  lk__sync_candidate_publish(c);
+  lk__wait_add(&w->wait, &c->waiting);
+  lk__sync_candidate_end_waits(c, c->end_err);
+}
+
+static int candidate_wait_until(lk_sync_candidate *c, bool elected,
+                                const lk_sync_call *call)
+{
+  candidate_wait w = {.candidate = c, .until_elected = elected};
+
+  if (c == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  return lk__wait_do(&w.wait, c->client, &c->calls_inside, call, begin_wait);
+}
+
+int lk_sync_candidate_wait_elected(lk_sync_candidate *c,
+                                   const lk_sync_call *call)
+{
+  return candidate_wait_until(c, true, call);
+}
+
+int lk_sync_candidate_wait_unsure(lk_sync_candidate *c,
+                                  const lk_sync_call *call)
+{
+  return candidate_wait_until(c, false, call);
+}
+
+/* ---- the candidate ------------------------------------------------------- */
 
 /* Candidates of elections: how they are made and freed, take part and resign.
  */

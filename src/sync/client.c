@@ -1,18 +1,85 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "sync/handle.h"
-
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "sync/blocking_call.h"
-#include "sync/call_entry.h"
-#include "sync/client_thread.h"
-#include "sync/lock_owners.h"
+#include "sync/call.h"
+#include "sync/lock_owner.h"
+
+/* ---- the thread ---------------------------------------------------------- */
+
+static void on_driver_wake(lk_driver *d)
+{
+  lk_sync_client *c = LK_OWNER(d, lk_sync_client, driver);
+
+  bool freeing = lk__tasks_begin(c);
+
+  if (freeing)
+    c->must_stop = true;
+  if (atomic_exchange(&c->cancel_was_set, false))
+    lk__blocking_calls_interrupt_cancelled(c);
+}
+
+static void on_client_state(lk_client *client, lk_state state, int err,
+                            void *arg)
+{
+  lk_sync_client *c = arg;
+
+  (void)client;
+  atomic_store(&c->state, (int)state);
+  if (c->on_state != NULL)
+    c->on_state(c, state, err, c->arg);
+}
+
+/* Publish the lease deadline to the threads that hold locks. The session lease
+   has handled the reply before this listener. */
+static void on_reply(lk_client *client, const lk_reply *reply, void *arg)
+{
+  lk_sync_client *c = arg;
+  int64_t lease_ms = lk_lease_deadline(c->client);
+
+  (void)client;
+  (void)reply;
+  if (lease_ms == c->lease_ms)
+    return;
+  c->lease_ms = lease_ms;
+  lk__lock_owners_publish(c);
+}
+
+/* The handle is being freed. Tasks that were posted earlier still begin, and
+   are refused because `closing` is set. lk_client_free() completes all
+   requests. */
+static void end_thread(lk_sync_client *c)
+{
+  c->closing = true;
+  (void)lk__tasks_begin(c);
+  lk_client_free(c->client);
+}
+
+/* The main function of the thread of the handle, which runs until the handle
+   is freed. `c` is a lk_sync_client. */
+static void *lk__sync_thread_main(void *arg)
+{
+  lk_sync_client *c = arg;
+
+  /* start_thread() holds the mutex until it has set `c->thread`. */
+  pthread_mutex_lock(&c->mutex);
+  pthread_mutex_unlock(&c->mutex);
+  c->listener =
+      (lk_listener){.state = on_client_state, .reply = on_reply, .arg = c};
+  lk_client_attach(c->client, &c->listener);
+  c->driver.on_wake = on_driver_wake;
+  lk__loop_hold(c->loop); /* it runs until `must_stop` is set */
+  lk__loop_run(c->loop, &c->must_stop);
+  end_thread(c);
+  return NULL;
+}
+
+/* ---- the client ---------------------------------------------------------- */
 
 /* ---- life ---------------------------------------------------------------- */
 
@@ -66,8 +133,8 @@ log_system_error(const lk_sync_config *config, const char *format, ...)
    wakeups and a connection. */
 enum { DESCRIPTORS = 4 };
 
-/* How many of the DESCRIPTORS that a handle needs can be opened now. With O_PATH,
-   the root directory can be opened without any permission. */
+/* How many of the DESCRIPTORS that a handle needs can be opened now. With
+   O_PATH, the root directory can be opened without any permission. */
 static int count_free_descriptors(void)
 {
   int fds[DESCRIPTORS], count = 0;
@@ -252,4 +319,107 @@ int lk_sync_client_close(lk_sync_client *c)
   lk_blocking_call b;
 
   return lk__blocking_call_do(&b, c, begin_close);
+}
+
+/* ---- queries ------------------------------------------------------------- */
+
+/* Queries of a client handle. Most of them are functions that run on the thread
+   of the handle. */
+
+lk_state lk_sync_client_state(const lk_sync_client *c)
+{
+  return c == NULL ? LK_STATE_CLOSED : (lk_state)atomic_load(&c->state);
+}
+
+int64_t lk_sync_client_clock(const lk_sync_client *c)
+{
+  return c == NULL ? 0 : lk__driver_clock(&c->driver);
+}
+
+/** A function that is called on the thread of the handle. */
+typedef struct run_call {
+  lk_blocking_call call;
+  void (*function)(lk_client *client, void *arg);
+  void *arg;
+} run_call;
+
+static void begin_run(lk_blocking_call *b)
+{
+  run_call *run = LK_OWNER(b, run_call, call);
+
+  run->function(b->client->client, run->arg);
+  lk__blocking_call_complete(b, 0);
+}
+
+int lk_sync_client_run_on_thread(lk_sync_client *c,
+                                 void (*function)(lk_client *client, void *arg),
+                                 void *arg)
+{
+  run_call run = {.function = function, .arg = arg};
+
+  if (function == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  return lk__blocking_call_do(&run.call, c, begin_run);
+}
+
+/** Argument and result of lk_sync_client_set_hosts(). */
+typedef struct hosts_change {
+  const char *hosts;
+  int err; /**< the result of lk_client_set_hosts() */
+} hosts_change;
+
+static void set_hosts(lk_client *client, void *arg)
+{
+  hosts_change *change = arg;
+
+  change->err = lk_client_set_hosts(client, change->hosts);
+}
+
+int lk_sync_client_set_hosts(lk_sync_client *c, const char *hosts)
+{
+  hosts_change change = {.hosts = hosts};
+  int err = lk_sync_client_run_on_thread(c, set_hosts, &change);
+
+  return err == 0 ? change.err : err;
+}
+
+/** Arguments and results of lk_sync_client_last_error() and
+    lk_sync_client_tls_cause(). */
+typedef struct last_error_query {
+  char *text;  /**< filled with the text of the error */
+  size_t size; /**< of `text`; 0: the text is not wanted */
+  int err;     /**< the last error of the client */
+  lk_tls_cause cause;
+} last_error_query;
+
+static void read_last_error(lk_client *client, void *arg)
+{
+  last_error_query *q = arg;
+  const char *text;
+
+  q->err = lk_client_last_error(client, &text);
+  q->cause = lk_client_tls_cause(client);
+  if (q->size > 0)
+    snprintf(q->text, q->size, "%s", text);
+}
+
+int lk_sync_client_last_error(lk_sync_client *c, char *text, size_t size)
+{
+  last_error_query q = {.text = text, .size = size};
+
+  if (text == NULL && size > 0)
+    return LK_ERR_BAD_ARGUMENT;
+  int err = lk_sync_client_run_on_thread(c, read_last_error, &q);
+
+  if (err != 0 && size > 0)
+    text[0] = '\0';
+  return err == 0 ? q.err : err;
+}
+
+lk_tls_cause lk_sync_client_tls_cause(lk_sync_client *c)
+{
+  last_error_query q = {.cause = LK_TLS_OTHER}; /* stays after a failure */
+
+  (void)lk_sync_client_run_on_thread(c, read_last_error, &q);
+  return q.cause;
 }

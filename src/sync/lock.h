@@ -2,7 +2,7 @@
 #ifndef LK_SYNC_LOCK_H
 #define LK_SYNC_LOCK_H
 
-#include "sync/handle.h"
+#include "sync/call.h"
 
 /** The recipe of a lock. */
 typedef enum lk_kind {
@@ -18,7 +18,7 @@ struct lk_sync_lock {
   lk_sync_client *client;
   size_t calls_inside; /**< calls of this lock that have entered and not left;
                             under the client's mutex */
-  bool freeing; /**< it is being freed; for the thread of the handle */
+  bool freeing;        /**< it is being freed; for the thread of the handle */
   lk_kind kind;
   char *path;
 
@@ -34,8 +34,8 @@ struct lk_sync_lock {
   size_t member_count;
   lk_sync_lock *partner; /**< of a side of a read-write lock: the other side */
 
-  /** For each lk_lock. recipe.c sets the callback and its `arg`. The next four
-      members are copies for `config`; NULL: the option is not set. */
+  /** For each lk_lock. lock_owner.c sets the callback and its `arg`. The next
+     four members are copies for `config`; NULL: the option is not set. */
   lk_lock_config config;
   char *data;
   lk_acls *acl;
@@ -59,9 +59,8 @@ int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
 /** Free the lock. No thread may have a lock owner of it any more. */
 void lk__sync_lock_destroy(lk_sync_lock *l);
 
-/** lk__sync_enter() for a call of the lock; LK_ERR_BAD_ARGUMENT: `l` is NULL.
-    The lock is not freed before lk__sync_lock_leave(). */
-int lk__sync_lock_enter(lk_sync_lock *l, int *cancel_state);
-void lk__sync_lock_leave(lk_sync_lock *l, int cancel_state);
+/** Have the recipe check the options of `*l`. Returns 0, or the error of the
+    recipe. After an error the lock is freed, and `*l` is NULL. */
+int lk__sync_lock_check_or_destroy(lk_sync_lock **l);
 
 #endif

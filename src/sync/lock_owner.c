@@ -3,6 +3,140 @@
 
 #include "sync/lock_owner.h"
 
+#include "sync/call.h"
+#include "sync/lock.h"
+#include "sync/rwlock.h"
+
+/* ---- the lock on the thread of the client -------------------------------- */
+
+/* Each thread that uses a lock has an lk_lock of its own, and so has each
+   candidate. The functions here make it, with the recipe of the lock's kind. */
+
+static int recipe_new(const lk_sync_lock *l, lk_lock **out,
+                      const lk_lock_config *config)
+{
+  lk_client *c = l->client->client;
+
+  switch (l->kind) {
+  case LK_KIND_MUTEX: return lk_lock_new(out, c, l->path, config);
+  case LK_KIND_SEMAPHORE:
+    return lk_semaphore_new(out, c, l->path, config, &l->semaphore);
+  case LK_KIND_MULTILOCK:
+    return lk_multilock_new(out, c, l->members, l->member_count, config,
+                            &l->multilock);
+  case LK_KIND_SINGLE:
+    return lk_single_new(out, c, l->path, config, &l->single);
+  case LK_KIND_READ: /* the sides of a read-write lock: rwlock.c */
+  case LK_KIND_WRITE: break;
+  }
+  return LK_ERR_BAD_ARGUMENT;
+}
+
+int lk__recipe_make(lk_lock_owner *owner)
+{
+  const lk_sync_lock *l = atomic_load(&owner->lock);
+  lk_lock_config config = l->config;
+
+  bool is_side = l->partner != NULL; /* of a read-write lock */
+
+  if (is_side)
+    return lk__rwlock_side_make(owner);
+  config.on_event = lk__lock_owner_on_event;
+  config.arg = owner;
+  return recipe_new(l, &owner->recipe, &config);
+}
+
+void lk__recipe_free(lk_lock_owner *owner)
+{
+  lk_lock *recipe = owner->recipe;
+
+  owner->recipe = NULL;
+  if (owner->thread_rwlock != NULL)
+    lk__rwlock_side_free(owner, recipe);
+  else
+    lk_lock_free(recipe);
+}
+
+int lk__recipe_lock_new(lk_recipe_lock *out, const lk_sync_lock *l,
+                        const lk_lock_config *config)
+{
+  bool is_side = l->kind == LK_KIND_READ || l->kind == LK_KIND_WRITE;
+
+  *out = (lk_recipe_lock){.lock = NULL};
+  if (!is_side)
+    return recipe_new(l, &out->lock, config);
+  int err = lk_rwlock_new(&out->rw, l->client->client, l->path, config);
+
+  if (err == 0)
+    out->lock = l->kind == LK_KIND_READ ? lk_rwlock_read_side(out->rw)
+                                        : lk_rwlock_write_side(out->rw);
+  return err;
+}
+
+void lk__recipe_lock_free(lk_recipe_lock *lock)
+{
+  if (lock->rw != NULL)
+    lk_rwlock_free(lock->rw);
+  else
+    lk_lock_free(lock->lock);
+  *lock = (lk_recipe_lock){.lock = NULL};
+}
+
+int lk__recipe_check_options(const lk_sync_lock *l)
+{
+  lk_recipe_lock lock;
+  int err = lk__recipe_lock_new(&lock, l, &l->config);
+
+  lk__recipe_lock_free(&lock);
+  return err;
+}
+
+/* ---- the end of a thread ------------------------------------------------- */
+
+/** A call that ends all lock owners of `lock`. */
+typedef struct end_call {
+  lk_blocking_call call;
+  lk_sync_lock *lock;
+} end_call;
+
+static void begin_end_owners(lk_blocking_call *b)
+{
+  lk_sync_lock *lock = LK_OWNER(b, end_call, call)->lock;
+  lk_safe_iterator it;
+
+  lock->freeing = true;
+  lk__safe_iterator_begin(&it, &b->client->lock_owners);
+  for (lk_link *l; (l = lk__safe_iterator_next(&it)) != NULL;) {
+    lk_lock_owner *owner = LK_OWNER(l, lk_lock_owner, link);
+
+    if (atomic_load(&owner->lock) == lock) {
+      atomic_store(&owner->lock, NULL);
+      lk__lock_owner_set_lost(owner);
+      lk__recipe_free(owner);
+    }
+  }
+  lk__blocking_call_complete(b, 0);
+}
+
+bool lk__sync_lock_end_owners(lk_sync_lock *l)
+{
+  end_call end = {.lock = l};
+  int err = lk__blocking_call_do(&end.call, l->client, begin_end_owners);
+
+  if (err != 0)
+    return false;
+  lk__sync_await_calls(l->client, &l->calls_inside);
+  return true;
+}
+
+void lk_sync_lock_free(lk_sync_lock *l)
+{
+  if (l != NULL && lk__sync_lock_end_owners(l))
+    lk__sync_lock_destroy(l);
+}
+
+/* ---- an owner ------------------------------------------------------------ */
+
 /* The thread of the handle stores the state of a lock for the thread that owns
    it. */
 
@@ -75,8 +209,9 @@ void lk__lock_owner_publish(lk_lock_owner *owner)
                    lease_deadline_ms);
 }
 
-void lk__lock_owner_notify(const lk_lock_owner *owner,
-                           const lk_lock_event *event)
+/* Invoke the callback of the lock. */
+static void lk__lock_owner_notify(const lk_lock_owner *owner,
+                                  const lk_lock_event *event)
 {
   lk_sync_lock *l = atomic_load(&owner->lock);
 
@@ -101,4 +236,182 @@ void lk__lock_owner_on_event(lk_lock *l, const lk_lock_event *event, void *arg)
   case LK_LOCK_EVENT_UNWATCHED: break;
   }
   lk__lock_owner_notify(owner, event);
+}
+
+/* ---- all owners ---------------------------------------------------------- */
+
+/* ---- of one thread ------------------------------------------------------- */
+
+static void lock_owner_free(lk_lock_owner *owner)
+{
+  lk__flag_fd_close(&owner->doubt_fd);
+  lk__mem_free(&owner->client->mem, owner);
+}
+
+lk_lock_owner *lk__lock_owner_find(const lk_sync_lock *l)
+{
+  lk_lock_owner *owner = pthread_getspecific(l->client->owners_key);
+
+  while (owner != NULL && atomic_load(&owner->lock) != l)
+    owner = owner->next;
+  return owner;
+}
+
+static void begin_retire(lk_task *t)
+{
+  lk_lock_owner *owner = LK_OWNER(t, lk_lock_owner, retire);
+
+  lk__lock_owner_remove(owner);
+  lk__recipe_free(owner);
+  lock_owner_free(owner);
+}
+
+/* Have the thread of the handle release the lock and free the lock owner. If
+   that thread has ended, lk__lock_owners_free() frees the lock owner. */
+static void lock_owner_retire(lk_lock_owner *owner)
+{
+  owner->retire.begin = begin_retire;
+  (void)lk__task_post(owner->client, &owner->retire);
+}
+
+/* Remove the lock owners whose lock was freed from the list that begins with
+   `first`, and retire them. Returns the first of the list then. This is not
+   done when the lock is freed, because only a thread itself may change its
+   list. */
+static lk_lock_owner *lock_owners_drop_freed_locks(lk_lock_owner *first)
+{
+  lk_lock_owner **at = &first;
+
+  while (*at != NULL) {
+    lk_lock_owner *owner = *at;
+
+    if (atomic_load(&owner->lock) != NULL) {
+      at = &owner->next;
+    } else {
+      *at = owner->next;
+      lock_owner_retire(owner);
+    }
+  }
+  return first;
+}
+
+lk_lock_owner *lk__lock_owner_new(lk_sync_lock *l)
+{
+  lk_sync_client *c = l->client;
+  lk_lock_owner *owner = lk__mem_new(&c->mem, sizeof *owner);
+
+  if (owner == NULL)
+    return NULL;
+  owner->client = c;
+  atomic_init(&owner->lock, l);
+  atomic_init(&owner->sure_until_ms, LK_NOT_SURE);
+  atomic_init(&owner->lease_deadline_ms, LK_NOT_HELD);
+  owner->doubt_fd = LK_FLAG_FD_NONE;
+  lk__list_init(&owner->link);
+  owner->next =
+      lock_owners_drop_freed_locks(pthread_getspecific(c->owners_key));
+  if (pthread_setspecific(c->owners_key, owner) == 0)
+    return owner;
+  /* pthread_setspecific() needs memory for the first lock owner of a thread. */
+  lock_owner_free(owner);
+  return NULL;
+}
+
+static void lock_owner_unlist(lk_lock_owner *owner)
+{
+  lk_lock_owner *first = pthread_getspecific(owner->client->owners_key);
+  lk_lock_owner **at = &first;
+
+  while (*at != owner)
+    at = &(*at)->next;
+  *at = owner->next;
+  /* This cannot fail, since the thread has set the key before. If the list is
+     empty now, no destructor runs when the thread ends. */
+  (void)pthread_setspecific(owner->client->owners_key, first);
+}
+
+void lk__lock_owner_release(lk_lock_owner *owner)
+{
+  lk_sync_client *c = owner->client;
+  int cancel_state = lk__sync_disable_cancel();
+
+  lock_owner_unlist(owner);
+  pthread_mutex_lock(&c->mutex);
+  lk__flag_fd_close(&owner->doubt_fd);
+  pthread_mutex_unlock(&c->mutex);
+  lock_owner_retire(owner);
+  lk__sync_restore_cancel(cancel_state);
+}
+
+void lk__lock_owner_delete(lk_lock_owner *owner)
+{
+  lock_owner_unlist(owner);
+  lock_owner_free(owner);
+}
+
+void lk__lock_owners_thread_ended(void *first)
+{
+  lk_lock_owner *owner = first;
+
+  if (lk__driver_in_child(&owner->client->driver))
+    return;
+  int cancel_state = lk__sync_disable_cancel();
+
+  while (owner != NULL) {
+    lk_lock_owner *next = owner->next;
+
+    lock_owner_retire(owner);
+    owner = next;
+  }
+  lk__sync_restore_cancel(cancel_state);
+}
+
+/* ---- of the handle, for its thread --------------------------------------- */
+
+void lk__lock_owners_publish(lk_sync_client *c)
+{
+  lk_safe_iterator it;
+
+  lk__safe_iterator_begin(&it, &c->lock_owners);
+  for (lk_link *l; (l = lk__safe_iterator_next(&it)) != NULL;) {
+    lk_lock_owner *owner = LK_OWNER(l, lk_lock_owner, link);
+
+    if (!lk__lock_owner_is_lost(owner))
+      lk__lock_owner_publish(owner);
+  }
+}
+
+void lk__lock_owner_remove(lk_lock_owner *owner)
+{
+  lk__safe_list_remove(&owner->client->lock_owners, &owner->link);
+}
+
+void lk__lock_owners_close(lk_sync_client *c)
+{
+  const lk_lock_event lost = {.type = LK_LOCK_EVENT_LOST, .err = LK_ERR_CLOSED};
+  lk_safe_iterator it;
+
+  lk__safe_iterator_begin(&it, &c->lock_owners);
+  for (lk_link *l; (l = lk__safe_iterator_next(&it)) != NULL;) {
+    lk_lock_owner *owner = LK_OWNER(l, lk_lock_owner, link);
+
+    if (!lk__lock_owner_is_lost(owner)) {
+      lk__lock_owner_set_lost(owner);
+      lk__lock_owner_notify(owner, &lost);
+    }
+    lk__recipe_free(owner);
+  }
+}
+
+void lk__lock_owners_free(lk_sync_client *c)
+{
+  lk_safe_iterator it;
+
+  lk__safe_iterator_begin(&it, &c->lock_owners);
+  for (lk_link *l; (l = lk__safe_iterator_next(&it)) != NULL;) {
+    lk_lock_owner *owner = LK_OWNER(l, lk_lock_owner, link);
+
+    lk__lock_owner_remove(owner);
+    lock_owner_free(owner);
+  }
 }

@@ -3,7 +3,7 @@
 #define LK_SYNC_LOCK_OWNER_H
 
 #include "net/wakeup.h"
-#include "sync/blocking_call.h"
+#include "sync/call.h"
 #include "sync/lock.h"
 
 /* Values of deadlines in lk_lock_owner that have passed at any time. */
@@ -44,12 +44,12 @@ typedef struct lk_lock_owner {
       thread, or NULL. Valid while this thread waits in an acquire. */
   struct lk_lock_owner *partner;
   int64_t acquire_timeout_ms; /**< for lk_lock_acquire() */
-  bool verifying;        /**< its thread waits in lk_sync_lock_verify() */
-  bool awaits_certainty; /**< its thread waits in
-                              lk_sync_lock_wait_certain() */
-  bool doubt;            /**< the lock is unsure or lost; false before the
-                              grant */
-  int interrupt_err;     /**< why `call` was interrupted, or 0 */
+  bool verifying;             /**< its thread waits in lk_sync_lock_verify() */
+  bool awaits_certainty;      /**< its thread waits in
+                                   lk_sync_lock_wait_certain() */
+  bool doubt;                 /**< the lock is unsure or lost; false before the
+                                   grant */
+  int interrupt_err;          /**< why `call` was interrupted, or 0 */
 
   /** Of lk_sync_lock_fd(), set while there is a `doubt`. Opened by the first
       call. Under the client's mutex. */
@@ -72,9 +72,6 @@ static inline bool lk__lock_owner_is_lost(const lk_lock_owner *owner)
 
 /** For lk_lock_config.on_event; `arg` is the lock owner. */
 void lk__lock_owner_on_event(lk_lock *l, const lk_lock_event *event, void *arg);
-/** Invoke the callback of the lock. */
-void lk__lock_owner_notify(const lk_lock_owner *owner,
-                           const lk_lock_event *event);
 /** Store the lease deadline, and whether the lock is unsure, for its thread. */
 void lk__lock_owner_publish(lk_lock_owner *owner);
 /** Store that the lock is not held any more. */
@@ -84,5 +81,59 @@ void lk__lock_owner_set_lost(lk_lock_owner *owner);
 void lk__lock_owner_check_wait(lk_lock_owner *owner);
 /** Complete lk_sync_lock_wait_certain() of its thread with `err`. */
 void lk__lock_owner_end_wait(lk_lock_owner *owner, int err);
+
+/** An lk_lock that belongs to no thread. */
+typedef struct lk_recipe_lock {
+  lk_lock *lock; /**< NULL: none */
+  lk_rwlock *rw; /**< the read-write lock that `lock` is a side of, or NULL */
+} lk_recipe_lock;
+
+/** Make an lk_lock with the recipe of `l` and the options `config`. Returns 0,
+    or the error of the recipe. */
+int lk__recipe_lock_new(lk_recipe_lock *out, const lk_sync_lock *l,
+                        const lk_lock_config *config);
+void lk__recipe_lock_free(lk_recipe_lock *lock);
+
+/** Make the lk_lock of a lock owner. Returns 0, or the error of the recipe. */
+int lk__recipe_make(lk_lock_owner *owner);
+/** Free the lk_lock of a lock owner. That completes the call of `owner`, whose
+    thread may then free `owner`. */
+void lk__recipe_free(lk_lock_owner *owner);
+/** Have the recipe check the options of `l`, by making an lk_lock and freeing
+    it. Returns 0, or the error of the recipe. */
+int lk__recipe_check_options(const lk_sync_lock *l);
+
+/** End the lock owners of all threads: calls that wait for the lock end, and
+    locks that are held are released. false: nothing was done, because this
+    thread may not wait for the thread of the handle. */
+bool lk__sync_lock_end_owners(lk_sync_lock *l);
+
+/* ---- of one thread ------------------------------------------------------- */
+
+/** The lock owner of `l` in this thread, or NULL. */
+lk_lock_owner *lk__lock_owner_find(const lk_sync_lock *l);
+/** Make a lock owner of `l` for this thread. NULL: no memory. */
+lk_lock_owner *lk__lock_owner_new(lk_sync_lock *l);
+/** Remove a lock owner from this thread. The thread of the handle releases the
+    lock and frees the lock owner. */
+void lk__lock_owner_release(lk_lock_owner *owner);
+/** Remove a lock owner from this thread and free it. The thread of the handle
+    must have removed it before. */
+void lk__lock_owner_delete(lk_lock_owner *owner);
+/** The destructor of lk_sync_client.owners_key: releases what an ending thread
+    holds. `first`: the first lock owner of the thread's list. */
+void lk__lock_owners_thread_ended(void *first);
+
+/* ---- of the handle, for its thread --------------------------------------- */
+
+/** Remove a lock owner from lk_sync_client.lock_owners. To be called before its
+    call is completed, since its thread may free it after that. */
+void lk__lock_owner_remove(lk_lock_owner *owner);
+/** Call lk__lock_owner_publish() for each lock owner that holds. */
+void lk__lock_owners_publish(lk_sync_client *c);
+/** The client is being closed: all locks are lost. */
+void lk__lock_owners_close(lk_sync_client *c);
+/** The thread of the handle has ended: free the lock owners that are left. */
+void lk__lock_owners_free(lk_sync_client *c);
 
 #endif

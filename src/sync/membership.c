@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "sync/call_entry.h"
-#include "sync/wait.h"
+#include "sync/call.h"
 
 /* Members of groups. The thread of the handle runs them. */
 

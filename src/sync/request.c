@@ -3,7 +3,7 @@
 
 #include "sync/request.h"
 
-#include "sync/call_entry.h"
+#include "sync/call.h"
 
 static void request_unref(lk_sync_request *r)
 {

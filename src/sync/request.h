@@ -2,9 +2,9 @@
 #ifndef LK_SYNC_REQUEST_H
 #define LK_SYNC_REQUEST_H
 
-#include "sync/blocking_call.h"
+#include "sync/call.h"
 #include "sync/result.h"
-#include "sync/watch.h"
+#include "sync/subscription.h"
 
 /** A transaction is sent only while a lock is held. */
 typedef struct lk_sync_guard {

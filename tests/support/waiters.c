@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sync/handle.h"
+#include "sync/call.h"
 
 static void *run_waiter(void *arg)
 {

@@ -12,7 +12,7 @@
 #include "proto/wire/opcode.h"
 #include "support/suite.h"
 #include "support/waiters.h"
-#include "sync/blocking_call.h"
+#include "sync/call.h"
 #include "unit/fake/loopback.h"
 #include "unit/fake/sockets.h"
 

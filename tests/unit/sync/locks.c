@@ -11,7 +11,7 @@
 
 #include "support/suite.h"
 #include "support/waiters.h"
-#include "sync/handle.h"
+#include "sync/call.h"
 #include "unit/fake/loopback.h"
 
 static loopback zk;

@@ -12,7 +12,7 @@
 
 #include "support/suite.h"
 #include "support/waiters.h"
-#include "sync/handle.h"
+#include "sync/call.h"
 #include "unit/fake/loopback.h"
 
 enum { THREADS = 8, LOCKS = 4, ROUNDS = 40 };

@@ -10,7 +10,7 @@
 
 #include "support/suite.h"
 #include "support/waiters.h"
-#include "sync/handle.h"
+#include "sync/call.h"
 #include "unit/fake/sockets.h"
 
 static lk_sync_client *client;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_SYNC_RWLOCK_SIDE_H
-#define LK_SYNC_RWLOCK_SIDE_H
+#ifndef LK_SYNC_RWLOCK_H
+#define LK_SYNC_RWLOCK_H
 
 #include "sync/lock_owner.h"
 

@@ -1,10 +1,142 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "sync/blocking_call.h"
+#include "sync/call.h"
 
 #include "base/timeout.h"
-#include "sync/call_entry.h"
+
+static inline lk_wait *lk__wait_of(lk_blocking_call *b)
+{
+  return LK_OWNER(b, lk_wait, call);
+}
+
+/* ---- waiting ------------------------------------------------------------- */
+
+static int wait_inside(lk_wait *w, lk_sync_client *c, const lk_sync_call *call,
+                       void (*begin)(lk_blocking_call *b))
+{
+  int err = lk__blocking_call_init_from(&w->call, c, call);
+
+  if (err != 0)
+    return err;
+  lk__list_init(&w->link);
+  err = lk__blocking_call_wait(&w->call, begin);
+  lk__blocking_call_destroy(&w->call);
+  return err;
+}
+
+int lk__wait_do(lk_wait *w, lk_sync_client *c, size_t *object_calls,
+                const lk_sync_call *call, void (*begin)(lk_blocking_call *b))
+{
+  int cancel_state;
+  int err = lk__sync_enter_object(c, object_calls, &cancel_state);
+
+  if (err != 0)
+    return err;
+  err = wait_inside(w, c, call, begin);
+  lk__sync_leave_object(c, object_calls, cancel_state);
+  return err;
+}
+
+void lk__wait_end(lk_wait *w, int err)
+{
+  lk__list_remove(&w->link);
+  lk__blocking_call_complete(&w->call, err);
+}
+
+static void interrupt_wait(lk_blocking_call *b, int err)
+{
+  lk__wait_end(lk__wait_of(b), err);
+}
+
+void lk__wait_add(lk_wait *w, lk_link *list)
+{
+  lk__list_add(list, &w->link);
+  lk__blocking_call_allow_interrupt(&w->call, interrupt_wait);
+  lk__blocking_call_start_timer(&w->call);
+}
+
+/* ---- tasks --------------------------------------------------------------- */
+
+bool lk__task_post(lk_sync_client *c, lk_task *t)
+{
+  pthread_mutex_lock(&c->mutex);
+  bool accepted = !c->freeing;
+  bool was_empty = lk__list_empty(&c->tasks);
+
+  if (accepted)
+    lk__list_add(&c->tasks, &t->link);
+  pthread_mutex_unlock(&c->mutex);
+  /* For the tasks before this one the thread has been woken already. */
+  if (accepted && was_empty)
+    lk__driver_wake(&c->driver);
+  return accepted;
+}
+
+bool lk__tasks_begin(lk_sync_client *c)
+{
+  lk_link todo;
+
+  lk__list_init(&todo);
+  pthread_mutex_lock(&c->mutex);
+  lk__list_move(&todo, &c->tasks);
+  bool freeing = c->freeing;
+
+  pthread_mutex_unlock(&c->mutex);
+  while (!lk__list_empty(&todo)) {
+    lk_task *t = LK_OWNER(todo.next, lk_task, link);
+
+    lk__list_remove(&t->link);
+    t->begin(t);
+  }
+  return freeing;
+}
+
+/* ---- cancelling ---------------------------------------------------------- */
+
+int lk_sync_cancel_new(lk_sync_cancel **out, lk_sync_client *c)
+{
+  if (out == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  *out = NULL;
+  if (c == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  if (lk__driver_in_child(&c->driver))
+    return LK_ERR_FORKED;
+  lk_sync_cancel *x = lk__mem_new(&c->mem, sizeof *x);
+
+  if (x == NULL)
+    return LK_ERR_NO_MEMORY;
+  x->client = c;
+  *out = x;
+  return 0;
+}
+
+/* `set` is stored before `cancel_was_set`. The thread of the handle examines
+   all calls after it has seen `cancel_was_set`, and so it sees `set`. A call
+   that begins later examines its own cancel. */
+void lk_sync_cancel_set(lk_sync_cancel *x)
+{
+  if (x == NULL)
+    return;
+  atomic_store(&x->set, true);
+  atomic_store(&x->client->cancel_was_set, true);
+  lk__driver_wake(&x->client->driver);
+}
+
+void lk_sync_cancel_clear(lk_sync_cancel *x)
+{
+  if (x != NULL)
+    atomic_store(&x->set, false);
+}
+
+void lk_sync_cancel_free(lk_sync_cancel *x)
+{
+  if (x != NULL && !lk__driver_in_child(&x->client->driver))
+    lk__mem_free(&x->client->mem, x);
+}
+
+/* ---- calls --------------------------------------------------------------- */
 
 /* ---- the caller ---------------------------------------------------------- */
 
@@ -209,4 +341,80 @@ void lk__blocking_calls_interrupt_cancelled(lk_sync_client *c)
     if (is_cancelled(b->cancel))
       b->interrupt(b, LK_ERR_CANCELLED);
   }
+}
+
+/* ---- the begin of a call ------------------------------------------------- */
+
+/* Entering and leaving the handle: how each call begins and ends. */
+
+int lk__sync_refusal(const lk_sync_client *c)
+{
+  if (c == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  if (lk__driver_in_child(&c->driver))
+    return LK_ERR_FORKED;
+  return pthread_equal(pthread_self(), c->thread) ? LK_ERR_STATE : 0;
+}
+
+/* The thread of the handle uses memory on the caller's stack. So cancellation
+   of the calling thread is disabled until its call is completed. */
+int lk__sync_enter_object(lk_sync_client *c, size_t *object_calls,
+                          int *cancel_state)
+{
+  int err = lk__sync_refusal(c);
+
+  if (err != 0)
+    return err;
+  *cancel_state = lk__sync_disable_cancel();
+  pthread_mutex_lock(&c->mutex);
+  bool open = !c->freeing;
+
+  if (open) {
+    c->calls_inside++;
+    if (object_calls != NULL)
+      ++*object_calls;
+  }
+  pthread_mutex_unlock(&c->mutex);
+  if (open)
+    return 0;
+  lk__sync_restore_cancel(*cancel_state);
+  return LK_ERR_CLOSED;
+}
+
+int lk__sync_enter(lk_sync_client *c, int *cancel_state)
+{
+  size_t *const no_object = NULL;
+
+  return lk__sync_enter_object(c, no_object, cancel_state);
+}
+
+void lk__sync_leave_object(lk_sync_client *c, size_t *object_calls,
+                           int cancel_state)
+{
+  pthread_mutex_lock(&c->mutex);
+  c->calls_inside--;
+  if (object_calls != NULL)
+    --*object_calls;
+  if (c->calls_inside == 0 || (object_calls != NULL && *object_calls == 0))
+    pthread_cond_broadcast(&c->no_call_inside);
+  pthread_mutex_unlock(&c->mutex);
+  lk__sync_restore_cancel(cancel_state);
+}
+
+void lk__sync_leave(lk_sync_client *c, int cancel_state)
+{
+  size_t *const no_object = NULL;
+
+  lk__sync_leave_object(c, no_object, cancel_state);
+}
+
+void lk__sync_await_calls(lk_sync_client *c, const size_t *object_calls)
+{
+  int cancel_state = lk__sync_disable_cancel();
+
+  pthread_mutex_lock(&c->mutex);
+  while (*object_calls > 0)
+    pthread_cond_wait(&c->no_call_inside, &c->mutex);
+  pthread_mutex_unlock(&c->mutex);
+  lk__sync_restore_cancel(cancel_state);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_SYNC_WATCH_H
-#define LK_SYNC_WATCH_H
+#ifndef LK_SYNC_SUBSCRIPTION_H
+#define LK_SYNC_SUBSCRIPTION_H
 
-#include "sync/handle.h"
+#include "sync/call.h"
 
 struct lk_sync_watch {
   lk_sync_client *client;
