@@ -7,7 +7,7 @@
 #include "cli/doctor/access_check.h"
 #include "cli/output/error_report.h"
 #include "cli/output/print.h"
-#include "cli/session/session_messages.h"
+#include "cli/session/session.h"
 
 #include <latchkey/multi.h>
 

@@ -9,7 +9,7 @@
 #include "cli/doctor/server_diagnosis.h"
 #include "cli/options/verbs.h"
 #include "cli/output/print.h"
-#include "cli/session/session_messages.h"
+#include "cli/session/session.h"
 
 /* Number of round trips, of which the median is reported. */
 enum { ROUND_TRIPS = 9 };

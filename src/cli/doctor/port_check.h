@@ -2,17 +2,41 @@
 #ifndef LK_CLI_DOCTOR_PORT_CHECK_H
 #define LK_CLI_DOCTOR_PORT_CHECK_H
 
-#include <latchkey/tls.h>
-
-#include "cli/doctor/port_connection.h"
-#include "net/resolver.h"
-
 /**
  * @file
  * A check of a server's port without a session: resolves the name, connects, by
  * TLS if that is selected, and sends four-letter words. It uses the lookups and
  * transports of the client, so that it sees what the client sees.
  */
+
+#include <latchkey/driver.h>
+#include <latchkey/tls.h>
+
+#include "net/resolver.h"
+#include "net/watched_transport.h"
+
+/* A connection by TCP or TLS to one address, on which a four-letter word is
+   sent. */
+
+typedef enum cli_port_event {
+  CLI_PORT_CONNECTED, /**< with TLS if used; the word is sent now */
+  CLI_PORT_FAILED,    /**< not connected: see transport.object */
+  CLI_PORT_REPLY      /**< the reply is in `text`, or the connection has ended
+                           without one; see transport.object if `failed` */
+} cli_port_event;
+
+typedef struct cli_port_connection {
+  /** May close the connection. */
+  void (*on_event)(struct cli_port_connection *c, cli_port_event event);
+  lk_watched_transport transport;
+  lk_loop_timer reply_timer; /**< ends a reply */
+  const char *word;          /**< NULL: nothing is sent */
+  size_t sent;               /**< bytes of `word` */
+  bool connected;
+  bool failed; /**< receiving has failed */
+  size_t len;  /**< of `text` */
+  char text[2048];
+} cli_port_connection;
 
 /** The last stage that was reached. */
 typedef enum cli_port_stage {

@@ -2,9 +2,39 @@
 #ifndef LK_CLI_LOCKS_CONTENDERS_H
 #define LK_CLI_LOCKS_CONTENDERS_H
 
-#include "cli/locks/queue_order.h"
+#include <latchkey/types.h>
+
 #include "cli/output/json.h"
 #include "cli/session/command.h"
+
+/** A child of a lock's node that queues for the lock. */
+typedef struct cli_contender {
+  char *name; /**< relative to the lock's node; of a single node, its name */
+  int64_t number;
+  bool shared;         /**< a reader of a read-write lock */
+  bool permit;         /**< a permit of a semaphore, not a place in its queue */
+  bool in_kazoo_queue; /**< a child of the queue of kazoo's semaphore, whose
+                  path is the lock's path with a suffix */
+  bool holds;          /**< set by cli_queue_mark_lock_holders() and
+                  cli_queue_mark_permit_holders() */
+  bool gone;           /**< deleted while the queue was read */
+  bool hidden;         /**< no permission to read it */
+  lk_stat stat;
+  lk_bytes label; /**< data of the node; own memory */
+  bool asked;     /**< was asked to release the lock: LK_REVOKE_MESSAGE has
+                  replaced the label */
+} cli_contender;
+
+/** Sorts the contenders by number, deleted ones last. Marks the holders: the
+    first contender, and all readers before the first writer. Returns the number
+    of existing contenders. */
+size_t cli_queue_mark_lock_holders(cli_contender *all, size_t count);
+/** Sorts the contenders and permits of a semaphore by number, deleted ones
+    last. Marks the permits as holders. The first contender in the queue creates
+    its permits before it knows whether they are free. Until it holds them, they
+    are moved to the end and not counted. Returns the number of existing
+    contenders and held permits. */
+size_t cli_queue_mark_permit_holders(cli_contender *all, size_t count);
 
 /** The contenders of a lock, or the permits and contenders of a semaphore. The
     lock of a single node (--layout single) has one contender, the holder:
@@ -53,8 +83,6 @@ void cli_contender_add_node_json(const cli_contenders *queue, size_t i,
 /** Writes the member "label", or "asked_to_release" if LK_REVOKE_MESSAGE has
     replaced the label. Writes nothing if the node is not readable. */
 void cli_contender_add_label_json(const cli_contender *c, cli_json *j);
-/** Returns the text to put in front of "/NAME" for a child of `path`. */
-const char *cli_contenders_path_prefix(const char *path);
 /** Returns the path of contender `i`, to be freed; NULL: out of memory. */
 char *cli_contenders_path(const cli_contenders *queue, size_t i);
 void cli_contenders_free(cli_contenders *queue);

@@ -3,7 +3,7 @@
 
 #include "cli/nodes/ephemeral.h"
 #include "cli/output/print.h"
-#include "cli/session/session_messages.h"
+#include "cli/session/session.h"
 
 /* The pause before a request that has failed to set the watch is sent again. */
 enum { WATCH_RETRY_MS = 1000 };

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "cli/nodes/node_data.h"
-#include "cli/options/size_limit.h"
+#include "cli/options/number.h"
 #include "cli/output/print.h"
 
 bool cli_node_data_read(const char *word, cli_text *out)

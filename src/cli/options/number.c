@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "cli/options/number.h"
+
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "cli/options/number.h"
+/* ---- numbers ------------------------------------------------------------- */
 
 /* The result in milliseconds fits an int32_t. */
 enum { MAX_SECONDS = INT32_MAX / 1000 };
@@ -59,8 +62,10 @@ static const char *read_digits(const char *text, int64_t *out)
   return s > text ? s : NULL;
 }
 
-const char *cli_number_size(const char *text, int64_t least, int64_t most,
-                            int64_t *out)
+/* Parses a number of bytes from `least` to `most`, with K, M or G behind it
+   for 2^10, 2^20 or 2^30. */
+static const char *cli_number_size(const char *text, int64_t least,
+                                   int64_t most, int64_t *out)
 {
   static const char units[] = "KMG";
   enum { UNIT_BITS = 10 };
@@ -98,4 +103,41 @@ const char *cli_number_whole(const char *text, int64_t least, int64_t most,
     return "is out of range";
   *out = n;
   return NULL;
+}
+
+/* ---- sizes --------------------------------------------------------------- */
+
+/* A reply to the request of a session and a short list fit in. */
+enum { LEAST = 1024 };
+
+static const struct {
+  const char *variable;
+  int64_t most;
+} size_limits[] = {
+    [CLI_MAX_REQUEST] = {"LATCHKEY_MAX_REQUEST", CLI_MOST_REQUEST_BYTES},
+    [CLI_MAX_REPLY] = {"LATCHKEY_MAX_REPLY", INT32_MAX}};
+
+const char *cli_size_limit_parse(cli_size_limit limit, const char *text,
+                                 int64_t *out)
+{
+  return cli_number_size(text, LEAST, size_limits[limit].most, out);
+}
+
+bool cli_size_limit_read(cli_size_limit limit, int64_t given, size_t *out,
+                         cli_text *complaint)
+{
+  const char *variable = size_limits[limit].variable;
+  const char *value = getenv(variable);
+  int64_t bytes = given;
+  const char *wrong = given != 0 || value == NULL || *value == '\0'
+                          ? NULL
+                          : cli_size_limit_parse(limit, value, &bytes);
+
+  *out = (size_t)bytes;
+  if (wrong == NULL)
+    return true;
+  cli_text_printf(complaint, "%s: \"", variable);
+  cli_text_add_printable(complaint, lk_text(value));
+  cli_text_printf(complaint, "\" %s", wrong);
+  return false;
 }

@@ -1,16 +1,316 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "cli/run/hold.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/options/options.h"
+#include "cli/output/error_report.h"
 #include "cli/output/system_clocks.h"
-#include "cli/run/command_process.h"
-#include "cli/run/min_hold.h"
-#include "cli/run/proc_children.h"
+#include "cli/run/descendants.h"
+#include "cli/run/job.h"
 #include "cli/run/runner.h"
+#include "cli/session/session.h"
+
+/* ---- connecting ---------------------------------------------------------- */
+
+/* The session of a run: its start, and its connections. */
+
+static void on_first_session(cli_session *s, void *arg)
+{
+  cli_runner *r = arg;
+  bool acl_is_open = r->acl.list.entries == lk_acl_open.entries;
+
+  (void)s;
+  r->phase = CLI_PHASE_ACQUIRING;
+  if (acl_is_open)
+    r->target->report_open_acl(r);
+  r->target->acquire(r);
+}
+
+static void on_no_session(cli_session *s, int err, void *arg)
+{
+  cli_runner *r = arg;
+  cli_text text = {0};
+
+  (void)err;
+  if (r->phase != CLI_PHASE_CONNECTING)
+    return;
+  cli_session_say_no_session(s, &text);
+  const char *line = cli_text_end(&text);
+
+  cli_run_fail(r, CLI_EXIT_FAILED,
+               line == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : line);
+  cli_text_free(&text);
+}
+
+static void report_connection_lost(cli_runner *r)
+{
+  cli_text text = {0};
+
+  cli_session_say_connection_lost(&r->session, &text);
+  const char *line = cli_text_end(&text);
+
+  if (line != NULL)
+    cli_events_notice(&r->events, "%s; reconnecting", line);
+  cli_text_free(&text);
+}
+
+static void handle_reconnect(cli_runner *r)
+{
+  if (r->suspended)
+    cli_events_notice(&r->events, "reconnected");
+  r->suspended = false;
+  if (r->target->reconnected != NULL)
+    r->target->reconnected(r);
+}
+
+static void on_run_session_state(lk_client *c, lk_state state, int err,
+                                 void *arg)
+{
+  cli_runner *r = arg;
+
+  (void)c;
+  (void)err;
+  if (r->phase != CLI_PHASE_ACQUIRING && r->phase != CLI_PHASE_RUNNING)
+    return;
+  if (state == LK_STATE_CONNECTED)
+    handle_reconnect(r);
+  if (state != LK_STATE_SUSPENDED)
+    return;
+  r->suspended = true;
+  /* With -v the library's log reports the lost connection. */
+  if (!r->events.verbose)
+    report_connection_lost(r);
+}
+
+static void on_run_log(cli_session *s, const char *text, void *arg)
+{
+  cli_runner *r = arg;
+
+  (void)s;
+  cli_events_detail(&r->events, "%s", text);
+}
+
+static void on_no_session_yet(cli_session *s, const char *text, void *arg)
+{
+  cli_runner *r = arg;
+
+  (void)s;
+  cli_events_notice(&r->events, "%s", text);
+}
+
+bool cli_run_session_open(cli_runner *r, cli_text *complaint)
+{
+  const cli_options *o = r->options;
+
+  r->session.on_session = on_first_session;
+  r->session.on_no_session = on_no_session;
+  r->session.on_log = on_run_log;
+  r->session.on_no_session_yet = on_no_session_yet;
+  r->session.arg = r;
+  if (!cli_session_open(&r->session, o, complaint))
+    return false;
+  r->wait_ends_at = cli_session_deadline(&r->session);
+  r->listener.state = on_run_session_state;
+  r->listener.arg = r;
+  int err = r->target->create(r);
+
+  if (err != 0) {
+    cli_text_add_printable(complaint, lk_text(r->path));
+    cli_text_printf(complaint, ": %s%s", lk_error_text(err),
+                    cli_error_advice(err));
+    return false;
+  }
+  lk_client_attach(r->session.client, &r->listener);
+  return true;
+}
+
+/* ---- --min-hold ---------------------------------------------------------- */
+
+static void end_min_hold(cli_runner *r)
+{
+  if (r->phase != CLI_PHASE_KEEPING)
+    return;
+  lk__loop_stop_timer(r->session.loop, &r->timer);
+  cli_run_release(r);
+}
+
+static void on_min_hold_over(lk_loop_timer *t)
+{
+  end_min_hold(LK_OWNER(t, cli_runner, timer));
+}
+
+/* --min-hold does not apply if COMMAND never ran, if --on-lost acted on COMMAND
+   or if the lock was lost: then the run was not completed. */
+static bool is_min_hold_wanted(const cli_runner *r)
+{
+  bool command_ran = r->job.pid != 0;
+  bool on_lost_acted = r->code == CLI_EXIT_LOST;
+
+  return command_ran && !on_lost_acted && !r->lock_lost;
+}
+
+/* Returns how long the lock must still be kept. 0 or less: it can be released
+   now. */
+static int64_t min_hold_left_ms(const cli_runner *r)
+{
+  if (!is_min_hold_wanted(r))
+    return 0;
+  return r->held_at + r->options->min_hold_ms - cli_boottime_ms();
+}
+
+/* Called when COMMAND has ended or could not be started. Releases the lock at
+   the end of --min-hold, which counts from the acquisition of the lock. */
+static void cli_min_hold_release_later(cli_runner *r)
+{
+  int64_t left_ms = min_hold_left_ms(r);
+
+  if (left_ms <= 0) {
+    cli_run_release(r);
+    return;
+  }
+  r->phase = CLI_PHASE_KEEPING;
+  cli_events_detail(&r->events, "%s: held for another %.1f s (--min-hold)",
+                    r->path, (double)left_ms / 1000);
+  r->timer.on_timer = on_min_hold_over;
+  lk__loop_set_timer(r->session.loop, &r->timer, left_ms);
+}
+
+void cli_min_hold_signal(cli_runner *r, int number)
+{
+  if (number == SIGTSTP)
+    cli_signals_stop_self();
+  if (cli_signal_ends_wait(number))
+    end_min_hold(r);
+}
+
+/* Reports that the lock was lost in CLI_PHASE_KEEPING, and ends --min-hold.
+   COMMAND has ended by itself, so the loss does not change the exit code and
+   the message is a notice. */
+static void cli_min_hold_lock_lost(cli_runner *r)
+{
+  cli_events_notice(&r->events, "%s: the lock was lost before --min-hold ended",
+                    r->path);
+  end_min_hold(r);
+}
+
+/* ---- closing ------------------------------------------------------------- */
+
+static void finish_run(cli_runner *r)
+{
+  r->phase = CLI_PHASE_OVER;
+  r->over = true;
+}
+
+static void on_run_closed(lk_client *c, int err, void *arg)
+{
+  cli_runner *r = arg;
+  bool had_session = lk_client_session(c).id != 0;
+  bool may_be_open = had_session && err != 0 && err != LK_ERR_SESSION_EXPIRED;
+  /* The node of a lock was deleted before; that of a member is not. */
+  bool may_have_node = r->membership != NULL && r->command_ended;
+
+  if (may_be_open && may_have_node)
+    cli_run_warn_not_released(r);
+  else if (may_be_open)
+    cli_events_detail(
+        &r->events,
+        "the session could not be closed (%s); it ends after its timeout",
+        lk_error_text(err));
+  finish_run(r);
+}
+
+static void on_close_timeout(lk_loop_timer *t)
+{
+  finish_run(LK_OWNER(t, cli_runner, timer));
+}
+
+void cli_run_close_session(cli_runner *r)
+{
+  r->phase = CLI_PHASE_CLOSING;
+  lk__loop_stop_timer(r->session.loop, &r->timer);
+  if (lk_client_close(r->session.client, on_run_closed, r) != 0)
+    finish_run(r);
+}
+
+/* Closes the session after a failed acquisition. If the time of -w is over,
+   waits at most CLI_SESSION_CLOSE_MS for the reply. The delete of the own node
+   has been sent before. */
+static void close_session_in_time(cli_runner *r)
+{
+  cli_run_close_session(r);
+  if (r->over || !cli_session_is_past_deadline(&r->session))
+    return;
+  r->timer.on_timer = on_close_timeout;
+  lk__loop_set_timer(r->session.loop, &r->timer, CLI_SESSION_CLOSE_MS);
+}
+
+/* Ends the run before COMMAND was started. */
+static void give_up_run(cli_runner *r, int code)
+{
+  r->code = code;
+  r->phase = CLI_PHASE_CLOSING;
+  if (r->target->cancel != NULL)
+    r->target->cancel(r);
+  close_session_in_time(r);
+}
+
+void cli_run_fail(cli_runner *r, int code, const char *reason)
+{
+  cli_events_failed(&r->events, code, reason);
+  give_up_run(r, code);
+}
+
+void cli_run_fail_silently(cli_runner *r, int code, const char *reason)
+{
+  cli_events_failed_silently(&r->events, code, reason);
+  give_up_run(r, code);
+}
+
+/* The client cannot know when the node is gone: without a quorum no session
+   expires, and a new leader gives each session its full timeout again. */
+void cli_run_warn_not_released(cli_runner *r)
+{
+  if (!r->warned)
+    cli_events_notice(&r->events, "warning: %s: %s", r->path,
+                      r->target->not_released);
+  cli_events_lost(&r->events, r->target->not_released);
+  r->warned = true;
+}
+
+void cli_run_stop_releasing(cli_runner *r)
+{
+  if (r->phase != CLI_PHASE_RELEASING)
+    return;
+  cli_run_warn_not_released(r);
+  cli_run_close_session(r);
+}
+
+static void on_run_release_timeout(lk_loop_timer *t)
+{
+  cli_run_stop_releasing(LK_OWNER(t, cli_runner, timer));
+}
+
+void cli_run_limit_release(cli_runner *r)
+{
+  r->timer.on_timer = on_run_release_timeout;
+  lk__loop_set_timer(r->session.loop, &r->timer,
+                     lk_client_timeout_ms(r->session.client));
+}
+
+void cli_run_release(cli_runner *r)
+{
+  r->phase = CLI_PHASE_RELEASING;
+  cli_events_status(&r->events, "COMMAND has ended; leaving %s", r->path);
+  r->target->release(r);
+}
+
+/* ---- while COMMAND runs -------------------------------------------------- */
 
 /* ---- the lease ---------------------------------------------------------- */
 

@@ -2,10 +2,10 @@
 #include "config.h"
 
 #include "cli/output/error_report.h"
-#include "cli/run/environment.h"
-#include "cli/run/own_label.h"
+#include "cli/run/job.h"
+#include "cli/run/lock_target.h"
 #include "cli/run/runner.h"
-#include "cli/session/session_messages.h"
+#include "cli/session/session.h"
 
 /* The target of `join`: COMMAND runs as a member of a group. A lost membership
    does not end COMMAND: the member joins again. */

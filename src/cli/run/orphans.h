@@ -4,7 +4,6 @@
 
 #include "cli/run/descendants.h"
 #include "cli/run/job.h"
-#include "cli/run/proc_children.h"
 
 /**
  * @file

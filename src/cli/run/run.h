@@ -5,6 +5,14 @@
 #include "cli/options/options.h"
 #include "cli/run/supervisor_handle.h"
 
+/** The words of COMMAND. */
+typedef struct cli_command_line {
+  char **argv;        /**< ends with NULL */
+  char **shell_words; /**< of `$SHELL -c STRING`, allocated; NULL: none */
+} cli_command_line;
+
+void cli_command_line_free(cli_command_line *c);
+
 /** Runs the verb `run`. `operands` are LOCK, COMMAND and its arguments; they
     end with NULL. `title` is the memory of argv. Returns the exit code. */
 int cli_run(const cli_options *o, char **operands, cli_process_title title);

@@ -7,20 +7,20 @@
 #include "cli/options/acl_spec.h"
 #include "cli/output/print.h"
 #include "cli/output/system_clocks.h"
-#include "cli/run/command_line.h"
 #include "cli/run/events.h"
 #include "cli/run/lock_kind.h"
 #include "cli/run/orphans.h"
+#include "cli/run/run.h"
 #include "cli/run/supervisor_handle.h"
 #include "cli/session/session.h"
 
 /**
  * @file
- * The state of one `latchkey run`. run.c starts and ends it, run_session.c
+ * The state of one `latchkey run`. run.c starts and ends it, hold.c
  * connects, lock_target.c acquires and releases the lock, member_target.c joins
  * and leaves the group, hold.c supervises
- * while COMMAND runs, min_hold.c keeps the lock after COMMAND until --min-hold
- * is over, release.c closes the session.
+ * while COMMAND runs, hold.c keeps the lock after COMMAND until --min-hold
+ * is over, hold.c closes the session.
  */
 
 typedef enum cli_phase {
@@ -97,7 +97,7 @@ struct cli_runner {
   lk_lock *lock; /**< the same as kind.lock; NULL: the target is another one */
   lk_listener listener; /**< for new lease deadlines and session states */
   /** In CLI_PHASE_ACQUIRING: the time limit for a reply with -n, or the next
-      check by option_mismatch.c. In CLI_PHASE_KEEPING: the end of --min-hold.
+      check by lock_kind.c. In CLI_PHASE_KEEPING: the end of --min-hold.
       In CLI_PHASE_RELEASING and CLI_PHASE_CLOSING: the time limit of the phase.
    */
   lk_loop_timer timer;
@@ -112,7 +112,7 @@ struct cli_runner {
   uint64_t label_requests; /**< number of requests for the holder's label; only
                               the reply to the last one is shown */
   int64_t permits_pzxid;   /**< of the permits' directory at the last check */
-  int permit_checks;       /**< number of checks by option_mismatch.c */
+  int permit_checks;       /**< number of checks by lock_kind.c */
   int64_t margin_ms;       /**< --kill-after, or its default */
 
   bool resigned;    /**< a signal has ended the wait, or TERM, INT or QUIT was
@@ -154,13 +154,13 @@ void cli_run_open_manager(cli_service_manager *manager, const cli_options *o);
 /** Kills this process if COMMAND or the wait ended by INT or QUIT. */
 void cli_run_die_if_signalled(const cli_runner *r);
 
-/* ---- run_session.c ---- */
+/* ---- hold.c ---- */
 
 /** Creates the client and the target, and starts to connect. On false,
     `complaint` gets one line. */
 bool cli_run_session_open(cli_runner *r, cli_text *complaint);
 
-/* ---- waiting_report.c ---- */
+/* ---- lock_target.c ---- */
 
 /** Reports the position in the queue, and who holds the lock. */
 void cli_run_report_waiting(cli_runner *r, const lk_lock_event *event);
@@ -169,7 +169,7 @@ void cli_run_report_waiting(cli_runner *r, const lk_lock_event *event);
 bool cli_run_warn_not_ephemeral(cli_runner *r, const char *node,
                                 const lk_stat *stat);
 
-/* ---- option_mismatch.c ---- */
+/* ---- lock_kind.c ---- */
 
 /** Warns that `node` in the queue is that of another kind of lock. */
 void cli_run_warn_mixed_queue(cli_runner *r, const char *node);
@@ -194,7 +194,7 @@ void cli_hold_signal(cli_runner *r, cli_signal signal);
 /** Sends the lease deadline to the supervisor if it has changed. */
 void cli_hold_lease_moved(cli_runner *r);
 
-/* ---- release.c ---- */
+/* ---- hold.c ---- */
 
 /** Ends the run with exit code `code` before COMMAND was started. `reason` goes
     to the JSON events and to standard error. */

@@ -5,7 +5,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "cli/run/proc_children.h"
+#include "cli/run/descendants.h"
 #include "cli/run/signals.h"
 #include "cli/session/interrupt.h"
 

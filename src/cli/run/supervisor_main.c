@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "cli/run/supervisor_main.h"
+
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -11,11 +16,60 @@
 #include <unistd.h>
 
 #include "cli/output/system_clocks.h"
-#include "cli/run/inherited_fds.h"
-#include "cli/run/supervisor_main.h"
+#include "cli/run/descendants.h"
+#include "cli/run/job.h"
 #include "cli/run/supervisor_protocol.h"
 #include "cli/session/signal_queue.h"
 #include "net/clock.h"
+
+/* ---- inherited descriptors ----------------------------------------------- */
+
+/* Without /proc, only the descriptors below this number are closed. */
+enum { MAX_FDS = 1024 };
+
+static bool is_kept_fd(int fd, const int *keep, size_t count)
+{
+  for (size_t i = 0; i < count; i++)
+    if (keep[i] == fd)
+      return true;
+  return fd <= STDERR_FILENO;
+}
+
+/* cli_inherited_fds_close() closes the descriptor `null` with the others. */
+static void replace_standard_fds(void)
+{
+  int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+  if (null < 0)
+    return;
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+    dup2(null, fd);
+}
+
+/* Closes all descriptors but those in `keep`, which may contain -1. The
+   descriptors 0, 1 and 2 become /dev/null. */
+static void cli_inherited_fds_close(const int *keep, size_t count)
+{
+  replace_standard_fds();
+  DIR *dir = opendir("/proc/self/fd");
+  struct dirent *entry;
+
+  if (dir == NULL) {
+    for (int fd = STDERR_FILENO + 1; fd < MAX_FDS; fd++)
+      if (!is_kept_fd(fd, keep, count))
+        close(fd);
+    return;
+  }
+  while ((entry = readdir(dir)) != NULL) {
+    int fd = (int)strtol(entry->d_name, NULL, 10);
+
+    if (!is_kept_fd(fd, keep, count) && fd != dirfd(dir))
+      close(fd);
+  }
+  closedir(dir);
+}
+
+/* ---- the supervisor ------------------------------------------------------ */
 
 /* Size limit of the first order with the environment of COMMAND: no larger
    message fits the socket. */

@@ -2,6 +2,8 @@
 #ifndef LK_CLI_RUN_SUPERVISOR_MAIN_H
 #define LK_CLI_RUN_SUPERVISOR_MAIN_H
 
+#include <stddef.h>
+
 #include "cli/run/job.h"
 #include "cli/run/kill_schedule.h"
 

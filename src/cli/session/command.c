@@ -4,7 +4,7 @@
 #include "cli/output/error_report.h"
 #include "cli/output/print.h"
 #include "cli/session/command.h"
-#include "cli/session/session_messages.h"
+#include "cli/session/session.h"
 
 static void on_command_log(cli_session *s, const char *text, void *arg)
 {

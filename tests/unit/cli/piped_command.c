@@ -10,7 +10,7 @@
 
 #include "base/list.h"
 #include "base/mem.h"
-#include "cli/nodes/piped_command.h"
+#include "cli/nodes/watch_command.h"
 #include "support/suite.h"
 
 enum { MAX_SECONDS = 20, PIPE_BYTES = 64 * 1024, LONG_INPUT = 10 * PIPE_BYTES };

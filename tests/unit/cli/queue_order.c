@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "cli/locks/queue_order.h"
+#include "cli/locks/contenders.h"
 #include "support/suite.h"
 
 /* Contender N has the name that begins at names[N]. */

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "cli/output/system_clocks.h"
-#include "cli/run/proc_children.h"
+#include "cli/run/descendants.h"
 #include "cli/run/supervisor_handle.h"
 #include "support/suite.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_CLI_RUN_MIN_HOLD_H
-#define LK_CLI_RUN_MIN_HOLD_H
-
-#include "cli/run/runner.h"
+#ifndef LK_CLI_RUN_HOLD_H
+#define LK_CLI_RUN_HOLD_H
 
 /**
  * @file
@@ -11,13 +9,10 @@
  * that takes less time than the clocks of two machines differ.
  */
 
-/** Called when COMMAND has ended or could not be started. Releases the lock at
-    the end of --min-hold, which counts from the acquisition of the lock. */
-void cli_min_hold_release_later(cli_runner *r);
+#include "cli/run/runner.h"
+
 /** Handles a signal to latchkey in CLI_PHASE_KEEPING. A signal that ends a wait
     ends --min-hold, too. */
 void cli_min_hold_signal(cli_runner *r, int number);
-/** Reports that the lock was lost in CLI_PHASE_KEEPING, and ends --min-hold. */
-void cli_min_hold_lock_lost(cli_runner *r);
 
 #endif

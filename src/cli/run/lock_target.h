@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_CLI_RUN_OWN_LABEL_H
-#define LK_CLI_RUN_OWN_LABEL_H
+#ifndef LK_CLI_RUN_LOCK_TARGET_H
+#define LK_CLI_RUN_LOCK_TARGET_H
 
 #include "cli/options/options.h"
 #include "cli/output/text.h"
