@@ -12,24 +12,24 @@
 #include "net/probe.h"
 #include "proto/engine/connect_timeout.h"
 
-static void lk__connection_free(lk_connection *n);
+static void connection_free(lk_connection *n);
 
-static inline void lk__connection_unref(lk_connection *n)
+static inline void connection_unref(lk_connection *n)
 {
   if (--n->refs == 0)
-    lk__connection_free(n);
+    connection_free(n);
 }
 
 /* Keep the loop running for this connection. */
-static inline void lk__connection_hold_loop(lk_connection *n)
+static inline void connection_hold_loop(lk_connection *n)
 {
   if (!n->holds_loop)
     lk__loop_hold(n->shared->loop);
   n->holds_loop = true;
 }
 
-/* End what lk__connection_hold_loop() has begun, if it was called. */
-static inline void lk__connection_release_loop(lk_connection *n)
+/* End what connection_hold_loop() has begun, if it was called. */
+static inline void connection_release_loop(lk_connection *n)
 {
   if (n->holds_loop)
     lk__loop_release(n->shared->loop);
@@ -143,7 +143,7 @@ static void race_close(lk_connection *n)
 }
 
 /* End the attempt, or close the connection that it has led to. */
-static void lk__connection_close(lk_connection *n)
+static void connection_close(lk_connection *n)
 {
   lk__lookup_cancel(&n->lookup);
   race_close(n);
@@ -155,8 +155,7 @@ static void lk__connection_close(lk_connection *n)
 /* Whether `attempt` is still under way or connected, in this process. To be
    asked after each input to the client: a callback may have freed the client,
    forked, or ended the connection. */
-static bool lk__connection_attempt_goes_on(const lk_connection *n,
-                                           uint64_t attempt)
+static bool connection_attempt_goes_on(const lk_connection *n, uint64_t attempt)
 {
   /* In a forked child, no attempt of the parent goes on. */
   return n->attempt == attempt && n->stage != LK_STAGE_NONE &&
@@ -164,33 +163,33 @@ static bool lk__connection_attempt_goes_on(const lk_connection *n,
 }
 
 /* Close, and report `err` and `why` to the client. */
-static void lk__connection_fail(lk_connection *n, int err, const char *why)
+static void connection_fail(lk_connection *n, int err, const char *why)
 {
-  lk__connection_close(n);
+  connection_close(n);
   lk__connection_request_update(n);
   lk_client_failed(n->client, n->attempt, err, why);
 }
 
 /* Close, and report to the client that the server has closed the
    connection. */
-static void lk__connection_closed_by_server(lk_connection *n)
+static void connection_closed_by_server(lk_connection *n)
 {
   const int client_chooses_error = 0;
 
-  lk__connection_fail(n, client_chooses_error, NULL);
+  connection_fail(n, client_chooses_error, NULL);
 }
 
 /* Close, and report the error of a transport to the client. */
-static void lk__connection_fail_transport(lk_connection *n,
-                                          const lk_watched_transport *failed)
+static void connection_fail_transport(lk_connection *n,
+                                      const lk_watched_transport *failed)
 {
   const lk_transport *t = failed->object;
 
   if (t->err != LK_ERR_TLS) {
-    lk__connection_fail(n, t->err, t->why);
+    connection_fail(n, t->err, t->why);
     return;
   }
-  lk__connection_close(n);
+  connection_close(n);
   lk__connection_request_update(n);
   lk_client_failed_tls(n->client, n->attempt, t->cause, t->why);
 }
@@ -215,7 +214,7 @@ static bool connection_report_addresses(lk_connection *n)
   n->reported = count_attempts(n);
   lk__connection_request_update(n);
   lk_client_resolved(n->client, attempt, n->reported);
-  if (!lk__connection_attempt_goes_on(n, attempt))
+  if (!connection_attempt_goes_on(n, attempt))
     return false;
   /* A callback may have made the client give up this attempt. */
   lk_client_want(n->client, &want);
@@ -267,7 +266,7 @@ static void race_lose_or_wait(lk_connection *n)
     n->race.give_up_ms = lk__clock_now(n->shared->clock) + LK_RACE_WAIT_MS;
     race_set_timer(n);
   } else {
-    lk__connection_fail_transport(n, n->race.failed);
+    connection_fail_transport(n, n->race.failed);
   }
 }
 
@@ -295,7 +294,7 @@ static void try_on_flow(lk_race_try *t, lk_flow flow)
 }
 
 /* The descriptor of a try is ready, in LK_STAGE_CONNECTING. */
-static void lk__connection_on_try_events(lk_race_try *t, int events)
+static void connection_on_try_events(lk_race_try *t, int events)
 {
   if ((events & LK_LOOP_ERROR) == 0) {
     try_on_flow(t, t->transport.type->handshake(t->transport.object));
@@ -416,7 +415,7 @@ static void on_race_timer(lk_loop_timer *timer)
     return;
   n->refs++; /* a callback of the client may free the client */
   if (now_ms >= r->give_up_ms) {
-    lk__connection_fail_transport(n, r->failed);
+    connection_fail_transport(n, r->failed);
   } else if (!race_end_late_try(n, now_ms)) {
     bool is_due = now_ms >= r->next_start_ms && race_can_start(n);
 
@@ -425,7 +424,7 @@ static void on_race_timer(lk_loop_timer *timer)
     else
       race_set_timer(n);
   }
-  lk__connection_unref(n);
+  connection_unref(n);
 }
 
 /* ---- beginning ----------------------------------------------------------- */
@@ -447,8 +446,8 @@ static bool connection_set_addresses(lk_connection *n, const lk_address *list,
 
 /* The lk_lookup.done of `lk_connection.lookup`. It is called a second time if
    it got remembered addresses at first. */
-static void lk__connection_on_lookup(lk_lookup *l, const lk_address *list,
-                                     size_t count, const char *why)
+static void connection_on_lookup(lk_lookup *l, const lk_address *list,
+                                 size_t count, const char *why)
 {
   lk_connection *n = LK_OWNER(l, lk_connection, lookup);
 
@@ -462,8 +461,8 @@ static void lk__connection_on_lookup(lk_lookup *l, const lk_address *list,
   else if (has_addresses)
     connection_begin_race(n);
   else
-    lk__connection_fail(n, LK_ERR_RESOLVE, count > 0 ? "out of memory" : why);
-  lk__connection_unref(n);
+    connection_fail(n, LK_ERR_RESOLVE, count > 0 ? "out of memory" : why);
+  connection_unref(n);
 }
 
 static void connection_connect_literal(lk_connection *n,
@@ -474,7 +473,7 @@ static void connection_connect_literal(lk_connection *n,
   if (connection_set_addresses(n, address, one))
     connection_begin_race(n);
   else
-    lk__connection_fail(n, LK_ERR_CONNECT, "out of memory");
+    connection_fail(n, LK_ERR_CONNECT, "out of memory");
 }
 
 /* Index 0 begins a new pass over the addresses of the name. At a later one the
@@ -490,11 +489,11 @@ static void connection_connect_name(lk_connection *n)
   if (has_addresses)
     connection_begin_race(n);
   else if (!is_looked_up)
-    lk__connection_fail(n, LK_ERR_RESOLVE, "out of memory");
+    connection_fail(n, LK_ERR_RESOLVE, "out of memory");
 }
 
 /* Begin the attempt that lk_client_want() asked for in `want`. */
-static void lk__connection_start(lk_connection *n, const lk_want *want)
+static void connection_start(lk_connection *n, const lk_want *want)
 {
   lk_address literal;
 
@@ -505,7 +504,7 @@ static void lk__connection_start(lk_connection *n, const lk_want *want)
   n->address_index = want->address_index;
   n->reported = 0;
   if (!lk__address_list_set_host(&n->addresses, &n->shared->mem, want->host)) {
-    lk__connection_fail(n, LK_ERR_CONNECT, "out of memory");
+    connection_fail(n, LK_ERR_CONNECT, "out of memory");
     return;
   }
   n->is_literal = lk__address_parse(&literal, n->addresses.host);
@@ -520,9 +519,8 @@ static void lk__connection_start(lk_connection *n, const lk_want *want)
 /* ---- creation ------------------------------------------------------------ */
 
 /* Prepare the tries of a new connection. */
-static void lk__connection_init_race(lk_connection *n,
-                                     void (*on_events)(lk_loop_io *io,
-                                                       int events))
+static void connection_init_race(lk_connection *n,
+                                 void (*on_events)(lk_loop_io *io, int events))
 {
   n->race.timer.on_timer = on_race_timer;
   n->race.family = AF_INET6;
@@ -534,8 +532,8 @@ static void lk__connection_init_race(lk_connection *n,
 }
 
 /* Make the first transport. false: no memory. */
-static bool lk__connection_make_transport(lk_connection *n,
-                                          const lk_transport_type *type)
+static bool connection_make_transport(lk_connection *n,
+                                      const lk_transport_type *type)
 {
   return lk__watched_transport_init(n->transport, n->shared->loop, type,
                                     &n->shared->mem);
@@ -545,8 +543,8 @@ static bool lk__connection_make_transport(lk_connection *n,
 
 /* Moving bytes between the client and its transport. These functions set
    `send_waits_for` and `recv_waits_for`; lk__connection_update() then has the
-   loop watch the descriptor for these events. lk__connection_send() is only
-   called by lk__connection_update(); lk__connection_receive() requests an
+   loop watch the descriptor for these events. connection_send() is only
+   called by lk__connection_update(); connection_receive() requests an
    update if it has changed anything. */
 
 /* After so many reads from one connection, the loop serves the others. */
@@ -554,7 +552,7 @@ enum { MAX_READS_IN_A_ROW = 16 };
 
 /* The event after which more can be received: LK_LOOP_READ or LK_LOOP_WRITE.
  */
-static int lk__connection_receive_events(const lk_connection *n)
+static int connection_receive_events(const lk_connection *n)
 {
   return n->recv_waits_for != 0 ? n->recv_waits_for : LK_LOOP_READ;
 }
@@ -579,23 +577,21 @@ static bool connection_receive_once(lk_connection *n)
     n->recv_waits_for = LK_LOOP_WRITE; /* TLS has to send first */
     lk__connection_request_update(n);
     return false;
-  case LK_FLOW_END: lk__connection_closed_by_server(n); return false;
-  case LK_FLOW_FAILED:
-    lk__connection_fail_transport(n, n->transport);
-    return false;
+  case LK_FLOW_END: connection_closed_by_server(n); return false;
+  case LK_FLOW_FAILED: connection_fail_transport(n, n->transport); return false;
   case LK_FLOW_DONE: break;
   }
   lk__connection_request_update(n);
   lk_client_received(n->client, attempt, room, got);
   bool filled_room = got == size; /* so the descriptor may have more */
 
-  return lk__connection_attempt_goes_on(n, attempt) &&
+  return connection_attempt_goes_on(n, attempt) &&
          (filled_room || lk__watched_transport_has_more(s));
 }
 
 /* Receive until nothing is left, or until other connections of the loop have
    waited long enough. */
-static void lk__connection_receive(lk_connection *n)
+static void connection_receive(lk_connection *n)
 {
   lk_loop *loop = n->shared->loop;
 
@@ -612,7 +608,7 @@ static void lk__connection_receive(lk_connection *n)
 }
 
 /* Send as much of the client's output as the transport takes. */
-static void lk__connection_send(lk_connection *n)
+static void connection_send(lk_connection *n)
 {
   const lk_watched_transport *s = n->transport;
   uint64_t attempt = n->attempt;
@@ -634,16 +630,16 @@ static void lk__connection_send(lk_connection *n)
     return;
   /* The server may have replied before it closed the connection: the client
      gets these replies first. */
-  if (lk__connection_attempt_goes_on(n, attempt))
-    lk__connection_receive(n);
-  if (lk__connection_attempt_goes_on(n, attempt))
-    lk__connection_fail_transport(n, n->transport);
+  if (connection_attempt_goes_on(n, attempt))
+    connection_receive(n);
+  if (connection_attempt_goes_on(n, attempt))
+    connection_fail_transport(n, n->transport);
 }
 
 /* ---- the object ---------------------------------------------------------- */
 
 /* Called when no reference is left. */
-static void lk__connection_free(lk_connection *n)
+static void connection_free(lk_connection *n)
 {
   lk_driver_shared *x = n->shared;
 
@@ -658,7 +654,7 @@ void lk__connection_request_update(lk_connection *n)
 {
   if (!lk__list_empty(&n->update) || lk__driver_shared_in_child(n->shared))
     return;
-  lk__connection_hold_loop(n); /* so that the loop runs until the update */
+  connection_hold_loop(n); /* so that the loop runs until the update */
   lk__driver_shared_add_update(n->shared, &n->update);
 }
 
@@ -666,7 +662,7 @@ void lk__connection_request_update(lk_connection *n)
    never. If the heap has an entry with an earlier time, the entry is kept. At
    that time, lk__connection_on_deadline() finds that the client's deadline has
    not come, and sets the later one. */
-static void lk__connection_set_deadline(lk_connection *n, int64_t at_ms)
+static void connection_set_deadline(lk_connection *n, int64_t at_ms)
 {
   lk_heap *heap = &n->shared->deadlines;
 
@@ -688,19 +684,19 @@ static void on_connection_events(lk_loop_io *io, int events)
     return;
   n->refs++; /* a callback of the client may free the client */
   if (n->stage == LK_STAGE_CONNECTING) {
-    lk__connection_on_try_events(t, events);
+    connection_on_try_events(t, events);
   } else if ((events & LK_LOOP_ERROR) != 0) {
-    lk__connection_fail(n, LK_ERR_CONNECTION_LOSS,
-                        "the event loop cannot watch the descriptor");
+    connection_fail(n, LK_ERR_CONNECTION_LOSS,
+                    "the event loop cannot watch the descriptor");
   } else {
     if ((events & n->send_waits_for) != 0) {
       n->send_waits_for = 0;
       lk__connection_request_update(n);
     }
-    if ((events & lk__connection_receive_events(n)) != 0)
-      lk__connection_receive(n);
+    if ((events & connection_receive_events(n)) != 0)
+      connection_receive(n);
   }
-  lk__connection_unref(n);
+  connection_unref(n);
 }
 
 /* ---- probes -------------------------------------------------------------- */
@@ -770,8 +766,8 @@ lk_connection *lk__connection_new(lk_driver_shared *x)
   lk__list_init(&n->link);
   lk__list_init(&n->update);
   lk__list_init(&n->lookup.link);
-  n->lookup.done = lk__connection_on_lookup;
-  lk__connection_init_race(n, on_connection_events);
+  n->lookup.done = connection_on_lookup;
+  connection_init_race(n, on_connection_events);
   return n;
 }
 
@@ -781,16 +777,16 @@ int lk__connection_init_transport(lk_connection *n)
 
   if (type == NULL)
     return LK_ERR_UNIMPLEMENTED;
-  return lk__connection_make_transport(n, type) ? 0 : LK_ERR_NO_MEMORY;
+  return connection_make_transport(n, type) ? 0 : LK_ERR_NO_MEMORY;
 }
 
 void lk__connection_abandon(lk_connection *n)
 {
-  lk__connection_close(n);
+  connection_close(n);
   connection_end_probe(n);
   lk__list_remove(&n->update);
   lk__heap_remove(&n->shared->deadlines, &n->deadline);
-  lk__connection_release_loop(n);
+  connection_release_loop(n);
 }
 
 void lk__connection_detach_client(lk_connection *n)
@@ -798,7 +794,7 @@ void lk__connection_detach_client(lk_connection *n)
   lk__connection_abandon(n);
   lk__list_remove(&n->link);
   n->client = NULL;
-  lk__connection_unref(n);
+  connection_unref(n);
 }
 
 /* ---- updates ------------------------------------------------------------- */
@@ -816,8 +812,8 @@ static void connection_update_attempt(lk_connection *n)
   lk_client_want(n->client, &want);
   if (want.attempt == n->attempt)
     return;
-  lk__connection_close(n);
-  lk__connection_start(n, &want);
+  connection_close(n);
+  connection_start(n, &want);
 }
 
 static void connection_tick(lk_connection *n)
@@ -838,12 +834,12 @@ static void connection_update_watchers(lk_connection *n)
 
   if (n->stage == LK_STAGE_OPEN)
     lk__loop_set_io(n->shared->loop, &n->transport->io,
-                    n->send_waits_for | lk__connection_receive_events(n));
-  lk__connection_set_deadline(n, at_ms);
+                    n->send_waits_for | connection_receive_events(n));
+  connection_set_deadline(n, at_ms);
   if (has_work)
-    lk__connection_hold_loop(n);
+    connection_hold_loop(n);
   else
-    lk__connection_release_loop(n);
+    connection_release_loop(n);
 }
 
 void lk__connection_update(lk_connection *n)
@@ -863,10 +859,10 @@ void lk__connection_update(lk_connection *n)
     connection_update_probe(n);
   if (connection_has_client(n) && n->stage == LK_STAGE_OPEN &&
       n->send_waits_for == 0)
-    lk__connection_send(n);
+    connection_send(n);
   if (connection_has_client(n))
     connection_update_watchers(n);
-  lk__connection_unref(n);
+  connection_unref(n);
 }
 
 void lk__connection_on_deadline(lk_connection *n)
@@ -875,6 +871,6 @@ void lk__connection_on_deadline(lk_connection *n)
   if (lk_client_deadline(n->client) <= n->shared->now_ms)
     connection_tick(n);
   else
-    lk__connection_set_deadline(n, lk_client_deadline(n->client));
-  lk__connection_unref(n);
+    connection_set_deadline(n, lk_client_deadline(n->client));
+  connection_unref(n);
 }

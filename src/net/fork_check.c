@@ -28,7 +28,7 @@ static bool random_read(void *out, size_t len)
 }
 
 /* Fill the pool with new bytes; false: the system has none. */
-static bool lk__random_fill(lk_random_pool *p)
+static bool random_fill(lk_random_pool *p)
 {
   if (!random_read(p->bytes, sizeof p->bytes))
     return false;
@@ -57,12 +57,12 @@ static void random_mix(lk_random_pool *p)
 }
 
 /* Move `len` bytes from the pool to `out`, and refill an empty pool. */
-static void lk__random_take(lk_random_pool *p, void *out, size_t len)
+static void random_take(lk_random_pool *p, void *out, size_t len)
 {
   unsigned char *at = out;
 
   while (len > 0) {
-    if (p->left == 0 && !lk__random_fill(p))
+    if (p->left == 0 && !random_fill(p))
       random_mix(p);
     const unsigned char *unused = p->bytes + sizeof p->bytes - p->left;
     size_t taken = len < p->left ? len : p->left;
@@ -98,7 +98,7 @@ lk_fork_check *lk__fork_check_new(void)
     return NULL;
   if (!wipe_on_fork(f, sizeof *f))
     f->pid = getpid();
-  if (!lk__random_fill(&f->random)) {
+  if (!random_fill(&f->random)) {
     lk__fork_check_free(f);
     return NULL;
   }
@@ -111,7 +111,7 @@ void lk__fork_check_random(lk_fork_check *f, void *out, size_t len)
   /* On an old kernel the child has the random bytes of its parent. */
   if (lk__fork_check_in_child(f))
     f->random.left = 0;
-  lk__random_take(&f->random, out, len);
+  random_take(&f->random, out, len);
 }
 
 void lk__fork_check_free(lk_fork_check *f)

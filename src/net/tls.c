@@ -97,13 +97,13 @@ static bool bio_make_method(lk_tls_bio *b)
 }
 
 /* Begin a connection, which uses `tcp`. */
-static void lk__tls_bio_reset(lk_tls_bio *b, lk_transport *tcp)
+static void tls_bio_reset(lk_tls_bio *b, lk_transport *tcp)
 {
   *b = (lk_tls_bio){.tcp = tcp, .method = b->method};
 }
 
 /* Make a BIO, which uses `b` until the BIO is freed. NULL: no memory. */
-static BIO *lk__tls_bio_new(lk_tls_bio *b)
+static BIO *tls_bio_new(lk_tls_bio *b)
 {
   BIO *bio = bio_make_method(b) ? BIO_new(b->method) : NULL;
 
@@ -115,13 +115,13 @@ static BIO *lk__tls_bio_new(lk_tls_bio *b)
 }
 
 /* Begin a step, in which the socket is read at most `reads` times. */
-static void lk__tls_bio_begin_step(lk_tls_bio *b, unsigned reads)
+static void tls_bio_begin_step(lk_tls_bio *b, unsigned reads)
 {
   b->drained = false;
   b->reads_left = reads;
 }
 
-static void lk__tls_bio_free(lk_tls_bio *b)
+static void tls_bio_free(lk_tls_bio *b)
 {
   BIO_meth_free(b->method);
   b->method = NULL;
@@ -257,7 +257,7 @@ static bool tls_require_name(lk_tls *s)
 static lk_flow tls_begin(lk_tls *s)
 {
   s->ssl = SSL_new(s->cache.context);
-  BIO *bio = s->ssl == NULL ? NULL : lk__tls_bio_new(&s->bio);
+  BIO *bio = s->ssl == NULL ? NULL : tls_bio_new(&s->bio);
 
   if (bio == NULL) {
     lk__tls_error_set_library(&s->tcp.base, "cannot begin");
@@ -289,7 +289,7 @@ static lk_flow tls_open(lk_transport *t, const lk_endpoint *to)
   s->waiting_record_len = 0;
   s->info = (lk_tls_step_info){.name = s->name};
   t->cause = LK_TLS_OTHER;
-  lk__tls_bio_reset(&s->bio, t);
+  tls_bio_reset(&s->bio, t);
   tls_set_name(s, to->host);
   if (!lk__tls_cache_load(&s->cache, t, &s->config))
     return LK_FLOW_FAILED;
@@ -305,9 +305,8 @@ static void tls_begin_step(lk_tls *s)
   bool handshake_done = SSL_get_read_ahead(s->ssl) == 1;
 
   ERR_clear_error();
-  lk__tls_bio_begin_step(&s->bio, handshake_done
-                                      ? MAX_READS_PER_TRANSFER_STEP
-                                      : MAX_READS_PER_HANDSHAKE_STEP);
+  tls_bio_begin_step(&s->bio, handshake_done ? MAX_READS_PER_TRANSFER_STEP
+                                             : MAX_READS_PER_HANDSHAKE_STEP);
 }
 
 /* What to do after a call of OpenSSL that returned `result`, which is no
@@ -479,7 +478,7 @@ static void tls_end(lk_transport *t)
   lk_tls *s = tls_of(t);
 
   lk__tls_cache_clear(&s->cache);
-  lk__tls_bio_free(&s->bio);
+  tls_bio_free(&s->bio);
 }
 
 const lk_transport_type *lk_transport_tls(void)

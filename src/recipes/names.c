@@ -327,7 +327,7 @@ char *lk__write_child_path(char *at, const char *dir, lk_bytes name)
 
 /* A writer is excluded by all earlier readers and writers. A mutex is a writer,
  * too. Permits and leader latches exclude only their own kind. */
-static bool lk__excludes_writer(const lk_node_kind *earlier)
+static bool excludes_writer(const lk_node_kind *earlier)
 {
   return earlier->side != LK_SIDE_FAMILY_ONLY;
 }
@@ -345,7 +345,7 @@ static bool excludes_latch(const lk_node_kind *earlier)
 #define WRITER(node_kind, name_format)                                 \
   {                                                                    \
     .kind = &(node_kind), .format = &(name_format), .exclusive = true, \
-    .excludes = lk__excludes_writer                                    \
+    .excludes = excludes_writer                                        \
   }
 #define READER(node_kind, name_format)              \
   {                                                 \
@@ -474,7 +474,7 @@ void lk__plain_names_init(lk_plain_names *p, const char *prefix)
   p->role = (lk_role){.kind = &p->kind,
                       .format = &p->format,
                       .exclusive = true,
-                      .excludes = lk__excludes_writer};
+                      .excludes = excludes_writer};
 }
 
 /* ---- data ---------------------------------------------------------------- */

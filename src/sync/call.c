@@ -5,7 +5,7 @@
 
 #include "base/timeout.h"
 
-static inline lk_wait *lk__wait_of(lk_blocking_call *b)
+static inline lk_wait *wait_of(lk_blocking_call *b)
 {
   return LK_OWNER(b, lk_wait, call);
 }
@@ -46,7 +46,7 @@ void lk__wait_end(lk_wait *w, int err)
 
 static void interrupt_wait(lk_blocking_call *b, int err)
 {
-  lk__wait_end(lk__wait_of(b), err);
+  lk__wait_end(wait_of(b), err);
 }
 
 void lk__wait_add(lk_wait *w, lk_link *list)

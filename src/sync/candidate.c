@@ -16,7 +16,7 @@
    the handle, read by all. */
 
 /* Store the state for all threads. A doubt is stored before anything else. */
-static void lk__sync_candidate_publish(lk_sync_candidate *c)
+static void sync_candidate_publish(lk_sync_candidate *c)
 {
   const lk_lock *lock = c->source_lock;
   lk_candidate_state state = lk_candidate_get_state(c->source);
@@ -87,7 +87,7 @@ static bool wait_is_over(const lk_sync_candidate *c, const candidate_wait *w)
 /* Complete the waits that are over, and, unless `err` is 0, the others with
    that error. For the thread of the handle. A caller may free its wait as soon
    as that is completed. */
-static void lk__sync_candidate_end_waits(lk_sync_candidate *c, int err)
+static void sync_candidate_end_waits(lk_sync_candidate *c, int err)
 {
   lk_link *next;
 
@@ -118,9 +118,9 @@ static void begin_wait(lk_blocking_call *b)
     lk__blocking_call_complete(b, err);
     return;
   }
-  lk__sync_candidate_publish(c);
+  sync_candidate_publish(c);
   lk__wait_add(&w->wait, &c->waiting);
-  lk__sync_candidate_end_waits(c, c->end_err);
+  sync_candidate_end_waits(c, c->end_err);
 }
 
 static int candidate_wait_until(lk_sync_candidate *c, bool elected,
@@ -160,10 +160,10 @@ static void on_candidate_event(lk_candidate *source,
   (void)source;
   if (event->type == LK_CANDIDATE_EVENT_ENDED)
     c->end_err = event->err;
-  lk__sync_candidate_publish(c);
+  sync_candidate_publish(c);
   if (c->on_event != NULL)
     c->on_event(c, event, c->arg);
-  lk__sync_candidate_end_waits(c, c->end_err);
+  sync_candidate_end_waits(c, c->end_err);
 }
 
 /* Events that candidates do not have go to the callback of the lock. */
@@ -185,7 +185,7 @@ static void on_candidate_reply(lk_client *client, const lk_reply *reply,
   (void)client;
   (void)reply;
   if (lk_candidate_get_state(c->source) == LK_CANDIDATE_LEADING)
-    lk__sync_candidate_publish(c);
+    sync_candidate_publish(c);
 }
 
 /* ---- calls that need the thread of the handle -----------------------------
@@ -249,7 +249,7 @@ static void begin_start(lk_blocking_call *b)
 
   if (err == 0)
     err = lk_candidate_start(c->source);
-  lk__sync_candidate_publish(c);
+  sync_candidate_publish(c);
   lk__blocking_call_complete(b, err);
 }
 
@@ -258,8 +258,8 @@ static void begin_resign(lk_blocking_call *b)
   lk_sync_candidate *c = LK_OWNER(b, candidate_call, call)->candidate;
 
   lk_candidate_resign(c->source);
-  lk__sync_candidate_publish(c);
-  lk__sync_candidate_end_waits(c, LK_ERR_CANCELLED);
+  sync_candidate_publish(c);
+  sync_candidate_end_waits(c, LK_ERR_CANCELLED);
   lk__blocking_call_complete(b, 0);
 }
 
@@ -273,7 +273,7 @@ static void begin_free(lk_blocking_call *b)
   lk_candidate_free(c->source);
   lk__recipe_lock_free(&c->recipe);
   c->source = NULL;
-  lk__sync_candidate_end_waits(c, LK_ERR_CLOSED);
+  sync_candidate_end_waits(c, LK_ERR_CLOSED);
   lk__blocking_call_complete(b, 0);
 }
 

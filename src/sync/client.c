@@ -62,7 +62,7 @@ static void end_thread(lk_sync_client *c)
 
 /* The main function of the thread of the handle, which runs until the handle
    is freed. `c` is a lk_sync_client. */
-static void *lk__sync_thread_main(void *arg)
+static void *sync_thread_main(void *arg)
 {
   lk_sync_client *c = arg;
 
@@ -92,7 +92,7 @@ static bool start_thread(lk_sync_client *c)
   sigfillset(&all_signals);
   pthread_mutex_lock(&c->mutex);
   pthread_sigmask(SIG_SETMASK, &all_signals, &previous_mask);
-  int error = pthread_create(&c->thread, NULL, lk__sync_thread_main, c);
+  int error = pthread_create(&c->thread, NULL, sync_thread_main, c);
 
   pthread_sigmask(SIG_SETMASK, &previous_mask, NULL);
   pthread_mutex_unlock(&c->mutex);

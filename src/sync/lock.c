@@ -7,8 +7,8 @@
 #include "sync/call.h"
 #include "sync/lock_owner.h"
 
-static int lk__sync_lock_enter(lk_sync_lock *l, int *cancel_state);
-static void lk__sync_lock_leave(lk_sync_lock *l, int cancel_state);
+static int sync_lock_enter(lk_sync_lock *l, int *cancel_state);
+static void sync_lock_leave(lk_sync_lock *l, int cancel_state);
 
 /* ---- the state ----------------------------------------------------------- */
 
@@ -398,12 +398,12 @@ static int enter_and_acquire(lk_sync_lock *l, const lk_sync_call *call,
                              int64_t timeout_ms)
 {
   int cancel_state;
-  int err = lk__sync_lock_enter(l, &cancel_state);
+  int err = sync_lock_enter(l, &cancel_state);
 
   if (err != 0)
     return err;
   err = acquire_for_this_thread(l, call, timeout_ms);
-  lk__sync_lock_leave(l, cancel_state);
+  sync_lock_leave(l, cancel_state);
   return err;
 }
 
@@ -505,7 +505,7 @@ static int release_without_wait(lk_sync_lock *l, const lk_sync_call *call)
 int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
 {
   int cancel_state;
-  int err = lk__sync_lock_enter(l, &cancel_state);
+  int err = sync_lock_enter(l, &cancel_state);
 
   if (err != 0)
     return err;
@@ -515,7 +515,7 @@ int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
 
   err = has_node_to_delete ? release_and_wait(owner, call)
                            : release_without_wait(l, call);
-  lk__sync_lock_leave(l, cancel_state);
+  sync_lock_leave(l, cancel_state);
   return err;
 }
 
@@ -561,12 +561,12 @@ static int wait_for_certainty(lk_sync_lock *l, const lk_sync_call *call)
 int lk_sync_lock_wait_certain(lk_sync_lock *l, const lk_sync_call *call)
 {
   int cancel_state;
-  int err = lk__sync_lock_enter(l, &cancel_state);
+  int err = sync_lock_enter(l, &cancel_state);
 
   if (err != 0)
     return err;
   err = wait_for_certainty(l, call);
-  lk__sync_lock_leave(l, cancel_state);
+  sync_lock_leave(l, cancel_state);
   return err;
 }
 
@@ -625,14 +625,14 @@ static int thread_verify(lk_lock_owner *owner, const lk_sync_call *call)
 int lk_sync_lock_verify(lk_sync_lock *l, const lk_sync_call *call)
 {
   int cancel_state;
-  int err = lk__sync_lock_enter(l, &cancel_state);
+  int err = sync_lock_enter(l, &cancel_state);
 
   if (err != 0)
     return err;
   lk_lock_owner *owner = lk__lock_owner_find(l);
 
   err = owner == NULL ? LK_ERR_NOT_HELD : thread_verify(owner, call);
-  lk__sync_lock_leave(l, cancel_state);
+  sync_lock_leave(l, cancel_state);
   return err;
 }
 
@@ -756,15 +756,15 @@ int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
 }
 
 /* lk__sync_enter() for a call of the lock; LK_ERR_BAD_ARGUMENT: `l` is NULL.
-   The lock is not freed before lk__sync_lock_leave(). */
-static int lk__sync_lock_enter(lk_sync_lock *l, int *cancel_state)
+   The lock is not freed before sync_lock_leave(). */
+static int sync_lock_enter(lk_sync_lock *l, int *cancel_state)
 {
   return lk__sync_enter_object(lk__sync_lock_client(l),
                                l == NULL ? NULL : &l->calls_inside,
                                cancel_state);
 }
 
-static void lk__sync_lock_leave(lk_sync_lock *l, int cancel_state)
+static void sync_lock_leave(lk_sync_lock *l, int cancel_state)
 {
   lk__sync_leave_object(l->client, &l->calls_inside, cancel_state);
 }

@@ -210,8 +210,8 @@ void lk__lock_owner_publish(lk_lock_owner *owner)
 }
 
 /* Invoke the callback of the lock. */
-static void lk__lock_owner_notify(const lk_lock_owner *owner,
-                                  const lk_lock_event *event)
+static void lock_owner_notify(const lk_lock_owner *owner,
+                              const lk_lock_event *event)
 {
   lk_sync_lock *l = atomic_load(&owner->lock);
 
@@ -235,7 +235,7 @@ void lk__lock_owner_on_event(lk_lock *l, const lk_lock_event *event, void *arg)
   case LK_LOCK_EVENT_REVOKED:
   case LK_LOCK_EVENT_UNWATCHED: break;
   }
-  lk__lock_owner_notify(owner, event);
+  lock_owner_notify(owner, event);
 }
 
 /* ---- all owners ---------------------------------------------------------- */
@@ -397,7 +397,7 @@ void lk__lock_owners_close(lk_sync_client *c)
 
     if (!lk__lock_owner_is_lost(owner)) {
       lk__lock_owner_set_lost(owner);
-      lk__lock_owner_notify(owner, &lost);
+      lock_owner_notify(owner, &lost);
     }
     lk__recipe_free(owner);
   }

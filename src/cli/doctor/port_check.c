@@ -105,10 +105,10 @@ static void on_reply_timeout(lk_loop_timer *t)
 
 /* Connects, and sends `word`. The caller zeroes `c` and sets `on_event`, which
    may be invoked before this returns. false: out of memory. */
-static bool cli_port_connection_open(cli_port_connection *c, lk_loop *loop,
-                                     const lk_transport_type *type,
-                                     const lk_transport_target *to,
-                                     const char *word)
+static bool port_connection_open(cli_port_connection *c, lk_loop *loop,
+                                 const lk_transport_type *type,
+                                 const lk_transport_target *to,
+                                 const char *word)
 {
   c->transport = (lk_watched_transport){.io.on_events = on_port_ready};
   c->reply_timer.on_timer = on_reply_timeout;
@@ -124,7 +124,7 @@ static bool cli_port_connection_open(cli_port_connection *c, lk_loop *loop,
 }
 
 /* Closes and frees it, at any stage. Another open may follow. */
-static void cli_port_connection_close(cli_port_connection *c)
+static void port_connection_close(cli_port_connection *c)
 {
   if (c->transport.object == NULL)
     return;
@@ -227,7 +227,7 @@ static int64_t share_of_address_ms(const cli_port_check *check)
 
 static void end_other_transport(cli_port_check *check, bool speaks_it)
 {
-  cli_port_connection_close(&check->other);
+  port_connection_close(&check->other);
   check->other_is_open = false;
   lk__loop_stop_timer(check->loop, &check->timer);
   check->result.wrong_transport = speaks_it;
@@ -292,8 +292,8 @@ static void check_other_transport(cli_port_check *check, cli_port_next next)
   set_port_timer(check, time_left_ms(check) / 2, on_other_timeout);
   check->other.on_event = on_other_event;
   if (type == NULL ||
-      !cli_port_connection_open(&check->other, check->loop, type, &to,
-                                is_plain ? cli_four_letter_words[0] : NULL)) {
+      !port_connection_open(&check->other, check->loop, type, &to,
+                            is_plain ? cli_four_letter_words[0] : NULL)) {
     const bool speaks_it = false;
 
     end_other_transport(check, speaks_it);
@@ -304,7 +304,7 @@ static void check_other_transport(cli_port_check *check, cli_port_next next)
    tried, which is not needed any more. */
 static void drop_other_transport(cli_port_check *check)
 {
-  cli_port_connection_close(&check->other);
+  port_connection_close(&check->other);
   check->other_is_open = false;
   lk__loop_stop_timer(check->loop, &check->timer);
 }
@@ -320,8 +320,8 @@ static void open_connection(cli_port_check *check)
   lk_transport_target to = target_of(check, check->tls);
 
   check->connection.on_event = on_connection_event;
-  if (!cli_port_connection_open(&check->connection, check->loop, type, &to,
-                                *check->word))
+  if (!port_connection_open(&check->connection, check->loop, type, &to,
+                            *check->word))
     fail_port_check(check, CLI_PORT_NOT_CONNECTED, strerror(ENOMEM));
 }
 
@@ -366,7 +366,7 @@ static void connect_address(cli_port_check *check)
 /* The connection to an address has failed. */
 static void try_next_address(cli_port_check *check, int error)
 {
-  cli_port_connection_close(&check->connection);
+  port_connection_close(&check->connection);
   check->index++;
   if (check->index < check->count)
     connect_address(check);
@@ -449,7 +449,7 @@ static void take_reply(cli_port_check *check)
     return;
   }
   check->word++;
-  cli_port_connection_close(&check->connection);
+  port_connection_close(&check->connection);
   set_port_timer(check, time_left_ms(check) / 2, on_word_timeout);
   open_connection(check);
 }
@@ -569,8 +569,8 @@ void cli_port_check_end(cli_port_check *check)
   record_silent_families(check);
   lk__lookup_cancel(&check->lookup);
   lk__loop_stop_timer(check->loop, &check->timer);
-  cli_port_connection_close(&check->connection);
-  cli_port_connection_close(&check->other);
+  port_connection_close(&check->connection);
+  port_connection_close(&check->other);
   free(check->addresses);
   check->addresses = NULL;
   check->loop = NULL;

@@ -324,7 +324,7 @@ void cli_contender_add_label_json(const cli_contender *c, cli_json *j)
 }
 
 /* Returns the text to put in front of "/NAME" for a child of `path`. */
-static const char *cli_contenders_path_prefix(const char *path)
+static const char *contenders_path_prefix(const char *path)
 {
   return strcmp(path, "/") == 0 ? "" : path;
 }
@@ -340,8 +340,7 @@ char *cli_contenders_path(const cli_contenders *queue, size_t i)
   char *path = malloc(size);
 
   if (path != NULL)
-    snprintf(path, size, "%s%s%s",
-             cli_contenders_path_prefix(queue->command->path),
+    snprintf(path, size, "%s%s%s", contenders_path_prefix(queue->command->path),
              c->in_kazoo_queue ? "" : "/", c->name);
   return path;
 }
@@ -522,7 +521,7 @@ static void add_directory_path(cli_text *out, const char *path,
   if (*directory == '\0')
     cli_text_puts(out, path);
   else
-    cli_text_printf(out, "%s%s%.*s", cli_contenders_path_prefix(path),
+    cli_text_printf(out, "%s%s%.*s", contenders_path_prefix(path),
                     strcmp(directory, KAZOO_QUEUE) == 0 ? "" : "/",
                     len_without_slash, directory);
 }

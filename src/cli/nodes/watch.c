@@ -64,7 +64,7 @@ static void on_watched_children(lk_subscription *s, int err,
 
 /* `latchkey watch --children PATH`: prints the list now and after each change.
    Returns the exit code. */
-static int cli_watch_children(const cli_options *o, const char *path)
+static int watch_children(const cli_options *o, const char *path)
 {
   cli_follow f = {.done = false};
   lk_subscription *subscription;
@@ -257,5 +257,5 @@ int cli_watch(const cli_options *o, char **operands)
                     conflict);
   if (has_command)
     return cli_watch_command(o, path, command);
-  return o->children ? cli_watch_children(o, path) : watch_events(o, path);
+  return o->children ? watch_children(o, path) : watch_events(o, path);
 }

@@ -64,8 +64,8 @@ static const char *read_digits(const char *text, int64_t *out)
 
 /* Parses a number of bytes from `least` to `most`, with K, M or G behind it
    for 2^10, 2^20 or 2^30. */
-static const char *cli_number_size(const char *text, int64_t least,
-                                   int64_t most, int64_t *out)
+static const char *number_size(const char *text, int64_t least, int64_t most,
+                               int64_t *out)
 {
   static const char units[] = "KMG";
   enum { UNIT_BITS = 10 };
@@ -120,7 +120,7 @@ static const struct {
 const char *cli_size_limit_parse(cli_size_limit limit, const char *text,
                                  int64_t *out)
 {
-  return cli_number_size(text, LEAST, size_limits[limit].most, out);
+  return number_size(text, LEAST, size_limits[limit].most, out);
 }
 
 bool cli_size_limit_read(cli_size_limit limit, int64_t given, size_t *out,

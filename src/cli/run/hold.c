@@ -166,7 +166,7 @@ static int64_t min_hold_left_ms(const cli_runner *r)
 
 /* Called when COMMAND has ended or could not be started. Releases the lock at
    the end of --min-hold, which counts from the acquisition of the lock. */
-static void cli_min_hold_release_later(cli_runner *r)
+static void min_hold_release_later(cli_runner *r)
 {
   int64_t left_ms = min_hold_left_ms(r);
 
@@ -192,7 +192,7 @@ void cli_min_hold_signal(cli_runner *r, int number)
 /* Reports that the lock was lost in CLI_PHASE_KEEPING, and ends --min-hold.
    COMMAND has ended by itself, so the loss does not change the exit code and
    the message is a notice. */
-static void cli_min_hold_lock_lost(cli_runner *r)
+static void min_hold_lock_lost(cli_runner *r)
 {
   cli_events_notice(&r->events, "%s: the lock was lost before --min-hold ended",
                     r->path);
@@ -390,7 +390,7 @@ static void end_hold(cli_runner *r)
   /* Descendants that outlive COMMAND are not killed. */
   lk__loop_stop_io(r->session.loop, &r->supervisor_io);
   cli_supervisor_close(&r->supervisor);
-  cli_min_hold_release_later(r);
+  min_hold_release_later(r);
 }
 
 /* ---- start -------------------------------------------------------------- */
@@ -470,7 +470,7 @@ void cli_hold_event(cli_runner *r, const lk_lock_event *event)
   if (event->type == LK_LOCK_EVENT_LOST)
     cli_events_lost(&r->events, lk_error_text(event->err));
   if (r->phase == CLI_PHASE_KEEPING && event->type == LK_LOCK_EVENT_LOST)
-    cli_min_hold_lock_lost(r);
+    min_hold_lock_lost(r);
   if (r->phase != CLI_PHASE_RUNNING || r->command_ended)
     return;
   switch (event->type) {

@@ -80,8 +80,8 @@ static void free_shell_words(char **words)
 
 /* Finds COMMAND in `operands`, of which the first is LOCK. Returns a
    complaint, or NULL. */
-static const char *cli_command_line_parse(const cli_options *o, char **operands,
-                                          cli_command_line *out)
+static const char *command_line_parse(const cli_options *o, char **operands,
+                                      cli_command_line *out)
 {
   char **rest = operands + 1;
   bool string_after_lock = false; /* LOCK -c STRING */
@@ -408,7 +408,7 @@ int cli_run_check(const cli_options *o, const char *verb,
   if (wrong == NULL && strcmp(operands[0], "/") == 0 && !root_is_possible(o))
     wrong = "the path must be below \"/\"";
   if (wrong == NULL)
-    wrong = cli_command_line_parse(o, operands, out);
+    wrong = command_line_parse(o, operands, out);
   if (wrong != NULL)
     return refuse_run_usage(o, verb, target, operands[0], wrong);
   const char *reserved = find_reserved_path(o, operands[0]);

@@ -35,7 +35,7 @@ static bool is_kept_fd(int fd, const int *keep, size_t count)
   return fd <= STDERR_FILENO;
 }
 
-/* cli_inherited_fds_close() closes the descriptor `null` with the others. */
+/* inherited_fds_close() closes the descriptor `null` with the others. */
 static void replace_standard_fds(void)
 {
   int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -48,7 +48,7 @@ static void replace_standard_fds(void)
 
 /* Closes all descriptors but those in `keep`, which may contain -1. The
    descriptors 0, 1 and 2 become /dev/null. */
-static void cli_inherited_fds_close(const int *keep, size_t count)
+static void inherited_fds_close(const int *keep, size_t count)
 {
   replace_standard_fds();
   DIR *dir = opendir("/proc/self/fd");
@@ -141,7 +141,7 @@ static void close_inherited_fds(const supervisor *s)
   const int keep[] = {s->fd, s->deaths.fd, s->clock.timer_fd,
                       s->job.exec_result, s->job.cgroup.fd};
 
-  cli_inherited_fds_close(keep, sizeof keep / sizeof keep[0]);
+  inherited_fds_close(keep, sizeof keep / sizeof keep[0]);
 }
 
 /* A variable can occur twice in the environment, and shells take the last one;

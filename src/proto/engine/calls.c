@@ -13,9 +13,8 @@
 
 /* Copy a caller's struct, which begins with its size; see base/sized_struct.h.
    If the struct is invalid, log why and return LK_ERR_BAD_ARGUMENT. */
-static int lk__call_copy_options(const lk_client *c,
-                                 const lk_sized_struct *what, void *out,
-                                 const void *from)
+static int call_copy_options(const lk_client *c, const lk_sized_struct *what,
+                             void *out, const void *from)
 {
   const char *wrong = lk__sized_struct_copy(what, out, from);
 
@@ -33,7 +32,7 @@ int lk__call_take_watch_options(lk_client *c, lk_call_spec *spec,
   if (call == NULL)
     return 0;
   spec->call = &spec->options;
-  return lk__call_copy_options(c, &what, &spec->options, call);
+  return call_copy_options(c, &what, &spec->options, call);
 }
 
 static bool asks_for_watch(const lk_call_spec *spec)
@@ -92,17 +91,16 @@ static int call_on_path(lk_client *c, lk_call_spec *spec, lk_path_use use,
 }
 
 /* Queue a request that names the node spec->path and sets no watch. */
-static int lk__call_on_node(lk_client *c, lk_call_spec *spec,
-                            const lk_record *rec, const void *value,
-                            const lk_call *call)
+static int call_on_node(lk_client *c, lk_call_spec *spec, const lk_record *rec,
+                        const void *value, const lk_call *call)
 {
   return call_on_path(c, spec, LK_PATH_OF_NODE, rec, value, call);
 }
 
 /* Queue a request that creates a node with `flags`. */
-static int lk__call_create(lk_client *c, lk_call_spec *spec, int flags,
-                           const lk_record *rec, const void *value,
-                           const lk_call *call)
+static int call_create(lk_client *c, lk_call_spec *spec, int flags,
+                       const lk_record *rec, const void *value,
+                       const lk_call *call)
 {
   return call_on_path(c, spec, lk__create_path_use(flags), rec, value, call);
 }
@@ -126,7 +124,7 @@ static int find_covering_watch(lk_client *c, lk_call_spec *spec)
 }
 
 /* Queue a read of one node, which may set a watch. */
-static int lk__call_read(lk_client *c, lk_call_spec *spec, const lk_call *call)
+static int call_read(lk_client *c, lk_call_spec *spec, const lk_call *call)
 {
   int err = lk__call_take_watch_options(c, spec, call);
 
@@ -162,7 +160,7 @@ int lk_exists(lk_client *c, const char *path, const lk_call *call,
                        .done = (void (*)(void))done,
                        .arg = arg};
 
-  return lk__call_read(c, &spec, call);
+  return call_read(c, &spec, call);
 }
 
 int lk_get(lk_client *c, const char *path, const lk_call *call, lk_get_cb done,
@@ -174,7 +172,7 @@ int lk_get(lk_client *c, const char *path, const lk_call *call, lk_get_cb done,
                        .done = (void (*)(void))done,
                        .arg = arg};
 
-  return lk__call_read(c, &spec, call);
+  return call_read(c, &spec, call);
 }
 
 int lk_get_children(lk_client *c, const char *path, const lk_call *call,
@@ -186,7 +184,7 @@ int lk_get_children(lk_client *c, const char *path, const lk_call *call,
                        .done = (void (*)(void))done,
                        .arg = arg};
 
-  return lk__call_read(c, &spec, call);
+  return call_read(c, &spec, call);
 }
 
 int lk_delete(lk_client *c, const char *path, int32_t version,
@@ -200,7 +198,7 @@ int lk_delete(lk_client *c, const char *path, int32_t version,
 
   if (version < -1)
     return LK_ERR_BAD_ARGUMENT;
-  return lk__call_on_node(c, &spec, &lk__path_version_request_record, &r, call);
+  return call_on_node(c, &spec, &lk__path_version_request_record, &r, call);
 }
 
 int lk_set(lk_client *c, const char *path, lk_bytes data, int32_t version,
@@ -214,7 +212,7 @@ int lk_set(lk_client *c, const char *path, lk_bytes data, int32_t version,
 
   if (version < -1)
     return LK_ERR_BAD_ARGUMENT;
-  return lk__call_on_node(c, &spec, &lk__set_data_request_record, &r, call);
+  return call_on_node(c, &spec, &lk__set_data_request_record, &r, call);
 }
 
 int lk_sync(lk_client *c, const char *path, const lk_call *call,
@@ -226,7 +224,7 @@ int lk_sync(lk_client *c, const char *path, const lk_call *call,
                        .done = (void (*)(void))done,
                        .arg = arg};
 
-  return lk__call_on_node(c, &spec, &lk__path_request_record, &r, call);
+  return call_on_node(c, &spec, &lk__path_request_record, &r, call);
 }
 
 int lk_get_acl(lk_client *c, const char *path, const lk_call *call,
@@ -238,7 +236,7 @@ int lk_get_acl(lk_client *c, const char *path, const lk_call *call,
                        .done = (void (*)(void))done,
                        .arg = arg};
 
-  return lk__call_on_node(c, &spec, &lk__path_request_record, &r, call);
+  return call_on_node(c, &spec, &lk__path_request_record, &r, call);
 }
 
 int lk_set_acl(lk_client *c, const char *path, const lk_acls *acl,
@@ -254,7 +252,7 @@ int lk_set_acl(lk_client *c, const char *path, const lk_acls *acl,
   struct lk_set_acl_request r = {.acl = lk__vec_of(acl->entries, acl->count),
                                  .version = version};
 
-  return lk__call_on_node(c, &spec, &lk__set_acl_request_record, &r, call);
+  return call_on_node(c, &spec, &lk__set_acl_request_record, &r, call);
 }
 
 int lk_count_descendants(lk_client *c, const char *path, const lk_call *call,
@@ -266,7 +264,7 @@ int lk_count_descendants(lk_client *c, const char *path, const lk_call *call,
                        .done = (void (*)(void))done,
                        .arg = arg};
 
-  return lk__call_on_node(c, &spec, &lk__path_request_record, &r, call);
+  return call_on_node(c, &spec, &lk__path_request_record, &r, call);
 }
 
 /* The prefix is compared with the paths as text and need not be a valid path,
@@ -314,7 +312,7 @@ static int queue_create(lk_client *c, int32_t op, const char *path,
                        .done = (void (*)(void))done,
                        .arg = arg};
 
-  return lk__call_create(c, &spec, flags, &lk__create_request_record, &r, call);
+  return call_create(c, &spec, flags, &lk__create_request_record, &r, call);
 }
 
 int lk_create(lk_client *c, const char *path, lk_bytes data, const lk_acls *acl,
@@ -346,8 +344,7 @@ int lk_create_ttl(lk_client *c, const char *path, lk_bytes data,
                        .done = (void (*)(void))done,
                        .arg = arg};
 
-  return lk__call_create(c, &spec, flags, &lk__create_ttl_request_record, &r,
-                         call);
+  return call_create(c, &spec, flags, &lk__create_ttl_request_record, &r, call);
 }
 
 /* ---- several operations -------------------------------------------------- */
@@ -494,7 +491,7 @@ int lk_get_config(lk_client *c, const lk_call *call, lk_get_cb done, void *arg)
                        .done = (void (*)(void))done,
                        .arg = arg};
 
-  return lk__call_read(c, &spec, call);
+  return call_read(c, &spec, call);
 }
 
 int lk_reconfig(lk_client *c, const lk_reconfiguration *change,
@@ -502,7 +499,7 @@ int lk_reconfig(lk_client *c, const lk_reconfiguration *change,
 {
   static const lk_sized_struct what = LK_SIZED_STRUCT(lk_reconfiguration);
   lk_reconfiguration own;
-  int err = lk__call_copy_options(c, &what, &own, change);
+  int err = call_copy_options(c, &what, &own, change);
 
   if (err != 0)
     return err;

@@ -19,7 +19,7 @@
 #include "proto/engine/watches.h"
 #include "proto/wire/opcode.h"
 
-static bool lk__request_is_unsupported(const lk_client *c, int32_t op);
+static bool request_is_unsupported(const lk_client *c, int32_t op);
 
 /* Bytes of memory of the output that are kept between connections. */
 enum { MAX_KEPT_AFTER_BREAK = 64 * 1024 };
@@ -374,7 +374,7 @@ static bool prepare_connection(lk_client *c, const lk_handshake *h,
   bool resumed = c->session.identity.id != 0;
 
   lk__list_init(unsupported);
-  if (lk__request_is_unsupported(c, LK_OPCODE_SET_WATCHES2))
+  if (request_is_unsupported(c, LK_OPCODE_SET_WATCHES2))
     lk__watches_take_staying(&c->watches, unsupported);
   enter_live(c, h);
   if (send_auth_and_watches(c))
@@ -464,7 +464,7 @@ void lk__request_note_unsupported(lk_client *c, int32_t op)
 }
 
 /* Whether the connected server has rejected `op` in the last hour. */
-static bool lk__request_is_unsupported(const lk_client *c, int32_t op)
+static bool request_is_unsupported(const lk_client *c, int32_t op)
 {
   /* The fast path: most servers support everything. */
   return c->hosts.unsupported.opcodes != 0 &&
@@ -478,7 +478,7 @@ int lk__request_support_error(const lk_client *c, int32_t op)
 {
   if (c->connection.read_only && !lk__opcode_info(op)->served_read_only)
     return LK_ERR_NOT_READ_ONLY;
-  return lk__request_is_unsupported(c, op) ? LK_ERR_UNIMPLEMENTED : 0;
+  return request_is_unsupported(c, op) ? LK_ERR_UNIMPLEMENTED : 0;
 }
 
 /* ---- pings --------------------------------------------------------------- */

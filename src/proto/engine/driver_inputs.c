@@ -112,7 +112,7 @@ static void run_phase(lk_client *c)
 }
 
 /* Do everything that is due at the client's clock. */
-static void lk__client_run_due(lk_client *c)
+static void client_run_due(lk_client *c)
 {
   if (c->timers.root != NULL)
     lk__timers_run(c);
@@ -127,7 +127,7 @@ static void lk__client_run_due(lk_client *c)
 
 /* Leave the server if it does not reply. Only ticks call this: another input
    may bring the bytes of a reply. */
-static void lk__client_leave_silent_server(lk_client *c)
+static void client_leave_silent_server(lk_client *c)
 {
   char why[TEXT_SIZE];
 
@@ -151,7 +151,7 @@ static int64_t timer_deadline(const lk_client *c)
 
 /* When one of the two next has something to do; LK_NEVER: nothing is
    due until another input comes. */
-static int64_t lk__client_next_deadline(const lk_client *c)
+static int64_t client_next_deadline(const lk_client *c)
 {
   int64_t at =
       lk__earlier(lk__deadline_next(&c->deadlines), lk__session_give_up_at(c));
@@ -208,7 +208,7 @@ static bool is_present_attempt(const lk_client *c, uint64_t attempt)
 
 /* An input from inside a callback is lost, and the driver does not repeat it.
  * So the next tick ends the connection. It is due as soon as the outermost call
- * has ended: see lk__client_next_deadline(). */
+ * has ended: see client_next_deadline(). */
 static void note_lost_input(lk_client *c, uint64_t attempt)
 {
   if (!is_present_attempt(c, attempt))
@@ -226,7 +226,7 @@ static bool begin_input(lk_client *c, uint64_t attempt)
 
   lk__client_enter(c);
   if (outermost)
-    lk__client_run_due(c);
+    client_run_due(c);
   else
     note_lost_input(c, attempt);
   return outermost && is_present_attempt(c, attempt);
@@ -423,7 +423,7 @@ void lk_client_probed(lk_client *c, uint64_t probe, const void *reply,
 
   lk__client_enter(c);
   if (outermost)
-    lk__client_run_due(c);
+    client_run_due(c);
   if (outermost && probe != 0 && c->probe.number == probe &&
       !c->nesting.free_wanted) {
     bool has_quorum = len == 2 && memcmp(reply, "rw", 2) == 0;
@@ -441,7 +441,7 @@ void lk_client_probed(lk_client *c, uint64_t probe, const void *reply,
 
 int64_t lk_client_deadline(const lk_client *c)
 {
-  return lk__client_next_deadline(c);
+  return client_next_deadline(c);
 }
 
 void lk_client_tick(lk_client *c)
@@ -450,8 +450,8 @@ void lk_client_tick(lk_client *c)
 
   lk__client_enter(c);
   if (outermost) {
-    lk__client_run_due(c);
-    lk__client_leave_silent_server(c);
+    client_run_due(c);
+    client_leave_silent_server(c);
   }
   lk__client_leave(c);
 }

@@ -49,7 +49,7 @@ void lk__hosts_free(lk_hosts *h)
   h->count = 0;
 }
 
-static void lk__host_swap(lk_host *a, lk_host *b)
+static void host_swap(lk_host *a, lk_host *b)
 {
   lk_host copy = *a;
 
@@ -72,7 +72,7 @@ void lk__hosts_shuffle(lk_hosts *h,
     uint32_t r;
 
     random(arg, &r, sizeof r);
-    lk__host_swap(&h->items[r % i], &h->items[i - 1]);
+    host_swap(&h->items[r % i], &h->items[i - 1]);
   }
 }
 
@@ -239,7 +239,7 @@ static void move_to_front(lk_hosts *fresh, const lk_hosts *old,
         is_listed(old, &fresh->items[i]) ? KEPT_SERVERS : ADDED_SERVERS;
 
     if (group_of_server == group)
-      lk__host_swap(&fresh->items[i], &fresh->items[moved++]);
+      host_swap(&fresh->items[i], &fresh->items[moved++]);
   }
 }
 

@@ -31,8 +31,8 @@ static lk_deadline *take_deadline(lk_request_deadlines *all, const lk_mem *mem)
 }
 
 /* Give `r` the deadline `at_ms`; LK_NEVER: none. @return false: no memory. */
-static bool lk__deadline_add(lk_request_deadlines *all, const lk_mem *mem,
-                             lk_request *r, int64_t at_ms)
+static bool deadline_add(lk_request_deadlines *all, const lk_mem *mem,
+                         lk_request *r, int64_t at_ms)
 {
   if (at_ms == LK_NEVER)
     return true;
@@ -62,8 +62,8 @@ void lk__deadline_drop(lk_request_deadlines *all, const lk_mem *mem,
 }
 
 /* A deadline that has passed at `now`; NULL: none has. */
-static const lk_deadline *lk__deadline_due(const lk_request_deadlines *all,
-                                           int64_t now)
+static const lk_deadline *deadline_due(const lk_request_deadlines *all,
+                                       int64_t now)
 {
   return lk__deadline_next(all) > now
              ? NULL
@@ -106,8 +106,8 @@ static void encode_body(const lk_call_spec *spec, lk_writer *w)
    to the buffer by moving b->end.
    @return 0, LK_ERR_TOO_BIG (beyond `limit`), LK_ERR_NO_MEMORY, or why the
    operations cannot be encoded. */
-static int lk__request_encode(lk_buf *b, const lk_call_spec *spec, int32_t xid,
-                              size_t limit, size_t *len)
+static int request_encode(lk_buf *b, const lk_call_spec *spec, int32_t xid,
+                          size_t limit, size_t *len)
 {
   if (!lk__buf_reserve(b, FIRST_ROOM))
     return LK_ERR_NO_MEMORY;
@@ -400,7 +400,7 @@ static int add_call_options(lk_client *c, lk_request *r,
                             const void *frame)
 {
   if (deadline_ms != LK_NEVER &&
-      !lk__deadline_add(&c->deadlines, &c->mem, r, deadline_ms))
+      !deadline_add(&c->deadlines, &c->mem, r, deadline_ms))
     return LK_ERR_NO_MEMORY;
   if (spec->call->repeat) {
     r->copy = lk__mem_resize(&c->mem, NULL, r->len);
@@ -438,7 +438,7 @@ static void place_sent(lk_client *c, lk_request *r)
 
 /* Set the position of `r`, which was just added to the ring `waiting`, with
    its frame as the last one in `held`. */
-static void lk__request_place_held(lk_client *c, lk_request *r)
+static void request_place_held(lk_client *c, lk_request *r)
 {
   bool is_waiting = true;
 
@@ -500,7 +500,7 @@ int lk__request_queue(lk_client *c, const lk_call_spec *spec)
                     .operations = spec->operations,
                     .done = spec->done,
                     .arg = spec->arg};
-  int err = lk__request_encode(b, spec, r->xid, c->options.send_limit, &r->len);
+  int err = request_encode(b, spec, r->xid, c->options.send_limit, &r->len);
 
   if (err == 0 && spec->call != NULL)
     err = add_call_options(c, r, spec, deadline_ms, lk__buf_room(b));
@@ -513,7 +513,7 @@ int lk__request_queue(lk_client *c, const lk_call_spec *spec)
     c->session.last_xid = r->xid;
     place_sent(c, r);
   } else {
-    lk__request_place_held(c, r);
+    request_place_held(c, r);
   }
   c->requests.open++;
   lk__client_wake(c);
@@ -709,7 +709,7 @@ static bool repeat_request(lk_client *c, const lk_request *r)
 
   *again = *r;
   again->xid = 0;
-  lk__request_place_held(c, again);
+  request_place_held(c, again);
   if (r->watch != NULL)
     lk__watch_hold(r->watch);
   return true;
@@ -921,7 +921,7 @@ static lk_request *find_by_end(const lk_ring *ring, uint64_t end)
 /* A request whose deadline has passed; NULL: there is none. */
 static lk_request *overdue_request(const lk_client *c)
 {
-  const lk_deadline *d = lk__deadline_due(&c->deadlines, c->now);
+  const lk_deadline *d = deadline_due(&c->deadlines, c->now);
 
   return d == NULL ? NULL
                    : find_by_end(d->is_waiting ? &c->requests.waiting

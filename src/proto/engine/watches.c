@@ -8,8 +8,8 @@
 #include "proto/engine/invariants.h"
 #include "proto/wire/path.h"
 
-static bool lk__watch_take_handle(lk_watches *ws, lk_watch *w);
-static void lk__watch_free_handle(lk_watches *ws, const lk_watch *w);
+static bool watch_take_handle(lk_watches *ws, lk_watch *w);
+static void watch_free_handle(lk_watches *ws, const lk_watch *w);
 
 /* ---- the table ----------------------------------------------------------- */
 
@@ -182,7 +182,7 @@ lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
     return NULL;
   }
   lk__watched_ref(w->on);
-  if (!lk__watch_take_handle(ws, w)) {
+  if (!watch_take_handle(ws, w)) {
     lk__watched_unref(ws, w->on);
     keep_spare_watch(ws, w);
     return NULL;
@@ -265,7 +265,7 @@ void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind)
 }
 
 /* Undo lk__watch_stand(): the watch gets no further events. */
-static void lk__watch_fall(lk_watches *ws, lk_watch *w)
+static void watch_fall(lk_watches *ws, lk_watch *w)
 {
   if (!w->standing)
     return;
@@ -285,10 +285,10 @@ void lk__watch_drop(lk_watches *ws, lk_watch *w)
     uncount_pending(w);
   lk__list_remove(&w->link);
   lk__list_remove(&w->event_link);
-  lk__watch_fall(ws, w);
+  watch_fall(ws, w);
   if (lk__watch_stays(w->kind))
     ws->adding--;
-  lk__watch_free_handle(ws, w);
+  watch_free_handle(ws, w);
   keep_spare_watch(ws, w);
   lk__watched_unref(ws, on);
 }
@@ -421,7 +421,7 @@ static bool add_slots(lk_watches *ws)
 
 /* Give a new watch its handle. @return false: there is no memory, or there are
    too many watches. */
-static bool lk__watch_take_handle(lk_watches *ws, lk_watch *w)
+static bool watch_take_handle(lk_watches *ws, lk_watch *w)
 {
   if (ws->free_slot == ws->nslots && !add_slots(ws))
     return false;
@@ -433,7 +433,7 @@ static bool lk__watch_take_handle(lk_watches *ws, lk_watch *w)
 }
 
 /* Free the slot of a watch that ends. */
-static void lk__watch_free_handle(lk_watches *ws, const lk_watch *w)
+static void watch_free_handle(lk_watches *ws, const lk_watch *w)
 {
   ws->slots[w->slot] = (lk_watch_slot){.watch = NULL, .next = ws->free_slot};
   ws->free_slot = w->slot;
@@ -580,7 +580,7 @@ void lk__watches_take_until_disconnect(lk_watches *ws, lk_link *out)
 }
 
 /* Add the standing persistent watches, which stay in their lists. */
-static void lk__watches_add_staying(lk_watches *ws, lk_link *out)
+static void watches_add_staying(lk_watches *ws, lk_link *out)
 {
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL && ws->added > 0;
        n = lk__map_next(n)) {
@@ -596,13 +596,13 @@ void lk__watches_take_staying(lk_watches *ws, lk_link *out)
 {
   size_t left = ws->added;
 
-  lk__watches_add_staying(ws, out);
+  watches_add_staying(ws, out);
   /* `out` may have had members before: only the last ws->added ones are new. */
   for (lk_link *l = out->prev; left > 0; l = l->prev, left--) {
     lk_watch *w = LK_OWNER(l, lk_watch, event_link);
 
     lk__list_remove(&w->link);
-    lk__watch_fall(ws, w);
+    watch_fall(ws, w);
   }
 }
 
@@ -677,7 +677,7 @@ void lk__watches_notify_reregistered(lk_client *c)
   lk_link staying;
 
   lk__list_init(&staying);
-  lk__watches_add_staying(&c->watches, &staying);
+  watches_add_staying(&c->watches, &staying);
   report_reregistered(c, &staying);
 }
 
@@ -686,7 +686,7 @@ void lk__watches_notify_reregistered_late(lk_client *c)
   lk_link staying;
 
   lk__list_init(&staying);
-  lk__watches_add_staying(&c->watches, &staying);
+  watches_add_staying(&c->watches, &staying);
   for (lk_link *l = staying.next, *next; l != &staying; l = next) {
     const lk_watch *w = LK_OWNER(l, lk_watch, event_link);
     bool registered = w->on->missing_after[w->kind] == LK_REGISTERED;

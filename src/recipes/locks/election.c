@@ -297,7 +297,7 @@ int lk_candidate_new(lk_candidate **out, lk_lock *lock,
 }
 
 /* Have the candidate free its lock when it is freed itself. */
-static void lk__candidate_own_lock(lk_candidate *c)
+static void candidate_own_lock(lk_candidate *c)
 {
   c->owns_lock = true;
 }
@@ -439,6 +439,6 @@ int lk_election_new(lk_candidate **out, lk_client *client, const char *path,
     lk_lock_free(l);
     return err;
   }
-  lk__candidate_own_lock(*out);
+  candidate_own_lock(*out);
   return 0;
 }

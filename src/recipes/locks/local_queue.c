@@ -14,24 +14,23 @@
     node queues, so that other clients are not starved. */
 enum { LK_MAX_HANDOFFS = 16 };
 
-static void lk__local_request_finish(lk_local_request *r);
-static void lk__local_request_dequeue(lk_local_request *r);
-static lk_local_request *lk__local_queue_first(const lk_local_queue *q);
-static void lk__local_request_grant(lk_local_request *r);
-static void lk__local_request_end_later(lk_local_request *r,
-                                        void (*end)(void *arg, int err),
-                                        int err);
-static void lk__local_queue_report_ends(lk_local_queue *q);
-static void lk__local_queue_end_first(lk_local_queue *q, int err);
-static void lk__local_queue_report_positions(lk_local_queue *q);
-static bool lk__local_handoff_is_allowed(const lk_local_queue *q);
-static void lk__local_handoff_to_first(lk_local_queue *q);
-static lk_local_queue *lk__local_queue_find(const lk_lock *l);
-static lk_local_queue *
-lk__local_queue_new(const lk_lock *l, const lk_lock_config *config,
-                    void (*fire)(lk_client *c, void *arg));
-static void lk__local_queue_unref(lk_local_queue *q);
-static void lk__local_queue_start_timer(lk_local_queue *q);
+static void local_request_finish(lk_local_request *r);
+static void local_request_dequeue(lk_local_request *r);
+static lk_local_request *local_queue_first(const lk_local_queue *q);
+static void local_request_grant(lk_local_request *r);
+static void local_request_end_later(lk_local_request *r,
+                                    void (*end)(void *arg, int err), int err);
+static void local_queue_report_ends(lk_local_queue *q);
+static void local_queue_end_first(lk_local_queue *q, int err);
+static void local_queue_report_positions(lk_local_queue *q);
+static bool local_handoff_is_allowed(const lk_local_queue *q);
+static void local_handoff_to_first(lk_local_queue *q);
+static lk_local_queue *local_queue_find(const lk_lock *l);
+static lk_local_queue *local_queue_new(const lk_lock *l,
+                                       const lk_lock_config *config,
+                                       void (*fire)(lk_client *c, void *arg));
+static void local_queue_unref(lk_local_queue *q);
+static void local_queue_start_timer(lk_local_queue *q);
 
 /* ---- the node ------------------------------------------------------------ */
 
@@ -50,9 +49,9 @@ static void local_queue_detach_node(lk_local_queue *q)
 }
 
 /* Set the contender's option `once` to that of the first request. */
-static void lk__local_node_update_once(lk_local_queue *q)
+static void local_node_update_once(lk_local_queue *q)
 {
-  const lk_local_request *first = lk__local_queue_first(q);
+  const lk_local_request *first = local_queue_first(q);
 
   q->options.contender.once = first != NULL && first->once;
 }
@@ -60,44 +59,44 @@ static void lk__local_node_update_once(lk_local_queue *q)
 /* Begin a contender if requests wait and there is no contender. If there is
    still none afterwards, report the queued ends at once, since a closed client
    fires no timer. */
-static void lk__local_node_begin_if_needed(lk_local_queue *q)
+static void local_node_begin_if_needed(lk_local_queue *q)
 {
-  while (lk__local_queue_first(q) != NULL && q->node == NULL) {
+  while (local_queue_first(q) != NULL && q->node == NULL) {
     if (q->lease->end_err != 0) {
-      lk__local_queue_end_first(q, q->lease->end_err);
+      local_queue_end_first(q, q->lease->end_err);
       continue;
     }
-    lk__local_node_update_once(q);
+    local_node_update_once(q);
     q->node = lk__contender_new(q->lease, &q->options.contender,
                                 &local_contender_callbacks, q);
     if (q->node == NULL) {
-      lk__local_queue_end_first(q, LK_ERR_NO_MEMORY);
+      local_queue_end_first(q, LK_ERR_NO_MEMORY);
       continue;
     }
     lk__contender_ref(q->node); /* until local_queue_detach_node() */
     lk__contender_begin(q->node);
   }
   if (q->node == NULL)
-    lk__local_queue_report_ends(q);
+    local_queue_report_ends(q);
 }
 
 /* Delete the node, which no request holds. Requests that wait get a new one.
  */
-static void lk__local_node_give_back(lk_local_queue *q)
+static void local_node_give_back(lk_local_queue *q)
 {
   const bool report_gone = false;
 
   lk__contender_stop(q->node, report_gone);
   local_queue_detach_node(q);
-  lk__local_node_begin_if_needed(q);
+  local_node_begin_if_needed(q);
 }
 
 /* The holder releases, and the node is not handed off: delete it. `callbacks`
    are those of its contender from then on; NULL: the end of the cleanup is not
    reported. */
-static void lk__local_node_release(lk_local_queue *q,
-                                   const lk_acquisition_callbacks *callbacks,
-                                   void *arg)
+static void local_node_release(lk_local_queue *q,
+                               const lk_acquisition_callbacks *callbacks,
+                               void *arg)
 {
   bool report_gone = callbacks != NULL;
 
@@ -119,25 +118,25 @@ static bool local_node_is_free(const lk_local_queue *q)
 
 static void local_node_hand_off_or_give_back(lk_local_queue *q)
 {
-  if (lk__local_handoff_is_allowed(q))
-    lk__local_handoff_to_first(q);
+  if (local_handoff_is_allowed(q))
+    local_handoff_to_first(q);
   else
-    lk__local_node_give_back(q);
+    local_node_give_back(q);
 }
 
 /* lk_timer.fire of a local queue: report queued ends, and hand off or delete a
    node that no request holds. */
-static void lk__local_node_on_timer(lk_client *c, void *arg)
+static void local_node_on_timer(lk_client *c, void *arg)
 {
   lk_local_queue *q = arg;
 
   (void)c;
   q->refs++;
-  lk__local_queue_report_ends(q);
+  local_queue_report_ends(q);
   if (local_node_is_free(q))
     local_node_hand_off_or_give_back(q);
-  lk__local_queue_report_positions(q);
-  lk__local_queue_unref(q);
+  local_queue_report_positions(q);
+  local_queue_unref(q);
 }
 
 /* ---- callbacks of the contender ---------------------------------------- */
@@ -147,8 +146,8 @@ static void local_contender_granted(void *arg)
   lk_local_queue *q = arg;
 
   q->refs++;
-  lk__local_request_grant(lk__local_queue_first(q));
-  lk__local_queue_unref(q);
+  local_request_grant(local_queue_first(q));
+  local_queue_unref(q);
 }
 
 /* End all requests that wait now. They leave the queue before the first
@@ -156,11 +155,11 @@ static void local_contender_granted(void *arg)
  * contender. */
 static void local_queue_end_all(lk_local_queue *q, int err)
 {
-  for (lk_local_request *r; (r = lk__local_queue_first(q)) != NULL;) {
-    lk__local_request_dequeue(r);
-    lk__local_request_end_later(r, r->callbacks->ended, err);
+  for (lk_local_request *r; (r = local_queue_first(q)) != NULL;) {
+    local_request_dequeue(r);
+    local_request_end_later(r, r->callbacks->ended, err);
   }
-  lk__local_queue_report_ends(q);
+  local_queue_report_ends(q);
 }
 
 static void local_contender_ended(void *arg, int err)
@@ -172,9 +171,9 @@ static void local_contender_ended(void *arg, int err)
   if (q->lease->end_err != 0 || err == LK_ERR_SESSION_EXPIRED)
     local_queue_end_all(q, err);
   else
-    lk__local_queue_end_first(q, err);
-  lk__local_node_begin_if_needed(q);
-  lk__local_queue_unref(q);
+    local_queue_end_first(q, err);
+  local_node_begin_if_needed(q);
+  local_queue_unref(q);
 }
 
 static void local_contender_lost(void *arg, int err)
@@ -188,10 +187,10 @@ static void local_contender_lost(void *arg, int err)
   if (r != NULL) {
     r->acquisition.held_with_parts = false;
     r->callbacks->lost(r->arg, err);
-    lk__local_request_finish(r);
+    local_request_finish(r);
   }
-  lk__local_node_begin_if_needed(q);
-  lk__local_queue_unref(q);
+  local_node_begin_if_needed(q);
+  local_queue_unref(q);
 }
 
 /* Notices are passed on to the holder, or to the first request while the
@@ -199,19 +198,18 @@ static void local_contender_lost(void *arg, int err)
 static void local_contender_on_notice(void *arg, const lk_notice *notice)
 {
   lk_local_queue *q = arg;
-  lk_local_request *r =
-      q->holder != NULL ? q->holder : lk__local_queue_first(q);
+  lk_local_request *r = q->holder != NULL ? q->holder : local_queue_first(q);
 
   q->refs++;
   if (r != NULL && notice->type == LK_NOTICE_WAITING) {
     r->position_reported = true;
-    lk__local_queue_start_timer(q); /* to report positions to later requests */
+    local_queue_start_timer(q); /* to report positions to later requests */
   }
   if (local_node_is_free(q))
-    lk__local_queue_start_timer(q); /* the lease may now allow the handoff */
+    local_queue_start_timer(q); /* the lease may now allow the handoff */
   else if (r != NULL)
     r->callbacks->notice(r->arg, notice);
-  lk__local_queue_unref(q);
+  local_queue_unref(q);
 }
 
 static const lk_acquisition_callbacks local_contender_callbacks = {
@@ -226,8 +224,8 @@ static const lk_acquisition_callbacks local_contender_callbacks = {
 
 /* Make a request of `l`, with one reference, the owner's. NULL: no memory. */
 static lk_local_request *
-lk__local_request_new(lk_local_queue *q, lk_lock *l,
-                      const lk_acquisition_callbacks *callbacks)
+local_request_new(lk_local_queue *q, lk_lock *l,
+                  const lk_acquisition_callbacks *callbacks)
 {
   lk_local_request *r = lk__mem_new(&q->lease->mem, sizeof *r);
 
@@ -252,11 +250,11 @@ static void lk__local_request_unref(lk_local_request *r)
   if (r->node != NULL)
     lk__contender_unref(r->node);
   lk__mem_free(&q->lease->mem, r);
-  lk__local_queue_unref(q);
+  local_queue_unref(q);
 }
 
 /* End the request without a report, and drop the owner's reference. */
-static void lk__local_request_finish(lk_local_request *r)
+static void local_request_finish(lk_local_request *r)
 {
   r->callbacks = NULL;
   r->acquisition.held_with_parts = false;
@@ -265,19 +263,19 @@ static void lk__local_request_finish(lk_local_request *r)
 
 /* ---- order ------------------------------------------------------------- */
 
-static void lk__local_request_enqueue(lk_local_request *r)
+static void local_request_enqueue(lk_local_request *r)
 {
   lk__safe_list_add(&r->queue->waiters, &r->link);
 }
 
-static void lk__local_request_dequeue(lk_local_request *r)
+static void local_request_dequeue(lk_local_request *r)
 {
   lk__safe_list_remove(&r->queue->waiters, &r->link);
 }
 
 /* `link` is in the list of waiters, or in the list of queued ends, or in none.
  */
-static bool lk__local_request_is_waiting(const lk_local_request *r)
+static bool local_request_is_waiting(const lk_local_request *r)
 {
   bool is_in_list = !lk__list_empty(&r->link);
   bool end_is_queued = r->end != NULL;
@@ -286,7 +284,7 @@ static bool lk__local_request_is_waiting(const lk_local_request *r)
 }
 
 /* The first waiter, or NULL. */
-static lk_local_request *lk__local_queue_first(const lk_local_queue *q)
+static lk_local_request *local_queue_first(const lk_local_queue *q)
 {
   const lk_link *waiters = &q->waiters.members;
 
@@ -298,37 +296,36 @@ static lk_local_request *lk__local_queue_first(const lk_local_queue *q)
 /* ---- grant ------------------------------------------------------------- */
 
 /* The queue's node holds: grant the lock to `r`, the first waiter. */
-static void lk__local_request_grant(lk_local_request *r)
+static void local_request_grant(lk_local_request *r)
 {
   lk_local_queue *q = r->queue;
 
-  lk__local_request_dequeue(r);
+  local_request_dequeue(r);
   q->holder = r;
   r->node = q->node;
   lk__contender_ref(r->node);
   r->acquisition.count = 1;
   r->acquisition.held_with_parts = true;
   r->acquisition.handoffs = q->handoffs;
-  if (lk__local_queue_first(q) != NULL)
-    lk__local_queue_start_timer(q);
+  if (local_queue_first(q) != NULL)
+    local_queue_start_timer(q);
   r->callbacks->granted(r->arg);
 }
 
 /* ---- ends -------------------------------------------------------------- */
 
 /* Queue the end of `r`: the queue's timer invokes `end` with `err`. */
-static void lk__local_request_end_later(lk_local_request *r,
-                                        void (*end)(void *arg, int err),
-                                        int err)
+static void local_request_end_later(lk_local_request *r,
+                                    void (*end)(void *arg, int err), int err)
 {
   lk__list_add(&r->queue->ends, &r->link);
   r->end = end;
   r->err = err;
-  lk__local_queue_start_timer(r->queue);
+  local_queue_start_timer(r->queue);
 }
 
 /* Report the ends that are queued at the time of the call. */
-static void lk__local_queue_report_ends(lk_local_queue *q)
+static void local_queue_report_ends(lk_local_queue *q)
 {
   lk_link ends;
 
@@ -340,20 +337,20 @@ static void lk__local_queue_report_ends(lk_local_queue *q)
 
     if (r->callbacks != NULL)
       r->end(r->arg, r->err);
-    lk__local_request_finish(r);
+    local_request_finish(r);
   }
 }
 
 /* End the first waiter with `err` and report it at once. */
-static void lk__local_queue_end_first(lk_local_queue *q, int err)
+static void local_queue_end_first(lk_local_queue *q, int err)
 {
-  lk_local_request *r = lk__local_queue_first(q);
+  lk_local_request *r = local_queue_first(q);
 
   if (r == NULL)
     return;
-  lk__local_request_dequeue(r);
+  local_request_dequeue(r);
   r->callbacks->ended(r->arg, err);
-  lk__local_request_finish(r);
+  local_request_finish(r);
 }
 
 /* ---- positions --------------------------------------------------------- */
@@ -379,7 +376,7 @@ static size_t local_queue_count_up_to(const lk_local_queue *q,
 
 /* The number of predecessors, local and other ones, that a request would have
    if it were added now. The queue must have a contender. */
-static size_t lk__local_queue_count_before_new(const lk_local_queue *q)
+static size_t local_queue_count_before_new(const lk_local_queue *q)
 {
   return local_queue_count_up_to(q, &q->waiters.members);
 }
@@ -407,7 +404,7 @@ static void local_request_report_position(lk_local_queue *q,
 
 /* Report to each waiting request its position, if that is known and was not
    reported yet. */
-static void lk__local_queue_report_positions(lk_local_queue *q)
+static void local_queue_report_positions(lk_local_queue *q)
 {
   lk_safe_iterator w;
 
@@ -429,11 +426,11 @@ static void lk__local_queue_report_positions(lk_local_queue *q)
    be deleted instead if no request waits, the limit is reached, another client
    has asked for the release, the lease is about to end, or a guarded multi of
    the last holder may be executed later, when the next one holds. */
-static bool lk__local_handoff_is_allowed(const lk_local_queue *q)
+static bool local_handoff_is_allowed(const lk_local_queue *q)
 {
   const lk_contender *node = q->node;
 
-  return lk__local_queue_first(q) != NULL && q->handoffs < LK_MAX_HANDOFFS &&
+  return local_queue_first(q) != NULL && q->handoffs < LK_MAX_HANDOFFS &&
          !node->holding.revoked && node->holding.unanswered_multis == 0 &&
          node->state == LK_CONTENDER_HELD;
 }
@@ -441,13 +438,13 @@ static bool lk__local_handoff_is_allowed(const lk_local_queue *q)
 /* Grant the lock to the first request, if the lease is long enough. Otherwise
    renew the lease; a notice of the contender then starts the next attempt. For
    a handoff that is allowed. */
-static void lk__local_handoff_to_first(lk_local_queue *q)
+static void local_handoff_to_first(lk_local_queue *q)
 {
   lk_session_lease *lease = q->lease;
 
   if (lk__lease_may_grant(lease, lk_client_clock(lease->client))) {
     q->handoffs++;
-    lk__local_request_grant(lk__local_queue_first(q));
+    local_request_grant(local_queue_first(q));
   } else {
     lk__contender_await_lease(q->node);
   }
@@ -463,7 +460,7 @@ static void released_node_gone(void *arg, int err)
 
   if (r->callbacks != NULL)
     r->callbacks->gone(r->arg, err);
-  lk__local_request_finish(r);
+  local_request_finish(r);
 }
 
 static void released_node_ignore_notice(void *arg, const lk_notice *notice)
@@ -494,7 +491,7 @@ static int local_request_refusal(const lk_local_queue *q,
   if (r->once)
     return LK_ERR_BUSY;
   return lk__max_queue_refusal(once, q->options.contender.max_queue,
-                               lk__local_queue_count_before_new(q));
+                               local_queue_count_before_new(q));
 }
 
 static void local_request_begin(lk_acquisition *a)
@@ -504,27 +501,27 @@ static void local_request_begin(lk_acquisition *a)
   int err = local_request_refusal(q, r);
 
   if (err != 0) {
-    lk__local_request_end_later(r, r->callbacks->ended, err);
+    local_request_end_later(r, r->callbacks->ended, err);
     return;
   }
-  lk__local_request_enqueue(r);
+  local_request_enqueue(r);
   q->refs++; /* a callback may free the last handle */
   if (q->node == NULL)
-    lk__local_node_begin_if_needed(q);
+    local_node_begin_if_needed(q);
   else
-    lk__local_queue_start_timer(q); /* to report the position of the request */
-  lk__local_queue_unref(q);
+    local_queue_start_timer(q); /* to report the position of the request */
+  local_queue_unref(q);
 }
 
 static void local_request_stop_waiting(lk_local_request *r)
 {
   lk_local_queue *q = r->queue;
 
-  lk__local_request_dequeue(r);
-  lk__local_request_finish(r);
-  lk__local_node_update_once(q);
-  if (lk__local_queue_first(q) == NULL && q->holder == NULL && q->node != NULL)
-    lk__local_node_give_back(q);
+  local_request_dequeue(r);
+  local_request_finish(r);
+  local_node_update_once(q);
+  if (local_queue_first(q) == NULL && q->holder == NULL && q->node != NULL)
+    local_node_give_back(q);
 }
 
 /* Hand the node off to the next request (in the next turn of the loop), or
@@ -535,18 +532,18 @@ static void local_request_release(lk_local_request *r, bool report_gone)
 
   q->holder = NULL;
   r->acquisition.held_with_parts = false;
-  if (lk__local_handoff_is_allowed(q)) {
+  if (local_handoff_is_allowed(q)) {
     if (report_gone)
-      lk__local_request_end_later(r, r->callbacks->gone, 0);
+      local_request_end_later(r, r->callbacks->gone, 0);
     else
-      lk__local_request_finish(r);
-    lk__local_queue_start_timer(q);
+      local_request_finish(r);
+    local_queue_start_timer(q);
     return;
   }
-  lk__local_node_release(q, report_gone ? &released_node_callbacks : NULL, r);
+  local_node_release(q, report_gone ? &released_node_callbacks : NULL, r);
   if (!report_gone)
-    lk__local_request_finish(r);
-  lk__local_node_begin_if_needed(q);
+    local_request_finish(r);
+  local_node_begin_if_needed(q);
 }
 
 static void local_request_stop(lk_acquisition *a, bool report_gone)
@@ -557,11 +554,11 @@ static void local_request_stop(lk_acquisition *a, bool report_gone)
   q->refs++;
   if (r == q->holder)
     local_request_release(r, report_gone);
-  else if (!report_gone && !lk__local_request_is_waiting(r))
+  else if (!report_gone && !local_request_is_waiting(r))
     r->callbacks = NULL; /* the end was queued, and is not reported any more */
   else
     local_request_stop_waiting(r);
-  lk__local_queue_unref(q);
+  local_queue_unref(q);
 }
 
 static void local_request_remove_callbacks(lk_acquisition *a)
@@ -591,7 +588,7 @@ static const lk_acquisition_kind local_request_kind = {
 static lk_acquisition *
 local_request_make(lk_lock *l, const lk_acquisition_callbacks *callbacks)
 {
-  lk_local_request *r = lk__local_request_new(l->source.plan, l, callbacks);
+  lk_local_request *r = local_request_new(l->source.plan, l, callbacks);
 
   if (r == NULL)
     return NULL;
@@ -603,15 +600,15 @@ local_request_make(lk_lock *l, const lk_acquisition_callbacks *callbacks)
 static void local_queue_detach_handle(void *plan, const lk_mem *mem)
 {
   (void)mem;
-  lk__local_queue_unref(plan);
+  local_queue_unref(plan);
 }
 
 bool lk__local_acquisition_attach(lk_lock *l, const lk_lock_config *config)
 {
-  lk_local_queue *q = lk__local_queue_find(l);
+  lk_local_queue *q = local_queue_find(l);
 
   if (q == NULL)
-    q = lk__local_queue_new(l, config, lk__local_node_on_timer);
+    q = local_queue_new(l, config, local_node_on_timer);
   if (q == NULL)
     return false;
   q->refs++; /* the reference of the handle; a new queue has none */
@@ -626,7 +623,7 @@ bool lk__local_acquisition_attach(lk_lock *l, const lk_lock_config *config)
 
 /* ---- life --------------------------------------------------------------- */
 
-static void lk__local_queue_unref(lk_local_queue *q)
+static void local_queue_unref(lk_local_queue *q)
 {
   lk_session_lease *lease = q->lease;
 
@@ -642,7 +639,7 @@ static void lk__local_queue_unref(lk_local_queue *q)
 
 /* Start the queue's timer, to fire in the next turn of the loop. The timer
    invokes callbacks that must not be invoked inside a call of an owner. */
-static void lk__local_queue_start_timer(lk_local_queue *q)
+static void local_queue_start_timer(lk_local_queue *q)
 {
   lk_session_lease *lease = q->lease;
 
@@ -659,9 +656,9 @@ static void on_client_closed(lk_close_hook *h)
 
 /* Make the queue of the handle's mutex; `fire` is the function of its timer.
    NULL: no memory. */
-static lk_local_queue *
-lk__local_queue_new(const lk_lock *l, const lk_lock_config *config,
-                    void (*fire)(lk_client *c, void *arg))
+static lk_local_queue *local_queue_new(const lk_lock *l,
+                                       const lk_lock_config *config,
+                                       void (*fire)(lk_client *c, void *arg))
 {
   lk_session_lease *lease = l->lease;
   lk_local_queue *q = lk__mem_new(&lease->mem, sizeof *q);
@@ -698,7 +695,7 @@ static bool lock_options_share_node(const lk_lock_options *a,
 }
 
 /* The queue of the handle's mutex, or NULL. */
-static lk_local_queue *lk__local_queue_find(const lk_lock *l)
+static lk_local_queue *local_queue_find(const lk_lock *l)
 {
   lk_link *queues = &l->lease->queues.local;
 

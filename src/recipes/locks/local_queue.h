@@ -28,7 +28,7 @@ typedef struct lk_local_queue {
   lk_safe_list waiters;     /**< requests that wait, in the order of arrival */
   lk_link ends; /**< requests whose end is still to be reported, in order */
   unsigned handoffs; /**< how often `node` was handed off */
-  lk_timer timer;    /**< see lk__local_queue_start_timer() */
+  lk_timer timer;    /**< see local_queue_start_timer() */
 } lk_local_queue;
 
 /* The requests that share one contender node (local_queue.h): their order,

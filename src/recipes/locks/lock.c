@@ -49,8 +49,7 @@ static bool layout_fits_root(const lk_lock_config *config)
 }
 
 /* Check path and options: 0, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_PATH. */
-static int lk__lock_options_check(const char *path,
-                                  const lk_lock_config *config)
+static int lock_options_check(const char *path, const lk_lock_config *config)
 {
   if (lk__is_revocation(config->data) || lk__is_announcement(config->data) ||
       !layout_is_valid(config))
@@ -62,8 +61,8 @@ static int lk__lock_options_check(const char *path,
 }
 
 /* The role that contenders of `side` have in the queue. */
-static const lk_role *lk__lock_options_role(const lk_lock_options *o,
-                                            lk_multilock_side side)
+static const lk_role *lock_options_role(const lk_lock_options *o,
+                                        lk_multilock_side side)
 {
   const lk_role *role = o->rules->roles[side];
 
@@ -117,7 +116,7 @@ bool lk__lock_options_init(lk_lock_options *o, const lk_mem *mem,
   lk__plain_names_init(&o->plain, o->prefix);
   o->contender = (lk_contender_config){
       .machine = &lk__queue_machine,
-      .role = lk__lock_options_role(o, side),
+      .role = lock_options_role(o, side),
       .identity = o->rules->identity,
       .dir = path_is_root(path) ? "" : o->path,
       .data = lk_bytes_of(o->data, config->data.len),
@@ -149,7 +148,7 @@ void lk__lock_options_free(lk_lock_options *o, const lk_mem *mem)
 /* ---- callbacks ----------------------------------------------------------- */
 
 /* Free a handle that has no acquisition. */
-static void lk__lock_destroy(lk_lock *l)
+static void lock_destroy(lk_lock *l)
 {
   lk_session_lease *lease = l->lease;
 
@@ -168,11 +167,11 @@ void lk__lock_enter(lk_lock *l)
 void lk__lock_leave(lk_lock *l)
 {
   if (--l->callbacks_running == 0 && l->freeing)
-    lk__lock_destroy(l);
+    lock_destroy(l);
 }
 
 /* Report an event to the user. */
-static void lk__lock_notify(lk_lock *l, const lk_lock_event *event)
+static void lock_notify(lk_lock *l, const lk_lock_event *event)
 {
   lk__lock_enter(l);
   if (l->on_event != NULL && !l->freeing)
@@ -231,7 +230,7 @@ void lk__lock_start_timer(lk_lock *l, lk_timer *t, int64_t in_ms)
   lk__lease_start_timer(lease, t, lk_client_clock(lease->client) + in_ms);
 }
 
-static void lk__lock_stop_timer(lk_lock *l, lk_timer *t)
+static void lock_stop_timer(lk_lock *l, lk_timer *t)
 {
   lk__lease_stop_timer(l->lease, t);
 }
@@ -263,7 +262,7 @@ lk_acquisition *lk__lock_detach_acquisition(lk_lock *l)
   lk_acquisition *a = l->acquisition;
 
   l->acquisition = NULL;
-  lk__lock_stop_timer(l, &l->timers.acquire);
+  lock_stop_timer(l, &l->timers.acquire);
   return a;
 }
 
@@ -306,7 +305,7 @@ static void lock_forget_released(lk_lock *l)
   if (l->released != NULL)
     l->released->kind->remove_callbacks(l->released);
   l->released = NULL;
-  lk__lock_stop_timer(l, &l->timers.release);
+  lock_stop_timer(l, &l->timers.release);
 }
 
 static void on_release_timeout(lk_client *c, void *arg)
@@ -338,7 +337,7 @@ int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
   /* Only a mutex can have a local queue. lk_lock_new() adds it afterwards. */
   if (config->local_queue)
     return LK_ERR_BAD_ARGUMENT;
-  int err = lk__lock_options_check(path, config);
+  int err = lock_options_check(path, config);
 
   if (err != 0)
     return err;
@@ -358,7 +357,7 @@ int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
   l->on_event = config->on_event;
   l->arg = config->arg;
   if (!lk__lock_options_init(&l->options, &lease->mem, path, config, side)) {
-    lk__lock_destroy(l);
+    lock_destroy(l);
     return LK_ERR_NO_MEMORY;
   }
   *out = l;
@@ -382,7 +381,7 @@ static void lock_cancel_all(lk_lock *l)
 
   l->ended_acquire = l->acquire;
   l->ended_release = l->release;
-  lk__lock_stop_timer(l, &l->timers.next_turn);
+  lock_stop_timer(l, &l->timers.next_turn);
   l->acquire.pending = false;
   l->release.pending = false;
   l->acquire_is_late = false;
@@ -423,7 +422,7 @@ static void on_acquire_granted(void *arg)
   lk_lock *l = arg;
 
   lk__lock_enter(l);
-  lk__lock_stop_timer(l, &l->timers.acquire);
+  lock_stop_timer(l, &l->timers.acquire);
   l->count = 1;
   lk__lock_complete(l, &l->acquire, 0);
   lk__lock_leave(l);
@@ -448,7 +447,7 @@ static void on_lock_lost(void *arg, int err)
   lk__lock_enter(l);
   (void)lk__lock_detach_acquisition(l);
   l->lost = true;
-  lk__lock_notify(l, &event);
+  lock_notify(l, &event);
   lk__lock_complete_verify(l, LK_ERR_LOST);
   lk__lock_complete_without_reply(l, LK_ERR_LOST);
   lk__lock_leave(l);
@@ -459,7 +458,7 @@ static void on_node_gone(void *arg, int err)
   lk_lock *l = arg;
 
   lk__lock_enter(l);
-  lk__lock_stop_timer(l, &l->timers.release);
+  lock_stop_timer(l, &l->timers.release);
   l->released = NULL;
   lk__lock_complete(l, &l->release, err);
   lk__lock_leave(l);
@@ -520,7 +519,7 @@ static void on_notice(void *arg, const lk_notice *notice)
                   "a queue's sequence counter is past half of its range: let "
                   "the queue run empty and delete its directory");
   else
-    lk__lock_notify(l, &event);
+    lock_notify(l, &event);
 }
 
 const lk_acquisition_callbacks lk__lock_callbacks = {

@@ -25,7 +25,7 @@ typedef struct lk_multilock_acquisition {
   lk_joint_acquisition joint;
   lk_multilock_plan *plan;
   const lk_acquisition_callbacks *member_callbacks; /* for the contenders */
-  /* lk__multilock_begin_transaction(): called when no orphan is left. */
+  /* multilock_begin_transaction(): called when no orphan is left. */
   void (*create_missing)(struct lk_multilock_acquisition *m);
   bool listens;        /* `listener` is attached to the client */
   bool suspended;      /* the owner was notified of the lost connection */
@@ -43,19 +43,19 @@ typedef struct lk_multilock_acquisition {
   lk_timer pause; /* fires when the next transaction is due */
 } lk_multilock_acquisition;
 
-static void lk__multilock_drop_from(lk_multilock_acquisition *m, size_t from);
-static void lk__multilock_begin_transaction(lk_multilock_acquisition *m);
+static void multilock_drop_from(lk_multilock_acquisition *m, size_t from);
+static void multilock_begin_transaction(lk_multilock_acquisition *m);
 
 static inline lk_multilock_acquisition *
-lk__multilock_of(lk_joint_acquisition *joint)
+multilock_of(lk_joint_acquisition *joint)
 {
   return (lk_multilock_acquisition *)(void *)joint;
 }
 
 /* Delete the nodes of all members. */
-static inline void lk__multilock_drop_all(lk_multilock_acquisition *m)
+static inline void multilock_drop_all(lk_multilock_acquisition *m)
 {
-  lk__multilock_drop_from(m, 0);
+  multilock_drop_from(m, 0);
 }
 
 /* ---- the nodes ----------------------------------------------------------- */
@@ -65,7 +65,7 @@ static inline void lk__multilock_drop_all(lk_multilock_acquisition *m)
 
 /* Whether another transaction is needed and may be sent: all contenders hold,
    and some members have no contender. */
-static bool lk__multilock_can_continue(const lk_multilock_acquisition *m)
+static bool multilock_can_continue(const lk_multilock_acquisition *m)
 {
   const lk_acquisition *a = &m->joint.acquisition;
 
@@ -83,7 +83,7 @@ static void orphan_gone(void *arg, int err)
   lk_multilock_acquisition *m = arg;
 
   (void)err; /* the session lease reports a node that cannot be deleted */
-  if (--m->orphans == 0 && !m->joint.over && lk__multilock_can_continue(m))
+  if (--m->orphans == 0 && !m->joint.over && multilock_can_continue(m))
     m->create_missing(m);
   lk__joint_unref(&m->joint);
 }
@@ -114,7 +114,7 @@ static void multilock_drop_orphan(lk_multilock_acquisition *m, lk_contender *ct)
 }
 
 /* Delete the nodes of member `from` and of all later members. */
-static void lk__multilock_drop_from(lk_multilock_acquisition *m, size_t from)
+static void multilock_drop_from(lk_multilock_acquisition *m, size_t from)
 {
   lk_acquisition *a = &m->joint.acquisition;
   const bool report_gone = false;
@@ -134,7 +134,7 @@ static void lk__multilock_drop_from(lk_multilock_acquisition *m, size_t from)
 /* Make the contender of the next member. The caller begins it. NULL: no
  * memory.
  */
-static lk_contender *lk__multilock_add_contender(lk_multilock_acquisition *m)
+static lk_contender *multilock_add_contender(lk_multilock_acquisition *m)
 {
   return lk__joint_add(&m->joint, &m->plan->members[m->joint.acquisition.count],
                        m->member_callbacks);
@@ -143,9 +143,9 @@ static lk_contender *lk__multilock_add_contender(lk_multilock_acquisition *m)
 /* ---- end ---------------------------------------------------------------- */
 
 /* Detach the listener from the client, and stop the timer. */
-static void lk__multilock_stop_listening(lk_joint_acquisition *joint)
+static void multilock_stop_listening(lk_joint_acquisition *joint)
 {
-  lk_multilock_acquisition *m = lk__multilock_of(joint);
+  lk_multilock_acquisition *m = multilock_of(joint);
 
   if (joint->lease->life.detached)
     return;
@@ -156,7 +156,7 @@ static void lk__multilock_stop_listening(lk_joint_acquisition *joint)
 }
 
 /* End the acquisition with `err`, as lk__joint_end(), and leave the client. */
-static void lk__multilock_end(lk_multilock_acquisition *m, int err)
+static void multilock_end(lk_multilock_acquisition *m, int err)
 {
   lk_joint_acquisition *joint = &m->joint;
 
@@ -205,7 +205,7 @@ static void multilock_transaction_retry(lk_multilock_acquisition *m, int err)
   lk_session_lease *lease = m->joint.lease;
 
   if (multilock_session_is_local(m, err)) {
-    lk__multilock_end(m, LK_ERR_EPHEMERAL_ON_LOCAL_SESSION);
+    multilock_end(m, LK_ERR_EPHEMERAL_ON_LOCAL_SESSION);
     return;
   }
   switch (lk__error_advice(lease->client, err)) {
@@ -214,7 +214,7 @@ static void multilock_transaction_retry(lk_multilock_acquisition *m, int err)
     lk__lease_start_timer(lease, &m->pause,
                           lk_client_clock(lease->client) + PAUSE_MS);
     break;
-  case LK_ADVICE_GIVE_UP: lk__multilock_end(m, err); break;
+  case LK_ADVICE_GIVE_UP: multilock_end(m, err); break;
   }
 }
 
@@ -226,10 +226,10 @@ static void multilock_parent_missing(lk_multilock_acquisition *m,
   if (parent_err != 0) {
     multilock_transaction_retry(m, parent_err);
   } else if (m->parents_missing == MAX_PARENTS_MISSING) {
-    lk__multilock_end(m, LK_ERR_NO_NODE);
+    multilock_end(m, LK_ERR_NO_NODE);
   } else {
     m->parents_missing++;
-    lk__multilock_begin_transaction(m);
+    multilock_begin_transaction(m);
   }
 }
 
@@ -281,11 +281,11 @@ static void multilock_on_transaction(lk_client *c, int err,
     return;
   }
   if (err != 0)
-    lk__multilock_drop_from(m, m->first_new);
+    multilock_drop_from(m, m->first_new);
   if (m->begin_again) {
     m->begin_again = false;
-    lk__multilock_drop_all(m);
-    lk__multilock_begin_transaction(m);
+    multilock_drop_all(m);
+    multilock_begin_transaction(m);
   } else if (err != 0) {
     multilock_transaction_failed(m, err, parent_err);
   } else {
@@ -319,22 +319,22 @@ static int multilock_request_transaction(lk_multilock_acquisition *m)
 
 /* Send a transaction that creates all missing nodes. No effect without a
    connection, while a transaction is under way or while `orphans` > 0. */
-static void lk__multilock_begin_transaction(lk_multilock_acquisition *m)
+static void multilock_begin_transaction(lk_multilock_acquisition *m)
 {
   if (m->joint.over || m->in_transaction || m->orphans > 0 ||
       !lk__lease_is_online(m->joint.lease))
     return;
   m->first_new = m->joint.acquisition.count;
   for (size_t i = m->first_new; i < m->plan->count; i++) {
-    if (lk__multilock_add_contender(m) == NULL) {
-      lk__multilock_end(m, LK_ERR_NO_MEMORY);
+    if (multilock_add_contender(m) == NULL) {
+      multilock_end(m, LK_ERR_NO_MEMORY);
       return;
     }
   }
   int err = multilock_request_transaction(m);
 
   if (err != 0) {
-    lk__multilock_end(m, err);
+    multilock_end(m, err);
     return;
   }
   m->in_transaction = true;
@@ -371,7 +371,7 @@ static void multilock_begin_again(lk_multilock_acquisition *m, int err)
   lk_notice notice = {.type = LK_NOTICE_PLACE_LOST, .err = err};
 
   if (!lk__joint_begins_again_after_loss(joint, err)) {
-    lk__multilock_end(m, err);
+    multilock_end(m, err);
     return;
   }
   lk__joint_ref(joint);
@@ -379,8 +379,8 @@ static void multilock_begin_again(lk_multilock_acquisition *m, int err)
     /* The nodes can be deleted when the reply has given their names. */
     m->begin_again = true;
   } else {
-    lk__multilock_drop_all(m);
-    lk__multilock_begin_transaction(m);
+    multilock_drop_all(m);
+    multilock_begin_transaction(m);
   }
   lk__joint_notify(joint, &notice);
   lk__joint_unref(joint);
@@ -390,7 +390,7 @@ static void multilock_begin_again(lk_multilock_acquisition *m, int err)
 
 static void multilock_try_grant(lk_joint_acquisition *joint)
 {
-  lk_multilock_acquisition *m = lk__multilock_of(joint);
+  lk_multilock_acquisition *m = multilock_of(joint);
 
   if (m->begin_again || joint->acquisition.count < m->plan->count)
     return;
@@ -404,13 +404,13 @@ static void member_granted(void *arg)
 {
   lk_joint_member *member = arg;
   lk_joint_acquisition *joint = member->joint;
-  lk_multilock_acquisition *m = lk__multilock_of(joint);
+  lk_multilock_acquisition *m = multilock_of(joint);
 
   lk__joint_ref(joint);
   if (joint->acquisition.count == m->plan->count)
     multilock_try_grant(joint);
-  else if (lk__multilock_can_continue(m))
-    lk__multilock_begin_transaction(m);
+  else if (multilock_can_continue(m))
+    multilock_begin_transaction(m);
   lk__joint_unref(joint);
 }
 
@@ -419,9 +419,9 @@ static void member_ended(void *arg, int err)
   lk_joint_member *member = arg;
 
   if (err == LK_ERR_SESSION_EXPIRED)
-    multilock_begin_again(lk__multilock_of(member->joint), err);
+    multilock_begin_again(multilock_of(member->joint), err);
   else
-    lk__multilock_end(lk__multilock_of(member->joint), err);
+    multilock_end(multilock_of(member->joint), err);
 }
 
 static void member_lost(void *arg, int err)
@@ -429,9 +429,9 @@ static void member_lost(void *arg, int err)
   lk_joint_member *member = arg;
 
   if (lk__joint_was_granted(member->joint))
-    lk__multilock_end(lk__multilock_of(member->joint), err);
+    multilock_end(multilock_of(member->joint), err);
   else
-    multilock_begin_again(lk__multilock_of(member->joint), err);
+    multilock_begin_again(multilock_of(member->joint), err);
 }
 
 /* All contenders are suspended at the same time. Only the first notice is
@@ -454,7 +454,7 @@ static void member_waiting(const lk_joint_member *member,
   lk_joint_acquisition *joint = member->joint;
 
   if (member->index + 1 < joint->acquisition.count)
-    lk__multilock_drop_from(lk__multilock_of(joint), member->index + 1);
+    multilock_drop_from(multilock_of(joint), member->index + 1);
   lk__joint_notify(joint, notice);
 }
 
@@ -466,7 +466,7 @@ static void member_on_notice(void *arg, const lk_notice *notice)
   lk__joint_ref(joint);
   switch (notice->type) {
   case LK_NOTICE_WAITING: member_waiting(member, notice); break;
-  case LK_NOTICE_SUSPENDED: member_suspended(lk__multilock_of(joint)); break;
+  case LK_NOTICE_SUSPENDED: member_suspended(multilock_of(joint)); break;
   case LK_NOTICE_UNSURE: lk__joint_member_unsure(joint); break;
   case LK_NOTICE_LEASE_PROVEN: lk__joint_member_proven(joint); break;
   case LK_NOTICE_REVOKED: lk__joint_notify_revoked(joint); break;
@@ -492,9 +492,9 @@ static void multilock_on_pause_over(lk_client *c, void *arg)
   lk_multilock_acquisition *m = arg;
 
   if (lk_client_state(c) == LK_STATE_EXPIRED) /* no new session was started */
-    lk__multilock_end(m, LK_ERR_SESSION_EXPIRED);
-  else if (lk__multilock_can_continue(m))
-    lk__multilock_begin_transaction(m);
+    multilock_end(m, LK_ERR_SESSION_EXPIRED);
+  else if (multilock_can_continue(m))
+    multilock_begin_transaction(m);
 }
 
 static void multilock_on_state(lk_client *c, lk_state state, int err, void *arg)
@@ -507,8 +507,8 @@ static void multilock_on_state(lk_client *c, lk_state state, int err, void *arg)
   switch (state) {
   case LK_STATE_CONNECTED:
     m->suspended = false;
-    if (lk__multilock_can_continue(m))
-      lk__multilock_begin_transaction(m);
+    if (multilock_can_continue(m))
+      multilock_begin_transaction(m);
     break;
   case LK_STATE_EXPIRED:
     m->session_denied = 0;
@@ -516,7 +516,7 @@ static void multilock_on_state(lk_client *c, lk_state state, int err, void *arg)
     lk__lease_start_timer(lease, &m->pause, lk_client_input_ms(c));
     break;
   case LK_STATE_AUTH_FAILED:
-  case LK_STATE_CLOSED: lk__multilock_end(m, lease->end_err); break;
+  case LK_STATE_CLOSED: multilock_end(m, lease->end_err); break;
   case LK_STATE_CONNECTING:
   case LK_STATE_READ_ONLY:
   case LK_STATE_SUSPENDED: break;
@@ -529,7 +529,7 @@ static void multilock_on_closing(lk_client *c, void *arg)
   lk_multilock_acquisition *m = arg;
 
   (void)c;
-  lk__multilock_end(m, m->joint.lease->end_err);
+  multilock_end(m, m->joint.lease->end_err);
 }
 
 /* ---- functions of lk_acquisition_kind ------------------------------------ */
@@ -540,7 +540,7 @@ static void multilock_begin(lk_acquisition *a)
 
   m->listens = true;
   lk__lease_attach_listener(m->joint.lease, &m->listener);
-  lk__multilock_begin_transaction(m);
+  multilock_begin_transaction(m);
 }
 
 static void multilock_stop(lk_acquisition *a, bool report_gone)
@@ -551,7 +551,7 @@ static void multilock_stop(lk_acquisition *a, bool report_gone)
   if (!report_gone)
     joint->callbacks = NULL;
   joint->over = true;
-  lk__multilock_stop_listening(joint);
+  multilock_stop_listening(joint);
   lk__lease_listener_done(joint->lease);
   lk__joint_stop(a, report_gone);
   lk__joint_unref(joint);
@@ -564,15 +564,14 @@ static const lk_joint_kind multilock_kind = {
                     .ref = lk__joint_ref_acquisition,
                     .unref = lk__joint_unref_acquisition},
     .try_grant = multilock_try_grant,
-    .before_stop = lk__multilock_stop_listening,
+    .before_stop = multilock_stop_listening,
     .after_stop = multilock_after_stop};
 
 /* Make an acquisition; `arg` is for the callbacks. NULL: no memory. `plan`
    must stay until the acquisition was stopped, has ended or was lost. */
 static lk_multilock_acquisition *
-lk__multilock_acquisition_new(lk_session_lease *lease, lk_multilock_plan *plan,
-                              const lk_acquisition_callbacks *callbacks,
-                              void *arg)
+multilock_acquisition_new(lk_session_lease *lease, lk_multilock_plan *plan,
+                          const lk_acquisition_callbacks *callbacks, void *arg)
 {
   lk_multilock_acquisition *m =
       lk__mem_new(&lease->mem, sizeof *m + lk__joint_room(plan->count));
@@ -584,7 +583,7 @@ lk__multilock_acquisition_new(lk_session_lease *lease, lk_multilock_plan *plan,
   m->joint.fail_on_expiry = plan->fail_on_expiry;
   m->plan = plan;
   m->member_callbacks = &member_callbacks;
-  m->create_missing = lk__multilock_begin_transaction;
+  m->create_missing = multilock_begin_transaction;
   m->listener = (lk_listener){
       .state = multilock_on_state, .closing = multilock_on_closing, .arg = m};
   m->pause = (lk_timer){.fire = multilock_on_pause_over, .arg = m};
@@ -708,7 +707,7 @@ multilock_acquisition_make(lk_lock *l,
   for (size_t i = 0; i < p->base.count; i++)
     p->members[i].once = p->base.once;
   lk_multilock_acquisition *m =
-      lk__multilock_acquisition_new(l->lease, &p->base, callbacks, l);
+      multilock_acquisition_new(l->lease, &p->base, callbacks, l);
 
   return m == NULL ? NULL : &m->joint.acquisition;
 }

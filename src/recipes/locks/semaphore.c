@@ -79,7 +79,7 @@ semaphore_of_member(const lk_joint_member *member)
 
 /* Delete all permit nodes of the acquisition: stop and free their contenders.
  */
-static void lk__permit_nodes_drop(lk_semaphore_acquisition *s)
+static void permit_nodes_drop(lk_semaphore_acquisition *s)
 {
   lk_acquisition *a = &s->joint.acquisition;
   const bool report_gone = false;
@@ -137,7 +137,7 @@ static void last_granted(lk_semaphore_acquisition *s)
   bool others_held = others_are_held(s);
 
   if (!s->is_first) {
-    lk__permit_nodes_drop(s); /* predecessors take their permits first */
+    permit_nodes_drop(s); /* predecessors take their permits first */
   } else if (others_held && has_listed_others(s, last)) {
     s->reports->contender_granted(s);
   } else {
@@ -242,7 +242,7 @@ static void permit_nodes_create_last(lk_semaphore_acquisition *s)
    contenders begin before control returns to the event loop. So their creates
    are sent in one write, and the list of the last contender, which follows,
    includes all of their nodes. */
-static void lk__permit_nodes_create(lk_semaphore_acquisition *s)
+static void permit_nodes_create(lk_semaphore_acquisition *s)
 {
   const lk_acquisition *a = &s->joint.acquisition;
   size_t take = s->plan->take;
@@ -316,7 +316,7 @@ static void semaphore_begin_again(lk_semaphore_acquisition *s, int err)
     return;
   }
   lk__joint_ref(&s->joint);
-  lk__permit_nodes_drop(s);
+  permit_nodes_drop(s);
   semaphore_drop_queue_node(s);
   s->reported_first = false;
   lk__joint_notify(&s->joint, &notice);
@@ -375,9 +375,9 @@ static void semaphore_set_limit(lk_semaphore_acquisition *s, int32_t limit)
   if (is_same && (grant_awaits_limit || was_read_again)) {
     semaphore_try_grant(s);
   } else if (grant_awaits_limit && s->joint.acquisition.count > 0) {
-    lk__permit_nodes_drop(s);
+    permit_nodes_drop(s);
     if (s->is_first)
-      lk__permit_nodes_create(s);
+      permit_nodes_create(s);
   } else if (counting_contender(s) != NULL) {
     lk__contender_limit_changed(counting_contender(s));
   }
@@ -413,7 +413,7 @@ static void queue_node_granted(void *arg)
   if (!s->had_predecessors)
     *s->plan->wasted_writes = 0;
   if (s->joint.acquisition.count == 0)
-    lk__permit_nodes_create(s);
+    permit_nodes_create(s);
   if (!s->joint.over && count_was_too_high(s))
     semaphore_notify_first(s);
   lk__joint_unref(&s->joint);
@@ -451,13 +451,13 @@ static void queue_node_on_notice(void *arg, const lk_notice *notice)
   case LK_NOTICE_WAITING:
     s->had_predecessors = true;
     if (s->joint.acquisition.count > 0) {
-      lk__permit_nodes_drop(s); /* predecessors take their permits first */
+      permit_nodes_drop(s); /* predecessors take their permits first */
       (*s->plan->wasted_writes)++;
     }
     lk__joint_notify(&s->joint, notice);
     break;
   case LK_NOTICE_PLACE_LOST:
-    lk__permit_nodes_drop(s);
+    permit_nodes_drop(s);
     lk__joint_notify(&s->joint, notice);
     break;
   case LK_NOTICE_MIXED_QUEUE:
@@ -512,7 +512,7 @@ static void semaphore_begin(lk_acquisition *a)
     semaphore_create_queue_node(s);
   if (!s->joint.over && lk__lease_is_online(s->joint.lease) &&
       *s->plan->wasted_writes < MAX_WASTED_WRITES)
-    lk__permit_nodes_create(s);
+    permit_nodes_create(s);
   lk__joint_unref(&s->joint);
 }
 
@@ -542,9 +542,8 @@ static const lk_joint_kind semaphore_kind = {
 /* Make an acquisition; `arg` is for the callbacks. NULL: no memory. `plan`
    must stay until the acquisition was stopped, has ended or was lost. */
 static lk_semaphore_acquisition *
-lk__semaphore_acquisition_new(lk_session_lease *lease, lk_semaphore_plan *plan,
-                              const lk_acquisition_callbacks *callbacks,
-                              void *arg)
+semaphore_acquisition_new(lk_session_lease *lease, lk_semaphore_plan *plan,
+                          const lk_acquisition_callbacks *callbacks, void *arg)
 {
   lk_semaphore_acquisition *s =
       lk__mem_new(&lease->mem, sizeof *s + lk__joint_room(plan->take));
@@ -581,7 +580,7 @@ semaphore_acquisition_make(lk_lock *l,
   p->base.queue_node.once = l->options.contender.once;
   p->base.counting.once = l->options.contender.once;
   lk_semaphore_acquisition *acquisition =
-      lk__semaphore_acquisition_new(l->lease, &p->base, callbacks, l);
+      semaphore_acquisition_new(l->lease, &p->base, callbacks, l);
 
   return acquisition == NULL ? NULL : &acquisition->joint.acquisition;
 }

@@ -55,8 +55,8 @@ typedef struct lk_tree_node {
    stack of the nodes for which a request has to be sent. */
 
 /* NULL: no memory. */
-static lk_tree_node *lk__tree_node_new(lk_tree *t, lk_tree_node *parent,
-                                       const char *name)
+static lk_tree_node *tree_node_new(lk_tree *t, lk_tree_node *parent,
+                                   const char *name)
 {
   size_t name_len = strlen(name);
   lk_tree_node *n = lk__mem_new(t->mem, sizeof *n + name_len + 1);
@@ -91,7 +91,7 @@ static bool tree_reserve_path(lk_tree *t, size_t len)
 
 /* The path of the node, valid until the next call for a node of its tree.
    NULL: no memory. */
-static const char *lk__tree_node_path(const lk_tree_node *n)
+static const char *tree_node_path(const lk_tree_node *n)
 {
   lk_tree *t = n->tree;
   const lk_tree_node *last = t->path_of;
@@ -122,7 +122,7 @@ static void tree_node_drop_names(lk_tree_node *n)
   n->names = NULL;
 }
 
-static void lk__tree_node_free(lk_tree_node *n)
+static void tree_node_free(lk_tree_node *n)
 {
   tree_node_drop_names(n);
   if (n->tree->path_of == n)
@@ -133,7 +133,7 @@ static void lk__tree_node_free(lk_tree_node *n)
 
 /* Put the node on the stack. No effect while it is there, has a request under
    way, or was deleted. */
-static void lk__tree_node_push(lk_tree_node *n)
+static void tree_node_push(lk_tree_node *n)
 {
   if (n->stacked || n->request_sent || n->was_deleted)
     return;
@@ -143,7 +143,7 @@ static void lk__tree_node_push(lk_tree_node *n)
 }
 
 /* Take the top node from the stack, which must not be empty. */
-static lk_tree_node *lk__tree_node_pop(lk_tree *t)
+static lk_tree_node *tree_node_pop(lk_tree *t)
 {
   lk_tree_node *n = t->stack;
 
@@ -153,7 +153,7 @@ static lk_tree_node *lk__tree_node_pop(lk_tree *t)
 }
 
 /* Whether the next request for the node, a list or a delete, can be sent. */
-static bool lk__tree_node_is_ready(const lk_tree_node *n)
+static bool tree_node_is_ready(const lk_tree_node *n)
 {
   return n->must_list || (n->children_unrequested == 0 &&
                           (!n->waits_for_children || n->children_unsure == 0));
@@ -161,8 +161,8 @@ static bool lk__tree_node_is_ready(const lk_tree_node *n)
 
 static void tree_node_push_if_ready(lk_tree_node *n)
 {
-  if (lk__tree_node_is_ready(n))
-    lk__tree_node_push(n);
+  if (tree_node_is_ready(n))
+    tree_node_push(n);
 }
 
 static void tree_node_set_unsure(lk_tree_node *n, bool unsure)
@@ -179,7 +179,7 @@ static void tree_node_set_unsure(lk_tree_node *n, bool unsure)
 /* A request for the node failed, so its delete must be sent again: at once, or
    when deletes of all its children were sent. If `waits_for_children` is set,
    these must be deletes that find no children, unless others create some. */
-static void lk__tree_node_require_delete(lk_tree_node *n)
+static void tree_node_require_delete(lk_tree_node *n)
 {
   tree_node_set_unsure(n, true);
   if (n->parent != NULL && !n->counted_by_parent) {
@@ -191,7 +191,7 @@ static void lk__tree_node_require_delete(lk_tree_node *n)
 
 /* The delete of the node was sent. The parent is put on the stack when this
    was the last child it waited for. */
-static void lk__tree_node_delete_requested(lk_tree_node *n)
+static void tree_node_delete_requested(lk_tree_node *n)
 {
   bool finds_no_children = n->times_listed > 0 && n->children_unsure == 0;
 
@@ -210,25 +210,25 @@ static void lk__tree_node_delete_requested(lk_tree_node *n)
 /* The node was deleted at the server: free it, once it has no children in
    memory. Then each deleted ancestor without further children is freed, too.
    */
-static void lk__tree_node_deleted(lk_tree_node *n)
+static void tree_node_deleted(lk_tree_node *n)
 {
   n->was_deleted = true;
-  lk__tree_node_delete_requested(n); /* the parent need not wait for a delete */
+  tree_node_delete_requested(n); /* the parent need not wait for a delete */
   while (n != NULL && n->was_deleted && n->child_count == 0) {
     lk_tree_node *parent = n->parent;
 
     if (parent != NULL)
       parent->child_count--;
-    lk__tree_node_free(n);
+    tree_node_free(n);
     n = parent;
   }
 }
 
 /* Make a lk_tree_node of the next name, and put it on the stack. @return 0,
    LK_ERR_NO_MEMORY. */
-static int lk__tree_node_add_child(lk_tree_node *n)
+static int tree_node_add_child(lk_tree_node *n)
 {
-  lk_tree_node *child = lk__tree_node_new(n->tree, n, n->next_name);
+  lk_tree_node *child = tree_node_new(n->tree, n, n->next_name);
 
   if (child == NULL)
     return LK_ERR_NO_MEMORY;
@@ -240,14 +240,14 @@ static int lk__tree_node_add_child(lk_tree_node *n)
   n->children_unrequested++;
   child->counted_by_parent = true;
   tree_node_set_unsure(child, true);
-  lk__tree_node_push(child);
+  tree_node_push(child);
   return 0;
 }
 
 /* Copy the names of the node's children, as getChildren returned them.
    @return 0, LK_ERR_NO_MEMORY. */
-static int lk__tree_node_take_names(lk_tree_node *n, const lk_bytes *names,
-                                    size_t count)
+static int tree_node_take_names(lk_tree_node *n, const lk_bytes *names,
+                                size_t count)
 {
   size_t size = 0;
 
@@ -325,7 +325,7 @@ static void tree_deletion_free(tree_deletion *t)
 {
   lk__retry_pause_stop(&t->pause, t->client);
   while (!lk__list_empty(&t->tree.nodes))
-    lk__tree_node_free(LK_OWNER(t->tree.nodes.next, lk_tree_node, in_nodes));
+    tree_node_free(LK_OWNER(t->tree.nodes.next, lk_tree_node, in_nodes));
   lk__mem_free(lk_client_mem(t->client), t->tree.path);
   lk__mem_free(lk_client_mem(t->client), t);
 }
@@ -370,7 +370,7 @@ static void tree_node_record_error(const lk_tree_node *n, int err)
   if (t->err != 0)
     return;
   t->err = err;
-  const char *path = lk__tree_node_path(n);
+  const char *path = tree_node_path(n);
 
   if (path != NULL)
     t->failed = lk__mem_text(lk_client_mem(t->client), path);
@@ -402,14 +402,14 @@ static int tree_node_request_delete(lk_tree_node *n)
 {
   tree_deletion *t = node_deletion(n);
   lk_call call = lk__call_until(t->deadline_ms);
-  const char *path = lk__tree_node_path(n);
+  const char *path = tree_node_path(n);
   int err = path == NULL ? LK_ERR_NO_MEMORY
                          : lk_delete(t->client, path, ANY_VERSION, &call,
                                      tree_node_on_deleted, n);
 
   tree_node_count_request(n, err);
   if (err == 0)
-    lk__tree_node_delete_requested(n);
+    tree_node_delete_requested(n);
   return err;
 }
 
@@ -417,7 +417,7 @@ static int tree_node_request_names(lk_tree_node *n)
 {
   tree_deletion *t = node_deletion(n);
   lk_call call = lk__call_until(t->deadline_ms);
-  const char *path = lk__tree_node_path(n);
+  const char *path = tree_node_path(n);
   int err = path == NULL ? LK_ERR_NO_MEMORY
                          : lk_get_children(t->client, path, &call,
                                            tree_node_on_names, n);
@@ -434,23 +434,23 @@ static int tree_node_request_next(lk_tree_node *n)
 {
   if (n->must_list)
     return tree_node_request_names(n);
-  return lk__tree_node_is_ready(n) ? tree_node_request_delete(n) : 0;
+  return tree_node_is_ready(n) ? tree_node_request_delete(n) : 0;
 }
 
 /* Do the next step for the node on top of the stack. A node with unread names
  * goes back to the stack, with a child above it. */
 static int tree_deletion_step(tree_deletion *t)
 {
-  lk_tree_node *n = lk__tree_node_pop(&t->tree);
+  lk_tree_node *n = tree_node_pop(&t->tree);
 
   if (n->names_left > 0) {
-    lk__tree_node_push(n);
-    return lk__tree_node_add_child(n);
+    tree_node_push(n);
+    return tree_node_add_child(n);
   }
   int err = tree_node_request_next(n);
 
   if (err != 0)
-    lk__tree_node_push(n);
+    tree_node_push(n);
   return err;
 }
 
@@ -519,7 +519,7 @@ static void tree_node_request_failed(lk_tree_node *n, int err)
   case LK_ADVICE_RETRY_LATER: tree_deletion_pause(t); break;
   case LK_ADVICE_GIVE_UP: tree_node_record_error(n, err); break;
   }
-  lk__tree_node_require_delete(n);
+  tree_node_require_delete(n);
 }
 
 /* A delete failed with LK_ERR_NOT_EMPTY. If deletes of all known children
@@ -533,7 +533,7 @@ static void tree_node_not_empty(lk_tree_node *n)
     if (n->times_listed == MAX_LISTS_OF_NODE)
       tree_node_record_error(n, LK_ERR_NOT_EMPTY);
   }
-  lk__tree_node_require_delete(n);
+  tree_node_require_delete(n);
 }
 
 static void tree_node_replied(lk_tree_node *n)
@@ -564,7 +564,7 @@ static void tree_node_on_deleted(lk_client *c, int err, void *arg)
   if (err == LK_ERR_NO_NODE && is_first_delete_of_top)
     tree_node_record_error(n, err);
   if (err == 0 || err == LK_ERR_NO_NODE)
-    lk__tree_node_deleted(n);
+    tree_node_deleted(n);
   else if (err == LK_ERR_NOT_EMPTY)
     tree_node_not_empty(n);
   else
@@ -583,16 +583,16 @@ static void tree_node_on_names(lk_client *c, int err, const lk_bytes *names,
   t->lists--;
   tree_node_replied(n);
   if (err == LK_ERR_NO_NODE) {
-    lk__tree_node_deleted(n); /* deleted by another client */
+    tree_node_deleted(n); /* deleted by another client */
     tree_deletion_continue(t);
     return;
   }
   if (err == 0)
-    err = lk__tree_node_take_names(n, names, count);
+    err = tree_node_take_names(n, names, count);
   if (err != 0)
     tree_node_request_failed(n, err);
   else
-    lk__tree_node_push(n);
+    tree_node_push(n);
   tree_deletion_continue(t);
 }
 
@@ -639,7 +639,7 @@ static int tree_deletion_begin(lk_client *c, const char *path,
   t->tree.mem = lk_client_mem(c);
   lk__list_init(&t->tree.nodes);
   lk_tree_node *no_parent = NULL;
-  lk_tree_node *top = lk__tree_node_new(&t->tree, no_parent, path);
+  lk_tree_node *top = tree_node_new(&t->tree, no_parent, path);
 
   err = top == NULL ? LK_ERR_NO_MEMORY : tree_node_request_delete(top);
 

@@ -10,19 +10,19 @@
 #include "recipes/error_advice.h"
 #include "recipes/names.h"
 
-static int lk__membership_watch(lk_membership *m);
-static void lk__membership_node_missing(lk_membership *m);
-static void lk__membership_node_seen(lk_membership *m, const lk_stat *stat);
-static void lk__membership_request_failed(lk_membership *m, int err);
-static int64_t lk__membership_pause(lk_membership *m);
-static void lk__membership_retry(lk_membership *m, int err);
-static void lk__membership_ref(lk_membership *m);
-static void lk__membership_unref(lk_membership *m);
-static void lk__membership_notify(lk_membership *m, lk_membership_event event);
-static void lk__membership_joined(lk_membership *m, int64_t czxid);
-static void lk__membership_left(lk_membership *m, int err);
-static void lk__membership_leave_client(lk_membership *m);
-static void lk__membership_stop_watch(lk_membership *m);
+static int membership_watch(lk_membership *m);
+static void membership_node_missing(lk_membership *m);
+static void membership_node_seen(lk_membership *m, const lk_stat *stat);
+static void membership_request_failed(lk_membership *m, int err);
+static int64_t membership_pause(lk_membership *m);
+static void membership_retry(lk_membership *m, int err);
+static void membership_ref(lk_membership *m);
+static void membership_unref(lk_membership *m);
+static void membership_notify(lk_membership *m, lk_membership_event event);
+static void membership_joined(lk_membership *m, int64_t czxid);
+static void membership_left(lk_membership *m, int err);
+static void membership_leave_client(lk_membership *m);
+static void membership_stop_watch(lk_membership *m);
 
 /* ---- requests ------------------------------------------------------------ */
 
@@ -43,7 +43,7 @@ static int membership_note_request(lk_membership *m, int err)
   if (err != 0)
     return err;
   m->busy = true;
-  lk__membership_ref(m);
+  membership_ref(m);
   return 0;
 }
 
@@ -59,7 +59,7 @@ static bool membership_begin_reply(lk_membership *m)
 static void membership_end_reply(lk_membership *m)
 {
   m->step(m);
-  lk__membership_unref(m);
+  membership_unref(m);
 }
 
 /* Whether a write that completed with `err` may have been executed. */
@@ -85,7 +85,7 @@ static void membership_create_failed(lk_membership *m, int err)
     err = m->wanted ? membership_create_directory(m) : 0;
   m->node.directory_made = false;
   if (err != 0 && err != LK_ERR_NODE_EXISTS)
-    lk__membership_request_failed(m, err);
+    membership_request_failed(m, err);
 }
 
 static void on_created(lk_client *c, int err, const char *path,
@@ -102,13 +102,13 @@ static void on_created(lk_client *c, int err, const char *path,
     } else {
       m->node.seen_on = lk_client_connection(m->client);
       if (m->wanted)
-        lk__membership_joined(m, stat->czxid);
+        membership_joined(m, stat->czxid);
     }
   }
   membership_end_reply(m);
 }
 
-static int lk__membership_create_node(lk_membership *m)
+static int membership_create_node(lk_membership *m)
 {
   int err = membership_note_request(
       m, lk_create2(m->client, m->path, membership_data(m), m->acl,
@@ -134,7 +134,7 @@ static void on_directory_created(lk_client *c, int err, const char *path,
     if (err == LK_ERR_UNIMPLEMENTED && m->parent_flags == LK_CONTAINER)
       m->parent_flags = LK_PERSISTENT; /* the server has no containers */
     else if (err != 0 && err != LK_ERR_NODE_EXISTS)
-      lk__membership_request_failed(m, err);
+      membership_request_failed(m, err);
     else
       m->node.directory_made = true;
   }
@@ -165,7 +165,7 @@ static void on_transaction(lk_client *c, int err, const lk_op_result *results,
   (void)results;
   (void)count;
   m->ordered = lk__transaction_was_ordered(c);
-  lk__membership_unref(m);
+  membership_unref(m);
 }
 
 static void on_looked(lk_client *c, int err, const lk_stat *stat, void *arg)
@@ -175,18 +175,18 @@ static void on_looked(lk_client *c, int err, const lk_stat *stat, void *arg)
   (void)c;
   if (membership_begin_reply(m)) {
     if (err == LK_ERR_NO_NODE && m->ordered)
-      lk__membership_node_missing(m);
+      membership_node_missing(m);
     else if (err == 0)
-      lk__membership_node_seen(m, stat);
+      membership_node_seen(m, stat);
     else
-      lk__membership_request_failed(m, err == LK_ERR_NO_NODE ? LK_ERR_THROTTLED
-                                                             : err);
+      membership_request_failed(m,
+                                err == LK_ERR_NO_NODE ? LK_ERR_THROTTLED : err);
   }
   membership_end_reply(m);
 }
 
 /* Find out whether the node exists, and whose it is. */
-static int lk__membership_look(lk_membership *m)
+static int membership_look(lk_membership *m)
 {
   const lk_op check = lk_op_check("/", ANY_VERSION);
 
@@ -195,7 +195,7 @@ static int lk__membership_look(lk_membership *m)
 
   if (err != 0)
     return err;
-  lk__membership_ref(m);
+  membership_ref(m);
   return membership_note_request(
       m, lk_exists(m->client, m->path, NULL, on_looked, m));
 }
@@ -210,15 +210,15 @@ static void on_set(lk_client *c, int err, const lk_stat *stat, void *arg)
     m->data_changed = true;
   if (membership_begin_reply(m)) {
     if (err == LK_ERR_NO_NODE)
-      lk__membership_node_missing(m);
+      membership_node_missing(m);
     else if (err != 0)
-      lk__membership_request_failed(m, err);
+      membership_request_failed(m, err);
   }
   membership_end_reply(m);
 }
 
 /* Write the data, or delete the node, which must be the own one. */
-static int lk__membership_write_data(lk_membership *m)
+static int membership_write_data(lk_membership *m)
 {
   int err =
       membership_note_request(m, lk_set(m->client, m->path, membership_data(m),
@@ -237,7 +237,7 @@ static void membership_delete_failed(lk_membership *m, int err)
   if (advice == LK_ADVICE_AWAIT_CONNECTION)
     return;
   if (advice == LK_ADVICE_RETRY_LATER || may_be_executed(m->client, err)) {
-    lk__membership_retry(m, err);
+    membership_retry(m, err);
     return;
   }
   lk_client_log(m->client, LK_LOG_WARNING, err,
@@ -261,7 +261,7 @@ static void on_deleted(lk_client *c, int err, void *arg)
   membership_end_reply(m);
 }
 
-static int lk__membership_delete_node(lk_membership *m)
+static int membership_delete_node(lk_membership *m)
 {
   return membership_note_request(
       m, lk_delete(m->client, m->path, ANY_VERSION, NULL, on_deleted, m));
@@ -295,30 +295,30 @@ static int membership_leave_step(lk_membership *m)
 {
   if (!m->node.may_exist)
     return 0;
-  return membership_has_seen_node(m) ? lk__membership_delete_node(m)
-                                     : lk__membership_look(m);
+  return membership_has_seen_node(m) ? membership_delete_node(m)
+                                     : membership_look(m);
 }
 
 static int membership_join_step(lk_membership *m)
 {
   if (m->node.may_exist && !m->joined)
-    return lk__membership_look(m);
+    return membership_look(m);
   /* A watch without an own node is of another's node, whose end is awaited. */
-  return m->node.watch == NULL ? lk__membership_create_node(m) : 0;
+  return m->node.watch == NULL ? membership_create_node(m) : 0;
 }
 
 static int membership_stay_step(lk_membership *m)
 {
-  int err = m->node.watch == NULL ? lk__membership_watch(m) : 0;
+  int err = m->node.watch == NULL ? membership_watch(m) : 0;
 
   if (err != 0 || !m->data_changed)
     return err;
-  return membership_has_seen_node(m) ? lk__membership_write_data(m)
-                                     : lk__membership_look(m);
+  return membership_has_seen_node(m) ? membership_write_data(m)
+                                     : membership_look(m);
 }
 
 /* Send the next request, if one is due. Returns 0, or why it was refused. */
-static int lk__membership_step(lk_membership *m)
+static int membership_step(lk_membership *m)
 {
   if (m->busy || m->pause.running ||
       lk_client_state(m->client) != LK_STATE_CONNECTED)
@@ -333,16 +333,16 @@ static int lk__membership_step(lk_membership *m)
 static void membership_finish_if_done(lk_membership *m)
 {
   if (m->freed && !m->busy && !m->node.may_exist)
-    lk__membership_leave_client(m);
+    membership_leave_client(m);
 }
 
 /* The same; a request that was refused is sent again later. */
-static void lk__membership_step_or_retry(lk_membership *m)
+static void membership_step_or_retry(lk_membership *m)
 {
-  int err = m->client == NULL ? 0 : lk__membership_step(m);
+  int err = m->client == NULL ? 0 : membership_step(m);
 
   if (err != 0)
-    lk__membership_retry(m, err);
+    membership_retry(m, err);
   membership_finish_if_done(m);
 }
 
@@ -366,14 +366,14 @@ static bool error_ends_client(int err)
 /* The same after an error, which is reported, unless it ends the client. A
    request has failed with `err`. The end of the client is reported by the
    listener. */
-static void lk__membership_retry(lk_membership *m, int err)
+static void membership_retry(lk_membership *m, int err)
 {
   if (m->client == NULL || error_ends_client(err))
     return;
-  int64_t ms = lk__membership_pause(m);
+  int64_t ms = membership_pause(m);
 
   if (m->wanted)
-    lk__membership_notify(
+    membership_notify(
         m, (lk_membership_event){.type = LK_MEMBERSHIP_EVENT_RETRYING,
                                  .err = err,
                                  .retry_ms = ms});
@@ -386,13 +386,13 @@ static void on_pause_over(void *arg, int err)
 
   if (err != 0)
     return;
-  lk__membership_ref(m);
+  membership_ref(m);
   m->step(m);
-  lk__membership_unref(m);
+  membership_unref(m);
 }
 
 /* Pause before the next request. Returns the length of the pause. */
-static int64_t lk__membership_pause(lk_membership *m)
+static int64_t membership_pause(lk_membership *m)
 {
   int64_t ms = lk__backoff_draw(&m->backoff, m->client);
 
@@ -404,7 +404,7 @@ static int64_t lk__membership_pause(lk_membership *m)
 
 /* The same after a loss of the node or of its data: a long time without one
    ends the doubling of pauses. */
-static void lk__membership_pause_after_loss(lk_membership *m)
+static void membership_pause_after_loss(lk_membership *m)
 {
   int64_t now = lk_client_clock(m->client);
 
@@ -413,31 +413,31 @@ static void lk__membership_pause_after_loss(lk_membership *m)
   if (now - m->undisturbed_since_ms >= m->backoff.max_ms)
     lk__backoff_reset(&m->backoff);
   m->undisturbed_since_ms = now;
-  (void)lk__membership_pause(m);
+  (void)membership_pause(m);
 }
 
 /* A request has completed with `err`, which tells nothing about the node. A
    request has completed with `err`, which tells nothing about the node. After a
    lost connection the next one starts the next step. */
-static void lk__membership_request_failed(lk_membership *m, int err)
+static void membership_request_failed(lk_membership *m, int err)
 {
   lk_advice advice = lk__error_advice(m->client, err);
 
   if (advice != LK_ADVICE_AWAIT_CONNECTION)
-    lk__membership_retry(m, err);
+    membership_retry(m, err);
 }
 
 /* ---- what is learned of the node ----------------------------------------- */
 
 /* A request has shown that there is no node of this name. There is no node of
    this name. */
-static void lk__membership_node_missing(lk_membership *m)
+static void membership_node_missing(lk_membership *m)
 {
   m->node.may_exist = false;
-  lk__membership_stop_watch(m);
+  membership_stop_watch(m);
   if (m->joined)
-    lk__membership_pause_after_loss(m);
-  lk__membership_left(m, LK_ERR_NO_NODE);
+    membership_pause_after_loss(m);
+  membership_left(m, LK_ERR_NO_NODE);
 }
 
 /* The node is this session's. */
@@ -448,33 +448,33 @@ static void membership_node_own(lk_membership *m, int64_t czxid)
   if (!m->wanted || (m->joined && m->node.czxid == czxid))
     return;
   if (m->joined)
-    lk__membership_pause_after_loss(m);
-  lk__membership_left(m, LK_ERR_NO_NODE);
+    membership_pause_after_loss(m);
+  membership_left(m, LK_ERR_NO_NODE);
   m->data_changed = true;
   if (m->client != NULL && m->wanted)
-    lk__membership_joined(m, czxid);
+    membership_joined(m, czxid);
 }
 
 /* The node is of another session. */
 static void membership_node_foreign(lk_membership *m)
 {
   m->node.may_exist = false;
-  lk__membership_left(m, LK_ERR_NO_NODE);
+  membership_left(m, LK_ERR_NO_NODE);
   if (m->client == NULL || m->node.name_taken || !m->wanted)
     return;
-  int err = m->node.watch == NULL ? lk__membership_watch(m) : 0;
+  int err = m->node.watch == NULL ? membership_watch(m) : 0;
 
   if (err != 0) {
-    lk__membership_retry(m, err);
+    membership_retry(m, err);
     return;
   }
   m->node.name_taken = true;
-  lk__membership_notify(
+  membership_notify(
       m, (lk_membership_event){.type = LK_MEMBERSHIP_EVENT_NAME_TAKEN});
 }
 
 /* A request has shown the node. */
-static void lk__membership_node_seen(lk_membership *m, const lk_stat *stat)
+static void membership_node_seen(lk_membership *m, const lk_stat *stat)
 {
   if (stat->ephemeral_owner == lk_client_session(m->client).id)
     membership_node_own(m, stat->czxid);
@@ -493,7 +493,7 @@ static void membership_compare_data(lk_membership *m, const lk_bytes *data)
   if (m->busy || equal)
     return;
   m->data_changed = true;
-  lk__membership_pause_after_loss(m);
+  membership_pause_after_loss(m);
 }
 
 /* On a read-only server the client has no session to compare with. */
@@ -503,16 +503,16 @@ static void membership_watch_reports(lk_membership *m, int err,
   bool is_read_only = lk_client_state(m->client) == LK_STATE_READ_ONLY;
 
   if (err == LK_ERR_NO_NODE) {
-    lk__membership_node_missing(m);
+    membership_node_missing(m);
   } else if (err == 0 && m->joined && stat->czxid == m->node.czxid) {
     membership_compare_data(m, data);
   } else if (err != 0 || is_read_only) {
     if (m->joined)
       return;
-    lk__membership_stop_watch(m);
-    lk__membership_retry(m, err == 0 ? LK_ERR_NOT_READ_ONLY : err);
+    membership_stop_watch(m);
+    membership_retry(m, err == 0 ? LK_ERR_NOT_READ_ONLY : err);
   } else {
-    lk__membership_node_seen(m, stat);
+    membership_node_seen(m, stat);
   }
 }
 
@@ -524,14 +524,14 @@ static void on_node(lk_subscription *s, int err, const lk_bytes *data,
   (void)s;
   if (error_ends_client(err) || err == LK_ERR_SESSION_EXPIRED)
     return; /* the listener reports it */
-  lk__membership_ref(m);
+  membership_ref(m);
   membership_watch_reports(m, err, data, stat);
   m->step(m);
-  lk__membership_unref(m);
+  membership_unref(m);
 }
 
 /* Subscribe to the node. Returns 0, or an error. */
-static int lk__membership_watch(lk_membership *m)
+static int membership_watch(lk_membership *m)
 {
   return lk_subscribe_data(&m->node.watch, m->client, m->path, NULL, on_node,
                            m);
@@ -541,12 +541,12 @@ static int lk__membership_watch(lk_membership *m)
 
 /* ---- lifetime and events ------------------------------------------------- */
 
-static void lk__membership_ref(lk_membership *m)
+static void membership_ref(lk_membership *m)
 {
   m->refs++;
 }
 
-static void lk__membership_unref(lk_membership *m)
+static void membership_unref(lk_membership *m)
 {
   lk_mem mem = m->mem;
 
@@ -559,39 +559,38 @@ static void lk__membership_unref(lk_membership *m)
 }
 
 /* Report an event, unless the caller has freed the member. */
-static void lk__membership_notify(lk_membership *m, lk_membership_event event)
+static void membership_notify(lk_membership *m, lk_membership_event event)
 {
   if (m->on_event != NULL && !m->freed)
     m->on_event(m, &event, m->arg);
 }
 
 /* The node is this session's. */
-static void lk__membership_joined(lk_membership *m, int64_t czxid)
+static void membership_joined(lk_membership *m, int64_t czxid)
 {
   m->joined = true;
   m->node.czxid = czxid;
   m->node.name_taken = false;
   m->undisturbed_since_ms = lk_client_clock(m->client);
   m->node.directory_made = false;
-  lk__membership_notify(
-      m,
-      (lk_membership_event){.type = LK_MEMBERSHIP_EVENT_JOINED, .zxid = czxid});
+  membership_notify(m, (lk_membership_event){.type = LK_MEMBERSHIP_EVENT_JOINED,
+                                             .zxid = czxid});
 }
 
 /* The node is not this session's any more, because of `err`. */
-static void lk__membership_left(lk_membership *m, int err)
+static void membership_left(lk_membership *m, int err)
 {
   if (!m->joined)
     return;
   m->joined = false;
-  lk__membership_notify(
+  membership_notify(
       m, (lk_membership_event){.type = LK_MEMBERSHIP_EVENT_LEFT, .err = err});
 }
 
 /* ---- the client ---------------------------------------------------------- */
 
 /* End the subscription to the node. */
-static void lk__membership_stop_watch(lk_membership *m)
+static void membership_stop_watch(lk_membership *m)
 {
   lk_subscription_free(m->node.watch);
   m->node.watch = NULL;
@@ -599,30 +598,29 @@ static void lk__membership_stop_watch(lk_membership *m)
 }
 
 /* Forget the client. The callbacks of requests under way still come. */
-static void lk__membership_leave_client(lk_membership *m)
+static void membership_leave_client(lk_membership *m)
 {
   if (m->client == NULL)
     return;
   lk__retry_pause_stop(&m->pause, m->client);
-  lk__membership_stop_watch(m);
+  membership_stop_watch(m);
   lk_client_detach(m->client, &m->listener);
   m->client = NULL;
-  lk__membership_unref(m);
+  membership_unref(m);
 }
 
 /* The client has ended with `err`. */
-static void lk__membership_end(lk_membership *m, int err)
+static void membership_end(lk_membership *m, int err)
 {
   bool wanted = m->wanted;
 
   m->wanted = false;
   m->end_err = err;
-  lk__membership_leave_client(m);
-  lk__membership_left(m, err);
+  membership_leave_client(m);
+  membership_left(m, err);
   if (wanted)
-    lk__membership_notify(
-        m,
-        (lk_membership_event){.type = LK_MEMBERSHIP_EVENT_ENDED, .err = err});
+    membership_notify(m, (lk_membership_event){
+                             .type = LK_MEMBERSHIP_EVENT_ENDED, .err = err});
 }
 
 /* ---- the calls ----------------------------------------------------------- */
@@ -638,16 +636,16 @@ enum { FIRST_PAUSE_MS = 100, MAX_PAUSE_MS = 10 * 1000 };
 /* The node is gone with its session. */
 static void membership_expired(lk_membership *m)
 {
-  lk__membership_stop_watch(m);
+  membership_stop_watch(m);
   m->node.may_exist = false;
   if (lk__client_end_err(m->client) != 0) {
-    lk__membership_end(m, LK_ERR_SESSION_EXPIRED);
+    membership_end(m, LK_ERR_SESSION_EXPIRED);
     return;
   }
   if (m->wanted)
-    lk__membership_pause_after_loss(m);
-  lk__membership_left(m, LK_ERR_SESSION_EXPIRED);
-  lk__membership_step_or_retry(m);
+    membership_pause_after_loss(m);
+  membership_left(m, LK_ERR_SESSION_EXPIRED);
+  membership_step_or_retry(m);
 }
 
 static void on_client_state(lk_client *c, lk_state state, int err, void *arg)
@@ -656,17 +654,17 @@ static void on_client_state(lk_client *c, lk_state state, int err, void *arg)
 
   (void)c;
   (void)err;
-  lk__membership_ref(m);
+  membership_ref(m);
   switch (state) {
   case LK_STATE_CONNECTING:
   case LK_STATE_SUSPENDED:
   case LK_STATE_READ_ONLY: break;
-  case LK_STATE_CONNECTED: lk__membership_step_or_retry(m); break;
+  case LK_STATE_CONNECTED: membership_step_or_retry(m); break;
   case LK_STATE_EXPIRED: membership_expired(m); break;
-  case LK_STATE_AUTH_FAILED: lk__membership_end(m, LK_ERR_AUTH_FAILED); break;
-  case LK_STATE_CLOSED: lk__membership_end(m, LK_ERR_CLOSED); break;
+  case LK_STATE_AUTH_FAILED: membership_end(m, LK_ERR_AUTH_FAILED); break;
+  case LK_STATE_CLOSED: membership_end(m, LK_ERR_CLOSED); break;
   }
-  lk__membership_unref(m);
+  membership_unref(m);
 }
 
 /* ---- creation ------------------------------------------------------------ */
@@ -725,7 +723,7 @@ static void membership_attach(lk_membership *m)
   }
   m->listener = (lk_listener){.state = on_client_state, .arg = m};
   lk_client_attach(m->client, &m->listener);
-  lk__membership_ref(m); /* until lk__membership_leave_client() */
+  membership_ref(m); /* until membership_leave_client() */
 }
 
 int lk_membership_new(lk_membership **out, lk_client *client, const char *path,
@@ -750,7 +748,7 @@ int lk_membership_new(lk_membership **out, lk_client *client, const char *path,
   if (m == NULL)
     return LK_ERR_NO_MEMORY;
   m->mem = *mem;
-  m->step = lk__membership_step_or_retry;
+  m->step = membership_step_or_retry;
   m->refs = 1;
   m->client = client;
   m->backoff = (lk_backoff){.first_ms = FIRST_PAUSE_MS, .max_ms = MAX_PAUSE_MS};
@@ -760,7 +758,7 @@ int lk_membership_new(lk_membership **out, lk_client *client, const char *path,
   if (err == 0)
     err = lk_path_check(m->path);
   if (err != 0) {
-    lk__membership_unref(m);
+    membership_unref(m);
     return err;
   }
   membership_attach(m);
@@ -784,7 +782,7 @@ int lk_membership_join(lk_membership *m)
   if (m->wanted)
     return 0;
   m->wanted = true;
-  int err = lk__membership_step(m);
+  int err = membership_step(m);
 
   if (err != 0)
     m->wanted = false;
@@ -796,12 +794,12 @@ void lk_membership_leave(lk_membership *m)
   if (!m->wanted)
     return;
   m->wanted = false;
-  lk__membership_ref(m);
+  membership_ref(m);
   lk__retry_pause_stop(&m->pause, m->client);
-  lk__membership_step_or_retry(m); /* the delete is sent first */
-  lk__membership_stop_watch(m);
-  lk__membership_left(m, 0);
-  lk__membership_unref(m);
+  membership_step_or_retry(m); /* the delete is sent first */
+  membership_stop_watch(m);
+  membership_left(m, 0);
+  membership_unref(m);
 }
 
 void lk_membership_free(lk_membership *m)
@@ -810,8 +808,8 @@ void lk_membership_free(lk_membership *m)
     return;
   m->freed = true;
   lk_membership_leave(m);
-  lk__membership_step_or_retry(m);
-  lk__membership_unref(m);
+  membership_step_or_retry(m);
+  membership_unref(m);
 }
 
 int lk_membership_set_data(lk_membership *m, lk_bytes data)
@@ -831,9 +829,9 @@ int lk_membership_set_data(lk_membership *m, lk_bytes data)
   m->data_len = data.len;
   m->data_changed = true;
   if (m->joined) {
-    lk__membership_ref(m);
-    lk__membership_step_or_retry(m);
-    lk__membership_unref(m);
+    membership_ref(m);
+    membership_step_or_retry(m);
+    membership_unref(m);
   }
   return 0;
 }

@@ -42,7 +42,7 @@ typedef struct lk_write_verification {
   char *path;
   lk_bytes data; /* that the write creates or sets */
   const lk_lost_write *write;
-  void (*done)(void *arg, int outcome); /* see lk__write_outcome() */
+  void (*done)(void *arg, int outcome); /* see write_outcome() */
   void *arg;
 
   int64_t deadline_ms; /* deadline of the write */
@@ -69,7 +69,7 @@ typedef struct lk_write_verification {
  */
 
 /* Whether the write creates an ephemeral node. */
-static bool lk__write_creates_ephemeral(const lk_lost_write *w)
+static bool write_creates_ephemeral(const lk_lost_write *w)
 {
   return w->kind == LK_WRITE_CREATE && (w->flags & LK_EPHEMERAL) != 0;
 }
@@ -149,12 +149,12 @@ static int conclude_delete(const lk_lost_write *w, const lk_node_facts *node)
 
 /* @return 0: the write was executed; LK_WRITE_SEND_AGAIN: it was not, and may
    be sent again; or the error with which it completes. */
-static int lk__write_outcome(const lk_lost_write *w, const lk_node_facts *node)
+static int write_outcome(const lk_lost_write *w, const lk_node_facts *node)
 {
   switch (w->kind) {
   case LK_WRITE_CREATE:
-    return lk__write_creates_ephemeral(w) ? conclude_ephemeral_create(w, node)
-                                          : conclude_create(w, node);
+    return write_creates_ephemeral(w) ? conclude_ephemeral_create(w, node)
+                                      : conclude_create(w, node);
   case LK_WRITE_SET: return conclude_set(w, node);
   case LK_WRITE_DELETE: return conclude_delete(w, node);
   }
@@ -241,7 +241,7 @@ static void verification_judge(lk_write_verification *v)
   if (err != 0)
     verification_failed(v, err);
   else
-    v->done(v->arg, lk__write_outcome(v->write, &v->node));
+    v->done(v->arg, write_outcome(v->write, &v->node));
 }
 
 static void verification_replied(lk_write_verification *v)
@@ -352,8 +352,8 @@ static void verification_begin(lk_write_verification *v)
    of busy servers lead to retries. `done` is called once; it is called before
    this function returns if no request can be sent. If the outcome is 0, `node`
    holds what was read. */
-static void lk__write_verification_start(lk_write_verification *v,
-                                         int64_t deadline_ms)
+static void write_verification_start(lk_write_verification *v,
+                                     int64_t deadline_ms)
 {
   v->deadline_ms = deadline_ms;
   verification_begin(v);
@@ -464,14 +464,14 @@ static void reliable_write_reply_lost(reliable_write *w, int err)
       !lk__error_is_loss_behind_server(w->client, err))
     record_seen_zxid(w);
   w->write.lost_in_session = lk_client_session(w->client).id;
-  if (lk__write_creates_ephemeral(&w->write) && err == LK_ERR_SESSION_EXPIRED)
+  if (write_creates_ephemeral(&w->write) && err == LK_ERR_SESSION_EXPIRED)
     reliable_write_fail(w, err);
   else if (w->write.kind == LK_WRITE_CREATE &&
            (w->write.flags & LK_SEQUENTIAL) != 0)
     /* The server chose the name, so the client cannot read the node. */
     reliable_write_fail(w, LK_ERR_IN_DOUBT);
   else
-    lk__write_verification_start(&w->verification, w->deadline_ms);
+    write_verification_start(&w->verification, w->deadline_ms);
 }
 
 static void reliable_write_replied(reliable_write *w, int err, const char *path,

@@ -37,10 +37,10 @@ struct lk_roster_child {
   char path[];
 };
 
-static void lk__roster_child_close(lk_roster_child *child);
+static void roster_child_close(lk_roster_child *child);
 
 /* Whether the child belongs to the roster: it is known, and exists. */
-static inline bool lk__roster_child_exists(const lk_roster_child *child)
+static inline bool roster_child_exists(const lk_roster_child *child)
 {
   return child->known && child->err != LK_ERR_NO_NODE;
 }
@@ -54,8 +54,8 @@ enum { NO_CHECKS = -1 };
 
 /* Make a child without a subscription. NULL: no memory. */
 static lk_roster_child *
-lk__roster_child_new(const lk_mem *mem, const char *dir, lk_bytes name,
-                     int64_t number, const lk_roster_child_callbacks *callbacks)
+roster_child_new(const lk_mem *mem, const char *dir, lk_bytes name,
+                 int64_t number, const lk_roster_child_callbacks *callbacks)
 {
   const char *parent = strcmp(dir, "/") == 0 ? "" : dir;
   size_t dir_len = strlen(parent);
@@ -106,7 +106,7 @@ static void on_child_state(lk_subscription *s, int err, const lk_bytes *data,
   if (is_end_of_client(err))
     return; /* the roster is notified by its list */
   if (!child_copy_data(child, data)) {
-    lk__roster_child_close(child);
+    roster_child_close(child);
     child->callbacks->needs_retry(child->callbacks->arg);
     return;
   }
@@ -118,7 +118,7 @@ static void on_child_state(lk_subscription *s, int err, const lk_bytes *data,
 }
 
 /* The data; empty if they cannot be read. */
-static lk_bytes lk__roster_child_data(const lk_roster_child *child)
+static lk_bytes roster_child_data(const lk_roster_child *child)
 {
   if (child->err != 0)
     return lk_bytes_of("", 0);
@@ -132,7 +132,7 @@ static lk_bytes lk__roster_child_data(const lk_roster_child *child)
    is longer than the client sends, the child is known from then on, with this
    error. Returns 0, or an error after which the child is to be opened again.
    */
-static int lk__roster_child_open(lk_roster_child *child, lk_client *client)
+static int roster_child_open(lk_roster_child *child, lk_client *client)
 {
   const lk_subscription_config config = {.size = sizeof config,
                                          .check_ms = NO_CHECKS};
@@ -150,14 +150,14 @@ static int lk__roster_child_open(lk_roster_child *child, lk_client *client)
 }
 
 /* End the subscription; the memory stays. */
-static void lk__roster_child_close(lk_roster_child *child)
+static void roster_child_close(lk_roster_child *child)
 {
   lk_subscription_free(child->subscription);
   child->subscription = NULL;
 }
 
 /* Free a child that is closed. */
-static void lk__roster_child_free(lk_roster_child *child)
+static void roster_child_free(lk_roster_child *child)
 {
   lk__mem_free(child->mem, child->data);
   lk__mem_free(child->mem, child);
@@ -195,7 +195,7 @@ static void roster_destroy(lk_roster *r)
   lk_mem mem = r->mem;
 
   for (size_t i = 0; i < r->count; i++)
-    lk__roster_child_free(r->children[i]);
+    roster_child_free(r->children[i]);
   lk__mem_free(&mem, r->children);
   lk__mem_free(&mem, r->entries);
   lk__mem_free(&mem, r);
@@ -216,7 +216,7 @@ static void roster_leave(lk_roster *r)
 static void roster_close(lk_roster *r)
 {
   for (size_t i = 0; i < r->count; i++)
-    lk__roster_child_close(r->children[i]);
+    roster_child_close(r->children[i]);
   lk_subscription_free(r->list);
   r->list = NULL;
   lk__retry_pause_stop(&r->pause, r->client);
@@ -243,7 +243,7 @@ static void roster_report_error(lk_roster *r, int err)
 static lk_roster_entry entry_of(const lk_roster_child *child)
 {
   return (lk_roster_entry){.name = child->name,
-                           .data = lk__roster_child_data(child),
+                           .data = roster_child_data(child),
                            .err = child->err,
                            .stat = child->err == 0 ? &child->stat : NULL,
                            .number = child->number};
@@ -270,7 +270,7 @@ static void roster_make_entries(lk_roster *r)
 {
   r->entry_count = 0;
   for (size_t i = 0; i < r->count; i++) {
-    if (lk__roster_child_exists(r->children[i]))
+    if (roster_child_exists(r->children[i]))
       r->entries[r->entry_count++] = entry_of(r->children[i]);
   }
   if (r->config.election && r->entry_count > 0)
@@ -288,7 +288,7 @@ static void roster_update_entry(lk_roster *r, const lk_roster_child *child)
                                : NULL;
   bool has_entry = entry != NULL;
 
-  if (has_entry != lk__roster_child_exists(child))
+  if (has_entry != roster_child_exists(child))
     r->entries_current = false;
   else if (has_entry)
     *entry = new_entry;
@@ -346,7 +346,7 @@ static void roster_open_child(lk_roster *r, lk_roster_child *child)
 {
   bool was_known = child->known;
 
-  if (lk__roster_child_open(child, r->client) != 0)
+  if (roster_child_open(child, r->client) != 0)
     roster_retry_later(r);
   else if (child->known && !was_known)
     /* its data cannot be requested */
@@ -404,12 +404,12 @@ static size_t roster_find(const lk_roster *r, lk_bytes name)
 
 static void roster_remove_child(lk_roster *r, lk_roster_child *child)
 {
-  if (lk__roster_child_exists(child))
+  if (roster_child_exists(child))
     r->changed = true;
   if (!child->known)
     r->unknown--;
-  lk__roster_child_close(child);
-  lk__roster_child_free(child);
+  roster_child_close(child);
+  roster_child_free(child);
 }
 
 /* Put the child with this name into `out`: the present one, or a new one.
@@ -423,7 +423,7 @@ static bool roster_take_child(lk_roster *r, lk_bytes name, int64_t number,
     *out = r->children[at];
     return true;
   }
-  *out = lk__roster_child_new(&r->mem, r->path, name, number, &r->callbacks);
+  *out = roster_child_new(&r->mem, r->path, name, number, &r->callbacks);
   return *out != NULL;
 }
 
@@ -442,7 +442,7 @@ static void roster_free_new(lk_roster *r, lk_roster_child **children,
 {
   for (size_t i = 0; i < count; i++) {
     if (roster_find(r, children[i]->name) == r->count)
-      lk__roster_child_free(children[i]);
+      roster_child_free(children[i]);
   }
 }
 

@@ -43,13 +43,13 @@ struct lk_subscription {
 /* The state of the node that was last reported to the caller. A state is
  * reported only if it differs from that one. */
 
-static void lk__subscription_ref(lk_subscription *s)
+static void subscription_ref(lk_subscription *s)
 {
   s->refs++;
 }
 
 /* Give back a reference. The last one frees the subscription. */
-static void lk__subscription_unref(lk_subscription *s)
+static void subscription_unref(lk_subscription *s)
 {
   lk_mem mem = s->mem;
 
@@ -58,9 +58,8 @@ static void lk__subscription_unref(lk_subscription *s)
 }
 
 /* The state that a reply with `err` and `stat` shows. */
-static lk_node_state lk__subscription_state_of_reply(const lk_subscription *s,
-                                                     int err,
-                                                     const lk_stat *stat)
+static lk_node_state subscription_state_of_reply(const lk_subscription *s,
+                                                 int err, const lk_stat *stat)
 {
   if (err != 0)
     return (lk_node_state){.err = err};
@@ -72,8 +71,8 @@ static lk_node_state lk__subscription_state_of_reply(const lk_subscription *s,
 }
 
 /* Whether `state` is the state that was last reported. */
-static bool lk__subscription_was_reported(const lk_subscription *s,
-                                          const lk_node_state *state)
+static bool subscription_was_reported(const lk_subscription *s,
+                                      const lk_node_state *state)
 {
   return s->reported && s->last_reported.err == state->err &&
          s->last_reported.czxid == state->czxid &&
@@ -83,12 +82,12 @@ static bool lk__subscription_was_reported(const lk_subscription *s,
 
 /* Keep the state of a reply as the last reported one; the function that calls
    this then reports it. false: the same state was reported before. */
-static bool lk__subscription_record_state(lk_subscription *s, int err,
-                                          const lk_stat *stat)
+static bool subscription_record_state(lk_subscription *s, int err,
+                                      const lk_stat *stat)
 {
-  lk_node_state state = lk__subscription_state_of_reply(s, err, stat);
+  lk_node_state state = subscription_state_of_reply(s, err, stat);
 
-  if (lk__subscription_was_reported(s, &state))
+  if (subscription_was_reported(s, &state))
     return false;
   s->reported = true;
   s->last_reported = state;
@@ -96,12 +95,12 @@ static bool lk__subscription_record_state(lk_subscription *s, int err,
 }
 
 /* Invoke the callback with `err`, unless `err` was the last report. */
-static void lk__subscription_report_error(lk_subscription *s, int err)
+static void subscription_report_error(lk_subscription *s, int err)
 {
   const lk_bytes *no_content = NULL;
   const lk_stat *no_stat = NULL;
 
-  if (!lk__subscription_record_state(s, err, no_stat))
+  if (!subscription_record_state(s, err, no_stat))
     return;
   if (s->on_children != NULL)
     s->on_children(s, err, no_content, 0, no_stat, s->arg);
@@ -127,7 +126,7 @@ enum { PAUSE_MS = 100, MAX_PAUSE_DOUBLINGS = 8 };
 /* ---- timer ------------------------------------------------------------- */
 
 /* Start the timer, which fires `in_ms` from now. */
-static void lk__subscription_start_timer(lk_subscription *s, int64_t in_ms)
+static void subscription_start_timer(lk_subscription *s, int64_t in_ms)
 {
   lk_timer_start(s->client, &s->timer, lk_client_clock(s->client) + in_ms);
 }
@@ -148,7 +147,7 @@ static void subscription_pause(lk_subscription *s)
   if (s->pause_doublings < MAX_PAUSE_DOUBLINGS)
     s->pause_doublings++;
   s->pausing = true;
-  lk__subscription_start_timer(s, ms + subscription_random_below(s, ms));
+  subscription_start_timer(s, ms + subscription_random_below(s, ms));
 }
 
 /* A request is sent now, and its reply starts the timer again. If the
@@ -166,7 +165,7 @@ static void subscription_schedule_check(lk_subscription *s)
 {
   s->pause_doublings = 0;
   if (s->check_ms > 0)
-    lk__subscription_start_timer(
+    subscription_start_timer(
         s, s->check_ms - subscription_random_below(s, s->check_ms / 4));
 }
 
@@ -197,7 +196,7 @@ static void subscription_request_failed(lk_subscription *s, int err)
     s->pause_doublings = MAX_PAUSE_DOUBLINGS;
   subscription_pause(s);
   if (advice == LK_ADVICE_GIVE_UP)
-    lk__subscription_report_error(s, err);
+    subscription_report_error(s, err);
 }
 
 /* Note that a request was sent, unless it was refused with `err`. Returns
@@ -207,7 +206,7 @@ static int subscription_note_request(lk_subscription *s, int err)
   if (err != 0)
     return err;
   s->request_sent = true;
-  lk__subscription_ref(s);
+  subscription_ref(s);
   return 0;
 }
 
@@ -228,7 +227,7 @@ static void subscription_remove_watch(lk_subscription *s, bool on_server)
 }
 
 /* Cancel the watch, if there is one, in the client and at the server. */
-static void lk__subscription_cancel_watch(lk_subscription *s)
+static void subscription_cancel_watch(lk_subscription *s)
 {
   const bool on_server = true;
 
@@ -236,7 +235,7 @@ static void lk__subscription_cancel_watch(lk_subscription *s)
 }
 
 /* Cancel the watch, if there is one, in the client only. */
-static void lk__subscription_forget_watch(lk_subscription *s)
+static void subscription_forget_watch(lk_subscription *s)
 {
   const bool on_server = false;
 
@@ -245,7 +244,7 @@ static void lk__subscription_forget_watch(lk_subscription *s)
 
 /* Send a read of the node, with a watch. Returns 0, or why the request was
    refused. */
-static int lk__subscription_request_node(lk_subscription *s)
+static int subscription_request_node(lk_subscription *s)
 {
   lk_call call = subscription_watch_options(s);
 
@@ -258,11 +257,11 @@ static int lk__subscription_request_node(lk_subscription *s)
 
 /* Cancel the present watch and send a read with a new one. A refused request
    is retried after a pause. */
-static void lk__subscription_read(lk_subscription *s)
+static void subscription_read(lk_subscription *s)
 {
   subscription_stop_timer(s);
-  lk__subscription_cancel_watch(s);
-  int err = lk__subscription_request_node(s);
+  subscription_cancel_watch(s);
+  int err = subscription_request_node(s);
 
   if (err != 0)
     subscription_request_failed(s, err);
@@ -282,7 +281,7 @@ static void subscription_await_creation(lk_subscription *s)
 }
 
 /* Send an exists, which shows whether the watch is lost. */
-static void lk__subscription_check(lk_subscription *s)
+static void subscription_check(lk_subscription *s)
 {
   const lk_call *no_watch = NULL;
   int err = subscription_note_request(
@@ -303,7 +302,7 @@ static bool subscription_replied(lk_subscription *s)
 
 static void subscription_node_absent(lk_subscription *s)
 {
-  lk__subscription_report_error(s, LK_ERR_NO_NODE);
+  subscription_report_error(s, LK_ERR_NO_NODE);
   if (s->client != NULL)
     subscription_await_creation(s);
 }
@@ -328,7 +327,7 @@ static bool subscription_read_replied(lk_subscription *s, int err,
     return false;
   }
   subscription_schedule_check(s);
-  return lk__subscription_record_state(s, 0, stat);
+  return subscription_record_state(s, 0, stat);
 }
 
 static void subscription_on_names(lk_client *c, int err, const lk_bytes *names,
@@ -339,7 +338,7 @@ static void subscription_on_names(lk_client *c, int err, const lk_bytes *names,
   (void)c;
   if (subscription_read_replied(s, err, stat))
     s->on_children(s, 0, names, count, stat, s->arg);
-  lk__subscription_unref(s);
+  subscription_unref(s);
 }
 
 static void subscription_on_data(lk_client *c, int err, const lk_bytes *data,
@@ -350,7 +349,7 @@ static void subscription_on_data(lk_client *c, int err, const lk_bytes *data,
   (void)c;
   if (subscription_read_replied(s, err, stat))
     s->on_data(s, 0, data, stat, s->arg);
-  lk__subscription_unref(s);
+  subscription_unref(s);
 }
 
 /* If the node was created before the exists, the exists has set a watch on the
@@ -358,12 +357,12 @@ static void subscription_on_data(lk_client *c, int err, const lk_bytes *data,
 static void subscription_exists_replied(lk_subscription *s, int err)
 {
   if (err == 0) {
-    lk__subscription_read(s);
+    subscription_read(s);
   } else if (err == LK_ERR_NO_NODE) {
     subscription_schedule_check(s);
     /* The node may have been reported as missing after the read. An unchanged
      * state is not reported again. */
-    lk__subscription_report_error(s, err);
+    subscription_report_error(s, err);
   } else {
     s->watch = NULL; /* after another error no watch is set */
     subscription_request_failed(s, err);
@@ -379,7 +378,7 @@ static void subscription_on_exists(lk_client *c, int err, const lk_stat *stat,
   (void)stat;
   if (subscription_replied(s))
     subscription_exists_replied(s, err);
-  lk__subscription_unref(s);
+  subscription_unref(s);
 }
 
 /* The node is read again if the watch has fired during the check. If it has not
@@ -393,15 +392,14 @@ static void subscription_check_replied(lk_subscription *s, int err,
    * all other errors that a subscription reports. If the caller does not know
    * this error yet, the read that follows reports it. */
   bool shows_state = advice == LK_ADVICE_GIVE_UP;
-  lk_node_state state = lk__subscription_state_of_reply(s, err, stat);
+  lk_node_state state = subscription_state_of_reply(s, err, stat);
   bool fired_meanwhile = s->fired_meanwhile;
 
   s->fired_meanwhile = false;
   if (advice == LK_ADVICE_AWAIT_CONNECTION)
     return;
-  if (fired_meanwhile ||
-      (shows_state && !lk__subscription_was_reported(s, &state)))
-    lk__subscription_read(s);
+  if (fired_meanwhile || (shows_state && !subscription_was_reported(s, &state)))
+    subscription_read(s);
   else
     subscription_schedule_check(s);
 }
@@ -414,7 +412,7 @@ static void subscription_on_check(lk_client *c, int err, const lk_stat *stat,
   (void)c;
   if (subscription_replied(s))
     subscription_check_replied(s, err, stat);
-  lk__subscription_unref(s);
+  subscription_unref(s);
 }
 
 /* ---- watch ------------------------------------------------------------- */
@@ -429,7 +427,7 @@ static void subscription_on_event(lk_client *c, lk_watch *w,
   s->watch = NULL;
   if (event->type == LK_EVENT_ENDED)
     return;
-  lk__subscription_ref(s);
+  subscription_ref(s);
   /* A request under way is a check: only a check is sent while a watch is set.
    * Its reply starts the read. */
   if (s->request_sent)
@@ -437,8 +435,8 @@ static void subscription_on_event(lk_client *c, lk_watch *w,
   else if (event->type == LK_EVENT_DELETED)
     subscription_await_creation(s);
   else
-    lk__subscription_read(s);
-  lk__subscription_unref(s);
+    subscription_read(s);
+  subscription_unref(s);
 }
 
 /* ---- the subscription ---------------------------------------------------- */
@@ -463,16 +461,16 @@ static void subscription_leave_client(lk_subscription *s)
 
 static void subscription_finish(lk_subscription *s, int err)
 {
-  lk__subscription_forget_watch(s);
+  subscription_forget_watch(s);
   subscription_leave_client(s);
-  lk__subscription_report_error(s, err);
+  subscription_report_error(s, err);
 }
 
 /* After an expiry, a new session starts at once or never. The timer fires in
  * the next turn of the loop, when the state shows which. */
 static void subscription_await_new_session(lk_subscription *s)
 {
-  lk__subscription_start_timer(s, 0);
+  subscription_start_timer(s, 0);
 }
 
 /* The timer was started for one of three reasons: a new session was awaited, a
@@ -481,15 +479,15 @@ static void subscription_on_timer(lk_client *c, void *arg)
 {
   lk_subscription *s = arg;
 
-  lk__subscription_ref(s);
+  subscription_ref(s);
   s->pausing = false;
   if (lk_client_state(c) == LK_STATE_EXPIRED) /* no new session was started */
     subscription_finish(s, LK_ERR_SESSION_EXPIRED);
   else if (lk_client_connection(c) != 0 && s->watch != NULL)
-    lk__subscription_check(s);
+    subscription_check(s);
   else if (lk_client_connection(c) != 0)
-    lk__subscription_read(s);
-  lk__subscription_unref(s);
+    subscription_read(s);
+  subscription_unref(s);
 }
 
 static void subscription_on_state(lk_client *c, lk_state state, int err,
@@ -499,20 +497,20 @@ static void subscription_on_state(lk_client *c, lk_state state, int err,
 
   (void)c;
   (void)err;
-  lk__subscription_ref(s);
+  subscription_ref(s);
   switch (state) {
   case LK_STATE_CONNECTING:
   case LK_STATE_SUSPENDED: break;
   case LK_STATE_CONNECTED:
   case LK_STATE_READ_ONLY:
     if (!s->pausing)
-      lk__subscription_read(s);
+      subscription_read(s);
     break;
   case LK_STATE_EXPIRED: subscription_await_new_session(s); break;
   case LK_STATE_AUTH_FAILED: subscription_finish(s, LK_ERR_AUTH_FAILED); break;
   case LK_STATE_CLOSED: subscription_finish(s, LK_ERR_CLOSED); break;
   }
-  lk__subscription_unref(s);
+  subscription_unref(s);
 }
 
 /* ---- life -------------------------------------------------------------- */
@@ -551,7 +549,7 @@ static int subscription_begin(lk_subscription *s)
 {
   switch (lk_client_state(s->client)) {
   case LK_STATE_CONNECTED:
-  case LK_STATE_READ_ONLY: return lk__subscription_request_node(s);
+  case LK_STATE_READ_ONLY: return subscription_request_node(s);
   case LK_STATE_EXPIRED: subscription_await_new_session(s); return 0;
   case LK_STATE_CONNECTING:
   case LK_STATE_SUSPENDED: return 0;
@@ -619,10 +617,10 @@ void lk_subscription_free(lk_subscription *s)
   if (s == NULL)
     return;
   if (s->client != NULL) {
-    lk__subscription_cancel_watch(s);
+    subscription_cancel_watch(s);
     subscription_leave_client(s);
   }
-  lk__subscription_unref(s);
+  subscription_unref(s);
 }
 
 const char *lk_subscription_path(const lk_subscription *s)

@@ -19,7 +19,7 @@
 #include "recipes/queue/recovery.h"
 
 static void lk__contender_resume(lk_contender *ct);
-static const lk_lease_user_kind lk__contender_lease_user;
+static const lk_lease_user_kind contender_lease_user;
 
 /* ---- errors of requests -------------------------------------------------- */
 
@@ -408,7 +408,7 @@ lk_contender *lk__contender_new(lk_session_lease *lease,
   lk__own_node_init(&ct->own, behind_struct, config->identity, config->dir,
                     name, config->data);
   lk__contender_prepare_create(ct);
-  ct->lease_user.kind = &lk__contender_lease_user;
+  ct->lease_user.kind = &contender_lease_user;
   lk__lease_add_user(lease, &ct->lease_user);
   return ct;
 }
@@ -656,7 +656,7 @@ static bool user_is_stuck(lk_lease_user *u)
   return contender_is_stuck(contender_of_user(u));
 }
 
-static const lk_lease_user_kind lk__contender_lease_user = {
+static const lk_lease_user_kind contender_lease_user = {
     .ref = user_ref,
     .unref = user_unref,
     .connected = user_connected,

@@ -11,9 +11,9 @@
 #include "recipes/queue/heartbeat.h"
 #include "recipes/queue/lease_deadline.h"
 
-static void lk__watchdog_review_soon(lk_session_lease *lease);
-static void lk__watchdog_on_timer(lk_client *c, void *arg);
-static void lk__lease_attach_client(lk_session_lease *lease);
+static void watchdog_review_soon(lk_session_lease *lease);
+static void watchdog_on_timer(lk_client *c, void *arg);
+static void lease_attach_client(lk_session_lease *lease);
 
 /* ---- creation and options ------------------------------------------------ */
 
@@ -44,12 +44,12 @@ static lk_session_lease *lease_new(lk_client *c, const lk_lease_config *config)
   lk__list_init(&lease->queues.local);
   lk__list_init(&lease->life.close_hooks);
   lk__safe_list_init(&lease->users);
-  lease->watchdog = (lk_timer){.fire = lk__watchdog_on_timer, .arg = lease};
+  lease->watchdog = (lk_timer){.fire = watchdog_on_timer, .arg = lease};
   lease->heartbeat.timer =
       (lk_timer){.fire = lk__heartbeat_on_timer, .arg = lease};
   lk__client_set_evidence_gap(c, config->gap_ms);
   lease->evidence = lk__client_evidence(c);
-  lk__lease_attach_client(lease);
+  lease_attach_client(lease);
   lease->known_deadline_ms = lk__lease_deadline(lease);
   lease->known_timeout_ms = lease->evidence->timeout_ms;
   lk__client_set_lease(c, lease, on_client_freed);
@@ -120,7 +120,7 @@ int lk_lease_set_margin(lk_client *c, int32_t margin_ms)
   if (lease == NULL)
     return LK_ERR_NO_MEMORY;
   lease->margin_ms = margin_ms;
-  lk__watchdog_review_soon(lease);
+  watchdog_review_soon(lease);
   return 0;
 }
 
@@ -173,9 +173,9 @@ void lk__lease_note_holder(const lk_session_lease *lease)
 }
 
 /* Invoke `visit` for each user. `visit` may add and remove users. */
-static void lk__lease_for_each_user(lk_session_lease *lease,
-                                    void (*visit)(lk_session_lease *lease,
-                                                  lk_lease_user *u))
+static void lease_for_each_user(lk_session_lease *lease,
+                                void (*visit)(lk_session_lease *lease,
+                                              lk_lease_user *u))
 {
   lk_safe_iterator it;
 
@@ -378,7 +378,7 @@ static void notify_if_renewed(lk_session_lease *lease)
       !lk__lease_may_grant(lease, lk_client_clock(lease->client)))
     return;
   lease->grant_awaited = false;
-  lk__lease_for_each_user(lease, notify_renewed);
+  lease_for_each_user(lease, notify_renewed);
 }
 
 static void review_user(lk_session_lease *lease, lk_lease_user *u)
@@ -391,7 +391,7 @@ static void review_user(lk_session_lease *lease, lk_lease_user *u)
    deadline without starting the timer again, which would cost more. So when the
    timer fires the deadline may be far away, and each user compares the present
    deadline with the time. */
-static void lk__watchdog_on_timer(lk_client *c, void *arg)
+static void watchdog_on_timer(lk_client *c, void *arg)
 {
   lk_session_lease *lease = arg;
 
@@ -399,7 +399,7 @@ static void lk__watchdog_on_timer(lk_client *c, void *arg)
   lk__lease_ref(lease);
   lease->watchdog_due_ms = INT64_MAX;
   notify_if_renewed(lease);
-  lk__lease_for_each_user(lease, review_user);
+  lease_for_each_user(lease, review_user);
   if (!lease->life.detached && lease->count[LK_LEASE_HELD] > 0) {
     lease_need_reply(lease);
     lk__lease_watch_deadline(lease);
@@ -409,14 +409,14 @@ static void lk__watchdog_on_timer(lk_client *c, void *arg)
 
 /* Invoke `review` of all users in the next turn of the loop, where callbacks
    may be invoked. The timer fires in the next turn of the loop. */
-static void lk__watchdog_review_soon(lk_session_lease *lease)
+static void watchdog_review_soon(lk_session_lease *lease)
 {
   lease->watchdog_due_ms = lk_client_input_ms(lease->client);
   lk__lease_start_timer(lease, &lease->watchdog, lease->watchdog_due_ms);
 }
 
 /* A reply was received, so the deadline may have changed. */
-static void lk__watchdog_deadline_moved(lk_session_lease *lease)
+static void watchdog_deadline_moved(lk_session_lease *lease)
 {
   int64_t deadline = lk__lease_deadline(lease);
   bool deadline_is_later = deadline > lease->known_deadline_ms;
@@ -428,7 +428,7 @@ static void lk__watchdog_deadline_moved(lk_session_lease *lease)
     return;
   if ((lease->count[LK_LEASE_UNSURE] > 0 || lease->grant_awaited) &&
       deadline_is_later)
-    lk__watchdog_review_soon(lease);
+    watchdog_review_soon(lease);
   else if (timeout_changed)
     watch_deadline_if_held(lease); /* the deadline may be earlier now */
 }
@@ -466,7 +466,7 @@ static void on_reply(lk_client *c, const lk_reply *reply, void *arg)
   (void)c;
   (void)reply;
   lease_check_users(lease);
-  lk__watchdog_deadline_moved(lease);
+  watchdog_deadline_moved(lease);
 }
 
 /* ---- connection and session --------------------------------------------- */
@@ -490,10 +490,10 @@ static void notify_connected_if_cleanup(lk_session_lease *lease,
  * while their deletes are under way. */
 static void on_connected(lk_session_lease *lease)
 {
-  lk__lease_for_each_user(lease, notify_connected_if_cleanup);
+  lease_for_each_user(lease, notify_connected_if_cleanup);
   if (lk__lease_count_held(lease) > 0)
     (void)lk__heartbeat_now(lease);
-  lk__lease_for_each_user(lease, notify_connected);
+  lease_for_each_user(lease, notify_connected);
   lk__heartbeat_update_timer(lease);
 }
 
@@ -506,7 +506,7 @@ static void notify_suspended(lk_session_lease *lease, lk_lease_user *u)
 static void on_suspended(lk_session_lease *lease)
 {
   lk__heartbeat_update_timer(lease);
-  lk__lease_for_each_user(lease, notify_suspended);
+  lease_for_each_user(lease, notify_suspended);
 }
 
 static void notify_expired(lk_session_lease *lease, lk_lease_user *u)
@@ -527,7 +527,7 @@ static void on_expired(lk_session_lease *lease)
   lease->known_deadline_ms = LK_NO_LEASE;
   lk__heartbeat_update_timer(lease);
   start_timer_after_expiry(lease);
-  lk__lease_for_each_user(lease, notify_expired);
+  lease_for_each_user(lease, notify_expired);
 }
 
 static void notify_no_new_session(lk_session_lease *lease, lk_lease_user *u)
@@ -546,7 +546,7 @@ static void on_turn_after_expiry(lk_client *c, void *arg)
     return;
   lk__lease_ref(lease);
   lease->end_err = LK_ERR_CLOSED;
-  lk__lease_for_each_user(lease, notify_no_new_session);
+  lease_for_each_user(lease, notify_no_new_session);
   lk__lease_unref(lease);
 }
 
@@ -568,7 +568,7 @@ static void lease_end(lk_session_lease *lease, int err)
 {
   lease->end_err = err;
   stop_timers(lease);
-  lk__lease_for_each_user(lease, notify_closed);
+  lease_for_each_user(lease, notify_closed);
 }
 
 /* After this call the session lease calls no function of the client.
@@ -639,7 +639,7 @@ static void on_closing(lk_client *c, void *arg)
   lk__lease_ref(lease);
   lease->end_err = LK_ERR_CLOSED;
   stop_timers(lease);
-  lk__lease_for_each_user(lease, notify_closed_unless_cleanup);
+  lease_for_each_user(lease, notify_closed_unless_cleanup);
   lk__lease_unref(lease);
 }
 
@@ -667,7 +667,7 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
 /* Attach the session lease to its client as a listener. When the session lease
    is created, the client may have left its first state. It does not report its
    present state again, so the states that need an action are handled here. */
-static void lk__lease_attach_client(lk_session_lease *lease)
+static void lease_attach_client(lk_session_lease *lease)
 {
   lease->life.listener = (lk_listener){.state = on_state,
                                        .reply = on_reply,

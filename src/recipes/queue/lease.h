@@ -195,7 +195,7 @@ void lk__lease_note_holder(const lk_session_lease *lease);
 
 /** Return the user behind `u`, or the first user if `u` is NULL. NULL: there is
     no further user. For loops that invoke no callback; other loops call
-    lk__lease_for_each_user(). */
+    lease_for_each_user(). */
 static inline lk_lease_user *lk__lease_next_user(const lk_session_lease *lease,
                                                  const lk_lease_user *u)
 {

@@ -18,13 +18,13 @@
 #include "recipes/queue/queue.h"
 
 /* The access list of the node forbids reads. */
-static inline void lk__own_node_set_unreadable(lk_own_node *own)
+static inline void own_node_set_unreadable(lk_own_node *own)
 {
   own->unreadable = true;
 }
 
 /* The watch on the node has fired or was cancelled. */
-static inline void lk__own_node_unwatched(lk_own_node *own)
+static inline void own_node_unwatched(lk_own_node *own)
 {
   own->watch = NULL;
   own->watched_on = 0;
@@ -32,13 +32,13 @@ static inline void lk__own_node_unwatched(lk_own_node *own)
 
 /* Whether the contender holds as soon as its node exists: a permit without a
     limit. */
-static inline bool lk__contender_needs_no_list(const lk_contender *ct)
+static inline bool contender_needs_no_list(const lk_contender *ct)
 {
   return ct->role->is_permit && ct->config->limit == NULL;
 }
 
-static void lk__contender_judge_create(lk_contender *ct, int err,
-                                       const lk_bytes *names, size_t count);
+static void contender_judge_create(lk_contender *ct, int err,
+                                   const lk_bytes *names, size_t count);
 
 /* ---- the node ------------------------------------------------------------ */
 
@@ -101,8 +101,8 @@ void lk__own_node_init(lk_own_node *own, char *memory,
 
 /* Make a new unique part from 16 random bytes, so that the next create makes a
    node of another name or with other data. */
-static void lk__own_node_set_unique_part(lk_own_node *own,
-                                         const unsigned char random[16])
+static void own_node_set_unique_part(lk_own_node *own,
+                                     const unsigned char random[16])
 {
   /* Cut off the number of an earlier node. */
   own->path[own->path_base_len] = '\0';
@@ -147,7 +147,7 @@ lk_bytes lk__own_node_find(const lk_own_node *own, const lk_bytes *names,
 
 /* The create of the node was sent. `seen_zxid` is the largest zxid that was
    seen before. */
-static void lk__own_node_requested(lk_own_node *own, uint64_t seen_zxid)
+static void own_node_requested(lk_own_node *own, uint64_t seen_zxid)
 {
   own->state = LK_OWN_REQUESTED;
   own->requested_after_zxid = seen_zxid;
@@ -180,8 +180,8 @@ void lk__own_node_set_found(lk_own_node *own, uint64_t token,
 
 /* The create completed with success and `path`. Returns 0, or LK_ERR_PROTOCOL
    if `path` is not the requested path with a sequence number. */
-static int lk__own_node_created(lk_own_node *own, const char *path,
-                                uint64_t token, uint64_t connection)
+static int own_node_created(lk_own_node *own, const char *path, uint64_t token,
+                            uint64_t connection)
 {
   size_t dir_len = strlen(own->dir);
 
@@ -196,7 +196,7 @@ static int lk__own_node_created(lk_own_node *own, const char *path,
 }
 
 /* The node does not exist any more: clear its state, also the token. */
-static void lk__own_node_forget(lk_own_node *own)
+static void own_node_forget(lk_own_node *own)
 {
   own->state = LK_OWN_NONE;
   own->token = 0;
@@ -215,12 +215,12 @@ static lk_own_state own_state_after_failed_create(int err)
 }
 
 /* The create completed with the error `err`. */
-static void lk__own_node_create_failed(lk_own_node *own, int err)
+static void own_node_create_failed(lk_own_node *own, int err)
 {
   own->state = own_state_after_failed_create(err);
 }
 
-/* Unlike lk__own_node_forget(), this keeps the token and `unreadable`. The next
+/* Unlike own_node_forget(), this keeps the token and `unreadable`. The next
  * create sets the token anew. */
 void lk__own_node_set_absent(lk_own_node *own)
 {
@@ -243,7 +243,7 @@ void lk__contender_forget_own(lk_contender *ct)
 {
   lk__contender_ignore_replies(ct);
   lk__contender_cancel_watches(ct);
-  lk__own_node_forget(&ct->own);
+  own_node_forget(&ct->own);
   ct->downgrade.writer_token = 0;
   ct->round.checked = false;
   ct->holding.revoked = false;
@@ -257,7 +257,7 @@ static void own_node_draw_unique_part(lk_contender *ct)
   if (ct->own.identity == LK_IDENTITY_NONE)
     return;
   lk_client_random(ct->lease->client, random, sizeof random);
-  lk__own_node_set_unique_part(&ct->own, random);
+  own_node_set_unique_part(&ct->own, random);
 }
 
 void lk__contender_prepare_create(lk_contender *ct)
@@ -292,7 +292,7 @@ void lk__contender_own_unreadable(lk_contender *ct)
 
   if (ct->own.unreadable)
     return;
-  lk__own_node_set_unreadable(&ct->own);
+  own_node_set_unreadable(&ct->own);
   lk__contender_notify(ct, &notice);
 }
 
@@ -384,7 +384,7 @@ static void on_own_event(lk_client *c, lk_watch *w, const lk_event *event,
   (void)c;
   (void)w;
   lk__contender_ref(ct);
-  lk__own_node_unwatched(&ct->own);
+  own_node_unwatched(&ct->own);
   if (ct->machine->on_foreign_node != NULL && ct->own.state != LK_OWN_CREATED) {
     ct->machine->on_foreign_node(ct, event->type);
   } else if (event->type == LK_EVENT_DELETED) {
@@ -451,11 +451,10 @@ static int own_node_take_create_reply(lk_contender *ct, int err,
                                       const char *path, uint64_t zxid)
 {
   if (err != 0) {
-    lk__own_node_create_failed(&ct->own, err);
+    own_node_create_failed(&ct->own, err);
     return err;
   }
-  err =
-      lk__own_node_created(&ct->own, path, zxid, lk__contender_connection(ct));
+  err = own_node_created(&ct->own, path, zxid, lk__contender_connection(ct));
   if (err == 0)
     ct->round.parents_missing = 0;
   return err;
@@ -465,7 +464,7 @@ static void contender_judge_create_without_list(lk_contender *ct)
 {
   const lk_bytes *no_names = NULL;
 
-  lk__contender_judge_create(ct, 0, no_names, 0);
+  contender_judge_create(ct, 0, no_names, 0);
 }
 
 void lk__contender_own_created(lk_contender *ct, int err, const char *path,
@@ -475,7 +474,7 @@ void lk__contender_own_created(lk_contender *ct, int err, const char *path,
     ct->round.create_err = own_node_take_create_reply(ct, err, path, zxid);
     if (ct->state == LK_CONTENDER_CLEANING_UP)
       lk__cleanup_continue(ct);
-    else if (contender_is_creating(ct) && lk__contender_needs_no_list(ct))
+    else if (contender_is_creating(ct) && contender_needs_no_list(ct))
       contender_judge_create_without_list(ct);
   }
   lk__contender_unref(ct);
@@ -494,7 +493,7 @@ void lk__contender_mark_created_jointly(lk_contender *ct)
   const int sent = 0;
 
   (void)lk__contender_count_request(ct, sent);
-  lk__own_node_requested(&ct->own, ct->lease->evidence->seen_zxid);
+  own_node_requested(&ct->own, ct->lease->evidence->seen_zxid);
 }
 
 static int contender_send_create(lk_contender *ct)
@@ -511,7 +510,7 @@ static int contender_send_create(lk_contender *ct)
                  ct->config->acl, flags, LK_NO_OPTIONS, on_own_created, ct));
 
   if (err == 0)
-    lk__own_node_requested(&ct->own, ct->lease->evidence->seen_zxid);
+    own_node_requested(&ct->own, ct->lease->evidence->seen_zxid);
   return err;
 }
 
@@ -618,14 +617,14 @@ void lk__contender_parent_missing(lk_contender *ct)
 
 /* The create of the own node and the list behind it completed. `err` is the
    error of the list; that of the create is in ct->round. */
-static void lk__contender_judge_create(lk_contender *ct, int err,
-                                       const lk_bytes *names, size_t count)
+static void contender_judge_create(lk_contender *ct, int err,
+                                   const lk_bytes *names, size_t count)
 {
   if (ct->round.create_err == LK_ERR_NO_NODE)
     lk__contender_parent_missing(ct);
   else if (ct->round.create_err != 0)
     lk__contender_request_failed(ct, ct->round.create_err);
-  else if (lk__contender_needs_no_list(ct))
+  else if (contender_needs_no_list(ct))
     lk__contender_try_grant(ct, lk_client_clock(lk__contender_client(ct)));
   else
     lk__contender_judge_list(ct, err, names, count);
@@ -643,7 +642,7 @@ int lk__contender_enter_creating(lk_contender *ct, lk_contender_state from)
   ct->round.parent_err = 0;
   int err = contender_send_create(ct);
 
-  if (err == 0 && !lk__contender_needs_no_list(ct))
+  if (err == 0 && !contender_needs_no_list(ct))
     err = ct->machine->request_view(ct);
   return err;
 }
@@ -666,12 +665,12 @@ int lk__contender_enter_creating_parents(lk_contender *ct,
 const lk_contender_rules lk__rules_creating = {
     .next = STEPS_OF_CREATING,
     .enter = lk__contender_enter_creating,
-    .listed = lk__contender_judge_create};
+    .listed = contender_judge_create};
 
 const lk_contender_rules lk__rules_creating_parents = {
     .next = STEPS_OF_CREATING,
     .enter = lk__contender_enter_creating_parents,
-    .listed = lk__contender_judge_create};
+    .listed = contender_judge_create};
 
 /* ---- downgrades ---------------------------------------------------------- */
 
@@ -724,7 +723,7 @@ static void on_downgraded_created(lk_client *c, int err,
     if (err == 0)
       lk__own_node_set_found(&ct->own, czxid, lk__contender_connection(ct));
     else
-      lk__own_node_create_failed(&ct->own, err);
+      own_node_create_failed(&ct->own, err);
     if (ct->state == LK_CONTENDER_CLEANING_UP)
       lk__cleanup_continue(ct);
     else
@@ -749,7 +748,7 @@ static int downgrade_send_create(lk_contender *ct)
                    on_downgraded_created, ct));
 
   if (err == 0) {
-    lk__own_node_requested(&ct->own, ct->lease->evidence->seen_zxid);
+    own_node_requested(&ct->own, ct->lease->evidence->seen_zxid);
     ct->downgrade.writer_token = lk__contender_token(writer);
   }
   return err;

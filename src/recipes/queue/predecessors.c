@@ -82,7 +82,7 @@ void lk__predecessors_set_count_only(lk_predecessors *p, size_t count)
 }
 
 /* The predecessor with path `i` was deleted. */
-static void lk__predecessors_remove(lk_predecessors *p, size_t i)
+static void predecessors_remove(lk_predecessors *p, size_t i)
 {
   p->count--;
   p->kept--;
@@ -98,14 +98,14 @@ static void lk__predecessors_remove(lk_predecessors *p, size_t i)
 
 /* Whether the predecessors that are left are to be read, after the direct one
    was deleted. Otherwise a list costs less. */
-static bool lk__predecessors_are_worth_reading(const lk_predecessors *p)
+static bool predecessors_are_worth_reading(const lk_predecessors *p)
 {
   return p->listed > LK_SHORT_LIST && p->count <= LK_MAX_PREDECESSOR_READS;
 }
 
 /* Remove all but the direct predecessor, which is the first contender. The
    direct predecessor holds the lock, so it is the only one left. */
-static void lk__predecessors_keep_direct(lk_predecessors *p)
+static void predecessors_keep_direct(lk_predecessors *p)
 {
   p->count = 1;
   p->kept = 1;
@@ -145,7 +145,7 @@ static void predecessor_check_announcement(lk_contender *ct,
   if (ct->predecessors.count < 2 || !lk__is_announcement(*data) ||
       !direct_predecessor_is_mutex(ct))
     return;
-  lk__predecessors_keep_direct(&ct->predecessors);
+  predecessors_keep_direct(&ct->predecessors);
   /* If the request is refused, a list precedes the grant. */
   (void)lk__contender_ensure_own_watch(ct);
   lk__contender_notify_position(ct);
@@ -185,7 +185,7 @@ static int contender_watch_predecessor(lk_contender *ct, lk_get_cb done)
 
 /* Read the direct predecessor, and watch it. 0, or why the request was
    refused. */
-static int lk__predecessors_watch_direct(lk_contender *ct)
+static int predecessors_watch_direct(lk_contender *ct)
 {
   return contender_watch_predecessor(ct, on_predecessor_read);
 }
@@ -223,10 +223,10 @@ static void on_one_of_few_read(lk_client *c, int err, const lk_bytes *data,
 /* Other predecessors may have been deleted before the direct one. */
 static void contender_direct_predecessor_deleted(lk_contender *ct)
 {
-  lk__predecessors_remove(&ct->predecessors, DIRECT);
+  predecessors_remove(&ct->predecessors, DIRECT);
   if (ct->predecessors.count == 0)
     lk__direct_handoff_try(ct);
-  else if (lk__predecessors_are_worth_reading(&ct->predecessors))
+  else if (predecessors_are_worth_reading(&ct->predecessors))
     lk__contender_step(ct, LK_CONTENDER_ON_FEW_LEFT);
   else
     lk__contender_step(ct, LK_CONTENDER_ON_LIST_NEEDED);
@@ -271,7 +271,7 @@ static void contender_judge_predecessors(lk_contender *ct)
   /* From the end, since a removal moves the paths behind it. */
   for (size_t i = ct->predecessors.kept; i-- > 0;) {
     if (ct->round.deleted[i])
-      lk__predecessors_remove(&ct->predecessors, i);
+      predecessors_remove(&ct->predecessors, i);
   }
   if (ct->predecessors.count == 0) {
     lk__direct_handoff_try(ct);
@@ -309,7 +309,7 @@ static void contender_watch_directory(lk_contender *ct)
 
 /* lk_contender_rules.reads_done of SETTING_WATCHES, WAITING and
    READING_PREDECESSORS. */
-static void lk__predecessors_judge(lk_contender *ct)
+static void predecessors_judge(lk_contender *ct)
 {
   bool read_several = ct->state == LK_CONTENDER_READING_PREDECESSORS;
   /* The next heartbeat reads the own node again. */
@@ -362,7 +362,7 @@ const lk_contender_rules lk__rules_reading_predecessors = {
              LK_ON_ANY_IN_QUEUE},
     .need = LK_LEASE_WAITING,
     .enter = contender_enter_reading_predecessors,
-    .reads_done = lk__predecessors_judge};
+    .reads_done = predecessors_judge};
 
 /* ---- waiting ------------------------------------------------------------- */
 
@@ -392,7 +392,7 @@ static int contender_enter_setting_watches(lk_contender *ct,
   ct->round.predecessor_err = 0;
   ct->round.own_err = 0;
   if (!ct->wait.watches_directory)
-    err = lk__predecessors_watch_direct(ct);
+    err = predecessors_watch_direct(ct);
   if (err == 0 && waiter_needs_own_watch(ct))
     err = lk__contender_ensure_own_watch(ct);
   /* Without a request, no reply would continue the contender. */
@@ -419,10 +419,10 @@ const lk_contender_rules lk__rules_setting_watches = {
              LK_ON_ANY_IN_QUEUE},
     .need = LK_LEASE_WAITING,
     .enter = contender_enter_setting_watches,
-    .reads_done = lk__predecessors_judge};
+    .reads_done = predecessors_judge};
 
 const lk_contender_rules lk__rules_waiting = {
     .next = {LK_ON(FEW_LEFT, READING_PREDECESSORS), LK_ON(LIST_NEEDED, LISTING),
              LK_ON(GRANT, HELD), LK_ON_ANY_IN_QUEUE},
     .need = LK_LEASE_WAITING,
-    .reads_done = lk__predecessors_judge};
+    .reads_done = predecessors_judge};

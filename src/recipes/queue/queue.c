@@ -25,7 +25,7 @@ bool lk__sequence_is_in_range(int64_t number)
 }
 
 /* Whether the owner should be warned: half of the counter is used. */
-static bool lk__sequence_is_near_end(int64_t number)
+static bool sequence_is_near_end(int64_t number)
 {
   return number >= warning_level;
 }
@@ -83,8 +83,7 @@ bool lk__max_queue_needs_peek(const lk_contender *ct)
 
 /* Log a very long queue, once per client. The reply to a list grows with the
    queue. A Java client refuses a reply with more than 17,000 names. */
-static void lk__max_queue_warn_if_long(const lk_contender *ct,
-                                       size_t predecessors)
+static void max_queue_warn_if_long(const lk_contender *ct, size_t predecessors)
 {
   lk_session_lease *lease = ct->lease;
 
@@ -242,8 +241,8 @@ void lk__queue_position_find(lk_queue_position *out, const lk_role *role,
 }
 
 /* How many listed contenders exclude a new contender of `role`. */
-static size_t lk__names_count_excluding(const lk_role *role,
-                                        const lk_bytes *names, size_t count)
+static size_t names_count_excluding(const lk_role *role, const lk_bytes *names,
+                                    size_t count)
 {
   size_t excluding = 0;
 
@@ -266,7 +265,7 @@ static void contender_notify_if_counter_near_end(lk_contender *ct,
 {
   lk_notice notice = {.type = LK_NOTICE_COUNTER_NEAR_END};
 
-  if (lk__sequence_is_near_end(number))
+  if (sequence_is_near_end(number))
     lk__contender_notify(ct, &notice);
 }
 
@@ -359,7 +358,7 @@ void lk__contender_take_list(lk_contender *ct, const lk_bytes *names,
     lk__contender_fail(ct, LK_ERR_NO_MEMORY);
   } else {
     contender_notify_if_counter_near_end(ct, p.number);
-    lk__max_queue_warn_if_long(ct, p.predecessors);
+    max_queue_warn_if_long(ct, p.predecessors);
     if (p.foreign.at != NULL)
       contender_notify_mixed_queue(ct, p.foreign);
     /* The callback of a notice may have stopped the contender. */
@@ -383,7 +382,7 @@ static void contender_take_first_list(lk_contender *ct, const lk_bytes *names,
 {
   int err =
       lk__max_queue_refusal(ct->config->once, ct->config->max_queue,
-                            lk__names_count_excluding(ct->role, names, count));
+                            names_count_excluding(ct->role, names, count));
 
   ct->pause.doublings = 0;
   if (err != 0)

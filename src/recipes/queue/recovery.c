@@ -119,10 +119,9 @@ static bool name_may_be_own(const lk_own_node *own, lk_bytes name)
 
 /* Collect the listed names that may be the own node. 0, or
    LK_ERR_NO_MEMORY. */
-static int lk__own_node_candidates_set(lk_own_node_candidates *s,
-                                       const lk_mem *mem,
-                                       const lk_own_node *own,
-                                       const lk_bytes *names, size_t count)
+static int own_node_candidates_set(lk_own_node_candidates *s, const lk_mem *mem,
+                                   const lk_own_node *own,
+                                   const lk_bytes *names, size_t count)
 {
   int64_t number;
 
@@ -144,7 +143,7 @@ static int lk__own_node_candidates_set(lk_own_node_candidates *s,
 }
 
 /* Whether to read the candidates again; if so, that is prepared. */
-static bool lk__own_node_candidates_rewind(lk_own_node_candidates *s)
+static bool own_node_candidates_rewind(lk_own_node_candidates *s)
 {
   if (s->found || s->err != 0 || !s->saw_revoked || s->takes_revoked)
     return false;
@@ -288,7 +287,7 @@ static int candidates_read_next(lk_contender *ct)
   bool done = s->found || s->err != 0 || s->rest_is_older || s->count == 0;
   int err = 0;
 
-  if (done && !lk__own_node_candidates_rewind(s)) {
+  if (done && !own_node_candidates_rewind(s)) {
     candidates_end(ct, s->err);
     return 0;
   }
@@ -379,8 +378,8 @@ static void recovery_continue(lk_contender *ct, lk_recovered result, int err,
     lk__contender_step(ct, LK_CONTENDER_ON_OWN_MISSING);
     break;
   case LK_RECOVERED_CANDIDATES:
-    err = lk__own_node_candidates_set(&ct->candidates, &ct->lease->mem,
-                                      &ct->own, names, count);
+    err = own_node_candidates_set(&ct->candidates, &ct->lease->mem, &ct->own,
+                                  names, count);
     if (err != 0)
       lk__contender_fail(ct, err);
     else
@@ -397,8 +396,8 @@ static void recovery_report(lk_contender *ct, lk_recovered result, int err,
     lk__contender_rules(ct)->recovered(ct, result, err);
     return;
   }
-  err = lk__own_node_candidates_set(&ct->candidates, &ct->lease->mem, &ct->own,
-                                    names, count);
+  err = own_node_candidates_set(&ct->candidates, &ct->lease->mem, &ct->own,
+                                names, count);
   if (err == 0)
     err = candidates_read_next(ct);
   if (err != 0)
