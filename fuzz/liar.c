@@ -4,7 +4,6 @@
 #include "liar.h"
 
 #include "proto/wire/opcode.h"
-#include "proto/wire/reply_body.h"
 #include "support/wire.h"
 #include "target.h"
 

@@ -7,7 +7,6 @@
 #include "proto/engine/connection.h"
 #include "proto/engine/requests.h"
 #include "proto/engine/watches.h"
-#include "proto/wire/create_mode.h"
 #include "proto/wire/opcode.h"
 #include "proto/wire/path.h"
 

@@ -21,7 +21,6 @@
 #include "proto/engine/server_choice.h"
 #include "proto/engine/session.h"
 #include "proto/engine/set_watches.h"
-#include "proto/engine/silent_server.h"
 #include "proto/engine/watches.h"
 #include "proto/wire/frame.h"
 

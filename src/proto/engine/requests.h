@@ -18,7 +18,7 @@
 #include "jute/record.h"
 #include "proto/engine/time.h"
 #include "proto/engine/watches.h"
-#include "proto/wire/reply_body.h"
+#include "proto/wire/opcode.h"
 
 /* The deadlines of requests, as a heap. A request has no fixed address, since
    its ring moves it. So a deadline knows its request by lk_request.end, by

@@ -3,7 +3,7 @@
 
 #include "proto/wire/multi.h"
 
-#include "proto/wire/create_mode.h"
+#include "proto/wire/opcode.h"
 #include "proto/wire/path.h"
 
 /* ---- operations ------------------------------------------------------- */

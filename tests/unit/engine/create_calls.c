@@ -6,8 +6,8 @@
    again at each restart. */
 
 #include "proto/engine/client.h"
-#include "proto/wire/create_mode.h"
 #include "proto/wire/multi.h"
+#include "proto/wire/opcode.h"
 #include "support/harness.h"
 #include "support/suite.h"
 #include "support/wire.h"
