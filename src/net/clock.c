@@ -68,14 +68,6 @@ int lk__clock_open(lk_clock *c)
   return 0;
 }
 
-int64_t lk__clock_now(const lk_clock *c)
-{
-  struct timespec t = {0, 0};
-
-  clock_gettime(c->id, &t);
-  return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 void lk__clock_set_timer(const lk_clock *c, int64_t at_ms)
 {
   struct itimerspec when = {{0, 0}, {0, 0}}; /* zero disarms the timer */

@@ -18,7 +18,13 @@ typedef struct lk_clock {
 /** Returns 0 or an errno. 0, too, if the system has no timerfd. */
 int lk__clock_open(lk_clock *c);
 /** The time of the clock in milliseconds, rounded down. */
-int64_t lk__clock_now(const lk_clock *c);
+static inline int64_t lk__clock_now(const lk_clock *c)
+{
+  struct timespec t = {0, 0};
+
+  clock_gettime(c->id, &t);
+  return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
 /** Let the timer expire at `at_ms`; INT64_MAX: never. Does nothing without a
     timerfd. */
 void lk__clock_set_timer(const lk_clock *c, int64_t at_ms);

@@ -43,11 +43,6 @@ bool lk__watched_transport_watch_for(lk_watched_transport *s, lk_flow flow)
   return true;
 }
 
-bool lk__watched_transport_has_more(const lk_watched_transport *s)
-{
-  return s->type->has_more != NULL && s->type->has_more(s->object);
-}
-
 bool lk__watched_transport_has_tcp(const lk_watched_transport *s)
 {
   lk_address peer;

@@ -36,7 +36,10 @@ lk_flow lk__watched_transport_connect(lk_watched_transport *s,
 bool lk__watched_transport_watch_for(lk_watched_transport *s, lk_flow flow);
 /** Whether the transport has bytes ready that it has read from the descriptor
     already. */
-bool lk__watched_transport_has_more(const lk_watched_transport *s);
+static inline bool lk__watched_transport_has_more(const lk_watched_transport *s)
+{
+  return s->type->has_more != NULL && s->type->has_more(s->object);
+}
 /** Whether TCP is connected, also if the TLS handshake has not ended. */
 bool lk__watched_transport_has_tcp(const lk_watched_transport *s);
 /** Stop watching, and close the transport if it is open. */

@@ -245,6 +245,17 @@ void lk__session_clear_identity(lk_client *c)
   c->session.timeout_ms = c->options.timeout_ms;
 }
 
+int64_t lk__session_give_up_at(const lk_client *c)
+{
+  if (c->session.identity.id == 0 || c->connection.phase == LK_PHASE_LIVE ||
+      c->connection.phase == LK_PHASE_ENDED || c->options.give_up_ms < 0)
+    return LK_NEVER;
+  int64_t default_ms = (int64_t)c->session.timeout_ms * 4 / 3;
+  int64_t ms = c->options.give_up_ms > 0 ? c->options.give_up_ms : default_ms;
+
+  return lk__later(c->session.proven_ms, c->pings.overlapping_ping_ms) + ms;
+}
+
 /* ---- the handshake ------------------------------------------------------- */
 
 /* The handshake: from the connect request to the waiting requests, which are

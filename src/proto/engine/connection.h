@@ -92,6 +92,9 @@ typedef struct lk_engine_output {
 
 /** Set the phase, which only this function does. */
 void lk__session_enter_phase(lk_client *c, lk_phase phase);
+/** When lk__session_give_up() is due, since the client has had no connection
+    for long. LK_NEVER: there is a connection, or no session. */
+int64_t lk__session_give_up_at(const lk_client *c);
 /** Ask the driver for a transport to the server in turn. */
 void lk__session_connect(lk_client *c);
 /** The transport is connected: send the connect request. */

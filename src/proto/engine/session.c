@@ -63,17 +63,6 @@ void lk__session_expire(lk_client *c, const char *why)
     lk__auth_fail_all(c, LK_ERR_SESSION_EXPIRED);
 }
 
-int64_t lk__session_give_up_at(const lk_client *c)
-{
-  if (c->session.identity.id == 0 || c->connection.phase == LK_PHASE_LIVE ||
-      c->connection.phase == LK_PHASE_ENDED || c->options.give_up_ms < 0)
-    return LK_NEVER;
-  int64_t default_ms = (int64_t)c->session.timeout_ms * 4 / 3;
-  int64_t ms = c->options.give_up_ms > 0 ? c->options.give_up_ms : default_ms;
-
-  return lk__later(c->session.proven_ms, c->pings.overlapping_ping_ms) + ms;
-}
-
 /* The servers may keep the abandoned session for longer than the client does.
  * They count its timeout from the last bytes that they received, and round it
  * up to a tick. A session timeout has at least two ticks, so one and a half

@@ -32,9 +32,6 @@ bool lk__close_is_due(const lk_client *c);
 
 /** The session has expired: begin a new one, unless that is not wanted. */
 void lk__session_expire(lk_client *c, const char *why);
-/** When lk__session_give_up() is due, since the client has had no connection
-    for long. LK_NEVER: there is a connection, or no session. */
-int64_t lk__session_give_up_at(const lk_client *c);
 /** Report the session as expired although no server has said so. */
 void lk__session_give_up(lk_client *c);
 /** The server refuses the credentials or requires some: end the client for

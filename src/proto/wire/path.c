@@ -168,3 +168,23 @@ const char *lk__path_rest(const char *chroot, const char *path, lk_path_use use)
 
   return is_chroot ? "" : path;
 }
+
+void lk__path_encode(const lk_record *rec, const void *value,
+                     const char *chroot, const char *path, lk_writer *out)
+{
+  const lk_field *first = rec->fields;
+
+  /* The first field is the path, or a record whose first field is the path. */
+  if (first->kind == LK_KIND_RECORD) {
+    lk__path_encode(first->elem, (const char *)value + first->offset, chroot,
+                    path, out);
+  } else {
+    size_t root_len = chroot[0] == '\0' ? 0 : strlen(chroot);
+    size_t len = strlen(path);
+
+    lk__writer_count(out, root_len + len);
+    lk__writer_raw(out, chroot, root_len);
+    lk__writer_raw(out, path, len);
+  }
+  lk__record_encode_from(rec, 1, value, out);
+}

@@ -4,6 +4,8 @@
 
 #include <latchkey/types.h>
 
+#include "jute/record.h"
+
 /** What the path of a request names. */
 typedef enum lk_path_use {
   LK_PATH_OF_NODE,
@@ -34,5 +36,13 @@ lk_bytes lk__path_strip(const char *chroot, size_t len, lk_bytes path);
  */
 const char *lk__path_rest(const char *chroot, const char *path,
                           lk_path_use use);
+
+/**
+ * Encode a request whose first field is its path. The path is written as
+ * `chroot` (which may be "") followed by `path`; the path in `value` is
+ * ignored.
+ */
+void lk__path_encode(const lk_record *rec, const void *value,
+                     const char *chroot, const char *path, lk_writer *out);
 
 #endif

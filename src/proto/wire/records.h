@@ -36,12 +36,4 @@ extern const lk_record lk__empty_record;
 extern const lk_record *const lk__records[];
 extern const size_t lk__nrecords;
 
-/**
- * Encode a request whose first field is its path. The path is written as
- * `chroot` (which may be "") followed by `path`; the path in `value` is
- * ignored.
- */
-void lk__path_encode(const lk_record *rec, const void *value,
-                     const char *chroot, const char *path, lk_writer *out);
-
 #endif
