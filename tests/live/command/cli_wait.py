@@ -413,7 +413,7 @@ def replies_too_slow_for_the_session_timeout_are_named():
         assert done.code == 125, done
         first = done.err.splitlines()[0]
         assert re.fullmatch(
-            "latchkey: warning: /slow: a reply takes 0.7[0-9]? s, and a lock needs "
+            "latchkey: warning: /slow: a reply takes (0.[7-9]|1.)[0-9]* s, and a lock needs "
             "replies within a quarter of the session timeout, which is 2 s; raise -T",
             first), done
         assert done.err.count("a reply takes") == 1, done
