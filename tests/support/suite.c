@@ -41,6 +41,14 @@ void suite_add(const char *name, void (*setup)(void), const TTest *const *tests,
   memcpy(s->tests, tests, count * sizeof tests[0]);
 }
 
+/* Check appends "_fn" to the name of a test. */
+void suite_skip(const char *function, const char *why)
+{
+  printf("not tested: %.*s: %s\n", (int)(strlen(function) - strlen("_fn")),
+         function, why);
+  fflush(stdout);
+}
+
 /* Whether `word` is the name of the test's suite, or "suite.test". */
 static bool word_selects(const char *word, const registered_suite *s,
                          const TTest *test)

@@ -14,6 +14,18 @@ void suite_add(const char *name, void (*setup)(void), const TTest *const *tests,
                size_t count);
 
 /**
+ * Print that the test is skipped, and why. tests/driver counts it so.
+ * `function`: __func__ of the test. SKIP_TEST() also ends the test.
+ */
+void suite_skip(const char *function, const char *why);
+
+#define SKIP_TEST(why)         \
+  do {                         \
+    suite_skip(__func__, why); \
+    return;                    \
+  } while (0)
+
+/**
  * Register the tests of this file as a suite: SUITE("name", test, test...).
  * A constructor does it, so that no suite of a linked file can be forgotten.
  */

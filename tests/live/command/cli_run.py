@@ -207,6 +207,9 @@ def access_list_can_be_given_entry_by_entry():
                        "-i", "l", "/spelt/l", "sleep", "60") as holder:
         command.wait_until_held("/spelt/l")
         assert command.queue("/spelt/l") == (["l"], [])
+        node = command.status("/spelt/l")["holders"][0]["node"]
+        done = expect_exit(0, "acl", node)
+        assert done.out.split() == ["ip:127.0.0.0/8:cdrwa", "world:anyone:r"], done
         holder.terminate()
 
 

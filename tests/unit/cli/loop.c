@@ -290,9 +290,10 @@ START_TEST(interrupt_needs_no_signalfd)
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
   struct sock_fprog filter = {sizeof steps / sizeof steps[0], steps};
 
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0)
-    interrupt_twice();
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+    SKIP_TEST("this system has no filters for system calls");
+  interrupt_twice();
 }
 END_TEST
 
@@ -336,7 +337,7 @@ END_TEST
 #else
 START_TEST(without_a_descriptor_for_interrupts_the_signals_are_not_blocked)
 {
-  /* Without signalfd, interrupts need no descriptor. */
+  SKIP_TEST("without signalfd, interrupts need no descriptor");
 }
 END_TEST
 #endif

@@ -74,15 +74,16 @@ static void restore_fd(int fd, int old)
 
 enum { MAX_SECONDS = 20 };
 
+/* Why tests are skipped. */
+static const char NO_SUBREAPER[] = "this system has no PR_SET_CHILD_SUBREAPER";
+static const char NO_CGROUP[] = "no cgroup of version 2 can be made";
+static const char NO_SECCOMP[] = "this system has no filters for system calls";
+
 /* Whether this process can wait for orphans of its descendants. qemu-user
-   cannot: tests that depend on it return at once there. */
+   cannot: tests that depend on it are skipped there. */
 static bool adopts_orphans(void)
 {
-  bool adopts = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
-
-  if (!adopts)
-    puts("not tested: this system has no PR_SET_CHILD_SUBREAPER");
-  return adopts;
+  return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
 static bool wants_cgroup; /* of COMMAND */
@@ -96,8 +97,6 @@ static bool use_cgroup(void)
   cli_cgroup_make(&g);
   wants_cgroup = g.fd >= 0;
   cli_cgroup_remove(&g);
-  if (!wants_cgroup)
-    puts("not tested: no cgroup of version 2 can be made");
   return wants_cgroup;
 }
 
@@ -394,7 +393,7 @@ START_TEST(end_of_latchkey_kills_all_descendants)
   command_run s;
 
   if (!adopts_orphans())
-    return;
+    SKIP_TEST(NO_SUBREAPER);
   begin_run(&s, term_ignorers, CLI_ON_LOST_IGNORE);
   expect_line(&s, "in");
   close(s.supervisor.fd); /* as if latchkey had died: no exit order was sent */
@@ -477,7 +476,7 @@ START_TEST(process_id_of_the_command_is_not_reused_before_the_supervisor_ends)
   command_run s;
 
   if (!adopts_orphans())
-    return;
+    SKIP_TEST(NO_SUBREAPER);
   prepare_run(&s, text, CLI_ON_LOST_TERM);
   start_command(&s, LONG_LEASE_MS);
   pid = next_report(&s, CLI_REPORT_STARTED).child;
@@ -542,7 +541,7 @@ START_TEST(term_and_kill_end_all_when_the_lease_runs_out)
   command_run s;
 
   if (!adopts_orphans())
-    return;
+    SKIP_TEST(NO_SUBREAPER);
   begin_run(&s, term_ignorers, CLI_ON_LOST_TERM);
   expect_line(&s, "in");
   order_lease(&s, 150, 100); /* TERM after 50 ms */
@@ -613,7 +612,7 @@ static bool writes(const command_run *s, int ms)
 START_TEST(a_command_is_executed_before_it_is_stopped)
 {
   if (!use_cgroup())
-    return;
+    SKIP_TEST(NO_CGROUP);
   for (int i = 0; i < 20; i++) {
     static char text[] = "sleep 30";
     unsigned seen = 0; /* CLI_REPORT_ constants */
@@ -675,7 +674,7 @@ START_TEST(stopped_command_continues_with_a_new_lease)
   command_run s;
 
   if (!use_cgroup())
-    return;
+    SKIP_TEST(NO_CGROUP);
   make_pipe(in);
   replace_fd(STDIN_FILENO, in[0]);
   begin_run(&s, text, CLI_ON_LOST_STOP);
@@ -722,7 +721,7 @@ static void stop_with_a_process_outside(char *text)
   char line[32];
 
   if (!use_cgroup())
-    return;
+    SKIP_TEST(NO_CGROUP);
   begin_run(&s, text, CLI_ON_LOST_STOP);
   expect_line(&s, "out");
   int64_t deadline = cli_boottime_ms() + 2000;
@@ -983,7 +982,7 @@ START_TEST(deep_tree_of_processes_is_killed_within_a_second)
   command_run s;
 
   if (!adopts_orphans())
-    return;
+    SKIP_TEST(NO_SUBREAPER);
   begin_run(&s, deep_tree, CLI_ON_LOST_KILL);
   expect_line(&s, "in");
   int64_t before = cli_boottime_ms();
@@ -1007,7 +1006,7 @@ START_TEST(stop_reaches_processes_outside_the_group_and_ignores_sigcont)
   command_run s;
 
   if (!use_cgroup())
-    return;
+    SKIP_TEST(NO_CGROUP);
   prepare_run(&s, writers, CLI_ON_LOST_STOP);
   start_command(&s, LONG_LEASE_MS);
   int pid = next_report(&s, CLI_REPORT_STARTED).child;
@@ -1051,8 +1050,10 @@ START_TEST(command_is_in_its_cgroup_without_clone3)
   static char text[] = "echo up; sleep 600";
   command_run s;
 
-  if (!use_cgroup() || !forbid_call(SYS_clone3))
-    return;
+  if (!use_cgroup())
+    SKIP_TEST(NO_CGROUP);
+  if (!forbid_call(SYS_clone3))
+    SKIP_TEST(NO_SECCOMP);
   prepare_run(&s, text, CLI_ON_LOST_STOP);
   start_command(&s, LONG_LEASE_MS);
   int pid = next_report(&s, CLI_REPORT_STARTED).child;
@@ -1075,7 +1076,7 @@ START_TEST(supervisor_needs_no_signalfd_and_no_timerfd)
   command_run s;
 
   if (!forbid_call(SYS_signalfd4) || !forbid_call(SYS_timerfd_create))
-    return;
+    SKIP_TEST(NO_SECCOMP);
   begin_run(&s, text, CLI_ON_LOST_KILL);
   expect_line(&s, "on");
   ck_assert_int_eq(WEXITSTATUS(next_report(&s, CLI_REPORT_ENDED).status), 7);

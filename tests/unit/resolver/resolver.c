@@ -21,7 +21,7 @@ static lk_clock test_clock;
 static lk_resolver *resolver;
 static failing_mem mem;
 static ev_prepare deliver_before_wait;
-static char results[512];  /* "127.0.0.1:0 [::1]:0 | why | …" */
+static char results[1024]; /* "127.0.0.1:0 [::1]:0 | why | …" */
 static unsigned completed; /* how many lookups have completed since start() */
 static const bool not_forked = false;
 
@@ -250,6 +250,7 @@ END_TEST
 START_TEST(many_names_are_resolved_at_once)
 {
   enum { NAMES = 40 };
+  static const char one[] = "127.0.0.1:0 |";
   lk_lookup l[NAMES];
 
   for (int round = 0; round < 3; round++) {
@@ -257,10 +258,15 @@ START_TEST(many_names_are_resolved_at_once)
     for (int i = 0; i < NAMES; i++) {
       char name[24];
 
-      snprintf(name, sizeof name, "n%d.test", i);
+      snprintf(name, sizeof name, "any%d.test", i);
       start_lookup(&l[i], name);
     }
     run_until_completed(NAMES);
+    ck_assert_uint_eq(fake_names_lookups(), NAMES);
+    for (size_t i = 0; i < NAMES; i++)
+      ck_assert_int_eq(
+          strncmp(results + i * (sizeof one - 1), one, sizeof one - 1), 0);
+    ck_assert_uint_eq(strlen(results), NAMES * (sizeof one - 1));
     stop();
   }
 }
@@ -487,7 +493,7 @@ START_TEST(names_that_were_used_least_recently_are_forgotten)
   for (int i = 0; i < 200; i++) {
     char name[24];
 
-    snprintf(name, sizeof name, "n%d.test", i);
+    snprintf(name, sizeof name, "any%d.test", i);
     expect_failure(name);
     if (i == 40)
       expect_result("two.test", "127.0.0.1:0 127.0.0.2:0 |");
