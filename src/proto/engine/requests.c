@@ -15,6 +15,19 @@
 #include "proto/wire/opcode.h"
 #include "proto/wire/path.h"
 
+/* ---- creation ------------------------------------------------------------ */
+
+void lk__requests_init(lk_engine_requests *q, const lk_mem *mem)
+{
+  q->held.mem = mem;
+  q->path.mem = mem;
+  lk__ring_init(&q->sent, mem, sizeof(lk_request));
+  lk__ring_init(&q->waiting, mem, sizeof(lk_request));
+  lk__ring_init(&q->late, mem, sizeof(lk_request));
+  lk__ring_init(&q->ending_sent, mem, sizeof(lk_request));
+  lk__ring_init(&q->ending_waiting, mem, sizeof(lk_request));
+}
+
 /* ---- deadlines ----------------------------------------------------------- */
 
 enum { MAX_SPARES = 1024 };
@@ -68,18 +81,6 @@ static const lk_deadline *deadline_due(const lk_request_deadlines *all,
   return lk__deadline_next(all) > now
              ? NULL
              : LK_OWNER(all->heap.root, lk_deadline, node);
-}
-
-/* The requests dropped their deadlines when they completed, so only the spares
- * are left. */
-void lk__deadlines_free(lk_request_deadlines *all, const lk_mem *mem)
-{
-  while (all->spares != NULL) {
-    lk_deadline *d = all->spares;
-
-    all->spares = d->spare;
-    lk__mem_free(mem, d);
-  }
 }
 
 /* ---- encoding ------------------------------------------------------------ */
@@ -136,153 +137,7 @@ static int request_encode(lk_buf *b, const lk_call_spec *spec, int32_t xid,
   }
 }
 
-/* ---- completion ---------------------------------------------------------- */
-
-/* These functions invoke the callback of one kind of request. After an error it
- * gets NULL and 0 instead of the values of the body. */
-
-static void complete_create(lk_client *c, const lk_request *r, int err,
-                            const lk_reply_body *body)
-{
-  lk_create_cb done = (lk_create_cb)r->done;
-  bool with_stat = r->op != LK_OPCODE_CREATE;
-
-  done(c, err, err == 0 ? body->path.path.at : NULL,
-       err == 0 && with_stat ? &body->path_stat.stat : NULL, r->arg);
-}
-
-static void complete_get(lk_client *c, const lk_request *r, int err,
-                         const lk_reply_body *body)
-{
-  lk_get_cb done = (lk_get_cb)r->done;
-
-  done(c, err, err == 0 ? &body->data.data : NULL,
-       err == 0 ? &body->data.stat : NULL, r->arg);
-}
-
-static void complete_acl(lk_client *c, const lk_request *r, int err,
-                         const lk_reply_body *body)
-{
-  lk_acl_cb done = (lk_acl_cb)r->done;
-
-  if (err != 0) {
-    done(c, err, NULL, NULL, r->arg);
-    return;
-  }
-  lk_acls acl = {body->acl.acl.items, body->acl.acl.count};
-
-  done(c, 0, &acl, &body->acl.stat, r->arg);
-}
-
-static void complete_children(lk_client *c, const lk_request *r, int err,
-                              const lk_reply_body *body)
-{
-  lk_children_cb done = (lk_children_cb)r->done;
-
-  done(c, err, err == 0 ? body->names_stat.names.items : NULL,
-       err == 0 ? body->names_stat.names.count : 0,
-       err == 0 ? &body->names_stat.stat : NULL, r->arg);
-}
-
-static void complete_paths(lk_client *c, const lk_request *r, int err,
-                           const lk_reply_body *body)
-{
-  lk_paths_cb done = (lk_paths_cb)r->done;
-
-  done(c, err, err == 0 ? body->paths.paths.items : NULL,
-       err == 0 ? body->paths.paths.count : 0, r->arg);
-}
-
-static void complete_who(lk_client *c, const lk_request *r, int err,
-                         const lk_reply_body *body)
-{
-  lk_identities_cb done = (lk_identities_cb)r->done;
-
-  done(c, err, err == 0 ? body->who.ids.items : NULL,
-       err == 0 ? body->who.ids.count : 0, r->arg);
-}
-
-static void complete_multi(lk_client *c, const lk_request *r, int err,
-                           const lk_reply_body *body)
-{
-  lk_multi_cb done = (lk_multi_cb)r->done;
-
-  /* The reply to a failed multi has no error, but its results have. */
-  done(c, err == 0 ? body->multi.outcome : err,
-       err == 0 ? body->multi.results : NULL, err == 0 ? r->operations : 0,
-       r->arg);
-}
-
-static void complete_reads(lk_client *c, const lk_request *r, int err,
-                           const lk_reply_body *body)
-{
-  lk_multi_read_cb done = (lk_multi_read_cb)r->done;
-
-  done(c, err, err == 0 ? body->reads : NULL, err == 0 ? r->operations : 0,
-       r->arg);
-}
-
-void lk__request_complete(lk_client *c, const lk_request *r, int err,
-                          const lk_reply_body *body)
-{
-  c->requests.open--;
-  lk__invariants_check(c, LK_MOMENT_CALLBACK);
-  if (r->done == NULL)
-    return;
-  switch (r->op) {
-  case LK_OPCODE_CREATE:
-  case LK_OPCODE_CREATE2:
-  case LK_OPCODE_CREATE_CONTAINER:
-  case LK_OPCODE_CREATE_TTL: complete_create(c, r, err, body); break;
-  case LK_OPCODE_EXISTS:
-  case LK_OPCODE_SET_DATA:
-  case LK_OPCODE_SET_ACL:
-    ((lk_stat_cb)r->done)(c, err, err == 0 ? &body->stat.stat : NULL, r->arg);
-    break;
-  case LK_OPCODE_GET_DATA:
-  case LK_OPCODE_RECONFIG: complete_get(c, r, err, body); break;
-  case LK_OPCODE_GET_ACL: complete_acl(c, r, err, body); break;
-  case LK_OPCODE_GET_CHILDREN2: complete_children(c, r, err, body); break;
-  case LK_OPCODE_GET_EPHEMERALS: complete_paths(c, r, err, body); break;
-  case LK_OPCODE_GET_ALL_CHILDREN_NUMBER:
-    ((lk_count_cb)r->done)(c, err, err == 0 ? body->count.count : 0, r->arg);
-    break;
-  case LK_OPCODE_WHO_AM_I: complete_who(c, r, err, body); break;
-  case LK_OPCODE_MULTI: complete_multi(c, r, err, body); break;
-  case LK_OPCODE_MULTI_READ: complete_reads(c, r, err, body); break;
-  default: ((lk_done_cb)r->done)(c, err, r->arg); break;
-  }
-}
-
-/* ---- the queue ----------------------------------------------------------- */
-
-/* Bytes of memory of `held` that are kept once no request waits. */
-enum { MAX_HELD_KEPT = 64 * 1024 };
-
-/* The place of the xid in a frame: behind the length field. */
-enum { XID_OFFSET = 4 };
-
-void lk__requests_init(lk_engine_requests *q, const lk_mem *mem)
-{
-  q->held.mem = mem;
-  q->path.mem = mem;
-  lk__ring_init(&q->sent, mem, sizeof(lk_request));
-  lk__ring_init(&q->waiting, mem, sizeof(lk_request));
-  lk__ring_init(&q->late, mem, sizeof(lk_request));
-  lk__ring_init(&q->ending_sent, mem, sizeof(lk_request));
-  lk__ring_init(&q->ending_waiting, mem, sizeof(lk_request));
-}
-
-void lk__requests_free(lk_engine_requests *q)
-{
-  lk__buf_free(&q->held);
-  lk__buf_free(&q->path);
-  lk__ring_free(&q->sent);
-  lk__ring_free(&q->waiting);
-  lk__ring_free(&q->late);
-  lk__ring_free(&q->ending_sent);
-  lk__ring_free(&q->ending_waiting);
-}
+/* ---- acceptance ---------------------------------------------------------- */
 
 bool lk__client_is_forked(const lk_client *c)
 {
@@ -520,13 +375,10 @@ int lk__request_queue(lk_client *c, const lk_call_spec *spec)
   return 0;
 }
 
-bool lk__requests_have_replies(const lk_client *c, uint64_t until)
-{
-  const lk_request *first =
-      c->requests.sent.count == 0 ? NULL : lk__ring_at(&c->requests.sent, 0);
+/* ---- waiting requests, on a new connection ------------------------------- */
 
-  return first == NULL || first->end > until;
-}
+/* The place of the xid in a frame: behind the length field. */
+enum { XID_OFFSET = 4 };
 
 /* Set the watch flag of a request that has waited. The flag is clear if a
  * persistent watch will cover the path when the server executes the request.
@@ -645,6 +497,9 @@ static bool reserve_for_waiting(lk_client *c)
          reserve_places(&c->requests.ending_sent, unsupported);
 }
 
+/* Bytes of memory of `held` that are kept once no request waits. */
+enum { MAX_HELD_KEPT = 64 * 1024 };
+
 bool lk__requests_send_waiting(lk_client *c)
 {
   if (!reserve_for_waiting(c))
@@ -657,19 +512,132 @@ bool lk__requests_send_waiting(lk_client *c)
   return true;
 }
 
-/* ---- outcomes ------------------------------------------------------------ */
+/* ---- callbacks ----------------------------------------------------------- */
 
-/*
- * Requests that complete without a reply: after a broken connection, at their
- * own deadline, or because the client ends.
- */
+/* These functions invoke the callback of one kind of request. After an error it
+ * gets NULL and 0 instead of the values of the body. */
 
-static void swap_rings(lk_ring *a, lk_ring *b)
+static void complete_create(lk_client *c, const lk_request *r, int err,
+                            const lk_reply_body *body)
 {
-  lk_ring r = *a;
+  lk_create_cb done = (lk_create_cb)r->done;
+  bool with_stat = r->op != LK_OPCODE_CREATE;
 
-  *a = *b;
-  *b = r;
+  done(c, err, err == 0 ? body->path.path.at : NULL,
+       err == 0 && with_stat ? &body->path_stat.stat : NULL, r->arg);
+}
+
+static void complete_get(lk_client *c, const lk_request *r, int err,
+                         const lk_reply_body *body)
+{
+  lk_get_cb done = (lk_get_cb)r->done;
+
+  done(c, err, err == 0 ? &body->data.data : NULL,
+       err == 0 ? &body->data.stat : NULL, r->arg);
+}
+
+static void complete_acl(lk_client *c, const lk_request *r, int err,
+                         const lk_reply_body *body)
+{
+  lk_acl_cb done = (lk_acl_cb)r->done;
+
+  if (err != 0) {
+    done(c, err, NULL, NULL, r->arg);
+    return;
+  }
+  lk_acls acl = {body->acl.acl.items, body->acl.acl.count};
+
+  done(c, 0, &acl, &body->acl.stat, r->arg);
+}
+
+static void complete_children(lk_client *c, const lk_request *r, int err,
+                              const lk_reply_body *body)
+{
+  lk_children_cb done = (lk_children_cb)r->done;
+
+  done(c, err, err == 0 ? body->names_stat.names.items : NULL,
+       err == 0 ? body->names_stat.names.count : 0,
+       err == 0 ? &body->names_stat.stat : NULL, r->arg);
+}
+
+static void complete_paths(lk_client *c, const lk_request *r, int err,
+                           const lk_reply_body *body)
+{
+  lk_paths_cb done = (lk_paths_cb)r->done;
+
+  done(c, err, err == 0 ? body->paths.paths.items : NULL,
+       err == 0 ? body->paths.paths.count : 0, r->arg);
+}
+
+static void complete_who(lk_client *c, const lk_request *r, int err,
+                         const lk_reply_body *body)
+{
+  lk_identities_cb done = (lk_identities_cb)r->done;
+
+  done(c, err, err == 0 ? body->who.ids.items : NULL,
+       err == 0 ? body->who.ids.count : 0, r->arg);
+}
+
+static void complete_multi(lk_client *c, const lk_request *r, int err,
+                           const lk_reply_body *body)
+{
+  lk_multi_cb done = (lk_multi_cb)r->done;
+
+  /* The reply to a failed multi has no error, but its results have. */
+  done(c, err == 0 ? body->multi.outcome : err,
+       err == 0 ? body->multi.results : NULL, err == 0 ? r->operations : 0,
+       r->arg);
+}
+
+static void complete_reads(lk_client *c, const lk_request *r, int err,
+                           const lk_reply_body *body)
+{
+  lk_multi_read_cb done = (lk_multi_read_cb)r->done;
+
+  done(c, err, err == 0 ? body->reads : NULL, err == 0 ? r->operations : 0,
+       r->arg);
+}
+
+void lk__request_complete(lk_client *c, const lk_request *r, int err,
+                          const lk_reply_body *body)
+{
+  c->requests.open--;
+  lk__invariants_check(c, LK_MOMENT_CALLBACK);
+  if (r->done == NULL)
+    return;
+  switch (r->op) {
+  case LK_OPCODE_CREATE:
+  case LK_OPCODE_CREATE2:
+  case LK_OPCODE_CREATE_CONTAINER:
+  case LK_OPCODE_CREATE_TTL: complete_create(c, r, err, body); break;
+  case LK_OPCODE_EXISTS:
+  case LK_OPCODE_SET_DATA:
+  case LK_OPCODE_SET_ACL:
+    ((lk_stat_cb)r->done)(c, err, err == 0 ? &body->stat.stat : NULL, r->arg);
+    break;
+  case LK_OPCODE_GET_DATA:
+  case LK_OPCODE_RECONFIG: complete_get(c, r, err, body); break;
+  case LK_OPCODE_GET_ACL: complete_acl(c, r, err, body); break;
+  case LK_OPCODE_GET_CHILDREN2: complete_children(c, r, err, body); break;
+  case LK_OPCODE_GET_EPHEMERALS: complete_paths(c, r, err, body); break;
+  case LK_OPCODE_GET_ALL_CHILDREN_NUMBER:
+    ((lk_count_cb)r->done)(c, err, err == 0 ? body->count.count : 0, r->arg);
+    break;
+  case LK_OPCODE_WHO_AM_I: complete_who(c, r, err, body); break;
+  case LK_OPCODE_MULTI: complete_multi(c, r, err, body); break;
+  case LK_OPCODE_MULTI_READ: complete_reads(c, r, err, body); break;
+  default: ((lk_done_cb)r->done)(c, err, r->arg); break;
+  }
+}
+
+/* ---- sent requests, until their replies ---------------------------------- */
+
+bool lk__requests_have_replies(const lk_client *c, uint64_t until)
+{
+  const lk_request *first =
+      c->requests.sent.count == 0 ? NULL : lk__ring_at(&c->requests.sent, 0);
+
+  return first == NULL || first->end > until;
 }
 
 static bool is_write(int32_t op)
@@ -677,6 +645,28 @@ static bool is_write(int32_t op)
   const lk_opcode_info *info = lk__opcode_info(op);
 
   return info != NULL && info->write;
+}
+
+void lk__request_forbid_retry(lk_client *c, int outcome)
+{
+  lk_request *r =
+      c->requests.sent.count == 0 ? NULL : lk__ring_at(&c->requests.sent, 0);
+
+  if (r == NULL || is_write(r->op))
+    return;
+  lk__mem_free(&c->mem, r->copy);
+  r->copy = NULL;
+  r->outcome = outcome;
+}
+
+/* ---- the loss of the connection, and the end of the session -------------- */
+
+static void swap_rings(lk_ring *a, lk_ring *b)
+{
+  lk_ring r = *a;
+
+  *a = *b;
+  *b = r;
 }
 
 static bool was_sent(const lk_request *r)
@@ -737,6 +727,13 @@ static void repeat_requests(lk_client *c)
   }
 }
 
+void lk__requests_detach_sent(lk_client *c)
+{
+  /* ending_sent is empty: lk__requests_finish() has completed its requests. */
+  swap_rings(&c->requests.sent, &c->requests.ending_sent);
+  repeat_requests(c);
+}
+
 /* Set the outcome of the writes that were certainly not sent. */
 static void mark_unsent_writes(const lk_client *c, lk_ring *ring)
 {
@@ -754,13 +751,6 @@ static void drop_deadlines(lk_client *c, const lk_ring *ring)
     lk__deadline_drop(&c->deadlines, &c->mem, lk__ring_at(ring, i));
 }
 
-void lk__requests_detach_sent(lk_client *c)
-{
-  /* ending_sent is empty: lk__requests_finish() has completed its requests. */
-  swap_rings(&c->requests.sent, &c->requests.ending_sent);
-  repeat_requests(c);
-}
-
 void lk__requests_detach_all(lk_client *c)
 {
   mark_unsent_writes(c, &c->requests.sent);
@@ -773,17 +763,7 @@ void lk__requests_detach_all(lk_client *c)
   c->requests.waiting_completed = 0;
 }
 
-void lk__request_forbid_retry(lk_client *c, int outcome)
-{
-  lk_request *r =
-      c->requests.sent.count == 0 ? NULL : lk__ring_at(&c->requests.sent, 0);
-
-  if (r == NULL || is_write(r->op))
-    return;
-  lk__mem_free(&c->mem, r->copy);
-  r->copy = NULL;
-  r->outcome = outcome;
-}
+/* ---- completion without a reply ------------------------------------------ */
 
 /* Complete a request that gets no reply. A request whose callback was invoked
  * at its deadline (`completed`) only frees what it still has. */
@@ -831,20 +811,20 @@ static bool take_ending(lk_client *c, lk_request *out)
   return true;
 }
 
-/* If the client is closed, LK_ERR_CLOSED would leave open whether a write was
- * executed. A write that was certainly not sent reports LK_ERR_NOT_SENT
- * instead. */
-static bool is_unsent_write(const lk_request *r, int err)
-{
-  return err == LK_ERR_CLOSED && r->outcome == LK_ERR_NOT_SENT;
-}
-
 void lk__requests_finish(lk_client *c)
 {
   lk_request r;
 
   while (take_ending(c, &r))
     complete_unanswered(c, &r, r.outcome);
+}
+
+/* If the client is closed, LK_ERR_CLOSED would leave open whether a write was
+ * executed. A write that was certainly not sent reports LK_ERR_NOT_SENT
+ * instead. */
+static bool is_unsent_write(const lk_request *r, int err)
+{
+  return err == LK_ERR_CLOSED && r->outcome == LK_ERR_NOT_SENT;
 }
 
 void lk__requests_finish_all(lk_client *c, int err)
@@ -855,6 +835,8 @@ void lk__requests_finish_all(lk_client *c, int err)
   while (take_ending(c, &r))
     complete_unanswered(c, &r, is_unsent_write(&r, err) ? r.outcome : err);
 }
+
+/* ---- deadlines that have passed ------------------------------------------ */
 
 /* Complete a request whose deadline has passed. It stays in its ring: a sent
  * request until its reply comes, a waiting one until completed requests are
@@ -939,4 +921,29 @@ void lk__requests_time_out(lk_client *c)
   if (c->requests.waiting_completed > 0 &&
       c->requests.waiting_completed * 2 >= c->requests.waiting.count)
     remove_completed_waiting(c);
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+void lk__requests_free(lk_engine_requests *q)
+{
+  lk__buf_free(&q->held);
+  lk__buf_free(&q->path);
+  lk__ring_free(&q->sent);
+  lk__ring_free(&q->waiting);
+  lk__ring_free(&q->late);
+  lk__ring_free(&q->ending_sent);
+  lk__ring_free(&q->ending_waiting);
+}
+
+/* The requests dropped their deadlines when they completed, so only the spares
+ * are left. */
+void lk__deadlines_free(lk_request_deadlines *all, const lk_mem *mem)
+{
+  while (all->spares != NULL) {
+    lk_deadline *d = all->spares;
+
+    all->spares = d->spare;
+    lk__mem_free(mem, d);
+  }
 }

@@ -4,10 +4,33 @@
 
 /**
  * @file
- * Requests that were accepted and have not completed. Some were sent and are
- * kept in the order of their replies; the others wait for a connection. "Sent"
- * means that the frame is in the output of the connection; lk_request.end tells
- * whether the driver has taken all of it.
+ * Requests that were accepted and have not completed. "Sent" means that the
+ * frame is in the output of the connection; lk_request.end tells whether the
+ * driver has taken all of it.
+ *
+ * The life of a request, by the rings of lk_engine_requests:
+ *
+ * - Acceptance: lk__request_queue() adds it to `late` if its own deadline has
+ *   passed, to `sent` if there is a live connection, else to `waiting`.
+ * - `waiting` to `sent`: lk__requests_send_waiting(), on a new connection. A
+ *   request that the server does not support goes to `ending_sent` instead.
+ * - `sent`, completion: lk__reply_take() in replies.c, at the reply. The reply
+ *   belongs to the oldest request. A request that the server rejects as unknown
+ *   before it replies to older ones completes, too, but stays in `sent`.
+ * - `sent` to `ending_sent`: lk__requests_detach_sent(), when the connection is
+ *   lost. Requests that may be repeated (lk_call.repeat) go on to `waiting`.
+ * - `sent` to `ending_sent`, `waiting` to `ending_waiting`:
+ *   lk__requests_detach_all(), when the session ends.
+ * - `ending_sent`, then `ending_waiting`, completion: lk__requests_finish(), or
+ *   lk__requests_finish_all() when the session ends. Between detaching and
+ *   finishing, listeners are notified of the new state.
+ * - `late`, completion: lk__requests_time_out() in the next input, or
+ *   lk__requests_finish_all().
+ * - `sent` or `waiting`, completion at the deadline: lk__requests_time_out().
+ *   The request stays in its ring, too.
+ *
+ * A request that has completed and stays is `completed`. It has neither watch,
+ * copy nor deadline, and leaves its ring without a callback.
  */
 
 #include <latchkey/client.h>
@@ -20,13 +43,10 @@
 #include "proto/engine/watches.h"
 #include "proto/wire/opcode.h"
 
-/* The deadlines of requests, as a heap. A request has no fixed address, since
-   its ring moves it. So a deadline knows its request by lk_request.end, by
-   which the requests of a ring are sorted, and finds it by a binary search. */
-
-struct lk_request;
-
-/** The deadline of a request in the ring `sent` or `waiting`. */
+/** The deadline of a request in the ring `sent` or `waiting`. A request has no
+    fixed address, since its ring moves it. So a deadline knows its request by
+    lk_request.end, by which the requests of a ring are sorted, and finds it by
+    a binary search. */
 typedef struct lk_deadline {
   lk_heap_node node;         /**< in lk_request_deadlines.heap */
   uint64_t end;              /**< lk_request.end of its request */
@@ -35,22 +55,12 @@ typedef struct lk_deadline {
   struct lk_deadline *spare; /**< the next one in lk_request_deadlines.spares */
 } lk_deadline;
 
+/** The deadlines of all requests of a client. */
 typedef struct lk_request_deadlines {
   lk_heap heap;        /**< of lk_deadline */
   lk_deadline *spares; /**< a list of unused ones, or NULL */
   size_t nspares;      /**< length of that list */
 } lk_request_deadlines;
-
-/** Remove the deadline of `r`, if it has one. */
-void lk__deadline_drop(lk_request_deadlines *all, const lk_mem *mem,
-                       struct lk_request *r);
-/** When the next deadline passes; LK_NEVER: there is none. */
-static inline int64_t lk__deadline_next(const lk_request_deadlines *all)
-{
-  return all->heap.root == NULL ? LK_NEVER : all->heap.root->at;
-}
-/** Free the unused deadlines; all others must have been dropped. */
-void lk__deadlines_free(lk_request_deadlines *all, const lk_mem *mem);
 
 typedef struct lk_request {
   int32_t op;
@@ -75,15 +85,16 @@ typedef struct lk_request {
                        reply; 0: not known yet */
 } lk_request;
 
+/** The requests of a client, in rings of lk_request; see the life of a request
+    above. */
 typedef struct lk_engine_requests {
-  lk_ring sent;    /**< of lk_request: sent, in the order of their xids */
-  lk_ring waiting; /**< of lk_request: wait for the next connection */
-  lk_ring late; /**< of lk_request: were made after their own deadline, and are
-                     not sent */
-  lk_ring ending_sent;    /**< of lk_request: were set aside from `sent`, or are
-                               not supported by a new server; complete next */
-  lk_ring ending_waiting; /**< of lk_request: were set aside from `waiting`;
-                               complete behind those of `ending_sent` */
+  lk_ring sent;    /**< sent, in the order of their xids */
+  lk_ring waiting; /**< wait for the next connection */
+  lk_ring late;    /**< were made after their own deadline, and are not sent */
+  lk_ring ending_sent;    /**< were set aside from `sent`, or are not supported
+                               by a new server; complete next */
+  lk_ring ending_waiting; /**< were set aside from `waiting`; complete behind
+                               those of `ending_sent` */
   size_t waiting_completed; /**< requests in `waiting` that have completed */
   size_t open;              /**< requests that have not completed */
   lk_buf held;              /**< the frames of the requests in `waiting` */
@@ -115,6 +126,17 @@ typedef struct lk_call_spec {
 
 void lk__requests_init(lk_engine_requests *q, const lk_mem *mem);
 void lk__requests_free(lk_engine_requests *q);
+
+/** Remove the deadline of `r`, if it has one. */
+void lk__deadline_drop(lk_request_deadlines *all, const lk_mem *mem,
+                       lk_request *r);
+/** When the next deadline passes; LK_NEVER: there is none. */
+static inline int64_t lk__deadline_next(const lk_request_deadlines *all)
+{
+  return all->heap.root == NULL ? LK_NEVER : all->heap.root->at;
+}
+/** Free the unused deadlines; all others must have been dropped. */
+void lk__deadlines_free(lk_request_deadlines *all, const lk_mem *mem);
 
 /** Why a new request is refused now; 0: it is accepted. */
 int lk__request_refusal(lk_client *c);
@@ -154,8 +176,6 @@ void lk__requests_finish(lk_client *c);
 void lk__requests_finish_all(lk_client *c, int err);
 /** Complete requests whose own deadline has passed. */
 void lk__requests_time_out(lk_client *c);
-
-/* The end of the client: */
 
 /** Why every new request is refused: LK_ERR_FORKED, LK_ERR_CLOSED or
     LK_ERR_AUTH_FAILED; 0: the client has not ended. */
