@@ -19,17 +19,12 @@
 #include "proto/engine/watches.h"
 #include "proto/wire/opcode.h"
 
-static bool request_is_unsupported(const lk_client *c, int32_t op);
-
-/* Bytes of memory of the output that are kept between connections. */
-enum { MAX_KEPT_AFTER_BREAK = 64 * 1024 };
-
 void lk__session_enter_phase(lk_client *c, lk_phase phase)
 {
   c->connection.phase = phase;
 }
 
-/* ---- looking for a server ---------------------------------------------- */
+/* ---- connection attempts ------------------------------------------------- */
 
 void lk__session_connect(lk_client *c)
 {
@@ -44,6 +39,303 @@ void lk__session_connect(lk_client *c)
            is_ipv6 ? "[" : "", h->name, is_ipv6 ? "]" : "", (unsigned)h->port);
   lk__client_wake(c);
 }
+
+/* ---- requests that a server does not support ----------------------------- */
+
+/* How long the client does not send a server a request that this server does
+ * not know. */
+enum { UNSUPPORTED_FOR_MS = 60 * 60 * 1000 };
+
+/* The index of the bit for `op` in lk_unsupported.opcodes, whose 64 bits are
+ * enough for all opcodes. */
+static unsigned opcode_index(int32_t op)
+{
+  return (unsigned)(lk__opcode_info(op) - lk__opcodes);
+}
+
+void lk__request_note_unsupported(lk_client *c, int32_t op)
+{
+  lk__client_logf(c, LK_LOG_INFO, LK_ERR_UNIMPLEMENTED, "%s: does not know %s",
+                  c->connection.server, lk__opcode_info(op)->name);
+  lk__hosts_mark_unsupported(&c->hosts, opcode_index(op),
+                             c->now + UNSUPPORTED_FOR_MS);
+}
+
+/* Whether the connected server has rejected `op` in the last hour. */
+static bool request_is_unsupported(const lk_client *c, int32_t op)
+{
+  /* The fast path: most servers support everything. */
+  return c->hosts.unsupported.opcodes != 0 &&
+         lk__hosts_lack_support(&c->hosts, opcode_index(op), c->now);
+}
+
+/* A read-only server replies to a write at once, before it has replied to
+ * earlier reads. The client could not assign replies out of order, so it
+ * refuses the write itself. */
+int lk__request_support_error(const lk_client *c, int32_t op)
+{
+  if (c->connection.read_only && !lk__opcode_info(op)->served_read_only)
+    return LK_ERR_NOT_READ_ONLY;
+  return request_is_unsupported(c, op) ? LK_ERR_UNIMPLEMENTED : 0;
+}
+
+/* ---- the handshake ------------------------------------------------------- */
+
+/* A client with a session does not accept a read-only server, which would treat
+ * the session as expired or as one of its own. */
+static lk_handshake connect_request(const lk_client *c)
+{
+  bool read_only = c->options.read_only && !c->move.quorum_only &&
+                   c->session.identity.id == 0;
+
+  return (lk_handshake){.last_zxid = c->session.last_zxid,
+                        .timeout_ms = c->options.timeout_ms,
+                        .session = c->session.identity,
+                        .read_only = read_only};
+}
+
+void lk__session_send_handshake(lk_client *c)
+{
+  lk_handshake h = connect_request(c);
+
+  lk__session_reset_connection(c);
+  c->output.sent = 0;
+  if (!lk__buf_reserve(&c->output.bytes, LK_HANDSHAKE_LEN)) {
+    lk__session_end_connection(c, LK_ERR_NO_MEMORY, NULL);
+    return;
+  }
+  lk__handshake_encode(&h, lk__buf_room(&c->output.bytes));
+  c->output.bytes.end += LK_HANDSHAKE_LEN;
+  c->connection.handshake_attempt = c->connection.attempt;
+  lk__session_enter_phase(c, LK_PHASE_HANDSHAKE);
+  c->connection.handshake_sent_ms = c->now;
+  c->connection.oldest_handshake_ms =
+      lk__earlier(c->connection.oldest_handshake_ms, c->now);
+  lk__connect_timeout_begin_handshake(c);
+  lk__client_wake(c);
+}
+
+bool lk__session_take_handshake(lk_client *c, lk_bytes frame,
+                                lk_handshake *welcome)
+{
+  /* lk__handshake_decode() compares the reply with the request. */
+  *welcome = connect_request(c);
+  switch (lk__handshake_decode(welcome, frame)) {
+  case LK_WELCOME_SESSION: return true;
+  case LK_WELCOME_EXPIRED:
+    if (c->session.identity.id != 0)
+      lk__session_expire(c, "the server does not know the session any more");
+    else
+      lk__session_end_connection(c, LK_ERR_REFUSED, "refused a new session");
+    break;
+  case LK_WELCOME_READ_ONLY:
+    lk__session_end_connection(c, LK_ERR_NOT_READ_ONLY,
+                               "the server is read-only: it has no quorum");
+    break;
+  case LK_WELCOME_BAD: lk__session_end_bad_connection(c, NULL); break;
+  }
+  return false;
+}
+
+/* Each connection begins with the identities of lk_add_auth(), then setWatches.
+ * false: there is no memory. */
+static bool send_auth_and_watches(lk_client *c)
+{
+  return lk__auth_send_all(c) &&
+         (c->watches.standing == 0 || lk__set_watches_send(c));
+}
+
+static void enter_live(lk_client *c, const lk_handshake *h)
+{
+  if (!h->read_only)
+    c->session.identity = h->session;
+  c->session.timeout_ms = h->timeout_ms;
+  c->connection.read_only = h->read_only;
+  lk__session_enter_phase(c, LK_PHASE_LIVE);
+  c->connection.number = ++c->connection.count;
+  c->connection.live_ms = c->now;
+  lk__connect_timeout_note_handshake(c);
+  c->move.quorum_only = false;
+  c->connection.received_ms = c->now;
+  lk__silence_begin(c);
+  c->session.proven_ms = c->connection.handshake_sent_ms;
+  if (c->connection.read_only)
+    lk__probe_begin(c);
+}
+
+static lk_evidence handshake_evidence(const lk_handshake *h, bool resumed)
+{
+  if (h->read_only)
+    return LK_EVIDENCE_NONE;
+  return resumed ? LK_EVIDENCE_RESUMED : LK_EVIDENCE_NEW_SESSION;
+}
+
+static const char *session_kind(const lk_handshake *h, bool resumed)
+{
+  if (h->read_only)
+    return "read-only";
+  return resumed ? "resumed" : "new";
+}
+
+/* When the session was certainly alive, by a handshake that has succeeded. A
+ * follower asks the leader whether the session exists, and keeps the question
+ * by the session alone. So its reply can be the result of an earlier handshake
+ * that the client gave up there (Learner.validateSession in ZooKeeper). */
+static int64_t handshake_proves_ms(const lk_client *c, bool resumed)
+{
+  return resumed ? c->connection.oldest_handshake_ms
+                 : c->connection.handshake_sent_ms;
+}
+
+/* Report the new connection before any request completes, so that each callback
+ * finds the client in its new state. */
+static void notify_live(lk_client *c, const lk_handshake *h, bool resumed)
+{
+  lk_reply reply = {.evidence = handshake_evidence(h, resumed),
+                    .sent_ms = handshake_proves_ms(c, resumed),
+                    .received_ms = c->now,
+                    .connection = c->connection.number};
+
+  c->connection.oldest_handshake_ms = LK_NEVER;
+  /* The listeners that are notified of the reply find the new state, too. */
+  c->session.state = h->read_only ? LK_STATE_READ_ONLY : LK_STATE_CONNECTED;
+  lk__client_logf(c, LK_LOG_INFO, 0, "%s: %s session 0x%" PRIx64 ", %d ms",
+                  c->connection.server, session_kind(h, resumed),
+                  (uint64_t)h->session.id, (int)c->session.timeout_ms);
+  lk__client_notify_reply(c, &reply);
+  lk__client_enter_state(c, c->session.state, 0);
+}
+
+/* Enter LK_PHASE_LIVE and send identities and watches. `unsupported` gets the
+ * watches that this server cannot register. false: there is no memory, and the
+ * connection was ended before it was reported. */
+static bool prepare_connection(lk_client *c, const lk_handshake *h,
+                               lk_link *unsupported)
+{
+  bool resumed = c->session.identity.id != 0;
+
+  lk__list_init(unsupported);
+  if (request_is_unsupported(c, LK_OPCODE_SET_WATCHES2))
+    lk__watches_take_staying(&c->watches, unsupported);
+  enter_live(c, h);
+  if (send_auth_and_watches(c))
+    return true;
+  /* lk__session_end_connection() must not treat the connection as live. */
+  lk__session_enter_phase(c, LK_PHASE_HANDSHAKE);
+  /* A new session was never reported, so it must not be reported as expired. */
+  if (!resumed)
+    lk__session_clear_identity(c);
+  lk__session_end_connection(c, LK_ERR_NO_MEMORY, NULL);
+  return false;
+}
+
+void lk__session_establish(lk_client *c, const lk_handshake *h)
+{
+  bool resumed = c->session.identity.id != 0;
+  lk_link unsupported;
+
+  if (!prepare_connection(c, h, &unsupported)) {
+    lk__watches_notify_ended(c, &unsupported, LK_ERR_UNIMPLEMENTED);
+    return;
+  }
+  notify_live(c, h, resumed);
+  bool requests_sent = lk__requests_send_waiting(c);
+
+  /* Complete the requests that this server does not support. */
+  lk__requests_finish(c);
+  bool close_must_be_sent = c->close.begun && !c->close.sent;
+
+  if (!requests_sent || (close_must_be_sent && !lk__close_send(c)))
+    lk__session_end_connection(c, LK_ERR_NO_MEMORY, NULL);
+  else
+    lk__watches_notify_reregistered(c);
+  lk__watches_notify_ended(c, &unsupported, LK_ERR_UNIMPLEMENTED);
+}
+
+/* ---- the live connection ------------------------------------------------- */
+
+/* A faulty server may close each connection after the handshake or after the
+ * first requests. So a connection counts as working only after a third of the
+ * session timeout, at a reply; an idle client has sent a ping by then. */
+void lk__session_note_reply(lk_client *c)
+{
+  if (c->now - c->connection.live_ms < c->session.timeout_ms / 3)
+    return;
+  c->connection.failed_rounds = 0;
+  c->connection.passes = 0;
+  lk__hosts_end_round(&c->hosts);
+}
+
+enum {
+  LENGTH_FIELD = 4,           /* bytes */
+  PING_LEN = LENGTH_FIELD + 8 /* a request header of two ints */
+};
+
+/* When the connection is ended because of silence, unless bytes arrive
+ * before. */
+static int64_t silence_end(const lk_client *c)
+{
+  return c->connection.received_ms + (int64_t)c->session.timeout_ms * 2 / 3;
+}
+
+/* When the next ping is due. */
+static int64_t ping_due(const lk_client *c)
+{
+  int64_t third = c->session.timeout_ms / 3, newest_ping_ms;
+
+  if (c->pings.sent_ms.count == 0)
+    return c->output.all_sent_ms + third;
+  newest_ping_ms = *(const int64_t *)lk__ring_at(&c->pings.sent_ms,
+                                                 c->pings.sent_ms.count - 1);
+  bool newest_was_sent_in_full = c->pings.end <= c->output.sent;
+  bool bytes_arrive = c->connection.received_ms > newest_ping_ms;
+
+  /* While the server sends nothing, at most one ping is outstanding. */
+  if (!newest_was_sent_in_full || !bytes_arrive)
+    return LK_NEVER;
+  /* The reply to the outstanding ping comes behind the bytes that arrive. They
+   * may be a long reply on a slow connection, which takes longer than the
+   * session timeout. So another ping follows, to extend the session. */
+  return lk__later(c->output.all_sent_ms, newest_ping_ms) + third;
+}
+
+/* Returns 0 or LK_ERR_NO_MEMORY. */
+static int send_ping(lk_client *c)
+{
+  lk_writer w;
+
+  if (!lk__ring_reserve(&c->pings.sent_ms) ||
+      !lk__buf_reserve(&c->output.bytes, PING_LEN))
+    return LK_ERR_NO_MEMORY;
+  lk__writer_init(&w, lk__buf_room(&c->output.bytes), PING_LEN);
+  lk__writer_int(&w, PING_LEN - LENGTH_FIELD);
+  lk__writer_int(&w, LK_XID_PING);
+  lk__writer_int(&w, LK_OPCODE_PING);
+  c->output.bytes.end += PING_LEN;
+  c->pings.end = c->output.sent + lk__buf_len(&c->output.bytes);
+  if (c->pings.sent_ms.count > 0)
+    c->pings.overlapping_ping_ms = c->now;
+  *(int64_t *)lk__ring_push(&c->pings.sent_ms) = c->now;
+  lk__client_wake(c);
+  return 0;
+}
+
+int64_t lk__pings_deadline(const lk_client *c)
+{
+  return lk__earlier(silence_end(c), ping_due(c));
+}
+
+int lk__pings_run(lk_client *c)
+{
+  if (c->now >= silence_end(c))
+    return LK_ERR_CONNECTION_LOSS;
+  return c->now >= ping_due(c) ? send_ping(c) : 0;
+}
+
+/* ---- the end of a connection --------------------------------------------- */
+
+/* Bytes of memory of the output that are kept between connections. */
+enum { MAX_KEPT_AFTER_BREAK = 64 * 1024 };
 
 void lk__session_reset_connection(lk_client *c)
 {
@@ -215,6 +507,17 @@ void lk__session_end_connection(lk_client *c, int err, const char *why)
   lk__watches_notify_ended(c, &ended, LK_ERR_CONNECTION_LOSS);
 }
 
+void lk__session_end_bad_connection(lk_client *c, const char *why)
+{
+  bool is_first_reply = c->connection.phase == LK_PHASE_HANDSHAKE;
+
+  lk__session_end_connection(
+      c, LK_ERR_PROTOCOL,
+      is_first_reply ? "malformed reply to the connect request" : why);
+}
+
+/* ---- another list of servers --------------------------------------------- */
+
 void lk__session_set_hosts(lk_client *c, lk_hosts *fresh)
 {
   bool another_server_in_turn =
@@ -239,11 +542,7 @@ void lk__session_set_hosts(lk_client *c, lk_hosts *fresh)
   }
 }
 
-void lk__session_clear_identity(lk_client *c)
-{
-  memset(&c->session.identity, 0, sizeof c->session.identity);
-  c->session.timeout_ms = c->options.timeout_ms;
-}
+/* ---- the session without a connection ------------------------------------ */
 
 int64_t lk__session_give_up_at(const lk_client *c)
 {
@@ -256,306 +555,8 @@ int64_t lk__session_give_up_at(const lk_client *c)
   return lk__later(c->session.proven_ms, c->pings.overlapping_ping_ms) + ms;
 }
 
-/* ---- the handshake ------------------------------------------------------- */
-
-/* The handshake: from the connect request to the waiting requests, which are
- * sent when the server has accepted the session. */
-
-/* A client with a session does not accept a read-only server, which would treat
- * the session as expired or as one of its own. */
-static lk_handshake connect_request(const lk_client *c)
+void lk__session_clear_identity(lk_client *c)
 {
-  bool read_only = c->options.read_only && !c->move.quorum_only &&
-                   c->session.identity.id == 0;
-
-  return (lk_handshake){.last_zxid = c->session.last_zxid,
-                        .timeout_ms = c->options.timeout_ms,
-                        .session = c->session.identity,
-                        .read_only = read_only};
-}
-
-void lk__session_send_handshake(lk_client *c)
-{
-  lk_handshake h = connect_request(c);
-
-  lk__session_reset_connection(c);
-  c->output.sent = 0;
-  if (!lk__buf_reserve(&c->output.bytes, LK_HANDSHAKE_LEN)) {
-    lk__session_end_connection(c, LK_ERR_NO_MEMORY, NULL);
-    return;
-  }
-  lk__handshake_encode(&h, lk__buf_room(&c->output.bytes));
-  c->output.bytes.end += LK_HANDSHAKE_LEN;
-  c->connection.handshake_attempt = c->connection.attempt;
-  lk__session_enter_phase(c, LK_PHASE_HANDSHAKE);
-  c->connection.handshake_sent_ms = c->now;
-  c->connection.oldest_handshake_ms =
-      lk__earlier(c->connection.oldest_handshake_ms, c->now);
-  lk__connect_timeout_begin_handshake(c);
-  lk__client_wake(c);
-}
-
-/* Each connection begins with the identities of lk_add_auth(), then setWatches.
- * false: there is no memory. */
-static bool send_auth_and_watches(lk_client *c)
-{
-  return lk__auth_send_all(c) &&
-         (c->watches.standing == 0 || lk__set_watches_send(c));
-}
-
-static void enter_live(lk_client *c, const lk_handshake *h)
-{
-  if (!h->read_only)
-    c->session.identity = h->session;
-  c->session.timeout_ms = h->timeout_ms;
-  c->connection.read_only = h->read_only;
-  lk__session_enter_phase(c, LK_PHASE_LIVE);
-  c->connection.number = ++c->connection.count;
-  c->connection.live_ms = c->now;
-  lk__connect_timeout_note_handshake(c);
-  c->move.quorum_only = false;
-  c->connection.received_ms = c->now;
-  lk__silence_begin(c);
-  c->session.proven_ms = c->connection.handshake_sent_ms;
-  if (c->connection.read_only)
-    lk__probe_begin(c);
-}
-
-/* A faulty server may close each connection after the handshake or after the
- * first requests. So a connection counts as working only after a third of the
- * session timeout, at a reply; an idle client has sent a ping by then. */
-void lk__session_note_reply(lk_client *c)
-{
-  if (c->now - c->connection.live_ms < c->session.timeout_ms / 3)
-    return;
-  c->connection.failed_rounds = 0;
-  c->connection.passes = 0;
-  lk__hosts_end_round(&c->hosts);
-}
-
-static lk_evidence handshake_evidence(const lk_handshake *h, bool resumed)
-{
-  if (h->read_only)
-    return LK_EVIDENCE_NONE;
-  return resumed ? LK_EVIDENCE_RESUMED : LK_EVIDENCE_NEW_SESSION;
-}
-
-static const char *session_kind(const lk_handshake *h, bool resumed)
-{
-  if (h->read_only)
-    return "read-only";
-  return resumed ? "resumed" : "new";
-}
-
-/* When the session was certainly alive, by a handshake that has succeeded. A
- * follower asks the leader whether the session exists, and keeps the question
- * by the session alone. So its reply can be the result of an earlier handshake
- * that the client gave up there (Learner.validateSession in ZooKeeper). */
-static int64_t handshake_proves_ms(const lk_client *c, bool resumed)
-{
-  return resumed ? c->connection.oldest_handshake_ms
-                 : c->connection.handshake_sent_ms;
-}
-
-/* Report the new connection before any request completes, so that each callback
- * finds the client in its new state. */
-static void notify_live(lk_client *c, const lk_handshake *h, bool resumed)
-{
-  lk_reply reply = {.evidence = handshake_evidence(h, resumed),
-                    .sent_ms = handshake_proves_ms(c, resumed),
-                    .received_ms = c->now,
-                    .connection = c->connection.number};
-
-  c->connection.oldest_handshake_ms = LK_NEVER;
-  /* The listeners that are notified of the reply find the new state, too. */
-  c->session.state = h->read_only ? LK_STATE_READ_ONLY : LK_STATE_CONNECTED;
-  lk__client_logf(c, LK_LOG_INFO, 0, "%s: %s session 0x%" PRIx64 ", %d ms",
-                  c->connection.server, session_kind(h, resumed),
-                  (uint64_t)h->session.id, (int)c->session.timeout_ms);
-  lk__client_notify_reply(c, &reply);
-  lk__client_enter_state(c, c->session.state, 0);
-}
-
-/* Enter LK_PHASE_LIVE and send identities and watches. `unsupported` gets the
- * watches that this server cannot register. false: there is no memory, and the
- * connection was ended before it was reported. */
-static bool prepare_connection(lk_client *c, const lk_handshake *h,
-                               lk_link *unsupported)
-{
-  bool resumed = c->session.identity.id != 0;
-
-  lk__list_init(unsupported);
-  if (request_is_unsupported(c, LK_OPCODE_SET_WATCHES2))
-    lk__watches_take_staying(&c->watches, unsupported);
-  enter_live(c, h);
-  if (send_auth_and_watches(c))
-    return true;
-  /* lk__session_end_connection() must not treat the connection as live. */
-  lk__session_enter_phase(c, LK_PHASE_HANDSHAKE);
-  /* A new session was never reported, so it must not be reported as expired. */
-  if (!resumed)
-    lk__session_clear_identity(c);
-  lk__session_end_connection(c, LK_ERR_NO_MEMORY, NULL);
-  return false;
-}
-
-void lk__session_establish(lk_client *c, const lk_handshake *h)
-{
-  bool resumed = c->session.identity.id != 0;
-  lk_link unsupported;
-
-  if (!prepare_connection(c, h, &unsupported)) {
-    lk__watches_notify_ended(c, &unsupported, LK_ERR_UNIMPLEMENTED);
-    return;
-  }
-  notify_live(c, h, resumed);
-  bool requests_sent = lk__requests_send_waiting(c);
-
-  /* Complete the requests that this server does not support. */
-  lk__requests_finish(c);
-  bool close_must_be_sent = c->close.begun && !c->close.sent;
-
-  if (!requests_sent || (close_must_be_sent && !lk__close_send(c)))
-    lk__session_end_connection(c, LK_ERR_NO_MEMORY, NULL);
-  else
-    lk__watches_notify_reregistered(c);
-  lk__watches_notify_ended(c, &unsupported, LK_ERR_UNIMPLEMENTED);
-}
-
-void lk__session_end_bad_connection(lk_client *c, const char *why)
-{
-  bool is_first_reply = c->connection.phase == LK_PHASE_HANDSHAKE;
-
-  lk__session_end_connection(
-      c, LK_ERR_PROTOCOL,
-      is_first_reply ? "malformed reply to the connect request" : why);
-}
-
-bool lk__session_take_handshake(lk_client *c, lk_bytes frame,
-                                lk_handshake *welcome)
-{
-  /* lk__handshake_decode() compares the reply with the request. */
-  *welcome = connect_request(c);
-  switch (lk__handshake_decode(welcome, frame)) {
-  case LK_WELCOME_SESSION: return true;
-  case LK_WELCOME_EXPIRED:
-    if (c->session.identity.id != 0)
-      lk__session_expire(c, "the server does not know the session any more");
-    else
-      lk__session_end_connection(c, LK_ERR_REFUSED, "refused a new session");
-    break;
-  case LK_WELCOME_READ_ONLY:
-    lk__session_end_connection(c, LK_ERR_NOT_READ_ONLY,
-                               "the server is read-only: it has no quorum");
-    break;
-  case LK_WELCOME_BAD: lk__session_end_bad_connection(c, NULL); break;
-  }
-  return false;
-}
-
-/* ---- requests that a server does not support ----------------------------- */
-
-/* How long the client does not send a server a request that this server does
- * not know. */
-enum { UNSUPPORTED_FOR_MS = 60 * 60 * 1000 };
-
-/* The index of the bit for `op` in lk_unsupported.opcodes, whose 64 bits are
- * enough for all opcodes. */
-static unsigned opcode_index(int32_t op)
-{
-  return (unsigned)(lk__opcode_info(op) - lk__opcodes);
-}
-
-void lk__request_note_unsupported(lk_client *c, int32_t op)
-{
-  lk__client_logf(c, LK_LOG_INFO, LK_ERR_UNIMPLEMENTED, "%s: does not know %s",
-                  c->connection.server, lk__opcode_info(op)->name);
-  lk__hosts_mark_unsupported(&c->hosts, opcode_index(op),
-                             c->now + UNSUPPORTED_FOR_MS);
-}
-
-/* Whether the connected server has rejected `op` in the last hour. */
-static bool request_is_unsupported(const lk_client *c, int32_t op)
-{
-  /* The fast path: most servers support everything. */
-  return c->hosts.unsupported.opcodes != 0 &&
-         lk__hosts_lack_support(&c->hosts, opcode_index(op), c->now);
-}
-
-/* A read-only server replies to a write at once, before it has replied to
- * earlier reads. The client could not assign replies out of order, so it
- * refuses the write itself. */
-int lk__request_support_error(const lk_client *c, int32_t op)
-{
-  if (c->connection.read_only && !lk__opcode_info(op)->served_read_only)
-    return LK_ERR_NOT_READ_ONLY;
-  return request_is_unsupported(c, op) ? LK_ERR_UNIMPLEMENTED : 0;
-}
-
-/* ---- pings --------------------------------------------------------------- */
-
-enum {
-  LENGTH_FIELD = 4,           /* bytes */
-  PING_LEN = LENGTH_FIELD + 8 /* a request header of two ints */
-};
-
-/* When the connection is ended because of silence, unless bytes arrive
- * before. */
-static int64_t silence_end(const lk_client *c)
-{
-  return c->connection.received_ms + (int64_t)c->session.timeout_ms * 2 / 3;
-}
-
-/* When the next ping is due. */
-static int64_t ping_due(const lk_client *c)
-{
-  int64_t third = c->session.timeout_ms / 3, newest_ping_ms;
-
-  if (c->pings.sent_ms.count == 0)
-    return c->output.all_sent_ms + third;
-  newest_ping_ms = *(const int64_t *)lk__ring_at(&c->pings.sent_ms,
-                                                 c->pings.sent_ms.count - 1);
-  bool newest_was_sent_in_full = c->pings.end <= c->output.sent;
-  bool bytes_arrive = c->connection.received_ms > newest_ping_ms;
-
-  /* While the server sends nothing, at most one ping is outstanding. */
-  if (!newest_was_sent_in_full || !bytes_arrive)
-    return LK_NEVER;
-  /* The reply to the outstanding ping comes behind the bytes that arrive. They
-   * may be a long reply on a slow connection, which takes longer than the
-   * session timeout. So another ping follows, to extend the session. */
-  return lk__later(c->output.all_sent_ms, newest_ping_ms) + third;
-}
-
-/* Returns 0 or LK_ERR_NO_MEMORY. */
-static int send_ping(lk_client *c)
-{
-  lk_writer w;
-
-  if (!lk__ring_reserve(&c->pings.sent_ms) ||
-      !lk__buf_reserve(&c->output.bytes, PING_LEN))
-    return LK_ERR_NO_MEMORY;
-  lk__writer_init(&w, lk__buf_room(&c->output.bytes), PING_LEN);
-  lk__writer_int(&w, PING_LEN - LENGTH_FIELD);
-  lk__writer_int(&w, LK_XID_PING);
-  lk__writer_int(&w, LK_OPCODE_PING);
-  c->output.bytes.end += PING_LEN;
-  c->pings.end = c->output.sent + lk__buf_len(&c->output.bytes);
-  if (c->pings.sent_ms.count > 0)
-    c->pings.overlapping_ping_ms = c->now;
-  *(int64_t *)lk__ring_push(&c->pings.sent_ms) = c->now;
-  lk__client_wake(c);
-  return 0;
-}
-
-int64_t lk__pings_deadline(const lk_client *c)
-{
-  return lk__earlier(silence_end(c), ping_due(c));
-}
-
-int lk__pings_run(lk_client *c)
-{
-  if (c->now >= silence_end(c))
-    return LK_ERR_CONNECTION_LOSS;
-  return c->now >= ping_due(c) ? send_ping(c) : 0;
+  memset(&c->session.identity, 0, sizeof c->session.identity);
+  c->session.timeout_ms = c->options.timeout_ms;
 }

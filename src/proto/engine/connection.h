@@ -4,7 +4,9 @@
 
 /**
  * @file
- * The session of a client, and the phases of its connection.
+ * The connection of a client: its phases from the attempt to the end, the
+ * handshake, the requests that its server supports, and the pings. The session
+ * is what connections have in common; session.h has its end.
  */
 
 #include <latchkey/client.h>
@@ -118,8 +120,6 @@ void lk__session_set_hosts(lk_client *c, lk_hosts *fresh);
     working: the next pause is short, and a new round of servers begins. */
 void lk__session_note_reply(lk_client *c);
 
-/* Between the files of the session: */
-
 /** Reset all fields whose values are valid for one connection only. */
 void lk__session_reset_connection(lk_client *c);
 /** Store and log why the connection ended. `why` NULL: the error's text. */
@@ -127,19 +127,15 @@ void lk__session_note_error(lk_client *c, int level, int err, const char *why);
 /** Forget the id and password of the session, and its negotiated timeout. */
 void lk__session_clear_identity(lk_client *c);
 
-/* The requests that the connected server supports. A server replies
-   UNIMPLEMENTED to a request that it does not know, and closes the connection.
-   The client does not send it such a request again for an hour. */
-
-/** Note that the connected server does not know `op`. */
+/** Note that the connected server does not know `op`: it has replied
+    UNIMPLEMENTED, and closes the connection. The client does not send it such a
+    request again for an hour. */
 void lk__request_note_unsupported(lk_client *c, int32_t op);
 /** Why the client does not send `op` to the connected server:
     LK_ERR_UNIMPLEMENTED or LK_ERR_NOT_READ_ONLY; 0: it does. */
 int lk__request_support_error(const lk_client *c, int32_t op);
 
-/* Pings of an idle client, and the end of a connection on which nothing was
-   received. */
-
+/** The pings of an idle client. */
 typedef struct lk_engine_pings {
   lk_ring sent_ms; /**< of int64_t: when each ping without a reply was sent */
   uint64_t end;    /**< position of the end of the newest ping in the output
