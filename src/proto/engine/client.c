@@ -17,6 +17,10 @@
 #include "proto/engine/tls_config.h"
 #include "proto/engine/watches.h"
 
+static void destroy_client(lk_client *c);
+
+/* ---- creation ------------------------------------------------------------ */
+
 enum {
   DEFAULT_TIMEOUT_MS = 30000,
   DEFAULT_SEND_LIMIT = 0xfffff,             /* the server's jute.maxbuffer */
@@ -24,45 +28,10 @@ enum {
   DEFAULT_OUTSTANDING_LIMIT = 65536         /* requests */
 };
 
-/* ---- creation and end -------------------------------------------------- */
-
 /* In a lk_client_config a limit of 0 selects the default. */
 static size_t limit_or_default(size_t limit, size_t default_limit)
 {
   return limit == 0 ? default_limit : limit;
-}
-
-static void destroy_client(lk_client *c)
-{
-  lk_hooks hooks = c->hooks;
-  lk_mem mem = c->mem;
-
-  /* Callbacks may call the client: as nested calls these do not free it
-   * again. */
-  c->nesting.depth++;
-  if (c->session.state != LK_STATE_CLOSED)
-    lk__session_closed(c, lk__close_outcome(c, LK_ERR_IN_DOUBT));
-  while (c->listeners.lists[LK_LISTENERS_ALL].first != NULL)
-    lk_client_detach(c, c->listeners.lists[LK_LISTENERS_ALL].first);
-  while (c->timers.root != NULL)
-    lk__heap_remove(&c->timers, c->timers.root);
-  lk__auth_free_all(c);
-  lk__sasl_free(c);
-  lk__deadlines_free(&c->deadlines, &c->mem);
-  lk__watches_free(&c->watches);
-  lk__arena_free(&c->input.arena);
-  lk__buf_free(&c->input.frames.partial);
-  lk__buf_free(&c->output.bytes);
-  lk__ring_free(&c->pings.sent_ms);
-  lk__requests_free(&c->requests);
-  lk__hosts_free(&c->hosts);
-  lk__tls_free(&c->mem, c->tls);
-  if (c->lease.object != NULL)
-    c->lease.free(c->lease.object);
-  lk__evidence_free(&c->evidence);
-  lk__mem_free(&mem, c);
-  if (hooks.freed != NULL)
-    hooks.freed(c, hooks.arg);
 }
 
 static void client_init(lk_client *c, const lk_client_config *config,
@@ -210,40 +179,6 @@ fail_tls:
 fail_hosts:
   lk__mem_free(mem, c);
   return err;
-}
-
-void lk_client_free(lk_client *c)
-{
-  if (c == NULL)
-    return;
-  c->nesting.free_wanted = true;
-  if (c->nesting.depth == 0)
-    destroy_client(c);
-}
-
-int lk_client_set_hosts(lk_client *c, const char *hosts)
-{
-  lk_hosts fresh;
-  const char *why; /* not used: programs get it from lk_hosts_check() */
-  int err = lk__client_refusal(c);
-
-  if (err == 0)
-    err = lk__hosts_init(&fresh, &c->mem, hosts == NULL ? "" : hosts,
-                         c->hosts.tls, &why);
-  if (err != 0)
-    return err;
-  /* A list without a chroot keeps that of the client. */
-  bool other_chroot =
-      fresh.chroot_len > 0 && strcmp(fresh.chroot, c->hosts.chroot) != 0;
-
-  if (fresh.tls != c->hosts.tls || other_chroot) {
-    lk__hosts_free(&fresh);
-    return LK_ERR_BAD_ARGUMENT;
-  }
-  lk__client_enter(c);
-  lk__session_set_hosts(c, &fresh);
-  lk__client_leave(c);
-  return 0;
 }
 
 /* ---- calls that nest ----------------------------------------------------- */
@@ -523,6 +458,88 @@ int64_t lk__timers_deadline(const lk_client *c)
   return c->timers.root == NULL ? LK_NEVER : c->timers.root->at;
 }
 
+/* ---- another list of servers --------------------------------------------- */
+
+int lk_client_set_hosts(lk_client *c, const char *hosts)
+{
+  lk_hosts fresh;
+  const char *why; /* not used: programs get it from lk_hosts_check() */
+  int err = lk__client_refusal(c);
+
+  if (err == 0)
+    err = lk__hosts_init(&fresh, &c->mem, hosts == NULL ? "" : hosts,
+                         c->hosts.tls, &why);
+  if (err != 0)
+    return err;
+  /* A list without a chroot keeps that of the client. */
+  bool other_chroot =
+      fresh.chroot_len > 0 && strcmp(fresh.chroot, c->hosts.chroot) != 0;
+
+  if (fresh.tls != c->hosts.tls || other_chroot) {
+    lk__hosts_free(&fresh);
+    return LK_ERR_BAD_ARGUMENT;
+  }
+  lk__client_enter(c);
+  lk__session_set_hosts(c, &fresh);
+  lk__client_leave(c);
+  return 0;
+}
+
+/* ---- the log ------------------------------------------------------------- */
+
+void lk_client_log(const lk_client *c, int level, int err, const char *text)
+{
+  if (c->options.log != NULL)
+    c->options.log(c->options.log_arg, level, err, text);
+}
+
+void lk__client_logf(const lk_client *c, int level, int err, const char *format,
+                     ...)
+{
+  char text[320];
+  va_list args;
+
+  if (c->options.log == NULL)
+    return;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  c->options.log(c->options.log_arg, level, err, text);
+}
+
+/* ---- the lease, which recipes keep --------------------------------------- */
+
+const lk_evidence_record *lk__client_evidence(const lk_client *c)
+{
+  return &c->evidence;
+}
+
+void lk__client_set_evidence_gap(lk_client *c, int32_t gap_ms)
+{
+  lk__evidence_set_gap(&c->evidence, gap_ms);
+}
+
+lk_session_lease *lk__client_lease(const lk_client *c)
+{
+  return c->lease.object;
+}
+
+void lk__client_set_lease(lk_client *c, lk_session_lease *lease,
+                          void (*free_lease)(lk_session_lease *lease))
+{
+  c->lease = (lk_engine_lease){lease, free_lease, false};
+}
+
+void lk__client_note_holder(lk_client *c, bool has_holder)
+{
+  c->lease.has_holder = has_holder;
+}
+
+void lk__client_need_reply(lk_client *c, int64_t needed_ms)
+{
+  lk__silence_suspect(c, needed_ms);
+}
+
 /* ---- queries ------------------------------------------------------------- */
 
 lk_state lk_client_state(const lk_client *c)
@@ -623,57 +640,46 @@ const char *lk_state_text(lk_state state)
   return "unknown state";
 }
 
-/* ---- the log ------------------------------------------------------------- */
+/* ---- the end ------------------------------------------------------------- */
 
-void lk_client_log(const lk_client *c, int level, int err, const char *text)
+static void destroy_client(lk_client *c)
 {
-  if (c->options.log != NULL)
-    c->options.log(c->options.log_arg, level, err, text);
+  lk_hooks hooks = c->hooks;
+  lk_mem mem = c->mem;
+
+  /* Callbacks may call the client: as nested calls these do not free it
+   * again. */
+  c->nesting.depth++;
+  if (c->session.state != LK_STATE_CLOSED)
+    lk__session_closed(c, lk__close_outcome(c, LK_ERR_IN_DOUBT));
+  while (c->listeners.lists[LK_LISTENERS_ALL].first != NULL)
+    lk_client_detach(c, c->listeners.lists[LK_LISTENERS_ALL].first);
+  while (c->timers.root != NULL)
+    lk__heap_remove(&c->timers, c->timers.root);
+  lk__auth_free_all(c);
+  lk__sasl_free(c);
+  lk__deadlines_free(&c->deadlines, &c->mem);
+  lk__watches_free(&c->watches);
+  lk__arena_free(&c->input.arena);
+  lk__buf_free(&c->input.frames.partial);
+  lk__buf_free(&c->output.bytes);
+  lk__ring_free(&c->pings.sent_ms);
+  lk__requests_free(&c->requests);
+  lk__hosts_free(&c->hosts);
+  lk__tls_free(&c->mem, c->tls);
+  if (c->lease.object != NULL)
+    c->lease.free(c->lease.object);
+  lk__evidence_free(&c->evidence);
+  lk__mem_free(&mem, c);
+  if (hooks.freed != NULL)
+    hooks.freed(c, hooks.arg);
 }
 
-void lk__client_logf(const lk_client *c, int level, int err, const char *format,
-                     ...)
+void lk_client_free(lk_client *c)
 {
-  char text[320];
-  va_list args;
-
-  if (c->options.log == NULL)
+  if (c == NULL)
     return;
-  va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  c->options.log(c->options.log_arg, level, err, text);
-}
-
-/* ---- the lease, which recipes keep --------------------------------------- */
-
-const lk_evidence_record *lk__client_evidence(const lk_client *c)
-{
-  return &c->evidence;
-}
-
-void lk__client_set_evidence_gap(lk_client *c, int32_t gap_ms)
-{
-  lk__evidence_set_gap(&c->evidence, gap_ms);
-}
-
-lk_session_lease *lk__client_lease(const lk_client *c)
-{
-  return c->lease.object;
-}
-
-void lk__client_set_lease(lk_client *c, lk_session_lease *lease,
-                          void (*free_lease)(lk_session_lease *lease))
-{
-  c->lease = (lk_engine_lease){lease, free_lease, false};
-}
-
-void lk__client_note_holder(lk_client *c, bool has_holder)
-{
-  c->lease.has_holder = has_holder;
-}
-
-void lk__client_need_reply(lk_client *c, int64_t needed_ms)
-{
-  lk__silence_suspect(c, needed_ms);
+  c->nesting.free_wanted = true;
+  if (c->nesting.depth == 0)
+    destroy_client(c);
 }

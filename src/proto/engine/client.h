@@ -24,8 +24,6 @@
 #include "proto/engine/watches.h"
 #include "proto/wire/frame.h"
 
-/* The listeners of a client, and its state as they know it. */
-
 /** The lists of listeners. A client with many subscriptions has many listeners,
     of which few have a function for replies. */
 enum { LK_LISTENERS_ALL, LK_LISTENERS_OF_REPLIES, LK_LISTENER_LISTS };
