@@ -2,6 +2,12 @@
 #ifndef LK_PROTO_ENGINE_WATCH_CALLS_H
 #define LK_PROTO_ENGINE_WATCH_CALLS_H
 
+/**
+ * @file
+ * Setting and cancelling watches, and registering one-shot watches that no
+ * persistent watch covers any more.
+ */
+
 #include "proto/engine/watches.h"
 
 /** The opcode of a request that was not sent. */

@@ -8,10 +8,7 @@
 #include "proto/engine/invariants.h"
 #include "proto/wire/path.h"
 
-static bool watch_take_handle(lk_watches *ws, lk_watch *w);
-static void watch_free_handle(lk_watches *ws, const lk_watch *w);
-
-/* ---- the table ----------------------------------------------------------- */
+/* ---- creation ------------------------------------------------------------ */
 
 enum {
   PATH_STEP = 128, /* the memory of a path is a multiple of this, so that an
@@ -27,24 +24,78 @@ bool lk__watches_init(lk_watches *ws, const lk_mem *mem)
   return lk__map_init(&ws->paths, mem);
 }
 
-void lk__watches_free(lk_watches *ws)
+/* ---- handles ------------------------------------------------------------- */
+
+enum {
+  FIRST_SLOTS = 16,
+  /* The bits of a handle that have the slot: 32 of 64 bits; or 20 of 32 bits,
+     which is enough for half a million watches, since tables double. The others
+     have the serial number. */
+  SLOT_BITS = sizeof(uintptr_t) > 4 ? 32 : 20
+};
+
+#define MAX_SLOTS ((uint32_t)(((uintptr_t)1 << SLOT_BITS) - 1))
+
+/* Add free slots to a table that has none. false: there is no memory, or the
+ * table would be too large. */
+static bool add_slots(lk_watches *ws)
 {
-  while (!lk__list_empty(&ws->spare_watches)) {
-    lk_link *link = ws->spare_watches.next;
+  uint32_t more = ws->nslots == 0 ? FIRST_SLOTS : ws->nslots;
+  lk_watch_slot *slots;
 
-    lk__list_remove(link);
-    lk__mem_free(ws->mem, LK_OWNER(link, lk_watch, link));
-  }
-  while (ws->spare_paths != NULL) {
-    lk_watched *on = ws->spare_paths;
-
-    ws->spare_paths = on->spare;
-    lk__mem_free(ws->mem, on->path);
-    lk__mem_free(ws->mem, on);
-  }
-  lk__mem_free(ws->mem, ws->slots);
-  lk__map_free(&ws->paths);
+  if (more > MAX_SLOTS - ws->nslots)
+    return false;
+  slots = lk__mem_resize(ws->mem, ws->slots,
+                         ((size_t)ws->nslots + more) * sizeof *slots);
+  if (slots == NULL)
+    return false;
+  ws->slots = slots;
+  /* Each free slot is followed by the next one in the table. The last one has
+   * the new `nslots` as `next`, which means that no slot is free. */
+  for (uint32_t i = ws->nslots; i < ws->nslots + more; i++)
+    slots[i] = (lk_watch_slot){.watch = NULL, .next = i + 1};
+  ws->nslots += more;
+  return true;
 }
+
+/* Give a new watch its handle. @return false: there is no memory, or there are
+   too many watches. */
+static bool watch_take_handle(lk_watches *ws, lk_watch *w)
+{
+  if (ws->free_slot == ws->nslots && !add_slots(ws))
+    return false;
+  w->slot = ws->free_slot;
+  w->serial = ++ws->serial;
+  ws->free_slot = ws->slots[w->slot].next;
+  ws->slots[w->slot].watch = w;
+  return true;
+}
+
+/* Free the slot of a watch that ends. */
+static void watch_free_handle(lk_watches *ws, const lk_watch *w)
+{
+  ws->slots[w->slot] = (lk_watch_slot){.watch = NULL, .next = ws->free_slot};
+  ws->free_slot = w->slot;
+}
+
+lk_watch *lk__watch_handle(const lk_watch *w)
+{
+  uintptr_t place = (uintptr_t)w->slot + 1; /* not 0: no handle is NULL */
+
+  return (lk_watch *)((uintptr_t)w->serial << SLOT_BITS | place);
+}
+
+lk_watch *lk__watch_of(const lk_watches *ws, const lk_watch *handle)
+{
+  uintptr_t slot_mask = MAX_SLOTS; /* all of its SLOT_BITS are set */
+  uintptr_t place = (uintptr_t)handle & slot_mask;
+  lk_watch *w =
+      place == 0 || place > ws->nslots ? NULL : ws->slots[place - 1].watch;
+
+  return w != NULL && lk__watch_handle(w) == handle ? w : NULL;
+}
+
+/* ---- paths --------------------------------------------------------------- */
 
 static bool copy_watched_path(lk_watches *ws, lk_watched *on, lk_bytes path)
 {
@@ -142,7 +193,7 @@ void lk__watched_unref(lk_watches *ws, lk_watched *on)
     trim_table(ws);
 }
 
-/* ---- watches ------------------------------------------------------------ */
+/* ---- the life of a watch ------------------------------------------------- */
 
 static lk_watch *new_watch(lk_watches *ws)
 {
@@ -293,7 +344,7 @@ void lk__watch_drop(lk_watches *ws, lk_watch *w)
   lk__watched_unref(ws, on);
 }
 
-/* ---- other watches of a path -------------------------------------------- */
+/* ---- other watches of a path --------------------------------------------- */
 
 /* Whether the list has a watch other than `w`, which may be NULL. This does not
  * walk the list, since one path may have many watches. */
@@ -332,6 +383,14 @@ static bool is_covered_by(const lk_watches *ws, const lk_watched *on,
          pending > 0;
 }
 
+bool lk__watched_covers(const lk_watches *ws, const lk_watched *on,
+                        lk_watch_kind kind, lk_coverage coverage)
+{
+  return is_covered_by(ws, on, LK_WATCH_KIND_PERSISTENT, coverage) ||
+         (kind != LK_WATCH_KIND_CHILD &&
+          is_covered_by(ws, on, LK_WATCH_KIND_RECURSIVE, coverage));
+}
+
 /* A one-shot watch without a reply is `bare` if the persistent watch that
  * covered it is gone. A request that is held was not sent, and relies on no
  * watch yet. */
@@ -353,14 +412,6 @@ void lk__watched_mark_all_bare(lk_watched *on)
     if (!w->held)
       w->covered = w->bare = true;
   }
-}
-
-bool lk__watched_covers(const lk_watches *ws, const lk_watched *on,
-                        lk_watch_kind kind, lk_coverage coverage)
-{
-  return is_covered_by(ws, on, LK_WATCH_KIND_PERSISTENT, coverage) ||
-         (kind != LK_WATCH_KIND_CHILD &&
-          is_covered_by(ws, on, LK_WATCH_KIND_RECURSIVE, coverage));
 }
 
 /* Whether a removeWatches for a watch of kind `a` would remove what a watch of
@@ -385,80 +436,7 @@ bool lk__watch_is_removable(const lk_watch *w)
   return true;
 }
 
-/* ---- handles ------------------------------------------------------------- */
-
-enum {
-  FIRST_SLOTS = 16,
-  /* The bits of a handle that have the slot: 32 of 64 bits; or 20 of 32 bits,
-     which is enough for half a million watches, since tables double. The others
-     have the serial number. */
-  SLOT_BITS = sizeof(uintptr_t) > 4 ? 32 : 20
-};
-
-#define MAX_SLOTS ((uint32_t)(((uintptr_t)1 << SLOT_BITS) - 1))
-
-/* Add free slots to a table that has none. false: there is no memory, or the
- * table would be too large. */
-static bool add_slots(lk_watches *ws)
-{
-  uint32_t more = ws->nslots == 0 ? FIRST_SLOTS : ws->nslots;
-  lk_watch_slot *slots;
-
-  if (more > MAX_SLOTS - ws->nslots)
-    return false;
-  slots = lk__mem_resize(ws->mem, ws->slots,
-                         ((size_t)ws->nslots + more) * sizeof *slots);
-  if (slots == NULL)
-    return false;
-  ws->slots = slots;
-  /* Each free slot is followed by the next one in the table. The last one has
-   * the new `nslots` as `next`, which means that no slot is free. */
-  for (uint32_t i = ws->nslots; i < ws->nslots + more; i++)
-    slots[i] = (lk_watch_slot){.watch = NULL, .next = i + 1};
-  ws->nslots += more;
-  return true;
-}
-
-/* Give a new watch its handle. @return false: there is no memory, or there are
-   too many watches. */
-static bool watch_take_handle(lk_watches *ws, lk_watch *w)
-{
-  if (ws->free_slot == ws->nslots && !add_slots(ws))
-    return false;
-  w->slot = ws->free_slot;
-  w->serial = ++ws->serial;
-  ws->free_slot = ws->slots[w->slot].next;
-  ws->slots[w->slot].watch = w;
-  return true;
-}
-
-/* Free the slot of a watch that ends. */
-static void watch_free_handle(lk_watches *ws, const lk_watch *w)
-{
-  ws->slots[w->slot] = (lk_watch_slot){.watch = NULL, .next = ws->free_slot};
-  ws->free_slot = w->slot;
-}
-
-lk_watch *lk__watch_handle(const lk_watch *w)
-{
-  uintptr_t place = (uintptr_t)w->slot + 1; /* not 0: no handle is NULL */
-
-  return (lk_watch *)((uintptr_t)w->serial << SLOT_BITS | place);
-}
-
-lk_watch *lk__watch_of(const lk_watches *ws, const lk_watch *handle)
-{
-  uintptr_t slot_mask = MAX_SLOTS; /* all of its SLOT_BITS are set */
-  uintptr_t place = (uintptr_t)handle & slot_mask;
-  lk_watch *w =
-      place == 0 || place > ws->nslots ? NULL : ws->slots[place - 1].watch;
-
-  return w != NULL && lk__watch_handle(w) == handle ? w : NULL;
-}
-
-/* ---- matching ------------------------------------------------------------ */
-
-/* Finding the watches that get an event, or the end of a connection. */
+/* ---- finding the watches that get an event ------------------------------- */
 
 /* Whether an event of `type` fires a watch of `kind` on the same path. A
  * creation fires data watches, too, since a server may report one to them after
@@ -606,9 +584,7 @@ void lk__watches_take_staying(lk_watches *ws, lk_link *out)
   }
 }
 
-/* ---- events -------------------------------------------------------------- */
-
-/* Reporting events to watches. */
+/* ---- reporting events ---------------------------------------------------- */
 
 /* Report the last event of a watch, then free it. `cb` is NULL during the
  * callback, so that cancelling the watch there has no effect. */
@@ -696,4 +672,25 @@ void lk__watches_notify_reregistered_late(lk_client *c)
       lk__list_remove(l);
   }
   report_reregistered(c, &staying);
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+void lk__watches_free(lk_watches *ws)
+{
+  while (!lk__list_empty(&ws->spare_watches)) {
+    lk_link *link = ws->spare_watches.next;
+
+    lk__list_remove(link);
+    lk__mem_free(ws->mem, LK_OWNER(link, lk_watch, link));
+  }
+  while (ws->spare_paths != NULL) {
+    lk_watched *on = ws->spare_paths;
+
+    ws->spare_paths = on->spare;
+    lk__mem_free(ws->mem, on->path);
+    lk__mem_free(ws->mem, on);
+  }
+  lk__mem_free(ws->mem, ws->slots);
+  lk__map_free(&ws->paths);
 }

@@ -2,6 +2,12 @@
 #ifndef LK_PROTO_ENGINE_WATCHES_H
 #define LK_PROTO_ENGINE_WATCHES_H
 
+/**
+ * @file
+ * The watches of a client: their handles, the table of watches by path, the
+ * watches that an event concerns, and reporting it to them.
+ */
+
 #include <latchkey/client.h>
 
 #include "base/list.h"
@@ -59,6 +65,24 @@ static inline lk_watched *lk__watched_of_node(lk_map_node *node)
   return (lk_watched *)(void *)node;
 }
 
+/**
+ * A watch. It is in one of three stages:
+ *
+ * - pending: its request has no reply. `standing` is clear, and `link` is in
+ *   lk_watched.pending. `cb` is NULL if the watch was cancelled.
+ * - standing: it gets events. `standing` is set, `link` is in lk_watched.kinds,
+ *   and `cb` is not NULL.
+ * - ending: it gets its last event next, or is getting it. `link` is in no
+ *   list. `cb` is NULL during the callback.
+ *
+ * `held` is set only in a pending watch: its request is in the ring `waiting`
+ * or `late`, or was set aside from `waiting`. `remove_at_reply` is set only in
+ * a pending watch with `cb` NULL.
+ * `reported_too_early` is set only in a persistent watch that has stood.
+ * `covered` and `bare` concern one-shot watches. In a held watch they have no
+ * meaning, since they are chosen when the request is sent. Otherwise `bare` is
+ * set only with `covered`, and is read when the request completes.
+ */
 struct lk_watch {
   lk_link link; /**< in a list of `on`, or in that of unused ones; in no list
                      while its last event is reported */
