@@ -24,6 +24,8 @@ enum {
 #define REPLACED (LK_REGISTERED - 1)
 #define NO_ZXID  REPLACED /* no server has so large a zxid */
 
+/* ---- watches that may miss changes --------------------------------------- */
+
 void lk__watched_mark_missing(lk_watched *on, lk_watch_kind kind, int64_t zxid)
 {
   if (lk__list_empty(&on->kinds[kind]))
@@ -43,13 +45,13 @@ void lk__watches_mark_missing(lk_watches *ws, int64_t zxid)
   }
 }
 
-/* ---- watches to be registered ------------------------------------------- */
-
 static bool is_missing(const lk_watched *on, int kind)
 {
   return on->missing_after[kind] != LK_REGISTERED &&
          !lk__list_empty(&on->kinds[kind]);
 }
+
+/* ---- watches that are due ------------------------------------------------ */
 
 /* Whether an addWatch for this persistent kind was sent and has no reply. */
 static bool is_being_added(const lk_watched *on, lk_watch_kind kind)
@@ -115,6 +117,8 @@ static void prepare_encoding(lk_watches *ws, int64_t zxid)
     mark_children_replaced(on, zxid);
   }
 }
+
+/* ---- the order of the watches -------------------------------------------- */
 
 /* The smallest zxid above `zxid` of the watches that are due; NO_ZXID: none. */
 static int64_t next_zxid(const lk_watches *ws, int64_t zxid)
@@ -185,6 +189,8 @@ static void cursor_advance(const lk_watches *ws, cursor *c)
   }
 }
 
+/* ---- encoding ------------------------------------------------------------ */
+
 /* The number of lists of a request. Servers before 3.6 support only three, so
  * more are sent only for persistent watches. */
 static int count_of_lists(const lk_watches *ws)
@@ -197,6 +203,15 @@ static size_t fixed_len(const lk_watches *ws)
   size_t lists_left_out = (size_t)(LK_WATCH_KINDS - count_of_lists(ws));
 
   return FIXED_BYTES - INT_LEN * lists_left_out;
+}
+
+/* The limit for the bytes of paths in one request. */
+static size_t paths_limit(const lk_watches *ws, size_t send_limit)
+{
+  size_t fixed = fixed_len(ws) - INT_LEN; /* the length field does not count */
+  size_t rest = send_limit > fixed ? send_limit - fixed : 0;
+
+  return rest < PATHS_LIMIT ? rest : PATHS_LIMIT;
 }
 
 /* The callers of the following functions have reserved the bytes. */
@@ -319,15 +334,6 @@ static bool append_request(const lk_watches *ws, cursor *c, uint32_t number,
   return true;
 }
 
-/* The limit for the bytes of paths in one request. */
-static size_t paths_limit(const lk_watches *ws, size_t send_limit)
-{
-  size_t fixed = fixed_len(ws) - INT_LEN; /* the length field does not count */
-  size_t rest = send_limit > fixed ? send_limit - fixed : 0;
-
-  return rest < PATHS_LIMIT ? rest : PATHS_LIMIT;
-}
-
 /* Append the requests for all watches that are sent with the cursor's zxid.
  * Returns `count` plus their number; -1: there is no memory. */
 static int append_requests(const lk_watches *ws, cursor c, int count,
@@ -368,7 +374,19 @@ int lk__set_watches_encode(lk_watches *ws, int64_t last_zxid, size_t send_limit,
   return count;
 }
 
-/* ---- replies ------------------------------------------------------------ */
+bool lk__set_watches_send(lk_client *c)
+{
+  int count = lk__set_watches_encode(&c->watches, c->session.last_zxid,
+                                     c->options.send_limit, &c->output.bytes);
+
+  if (count < 0)
+    return false;
+  c->set_watches.sent = c->set_watches.unanswered = (size_t)count;
+  c->set_watches.throttled = false;
+  return true;
+}
+
+/* ---- replies ------------------------------------------------------------- */
 
 /* Returns whether watches of `kind` are still missing. */
 static bool acknowledge_kind(lk_watched *on, int kind, uint32_t end)
@@ -400,19 +418,15 @@ bool lk__set_watches_acknowledge(lk_watches *ws, uint32_t end)
   return missing;
 }
 
-/* ---- retries ------------------------------------------------------------- */
-
-bool lk__set_watches_send(lk_client *c)
+void lk__set_watches_finish(lk_client *c, bool missing)
 {
-  int count = lk__set_watches_encode(&c->watches, c->session.last_zxid,
-                                     c->options.send_limit, &c->output.bytes);
-
-  if (count < 0)
-    return false;
-  c->set_watches.sent = c->set_watches.unanswered = (size_t)count;
-  c->set_watches.throttled = false;
-  return true;
+  if (missing)
+    lk__set_watches_retry_later(c);
+  else
+    c->set_watches.tries = 0;
 }
+
+/* ---- retries ------------------------------------------------------------- */
 
 void lk__set_watches_retry_later(lk_client *c)
 {
@@ -424,14 +438,6 @@ void lk__set_watches_retry_later(lk_client *c)
                                   LK_PAUSE_DOUBLINGS, c->hooks.random,
                                   c->hooks.arg);
   lk__client_wake(c);
-}
-
-void lk__set_watches_finish(lk_client *c, bool missing)
-{
-  if (missing)
-    lk__set_watches_retry_later(c);
-  else
-    c->set_watches.tries = 0;
 }
 
 /* No setWatches was needed: the missing watches were registered by an addWatch,

@@ -4,17 +4,31 @@
 
 /**
  * @file
- * Re-registering watches. A setWatches contains a zxid, and the server reports
- * the changes after it. If the server throttles a setWatches, its watches are
- * not registered, and only a later setWatches with the same or an older zxid
- * reports the changes since then. So lk_watched.missing_after keeps this zxid
- * for each kind of watches on a path until a setWatches with it has succeeded.
+ * Re-registering watches: the setWatches requests of a new connection, their
+ * replies, and their repetition. A setWatches contains a zxid, and the server
+ * reports the changes after it. If the server throttles a setWatches, its
+ * watches are not registered, and only a later setWatches with the same or an
+ * older zxid reports the changes since then. So lk_watched.missing_after keeps
+ * this zxid for each kind of watches on a path until a setWatches with it has
+ * succeeded.
  */
 
 #include <latchkey/client.h>
 
 #include "base/buf.h"
 #include "proto/engine/watches.h"
+
+/** The setWatches requests of the connection. */
+typedef struct lk_engine_set_watches {
+  size_t sent;       /**< number of requests that were last sent together */
+  size_t unanswered; /**< how many of these have no reply */
+  bool throttled;    /**< the server has throttled one of these */
+  unsigned tries;    /**< times in a row after which some watches were still not
+                          registered */
+  int64_t retry_ms;  /**< when these watches are tried again; LK_NEVER: none are
+                          left */
+  bool failed;       /**< there was no memory for a setWatches: reconnect */
+} lk_engine_set_watches;
 
 /** Standing watches of `kind` on a path may miss changes after `zxid`. */
 void lk__watched_mark_missing(lk_watched *on, lk_watch_kind kind, int64_t zxid);
@@ -36,6 +50,10 @@ void lk__watches_mark_missing(lk_watches *ws, int64_t zxid);
 int lk__set_watches_encode(lk_watches *ws, int64_t last_zxid, size_t send_limit,
                            lk_buf *out);
 
+/** Send setWatches for all watches that are not registered.
+    @return false: no memory. */
+bool lk__set_watches_send(lk_client *c);
+
 /** Note that of these requests, numbered from 1, those with a number below
     `end` have succeeded, and that those from `end` on have failed.
     @return whether a watch is still missing. */
@@ -43,23 +61,6 @@ bool lk__set_watches_acknowledge(lk_watches *ws, uint32_t end);
 /** The value of `end` if all requests have succeeded. */
 #define LK_ALL_SET_WATCHES UINT32_MAX
 
-/* The setWatches requests of a connection, and when they are repeated. */
-
-/** The setWatches requests of the connection. */
-typedef struct lk_engine_set_watches {
-  size_t sent;       /**< number of requests that were last sent together */
-  size_t unanswered; /**< how many of these have no reply */
-  bool throttled;    /**< the server has throttled one of these */
-  unsigned tries;    /**< times in a row after which some watches were still not
-                          registered */
-  int64_t retry_ms;  /**< when these watches are tried again; LK_NEVER: none are
-                          left */
-  bool failed;       /**< there was no memory for a setWatches: reconnect */
-} lk_engine_set_watches;
-
-/** Send setWatches for all watches that are not registered.
-    @return false: no memory. */
-bool lk__set_watches_send(lk_client *c);
 /** All setWatches have replies. `missing`: some watches are still not
     registered, and are tried again later. */
 void lk__set_watches_finish(lk_client *c, bool missing);
