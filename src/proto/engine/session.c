@@ -13,7 +13,7 @@
 #include "proto/engine/watches.h"
 #include "proto/wire/opcode.h"
 
-/* The end of a session: expired, refused, or closed. */
+/* ---- what ends with a session -------------------------------------------- */
 
 static void forget_session(lk_client *c)
 {
@@ -39,6 +39,18 @@ static void end_requests_and_watches(lk_client *c, lk_state state,
   lk__requests_finish_all(c, err);
   lk__watches_notify_ended(c, &ended, err);
 }
+
+static void end_session(lk_client *c, lk_state state, int state_err, int err)
+{
+  lk__session_enter_phase(c, LK_PHASE_ENDED);
+  c->session.final_err = err;
+  c->close.sent = false;
+  lk__session_reset_connection(c);
+  end_requests_and_watches(c, state, state_err, err);
+  lk__auth_fail_all(c, err);
+}
+
+/* ---- expiry -------------------------------------------------------------- */
 
 void lk__session_expire(lk_client *c, const char *why)
 {
@@ -78,15 +90,7 @@ void lk__session_give_up(lk_client *c)
                      "no reply from any server within the limit (give_up_ms)");
 }
 
-static void end_session(lk_client *c, lk_state state, int state_err, int err)
-{
-  lk__session_enter_phase(c, LK_PHASE_ENDED);
-  c->session.final_err = err;
-  c->close.sent = false;
-  lk__session_reset_connection(c);
-  end_requests_and_watches(c, state, state_err, err);
-  lk__auth_fail_all(c, err);
-}
+/* ---- refusal by the server ----------------------------------------------- */
 
 /* The text of the log if the server requires authentication. */
 static const char *auth_required_text(const lk_client *c)
@@ -107,18 +111,6 @@ void lk__session_refused(lk_client *c, int err, const char *why)
     lk__session_closed(c, LK_ERR_AUTH_FAILED);
 }
 
-void lk__session_closed(lk_client *c, int err)
-{
-  lk_close_cb done = c->close.done;
-
-  c->close.done = NULL;
-  c->close.end_ms = LK_NEVER;
-  end_session(c, LK_STATE_CLOSED, 0, LK_ERR_CLOSED);
-  lk__invariants_check(c, LK_MOMENT_CALLBACK);
-  if (done != NULL)
-    done(c, err, c->close.arg);
-}
-
 /* ---- lk_client_close() --------------------------------------------------- */
 
 enum { CLOSE_MS = 1500 }; /* the longest time that a close may take */
@@ -131,21 +123,6 @@ bool lk__close_send(lk_client *c)
     return false;
   c->close.sent = true;
   return true;
-}
-
-int lk__close_outcome(const lk_client *c, int unanswered)
-{
-  if (c->close.sent) {
-    const lk_request *close_session =
-        lk__ring_at(&c->requests.sent, c->requests.sent.count - 1);
-
-    if (close_session->end <= c->output.sent)
-      return unanswered; /* it was sent in full */
-  }
-  if (c->close.lost)
-    return LK_ERR_IN_DOUBT;
-  /* Without a session the close has succeeded. */
-  return c->session.identity.id == 0 ? 0 : LK_ERR_NOT_SENT;
 }
 
 /* Whether the close has nothing to wait for: there is no session that would
@@ -197,4 +174,31 @@ bool lk__close_is_due(const lk_client *c)
 {
   return c->session.final_err == 0 &&
          (c->now >= c->close.end_ms || has_nothing_to_close(c));
+}
+
+int lk__close_outcome(const lk_client *c, int unanswered)
+{
+  if (c->close.sent) {
+    const lk_request *close_session =
+        lk__ring_at(&c->requests.sent, c->requests.sent.count - 1);
+
+    if (close_session->end <= c->output.sent)
+      return unanswered; /* it was sent in full */
+  }
+  if (c->close.lost)
+    return LK_ERR_IN_DOUBT;
+  /* Without a session the close has succeeded. */
+  return c->session.identity.id == 0 ? 0 : LK_ERR_NOT_SENT;
+}
+
+void lk__session_closed(lk_client *c, int err)
+{
+  lk_close_cb done = c->close.done;
+
+  c->close.done = NULL;
+  c->close.end_ms = LK_NEVER;
+  end_session(c, LK_STATE_CLOSED, 0, LK_ERR_CLOSED);
+  lk__invariants_check(c, LK_MOMENT_CALLBACK);
+  if (done != NULL)
+    done(c, err, c->close.arg);
 }

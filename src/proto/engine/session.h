@@ -4,12 +4,16 @@
 
 /**
  * @file
- * lk_client_close(): the request closeSession, which is sent behind all other
- * requests, and the time limit for its reply.
+ * The end of a session: it expires, a server refuses the client's credentials,
+ * or the program calls lk_client_close(). Refusal and close end the client,
+ * too; expiry does so if lk_client_config.one_session is set or the client is
+ * closing. closeSession is sent behind all other requests, and its reply has a
+ * time limit.
  */
 
 #include <latchkey/client.h>
 
+/** The state of lk_client_close(). */
 typedef struct lk_engine_close {
   bool begun;       /**< lk_client_close() was called */
   bool sent;        /**< closeSession is the last request in requests.sent */
