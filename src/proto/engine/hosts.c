@@ -7,9 +7,7 @@
 
 #include "proto/wire/connect_string.h"
 
-/* The longest pause between two rounds of servers is a tenth of the session
- * timeout, but within these limits. */
-enum { MAX_CAP_MS = 1000, MIN_CAP_MS = 20 };
+/* ---- creation ------------------------------------------------------------ */
 
 int lk__hosts_init(lk_hosts *h, const lk_mem *mem, const char *text, bool tls,
                    const char **why)
@@ -38,30 +36,12 @@ int lk__hosts_init(lk_hosts *h, const lk_mem *mem, const char *text, bool tls,
   return 0;
 }
 
-void lk__hosts_free(lk_hosts *h)
-{
-  lk__mem_free(h->mem, h->text);
-  lk__mem_free(h->mem, h->chroot);
-  lk__mem_free(h->mem, h->items);
-  h->text = NULL;
-  h->chroot = NULL;
-  h->items = NULL;
-  h->count = 0;
-}
-
 static void host_swap(lk_host *a, lk_host *b)
 {
   lk_host copy = *a;
 
   *a = *b;
   *b = copy;
-}
-
-bool lk__host_is_address(const char *host)
-{
-  bool is_ipv6 = strchr(host, ':') != NULL;
-
-  return is_ipv6 || host[strspn(host, "0123456789.")] == '\0';
 }
 
 void lk__hosts_shuffle(lk_hosts *h,
@@ -74,6 +54,21 @@ void lk__hosts_shuffle(lk_hosts *h,
     random(arg, &r, sizeof r);
     host_swap(&h->items[r % i], &h->items[i - 1]);
   }
+}
+
+/* ---- the server in turn -------------------------------------------------- */
+
+void lk__hosts_use(lk_hosts *h)
+{
+  h->in_use = h->in_turn;
+  h->unsupported = h->items[h->in_turn].unsupported;
+}
+
+void lk__hosts_note_addresses(lk_hosts *h, uint32_t count)
+{
+  if (h->address_total == 0)
+    h->address_total = count;
+  h->address_count = count < h->address_total ? count : h->address_total;
 }
 
 bool lk__hosts_next(lk_hosts *h)
@@ -90,49 +85,20 @@ bool lk__hosts_next(lk_hosts *h)
   return true;
 }
 
-void lk__hosts_note_addresses(lk_hosts *h, uint32_t count)
-{
-  if (h->address_total == 0)
-    h->address_total = count;
-  h->address_count = count < h->address_total ? count : h->address_total;
-}
-
 bool lk__hosts_next_server(lk_hosts *h)
 {
   h->address_count = 0;
   return lk__hosts_next(h);
 }
 
-void lk__hosts_use(lk_hosts *h)
-{
-  h->in_use = h->in_turn;
-  h->unsupported = h->items[h->in_turn].unsupported;
-}
-
-void lk__hosts_mark_unsupported(lk_hosts *h, unsigned opcode_index,
-                                int64_t until_ms)
-{
-  h->unsupported.opcodes |= UINT64_C(1) << opcode_index;
-  h->unsupported.until_ms = until_ms;
-  bool is_listed = h->in_use < h->count;
-
-  if (is_listed)
-    h->items[h->in_use].unsupported = h->unsupported;
-}
-
-bool lk__hosts_lack_support(const lk_hosts *h, unsigned opcode_index,
-                            int64_t now)
-{
-  uint64_t opcode_bit = UINT64_C(1) << opcode_index;
-
-  return (h->unsupported.opcodes & opcode_bit) != 0 &&
-         now < h->unsupported.until_ms;
-}
-
 void lk__hosts_end_round(lk_hosts *h)
 {
   h->tried_count = 0;
 }
+
+/* The longest pause between two rounds of servers is a tenth of the session
+ * timeout, but within these limits. */
+enum { MAX_CAP_MS = 1000, MIN_CAP_MS = 20 };
 
 int64_t lk__hosts_pause_ms(int32_t timeout_ms, unsigned failures,
                            unsigned doublings,
@@ -159,6 +125,35 @@ uint64_t lk__hosts_count_endpoints(const lk_hosts *h)
   uint64_t further_addresses = h->address_total > 1 ? h->address_total - 1 : 0;
 
   return h->count + further_addresses;
+}
+
+bool lk__host_is_address(const char *host)
+{
+  bool is_ipv6 = strchr(host, ':') != NULL;
+
+  return is_ipv6 || host[strspn(host, "0123456789.")] == '\0';
+}
+
+/* ---- requests that a server does not support ----------------------------- */
+
+void lk__hosts_mark_unsupported(lk_hosts *h, unsigned opcode_index,
+                                int64_t until_ms)
+{
+  h->unsupported.opcodes |= UINT64_C(1) << opcode_index;
+  h->unsupported.until_ms = until_ms;
+  bool is_listed = h->in_use < h->count;
+
+  if (is_listed)
+    h->items[h->in_use].unsupported = h->unsupported;
+}
+
+bool lk__hosts_lack_support(const lk_hosts *h, unsigned opcode_index,
+                            int64_t now)
+{
+  uint64_t opcode_bit = UINT64_C(1) << opcode_index;
+
+  return (h->unsupported.opcodes & opcode_bit) != 0 &&
+         now < h->unsupported.until_ms;
 }
 
 /* ---- load balancing ------------------------------------------------------ */
@@ -205,9 +200,7 @@ lk_relocation lk__choose_relocation(const lk_list_change *change,
   return balance_shrunk_list(before, after, (double)change->kept, random);
 }
 
-/* ---- other hosts --------------------------------------------------------- */
-
-/* Replacing the list of servers. */
+/* ---- another list of servers --------------------------------------------- */
 
 /* The index of a server in a list; in->count: it is not listed. Names are
  * compared as text, not by their addresses. */
@@ -310,4 +303,17 @@ bool lk__hosts_replace(lk_hosts *h, lk_hosts *fresh,
   lk__hosts_free(h);
   *h = *fresh;
   return another_in_turn;
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+void lk__hosts_free(lk_hosts *h)
+{
+  lk__mem_free(h->mem, h->text);
+  lk__mem_free(h->mem, h->chroot);
+  lk__mem_free(h->mem, h->items);
+  h->text = NULL;
+  h->chroot = NULL;
+  h->items = NULL;
+  h->count = 0;
 }

@@ -2,6 +2,12 @@
 #ifndef LK_PROTO_ENGINE_HOSTS_H
 #define LK_PROTO_ENGINE_HOSTS_H
 
+/**
+ * @file
+ * The list of servers of a client: which one is tried next, the pauses between
+ * rounds, what a server does not support, and the change to another list.
+ */
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -62,7 +68,8 @@ void lk__hosts_shuffle(lk_hosts *h,
 /**
  * Replace the list by the servers of `fresh`, which is consumed, in random
  * order. The chroot stays. The server in turn stays, too, unless the client has
- * to move so that the load of the servers is balanced (hosts.h).
+ * to move so that the load of the servers is balanced
+ * (lk__choose_relocation()).
  * @return whether another server is in turn now.
  */
 bool lk__hosts_replace(lk_hosts *h, lk_hosts *fresh,
