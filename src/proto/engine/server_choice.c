@@ -143,6 +143,19 @@ static void pause_probing(lk_client *c)
   c->probe.pause_ms = lk__earlier(pause * 2, LONGEST_PAUSE_MS);
 }
 
+void lk__probe_begin(lk_client *c)
+{
+  c->probe.pause_ms = FIRST_PAUSE_MS;
+  pause_probing(c);
+  lk__client_wake(c);
+}
+
+void lk__probe_stop(lk_client *c)
+{
+  c->probe.number = 0;
+  c->probe.due_ms = LK_NEVER;
+}
+
 static void start_probe(lk_client *c)
 {
   c->probe.number = ++c->probe.last_number;
@@ -156,19 +169,6 @@ void lk__probe_next_server(lk_client *c)
     start_probe(c);
   else
     pause_probing(c);
-}
-
-void lk__probe_begin(lk_client *c)
-{
-  c->probe.pause_ms = FIRST_PAUSE_MS;
-  pause_probing(c);
-  lk__client_wake(c);
-}
-
-void lk__probe_stop(lk_client *c)
-{
-  c->probe.number = 0;
-  c->probe.due_ms = LK_NEVER;
 }
 
 void lk__probe_run(lk_client *c)
@@ -202,7 +202,7 @@ void lk__probe_select(lk_client *c)
   c->move.quorum_only = true;
 }
 
-/* ---- silent servers ------------------------------------------------------ */
+/* ---- silent servers: progress -------------------------------------------- */
 
 enum {
   LEAST_WAIT_MS = 250, /* for a reply that a holder needs */
@@ -213,8 +213,6 @@ enum {
 enum { BYTES_PER_MS = 125 };
 /* Losses in a row, at requests of one kind, that are reported. */
 enum { LOSSES_REPORTED = 5 };
-
-/* ---- progress ----------------------------------------------------------- */
 
 void lk__silence_init(lk_engine_silence *s)
 {
@@ -253,7 +251,7 @@ void lk__silence_note_reply(lk_client *c, int32_t op)
   c->silence.stalls = 0;
 }
 
-/* ---- the oldest request ------------------------------------------------- */
+/* ---- silent servers: the oldest request ---------------------------------- */
 
 /* Replies come in the order of the requests, so the oldest one tells how long
  * the server has not replied. NULL: there is none. */
@@ -277,7 +275,7 @@ static bool may_leave(const lk_client *c)
   return !c->close.begun && !c->move.wanted && c->rejected.op == 0;
 }
 
-/* ---- suspicion ---------------------------------------------------------- */
+/* ---- silent servers: suspicion ------------------------------------------- */
 
 /* Between two looks the driver reads what the kernel has. The jitter lets the
  * clients of a server leave it at different times. */
@@ -345,7 +343,7 @@ int64_t lk__silence_deadline(const lk_client *c)
   return c->silence.look_ms != LK_NEVER ? c->silence.look_ms : stall_end(c);
 }
 
-/* ---- leaving ------------------------------------------------------------ */
+/* ---- silent servers: leaving --------------------------------------------- */
 
 bool lk__silence_run(lk_client *c)
 {
@@ -396,7 +394,7 @@ void lk__silence_text(const lk_client *c, char *out, size_t size)
                                                       oldest->sent_ms))));
 }
 
-/* ---- requests that never get a reply ------------------------------------ */
+/* ---- silent servers: losses in a row ------------------------------------- */
 
 /* The reason of the loss, which was stored before, gets the name of the request
  * from the fifth loss on. The fifth one is a warning. */

@@ -4,8 +4,10 @@
 
 /**
  * @file
- * Leaving a server that has rejected a request as unknown. The server closes
- * the connection itself, but the replies to earlier requests come before.
+ * When a client leaves the server to which it is connected. There are four
+ * reasons: the server has rejected a request as unknown; the list of servers
+ * has changed; the server is read-only, and another one has a quorum; the
+ * server does not reply.
  */
 
 #include <latchkey/client.h>
@@ -13,8 +15,8 @@
 
 #include "proto/engine/requests.h"
 
-/** The request that the connected server rejected as unknown. The server will
-    close the connection. */
+/** The request that the connected server rejected as unknown. The server closes
+    the connection, but the replies to earlier requests come before. */
 typedef struct lk_engine_rejected {
   int32_t op;       /**< opcode of the request; 0: no request was rejected */
   uint64_t end;     /**< lk_request.end of the request */
@@ -31,11 +33,11 @@ int64_t lk__rejected_deadline(const lk_client *c);
 /** Write to `out` which request the server has rejected: a line for the log. */
 void lk__rejected_text(const lk_client *c, char *out, size_t size);
 
-/* Moving to another server while connected: to a server of a new list, or from
-   a read-only server to one with a quorum. The client leaves when no reply is
-   outstanding. If that takes longer than a sixth of the session timeout, it
-   stops sending. After a third of the session timeout it leaves in any case. */
-
+/** Moving to another server while connected: to a server of a new list, or from
+    a read-only server to one with a quorum. The client leaves when no reply is
+    outstanding. If that takes longer than a sixth of the session timeout, it
+    stops sending. After a third of the session timeout it leaves in any
+    case. */
 typedef struct lk_engine_move {
   bool wanted;      /**< move to the server in turn */
   int64_t since_ms; /**< when the move was first wanted */
@@ -52,10 +54,9 @@ bool lk__move_run(lk_client *c);
 /** Why the client leaves the server: a line for the log. */
 const char *lk__move_text(const lk_client *c);
 
-/* The search for a server with a quorum while the client is connected to a
-   read-only server. Each server is asked "isro" in turn. After such a round the
-   client pauses before it begins the next one; the pauses grow. */
-
+/** The search for a server with a quorum while the client is connected to a
+    read-only server. Each server is asked "isro" in turn. After such a round
+    the client pauses before it begins the next one; the pauses grow. */
 typedef struct lk_engine_probe {
   uint64_t number;      /**< number of the probe under way; 0: there is none */
   uint64_t last_number; /**< number of the last probe */
@@ -82,13 +83,12 @@ void lk__probe_next_server(lk_client *c);
     accepted until all addresses were tried. */
 void lk__probe_select(lk_client *c);
 
-/* Servers that leave requests without a reply: when the client leaves such a
-   server for another one, and the warning about a request that never gets a
-   reply ("Silent servers" in doc/architecture.md).
+/** Servers that leave requests without a reply: when the client leaves such a
+    server for another one, and the warning about a request that never gets a
+    reply ("Silent servers" in doc/architecture.md).
 
-   The *progress* of a connection is the newest frame other than an event or the
-   reply to a ping, or bytes of a longer frame that is not complete. */
-
+    The *progress* of a connection is the newest frame other than an event or
+    the reply to a ping, or bytes of a longer frame that is not complete. */
 typedef struct lk_engine_silence {
   int64_t progress_ms; /**< the last progress of this connection */
   int64_t look_ms;     /**< when the client leaves the server, unless there is
