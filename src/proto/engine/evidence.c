@@ -8,34 +8,13 @@ enum {
   LK_EVIDENCE_SAMPLES = 2 * LK_EVIDENCE_BUCKETS
 };
 
+/* ---- creation ------------------------------------------------------------ */
+
 void lk__evidence_init(lk_evidence_record *r, const lk_mem *mem)
 {
   memset(r, 0, sizeof *r);
   lk__ring_init(&r->samples, mem, sizeof(lk_evidence_sample));
   lk__evidence_clear(r);
-}
-
-void lk__evidence_free(lk_evidence_record *r)
-{
-  lk__ring_free(&r->samples);
-}
-
-/* Drop the samples, which are valid for one connection only. */
-static void evidence_forget_samples(lk_evidence_record *r)
-{
-  r->samples.count = 0;
-  r->bucket_end_ms = LK_NO_EVIDENCE;
-  r->resumed_ms = LK_NO_EVIDENCE;
-  r->committed_ms = LK_NO_EVIDENCE;
-}
-
-void lk__evidence_clear(lk_evidence_record *r)
-{
-  evidence_forget_samples(r);
-  r->timeout_ms = 0;
-  r->seen_zxid = 0; /* the next session may be of another ensemble */
-  for (size_t i = 0; i < LK_PROVEN_LEVELS; i++)
-    r->evidence_ms[i] = LK_NO_EVIDENCE;
 }
 
 void lk__evidence_set_gap(lk_evidence_record *r, int32_t gap_ms)
@@ -49,73 +28,15 @@ void lk__evidence_set_gap(lk_evidence_record *r, int32_t gap_ms)
   r->committed_ms = LK_NO_EVIDENCE;
 }
 
-/* It is proven at `level`, and so at all weaker levels, which have larger
- * numbers, that the session's timer was restarted at `sent_ms` or later. */
-static void evidence_raise(lk_evidence_record *r, lk_evidence_level level,
-                           int64_t sent_ms)
+/* ---- samples ------------------------------------------------------------- */
+
+/* Drop the samples, which are valid for one connection only. */
+static void evidence_forget_samples(lk_evidence_record *r)
 {
-  for (size_t i = level; i < LK_PROVEN_LEVELS; i++) {
-    if (sent_ms > r->evidence_ms[i])
-      r->evidence_ms[i] = sent_ms;
-  }
-}
-
-/* Each connection negotiates the session timeout anew. A shorter one is used
- * from then on. A longer one is never used, since the leader may go back to an
- * earlier, shorter one in two cases: a new leader starts with the timeout with
- * which the session was created, and a late report of the previous server sets
- * the timeout of the previous connection. */
-static void evidence_adopt_timeout(lk_evidence_record *r, int32_t timeout_ms)
-{
-  if (r->timeout_ms == 0 || timeout_ms < r->timeout_ms)
-    r->timeout_ms = timeout_ms;
-}
-
-static int64_t evidence_gap(const lk_evidence_record *r)
-{
-  return r->wanted_gap_ms > 0 ? r->wanted_gap_ms : r->timeout_ms / 4;
-}
-
-/* Returns when the newest request was sent whose reply came at least a gap
- * before `ms`. A leader that answers a later request, sent at `ms`, has heard
- * of this earlier one; see the header. */
-static int64_t evidence_known_to_leader(const lk_evidence_record *r, int64_t ms)
-{
-  int64_t gap = evidence_gap(r);
-
-  for (size_t i = r->samples.count; i-- > 0;) {
-    const lk_evidence_sample *sample = lk__ring_at(&r->samples, i);
-
-    if (sample->received_ms + gap <= ms)
-      return sample->sent_ms;
-  }
-  return LK_NO_EVIDENCE;
-}
-
-/* The samples are in the order of their requests and of their replies. So the
- * first one that suffices is confirmed first. */
-int64_t lk__evidence_confirmable_ms(const lk_evidence_record *r,
-                                    int64_t sent_ms, int64_t from_ms,
-                                    int64_t until_ms)
-{
-  for (size_t i = 0; i < r->samples.count; i++) {
-    const lk_evidence_sample *sample = lk__ring_at(&r->samples, i);
-    int64_t at_ms = sample->received_ms + evidence_gap(r);
-
-    if (sample->sent_ms >= sent_ms)
-      return at_ms > from_ms && at_ms <= until_ms ? at_ms : from_ms;
-  }
-  return from_ms;
-}
-
-int64_t lk__evidence_round_trip_ms(const lk_evidence_record *r)
-{
-  if (r->samples.count == 0)
-    return 0;
-  const lk_evidence_sample *newest =
-      lk__ring_at(&r->samples, r->samples.count - 1);
-
-  return newest->received_ms - newest->sent_ms;
+  r->samples.count = 0;
+  r->bucket_end_ms = LK_NO_EVIDENCE;
+  r->resumed_ms = LK_NO_EVIDENCE;
+  r->committed_ms = LK_NO_EVIDENCE;
 }
 
 /* Whether the reply to `new` took less time than the reply to `old`. */
@@ -180,6 +101,51 @@ static void evidence_keep_sample(lk_evidence_record *r, int64_t sent_ms,
     r->bucket_end_ms = received_ms + r->timeout_ms / LK_EVIDENCE_BUCKETS;
 }
 
+/* ---- proofs -------------------------------------------------------------- */
+
+/* It is proven at `level`, and so at all weaker levels, which have larger
+ * numbers, that the session's timer was restarted at `sent_ms` or later. */
+static void evidence_raise(lk_evidence_record *r, lk_evidence_level level,
+                           int64_t sent_ms)
+{
+  for (size_t i = level; i < LK_PROVEN_LEVELS; i++) {
+    if (sent_ms > r->evidence_ms[i])
+      r->evidence_ms[i] = sent_ms;
+  }
+}
+
+/* Each connection negotiates the session timeout anew. A shorter one is used
+ * from then on. A longer one is never used, since the leader may go back to an
+ * earlier, shorter one in two cases: a new leader starts with the timeout with
+ * which the session was created, and a late report of the previous server sets
+ * the timeout of the previous connection. */
+static void evidence_adopt_timeout(lk_evidence_record *r, int32_t timeout_ms)
+{
+  if (r->timeout_ms == 0 || timeout_ms < r->timeout_ms)
+    r->timeout_ms = timeout_ms;
+}
+
+static int64_t evidence_gap(const lk_evidence_record *r)
+{
+  return r->wanted_gap_ms > 0 ? r->wanted_gap_ms : r->timeout_ms / 4;
+}
+
+/* Returns when the newest request was sent whose reply came at least a gap
+ * before `ms`. A leader that answers a later request, sent at `ms`, has heard
+ * of this earlier one; see the header. */
+static int64_t evidence_known_to_leader(const lk_evidence_record *r, int64_t ms)
+{
+  int64_t gap = evidence_gap(r);
+
+  for (size_t i = r->samples.count; i-- > 0;) {
+    const lk_evidence_sample *sample = lk__ring_at(&r->samples, i);
+
+    if (sample->received_ms + gap <= ms)
+      return sample->sent_ms;
+  }
+  return LK_NO_EVIDENCE;
+}
+
 static void evidence_add_commit(lk_evidence_record *r, int64_t sent_ms)
 {
   r->committed_ms = sent_ms;
@@ -188,26 +154,6 @@ static void evidence_add_commit(lk_evidence_record *r, int64_t sent_ms)
    * A commit proves that the leader that did so still leads: no gap is needed.
    */
   evidence_raise(r, LK_PROVEN_BY_COMMIT, r->resumed_ms);
-}
-
-/* The fast path, for most replies of a busy client: a read proves nothing new
- * if a request sent at the same time or later already has its reply, and a
- * write if that request was a write. */
-static bool evidence_is_known(const lk_evidence_record *r,
-                              const lk_reply *reply)
-{
-  if (reply->connection != r->connection)
-    return false;
-  if (reply->evidence == LK_EVIDENCE_COMMIT)
-    return reply->sent_ms <= r->committed_ms;
-  return reply->evidence == LK_EVIDENCE_CONTACT &&
-         reply->sent_ms <= r->evidence_ms[LK_PROVEN_BY_CONTACT];
-}
-
-static void evidence_see_zxid(lk_evidence_record *r, int64_t zxid)
-{
-  if (zxid > 0 && (uint64_t)zxid > r->seen_zxid)
-    r->seen_zxid = (uint64_t)zxid;
 }
 
 /* Add the evidence of a reply that needed the leader. */
@@ -231,6 +177,28 @@ static void evidence_add_proof(lk_evidence_record *r, const lk_reply *reply)
   }
 }
 
+/* ---- replies ------------------------------------------------------------- */
+
+/* The fast path, for most replies of a busy client: a read proves nothing new
+ * if a request sent at the same time or later already has its reply, and a
+ * write if that request was a write. */
+static bool evidence_is_known(const lk_evidence_record *r,
+                              const lk_reply *reply)
+{
+  if (reply->connection != r->connection)
+    return false;
+  if (reply->evidence == LK_EVIDENCE_COMMIT)
+    return reply->sent_ms <= r->committed_ms;
+  return reply->evidence == LK_EVIDENCE_CONTACT &&
+         reply->sent_ms <= r->evidence_ms[LK_PROVEN_BY_CONTACT];
+}
+
+static void evidence_see_zxid(lk_evidence_record *r, int64_t zxid)
+{
+  if (zxid > 0 && (uint64_t)zxid > r->seen_zxid)
+    r->seen_zxid = (uint64_t)zxid;
+}
+
 void lk__evidence_add(lk_evidence_record *r, const lk_reply *reply,
                       int32_t timeout_ms)
 {
@@ -251,4 +219,48 @@ void lk__evidence_add(lk_evidence_record *r, const lk_reply *reply,
     evidence_add_proof(r, reply);
   evidence_raise(r, LK_PROVEN_BY_CONTACT, reply->sent_ms);
   evidence_keep_sample(r, reply->sent_ms, reply->received_ms);
+}
+
+/* ---- queries ------------------------------------------------------------- */
+
+/* The samples are in the order of their requests and of their replies. So the
+ * first one that suffices is confirmed first. */
+int64_t lk__evidence_confirmable_ms(const lk_evidence_record *r,
+                                    int64_t sent_ms, int64_t from_ms,
+                                    int64_t until_ms)
+{
+  for (size_t i = 0; i < r->samples.count; i++) {
+    const lk_evidence_sample *sample = lk__ring_at(&r->samples, i);
+    int64_t at_ms = sample->received_ms + evidence_gap(r);
+
+    if (sample->sent_ms >= sent_ms)
+      return at_ms > from_ms && at_ms <= until_ms ? at_ms : from_ms;
+  }
+  return from_ms;
+}
+
+int64_t lk__evidence_round_trip_ms(const lk_evidence_record *r)
+{
+  if (r->samples.count == 0)
+    return 0;
+  const lk_evidence_sample *newest =
+      lk__ring_at(&r->samples, r->samples.count - 1);
+
+  return newest->received_ms - newest->sent_ms;
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+void lk__evidence_clear(lk_evidence_record *r)
+{
+  evidence_forget_samples(r);
+  r->timeout_ms = 0;
+  r->seen_zxid = 0; /* the next session may be of another ensemble */
+  for (size_t i = 0; i < LK_PROVEN_LEVELS; i++)
+    r->evidence_ms[i] = LK_NO_EVIDENCE;
+}
+
+void lk__evidence_free(lk_evidence_record *r)
+{
+  lk__ring_free(&r->samples);
 }
