@@ -16,18 +16,7 @@
 #include "proto/wire/opcode.h"
 #include "sasl/password.h"
 
-/* The step at which an exchange failed. */
-typedef enum lk_sasl_step {
-  LK_SASL_START,      /* there is no password, or the mechanism cannot start */
-  LK_SASL_CHALLENGE,  /* the mechanism cannot answer the server's token */
-  LK_SASL_REFUSED,    /* the server refuses the client's credentials */
-  LK_SASL_SERVER,     /* the server has not proven that it is authentic */
-  LK_SASL_UNSUPPORTED /* the server does not support SASL */
-} lk_sasl_step;
-
-/* ---- options ------------------------------------------------------------- */
-
-/* The client's copy of the options of SASL, and wiping the passwords in it. */
+/* ---- creation ------------------------------------------------------------ */
 
 static size_t text_size(const char *text)
 {
@@ -186,19 +175,7 @@ int lk__sasl_new(lk_client *c, const lk_sasl_config *config)
   return err;
 }
 
-void lk__sasl_free(lk_client *c)
-{
-  lk_sasl *s = c->sasl;
-
-  if (s == NULL)
-    return;
-  if (s->stored != NULL)
-    lk__mem_wipe(s->stored, LK_SASL_PASSWORD_MAX);
-  lk__mem_free(&c->mem, s->stored);
-  lk__mem_wipe(s->secret, sizeof s->secret);
-  lk__mem_free(&c->mem, s);
-  c->sasl = NULL;
-}
+/* ---- the end of an exchange ---------------------------------------------- */
 
 void lk__sasl_drop(lk_client *c)
 {
@@ -211,9 +188,14 @@ void lk__sasl_drop(lk_client *c)
   lk__mem_wipe(s->secret, sizeof s->secret);
 }
 
-/* ---- the exchange -------------------------------------------------------- */
-
-/* ---- the end of an exchange --------------------------------------------- */
+/* The step at which an exchange failed. */
+typedef enum lk_sasl_step {
+  LK_SASL_START,      /* there is no password, or the mechanism cannot start */
+  LK_SASL_CHALLENGE,  /* the mechanism cannot answer the server's token */
+  LK_SASL_REFUSED,    /* the server refuses the client's credentials */
+  LK_SASL_SERVER,     /* the server has not proven that it is authentic */
+  LK_SASL_UNSUPPORTED /* the server does not support SASL */
+} lk_sasl_step;
 
 static const char *step_text(lk_sasl_step step)
 {
@@ -252,7 +234,7 @@ static void sasl_succeed(lk_client *c)
   lk__session_establish(c, &welcome);
 }
 
-/* ---- tokens ------------------------------------------------------------- */
+/* ---- tokens -------------------------------------------------------------- */
 
 enum { INT_LEN = 4 }; /* bytes of an int, such as a length field */
 
@@ -308,7 +290,7 @@ static void take_result(lk_client *c, int result, lk_bytes response,
     lk__session_end_connection(c, LK_ERR_NO_MEMORY, NULL);
 }
 
-/* ---- calls of the mechanism --------------------------------------------- */
+/* ---- calls of the mechanism ---------------------------------------------- */
 
 /* Whether the exchange of this connection attempt is still under way. A
  * callback can have ended it. */
@@ -419,7 +401,7 @@ void lk__sasl_begin(lk_client *c, const lk_handshake *welcome)
     run_mechanism_step(c, lk_bytes_of(NULL, 0));
 }
 
-/* ---- replies ------------------------------------------------------------ */
+/* ---- replies ------------------------------------------------------------- */
 
 static void take_token(lk_client *c, lk_bytes token)
 {
@@ -495,4 +477,20 @@ void lk__sasl_take(lk_client *c, lk_bytes frame)
     take_error(c, header.err);
   else
     take_reply_token(c, &in);
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+void lk__sasl_free(lk_client *c)
+{
+  lk_sasl *s = c->sasl;
+
+  if (s == NULL)
+    return;
+  if (s->stored != NULL)
+    lk__mem_wipe(s->stored, LK_SASL_PASSWORD_MAX);
+  lk__mem_free(&c->mem, s->stored);
+  lk__mem_wipe(s->secret, sizeof s->secret);
+  lk__mem_free(&c->mem, s);
+  c->sasl = NULL;
 }

@@ -2,6 +2,12 @@
 #ifndef LK_PROTO_ENGINE_SASL_H
 #define LK_PROTO_ENGINE_SASL_H
 
+/**
+ * @file
+ * Authentication of the client by SASL, between the handshake of a connection
+ * and its first requests.
+ */
+
 #include <latchkey/client.h>
 
 #include "proto/wire/handshake_frames.h"
