@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+/* The driver's side of a client: <latchkey/driver.h>. */
+
 #include <latchkey/client.h>
 
 #include "proto/engine/client.h"
@@ -14,7 +16,7 @@
 #include "proto/engine/session.h"
 #include "proto/engine/set_watches.h"
 
-/* ---- deadlines ----------------------------------------------------------- */
+/* ---- what is due, and when ----------------------------------------------- */
 
 /* The parts of the client say what is due. Only this file ends connections and
  * the client for them, so that no part depends on the session.
@@ -149,8 +151,8 @@ static int64_t timer_deadline(const lk_client *c)
   return has_ended && at > c->hooks.now(c->hooks.arg) ? LK_NEVER : at;
 }
 
-/* When one of the two next has something to do; LK_NEVER: nothing is
-   due until another input comes. */
+/* When client_run_due() or client_leave_silent_server() next has something to
+ * do; LK_NEVER: nothing is due until another input comes. */
 static int64_t client_next_deadline(const lk_client *c)
 {
   int64_t at =
@@ -176,28 +178,13 @@ static int64_t client_next_deadline(const lk_client *c)
   return at;
 }
 
-/* ---- inputs -------------------------------------------------------------- */
-
-/* The driver's side of a client: <latchkey/driver.h>. */
-
-/* Bytes of memory of the output that are kept once all is sent. */
-enum { MAX_KEPT_WHEN_SENT = 1024 * 1024 };
+/* ---- the beginning of an input ------------------------------------------- */
 
 /* Whether the client has a connection or an attempt at one. */
 static bool has_attempt(const lk_client *c)
 {
   return c->connection.phase != LK_PHASE_PAUSE &&
          c->connection.phase != LK_PHASE_ENDED;
-}
-
-void lk_client_want(lk_client *c, lk_want *out)
-{
-  const lk_host *h = lk__hosts_current(&c->hosts);
-
-  *out = (lk_want){.attempt = has_attempt(c) ? c->connection.attempt : 0,
-                   .host = h->name,
-                   .port = h->port,
-                   .address_index = c->hosts.address_index};
 }
 
 static bool is_present_attempt(const lk_client *c, uint64_t attempt)
@@ -244,6 +231,18 @@ static bool begin_input_also_in_wake(lk_client *c, uint64_t attempt)
   c->now = c->hooks.now(c->hooks.arg);
   return is_present_attempt(c, attempt) &&
          c->connection.phase == LK_PHASE_CONNECTING;
+}
+
+/* ---- connection attempts ------------------------------------------------- */
+
+void lk_client_want(lk_client *c, lk_want *out)
+{
+  const lk_host *h = lk__hosts_current(&c->hosts);
+
+  *out = (lk_want){.attempt = has_attempt(c) ? c->connection.attempt : 0,
+                   .host = h->name,
+                   .port = h->port,
+                   .address_index = c->hosts.address_index};
 }
 
 void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count)
@@ -309,6 +308,8 @@ void lk_client_failed_tls(lk_client *c, uint64_t attempt, lk_tls_cause cause,
 {
   fail_attempt(c, attempt, LK_ERR_TLS, cause, why);
 }
+
+/* ---- bytes received ------------------------------------------------------ */
 
 static void take_handshake(lk_client *c, lk_bytes frame)
 {
@@ -385,6 +386,11 @@ void lk_client_received(lk_client *c, uint64_t attempt, const void *bytes,
   lk__client_leave(c);
 }
 
+/* ---- bytes to be sent ---------------------------------------------------- */
+
+/* Bytes of memory of the output that are kept once all is sent. */
+enum { MAX_KEPT_WHEN_SENT = 1024 * 1024 };
+
 lk_bytes lk_client_pending(lk_client *c)
 {
   size_t len = lk__buf_len(&c->output.bytes);
@@ -410,6 +416,8 @@ void lk_client_sent(lk_client *c, uint64_t attempt, size_t len)
   c->output.all_sent_ms = c->now;
   lk__buf_trim(&c->output.bytes, MAX_KEPT_WHEN_SENT);
 }
+
+/* ---- probes -------------------------------------------------------------- */
 
 void lk_client_want_probe(lk_client *c, lk_want *out)
 {
@@ -438,6 +446,8 @@ void lk_client_probed(lk_client *c, uint64_t probe, const void *reply,
   }
   lk__client_leave(c);
 }
+
+/* ---- time ---------------------------------------------------------------- */
 
 int64_t lk_client_deadline(const lk_client *c)
 {
