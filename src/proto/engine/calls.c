@@ -10,6 +10,8 @@
 #include "proto/wire/opcode.h"
 #include "proto/wire/path.h"
 
+/* ---- options ------------------------------------------------------------- */
+
 /* Copy a caller's struct, which begins with its size; see base/sized_struct.h.
    If the struct is invalid, log why and return LK_ERR_BAD_ARGUMENT. */
 static int call_copy_options(const lk_client *c, const lk_sized_struct *what,
@@ -46,6 +48,8 @@ int lk__call_take_options(lk_client *c, lk_call_spec *spec, const lk_call *call)
 
   return err == 0 && asks_for_watch(spec) ? LK_ERR_BAD_ARGUMENT : err;
 }
+
+/* ---- checks and queueing ------------------------------------------------- */
 
 /* Whether the caller asks to repeat a write, which is refused: it could be
  * executed twice. */
@@ -147,8 +151,8 @@ static int call_read(lk_client *c, lk_call_spec *spec, const lk_call *call)
 
 /* ---- nodes --------------------------------------------------------------- */
 
-/* The requests that name one node. The functions of calls.h take its path from
- * lk_call_spec, so the structs of the bodies leave it empty. */
+/* The path of each request is in lk_call_spec, so the structs of the bodies
+ * leave it empty. */
 
 int lk_exists(lk_client *c, const char *path, const lk_call *call,
               lk_stat_cb done, void *arg)
@@ -346,10 +350,7 @@ int lk_create_ttl(lk_client *c, const char *path, lk_bytes data,
   return call_create(c, &spec, flags, &lk__create_ttl_request_record, &r, call);
 }
 
-/* ---- several operations -------------------------------------------------- */
-
-/* The requests multi and multiRead, and the functions that create their
- * operations. */
+/* ---- multi and multiRead ------------------------------------------------- */
 
 static lk_op create_operation(int32_t type, const char *path, lk_bytes data,
                               const lk_acls *acl, int flags)
@@ -475,9 +476,7 @@ int lk_multi_read(lk_client *c, const lk_read *reads, size_t count,
   return err != 0 ? err : lk__call_send(c, &spec, NULL, NULL);
 }
 
-/* ---- the ensemble -------------------------------------------------------- */
-
-/* Reading and changing the configuration of an ensemble. */
+/* ---- the configuration of the ensemble ----------------------------------- */
 
 /* The node of the configuration is never below the client's chroot, so the
  * chroot of this request is empty. */
