@@ -4,10 +4,8 @@
 
 /**
  * @file
- * The kinds of nodes, and the opcode and flags that create each kind. A server
- * does not check that opcode and flags agree. Some pairs create another kind of
- * node. A createTTL whose flags are not those of a node with a TTL and whose
- * TTL is negative makes the server exit, and again at each restart.
+ * The opcodes of requests and their properties, the opcode and flags that
+ * create each kind of node, and the body of the reply to each opcode.
  */
 
 #include <latchkey/client.h>
@@ -65,7 +63,10 @@ enum lk_xid {
 };
 
 /** The flags on the wire of a node with a TTL. The flags of other nodes are
-    those of lk_create_flags. */
+    those of lk_create_flags. A server does not check that opcode and flags
+    agree. Some pairs create another kind of node. A createTTL whose flags are
+    not those of a node with a TTL and whose TTL is negative makes the server
+    exit, and again at each restart. */
 enum { LK_FLAGS_TTL = 5, LK_FLAGS_TTL_SEQUENTIAL = 6 };
 
 /** Whether a node without TTL can be created with these lk_create_flags. */
