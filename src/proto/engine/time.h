@@ -2,6 +2,11 @@
 #ifndef LK_PROTO_ENGINE_TIME_H
 #define LK_PROTO_ENGINE_TIME_H
 
+/**
+ * @file
+ * Times and durations of the engine, in ms.
+ */
+
 #include <stdint.h>
 
 /** A time in ms that never comes. */

@@ -2,6 +2,11 @@
 #ifndef LK_PROTO_ENGINE_TLS_CONFIG_H
 #define LK_PROTO_ENGINE_TLS_CONFIG_H
 
+/**
+ * @file
+ * The client's copy of the options of TLS, and their check.
+ */
+
 #include "base/mem.h"
 
 #include <latchkey/tls.h>
