@@ -542,6 +542,25 @@ void lk__client_need_reply(lk_client *c, int64_t needed_ms)
 
 /* ---- queries ------------------------------------------------------------- */
 
+bool lk__client_is_forked(const lk_client *c)
+{
+  return c->hooks.forked != NULL && c->hooks.forked(c->hooks.arg);
+}
+
+int lk__client_end_err(const lk_client *c)
+{
+  return c->session.final_err;
+}
+
+int lk__client_refusal(const lk_client *c)
+{
+  if (lk__client_is_forked(c))
+    return LK_ERR_FORKED;
+  if (lk__client_end_err(c) != 0)
+    return lk__client_end_err(c);
+  return c->close.begun || c->nesting.free_wanted ? LK_ERR_CLOSED : 0;
+}
+
 lk_state lk_client_state(const lk_client *c)
 {
   return c->session.state;

@@ -139,25 +139,6 @@ static int request_encode(lk_buf *b, const lk_call_spec *spec, int32_t xid,
 
 /* ---- acceptance ---------------------------------------------------------- */
 
-bool lk__client_is_forked(const lk_client *c)
-{
-  return c->hooks.forked != NULL && c->hooks.forked(c->hooks.arg);
-}
-
-int lk__client_end_err(const lk_client *c)
-{
-  return c->session.final_err;
-}
-
-int lk__client_refusal(const lk_client *c)
-{
-  if (lk__client_is_forked(c))
-    return LK_ERR_FORKED;
-  if (lk__client_end_err(c) != 0)
-    return lk__client_end_err(c);
-  return c->close.begun || c->nesting.free_wanted ? LK_ERR_CLOSED : 0;
-}
-
 int lk__request_refusal(lk_client *c)
 {
   int err = lk__client_refusal(c);

@@ -177,10 +177,6 @@ void lk__requests_finish_all(lk_client *c, int err);
 /** Complete requests whose own deadline has passed. */
 void lk__requests_time_out(lk_client *c);
 
-/** Why every new request is refused: LK_ERR_FORKED, LK_ERR_CLOSED or
-    LK_ERR_AUTH_FAILED; 0: the client has not ended. */
-int lk__client_refusal(const lk_client *c);
-
 /** Invoke the callback of `r`. `body` is read only if `err` is 0. */
 void lk__request_complete(lk_client *c, const lk_request *r, int err,
                           const lk_reply_body *body);
