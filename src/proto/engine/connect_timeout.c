@@ -9,7 +9,7 @@
 
 enum {
   LEAST_ATTEMPT_MS = 250,
-  LOOKUP_MS = 500,          /* a driver may wait 250 ms for a name server */
+  LOOKUP_MS = 500,         /* a driver may wait 250 ms for a name server */
   FIRST_CONNECT_MS = 1000, /* of the first attempt at a server, at most */
   FIRST_HANDSHAKE_MS = 1000,
   MOST_DOUBLINGS = 6,

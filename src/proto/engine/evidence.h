@@ -7,8 +7,8 @@
  * What the replies of a session prove: until when the ensemble cannot have
  * expired it ("The lease" in doc/architecture.md). Each client keeps one record
  * from its first connection on, so that a lock that is made late finds the
- * evidence of earlier replies. The session lease (src/recipes/queue/lease.h) derives
- * deadlines from it.
+ * evidence of earlier replies. The session lease (src/recipes/queue/lease.h)
+ * derives deadlines from it.
  *
  * Each request restarts the session's timer, which the leader keeps. A server
  * that is not the leader reports its clients' activity to the leader in its

@@ -45,8 +45,8 @@ const lk_record *lk__operation_record(int32_t type, lk_operation_list list);
  */
 bool lk__operation_decode(lk_reader *in, lk_operation_list list,
                           lk_arena *arena, lk_operation *out);
-void lk__operation_encode(const lk_operation *operation,
-                          lk_operation_list list, lk_writer *out);
+void lk__operation_encode(const lk_operation *operation, lk_operation_list list,
+                          lk_writer *out);
 /** Encode the header that ends the list of operations. */
 void lk__operation_encode_end(lk_writer *out);
 
