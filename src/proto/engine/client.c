@@ -68,7 +68,6 @@ static void client_init(lk_client *c, const lk_client_config *config,
   c->connection.refused_since_ms = LK_NEVER;
   if (config->resume != NULL)
     c->session.identity = *config->resume;
-  c->nesting.destroy = destroy_client;
   lk__evidence_init(&c->evidence, &c->mem);
   c->output.bytes.mem = &c->mem;
   c->input.frames.partial.mem = &c->mem;
@@ -223,7 +222,7 @@ static void end_outermost(lk_client *c)
   }
   c->nesting.depth = 0;
   if (c->nesting.free_wanted)
-    c->nesting.destroy(c);
+    destroy_client(c);
 }
 
 void lk__client_release(lk_client *c)

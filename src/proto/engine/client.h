@@ -68,7 +68,6 @@ typedef struct lk_engine_nesting {
   bool free_wanted; /**< free the client when the outermost call returns */
   bool wake_wanted; /**< call the hook `wake` when the outermost call returns */
   bool waking;      /**< the hook `wake` is running */
-  void (*destroy)(lk_client *c); /**< frees the client now */
 } lk_engine_nesting;
 
 /** Bytes received. */
