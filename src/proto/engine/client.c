@@ -479,7 +479,7 @@ int lk_client_set_hosts(lk_client *c, const char *hosts)
     return LK_ERR_BAD_ARGUMENT;
   }
   lk__client_enter(c);
-  lk__session_set_hosts(c, &fresh);
+  lk__engine_connection_set_hosts(c, &fresh);
   lk__client_leave(c);
   return 0;
 }

@@ -19,20 +19,20 @@
 #include "proto/engine/watches.h"
 #include "proto/wire/opcode.h"
 
-void lk__session_enter_phase(lk_client *c, lk_phase phase)
+void lk__engine_connection_enter_phase(lk_client *c, lk_phase phase)
 {
   c->connection.phase = phase;
 }
 
 /* ---- connection attempts ------------------------------------------------- */
 
-void lk__session_connect(lk_client *c)
+void lk__engine_connection_begin(lk_client *c)
 {
   const lk_host *h = lk__hosts_current(&c->hosts);
   bool is_ipv6 = strchr(h->name, ':') != NULL;
 
   c->connection.attempt++;
-  lk__session_enter_phase(c, LK_PHASE_CONNECTING);
+  lk__engine_connection_enter_phase(c, LK_PHASE_CONNECTING);
   lk__hosts_use(&c->hosts);
   lk__connect_timeout_begin(c);
   snprintf(c->connection.server, sizeof c->connection.server, "%s%s%s:%u",
@@ -94,20 +94,20 @@ static lk_handshake connect_request(const lk_client *c)
                         .read_only = read_only};
 }
 
-void lk__session_send_handshake(lk_client *c)
+void lk__engine_connection_send_handshake(lk_client *c)
 {
   lk_handshake h = connect_request(c);
 
-  lk__session_reset_connection(c);
+  lk__engine_connection_reset(c);
   c->output.sent = 0;
   if (!lk__buf_reserve(&c->output.bytes, LK_HANDSHAKE_LEN)) {
-    lk__session_end_connection(c, LK_ERR_NO_MEMORY, NULL);
+    lk__engine_connection_end(c, LK_ERR_NO_MEMORY, NULL);
     return;
   }
   lk__handshake_encode(&h, lk__buf_room(&c->output.bytes));
   c->output.bytes.end += LK_HANDSHAKE_LEN;
   c->connection.handshake_attempt = c->connection.attempt;
-  lk__session_enter_phase(c, LK_PHASE_HANDSHAKE);
+  lk__engine_connection_enter_phase(c, LK_PHASE_HANDSHAKE);
   c->connection.handshake_sent_ms = c->now;
   c->connection.oldest_handshake_ms =
       lk__earlier(c->connection.oldest_handshake_ms, c->now);
@@ -115,8 +115,8 @@ void lk__session_send_handshake(lk_client *c)
   lk__client_wake(c);
 }
 
-bool lk__session_take_handshake(lk_client *c, lk_bytes frame,
-                                lk_handshake *welcome)
+bool lk__engine_connection_take_handshake(lk_client *c, lk_bytes frame,
+                                          lk_handshake *welcome)
 {
   /* lk__handshake_decode() compares the reply with the request. */
   *welcome = connect_request(c);
@@ -126,13 +126,13 @@ bool lk__session_take_handshake(lk_client *c, lk_bytes frame,
     if (c->session.identity.id != 0)
       lk__session_expire(c, "the server does not know the session any more");
     else
-      lk__session_end_connection(c, LK_ERR_REFUSED, "refused a new session");
+      lk__engine_connection_end(c, LK_ERR_REFUSED, "refused a new session");
     break;
   case LK_WELCOME_READ_ONLY:
-    lk__session_end_connection(c, LK_ERR_NOT_READ_ONLY,
-                               "the server is read-only: it has no quorum");
+    lk__engine_connection_end(c, LK_ERR_NOT_READ_ONLY,
+                              "the server is read-only: it has no quorum");
     break;
-  case LK_WELCOME_BAD: lk__session_end_bad_connection(c, NULL); break;
+  case LK_WELCOME_BAD: lk__engine_connection_end_bad(c, NULL); break;
   }
   return false;
 }
@@ -151,7 +151,7 @@ static void enter_live(lk_client *c, const lk_handshake *h)
     c->session.identity = h->session;
   c->session.timeout_ms = h->timeout_ms;
   c->connection.read_only = h->read_only;
-  lk__session_enter_phase(c, LK_PHASE_LIVE);
+  lk__engine_connection_enter_phase(c, LK_PHASE_LIVE);
   c->connection.number = ++c->connection.count;
   c->connection.live_ms = c->now;
   lk__connect_timeout_note_handshake(c);
@@ -220,16 +220,16 @@ static bool prepare_connection(lk_client *c, const lk_handshake *h,
   enter_live(c, h);
   if (send_auth_and_watches(c))
     return true;
-  /* lk__session_end_connection() must not treat the connection as live. */
-  lk__session_enter_phase(c, LK_PHASE_HANDSHAKE);
+  /* lk__engine_connection_end() must not treat the connection as live. */
+  lk__engine_connection_enter_phase(c, LK_PHASE_HANDSHAKE);
   /* A new session was never reported, so it must not be reported as expired. */
   if (!resumed)
     lk__session_clear_identity(c);
-  lk__session_end_connection(c, LK_ERR_NO_MEMORY, NULL);
+  lk__engine_connection_end(c, LK_ERR_NO_MEMORY, NULL);
   return false;
 }
 
-void lk__session_establish(lk_client *c, const lk_handshake *h)
+void lk__engine_connection_establish(lk_client *c, const lk_handshake *h)
 {
   bool resumed = c->session.identity.id != 0;
   lk_link unsupported;
@@ -246,7 +246,7 @@ void lk__session_establish(lk_client *c, const lk_handshake *h)
   bool close_must_be_sent = c->close.begun && !c->close.sent;
 
   if (!requests_sent || (close_must_be_sent && !lk__close_send(c)))
-    lk__session_end_connection(c, LK_ERR_NO_MEMORY, NULL);
+    lk__engine_connection_end(c, LK_ERR_NO_MEMORY, NULL);
   else
     lk__watches_notify_reregistered(c);
   lk__watches_notify_ended(c, &unsupported, LK_ERR_UNIMPLEMENTED);
@@ -257,7 +257,7 @@ void lk__session_establish(lk_client *c, const lk_handshake *h)
 /* A faulty server may close each connection after the handshake or after the
  * first requests. So a connection counts as working only after a third of the
  * session timeout, at a reply; an idle client has sent a ping by then. */
-void lk__session_note_reply(lk_client *c)
+void lk__engine_connection_note_reply(lk_client *c)
 {
   if (c->now - c->connection.live_ms < c->session.timeout_ms / 3)
     return;
@@ -337,7 +337,7 @@ int lk__pings_run(lk_client *c)
 /* Bytes of memory of the output that are kept between connections. */
 enum { MAX_KEPT_AFTER_BREAK = 64 * 1024 };
 
-void lk__session_reset_connection(lk_client *c)
+void lk__engine_connection_reset(lk_client *c)
 {
   lk__buf_consume(&c->output.bytes, lk__buf_len(&c->output.bytes));
   lk__buf_trim(&c->output.bytes, MAX_KEPT_AFTER_BREAK);
@@ -361,7 +361,8 @@ void lk__session_reset_connection(lk_client *c)
   lk__sasl_drop(c);
 }
 
-void lk__session_note_error(lk_client *c, int level, int err, const char *why)
+void lk__engine_connection_note_error(lk_client *c, int level, int err,
+                                      const char *why)
 {
   c->last_error.err = err;
   snprintf(c->last_error.text, sizeof c->last_error.text, "%s: %s",
@@ -440,7 +441,7 @@ static void try_next_endpoint(lk_client *c, bool was_live)
 
   c->connection.retry_ms = c->now + pause;
   if (pause == 0)
-    lk__session_connect(c);
+    lk__engine_connection_begin(c);
 }
 
 /* Leave a silent server for a holder, without a pause. The other addresses of
@@ -455,7 +456,7 @@ static void try_next_server(lk_client *c)
 
   if (round_is_over)
     end_host_round(c, was_live);
-  lk__session_connect(c);
+  lk__engine_connection_begin(c);
 }
 
 /* The zxid up to which watches have got their events. A read-only server may
@@ -470,28 +471,28 @@ static int64_t reported_until(const lk_client *c)
  * first callback. The requests and watches that end with the connection were
  * set aside before, and their callbacks are invoked after those of listeners.
  */
-void lk__session_end_connection(lk_client *c, int err, const char *why)
+void lk__engine_connection_end(lk_client *c, int err, const char *why)
 {
   bool was_live = c->connection.phase == LK_PHASE_LIVE;
-  /* lk__session_reset_connection() clears this. */
+  /* lk__engine_connection_reset() clears this. */
   bool move_wanted = c->move.wanted;
   lk_link ended;
 
-  lk__session_note_error(c, err == LK_ERR_TLS ? LK_LOG_WARNING : LK_LOG_INFO,
-                         err, why);
+  lk__engine_connection_note_error(
+      c, err == LK_ERR_TLS ? LK_LOG_WARNING : LK_LOG_INFO, err, why);
   bool holder_waits = was_live && !move_wanted && lk__silence_note_loss(c, err);
 
   note_refusal(c, err == LK_ERR_REFUSED);
-  lk__session_enter_phase(c, LK_PHASE_PAUSE);
+  lk__engine_connection_enter_phase(c, LK_PHASE_PAUSE);
   if (was_live)
     lk__watches_mark_missing(&c->watches, reported_until(c));
-  lk__session_reset_connection(c);
+  lk__engine_connection_reset(c);
   int close_outcome = lk__close_outcome(c, LK_ERR_IN_DOUBT);
 
   c->close.lost = close_outcome == LK_ERR_IN_DOUBT;
   c->close.sent = false;
   if (move_wanted)
-    lk__session_connect(c);
+    lk__engine_connection_begin(c);
   else if (holder_waits)
     try_next_server(c);
   else
@@ -507,18 +508,18 @@ void lk__session_end_connection(lk_client *c, int err, const char *why)
   lk__watches_notify_ended(c, &ended, LK_ERR_CONNECTION_LOSS);
 }
 
-void lk__session_end_bad_connection(lk_client *c, const char *why)
+void lk__engine_connection_end_bad(lk_client *c, const char *why)
 {
   bool is_first_reply = c->connection.phase == LK_PHASE_HANDSHAKE;
 
-  lk__session_end_connection(
+  lk__engine_connection_end(
       c, LK_ERR_PROTOCOL,
       is_first_reply ? "malformed reply to the connect request" : why);
 }
 
 /* ---- another list of servers --------------------------------------------- */
 
-void lk__session_set_hosts(lk_client *c, lk_hosts *fresh)
+void lk__engine_connection_set_hosts(lk_client *c, lk_hosts *fresh)
 {
   bool another_server_in_turn =
       lk__hosts_replace(&c->hosts, fresh, c->hooks.random, c->hooks.arg);
@@ -533,8 +534,8 @@ void lk__session_set_hosts(lk_client *c, lk_hosts *fresh)
   case LK_PHASE_CONNECTING:
   case LK_PHASE_HANDSHAKE:
   case LK_PHASE_SASL:
-    lk__session_reset_connection(c);
-    lk__session_connect(c);
+    lk__engine_connection_reset(c);
+    lk__engine_connection_begin(c);
     break;
   case LK_PHASE_LIVE: lk__move_begin(c); break;
   case LK_PHASE_PAUSE:

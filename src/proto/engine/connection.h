@@ -93,37 +93,38 @@ typedef struct lk_engine_output {
 } lk_engine_output;
 
 /** Set the phase, which only this function does. */
-void lk__session_enter_phase(lk_client *c, lk_phase phase);
+void lk__engine_connection_enter_phase(lk_client *c, lk_phase phase);
 /** When lk__session_give_up() is due, since the client has had no connection
     for long. LK_NEVER: there is a connection, or no session. */
 int64_t lk__session_give_up_at(const lk_client *c);
 /** Ask the driver for a transport to the server in turn. */
-void lk__session_connect(lk_client *c);
+void lk__engine_connection_begin(lk_client *c);
 /** The transport is connected: send the connect request. */
-void lk__session_send_handshake(lk_client *c);
+void lk__engine_connection_send_handshake(lk_client *c);
 /** Decode the first frame of a connection into `*welcome`. @return false: the
     server does not serve the session, and the connection was ended. */
-bool lk__session_take_handshake(lk_client *c, lk_bytes frame,
-                                lk_handshake *welcome);
+bool lk__engine_connection_take_handshake(lk_client *c, lk_bytes frame,
+                                          lk_handshake *welcome);
 /** Handshake and SASL have succeeded: enter LK_PHASE_LIVE, report it, and send
     the waiting requests. */
-void lk__session_establish(lk_client *c, const lk_handshake *h);
+void lk__engine_connection_establish(lk_client *c, const lk_handshake *h);
 /** End the connection or the attempt at one, and go on with another. */
-void lk__session_end_connection(lk_client *c, int err, const char *why);
+void lk__engine_connection_end(lk_client *c, int err, const char *why);
 /** The same for bytes that no server sends. `why`: what is wrong with them,
     after a valid reply to the connect request. */
-void lk__session_end_bad_connection(lk_client *c, const char *why);
+void lk__engine_connection_end_bad(lk_client *c, const char *why);
 
 /** Use the servers of `fresh`, which is consumed. */
-void lk__session_set_hosts(lk_client *c, lk_hosts *fresh);
+void lk__engine_connection_set_hosts(lk_client *c, lk_hosts *fresh);
 /** A request or ping has its reply. If the connection has lasted, it counts as
     working: the next pause is short, and a new round of servers begins. */
-void lk__session_note_reply(lk_client *c);
+void lk__engine_connection_note_reply(lk_client *c);
 
 /** Reset all fields whose values are valid for one connection only. */
-void lk__session_reset_connection(lk_client *c);
+void lk__engine_connection_reset(lk_client *c);
 /** Store and log why the connection ended. `why` NULL: the error's text. */
-void lk__session_note_error(lk_client *c, int level, int err, const char *why);
+void lk__engine_connection_note_error(lk_client *c, int level, int err,
+                                      const char *why);
 /** Forget the id and password of the session, and its negotiated timeout. */
 void lk__session_clear_identity(lk_client *c);
 

@@ -32,7 +32,7 @@ static void leave_rejecting_server(lk_client *c)
   char why[TEXT_SIZE];
 
   lk__rejected_text(c, why, sizeof why);
-  lk__session_end_connection(c, LK_ERR_UNIMPLEMENTED, why);
+  lk__engine_connection_end(c, LK_ERR_UNIMPLEMENTED, why);
 }
 
 static void run_pings(lk_client *c)
@@ -40,7 +40,7 @@ static void run_pings(lk_client *c)
   int err = lk__pings_run(c);
 
   if (err != 0)
-    lk__session_end_connection(
+    lk__engine_connection_end(
         c, err,
         err == LK_ERR_CONNECTION_LOSS
             ? "no bytes received for two thirds of the session timeout"
@@ -51,14 +51,14 @@ static void run_pings(lk_client *c)
 static void run_live(lk_client *c)
 {
   if (c->now >= c->set_watches.retry_ms && !lk__set_watches_run_retry(c))
-    lk__session_end_connection(c, LK_ERR_NO_MEMORY, NULL);
+    lk__engine_connection_end(c, LK_ERR_NO_MEMORY, NULL);
   else if (c->rejected.op != 0 && c->now >= lk__rejected_deadline(c))
     leave_rejecting_server(c);
   else if (c->move.wanted && lk__move_run(c))
-    lk__session_end_connection(c, 0, lk__move_text(c));
+    lk__engine_connection_end(c, 0, lk__move_text(c));
   else if (c->set_watches.failed)
-    lk__session_end_connection(c, LK_ERR_NO_MEMORY,
-                               "out of memory for re-registering a watch");
+    lk__engine_connection_end(c, LK_ERR_NO_MEMORY,
+                              "out of memory for re-registering a watch");
   else {
     if (c->now >= c->probe.due_ms)
       lk__probe_run(c);
@@ -86,7 +86,7 @@ static void time_out_attempt(lk_client *c)
   char why[TEXT_SIZE];
 
   lk__connect_timeout_text(c, why, sizeof why);
-  lk__session_end_connection(c, lk__connect_timeout_err(c), why);
+  lk__engine_connection_end(c, lk__connect_timeout_err(c), why);
 }
 
 /* Do what is due in the present phase. This runs only at depth 0, so a
@@ -95,12 +95,12 @@ static void time_out_attempt(lk_client *c)
 static void run_phase(lk_client *c)
 {
   if (c->connection.input_lost)
-    lk__session_end_connection(c, LK_ERR_CONNECTION_LOSS,
-                               "input from inside a callback");
+    lk__engine_connection_end(c, LK_ERR_CONNECTION_LOSS,
+                              "input from inside a callback");
   switch (c->connection.phase) {
   case LK_PHASE_PAUSE:
     if (c->now >= c->connection.retry_ms)
-      lk__session_connect(c);
+      lk__engine_connection_begin(c);
     break;
   case LK_PHASE_CONNECTING:
   case LK_PHASE_HANDSHAKE:
@@ -137,7 +137,7 @@ static void client_leave_silent_server(lk_client *c)
       !lk__silence_run(c))
     return;
   lk__silence_text(c, why, sizeof why);
-  lk__session_end_connection(c, LK_ERR_CONNECTION_LOSS, why);
+  lk__engine_connection_end(c, LK_ERR_CONNECTION_LOSS, why);
 }
 
 /* An ended client fires the timers that are due, such as those by which objects
@@ -268,7 +268,7 @@ void lk_client_connected(lk_client *c, uint64_t attempt)
   if (begin_input_also_in_wake(c, attempt) &&
       c->connection.phase == LK_PHASE_CONNECTING) {
     warn_unverified_tls(c);
-    lk__session_send_handshake(c);
+    lk__engine_connection_send_handshake(c);
   }
   lk__client_leave(c);
 }
@@ -290,7 +290,7 @@ static void fail_attempt(lk_client *c, uint64_t attempt, int err,
       why = c->connection.phase == LK_PHASE_SASL
                 ? "the server closed the connection during the SASL exchange"
                 : "the server closed the connection";
-    lk__session_end_connection(c, err, why);
+    lk__engine_connection_end(c, err, why);
   } else if (c->nesting.waking) {
     /* begin_input() does this for other callbacks. */
     note_lost_input(c, attempt);
@@ -315,12 +315,12 @@ static void take_handshake(lk_client *c, lk_bytes frame)
 {
   lk_handshake welcome;
 
-  if (!lk__session_take_handshake(c, frame, &welcome))
+  if (!lk__engine_connection_take_handshake(c, frame, &welcome))
     return;
   if (c->sasl != NULL)
     lk__sasl_begin(c, &welcome);
   else
-    lk__session_establish(c, &welcome);
+    lk__engine_connection_establish(c, &welcome);
 }
 
 static void take_frame(lk_client *c, lk_bytes frame)
@@ -354,15 +354,15 @@ static void receive_frames(lk_client *c, uint64_t attempt, lk_bytes bytes)
       return;
     case LK_FRAME_WHOLE: take_frame(c, frame); break;
     case LK_FRAME_BAD:
-      lk__session_end_bad_connection(c, "frame of negative length");
+      lk__engine_connection_end_bad(c, "frame of negative length");
       break;
     case LK_FRAME_TOO_BIG:
       lk__request_forbid_retry(c, LK_ERR_REPLY_TOO_BIG);
-      lk__session_end_bad_connection(
+      lk__engine_connection_end_bad(
           c, "the reply is larger than the client accepts");
       break;
     case LK_FRAME_NO_MEMORY:
-      lk__session_end_connection(c, LK_ERR_NO_MEMORY, NULL);
+      lk__engine_connection_end(c, LK_ERR_NO_MEMORY, NULL);
       break;
     }
   }

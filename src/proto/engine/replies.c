@@ -56,7 +56,7 @@ static void notify_evidence(lk_client *c, const lk_reply *reply)
 {
   if (reply->sent_ms > c->session.proven_ms)
     c->session.proven_ms = reply->sent_ms;
-  lk__session_note_reply(c);
+  lk__engine_connection_note_reply(c);
   lk__client_notify_reply(c, reply);
 }
 
@@ -67,9 +67,9 @@ static void apply_connection_error(lk_client *c, int32_t op, int err)
     lk__session_refused(c, err, NULL);
   else if (err == LK_ERR_SESSION_MOVED || err == LK_ERR_SESSION_EXPIRED)
     /* The next handshake shows whether the session still exists. */
-    lk__session_end_connection(c, err, NULL);
+    lk__engine_connection_end(c, err, NULL);
   else if (op == LK_OPCODE_SET_WATCHES && err != 0 && err != LK_ERR_THROTTLED)
-    lk__session_end_connection(c, err, "cannot re-register a watch");
+    lk__engine_connection_end(c, err, "cannot re-register a watch");
 }
 
 /* Whether the server does not know the request. A request that the server
@@ -162,7 +162,7 @@ static lk_request *find_request(lk_client *c,
     why = "unexpected reply: the request was not sent in full";
   if (why == NULL)
     return r;
-  lk__session_end_connection(c, LK_ERR_PROTOCOL, why);
+  lk__engine_connection_end(c, LK_ERR_PROTOCOL, why);
   return NULL;
 }
 
@@ -217,7 +217,7 @@ static void take_reply(lk_client *c, const struct lk_reply_header *header,
     /* A repeated read would get the same malformed reply. */
     if (err != LK_ERR_NO_MEMORY)
       lk__request_forbid_retry(c, LK_ERR_CONNECTION_LOSS);
-    lk__session_end_connection(
+    lk__engine_connection_end(
         c, err == LK_ERR_NO_MEMORY ? err : LK_ERR_PROTOCOL, "malformed reply");
   } else {
     lk_request taken;
@@ -254,7 +254,7 @@ static void take_event(lk_client *c, lk_reader *in)
 
   if (lk__record_decode(&lk__watcher_event_record, &event, in, NULL) != 0 ||
       event.path.at == NULL) {
-    lk__session_end_connection(c, LK_ERR_PROTOCOL, "malformed event");
+    lk__engine_connection_end(c, LK_ERR_PROTOCOL, "malformed event");
     return;
   }
   if (memchr(event.path.at, '\0', event.path.len) != NULL)
@@ -262,7 +262,7 @@ static void take_event(lk_client *c, lk_reader *in)
   if (!copy_event_path(c, &event.path)) {
     /* The event is lost. After the reconnect, LK_EVENT_REREGISTERED tells
      * persistent watches that they may have missed changes. */
-    lk__session_end_connection(c, LK_ERR_NO_MEMORY, NULL);
+    lk__engine_connection_end(c, LK_ERR_NO_MEMORY, NULL);
     return;
   }
   lk__list_init(&fired);
@@ -283,8 +283,8 @@ static void take_ping(lk_client *c, const struct lk_reply_header *header)
       .connection = c->connection.number};
 
   if (c->pings.sent_ms.count == 0) {
-    lk__session_end_connection(c, LK_ERR_PROTOCOL,
-                               "unexpected reply: no request is outstanding");
+    lk__engine_connection_end(c, LK_ERR_PROTOCOL,
+                              "unexpected reply: no request is outstanding");
     return;
   }
   reply.sent_ms = *(const int64_t *)lk__ring_at(&c->pings.sent_ms, 0);
@@ -292,7 +292,7 @@ static void take_ping(lk_client *c, const struct lk_reply_header *header)
   if (header->err == LK_ERR_AUTH_REQUIRED)
     lk__session_refused(c, header->err, NULL);
   else if (header->err != 0)
-    lk__session_end_connection(c, header->err, NULL);
+    lk__engine_connection_end(c, header->err, NULL);
   else
     notify_evidence(c, &reply);
 }
@@ -300,8 +300,8 @@ static void take_ping(lk_client *c, const struct lk_reply_header *header)
 static void take_auth(lk_client *c, const struct lk_reply_header *header)
 {
   if (c->auth.next_reply == NULL)
-    lk__session_end_connection(c, LK_ERR_PROTOCOL,
-                               "unexpected reply: no request is outstanding");
+    lk__engine_connection_end(c, LK_ERR_PROTOCOL,
+                              "unexpected reply: no request is outstanding");
   else if (header->err != 0)
     lk__session_refused(c, header->err, NULL);
   else
@@ -326,8 +326,8 @@ static void take_set_watches(lk_client *c, const struct lk_reply_header *header)
   bool is_repetition = c->set_watches.tries > 0;
 
   if (c->set_watches.unanswered == 0) {
-    lk__session_end_connection(c, LK_ERR_PROTOCOL,
-                               "unexpected reply: no request is outstanding");
+    lk__engine_connection_end(c, LK_ERR_PROTOCOL,
+                              "unexpected reply: no request is outstanding");
     return;
   }
   if (header->err == LK_ERR_AUTH_REQUIRED) {
@@ -337,7 +337,7 @@ static void take_set_watches(lk_client *c, const struct lk_reply_header *header)
   if (header->err != 0 && !throttled) {
     if (is_unknown_request(header) && c->watches.added > 0)
       lk__request_note_unsupported(c, LK_OPCODE_SET_WATCHES2);
-    lk__session_end_connection(c, header->err, "cannot re-register watches");
+    lk__engine_connection_end(c, header->err, "cannot re-register watches");
     return;
   }
   if (throttled && !c->set_watches.throttled)
@@ -369,12 +369,12 @@ void lk__reply_take(lk_client *c, lk_bytes frame)
 
   lk__reader_init(&in, frame.at, frame.len);
   if (!read_header(&in, &header)) {
-    lk__session_end_connection(c, LK_ERR_PROTOCOL, "malformed reply header");
+    lk__engine_connection_end(c, LK_ERR_PROTOCOL, "malformed reply header");
     return;
   }
   if (!lk__reply_error_is_valid(header.err)) {
-    lk__session_end_connection(c, LK_ERR_PROTOCOL,
-                               "invalid error code in reply");
+    lk__engine_connection_end(c, LK_ERR_PROTOCOL,
+                              "invalid error code in reply");
     return;
   }
   if (header.xid != LK_XID_EVENT && header.xid != LK_XID_PING)

@@ -216,7 +216,7 @@ static void sasl_fail(lk_client *c, lk_sasl_step step, int err, const char *why)
   char text[256];
 
   if (err == LK_ERR_NO_MEMORY) {
-    lk__session_end_connection(c, err, NULL);
+    lk__engine_connection_end(c, err, NULL);
     return;
   }
   snprintf(text, sizeof text, "SASL %s: %s%s%s", c->sasl->mechanism.name,
@@ -231,7 +231,7 @@ static void sasl_succeed(lk_client *c)
   lk__sasl_drop(c);
   lk__client_logf(c, LK_LOG_INFO, 0, "%s: authenticated by SASL %s",
                   c->connection.server, c->sasl->mechanism.name);
-  lk__session_establish(c, &welcome);
+  lk__engine_connection_establish(c, &welcome);
 }
 
 /* ---- tokens -------------------------------------------------------------- */
@@ -287,7 +287,7 @@ static void take_result(lk_client *c, int result, lk_bytes response,
   else if (response.len > c->options.send_limit)
     sasl_fail(c, LK_SASL_CHALLENGE, LK_ERR_TOO_BIG, "the token is too long");
   else if (!send_token(c, response))
-    lk__session_end_connection(c, LK_ERR_NO_MEMORY, NULL);
+    lk__engine_connection_end(c, LK_ERR_NO_MEMORY, NULL);
 }
 
 /* ---- calls of the mechanism ---------------------------------------------- */
@@ -396,7 +396,7 @@ void lk__sasl_begin(lk_client *c, const lk_handshake *welcome)
   s->satisfied = false;
   s->replies = 0;
   s->xid = 0;
-  lk__session_enter_phase(c, LK_PHASE_SASL);
+  lk__engine_connection_enter_phase(c, LK_PHASE_SASL);
   if (run_mechanism_start(c))
     run_mechanism_step(c, lk_bytes_of(NULL, 0));
 }
@@ -435,7 +435,7 @@ static void take_error(lk_client *c, int err)
   case LK_ERR_AUTH_FAILED:
   case LK_ERR_AUTH_REQUIRED:
   case LK_ERR_NO_AUTH: sasl_fail(c, LK_SASL_REFUSED, err, NULL); break;
-  default: lk__session_end_connection(c, err, NULL);
+  default: lk__engine_connection_end(c, err, NULL);
   }
 }
 
@@ -446,14 +446,14 @@ static void take_reply_token(lk_client *c, lk_reader *in)
   struct lk_sasl_reply reply;
 
   if (lk__record_decode(&lk__sasl_reply_record, &reply, in, NULL) != 0) {
-    lk__session_end_connection(c, LK_ERR_PROTOCOL, "malformed SASL token");
+    lk__engine_connection_end(c, LK_ERR_PROTOCOL, "malformed SASL token");
     return;
   }
   size_t len = reply.token.len;
   char *copy = lk__mem_resize(&c->mem, NULL, len + 1);
 
   if (copy == NULL) {
-    lk__session_end_connection(c, LK_ERR_NO_MEMORY, NULL);
+    lk__engine_connection_end(c, LK_ERR_NO_MEMORY, NULL);
     return;
   }
   if (len > 0)
@@ -469,10 +469,10 @@ void lk__sasl_take(lk_client *c, lk_bytes frame)
 
   lk__reader_init(&in, frame.at, frame.len);
   if (lk__record_decode(&lk__reply_header_record, &header, &in, NULL) != 0)
-    lk__session_end_connection(c, LK_ERR_PROTOCOL, "malformed reply header");
+    lk__engine_connection_end(c, LK_ERR_PROTOCOL, "malformed reply header");
   else if (header.xid != c->sasl->xid || !lk__reply_error_is_valid(header.err))
-    lk__session_end_connection(c, LK_ERR_PROTOCOL,
-                               "unexpected reply: not to the SASL token");
+    lk__engine_connection_end(c, LK_ERR_PROTOCOL,
+                              "unexpected reply: not to the SASL token");
   else if (header.err != 0)
     take_error(c, header.err);
   else

@@ -17,7 +17,7 @@
 
 static void forget_session(lk_client *c)
 {
-  lk__session_reset_connection(c);
+  lk__engine_connection_reset(c);
   lk__session_clear_identity(c);
   c->session.last_zxid = 0;
   c->session.last_xid = 0;
@@ -42,10 +42,10 @@ static void end_requests_and_watches(lk_client *c, lk_state state,
 
 static void end_session(lk_client *c, lk_state state, int state_err, int err)
 {
-  lk__session_enter_phase(c, LK_PHASE_ENDED);
+  lk__engine_connection_enter_phase(c, LK_PHASE_ENDED);
   c->session.final_err = err;
   c->close.sent = false;
-  lk__session_reset_connection(c);
+  lk__engine_connection_reset(c);
   end_requests_and_watches(c, state, state_err, err);
   lk__auth_fail_all(c, err);
 }
@@ -54,14 +54,15 @@ static void end_session(lk_client *c, lk_state state, int state_err, int err)
 
 void lk__session_expire(lk_client *c, const char *why)
 {
-  lk__session_note_error(c, LK_LOG_INFO, LK_ERR_SESSION_EXPIRED, why);
+  lk__engine_connection_note_error(c, LK_LOG_INFO, LK_ERR_SESSION_EXPIRED, why);
   lk__client_logf(c, LK_LOG_WARNING, LK_ERR_SESSION_EXPIRED,
                   "session 0x%" PRIx64 " has expired: %s",
                   (uint64_t)c->session.identity.id, why);
   forget_session(c);
   bool was_last = c->options.one_session || c->close.begun;
 
-  lk__session_enter_phase(c, was_last ? LK_PHASE_ENDED : LK_PHASE_PAUSE);
+  lk__engine_connection_enter_phase(c,
+                                    was_last ? LK_PHASE_ENDED : LK_PHASE_PAUSE);
   c->connection.retry_ms = c->now;
   if (was_last)
     c->session.final_err = LK_ERR_CLOSED;
@@ -105,7 +106,7 @@ void lk__session_refused(lk_client *c, int err, const char *why)
 {
   if (why == NULL && err == LK_ERR_AUTH_REQUIRED)
     why = auth_required_text(c);
-  lk__session_note_error(c, LK_LOG_ERROR, err, why);
+  lk__engine_connection_note_error(c, LK_LOG_ERROR, err, why);
   end_session(c, LK_STATE_AUTH_FAILED, err, LK_ERR_AUTH_FAILED);
   if (c->close.begun)
     lk__session_closed(c, LK_ERR_AUTH_FAILED);
