@@ -200,10 +200,10 @@ void lk__client_enter(lk_client *c)
 void lk__client_leave(lk_client *c)
 {
   c->now_stale = true;
-  lk__client_release(c);
+  lk__client_end_call(c);
 }
 
-void lk__client_hold(lk_client *c)
+void lk__client_begin_call(lk_client *c)
 {
   c->nesting.depth++;
 }
@@ -225,7 +225,7 @@ static void end_outermost(lk_client *c)
     destroy_client(c);
 }
 
-void lk__client_release(lk_client *c)
+void lk__client_end_call(lk_client *c)
 {
   if (c->nesting.depth > 1)
     c->nesting.depth--;
@@ -235,9 +235,9 @@ void lk__client_release(lk_client *c)
 
 void lk__client_wake(lk_client *c)
 {
-  lk__client_hold(c);
+  lk__client_begin_call(c);
   c->nesting.wake_wanted = true;
-  lk__client_release(c);
+  lk__client_end_call(c);
 }
 
 /* ---- listeners ----------------------------------------------------------- */

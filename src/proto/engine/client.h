@@ -121,8 +121,8 @@ void lk__client_enter(lk_client *c);
 void lk__client_leave(lk_client *c);
 /** Begin and end another call, without reading the clock. The end of the
     outermost call can free the client. */
-void lk__client_hold(lk_client *c);
-void lk__client_release(lk_client *c);
+void lk__client_begin_call(lk_client *c);
+void lk__client_end_call(lk_client *c);
 /** Call the driver's hook `wake` when the outermost call ends, since the fields
     of the client may be inconsistent until then. Outside of any call this is at
     once, and can free the client. */

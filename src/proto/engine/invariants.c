@@ -111,8 +111,8 @@ static const char *broken_sent(const lk_client *c)
 
 static const char *broken_waiting(const lk_client *c, lk_moment moment)
 {
-  const unsigned char *frame = lk__buf_bytes(&c->requests.held);
-  size_t left = lk__buf_len(&c->requests.held), completed = 0;
+  const unsigned char *frame = lk__buf_bytes(&c->requests.waiting_frames);
+  size_t left = lk__buf_len(&c->requests.waiting_frames), completed = 0;
   uint64_t end = 0;
 
   if (c->connection.phase == LK_PHASE_LIVE && moment == LK_MOMENT_REST &&
@@ -125,26 +125,25 @@ static const char *broken_waiting(const lk_client *c, lk_moment moment)
     if (r->xid != 0)
       return "a request that waits has an xid";
     if (r->end <= end)
-      return "places in what is held do not ascend";
+      return "the ends of waiting requests do not ascend";
     end = r->end;
     if (r->completed)
       completed++;
     if (r->len > left)
-      return "what is held is less than the frames of what waits";
+      return "a waiting request has less than its frame";
     lk__reader_init(&in, frame, r->len);
     int32_t len = lk__reader_int(&in);
 
     lk__reader_int(&in); /* the xid, which is set when the frame is sent */
     if (len < 0 || (size_t)len + LENGTH_FIELD != r->len ||
         lk__reader_int(&in) != r->op)
-      return "what is held is not the frames of what waits";
+      return "a waiting request has another frame";
     frame += r->len;
     left -= r->len;
   }
   if (completed != c->requests.waiting_completed)
     return "what has completed and waits is counted wrong";
-  return left == 0 ? NULL
-                   : "what is held is more than the frames of what waits";
+  return left == 0 ? NULL : "there are more frames than waiting requests";
 }
 
 /* Whether the deadline of `r`, a request in `ring`, refers to this request. */
@@ -211,17 +210,17 @@ typedef struct tally {
 /* Whether the counts of pending watches on a path are those of its list. */
 static bool pending_counts_fit(const lk_watched *on)
 {
-  uint32_t pending[LK_WATCH_KINDS] = {0}, held[LK_WATCH_KINDS] = {0};
+  uint32_t pending[LK_WATCH_KINDS] = {0}, unsent[LK_WATCH_KINDS] = {0};
 
   for (lk_link *l = on->pending.next; l != &on->pending; l = l->next) {
     const lk_watch *w = LK_OWNER(l, lk_watch, link);
 
     pending[w->kind]++;
-    if (w->held)
-      held[w->kind]++;
+    if (w->unsent)
+      unsent[w->kind]++;
   }
   return memcmp(pending, on->pending_count, sizeof pending) == 0 &&
-         memcmp(held, on->held_count, sizeof held) == 0;
+         memcmp(unsent, on->unsent_count, sizeof unsent) == 0;
 }
 
 static bool is_on(const lk_watched *on, const lk_watch *w)

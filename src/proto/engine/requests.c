@@ -19,7 +19,7 @@
 
 void lk__requests_init(lk_engine_requests *q, const lk_mem *mem)
 {
-  q->held.mem = mem;
+  q->waiting_frames.mem = mem;
   q->path.mem = mem;
   lk__ring_init(&q->sent, mem, sizeof(lk_request));
   lk__ring_init(&q->waiting, mem, sizeof(lk_request));
@@ -188,7 +188,7 @@ static lk_watch *new_request_watch(lk_client *c, const lk_call_spec *spec)
     w->outside_chroot = spec->chroot[0] == '\0';
     w->covered = spec->covered;
     if (c->connection.phase != LK_PHASE_LIVE)
-      lk__watch_hold(w);
+      lk__watch_set_unsent(w);
   }
   return w;
 }
@@ -273,13 +273,13 @@ static void place_sent(lk_client *c, lk_request *r)
 }
 
 /* Set the position of `r`, which was just added to the ring `waiting`, with
-   its frame as the last one in `held`. */
-static void request_place_held(lk_client *c, lk_request *r)
+   its frame as the last one in `waiting_frames`. */
+static void request_place_waiting(lk_client *c, lk_request *r)
 {
   bool is_waiting = true;
 
-  c->requests.held_end += r->len;
-  r->end = c->requests.held_end;
+  c->requests.waiting_end += r->len;
+  r->end = c->requests.waiting_end;
   update_deadline(r, is_waiting);
 }
 
@@ -303,7 +303,7 @@ static int queue_late(lk_client *c, const lk_call_spec *spec)
     return err;
   }
   if (r->watch != NULL)
-    lk__watch_hold(r->watch);
+    lk__watch_set_unsent(r->watch);
   c->requests.open++;
   lk__client_wake(c);
   return 0;
@@ -318,7 +318,7 @@ int lk__request_queue(lk_client *c, const lk_call_spec *spec)
 
   if (late)
     return queue_late(c, spec);
-  lk_buf *b = live ? &c->output.bytes : &c->requests.held;
+  lk_buf *b = live ? &c->output.bytes : &c->requests.waiting_frames;
   lk_ring *ring = live ? &c->requests.sent : &c->requests.waiting;
 
   if (!lk__ring_reserve(ring))
@@ -349,7 +349,7 @@ int lk__request_queue(lk_client *c, const lk_call_spec *spec)
     c->session.last_xid = r->xid;
     place_sent(c, r);
   } else {
-    request_place_held(c, r);
+    request_place_waiting(c, r);
   }
   c->requests.open++;
   lk__client_wake(c);
@@ -372,7 +372,7 @@ static void choose_watch_flag(const lk_client *c, const lk_request *r,
 
   if (w == NULL)
     return;
-  lk__watch_release(w);
+  lk__watch_set_sent(w);
   if (lk__watch_stays(w->kind))
     return; /* an addWatch has no such flag */
   w->covered =
@@ -381,8 +381,8 @@ static void choose_watch_flag(const lk_client *c, const lk_request *r,
   frame[r->len - 1] = w->covered ? 0 : 1; /* the flag is the last byte */
 }
 
-/* Send the oldest waiting request, whose frame is the first one in `held`.
- * false: no memory. */
+/* Send the oldest waiting request, whose frame is the first one in
+ * `waiting_frames`. false: no memory. */
 static bool send_oldest_waiting(lk_client *c)
 {
   const lk_request *waiting = lk__ring_at(&c->requests.waiting, 0);
@@ -390,7 +390,8 @@ static bool send_oldest_waiting(lk_client *c)
   lk_writer w;
 
   if (!lk__ring_reserve(&c->requests.sent) ||
-      !lk__buf_append(&c->output.bytes, lk__buf_bytes(&c->requests.held), len))
+      !lk__buf_append(&c->output.bytes,
+                      lk__buf_bytes(&c->requests.waiting_frames), len))
     return false;
   lk_request *r = lk__ring_push(&c->requests.sent);
 
@@ -404,7 +405,7 @@ static bool send_oldest_waiting(lk_client *c)
   lk__writer_patch(&w, XID_OFFSET, r->xid);
   choose_watch_flag(c, r, frame);
   lk__ring_pop(&c->requests.waiting);
-  lk__buf_consume(&c->requests.held, len);
+  lk__buf_consume(&c->requests.waiting_frames, len);
   return true;
 }
 
@@ -421,7 +422,7 @@ static bool set_aside_unsupported(lk_client *c, int outcome)
   lk__deadline_drop(&c->deadlines, &c->mem, r);
   memcpy(lk__ring_push(&c->requests.ending_sent), r, sizeof *r);
   lk__ring_pop(&c->requests.waiting);
-  lk__buf_consume(&c->requests.held, len);
+  lk__buf_consume(&c->requests.waiting_frames, len);
   return true;
 }
 
@@ -432,7 +433,7 @@ static void remove_completed(lk_client *c)
   size_t len = r->len;
 
   lk__ring_pop(&c->requests.waiting);
-  lk__buf_consume(&c->requests.held, len);
+  lk__buf_consume(&c->requests.waiting_frames, len);
   c->requests.waiting_completed--;
 }
 
@@ -473,13 +474,14 @@ static bool reserve_for_waiting(lk_client *c)
     if (lk__request_support_error(c, r->op) != 0)
       unsupported++;
   }
-  return lk__buf_reserve(&c->output.bytes, lk__buf_len(&c->requests.held)) &&
+  return lk__buf_reserve(&c->output.bytes,
+                         lk__buf_len(&c->requests.waiting_frames)) &&
          reserve_places(&c->requests.sent, c->requests.waiting.count) &&
          reserve_places(&c->requests.ending_sent, unsupported);
 }
 
-/* Bytes of memory of `held` that are kept once no request waits. */
-enum { MAX_HELD_KEPT = 64 * 1024 };
+/* Bytes of memory of `waiting_frames` that are kept once no request waits. */
+enum { MAX_WAITING_KEPT = 64 * 1024 };
 
 bool lk__requests_send_waiting(lk_client *c)
 {
@@ -489,7 +491,7 @@ bool lk__requests_send_waiting(lk_client *c)
     if (!take_oldest_waiting(c))
       return false;
   }
-  lk__buf_trim(&c->requests.held, MAX_HELD_KEPT);
+  lk__buf_trim(&c->requests.waiting_frames, MAX_WAITING_KEPT);
   return true;
 }
 
@@ -674,15 +676,15 @@ static bool repeat_request(lk_client *c, const lk_request *r)
 {
   if (r->completed || r->copy == NULL || c->close.begun ||
       !lk__ring_reserve(&c->requests.waiting) ||
-      !lk__buf_append(&c->requests.held, r->copy, r->len))
+      !lk__buf_append(&c->requests.waiting_frames, r->copy, r->len))
     return false;
   lk_request *again = lk__ring_push(&c->requests.waiting);
 
   *again = *r;
   again->xid = 0;
-  request_place_held(c, again);
+  request_place_waiting(c, again);
   if (r->watch != NULL)
-    lk__watch_hold(r->watch);
+    lk__watch_set_unsent(r->watch);
   return true;
 }
 
@@ -740,7 +742,8 @@ void lk__requests_detach_all(lk_client *c)
   swap_rings(&c->requests.waiting, &c->requests.ending_waiting);
   drop_deadlines(c, &c->requests.ending_sent);
   drop_deadlines(c, &c->requests.ending_waiting);
-  lk__buf_consume(&c->requests.held, lk__buf_len(&c->requests.held));
+  lk__buf_consume(&c->requests.waiting_frames,
+                  lk__buf_len(&c->requests.waiting_frames));
   c->requests.waiting_completed = 0;
 }
 
@@ -836,10 +839,10 @@ static void time_out_request(lk_client *c, lk_request *r)
 }
 
 /* Remove the waiting requests that have completed. The frames of the others
- * move down in `held`, so that there are no gaps. */
+ * move down in `waiting_frames`, so that there are no gaps. */
 static void remove_completed_waiting(lk_client *c)
 {
-  unsigned char *from = lk__buf_bytes(&c->requests.held);
+  unsigned char *from = lk__buf_bytes(&c->requests.waiting_frames);
   unsigned char *to = from; /* behind the last frame that is kept */
   lk_ring *ring = &c->requests.waiting;
 
@@ -856,10 +859,10 @@ static void remove_completed_waiting(lk_client *c)
     }
     from += r.len;
   }
-  c->requests.held.end -= (size_t)(from - to);
+  c->requests.waiting_frames.end -= (size_t)(from - to);
   c->requests.waiting_completed = 0;
   /* If the buffer is empty now, this lets it start again at its beginning. */
-  lk__buf_consume(&c->requests.held, 0);
+  lk__buf_consume(&c->requests.waiting_frames, 0);
 }
 
 /* Find the request with this `end`, by which the ring is ordered. */
@@ -908,7 +911,7 @@ void lk__requests_time_out(lk_client *c)
 
 void lk__requests_free(lk_engine_requests *q)
 {
-  lk__buf_free(&q->held);
+  lk__buf_free(&q->waiting_frames);
   lk__buf_free(&q->path);
   lk__ring_free(&q->sent);
   lk__ring_free(&q->waiting);

@@ -69,7 +69,7 @@ typedef struct lk_request {
   lk_deadline *deadline; /**< NULL: the request has none */
   uint64_t end; /**< position of the end of its frame: of a sent request, in the
                      output of the connection; of a waiting one, in all bytes
-                     that were ever added to `held` */
+                     that were ever added to `waiting_frames` */
   size_t len;   /**< bytes of the frame, with the length field */
   size_t operations; /**< number of operations of a multi or multiRead */
   /** The callback, whose type follows from `op`; or NULL. */
@@ -97,9 +97,10 @@ typedef struct lk_engine_requests {
                                those of `ending_sent` */
   size_t waiting_completed; /**< requests in `waiting` that have completed */
   size_t open;              /**< requests that have not completed */
-  lk_buf held;              /**< the frames of the requests in `waiting` */
-  uint64_t held_end; /**< number of bytes that were ever added to `held` */
-  lk_buf path;       /**< scratch memory for a path with its chroot */
+  lk_buf waiting_frames;    /**< the frames of the requests in `waiting` */
+  uint64_t waiting_end;     /**< number of bytes that were ever added to
+                               `waiting_frames` */
+  lk_buf path;              /**< scratch memory for a path with its chroot */
 } lk_engine_requests;
 
 /** A request to be queued. */

@@ -56,7 +56,7 @@ static bool is_missing(const lk_watched *on, int kind)
 /* Whether an addWatch for this persistent kind was sent and has no reply. */
 static bool is_being_added(const lk_watched *on, lk_watch_kind kind)
 {
-  return on->pending_count[kind] > on->held_count[kind];
+  return on->pending_count[kind] > on->unsent_count[kind];
 }
 
 /* Whether the next setWatches register the watches of `kind`. One-shot watches

@@ -202,7 +202,7 @@ void lk__watch_request_completed(lk_client *c, lk_watch *w, int32_t op, int err)
   }
   if ((stands && w->remove_at_reply) || timed_out)
     remove_on_server(c, w);
-  if (!stands && lk__watch_stays(w->kind) && !w->held)
+  if (!stands && lk__watch_stays(w->kind) && !w->unsent)
     lk__watched_mark_covered_bare(w->on);
   drop_watch(c, w);
 }
@@ -222,11 +222,11 @@ void lk_watch_cancel(lk_client *c, lk_watch *handle, bool on_server)
     w->remove_at_reply = on_server; /* its request has no reply yet */
     return;
   }
-  lk__client_hold(c);
+  lk__client_begin_call(c);
   if (!taken && on_server)
     remove_on_server(c, w);
   drop_watch(c, w);
-  lk__client_release(c);
+  lk__client_end_call(c);
 }
 
 int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,

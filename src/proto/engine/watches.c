@@ -147,7 +147,7 @@ static lk_watched *new_watched(lk_watches *ws, lk_bytes path)
     lk__list_init(&on->kinds[i]);
   lk__list_init(&on->pending);
   memset(on->pending_count, 0, sizeof on->pending_count);
-  memset(on->held_count, 0, sizeof on->held_count);
+  memset(on->unsent_count, 0, sizeof on->unsent_count);
   memset(on->covered, 0, sizeof on->covered);
   memset(on->asked, 0, sizeof on->asked);
   for (int i = 0; i < LK_WATCH_KINDS; i++)
@@ -243,7 +243,7 @@ lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
   w->kind = kind;
   w->until_disconnect = call->until_disconnect;
   w->standing = false;
-  w->held = false;
+  w->unsent = false;
   w->remove_at_reply = false;
   w->reported_too_early = false;
   w->outside_chroot = false;
@@ -256,20 +256,20 @@ lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
   return w;
 }
 
-void lk__watch_hold(lk_watch *w)
+void lk__watch_set_unsent(lk_watch *w)
 {
-  if (w->held)
+  if (w->unsent)
     return;
-  w->held = true;
-  w->on->held_count[w->kind]++;
+  w->unsent = true;
+  w->on->unsent_count[w->kind]++;
 }
 
-void lk__watch_release(lk_watch *w)
+void lk__watch_set_sent(lk_watch *w)
 {
-  if (!w->held)
+  if (!w->unsent)
     return;
-  w->held = false;
-  w->on->held_count[w->kind]--;
+  w->unsent = false;
+  w->on->unsent_count[w->kind]--;
 }
 
 /* Whether the request of the watch has no reply. A watch that stands no more
@@ -281,7 +281,7 @@ static bool is_pending(const lk_watch *w)
 
 static void uncount_pending(lk_watch *w)
 {
-  lk__watch_release(w);
+  lk__watch_set_sent(w);
   w->on->pending_count[w->kind]--;
 }
 
@@ -378,7 +378,7 @@ static bool is_covered_by(const lk_watches *ws, const lk_watched *on,
   uint32_t pending = on->pending_count[kind];
 
   if (coverage == LK_BY_SENT_REQUESTS)
-    pending -= on->held_count[kind];
+    pending -= on->unsent_count[kind];
   return (registered_or_asked && !lk__list_empty(&on->kinds[kind])) ||
          pending > 0;
 }
@@ -392,14 +392,14 @@ bool lk__watched_covers(const lk_watches *ws, const lk_watched *on,
 }
 
 /* A one-shot watch without a reply is `bare` if the persistent watch that
- * covered it is gone. A request that is held was not sent, and relies on no
+ * covered it is gone. A request that is unsent, and relies on no
  * watch yet. */
 void lk__watched_mark_covered_bare(lk_watched *on)
 {
   for (lk_link *l = on->pending.next; l != &on->pending; l = l->next) {
     lk_watch *w = LK_OWNER(l, lk_watch, link);
 
-    if (!w->held && w->covered)
+    if (!w->unsent && w->covered)
       w->bare = true;
   }
 }
@@ -409,7 +409,7 @@ void lk__watched_mark_all_bare(lk_watched *on)
   for (lk_link *l = on->pending.next; l != &on->pending; l = l->next) {
     lk_watch *w = LK_OWNER(l, lk_watch, link);
 
-    if (!w->held)
+    if (!w->unsent)
       w->covered = w->bare = true;
   }
 }

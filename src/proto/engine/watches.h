@@ -40,7 +40,7 @@ typedef struct lk_watched {
   lk_link kinds[LK_WATCH_KINDS]; /**< standing watches of each kind */
   lk_link pending;               /**< watches whose request has no reply */
   uint32_t pending_count[LK_WATCH_KINDS]; /**< pending watches of each kind */
-  uint32_t held_count[LK_WATCH_KINDS]; /**< pending watches of each kind whose
+  uint32_t unsent_count[LK_WATCH_KINDS]; /**< pending watches of each kind whose
                                             request waits for a connection */
   bool covered[LK_ONE_SHOT_KINDS]; /**< some standing watches of the kind may
                                           rely on a persistent watch, without a
@@ -75,13 +75,13 @@ static inline lk_watched *lk__watched_of_node(lk_map_node *node)
  * - ending: it gets its last event next, or is getting it. `link` is in no
  *   list. `cb` is NULL during the callback.
  *
- * `held` is set only in a pending watch: its request is in the ring `waiting`
+ * `unsent` is set only in a pending watch: its request is in the ring `waiting`
  * or `late`, or was set aside from `waiting`. `remove_at_reply` is set only in
  * a pending watch with `cb` NULL.
  * `reported_too_early` is set only in a persistent watch that has stood.
- * `covered` and `bare` concern one-shot watches. In a held watch they have no
- * meaning, since they are chosen when the request is sent. Otherwise `bare` is
- * set only with `covered`, and is read when the request completes.
+ * `covered` and `bare` concern one-shot watches. In an unsent watch they have
+ * no meaning, since they are chosen when the request is sent. Otherwise `bare`
+ * is set only with `covered`, and is read when the request completes.
  */
 struct lk_watch {
   lk_link link; /**< in a list of `on`, or in that of unused ones; in no list
@@ -95,7 +95,8 @@ struct lk_watch {
   uint32_t serial;       /**< the serial number in its handle */
   bool until_disconnect; /**< it ends when the connection is lost */
   bool standing;         /**< its request succeeded, and it gets events */
-  bool held; /**< its request waits for a connection; lk__watch_hold() */
+  bool
+      unsent; /**< its request waits for a connection; lk__watch_set_unsent() */
   bool remove_at_reply;    /**< it was cancelled before its request had a reply:
                                 remove it on the server when the reply comes */
   bool reported_too_early; /**< a persistent watch: it was not registered when
@@ -157,8 +158,8 @@ lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
                         const lk_call *call);
 /** Note that the request of the watch waits for a connection, or that it does
     not wait any more. */
-void lk__watch_hold(lk_watch *w);
-void lk__watch_release(lk_watch *w);
+void lk__watch_set_unsent(lk_watch *w);
+void lk__watch_set_sent(lk_watch *w);
 /** The request has succeeded: from now on the watch is standing and gets
     events. */
 void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind);

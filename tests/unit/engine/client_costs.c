@@ -275,9 +275,9 @@ START_TEST(memory_of_waiting_requests_is_freed_once_sent)
     ck_assert_int_eq(lk_set(h->client, "/a", lk_bytes_of(data, 100000), -1,
                             NULL, NULL, NULL),
                      0);
-  ck_assert_uint_gt(h->client->requests.held.cap, 300000);
+  ck_assert_uint_gt(h->client->requests.waiting_frames.cap, 300000);
   connect_client();
-  ck_assert_uint_eq(h->client->requests.held.cap, 0);
+  ck_assert_uint_eq(h->client->requests.waiting_frames.cap, 0);
   ck_assert_uint_gt(h->client->output.bytes.cap, 300000);
   harness_failed(h, 0, NULL);
   ck_assert_uint_eq(h->client->output.bytes.cap, 0);
@@ -706,7 +706,8 @@ START_TEST(requests_that_completed_while_they_waited_keep_no_memory)
   harness_pass(h, 11);
   ck_assert_uint_eq(called.gets, 2);
   ck_assert_uint_eq(h->client->requests.waiting.count, 2);
-  ck_assert_uint_eq(lk__buf_len(&h->client->requests.held), 2 * GET_LEN);
+  ck_assert_uint_eq(lk__buf_len(&h->client->requests.waiting_frames),
+                    2 * GET_LEN);
   end();
 }
 END_TEST

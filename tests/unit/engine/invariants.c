@@ -165,17 +165,17 @@ static void break_waiting_xid(lk_client *c)
   waiting(c, 0)->xid = 5;
 }
 
-static void break_held_more(lk_client *c)
+static void break_waiting_more(lk_client *c)
 {
-  c->requests.held.end++;
+  c->requests.waiting_frames.end++;
 }
 
-static void break_held_less(lk_client *c)
+static void break_waiting_less(lk_client *c)
 {
-  c->requests.held.end--;
+  c->requests.waiting_frames.end--;
 }
 
-static void break_held_frame(lk_client *c)
+static void break_waiting_frame(lk_client *c)
 {
   waiting(c, 0)->op = LK_OPCODE_SYNC;
 }
@@ -203,7 +203,7 @@ static void break_deadline(lk_client *c)
   sent(c, 1)->end--; /* its deadline is found by the old `end` */
 }
 
-static void break_order_of_held(lk_client *c)
+static void break_order_of_waiting(lk_client *c)
 {
   waiting(c, 1)->end = waiting(c, 0)->end;
 }
@@ -286,11 +286,11 @@ static const breakage without_connection[] = {
     {break_wanted_move, "outlives it", NULL},
     {break_output, "output without", NULL},
     {break_waiting_xid, "waits has an xid", NULL},
-    {break_order_of_held, "held do not ascend", NULL},
+    {break_order_of_waiting, "ends of waiting requests", NULL},
     {break_completed_count, "waits is counted wrong", NULL},
-    {break_held_more, "is more than", NULL},
-    {break_held_less, "is less than", NULL},
-    {break_held_frame, "is not the frames", NULL},
+    {break_waiting_more, "more frames", NULL},
+    {break_waiting_less, "less than its frame", NULL},
+    {break_waiting_frame, "another frame", NULL},
     {break_phase_of_waiting, "waits though", NULL},
 };
 

@@ -284,12 +284,12 @@ START_TEST(persistent_watch_covers_others_once_its_request_was_sent)
   begin();
   lk_watch *tree = pending("/a", LK_WATCH_KIND_RECURSIVE);
 
-  lk__watch_hold(tree);
+  lk__watch_set_unsent(tree);
   ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_DATA,
                                LK_BY_ALL_REQUESTS));
   ck_assert(!lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_DATA,
                                 LK_BY_SENT_REQUESTS));
-  lk__watch_release(tree);
+  lk__watch_set_sent(tree);
   ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_EXIST,
                                LK_BY_SENT_REQUESTS));
   ck_assert(!lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_CHILD,
@@ -331,7 +331,7 @@ START_TEST(watch_dropped_while_its_request_waits_is_not_counted_as_waiting)
   lk_watch *data = standing("/a", LK_WATCH_KIND_DATA);
   lk_watch *first = pending("/a", LK_WATCH_KIND_RECURSIVE);
 
-  lk__watch_hold(first);
+  lk__watch_set_unsent(first);
   lk__watch_drop(&ws, first);
   lk_watch *second = pending("/a", LK_WATCH_KIND_RECURSIVE);
 
