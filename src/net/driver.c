@@ -74,87 +74,12 @@ void lk__alarm_stop(lk_alarm *a)
   lk__loop_stop_timer(a->loop, &a->timer);
 }
 
-/* ---- the driver ---------------------------------------------------------- */
+/* ---- events of the loop -------------------------------------------------- */
 
 static lk_driver *driver_of(lk_driver_shared *x)
 {
   return LK_OWNER(x, lk_driver, shared);
 }
-
-/* ---- the hooks of a client ----------------------------------------------- */
-
-static int64_t hook_now(void *arg)
-{
-  const lk_connection *n = arg;
-
-  return lk__clock_now(&driver_of(n->shared)->clock);
-}
-
-static void hook_random(void *arg, void *out, size_t len)
-{
-  const lk_connection *n = arg;
-
-  lk__fork_check_random(n->shared->fork_check, out, len);
-}
-
-static void hook_wake(lk_client *c, void *arg)
-{
-  (void)c;
-  lk__connection_request_update(arg);
-}
-
-static void hook_freed(lk_client *c, void *arg)
-{
-  (void)c;
-  lk__connection_detach_client(arg);
-}
-
-static bool hook_forked(void *arg)
-{
-  const lk_connection *n = arg;
-
-  return lk__driver_shared_in_child(n->shared);
-}
-
-int lk__driver_client_new(lk_client **out, lk_driver *d,
-                          const lk_client_config *config)
-{
-  lk_hooks hooks = {.now = hook_now,
-                    .random = hook_random,
-                    .wake = hook_wake,
-                    .freed = hook_freed,
-                    .forked = hook_forked};
-
-  *out = NULL;
-  if (lk__driver_in_child(d))
-    return LK_ERR_FORKED;
-  if (d->freeing)
-    return LK_ERR_CLOSED;
-
-  lk_connection *n = lk__connection_new(&d->shared);
-
-  if (n == NULL)
-    return LK_ERR_NO_MEMORY;
-  lk__list_add(&d->connections, &n->link);
-  hooks.arg = n;
-
-  int err = lk_client_new(&n->client, config, &hooks);
-
-  if (err != 0) {
-    lk__connection_detach_client(n);
-    return err;
-  }
-  err = lk__connection_init_transport(n);
-  if (err != 0) {
-    lk_client_free(n->client); /* calls hook_freed(), which frees `n` */
-    return err;
-  }
-  lk__connection_request_update(n);
-  *out = n->client;
-  return 0;
-}
-
-/* ---- callbacks of the loop ----------------------------------------------- */
 
 static void driver_stop_watchers(lk_driver *d)
 {
@@ -240,6 +165,8 @@ static void on_driver_wakeup(void *arg)
     d->on_wake(d);
 }
 
+/* ---- creation ------------------------------------------------------------ */
+
 static void driver_start_watchers(lk_driver *d)
 {
   lk_driver_shared *x = &d->shared;
@@ -249,8 +176,6 @@ static void driver_start_watchers(lk_driver *d)
   d->alarm.on_alarm = on_alarm;
   lk__alarm_start(&d->alarm, x->loop, &d->clock);
 }
-
-/* ---- creation and end ---------------------------------------------------- */
 
 /* No reference is left: free all that lk__driver_init() has made. */
 static void driver_free_all(lk_driver_shared *x)
@@ -321,6 +246,90 @@ int lk__driver_init(lk_driver *d, lk_loop *loop, const lk_mem *mem)
   return 0;
 }
 
+/* ---- clients ------------------------------------------------------------- */
+
+static int64_t hook_now(void *arg)
+{
+  const lk_connection *n = arg;
+
+  return lk__clock_now(&driver_of(n->shared)->clock);
+}
+
+static void hook_random(void *arg, void *out, size_t len)
+{
+  const lk_connection *n = arg;
+
+  lk__fork_check_random(n->shared->fork_check, out, len);
+}
+
+static void hook_wake(lk_client *c, void *arg)
+{
+  (void)c;
+  lk__connection_request_update(arg);
+}
+
+static void hook_freed(lk_client *c, void *arg)
+{
+  (void)c;
+  lk__connection_detach_client(arg);
+}
+
+static bool hook_forked(void *arg)
+{
+  const lk_connection *n = arg;
+
+  return lk__driver_shared_in_child(n->shared);
+}
+
+int lk__driver_client_new(lk_client **out, lk_driver *d,
+                          const lk_client_config *config)
+{
+  lk_hooks hooks = {.now = hook_now,
+                    .random = hook_random,
+                    .wake = hook_wake,
+                    .freed = hook_freed,
+                    .forked = hook_forked};
+
+  *out = NULL;
+  if (lk__driver_in_child(d))
+    return LK_ERR_FORKED;
+  if (d->freeing)
+    return LK_ERR_CLOSED;
+
+  lk_connection *n = lk__connection_new(&d->shared);
+
+  if (n == NULL)
+    return LK_ERR_NO_MEMORY;
+  lk__list_add(&d->connections, &n->link);
+  hooks.arg = n;
+
+  int err = lk_client_new(&n->client, config, &hooks);
+
+  if (err != 0) {
+    lk__connection_detach_client(n);
+    return err;
+  }
+  err = lk__connection_init_transport(n);
+  if (err != 0) {
+    lk_client_free(n->client); /* calls hook_freed(), which frees `n` */
+    return err;
+  }
+  lk__connection_request_update(n);
+  *out = n->client;
+  return 0;
+}
+
+/* ---- wakeups by other threads -------------------------------------------- */
+
+/* A forked child shares the descriptor with its parent, and would wake it. */
+void lk__driver_wake(lk_driver *d)
+{
+  if (!lk__driver_in_child(d))
+    lk__wakeup_signal(&d->wakeup);
+}
+
+/* ---- end ----------------------------------------------------------------- */
+
 /* A client that is inside a callback is freed only when the callback returns.
    Its connection is then still in `being_freed`, and goes back to the list of
    the driver, where driver_abandon() finds it. */
@@ -341,13 +350,4 @@ void lk__driver_free(lk_driver *d)
   }
   lk__list_move(&d->connections, &being_freed);
   lk__driver_shared_unref(&d->shared);
-}
-
-/* ---- from other threads -------------------------------------------------- */
-
-/* A forked child shares the descriptor with its parent, and would wake it. */
-void lk__driver_wake(lk_driver *d)
-{
-  if (!lk__driver_in_child(d))
-    lk__wakeup_signal(&d->wakeup);
 }

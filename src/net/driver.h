@@ -2,6 +2,12 @@
 #ifndef LK_NET_DRIVER_H
 #define LK_NET_DRIVER_H
 
+/**
+ * @file
+ * The driver: the clients of one event loop, their earliest deadline, and
+ * wakeups by other threads.
+ */
+
 #include <latchkey/client.h>
 
 #include "base/heap.h"
