@@ -12,7 +12,19 @@
 #include "net/probe.h"
 #include "proto/engine/connect_timeout.h"
 
-static void connection_free(lk_connection *n);
+/* ---- references, and the hold on the loop -------------------------------- */
+
+/* Called when no reference is left. */
+static void connection_free(lk_connection *n)
+{
+  lk_driver_shared *x = n->shared;
+
+  for (size_t i = 0; i < LK_RACE_MAX_OPEN; i++)
+    lk__watched_transport_free(&n->race.tries[i].transport, &x->mem);
+  lk__address_list_free(&n->addresses, &x->mem);
+  lk__mem_free(&x->mem, n);
+  lk__driver_shared_unref(x);
+}
 
 static inline void connection_unref(lk_connection *n)
 {
@@ -36,11 +48,115 @@ static inline void connection_release_loop(lk_connection *n)
   n->holds_loop = false;
 }
 
-/* ---- attempts ------------------------------------------------------------ */
+void lk__connection_request_update(lk_connection *n)
+{
+  if (!lk__list_empty(&n->update) || lk__driver_shared_in_child(n->shared))
+    return;
+  connection_hold_loop(n); /* so that the loop runs until the update */
+  lk__driver_shared_add_update(n->shared, &n->update);
+}
 
-/* One attempt to connect: resolve the host, and race its addresses. */
+/* ---- the end of an attempt ----------------------------------------------- */
 
-/* ---- tries --------------------------------------------------------------- */
+static void try_close(lk_race_try *t)
+{
+  lk__watched_transport_close(&t->transport);
+  t->open = false;
+}
+
+static void race_close(lk_connection *n)
+{
+  lk__loop_stop_timer(n->shared->loop, &n->race.timer);
+  for (size_t i = 0; i < LK_RACE_MAX_OPEN; i++)
+    try_close(&n->race.tries[i]);
+  n->race.failed = NULL;
+}
+
+/* End the attempt, or close the connection that it has led to. */
+static void connection_close(lk_connection *n)
+{
+  lk__lookup_cancel(&n->lookup);
+  race_close(n);
+  n->stage = LK_STAGE_NONE;
+  n->send_waits_for = 0;
+  n->recv_waits_for = 0;
+}
+
+/* Close, and report `err` and `why` to the client. */
+static void connection_fail(lk_connection *n, int err, const char *why)
+{
+  connection_close(n);
+  lk__connection_request_update(n);
+  lk_client_failed(n->client, n->attempt, err, why);
+}
+
+/* Close, and report the error of a transport to the client. */
+static void connection_fail_transport(lk_connection *n,
+                                      const lk_watched_transport *failed)
+{
+  const lk_transport *t = failed->object;
+
+  if (t->err != LK_ERR_TLS) {
+    connection_fail(n, t->err, t->why);
+    return;
+  }
+  connection_close(n);
+  lk__connection_request_update(n);
+  lk_client_failed_tls(n->client, n->attempt, t->cause, t->why);
+}
+
+/* ---- reports to the client ----------------------------------------------- */
+
+/* Whether `attempt` is still under way or connected, in this process. To be
+   asked after each input to the client: a callback may have freed the client,
+   forked, or ended the connection. */
+static bool connection_attempt_goes_on(const lk_connection *n, uint64_t attempt)
+{
+  /* In a forked child, no attempt of the parent goes on. */
+  return n->attempt == attempt && n->stage != LK_STAGE_NONE &&
+         !lk__driver_shared_in_child(n->shared);
+}
+
+/* The attempts of the client at this host are counted by lk_want.address_index:
+   behind this one there is one for each address that is left. */
+static uint32_t count_attempts(const lk_connection *n)
+{
+  return n->address_index + 1 +
+         (uint32_t)lk__address_list_count_untried(&n->addresses);
+}
+
+static bool connection_report_addresses(lk_connection *n)
+{
+  lk_want want;
+  uint64_t attempt = n->attempt;
+
+  if (n->is_literal)
+    return true;
+  n->reported = count_attempts(n);
+  lk__connection_request_update(n);
+  lk_client_resolved(n->client, attempt, n->reported);
+  if (!connection_attempt_goes_on(n, attempt))
+    return false;
+  /* A callback may have made the client give up this attempt. */
+  lk_client_want(n->client, &want);
+  return want.attempt == attempt;
+}
+
+static void connection_on_connected(lk_connection *n, const lk_address *address)
+{
+  lk_address used = *address;
+  bool others_are_left = count_attempts(n) != n->reported;
+
+  if (others_are_left && !connection_report_addresses(n))
+    return;
+  lk__lookup_cancel(&n->lookup);
+  n->addresses.last_used = used;
+  n->stage = LK_STAGE_OPEN;
+  lk__connection_request_update(n);
+  lk_client_connected(n->client, n->attempt);
+}
+
+/* ---- tries of a race ----------------------------------------------------- */
 
 static size_t race_count_open(const lk_race *r)
 {
@@ -50,12 +166,6 @@ static size_t race_count_open(const lk_race *r)
     if (r->tries[i].open)
       count++;
   return count;
-}
-
-static void try_close(lk_race_try *t)
-{
-  lk__watched_transport_close(&t->transport);
-  t->open = false;
 }
 
 /* A try that can begin. NULL: as many as possible are open, or there is no
@@ -106,7 +216,7 @@ static void try_set_late(lk_race_try *t)
   try_set_error(t, why);
 }
 
-/* ---- the timer ----------------------------------------------------------- */
+/* ---- the timer of a race ------------------------------------------------- */
 
 static bool race_can_start(const lk_connection *n)
 {
@@ -130,109 +240,6 @@ static void race_set_timer(lk_connection *n)
 
   lk__loop_set_timer(n->shared->loop, &n->race.timer,
                      left_ms > 0 ? left_ms : 0);
-}
-
-/* ---- end ----------------------------------------------------------------- */
-
-static void race_close(lk_connection *n)
-{
-  lk__loop_stop_timer(n->shared->loop, &n->race.timer);
-  for (size_t i = 0; i < LK_RACE_MAX_OPEN; i++)
-    try_close(&n->race.tries[i]);
-  n->race.failed = NULL;
-}
-
-/* End the attempt, or close the connection that it has led to. */
-static void connection_close(lk_connection *n)
-{
-  lk__lookup_cancel(&n->lookup);
-  race_close(n);
-  n->stage = LK_STAGE_NONE;
-  n->send_waits_for = 0;
-  n->recv_waits_for = 0;
-}
-
-/* Whether `attempt` is still under way or connected, in this process. To be
-   asked after each input to the client: a callback may have freed the client,
-   forked, or ended the connection. */
-static bool connection_attempt_goes_on(const lk_connection *n, uint64_t attempt)
-{
-  /* In a forked child, no attempt of the parent goes on. */
-  return n->attempt == attempt && n->stage != LK_STAGE_NONE &&
-         !lk__driver_shared_in_child(n->shared);
-}
-
-/* Close, and report `err` and `why` to the client. */
-static void connection_fail(lk_connection *n, int err, const char *why)
-{
-  connection_close(n);
-  lk__connection_request_update(n);
-  lk_client_failed(n->client, n->attempt, err, why);
-}
-
-/* Close, and report to the client that the server has closed the
-   connection. */
-static void connection_closed_by_server(lk_connection *n)
-{
-  const int client_chooses_error = 0;
-
-  connection_fail(n, client_chooses_error, NULL);
-}
-
-/* Close, and report the error of a transport to the client. */
-static void connection_fail_transport(lk_connection *n,
-                                      const lk_watched_transport *failed)
-{
-  const lk_transport *t = failed->object;
-
-  if (t->err != LK_ERR_TLS) {
-    connection_fail(n, t->err, t->why);
-    return;
-  }
-  connection_close(n);
-  lk__connection_request_update(n);
-  lk_client_failed_tls(n->client, n->attempt, t->cause, t->why);
-}
-
-/* ---- reports to the client ----------------------------------------------- */
-
-/* The attempts of the client at this host are counted by lk_want.address_index:
-   behind this one there is one for each address that is left. */
-static uint32_t count_attempts(const lk_connection *n)
-{
-  return n->address_index + 1 +
-         (uint32_t)lk__address_list_count_untried(&n->addresses);
-}
-
-static bool connection_report_addresses(lk_connection *n)
-{
-  lk_want want;
-  uint64_t attempt = n->attempt;
-
-  if (n->is_literal)
-    return true;
-  n->reported = count_attempts(n);
-  lk__connection_request_update(n);
-  lk_client_resolved(n->client, attempt, n->reported);
-  if (!connection_attempt_goes_on(n, attempt))
-    return false;
-  /* A callback may have made the client give up this attempt. */
-  lk_client_want(n->client, &want);
-  return want.attempt == attempt;
-}
-
-static void connection_on_connected(lk_connection *n, const lk_address *address)
-{
-  lk_address used = *address;
-  bool others_are_left = count_attempts(n) != n->reported;
-
-  if (others_are_left && !connection_report_addresses(n))
-    return;
-  lk__lookup_cancel(&n->lookup);
-  n->addresses.last_used = used;
-  n->stage = LK_STAGE_OPEN;
-  lk__connection_request_update(n);
-  lk_client_connected(n->client, n->attempt);
 }
 
 /* ---- the end of a race --------------------------------------------------- */
@@ -373,6 +380,8 @@ static void race_continue(lk_connection *n)
     race_set_timer(n);
 }
 
+/* ---- steps of a race at a time ------------------------------------------- */
+
 /* End a try that has no TCP connection in time. Returns whether one was ended:
    the race has gone on then, and may be over. */
 static bool race_end_late_try(lk_connection *n, int64_t now_ms)
@@ -427,7 +436,7 @@ static void on_race_timer(lk_loop_timer *timer)
   connection_unref(n);
 }
 
-/* ---- beginning ----------------------------------------------------------- */
+/* ---- the beginning of an attempt ----------------------------------------- */
 
 static void connection_begin_race(lk_connection *n)
 {
@@ -516,29 +525,6 @@ static void connection_start(lk_connection *n, const lk_want *want)
     connection_connect_name(n);
 }
 
-/* ---- creation ------------------------------------------------------------ */
-
-/* Prepare the tries of a new connection. */
-static void connection_init_race(lk_connection *n,
-                                 void (*on_events)(lk_loop_io *io, int events))
-{
-  n->race.timer.on_timer = on_race_timer;
-  n->race.family = AF_INET6;
-  n->transport = &n->race.tries[0].transport;
-  for (size_t i = 0; i < LK_RACE_MAX_OPEN; i++) {
-    n->race.tries[i].connection = n;
-    n->race.tries[i].transport.io.on_events = on_events;
-  }
-}
-
-/* Make the first transport. false: no memory. */
-static bool connection_make_transport(lk_connection *n,
-                                      const lk_transport_type *type)
-{
-  return lk__watched_transport_init(n->transport, n->shared->loop, type,
-                                    &n->shared->mem);
-}
-
 /* ---- transfers ----------------------------------------------------------- */
 
 /* Moving bytes between the client and its transport. These functions set
@@ -555,6 +541,15 @@ enum { MAX_READS_IN_A_ROW = 16 };
 static int connection_receive_events(const lk_connection *n)
 {
   return n->recv_waits_for != 0 ? n->recv_waits_for : LK_LOOP_READ;
+}
+
+/* Close, and report to the client that the server has closed the
+   connection. */
+static void connection_closed_by_server(lk_connection *n)
+{
+  const int client_chooses_error = 0;
+
+  connection_fail(n, client_chooses_error, NULL);
 }
 
 /* Receive once, into the client's memory if it offers any, else into the common
@@ -636,45 +631,6 @@ static void connection_send(lk_connection *n)
     connection_fail_transport(n, n->transport);
 }
 
-/* ---- the object ---------------------------------------------------------- */
-
-/* Called when no reference is left. */
-static void connection_free(lk_connection *n)
-{
-  lk_driver_shared *x = n->shared;
-
-  for (size_t i = 0; i < LK_RACE_MAX_OPEN; i++)
-    lk__watched_transport_free(&n->race.tries[i].transport, &x->mem);
-  lk__address_list_free(&n->addresses, &x->mem);
-  lk__mem_free(&x->mem, n);
-  lk__driver_shared_unref(x);
-}
-
-void lk__connection_request_update(lk_connection *n)
-{
-  if (!lk__list_empty(&n->update) || lk__driver_shared_in_child(n->shared))
-    return;
-  connection_hold_loop(n); /* so that the loop runs until the update */
-  lk__driver_shared_add_update(n->shared, &n->update);
-}
-
-/* Have lk__connection_on_deadline() called at `at_ms` or earlier; INT64_MAX:
-   never. If the heap has an entry with an earlier time, the entry is kept. At
-   that time, lk__connection_on_deadline() finds that the client's deadline has
-   not come, and sets the later one. */
-static void connection_set_deadline(lk_connection *n, int64_t at_ms)
-{
-  lk_heap *heap = &n->shared->deadlines;
-
-  if (at_ms == INT64_MAX ||
-      (lk__heap_has(&n->deadline) && n->deadline.at <= at_ms))
-    return;
-  lk__heap_remove(heap, &n->deadline);
-  lk__heap_add(heap, &n->deadline, at_ms);
-}
-
-/* ---- what the driver calls ----------------------------------------------- */
-
 static void on_connection_events(lk_loop_io *io, int events)
 {
   lk_race_try *t = LK_OWNER(io, lk_race_try, transport.io);
@@ -752,7 +708,20 @@ static void connection_update_probe(lk_connection *n)
     lk__probe_connection_start(n->probe);
 }
 
-/* ---- creation and end ---------------------------------------------------- */
+/* ---- creation ------------------------------------------------------------ */
+
+/* Prepare the tries of a new connection. */
+static void connection_init_race(lk_connection *n,
+                                 void (*on_events)(lk_loop_io *io, int events))
+{
+  n->race.timer.on_timer = on_race_timer;
+  n->race.family = AF_INET6;
+  n->transport = &n->race.tries[0].transport;
+  for (size_t i = 0; i < LK_RACE_MAX_OPEN; i++) {
+    n->race.tries[i].connection = n;
+    n->race.tries[i].transport.io.on_events = on_events;
+  }
+}
 
 lk_connection *lk__connection_new(lk_driver_shared *x)
 {
@@ -771,6 +740,14 @@ lk_connection *lk__connection_new(lk_driver_shared *x)
   return n;
 }
 
+/* Make the first transport. false: no memory. */
+static bool connection_make_transport(lk_connection *n,
+                                      const lk_transport_type *type)
+{
+  return lk__watched_transport_init(n->transport, n->shared->loop, type,
+                                    &n->shared->mem);
+}
+
 int lk__connection_init_transport(lk_connection *n)
 {
   const lk_transport_type *type = lk_transport_of(n->client);
@@ -780,24 +757,7 @@ int lk__connection_init_transport(lk_connection *n)
   return connection_make_transport(n, type) ? 0 : LK_ERR_NO_MEMORY;
 }
 
-void lk__connection_abandon(lk_connection *n)
-{
-  connection_close(n);
-  connection_end_probe(n);
-  lk__list_remove(&n->update);
-  lk__heap_remove(&n->shared->deadlines, &n->deadline);
-  connection_release_loop(n);
-}
-
-void lk__connection_detach_client(lk_connection *n)
-{
-  lk__connection_abandon(n);
-  lk__list_remove(&n->link);
-  n->client = NULL;
-  connection_unref(n);
-}
-
-/* ---- updates ------------------------------------------------------------- */
+/* ---- updates and deadlines ----------------------------------------------- */
 
 /* Whether the client can be called. */
 static bool connection_has_client(const lk_connection *n)
@@ -821,6 +781,21 @@ static void connection_tick(lk_connection *n)
   n->ticked_in_round = n->shared->round;
   lk__connection_request_update(n);
   lk_client_tick(n->client);
+}
+
+/* Have lk__connection_on_deadline() called at `at_ms` or earlier; INT64_MAX:
+   never. If the heap has an entry with an earlier time, the entry is kept. At
+   that time, lk__connection_on_deadline() finds that the client's deadline has
+   not come, and sets the later one. */
+static void connection_set_deadline(lk_connection *n, int64_t at_ms)
+{
+  lk_heap *heap = &n->shared->deadlines;
+
+  if (at_ms == INT64_MAX ||
+      (lk__heap_has(&n->deadline) && n->deadline.at <= at_ms))
+    return;
+  lk__heap_remove(heap, &n->deadline);
+  lk__heap_add(heap, &n->deadline, at_ms);
 }
 
 /* TLS may have to wait until the descriptor is writable before it can receive.
@@ -872,5 +847,24 @@ void lk__connection_on_deadline(lk_connection *n)
     connection_tick(n);
   else
     connection_set_deadline(n, lk_client_deadline(n->client));
+  connection_unref(n);
+}
+
+/* ---- end ----------------------------------------------------------------- */
+
+void lk__connection_abandon(lk_connection *n)
+{
+  connection_close(n);
+  connection_end_probe(n);
+  lk__list_remove(&n->update);
+  lk__heap_remove(&n->shared->deadlines, &n->deadline);
+  connection_release_loop(n);
+}
+
+void lk__connection_detach_client(lk_connection *n)
+{
+  lk__connection_abandon(n);
+  lk__list_remove(&n->link);
+  n->client = NULL;
   connection_unref(n);
 }

@@ -2,6 +2,12 @@
 #ifndef LK_NET_CONNECTION_H
 #define LK_NET_CONNECTION_H
 
+/**
+ * @file
+ * A client's connection to one server: the lookup of the host, the race of its
+ * addresses, the transfers, and the probe for a server with a quorum.
+ */
+
 #include "net/address.h"
 #include "net/driver.h"
 #include "net/probe.h"
