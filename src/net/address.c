@@ -11,7 +11,7 @@
 
 #include "net/fork_check.h"
 
-/* ---- addresses ----------------------------------------------------------- */
+/* ---- one address --------------------------------------------------------- */
 
 enum { MAX_SCOPE_DIGITS = 9 }; /* such a number fits into 32 bits */
 
@@ -102,7 +102,7 @@ void lk__address_text(const lk_address *a, char *out, size_t size)
              (unsigned)ntohs(a->v6.sin6_port));
 }
 
-/* ---- lists of addresses -------------------------------------------------- */
+/* ---- the addresses of a host --------------------------------------------- */
 
 bool lk__address_list_set_host(lk_address_list *a, const lk_mem *mem,
                                const char *host)
@@ -181,6 +181,8 @@ bool lk__address_list_set(lk_address_list *a, const lk_mem *mem,
   return true;
 }
 
+/* ---- a pass over the addresses ------------------------------------------- */
+
 void lk__address_list_begin_pass(lk_address_list *a)
 {
   for (size_t i = 0; i < a->count; i++)
@@ -224,6 +226,8 @@ size_t lk__address_list_count_untried(const lk_address_list *a)
       count++;
   return count;
 }
+
+/* ---- the end of a list --------------------------------------------------- */
 
 void lk__address_list_free(lk_address_list *a, const lk_mem *mem)
 {

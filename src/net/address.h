@@ -2,6 +2,12 @@
 #ifndef LK_NET_ADDRESS_H
 #define LK_NET_ADDRESS_H
 
+/**
+ * @file
+ * An address of a server, and the addresses of a host with those that were
+ * tried.
+ */
+
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,6 +2,12 @@
 #ifndef LK_NET_FORK_CHECK_H
 #define LK_NET_FORK_CHECK_H
 
+/**
+ * @file
+ * Whether this process is a forked child, and random bytes that parent and
+ * child do not share.
+ */
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>

@@ -2,6 +2,11 @@
 #ifndef LK_NET_WAKEUP_H
 #define LK_NET_WAKEUP_H
 
+/**
+ * @file
+ * A descriptor as a flag, and the wakeup of a loop that is built on it.
+ */
+
 #include "net/fork_check.h"
 #include "net/loop.h"
 
