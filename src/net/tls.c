@@ -15,6 +15,8 @@
 #include "net/transport.h"
 #include "proto/engine/tls_config.h"
 
+/* ---- the BIO ------------------------------------------------------------- */
+
 /* Lets OpenSSL read and write the TCP connection. OpenSSL's own BIO for
    sockets is not used, because it may raise SIGPIPE. */
 typedef struct lk_tls_bio {
@@ -26,8 +28,6 @@ typedef struct lk_tls_bio {
   bool ended;          /* the server has closed TCP */
   int sys_errno;       /* the error of the socket; 0: none */
 } lk_tls_bio;
-
-/* ---- the BIO ------------------------------------------------------------- */
 
 /* What a function of the BIO returns after a call of TCP: the number of bytes,
    0 at the end, or -1. `retry` is the flag that tells OpenSSL to try again. */
@@ -96,12 +96,6 @@ static bool bio_make_method(lk_tls_bio *b)
   return true;
 }
 
-/* Begin a connection, which uses `tcp`. */
-static void tls_bio_reset(lk_tls_bio *b, lk_transport *tcp)
-{
-  *b = (lk_tls_bio){.tcp = tcp, .method = b->method};
-}
-
 /* Make a BIO, which uses `b` until the BIO is freed. NULL: no memory. */
 static BIO *tls_bio_new(lk_tls_bio *b)
 {
@@ -112,6 +106,12 @@ static BIO *tls_bio_new(lk_tls_bio *b)
   BIO_set_data(bio, b);
   BIO_set_init(bio, 1);
   return bio;
+}
+
+/* Begin a connection, which uses `tcp`. */
+static void tls_bio_reset(lk_tls_bio *b, lk_transport *tcp)
+{
+  *b = (lk_tls_bio){.tcp = tcp, .method = b->method};
 }
 
 /* Begin a step, in which the socket is read at most `reads` times. */
@@ -129,7 +129,7 @@ static void tls_bio_free(lk_tls_bio *b)
 
 /* ---- the transport ------------------------------------------------------- */
 
-/* The TLS transport: OpenSSL on top of the TCP transport of tcp.c. */
+/* OpenSSL on top of the TCP transport of tcp.c. */
 
 enum {
   /* Reads of the socket in one step. Without a limit, a server that sends
@@ -235,6 +235,26 @@ static void tls_set_name(lk_tls *s, const char *host)
   s->info.name = s->name;
 }
 
+static lk_flow tls_open(lk_transport *t, const lk_endpoint *to)
+{
+  lk_tls *s = tls_of(t);
+
+  s->config = *to->tls;
+  s->tcp_connected = false;
+  s->has_more = false;
+  s->ssl_failed = false;
+  s->recv_flow = LK_FLOW_DONE;
+  s->waiting_record_len = 0;
+  s->info = (lk_tls_step_info){.name = s->name};
+  t->cause = LK_TLS_OTHER;
+  tls_bio_reset(&s->bio, t);
+  tls_set_name(s, to->host);
+  if (!lk__tls_cache_load(&s->cache, t, &s->config))
+    return LK_FLOW_FAILED;
+  tls_set_callbacks(s->cache.context);
+  return lk_transport_tcp()->open(t, to);
+}
+
 /* Verify the certificate for the name, and send the name (SNI). */
 static bool tls_require_name(lk_tls *s)
 {
@@ -275,26 +295,6 @@ static lk_flow tls_begin(lk_tls *s)
   }
   lk__tls_cache_offer_session(&s->cache, s->ssl, s->name);
   return LK_FLOW_DONE;
-}
-
-static lk_flow tls_open(lk_transport *t, const lk_endpoint *to)
-{
-  lk_tls *s = tls_of(t);
-
-  s->config = *to->tls;
-  s->tcp_connected = false;
-  s->has_more = false;
-  s->ssl_failed = false;
-  s->recv_flow = LK_FLOW_DONE;
-  s->waiting_record_len = 0;
-  s->info = (lk_tls_step_info){.name = s->name};
-  t->cause = LK_TLS_OTHER;
-  tls_bio_reset(&s->bio, t);
-  tls_set_name(s, to->host);
-  if (!lk__tls_cache_load(&s->cache, t, &s->config))
-    return LK_FLOW_FAILED;
-  tls_set_callbacks(s->cache.context);
-  return lk_transport_tcp()->open(t, to);
 }
 
 /* Errors that other users of OpenSSL have left on this thread are cleared, as
@@ -363,6 +363,8 @@ static lk_flow tls_handshake(lk_transport *t)
   SSL_set_read_ahead(s->ssl, 1);
   return LK_FLOW_DONE;
 }
+
+/* ---- sending and receiving ----------------------------------------------- */
 
 /* Send the bytes of one record. If OpenSSL could not send a record, the next
    call passes exactly the bytes of that record again. With more bytes OpenSSL
@@ -447,6 +449,24 @@ static bool tls_has_more(const lk_transport *t)
   return ((const lk_tls *)(const void *)t)->has_more;
 }
 
+/* ---- queries ------------------------------------------------------------- */
+
+int lk_tls_inspect(const lk_transport *t, lk_tls_connection *out, size_t size)
+{
+  const lk_tls *s = (const lk_tls *)(const void *)t;
+  lk_tls_connection whole; /* the caller's struct may be of another version */
+  size_t len = size < sizeof whole ? size : sizeof whole;
+
+  memset(out, 0, size);
+  if (s->ssl == NULL)
+    return LK_ERR_STATE;
+  lk__tls_describe(s->ssl, &whole);
+  memcpy(out, &whole, len);
+  return 0;
+}
+
+/* ---- end ----------------------------------------------------------------- */
+
 /* SSL_shutdown() is called because OpenSSL does not resume the session of a
    connection that was not shut down. It sends nothing here. A session is
    dropped if the handshake did not succeed: some servers refuse to resume a
@@ -481,6 +501,8 @@ static void tls_end(lk_transport *t)
   tls_bio_free(&s->bio);
 }
 
+/* ---- the table of functions ---------------------------------------------- */
+
 const lk_transport_type *lk_transport_tls(void)
 {
   static const lk_transport_type type = {
@@ -495,18 +517,4 @@ const lk_transport_type *lk_transport_tls(void)
   };
 
   return &type;
-}
-
-int lk_tls_inspect(const lk_transport *t, lk_tls_connection *out, size_t size)
-{
-  const lk_tls *s = (const lk_tls *)(const void *)t;
-  lk_tls_connection whole; /* the caller's struct may be of another version */
-  size_t len = size < sizeof whole ? size : sizeof whole;
-
-  memset(out, 0, size);
-  if (s->ssl == NULL)
-    return LK_ERR_STATE;
-  lk__tls_describe(s->ssl, &whole);
-  memcpy(out, &whole, len);
-  return 0;
 }

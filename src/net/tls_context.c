@@ -16,82 +16,7 @@
 #include "net/tls_cache.h"
 #include "net/tls_error.h"
 
-/* ---- what a context has -------------------------------------------------- */
-
-enum { SECONDS_PER_DAY = 86400 };
-
-/* Write a name in the format of RFC 2253, in ASCII, and truncate it to `size`.
- */
-static void print_name(const X509_NAME *name, char *out, size_t size)
-{
-  BIO *text = BIO_new(BIO_s_mem());
-  int len = 0;
-
-  if (text != NULL && X509_NAME_print_ex(text, name, 0, XN_FLAG_RFC2253) >= 0)
-    len = BIO_read(text, out, (int)size - 1);
-  out[len > 0 ? len : 0] = '\0';
-  BIO_free(text);
-}
-
-/* The seconds since 1970; 0 if `time` is not valid. */
-static int64_t seconds_of(const ASN1_TIME *time)
-{
-  ASN1_TIME *epoch = ASN1_TIME_set(NULL, 0);
-  int days = 0, seconds = 0;
-
-  bool valid =
-      epoch != NULL && ASN1_TIME_diff(&days, &seconds, epoch, time) == 1;
-
-  ASN1_TIME_free(epoch);
-  if (!valid)
-    return 0;
-  return (int64_t)days * SECONDS_PER_DAY + seconds;
-}
-
-static void certificate_describe(const X509 *certificate,
-                                 lk_tls_certificate *out)
-{
-  if (certificate == NULL)
-    return;
-  print_name(X509_get_subject_name(certificate), out->subject,
-             sizeof out->subject);
-  print_name(X509_get_issuer_name(certificate), out->issuer,
-             sizeof out->issuer);
-  lk__tls_list_names(certificate, out->names, sizeof out->names);
-  out->not_before_s = seconds_of(X509_get0_notBefore(certificate));
-  out->not_after_s = seconds_of(X509_get0_notAfter(certificate));
-}
-
-/* NULL: the server has sent none. */
-static const X509 *server_certificate(const SSL *ssl)
-{
-  const X509 *certificate = SSL_get0_peer_certificate(ssl);
-  const STACK_OF(X509) *chain = SSL_get_peer_cert_chain(ssl);
-
-  if (certificate != NULL)
-    return certificate;
-  /* A certificate that OpenSSL has refused is in the chain only. */
-  return sk_X509_num(chain) > 0 ? sk_X509_value(chain, 0) : NULL;
-}
-
-void lk__tls_describe(const SSL *ssl, lk_tls_connection *out)
-{
-  const SSL_CIPHER *cipher = SSL_get_current_cipher(ssl);
-
-  memset(out, 0, sizeof *out);
-  if (cipher == NULL) /* the handshake has failed, or is not complete */
-    cipher = SSL_get_pending_cipher(ssl);
-  if (cipher != NULL) {
-    snprintf(out->version, sizeof out->version, "%s", SSL_get_version(ssl));
-    snprintf(out->cipher, sizeof out->cipher, "%s",
-             SSL_CIPHER_get_name(cipher));
-  }
-  certificate_describe(server_certificate(ssl), &out->server);
-  certificate_describe(SSL_get_certificate(ssl), &out->own);
-  ERR_clear_error();
-}
-
-/* ---- contexts ------------------------------------------------------------ */
+/* ---- objects of a PEM ---------------------------------------------------- */
 
 /* The arguments of lk__tls_context_new(), and the context that it makes. */
 typedef struct loading {
@@ -100,8 +25,6 @@ typedef struct loading {
   const lk_tls_files *files;
   SSL_CTX *context;
 } loading;
-
-/* ---- PEM ----------------------------------------------------------------- */
 
 /* Pass each object that `read` finds in a PEM to `add`, which has to free it.
    Returns the number of objects; -1: `add` failed, or the PEM is damaged. */
@@ -180,8 +103,6 @@ static bool add_client_certificate(loading *l, void *object)
   return ok;
 }
 
-/* ---- trust --------------------------------------------------------------- */
-
 /* Load all objects of a PEM. No PEM (`at` is NULL) is fine; one without objects
    is an error, which is about the file or option `name`. */
 static bool load_list(loading *l, lk_bytes pem, const char *name,
@@ -203,19 +124,21 @@ static bool load_list(loading *l, lk_bytes pem, const char *name,
   return false;
 }
 
-static bool load_folder(loading *l, const char *folder)
-{
-  if (folder == NULL || SSL_CTX_load_verify_dir(l->context, folder) == 1)
-    return true;
-  lk__tls_error_set_file(l->t, folder, "cannot be used as a folder of CAs");
-  return false;
-}
+/* ---- the CAs and the revocation lists ------------------------------------ */
 
 /* How an error names the source of a PEM: by the file, or else by the member of
    lk_tls_config. */
 static const char *name_of(const char *file, const char *member)
 {
   return file == NULL ? member : file;
+}
+
+static bool load_folder(loading *l, const char *folder)
+{
+  if (folder == NULL || SSL_CTX_load_verify_dir(l->context, folder) == 1)
+    return true;
+  lk__tls_error_set_file(l->t, folder, "cannot be used as a folder of CAs");
+  return false;
 }
 
 /* The environment may replace a name that is built into OpenSSL. */
@@ -377,7 +300,7 @@ static bool load_client_certificate(loading *l)
                         : load_key(l, key, name_of(c->key_file, "key_pem"));
 }
 
-/* ---- the context --------------------------------------------------------- */
+/* ---- creation ------------------------------------------------------------ */
 
 static void set_options(loading *l)
 {
@@ -423,7 +346,7 @@ SSL_CTX *lk__tls_context_new(lk_transport *t, const lk_tls_config *config,
   return NULL;
 }
 
-/* ---- checks -------------------------------------------------------------- */
+/* ---- a check of the options ---------------------------------------------- */
 
 int lk_tls_check(const lk_tls_config *config, char *text, size_t size)
 {
@@ -445,4 +368,79 @@ int lk_tls_check(const lk_tls_config *config, char *text, size_t size)
   lk__tls_cache_clear(&cache);
   lk__tls_free(&lk__mem_libc, copy);
   return err;
+}
+
+/* ---- the description of a connection ------------------------------------- */
+
+enum { SECONDS_PER_DAY = 86400 };
+
+/* Write a name in the format of RFC 2253, in ASCII, and truncate it to `size`.
+ */
+static void print_name(const X509_NAME *name, char *out, size_t size)
+{
+  BIO *text = BIO_new(BIO_s_mem());
+  int len = 0;
+
+  if (text != NULL && X509_NAME_print_ex(text, name, 0, XN_FLAG_RFC2253) >= 0)
+    len = BIO_read(text, out, (int)size - 1);
+  out[len > 0 ? len : 0] = '\0';
+  BIO_free(text);
+}
+
+/* The seconds since 1970; 0 if `time` is not valid. */
+static int64_t seconds_of(const ASN1_TIME *time)
+{
+  ASN1_TIME *epoch = ASN1_TIME_set(NULL, 0);
+  int days = 0, seconds = 0;
+
+  bool valid =
+      epoch != NULL && ASN1_TIME_diff(&days, &seconds, epoch, time) == 1;
+
+  ASN1_TIME_free(epoch);
+  if (!valid)
+    return 0;
+  return (int64_t)days * SECONDS_PER_DAY + seconds;
+}
+
+static void certificate_describe(const X509 *certificate,
+                                 lk_tls_certificate *out)
+{
+  if (certificate == NULL)
+    return;
+  print_name(X509_get_subject_name(certificate), out->subject,
+             sizeof out->subject);
+  print_name(X509_get_issuer_name(certificate), out->issuer,
+             sizeof out->issuer);
+  lk__tls_list_names(certificate, out->names, sizeof out->names);
+  out->not_before_s = seconds_of(X509_get0_notBefore(certificate));
+  out->not_after_s = seconds_of(X509_get0_notAfter(certificate));
+}
+
+/* NULL: the server has sent none. */
+static const X509 *server_certificate(const SSL *ssl)
+{
+  const X509 *certificate = SSL_get0_peer_certificate(ssl);
+  const STACK_OF(X509) *chain = SSL_get_peer_cert_chain(ssl);
+
+  if (certificate != NULL)
+    return certificate;
+  /* A certificate that OpenSSL has refused is in the chain only. */
+  return sk_X509_num(chain) > 0 ? sk_X509_value(chain, 0) : NULL;
+}
+
+void lk__tls_describe(const SSL *ssl, lk_tls_connection *out)
+{
+  const SSL_CIPHER *cipher = SSL_get_current_cipher(ssl);
+
+  memset(out, 0, sizeof *out);
+  if (cipher == NULL) /* the handshake has failed, or is not complete */
+    cipher = SSL_get_pending_cipher(ssl);
+  if (cipher != NULL) {
+    snprintf(out->version, sizeof out->version, "%s", SSL_get_version(ssl));
+    snprintf(out->cipher, sizeof out->cipher, "%s",
+             SSL_CIPHER_get_name(cipher));
+  }
+  certificate_describe(server_certificate(ssl), &out->server);
+  certificate_describe(SSL_get_certificate(ssl), &out->own);
+  ERR_clear_error();
 }

@@ -2,6 +2,12 @@
 #ifndef LK_NET_TLS_CONTEXT_H
 #define LK_NET_TLS_CONTEXT_H
 
+/**
+ * @file
+ * The SSL_CTX of a client, made from its options and files, and the description
+ * of a connection that uses it.
+ */
+
 #include <openssl/ssl.h>
 
 #include <latchkey/tls.h>
