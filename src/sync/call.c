@@ -5,55 +5,78 @@
 
 #include "base/timeout.h"
 
-static inline lk_wait *wait_of(lk_blocking_call *b)
+/* ---- entering and leaving the handle ------------------------------------- */
+
+int lk__sync_refusal(const lk_sync_client *c)
 {
-  return LK_OWNER(b, lk_wait, call);
+  if (c == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  if (lk__driver_in_child(&c->driver))
+    return LK_ERR_FORKED;
+  return pthread_equal(pthread_self(), c->thread) ? LK_ERR_STATE : 0;
 }
 
-/* ---- waiting ------------------------------------------------------------- */
-
-static int wait_inside(lk_wait *w, lk_sync_client *c, const lk_sync_call *call,
-                       void (*begin)(lk_blocking_call *b))
+/* The thread of the handle uses memory on the caller's stack. So cancellation
+   of the calling thread is disabled until its call is completed. */
+int lk__sync_enter_object(lk_sync_client *c, size_t *object_calls,
+                          int *cancel_state)
 {
-  int err = lk__blocking_call_init_from(&w->call, c, call);
+  int err = lk__sync_refusal(c);
 
   if (err != 0)
     return err;
-  lk__list_init(&w->link);
-  err = lk__blocking_call_wait(&w->call, begin);
-  lk__blocking_call_destroy(&w->call);
-  return err;
+  *cancel_state = lk__sync_disable_cancel();
+  pthread_mutex_lock(&c->mutex);
+  bool open = !c->freeing;
+
+  if (open) {
+    c->calls_inside++;
+    if (object_calls != NULL)
+      ++*object_calls;
+  }
+  pthread_mutex_unlock(&c->mutex);
+  if (open)
+    return 0;
+  lk__sync_restore_cancel(*cancel_state);
+  return LK_ERR_CLOSED;
 }
 
-int lk__wait_do(lk_wait *w, lk_sync_client *c, size_t *object_calls,
-                const lk_sync_call *call, void (*begin)(lk_blocking_call *b))
+int lk__sync_enter(lk_sync_client *c, int *cancel_state)
 {
-  int cancel_state;
-  int err = lk__sync_enter_object(c, object_calls, &cancel_state);
+  size_t *const no_object = NULL;
 
-  if (err != 0)
-    return err;
-  err = wait_inside(w, c, call, begin);
-  lk__sync_leave_object(c, object_calls, cancel_state);
-  return err;
+  return lk__sync_enter_object(c, no_object, cancel_state);
 }
 
-void lk__wait_end(lk_wait *w, int err)
+void lk__sync_leave_object(lk_sync_client *c, size_t *object_calls,
+                           int cancel_state)
 {
-  lk__list_remove(&w->link);
-  lk__blocking_call_complete(&w->call, err);
+  pthread_mutex_lock(&c->mutex);
+  c->calls_inside--;
+  if (object_calls != NULL)
+    --*object_calls;
+  if (c->calls_inside == 0 || (object_calls != NULL && *object_calls == 0))
+    pthread_cond_broadcast(&c->no_call_inside);
+  pthread_mutex_unlock(&c->mutex);
+  lk__sync_restore_cancel(cancel_state);
 }
 
-static void interrupt_wait(lk_blocking_call *b, int err)
+void lk__sync_leave(lk_sync_client *c, int cancel_state)
 {
-  lk__wait_end(wait_of(b), err);
+  size_t *const no_object = NULL;
+
+  lk__sync_leave_object(c, no_object, cancel_state);
 }
 
-void lk__wait_add(lk_wait *w, lk_link *list)
+void lk__sync_await_calls(lk_sync_client *c, const size_t *object_calls)
 {
-  lk__list_add(list, &w->link);
-  lk__blocking_call_allow_interrupt(&w->call, interrupt_wait);
-  lk__blocking_call_start_timer(&w->call);
+  int cancel_state = lk__sync_disable_cancel();
+
+  pthread_mutex_lock(&c->mutex);
+  while (*object_calls > 0)
+    pthread_cond_wait(&c->no_call_inside, &c->mutex);
+  pthread_mutex_unlock(&c->mutex);
+  lk__sync_restore_cancel(cancel_state);
 }
 
 /* ---- tasks --------------------------------------------------------------- */
@@ -130,15 +153,18 @@ void lk_sync_cancel_clear(lk_sync_cancel *x)
     atomic_store(&x->set, false);
 }
 
+static bool is_cancelled(const lk_sync_cancel *x)
+{
+  return x != NULL && atomic_load(&x->set);
+}
+
 void lk_sync_cancel_free(lk_sync_cancel *x)
 {
   if (x != NULL && !lk__driver_in_child(&x->client->driver))
     lk__mem_free(&x->client->mem, x);
 }
 
-/* ---- calls --------------------------------------------------------------- */
-
-/* ---- the caller ---------------------------------------------------------- */
+/* ---- a blocking call: its caller ----------------------------------------- */
 
 static void on_call_deadline(lk_client *client, void *arg)
 {
@@ -228,7 +254,59 @@ int lk__blocking_call_do(lk_blocking_call *b, lk_sync_client *c,
   return err;
 }
 
-/* ---- the caller's structs ------------------------------------------------ */
+/* ---- a blocking call: the thread of the handle --------------------------- */
+
+int lk__blocking_call_refusal(const lk_blocking_call *b)
+{
+  if (b->client->closing)
+    return LK_ERR_CLOSED;
+  if (is_cancelled(b->cancel))
+    return LK_ERR_CANCELLED;
+  return b->deadline_ms <= lk__blocking_call_clock(b) ? LK_ERR_DEADLINE : 0;
+}
+
+void lk__blocking_call_allow_interrupt(lk_blocking_call *b,
+                                       void (*interrupt)(lk_blocking_call *b,
+                                                         int err))
+{
+  b->interrupt = interrupt;
+  lk__safe_list_add(&b->client->interruptible, &b->link);
+}
+
+void lk__blocking_call_start_timer(lk_blocking_call *b)
+{
+  if (b->deadline_ms != INT64_MAX)
+    lk_timer_start(b->client->client, &b->timer, b->deadline_ms);
+}
+
+void lk__blocking_calls_interrupt_cancelled(lk_sync_client *c)
+{
+  lk_safe_iterator it;
+
+  lk__safe_iterator_begin(&it, &c->interruptible);
+  for (lk_link *l; (l = lk__safe_iterator_next(&it)) != NULL;) {
+    lk_blocking_call *b = LK_OWNER(l, lk_blocking_call, link);
+
+    if (is_cancelled(b->cancel))
+      b->interrupt(b, LK_ERR_CANCELLED);
+  }
+}
+
+void lk__blocking_call_complete(lk_blocking_call *b, int err)
+{
+  pthread_mutex_t *mutex = &b->client->mutex;
+
+  b->interrupt = NULL;
+  lk__safe_list_remove(&b->client->interruptible, &b->link);
+  lk_timer_stop(b->client->client, &b->timer);
+  pthread_mutex_lock(mutex);
+  b->err = err;
+  b->is_completed = true;
+  pthread_cond_signal(&b->completed);
+  pthread_mutex_unlock(mutex);
+}
+
+/* ---- the caller's options ------------------------------------------------ */
 
 /** Writes a line of the log on the thread of the handle. */
 typedef struct log_call {
@@ -268,11 +346,6 @@ int lk__sync_copy_call(lk_sync_client *c, lk_sync_call *out,
   return lk__sync_copy_options(c, &sized, out, call);
 }
 
-static bool is_cancelled(const lk_sync_cancel *x)
-{
-  return x != NULL && atomic_load(&x->set);
-}
-
 int lk__sync_call_refusal(lk_sync_client *c, const lk_sync_call *call)
 {
   lk_sync_call copy;
@@ -291,130 +364,53 @@ int lk__sync_call_refusal(lk_sync_client *c, const lk_sync_call *call)
              : 0;
 }
 
-/* ---- the handle's thread ------------------------------------------------- */
+/* ---- waiting for an event ------------------------------------------------ */
 
-int lk__blocking_call_refusal(const lk_blocking_call *b)
+static inline lk_wait *wait_of(lk_blocking_call *b)
 {
-  if (b->client->closing)
-    return LK_ERR_CLOSED;
-  if (is_cancelled(b->cancel))
-    return LK_ERR_CANCELLED;
-  return b->deadline_ms <= lk__blocking_call_clock(b) ? LK_ERR_DEADLINE : 0;
+  return LK_OWNER(b, lk_wait, call);
 }
 
-void lk__blocking_call_allow_interrupt(lk_blocking_call *b,
-                                       void (*interrupt)(lk_blocking_call *b,
-                                                         int err))
+static int wait_inside(lk_wait *w, lk_sync_client *c, const lk_sync_call *call,
+                       void (*begin)(lk_blocking_call *b))
 {
-  b->interrupt = interrupt;
-  lk__safe_list_add(&b->client->interruptible, &b->link);
-}
-
-void lk__blocking_call_start_timer(lk_blocking_call *b)
-{
-  if (b->deadline_ms != INT64_MAX)
-    lk_timer_start(b->client->client, &b->timer, b->deadline_ms);
-}
-
-void lk__blocking_call_complete(lk_blocking_call *b, int err)
-{
-  pthread_mutex_t *mutex = &b->client->mutex;
-
-  b->interrupt = NULL;
-  lk__safe_list_remove(&b->client->interruptible, &b->link);
-  lk_timer_stop(b->client->client, &b->timer);
-  pthread_mutex_lock(mutex);
-  b->err = err;
-  b->is_completed = true;
-  pthread_cond_signal(&b->completed);
-  pthread_mutex_unlock(mutex);
-}
-
-void lk__blocking_calls_interrupt_cancelled(lk_sync_client *c)
-{
-  lk_safe_iterator it;
-
-  lk__safe_iterator_begin(&it, &c->interruptible);
-  for (lk_link *l; (l = lk__safe_iterator_next(&it)) != NULL;) {
-    lk_blocking_call *b = LK_OWNER(l, lk_blocking_call, link);
-
-    if (is_cancelled(b->cancel))
-      b->interrupt(b, LK_ERR_CANCELLED);
-  }
-}
-
-/* ---- the begin of a call ------------------------------------------------- */
-
-/* Entering and leaving the handle: how each call begins and ends. */
-
-int lk__sync_refusal(const lk_sync_client *c)
-{
-  if (c == NULL)
-    return LK_ERR_BAD_ARGUMENT;
-  if (lk__driver_in_child(&c->driver))
-    return LK_ERR_FORKED;
-  return pthread_equal(pthread_self(), c->thread) ? LK_ERR_STATE : 0;
-}
-
-/* The thread of the handle uses memory on the caller's stack. So cancellation
-   of the calling thread is disabled until its call is completed. */
-int lk__sync_enter_object(lk_sync_client *c, size_t *object_calls,
-                          int *cancel_state)
-{
-  int err = lk__sync_refusal(c);
+  int err = lk__blocking_call_init_from(&w->call, c, call);
 
   if (err != 0)
     return err;
-  *cancel_state = lk__sync_disable_cancel();
-  pthread_mutex_lock(&c->mutex);
-  bool open = !c->freeing;
-
-  if (open) {
-    c->calls_inside++;
-    if (object_calls != NULL)
-      ++*object_calls;
-  }
-  pthread_mutex_unlock(&c->mutex);
-  if (open)
-    return 0;
-  lk__sync_restore_cancel(*cancel_state);
-  return LK_ERR_CLOSED;
+  lk__list_init(&w->link);
+  err = lk__blocking_call_wait(&w->call, begin);
+  lk__blocking_call_destroy(&w->call);
+  return err;
 }
 
-int lk__sync_enter(lk_sync_client *c, int *cancel_state)
+int lk__wait_do(lk_wait *w, lk_sync_client *c, size_t *object_calls,
+                const lk_sync_call *call, void (*begin)(lk_blocking_call *b))
 {
-  size_t *const no_object = NULL;
+  int cancel_state;
+  int err = lk__sync_enter_object(c, object_calls, &cancel_state);
 
-  return lk__sync_enter_object(c, no_object, cancel_state);
+  if (err != 0)
+    return err;
+  err = wait_inside(w, c, call, begin);
+  lk__sync_leave_object(c, object_calls, cancel_state);
+  return err;
 }
 
-void lk__sync_leave_object(lk_sync_client *c, size_t *object_calls,
-                           int cancel_state)
+static void interrupt_wait(lk_blocking_call *b, int err)
 {
-  pthread_mutex_lock(&c->mutex);
-  c->calls_inside--;
-  if (object_calls != NULL)
-    --*object_calls;
-  if (c->calls_inside == 0 || (object_calls != NULL && *object_calls == 0))
-    pthread_cond_broadcast(&c->no_call_inside);
-  pthread_mutex_unlock(&c->mutex);
-  lk__sync_restore_cancel(cancel_state);
+  lk__wait_end(wait_of(b), err);
 }
 
-void lk__sync_leave(lk_sync_client *c, int cancel_state)
+void lk__wait_add(lk_wait *w, lk_link *list)
 {
-  size_t *const no_object = NULL;
-
-  lk__sync_leave_object(c, no_object, cancel_state);
+  lk__list_add(list, &w->link);
+  lk__blocking_call_allow_interrupt(&w->call, interrupt_wait);
+  lk__blocking_call_start_timer(&w->call);
 }
 
-void lk__sync_await_calls(lk_sync_client *c, const size_t *object_calls)
+void lk__wait_end(lk_wait *w, int err)
 {
-  int cancel_state = lk__sync_disable_cancel();
-
-  pthread_mutex_lock(&c->mutex);
-  while (*object_calls > 0)
-    pthread_cond_wait(&c->no_call_inside, &c->mutex);
-  pthread_mutex_unlock(&c->mutex);
-  lk__sync_restore_cancel(cancel_state);
+  lk__list_remove(&w->link);
+  lk__blocking_call_complete(&w->call, err);
 }

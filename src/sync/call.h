@@ -2,6 +2,13 @@
 #ifndef LK_SYNC_CALL_H
 #define LK_SYNC_CALL_H
 
+/**
+ * @file
+ * The handle of a client for threads, and a call of it: a function enters the
+ * handle, posts a task to the thread of the handle and waits until it
+ * completes.
+ */
+
 #include <pthread.h>
 #include <stdatomic.h>
 

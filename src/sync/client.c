@@ -10,7 +10,7 @@
 #include "sync/call.h"
 #include "sync/lock_owner.h"
 
-/* ---- the thread ---------------------------------------------------------- */
+/* ---- the thread of the handle -------------------------------------------- */
 
 static void on_driver_wake(lk_driver *d)
 {
@@ -79,10 +79,6 @@ static void *sync_thread_main(void *arg)
   return NULL;
 }
 
-/* ---- the client ---------------------------------------------------------- */
-
-/* ---- life ---------------------------------------------------------------- */
-
 /* All signals are blocked on the thread, since the program does not expect its
    handlers there. The mutex delays the thread until `thread` is set. */
 static bool start_thread(lk_sync_client *c)
@@ -98,6 +94,8 @@ static bool start_thread(lk_sync_client *c)
   pthread_mutex_unlock(&c->mutex);
   return error == 0;
 }
+
+/* ---- options, and errors of the creation --------------------------------- */
 
 /* A copy of the client's options. All are 0 if there are none, or if the size
    of the struct is wrong. */
@@ -128,6 +126,8 @@ log_system_error(const lk_sync_config *config, const char *format, ...)
   options.log(options.log_arg, LK_LOG_ERROR, LK_ERR_SYSTEM, text);
   return LK_ERR_SYSTEM;
 }
+
+/* ---- creation ------------------------------------------------------------ */
 
 /* The file descriptors of a handle: one each for the loop, its timer, its
    wakeups and a connection. */
@@ -264,67 +264,7 @@ int lk_sync_client_new(lk_sync_client **out, const lk_sync_config *config)
   return err;
 }
 
-/* Does nothing if `c` is NULL, in a child process, and on the thread of the
-   handle, which cannot wait for its own end. */
-void lk_sync_client_free(lk_sync_client *c)
-{
-  if (lk__sync_refusal(c) != 0)
-    return;
-  int cancel_state = lk__sync_disable_cancel();
-
-  pthread_mutex_lock(&c->mutex);
-  c->freeing = true;
-  pthread_mutex_unlock(&c->mutex);
-  lk__driver_wake(&c->driver);
-  pthread_join(c->thread, NULL);
-  pthread_mutex_lock(&c->mutex);
-  while (c->calls_inside > 0)
-    pthread_cond_wait(&c->no_call_inside, &c->mutex);
-  pthread_mutex_unlock(&c->mutex);
-  pthread_key_delete(c->owners_key);
-  lk__lock_owners_free(c);
-  free_loop_and_client(c);
-  pthread_cond_destroy(&c->no_call_inside);
-  pthread_mutex_destroy(&c->mutex);
-  lk__mem_free(&c->mem, c);
-  lk__sync_restore_cancel(cancel_state);
-}
-
-/* ---- close --------------------------------------------------------------- */
-
-static void on_closed(lk_client *client, int err, void *arg)
-{
-  (void)client;
-  lk__blocking_call_complete(arg, err);
-}
-
-static void begin_close(lk_blocking_call *b)
-{
-  lk_sync_client *c = b->client;
-
-  if (c->closing) {
-    lk__blocking_call_complete(b, LK_ERR_CLOSED);
-    return;
-  }
-  c->closing = true;
-  lk__lock_owners_close(c);
-  int err = lk_client_close(c->client, on_closed, b);
-
-  if (err != 0)
-    lk__blocking_call_complete(b, err);
-}
-
-int lk_sync_client_close(lk_sync_client *c)
-{
-  lk_blocking_call b;
-
-  return lk__blocking_call_do(&b, c, begin_close);
-}
-
 /* ---- queries ------------------------------------------------------------- */
-
-/* Queries of a client handle. Most of them are functions that run on the thread
-   of the handle. */
 
 lk_state lk_sync_client_state(const lk_sync_client *c)
 {
@@ -335,6 +275,8 @@ int64_t lk_sync_client_clock(const lk_sync_client *c)
 {
   return c == NULL ? 0 : lk__driver_clock(&c->driver);
 }
+
+/* ---- functions that run on the thread of the handle ---------------------- */
 
 /** A function that is called on the thread of the handle. */
 typedef struct run_call {
@@ -422,4 +364,61 @@ lk_tls_cause lk_sync_client_tls_cause(lk_sync_client *c)
 
   (void)lk_sync_client_run_on_thread(c, read_last_error, &q);
   return q.cause;
+}
+
+/* ---- end ----------------------------------------------------------------- */
+
+static void on_closed(lk_client *client, int err, void *arg)
+{
+  (void)client;
+  lk__blocking_call_complete(arg, err);
+}
+
+static void begin_close(lk_blocking_call *b)
+{
+  lk_sync_client *c = b->client;
+
+  if (c->closing) {
+    lk__blocking_call_complete(b, LK_ERR_CLOSED);
+    return;
+  }
+  c->closing = true;
+  lk__lock_owners_close(c);
+  int err = lk_client_close(c->client, on_closed, b);
+
+  if (err != 0)
+    lk__blocking_call_complete(b, err);
+}
+
+int lk_sync_client_close(lk_sync_client *c)
+{
+  lk_blocking_call b;
+
+  return lk__blocking_call_do(&b, c, begin_close);
+}
+
+/* Does nothing if `c` is NULL, in a child process, and on the thread of the
+   handle, which cannot wait for its own end. */
+void lk_sync_client_free(lk_sync_client *c)
+{
+  if (lk__sync_refusal(c) != 0)
+    return;
+  int cancel_state = lk__sync_disable_cancel();
+
+  pthread_mutex_lock(&c->mutex);
+  c->freeing = true;
+  pthread_mutex_unlock(&c->mutex);
+  lk__driver_wake(&c->driver);
+  pthread_join(c->thread, NULL);
+  pthread_mutex_lock(&c->mutex);
+  while (c->calls_inside > 0)
+    pthread_cond_wait(&c->no_call_inside, &c->mutex);
+  pthread_mutex_unlock(&c->mutex);
+  pthread_key_delete(c->owners_key);
+  lk__lock_owners_free(c);
+  free_loop_and_client(c);
+  pthread_cond_destroy(&c->no_call_inside);
+  pthread_mutex_destroy(&c->mutex);
+  lk__mem_free(&c->mem, c);
+  lk__sync_restore_cancel(cancel_state);
 }
