@@ -7,11 +7,11 @@
 #include "sync/lock_owner.h"
 #include "sync/request.h"
 
-/* ---- nodes --------------------------------------------------------------- */
+/* The requests of latchkey/client.h, acl.h, multi.h, ensemble.h, nodes.h and
+   roster.h. Each has a function that starts it on the thread of the handle, and
+   one that is called by the user. */
 
-/* The requests of latchkey/client.h about one node. */
-
-/* ---- requests ------------------------------------------------------------ */
+/* ---- requests about one node --------------------------------------------- */
 
 static void on_paths(lk_client *client, int err, const lk_bytes *paths,
                      size_t count, void *arg)
@@ -93,7 +93,7 @@ static int start_add_watch(lk_sync_request *r, const lk_call *call)
                       lk__sync_on_done, r);
 }
 
-/* ---- calls --------------------------------------------------------------- */
+/* ---- calls about one node ------------------------------------------------ */
 
 int lk_sync_create(lk_sync_client *c, lk_sync_result **out, const char *path,
                    lk_bytes data, const lk_acls *acl, int flags,
@@ -212,9 +212,7 @@ int lk_sync_add_watch(lk_sync_client *c, const char *path, lk_watch_mode mode,
   return lk__sync_request_do(c, &request, call);
 }
 
-/* ---- access lists -------------------------------------------------------- */
-
-/* Permissions and identities: latchkey/acl.h. */
+/* ---- access lists and identities ----------------------------------------- */
 
 static void on_acl(lk_client *client, int err, const lk_acls *acl,
                    const lk_stat *stat, void *arg)
@@ -313,9 +311,7 @@ int lk_sync_who_am_i(lk_sync_client *c, lk_sync_result **out,
   return lk__sync_request_do(c, &request, call);
 }
 
-/* ---- several operations -------------------------------------------------- */
-
-/* Several operations or reads in one request: latchkey/multi.h. */
+/* ---- several operations or reads in one request -------------------------- */
 
 static void on_multi(lk_client *client, int err, const lk_op_result *results,
                      size_t count, void *arg)
@@ -467,9 +463,7 @@ int lk_sync_multi_read(lk_sync_client *c, lk_sync_result **out,
   return lk__sync_request_do(c, &request, call);
 }
 
-/* ---- the ensemble -------------------------------------------------------- */
-
-/* The servers of the ensemble: latchkey/ensemble.h. */
+/* ---- the servers of the ensemble ----------------------------------------- */
 
 static int start_config(lk_sync_request *r, const lk_call *call)
 {
@@ -499,11 +493,7 @@ int lk_sync_reconfig(lk_sync_client *c, lk_sync_result **out,
   return lk__sync_request_do(c, &request, call);
 }
 
-/* ---- trees and reliable writes ------------------------------------------- */
-
-/* The calls of latchkey/nodes.h. */
-
-/* ---- callbacks ----------------------------------------------------------- */
+/* ---- requests for trees and reliable writes ------------------------------ */
 
 /* Tell the caller, if it still waits, how many nodes have been deleted. */
 static void report_deleted(lk_sync_request *r, size_t deleted)
@@ -527,8 +517,6 @@ static void on_deleted(lk_client *client, int err, size_t deleted, void *arg)
   report_deleted(arg, deleted);
   lk__sync_request_complete(arg, err);
 }
-
-/* ---- requests ------------------------------------------------------------ */
 
 static int start_create_with_parents(lk_sync_request *r, const lk_call *call)
 {
@@ -561,7 +549,7 @@ static int start_delete_reliable(lk_sync_request *r, const lk_call *call)
                             call, lk__sync_on_done, r);
 }
 
-/* ---- the calls ----------------------------------------------------------- */
+/* ---- calls for trees and reliable writes --------------------------------- */
 
 int lk_sync_create_with_parents(lk_sync_client *c, lk_sync_result **out,
                                 const char *path, lk_bytes data,
@@ -642,10 +630,7 @@ int lk_sync_delete_reliable(lk_sync_client *c, const char *path,
   return lk__sync_request_do(c, &request, call);
 }
 
-/* ---- rosters ------------------------------------------------------------- */
-
-/* The roster of a group or of an election, read once. subscribe.c has the
-   subscription. */
+/* ---- rosters that are read once ------------------------------------------ */
 
 static void on_roster(lk_client *client, int err,
                       const lk_roster_entry *entries, size_t count, void *arg)
