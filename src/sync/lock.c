@@ -7,142 +7,108 @@
 #include "sync/call.h"
 #include "sync/lock_owner.h"
 
-static int sync_lock_enter(lk_sync_lock *l, int *cancel_state);
-static void sync_lock_leave(lk_sync_lock *l, int cancel_state);
+/* ---- copies of the options ----------------------------------------------- */
 
-/* ---- the state ----------------------------------------------------------- */
-
-/* Whether this thread holds a lock, until when, and the tokens of its grant. */
-
-/* The lock owner of this thread. NULL: the thread has none, or this is a child
-   process, where no thread holds. */
-static const lk_lock_owner *current_lock_owner(const lk_sync_lock *l)
+static bool copy_data(lk_sync_lock *l, lk_bytes data)
 {
-  return l == NULL || lk__driver_in_child(&l->client->driver)
-             ? NULL
-             : lk__lock_owner_find(l);
-}
-
-/* The clock is read last: a pause of the thread before that can only make the
-   result false. A doubt that was stored before this call is seen, since one
-   variable holds both deadline and doubt. */
-bool lk_sync_lock_ok(const lk_sync_lock *l)
-{
-  const lk_lock_owner *owner = current_lock_owner(l);
-
-  if (owner == NULL)
+  if (data.len == 0)
+    return true;
+  l->data = lk__mem_new(&l->client->mem, data.len);
+  if (l->data == NULL)
     return false;
-  int64_t sure_until_ms =
-      atomic_load_explicit(&owner->sure_until_ms, memory_order_acquire);
-
-  return sure_until_ms != LK_NOT_SURE &&
-         lk__driver_clock(&l->client->driver) < sure_until_ms;
+  memcpy(l->data, data.at, data.len);
+  return true;
 }
 
-int64_t lk_sync_lock_deadline(const lk_sync_lock *l)
+static bool copy_acls(const lk_mem *mem, lk_acls **out, const lk_acls *from)
 {
-  const lk_lock_owner *owner = current_lock_owner(l);
-
-  return owner == NULL ? LK_NOT_HELD : atomic_load(&owner->lease_deadline_ms);
+  if (from == NULL)
+    return true;
+  *out = lk__acls_copy(mem, from);
+  return *out != NULL;
 }
 
-uint64_t lk_sync_lock_token(const lk_sync_lock *l)
+static bool copy_text(const lk_mem *mem, char **out, const char *from)
 {
-  const lk_lock_owner *owner = current_lock_owner(l);
-
-  return owner == NULL || lk__lock_owner_is_lost(owner) ? 0 : owner->token;
+  if (from == NULL)
+    return true;
+  *out = lk__mem_text(mem, from);
+  return *out != NULL;
 }
 
-uint64_t lk_sync_lock_handoffs(const lk_sync_lock *l)
+static bool copy_config(lk_sync_lock *l, const lk_sync_lock_config *config)
 {
-  const lk_lock_owner *owner = current_lock_owner(l);
+  const lk_mem *mem = &l->client->mem;
 
-  return owner == NULL || lk__lock_owner_is_lost(owner) ? 0 : owner->handoffs;
+  l->on_event = config->on_event;
+  l->arg = config->arg;
+  if (!copy_data(l, config->data) || !copy_acls(mem, &l->acl, config->acl) ||
+      !copy_acls(mem, &l->parent_acl, config->parent_acl) ||
+      !copy_text(mem, &l->prefix, config->prefix))
+    return false;
+  l->config =
+      (lk_lock_config){.size = sizeof l->config,
+                       .data = lk_bytes_of(l->data, config->data.len),
+                       .acl = l->acl,
+                       .parent_acl = l->parent_acl,
+                       .persistent_parents = config->persistent_parents,
+                       .unsure_when_suspended = config->unsure_when_suspended,
+                       .fail_on_expiry = config->fail_on_expiry,
+                       .revocable = config->revocable,
+                       .max_queue = config->max_queue,
+                       .peek = config->peek,
+                       .announce = config->announce,
+                       .local_queue = config->local_queue,
+                       .layout = config->layout,
+                       .prefix = l->prefix};
+  return true;
 }
 
-lk_lock_state lk_sync_lock_get_state(const lk_sync_lock *l)
+static int copy_and_check_arguments(lk_sync_client *c, const char *path,
+                                    lk_sync_lock_config *out,
+                                    const lk_sync_lock_config *config)
 {
-  const lk_lock_owner *owner = current_lock_owner(l);
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_sync_lock_config);
 
-  if (owner == NULL)
-    return LK_LOCK_IDLE;
-  if (lk__lock_owner_is_lost(owner))
-    return LK_LOCK_LOST;
-  return atomic_load(&owner->sure_until_ms) == LK_NOT_SURE ? LK_LOCK_UNSURE
-                                                           : LK_LOCK_HELD;
-}
-
-size_t lk_sync_lock_count(const lk_sync_lock *l)
-{
-  const lk_lock_owner *owner = current_lock_owner(l);
-
-  return owner == NULL ? 0 : owner->count;
-}
-
-int lk_sync_lock_fd(lk_sync_lock *l)
-{
-  if (l == NULL)
+  if (c == NULL)
     return LK_ERR_BAD_ARGUMENT;
-  if (lk__driver_in_child(&l->client->driver))
+  if (lk__driver_in_child(&c->driver))
     return LK_ERR_FORKED;
-  lk_lock_owner *owner = lk__lock_owner_find(l);
+  int err = lk__sync_copy_options(c, &sized, out, config);
 
-  if (owner == NULL)
-    return LK_ERR_NOT_HELD;
-  pthread_mutex_lock(&owner->client->mutex);
-  if (owner->doubt_fd.read_fd < 0) {
-    /* A doubt that arises now is not missed: `sure_until_ms` is stored first,
-       and then lock_owner_set_doubt() looks for the descriptor, under the
-       mutex. */
-    bool doubt = atomic_load(&owner->sure_until_ms) == LK_NOT_SURE;
+  if (err != 0)
+    return err;
+  return lk_path_check(path) != 0 ? LK_ERR_BAD_PATH : 0;
+}
 
-    if (lk__flag_fd_open(&owner->doubt_fd) == 0 && doubt)
-      lk__flag_fd_set(&owner->doubt_fd);
+/* ---- creation ------------------------------------------------------------ */
+
+int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
+                       const char *path, const lk_sync_lock_config *config)
+{
+  lk_sync_lock_config copy;
+
+  if (out == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  *out = NULL;
+  int err = copy_and_check_arguments(c, path, &copy, config);
+
+  if (err != 0)
+    return err;
+  lk_sync_lock *l = lk__mem_new(&c->mem, sizeof *l);
+
+  if (l == NULL)
+    return LK_ERR_NO_MEMORY;
+  l->client = c;
+  l->kind = kind;
+  l->path = lk__mem_text(&c->mem, path);
+  if (l->path == NULL || !copy_config(l, &copy)) {
+    lk__sync_lock_destroy(l);
+    return LK_ERR_NO_MEMORY;
   }
-  int fd = owner->doubt_fd.read_fd;
-
-  pthread_mutex_unlock(&owner->client->mutex);
-  return fd >= 0 ? fd : LK_ERR_SYSTEM;
+  *out = l;
+  return 0;
 }
-
-/** Reads the token of the member with `path` on the thread of the handle. */
-typedef struct token_call {
-  lk_blocking_call call;
-  const lk_lock_owner *lock_owner;
-  const char *path;
-  uint64_t token; /**< the result */
-} token_call;
-
-static void begin_token(lk_blocking_call *b)
-{
-  token_call *q = LK_OWNER(b, token_call, call);
-
-  if (q->lock_owner->recipe != NULL)
-    q->token = lk_multilock_token(q->lock_owner->recipe, q->path);
-  lk__blocking_call_complete(b, 0);
-}
-
-uint64_t lk_sync_multilock_token(lk_sync_lock *l, const char *path)
-{
-  token_call q = {.path = path};
-
-  if (l == NULL || path == NULL || l->kind != LK_KIND_MULTILOCK ||
-      lk__sync_refusal(l->client) != 0)
-    return 0;
-  q.lock_owner = lk__lock_owner_find(l);
-  if (q.lock_owner != NULL && !lk__lock_owner_is_lost(q.lock_owner))
-    (void)lk__blocking_call_do(&q.call, l->client, begin_token);
-  return q.token; /* 0 unless begin_token() ran */
-}
-
-/* ---- constructors -------------------------------------------------------- */
-
-/* The constructors of locks, except read-write locks: one for each kind. All
-   other calls are common to all kinds, since each is an lk_lock. */
-
-enum { MAX_MULTILOCK_MEMBERS = 1000 }; /* as in lk_multilock_new() */
-
-/* ---- checking the options ------------------------------------------------ */
 
 /** A call that has the recipe check the options of `lock`. */
 typedef struct check_call {
@@ -178,6 +144,9 @@ int lk__sync_lock_check_or_destroy(lk_sync_lock **l)
 }
 
 /* ---- constructors -------------------------------------------------------- */
+
+/* One for each kind of lock, except read-write locks. All other calls are
+   common to all kinds, since each is an lk_lock. */
 
 int lk_sync_lock_new(lk_sync_lock **out, lk_sync_client *c, const char *path,
                      const lk_sync_lock_config *config)
@@ -231,6 +200,8 @@ int lk_sync_single_new(lk_sync_lock **out, lk_sync_client *c, const char *path,
                   : lk__sync_lock_check_or_destroy(out);
 }
 
+enum { MAX_MULTILOCK_MEMBERS = 1000 }; /* as in lk_multilock_new() */
+
 /* If this fails, `member_count` tells how many paths were copied. */
 static int copy_members(lk_sync_lock *l, const lk_multilock_member *members,
                         size_t count)
@@ -280,10 +251,21 @@ int lk_sync_multilock_new(lk_sync_lock **out, lk_sync_client *c,
                   : lk__sync_lock_check_or_destroy(out);
 }
 
-/* ---- acquire and release ------------------------------------------------- */
+/* ---- entering and leaving a lock ----------------------------------------- */
 
-/* For lk_lock_acquire(): the lock is tried once. */
-enum { NO_WAITING = 0 };
+/* lk__sync_enter() for a call of the lock; LK_ERR_BAD_ARGUMENT: `l` is NULL.
+   The lock is not freed before sync_lock_leave(). */
+static int sync_lock_enter(lk_sync_lock *l, int *cancel_state)
+{
+  return lk__sync_enter_object(lk__sync_lock_client(l),
+                               l == NULL ? NULL : &l->calls_inside,
+                               cancel_state);
+}
+
+static void sync_lock_leave(lk_sync_lock *l, int cancel_state)
+{
+  lk__sync_leave_object(l->client, &l->calls_inside, cancel_state);
+}
 
 /* ---- acquire ------------------------------------------------------------- */
 
@@ -412,6 +394,9 @@ int lk_sync_lock_acquire(lk_sync_lock *l, const lk_sync_call *call)
   return enter_and_acquire(l, call, LK_NO_LIMIT);
 }
 
+/* For lk_lock_acquire(): the lock is tried once. */
+enum { NO_WAITING = 0 };
+
 int lk_sync_lock_try(lk_sync_lock *l, const lk_sync_call *call)
 {
   return enter_and_acquire(l, call, NO_WAITING);
@@ -519,9 +504,7 @@ int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
   return err;
 }
 
-/* ---- waiting for an event ------------------------------------------------ */
-
-/* lk_sync_lock_wait_certain() waits while the lock of this thread is unsure. */
+/* ---- waiting while the lock is unsure ------------------------------------ */
 
 static void interrupt_wait(lk_blocking_call *b, int err)
 {
@@ -570,9 +553,7 @@ int lk_sync_lock_wait_certain(lk_sync_lock *l, const lk_sync_call *call)
   return err;
 }
 
-/* ---- checks -------------------------------------------------------------- */
-
-/* lk_sync_lock_verify(): asks a quorum whether this thread holds. */
+/* ---- asking a quorum ----------------------------------------------------- */
 
 static void complete_verify(lk_lock_owner *owner, int err)
 {
@@ -636,9 +617,135 @@ int lk_sync_lock_verify(lk_sync_lock *l, const lk_sync_call *call)
   return err;
 }
 
-/* ---- the handle ---------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------- */
 
-/* An lk_sync_lock is one lock for all threads. It has copies of its options. */
+/* The lock owner of this thread. NULL: the thread has none, or this is a child
+   process, where no thread holds. */
+static const lk_lock_owner *current_lock_owner(const lk_sync_lock *l)
+{
+  return l == NULL || lk__driver_in_child(&l->client->driver)
+             ? NULL
+             : lk__lock_owner_find(l);
+}
+
+/* The clock is read last: a pause of the thread before that can only make the
+   result false. A doubt that was stored before this call is seen, since one
+   variable holds both deadline and doubt. */
+bool lk_sync_lock_ok(const lk_sync_lock *l)
+{
+  const lk_lock_owner *owner = current_lock_owner(l);
+
+  if (owner == NULL)
+    return false;
+  int64_t sure_until_ms =
+      atomic_load_explicit(&owner->sure_until_ms, memory_order_acquire);
+
+  return sure_until_ms != LK_NOT_SURE &&
+         lk__driver_clock(&l->client->driver) < sure_until_ms;
+}
+
+int64_t lk_sync_lock_deadline(const lk_sync_lock *l)
+{
+  const lk_lock_owner *owner = current_lock_owner(l);
+
+  return owner == NULL ? LK_NOT_HELD : atomic_load(&owner->lease_deadline_ms);
+}
+
+uint64_t lk_sync_lock_token(const lk_sync_lock *l)
+{
+  const lk_lock_owner *owner = current_lock_owner(l);
+
+  return owner == NULL || lk__lock_owner_is_lost(owner) ? 0 : owner->token;
+}
+
+uint64_t lk_sync_lock_handoffs(const lk_sync_lock *l)
+{
+  const lk_lock_owner *owner = current_lock_owner(l);
+
+  return owner == NULL || lk__lock_owner_is_lost(owner) ? 0 : owner->handoffs;
+}
+
+lk_lock_state lk_sync_lock_get_state(const lk_sync_lock *l)
+{
+  const lk_lock_owner *owner = current_lock_owner(l);
+
+  if (owner == NULL)
+    return LK_LOCK_IDLE;
+  if (lk__lock_owner_is_lost(owner))
+    return LK_LOCK_LOST;
+  return atomic_load(&owner->sure_until_ms) == LK_NOT_SURE ? LK_LOCK_UNSURE
+                                                           : LK_LOCK_HELD;
+}
+
+size_t lk_sync_lock_count(const lk_sync_lock *l)
+{
+  const lk_lock_owner *owner = current_lock_owner(l);
+
+  return owner == NULL ? 0 : owner->count;
+}
+
+int lk_sync_lock_fd(lk_sync_lock *l)
+{
+  if (l == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  if (lk__driver_in_child(&l->client->driver))
+    return LK_ERR_FORKED;
+  lk_lock_owner *owner = lk__lock_owner_find(l);
+
+  if (owner == NULL)
+    return LK_ERR_NOT_HELD;
+  pthread_mutex_lock(&owner->client->mutex);
+  if (owner->doubt_fd.read_fd < 0) {
+    /* A doubt that arises now is not missed: `sure_until_ms` is stored first,
+       and then lock_owner_set_doubt() looks for the descriptor, under the
+       mutex. */
+    bool doubt = atomic_load(&owner->sure_until_ms) == LK_NOT_SURE;
+
+    if (lk__flag_fd_open(&owner->doubt_fd) == 0 && doubt)
+      lk__flag_fd_set(&owner->doubt_fd);
+  }
+  int fd = owner->doubt_fd.read_fd;
+
+  pthread_mutex_unlock(&owner->client->mutex);
+  return fd >= 0 ? fd : LK_ERR_SYSTEM;
+}
+
+/** Reads the token of the member with `path` on the thread of the handle. */
+typedef struct token_call {
+  lk_blocking_call call;
+  const lk_lock_owner *lock_owner;
+  const char *path;
+  uint64_t token; /**< the result */
+} token_call;
+
+static void begin_token(lk_blocking_call *b)
+{
+  token_call *q = LK_OWNER(b, token_call, call);
+
+  if (q->lock_owner->recipe != NULL)
+    q->token = lk_multilock_token(q->lock_owner->recipe, q->path);
+  lk__blocking_call_complete(b, 0);
+}
+
+uint64_t lk_sync_multilock_token(lk_sync_lock *l, const char *path)
+{
+  token_call q = {.path = path};
+
+  if (l == NULL || path == NULL || l->kind != LK_KIND_MULTILOCK ||
+      lk__sync_refusal(l->client) != 0)
+    return 0;
+  q.lock_owner = lk__lock_owner_find(l);
+  if (q.lock_owner != NULL && !lk__lock_owner_is_lost(q.lock_owner))
+    (void)lk__blocking_call_do(&q.call, l->client, begin_token);
+  return q.token; /* 0 unless begin_token() ran */
+}
+
+const char *lk_sync_lock_path(const lk_sync_lock *l)
+{
+  return l == NULL ? NULL : l->path;
+}
+
+/* ---- end ----------------------------------------------------------------- */
 
 void lk__sync_lock_destroy(lk_sync_lock *l)
 {
@@ -656,120 +763,8 @@ void lk__sync_lock_destroy(lk_sync_lock *l)
   lk__mem_free(&mem, l);
 }
 
-static bool copy_data(lk_sync_lock *l, lk_bytes data)
+void lk_sync_lock_free(lk_sync_lock *l)
 {
-  if (data.len == 0)
-    return true;
-  l->data = lk__mem_new(&l->client->mem, data.len);
-  if (l->data == NULL)
-    return false;
-  memcpy(l->data, data.at, data.len);
-  return true;
-}
-
-static bool copy_acls(const lk_mem *mem, lk_acls **out, const lk_acls *from)
-{
-  if (from == NULL)
-    return true;
-  *out = lk__acls_copy(mem, from);
-  return *out != NULL;
-}
-
-static bool copy_text(const lk_mem *mem, char **out, const char *from)
-{
-  if (from == NULL)
-    return true;
-  *out = lk__mem_text(mem, from);
-  return *out != NULL;
-}
-
-static bool copy_config(lk_sync_lock *l, const lk_sync_lock_config *config)
-{
-  const lk_mem *mem = &l->client->mem;
-
-  l->on_event = config->on_event;
-  l->arg = config->arg;
-  if (!copy_data(l, config->data) || !copy_acls(mem, &l->acl, config->acl) ||
-      !copy_acls(mem, &l->parent_acl, config->parent_acl) ||
-      !copy_text(mem, &l->prefix, config->prefix))
-    return false;
-  l->config =
-      (lk_lock_config){.size = sizeof l->config,
-                       .data = lk_bytes_of(l->data, config->data.len),
-                       .acl = l->acl,
-                       .parent_acl = l->parent_acl,
-                       .persistent_parents = config->persistent_parents,
-                       .unsure_when_suspended = config->unsure_when_suspended,
-                       .fail_on_expiry = config->fail_on_expiry,
-                       .revocable = config->revocable,
-                       .max_queue = config->max_queue,
-                       .peek = config->peek,
-                       .announce = config->announce,
-                       .local_queue = config->local_queue,
-                       .layout = config->layout,
-                       .prefix = l->prefix};
-  return true;
-}
-
-static int copy_and_check_arguments(lk_sync_client *c, const char *path,
-                                    lk_sync_lock_config *out,
-                                    const lk_sync_lock_config *config)
-{
-  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_sync_lock_config);
-
-  if (c == NULL)
-    return LK_ERR_BAD_ARGUMENT;
-  if (lk__driver_in_child(&c->driver))
-    return LK_ERR_FORKED;
-  int err = lk__sync_copy_options(c, &sized, out, config);
-
-  if (err != 0)
-    return err;
-  return lk_path_check(path) != 0 ? LK_ERR_BAD_PATH : 0;
-}
-
-int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
-                       const char *path, const lk_sync_lock_config *config)
-{
-  lk_sync_lock_config copy;
-
-  if (out == NULL)
-    return LK_ERR_BAD_ARGUMENT;
-  *out = NULL;
-  int err = copy_and_check_arguments(c, path, &copy, config);
-
-  if (err != 0)
-    return err;
-  lk_sync_lock *l = lk__mem_new(&c->mem, sizeof *l);
-
-  if (l == NULL)
-    return LK_ERR_NO_MEMORY;
-  l->client = c;
-  l->kind = kind;
-  l->path = lk__mem_text(&c->mem, path);
-  if (l->path == NULL || !copy_config(l, &copy)) {
+  if (l != NULL && lk__sync_lock_end_owners(l))
     lk__sync_lock_destroy(l);
-    return LK_ERR_NO_MEMORY;
-  }
-  *out = l;
-  return 0;
-}
-
-/* lk__sync_enter() for a call of the lock; LK_ERR_BAD_ARGUMENT: `l` is NULL.
-   The lock is not freed before sync_lock_leave(). */
-static int sync_lock_enter(lk_sync_lock *l, int *cancel_state)
-{
-  return lk__sync_enter_object(lk__sync_lock_client(l),
-                               l == NULL ? NULL : &l->calls_inside,
-                               cancel_state);
-}
-
-static void sync_lock_leave(lk_sync_lock *l, int cancel_state)
-{
-  lk__sync_leave_object(l->client, &l->calls_inside, cancel_state);
-}
-
-const char *lk_sync_lock_path(const lk_sync_lock *l)
-{
-  return l == NULL ? NULL : l->path;
 }

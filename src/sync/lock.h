@@ -2,6 +2,12 @@
 #ifndef LK_SYNC_LOCK_H
 #define LK_SYNC_LOCK_H
 
+/**
+ * @file
+ * A lock for threads: one lk_sync_lock for all threads, with copies of its
+ * options.
+ */
+
 #include "sync/call.h"
 
 /** The recipe of a lock. */

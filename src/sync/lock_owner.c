@@ -7,7 +7,7 @@
 #include "sync/lock.h"
 #include "sync/rwlock.h"
 
-/* ---- the lock on the thread of the client -------------------------------- */
+/* ---- the recipe ---------------------------------------------------------- */
 
 /* Each thread that uses a lock has an lk_lock of its own, and so has each
    candidate. The functions here make it, with the recipe of the lock's kind. */
@@ -91,51 +91,84 @@ int lk__recipe_check_options(const lk_sync_lock *l)
   return err;
 }
 
-/* ---- the end of a thread ------------------------------------------------- */
+/* ---- creation ------------------------------------------------------------ */
 
-/** A call that ends all lock owners of `lock`. */
-typedef struct end_call {
-  lk_blocking_call call;
-  lk_sync_lock *lock;
-} end_call;
-
-static void begin_end_owners(lk_blocking_call *b)
+static void lock_owner_free(lk_lock_owner *owner)
 {
-  lk_sync_lock *lock = LK_OWNER(b, end_call, call)->lock;
-  lk_safe_iterator it;
+  lk__flag_fd_close(&owner->doubt_fd);
+  lk__mem_free(&owner->client->mem, owner);
+}
 
-  lock->freeing = true;
-  lk__safe_iterator_begin(&it, &b->client->lock_owners);
-  for (lk_link *l; (l = lk__safe_iterator_next(&it)) != NULL;) {
-    lk_lock_owner *owner = LK_OWNER(l, lk_lock_owner, link);
+static void begin_retire(lk_task *t)
+{
+  lk_lock_owner *owner = LK_OWNER(t, lk_lock_owner, retire);
 
-    if (atomic_load(&owner->lock) == lock) {
-      atomic_store(&owner->lock, NULL);
-      lk__lock_owner_set_lost(owner);
-      lk__recipe_free(owner);
+  lk__lock_owner_remove(owner);
+  lk__recipe_free(owner);
+  lock_owner_free(owner);
+}
+
+/* Have the thread of the handle release the lock and free the lock owner. If
+   that thread has ended, lk__lock_owners_free() frees the lock owner. */
+static void lock_owner_retire(lk_lock_owner *owner)
+{
+  owner->retire.begin = begin_retire;
+  (void)lk__task_post(owner->client, &owner->retire);
+}
+
+/* Remove the lock owners whose lock was freed from the list that begins with
+   `first`, and retire them. Returns the first of the list then. This is not
+   done when the lock is freed, because only a thread itself may change its
+   list. */
+static lk_lock_owner *lock_owners_drop_freed_locks(lk_lock_owner *first)
+{
+  lk_lock_owner **at = &first;
+
+  while (*at != NULL) {
+    lk_lock_owner *owner = *at;
+
+    if (atomic_load(&owner->lock) != NULL) {
+      at = &owner->next;
+    } else {
+      *at = owner->next;
+      lock_owner_retire(owner);
     }
   }
-  lk__blocking_call_complete(b, 0);
+  return first;
 }
 
-bool lk__sync_lock_end_owners(lk_sync_lock *l)
+lk_lock_owner *lk__lock_owner_new(lk_sync_lock *l)
 {
-  end_call end = {.lock = l};
-  int err = lk__blocking_call_do(&end.call, l->client, begin_end_owners);
+  lk_sync_client *c = l->client;
+  lk_lock_owner *owner = lk__mem_new(&c->mem, sizeof *owner);
 
-  if (err != 0)
-    return false;
-  lk__sync_await_calls(l->client, &l->calls_inside);
-  return true;
+  if (owner == NULL)
+    return NULL;
+  owner->client = c;
+  atomic_init(&owner->lock, l);
+  atomic_init(&owner->sure_until_ms, LK_NOT_SURE);
+  atomic_init(&owner->lease_deadline_ms, LK_NOT_HELD);
+  owner->doubt_fd = LK_FLAG_FD_NONE;
+  lk__list_init(&owner->link);
+  owner->next =
+      lock_owners_drop_freed_locks(pthread_getspecific(c->owners_key));
+  if (pthread_setspecific(c->owners_key, owner) == 0)
+    return owner;
+  /* pthread_setspecific() needs memory for the first lock owner of a thread. */
+  lock_owner_free(owner);
+  return NULL;
 }
 
-void lk_sync_lock_free(lk_sync_lock *l)
+lk_lock_owner *lk__lock_owner_find(const lk_sync_lock *l)
 {
-  if (l != NULL && lk__sync_lock_end_owners(l))
-    lk__sync_lock_destroy(l);
+  lk_lock_owner *owner = pthread_getspecific(l->client->owners_key);
+
+  while (owner != NULL && atomic_load(&owner->lock) != l)
+    owner = owner->next;
+  return owner;
 }
 
-/* ---- an owner ------------------------------------------------------------ */
+/* ---- the state ----------------------------------------------------------- */
 
 /* The thread of the handle stores the state of a lock for the thread that owns
    it. */
@@ -209,6 +242,21 @@ void lk__lock_owner_publish(lk_lock_owner *owner)
                    lease_deadline_ms);
 }
 
+void lk__lock_owners_publish(lk_sync_client *c)
+{
+  lk_safe_iterator it;
+
+  lk__safe_iterator_begin(&it, &c->lock_owners);
+  for (lk_link *l; (l = lk__safe_iterator_next(&it)) != NULL;) {
+    lk_lock_owner *owner = LK_OWNER(l, lk_lock_owner, link);
+
+    if (!lk__lock_owner_is_lost(owner))
+      lk__lock_owner_publish(owner);
+  }
+}
+
+/* ---- events -------------------------------------------------------------- */
+
 /* Invoke the callback of the lock. */
 static void lock_owner_notify(const lk_lock_owner *owner,
                               const lk_lock_event *event)
@@ -238,84 +286,7 @@ void lk__lock_owner_on_event(lk_lock *l, const lk_lock_event *event, void *arg)
   lock_owner_notify(owner, event);
 }
 
-/* ---- all owners ---------------------------------------------------------- */
-
-/* ---- of one thread ------------------------------------------------------- */
-
-static void lock_owner_free(lk_lock_owner *owner)
-{
-  lk__flag_fd_close(&owner->doubt_fd);
-  lk__mem_free(&owner->client->mem, owner);
-}
-
-lk_lock_owner *lk__lock_owner_find(const lk_sync_lock *l)
-{
-  lk_lock_owner *owner = pthread_getspecific(l->client->owners_key);
-
-  while (owner != NULL && atomic_load(&owner->lock) != l)
-    owner = owner->next;
-  return owner;
-}
-
-static void begin_retire(lk_task *t)
-{
-  lk_lock_owner *owner = LK_OWNER(t, lk_lock_owner, retire);
-
-  lk__lock_owner_remove(owner);
-  lk__recipe_free(owner);
-  lock_owner_free(owner);
-}
-
-/* Have the thread of the handle release the lock and free the lock owner. If
-   that thread has ended, lk__lock_owners_free() frees the lock owner. */
-static void lock_owner_retire(lk_lock_owner *owner)
-{
-  owner->retire.begin = begin_retire;
-  (void)lk__task_post(owner->client, &owner->retire);
-}
-
-/* Remove the lock owners whose lock was freed from the list that begins with
-   `first`, and retire them. Returns the first of the list then. This is not
-   done when the lock is freed, because only a thread itself may change its
-   list. */
-static lk_lock_owner *lock_owners_drop_freed_locks(lk_lock_owner *first)
-{
-  lk_lock_owner **at = &first;
-
-  while (*at != NULL) {
-    lk_lock_owner *owner = *at;
-
-    if (atomic_load(&owner->lock) != NULL) {
-      at = &owner->next;
-    } else {
-      *at = owner->next;
-      lock_owner_retire(owner);
-    }
-  }
-  return first;
-}
-
-lk_lock_owner *lk__lock_owner_new(lk_sync_lock *l)
-{
-  lk_sync_client *c = l->client;
-  lk_lock_owner *owner = lk__mem_new(&c->mem, sizeof *owner);
-
-  if (owner == NULL)
-    return NULL;
-  owner->client = c;
-  atomic_init(&owner->lock, l);
-  atomic_init(&owner->sure_until_ms, LK_NOT_SURE);
-  atomic_init(&owner->lease_deadline_ms, LK_NOT_HELD);
-  owner->doubt_fd = LK_FLAG_FD_NONE;
-  lk__list_init(&owner->link);
-  owner->next =
-      lock_owners_drop_freed_locks(pthread_getspecific(c->owners_key));
-  if (pthread_setspecific(c->owners_key, owner) == 0)
-    return owner;
-  /* pthread_setspecific() needs memory for the first lock owner of a thread. */
-  lock_owner_free(owner);
-  return NULL;
-}
+/* ---- end ----------------------------------------------------------------- */
 
 static void lock_owner_unlist(lk_lock_owner *owner)
 {
@@ -343,11 +314,18 @@ void lk__lock_owner_release(lk_lock_owner *owner)
   lk__sync_restore_cancel(cancel_state);
 }
 
+void lk__lock_owner_remove(lk_lock_owner *owner)
+{
+  lk__safe_list_remove(&owner->client->lock_owners, &owner->link);
+}
+
 void lk__lock_owner_delete(lk_lock_owner *owner)
 {
   lock_owner_unlist(owner);
   lock_owner_free(owner);
 }
+
+/* ---- the end of a thread ------------------------------------------------- */
 
 void lk__lock_owners_thread_ended(void *first)
 {
@@ -366,25 +344,45 @@ void lk__lock_owners_thread_ended(void *first)
   lk__sync_restore_cancel(cancel_state);
 }
 
-/* ---- of the handle, for its thread --------------------------------------- */
+/* ---- the end of a lock --------------------------------------------------- */
 
-void lk__lock_owners_publish(lk_sync_client *c)
+/** A call that ends all lock owners of `lock`. */
+typedef struct end_call {
+  lk_blocking_call call;
+  lk_sync_lock *lock;
+} end_call;
+
+static void begin_end_owners(lk_blocking_call *b)
 {
+  lk_sync_lock *lock = LK_OWNER(b, end_call, call)->lock;
   lk_safe_iterator it;
 
-  lk__safe_iterator_begin(&it, &c->lock_owners);
+  lock->freeing = true;
+  lk__safe_iterator_begin(&it, &b->client->lock_owners);
   for (lk_link *l; (l = lk__safe_iterator_next(&it)) != NULL;) {
     lk_lock_owner *owner = LK_OWNER(l, lk_lock_owner, link);
 
-    if (!lk__lock_owner_is_lost(owner))
-      lk__lock_owner_publish(owner);
+    if (atomic_load(&owner->lock) == lock) {
+      atomic_store(&owner->lock, NULL);
+      lk__lock_owner_set_lost(owner);
+      lk__recipe_free(owner);
+    }
   }
+  lk__blocking_call_complete(b, 0);
 }
 
-void lk__lock_owner_remove(lk_lock_owner *owner)
+bool lk__sync_lock_end_owners(lk_sync_lock *l)
 {
-  lk__safe_list_remove(&owner->client->lock_owners, &owner->link);
+  end_call end = {.lock = l};
+  int err = lk__blocking_call_do(&end.call, l->client, begin_end_owners);
+
+  if (err != 0)
+    return false;
+  lk__sync_await_calls(l->client, &l->calls_inside);
+  return true;
 }
+
+/* ---- the end of the handle ----------------------------------------------- */
 
 void lk__lock_owners_close(lk_sync_client *c)
 {

@@ -2,6 +2,11 @@
 #ifndef LK_SYNC_LOCK_OWNER_H
 #define LK_SYNC_LOCK_OWNER_H
 
+/**
+ * @file
+ * The owner of a lock: one thread, the lk_lock of that thread, and its state.
+ */
+
 #include "net/wakeup.h"
 #include "sync/call.h"
 #include "sync/lock.h"
