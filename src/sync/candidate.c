@@ -7,13 +7,10 @@
 #include "sync/lock.h"
 #include "sync/lock_owner.h"
 
-/* In place of a lease deadline: the candidate does not lead for certain. */
-#define LK_NOT_LEADING INT64_MIN
-
 /* ---- the state ----------------------------------------------------------- */
 
-/* Whether a candidate leads, until when, and its term: written by the thread of
-   the handle, read by all. */
+/* In place of a lease deadline: the candidate does not lead for certain. */
+#define LK_NOT_LEADING INT64_MIN
 
 /* Store the state for all threads. A doubt is stored before anything else. */
 static void sync_candidate_publish(lk_sync_candidate *c)
@@ -30,45 +27,6 @@ static void sync_candidate_publish(lk_sync_candidate *c)
   if (state == LK_CANDIDATE_LEADING)
     atomic_store(&c->sure_until_ms, deadline_ms);
 }
-
-/* Whether no candidate leads here: there is none, or this is a child process.
- */
-static bool is_unusable(const lk_sync_candidate *c)
-{
-  return c == NULL || lk__driver_in_child(&c->client->driver);
-}
-
-/* The clock is read last, as in lk_sync_lock_ok(). */
-bool lk_sync_candidate_ok(const lk_sync_candidate *c)
-{
-  if (is_unusable(c))
-    return false;
-  int64_t sure_until_ms =
-      atomic_load_explicit(&c->sure_until_ms, memory_order_acquire);
-
-  return sure_until_ms != LK_NOT_LEADING &&
-         lk__driver_clock(&c->client->driver) < sure_until_ms;
-}
-
-int64_t lk_sync_candidate_deadline(const lk_sync_candidate *c)
-{
-  return is_unusable(c) ? INT64_MIN : atomic_load(&c->lease_deadline_ms);
-}
-
-uint64_t lk_sync_candidate_term(const lk_sync_candidate *c)
-{
-  return is_unusable(c) ? 0 : atomic_load(&c->term);
-}
-
-lk_candidate_state lk_sync_candidate_get_state(const lk_sync_candidate *c)
-{
-  return is_unusable(c) ? LK_CANDIDATE_STOPPED
-                        : (lk_candidate_state)atomic_load(&c->state);
-}
-
-/* ---- waiting for an event ------------------------------------------------ */
-
-/* The calls that wait until a candidate leads, or until it does not. */
 
 /** A caller that waits until the candidate leads, or until it does not. */
 typedef struct candidate_wait {
@@ -102,55 +60,7 @@ static void sync_candidate_end_waits(lk_sync_candidate *c, int err)
   }
 }
 
-static void begin_wait(lk_blocking_call *b)
-{
-  candidate_wait *w = LK_OWNER(b, candidate_wait, wait.call);
-  lk_sync_candidate *c = w->candidate;
-  int err = lk__blocking_call_refusal(b);
-
-  if (err == 0 && c->source == NULL) { /* it was freed meanwhile */
-    lk__blocking_call_complete(b, w->until_elected ? LK_ERR_CLOSED : 0);
-    return;
-  }
-  if (err == 0 && w->until_elected)
-    err = lk_candidate_start(c->source);
-  if (err != 0) {
-    lk__blocking_call_complete(b, err);
-    return;
-  }
-  sync_candidate_publish(c);
-  lk__wait_add(&w->wait, &c->waiting);
-  sync_candidate_end_waits(c, c->end_err);
-}
-
-static int candidate_wait_until(lk_sync_candidate *c, bool elected,
-                                const lk_sync_call *call)
-{
-  candidate_wait w = {.candidate = c, .until_elected = elected};
-
-  if (c == NULL)
-    return LK_ERR_BAD_ARGUMENT;
-  return lk__wait_do(&w.wait, c->client, &c->calls_inside, call, begin_wait);
-}
-
-int lk_sync_candidate_wait_elected(lk_sync_candidate *c,
-                                   const lk_sync_call *call)
-{
-  return candidate_wait_until(c, true, call);
-}
-
-int lk_sync_candidate_wait_unsure(lk_sync_candidate *c,
-                                  const lk_sync_call *call)
-{
-  return candidate_wait_until(c, false, call);
-}
-
-/* ---- the candidate ------------------------------------------------------- */
-
-/* Candidates of elections: how they are made and freed, take part and resign.
- */
-
-/* ---- the thread of the handle -------------------------------------------- */
+/* ---- events -------------------------------------------------------------- */
 
 static void on_candidate_event(lk_candidate *source,
                                const lk_candidate_event *event, void *arg)
@@ -188,8 +98,7 @@ static void on_candidate_reply(lk_client *client, const lk_reply *reply,
     sync_candidate_publish(c);
 }
 
-/* ---- calls that need the thread of the handle -----------------------------
- */
+/* ---- creation ------------------------------------------------------------ */
 
 /** A call that the thread of the handle completes at once. */
 typedef struct candidate_call {
@@ -241,50 +150,6 @@ static void begin_new(lk_blocking_call *b)
   }
   lk__blocking_call_complete(b, err);
 }
-
-static void begin_start(lk_blocking_call *b)
-{
-  lk_sync_candidate *c = LK_OWNER(b, candidate_call, call)->candidate;
-  int err = lk__blocking_call_refusal(b);
-
-  if (err == 0)
-    err = lk_candidate_start(c->source);
-  sync_candidate_publish(c);
-  lk__blocking_call_complete(b, err);
-}
-
-static void begin_resign(lk_blocking_call *b)
-{
-  lk_sync_candidate *c = LK_OWNER(b, candidate_call, call)->candidate;
-
-  lk_candidate_resign(c->source);
-  sync_candidate_publish(c);
-  sync_candidate_end_waits(c, LK_ERR_CANCELLED);
-  lk__blocking_call_complete(b, 0);
-}
-
-static void begin_free(lk_blocking_call *b)
-{
-  lk_sync_candidate *c = LK_OWNER(b, candidate_call, call)->candidate;
-
-  atomic_store(&c->sure_until_ms, LK_NOT_LEADING);
-  c->source_lock = NULL;
-  lk_client_detach(c->client->client, &c->listener);
-  lk_candidate_free(c->source);
-  lk__recipe_lock_free(&c->recipe);
-  c->source = NULL;
-  sync_candidate_end_waits(c, LK_ERR_CLOSED);
-  lk__blocking_call_complete(b, 0);
-}
-
-void lk__sync_candidate_unref(lk_sync_candidate *c)
-{
-  if (atomic_fetch_sub(&c->refs, 1) == 1)
-    lk__mem_free(&c->client->mem, c);
-}
-
-/* ---- callers --------------------------------------------------------------
- */
 
 /* Make a candidate for c->lock or, if that is NULL, as `call` says. */
 static int candidate_make(lk_sync_candidate **out, lk_sync_client *client,
@@ -361,16 +226,17 @@ int lk_sync_candidate_new(lk_sync_candidate **out, lk_sync_lock *lock,
                   : candidate_make(out, lock->client, lock, &call, config);
 }
 
-void lk_sync_candidate_free(lk_sync_candidate *c)
-{
-  candidate_call call = {.candidate = c};
+/* ---- start and resign ---------------------------------------------------- */
 
-  if (c == NULL)
-    return;
-  if (lk__blocking_call_do(&call.call, c->client, begin_free) != 0)
-    return;
-  lk__sync_await_calls(c->client, &c->calls_inside);
-  lk__sync_candidate_unref(c);
+static void begin_start(lk_blocking_call *b)
+{
+  lk_sync_candidate *c = LK_OWNER(b, candidate_call, call)->candidate;
+  int err = lk__blocking_call_refusal(b);
+
+  if (err == 0)
+    err = lk_candidate_start(c->source);
+  sync_candidate_publish(c);
+  lk__blocking_call_complete(b, err);
 }
 
 int lk_sync_candidate_start(lk_sync_candidate *c)
@@ -381,10 +247,136 @@ int lk_sync_candidate_start(lk_sync_candidate *c)
                               begin_start);
 }
 
+static void begin_resign(lk_blocking_call *b)
+{
+  lk_sync_candidate *c = LK_OWNER(b, candidate_call, call)->candidate;
+
+  lk_candidate_resign(c->source);
+  sync_candidate_publish(c);
+  sync_candidate_end_waits(c, LK_ERR_CANCELLED);
+  lk__blocking_call_complete(b, 0);
+}
+
 int lk_sync_candidate_resign(lk_sync_candidate *c)
 {
   candidate_call call = {.candidate = c};
 
   return lk__blocking_call_do(&call.call, c == NULL ? NULL : c->client,
                               begin_resign);
+}
+
+/* ---- waiting for an event ------------------------------------------------ */
+
+static void begin_wait(lk_blocking_call *b)
+{
+  candidate_wait *w = LK_OWNER(b, candidate_wait, wait.call);
+  lk_sync_candidate *c = w->candidate;
+  int err = lk__blocking_call_refusal(b);
+
+  if (err == 0 && c->source == NULL) { /* it was freed meanwhile */
+    lk__blocking_call_complete(b, w->until_elected ? LK_ERR_CLOSED : 0);
+    return;
+  }
+  if (err == 0 && w->until_elected)
+    err = lk_candidate_start(c->source);
+  if (err != 0) {
+    lk__blocking_call_complete(b, err);
+    return;
+  }
+  sync_candidate_publish(c);
+  lk__wait_add(&w->wait, &c->waiting);
+  sync_candidate_end_waits(c, c->end_err);
+}
+
+static int candidate_wait_until(lk_sync_candidate *c, bool elected,
+                                const lk_sync_call *call)
+{
+  candidate_wait w = {.candidate = c, .until_elected = elected};
+
+  if (c == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  return lk__wait_do(&w.wait, c->client, &c->calls_inside, call, begin_wait);
+}
+
+int lk_sync_candidate_wait_elected(lk_sync_candidate *c,
+                                   const lk_sync_call *call)
+{
+  return candidate_wait_until(c, true, call);
+}
+
+int lk_sync_candidate_wait_unsure(lk_sync_candidate *c,
+                                  const lk_sync_call *call)
+{
+  return candidate_wait_until(c, false, call);
+}
+
+/* ---- queries ------------------------------------------------------------- */
+
+/* Whether no candidate leads here: there is none, or this is a child process.
+ */
+static bool is_unusable(const lk_sync_candidate *c)
+{
+  return c == NULL || lk__driver_in_child(&c->client->driver);
+}
+
+/* The clock is read last, as in lk_sync_lock_ok(). */
+bool lk_sync_candidate_ok(const lk_sync_candidate *c)
+{
+  if (is_unusable(c))
+    return false;
+  int64_t sure_until_ms =
+      atomic_load_explicit(&c->sure_until_ms, memory_order_acquire);
+
+  return sure_until_ms != LK_NOT_LEADING &&
+         lk__driver_clock(&c->client->driver) < sure_until_ms;
+}
+
+int64_t lk_sync_candidate_deadline(const lk_sync_candidate *c)
+{
+  return is_unusable(c) ? INT64_MIN : atomic_load(&c->lease_deadline_ms);
+}
+
+uint64_t lk_sync_candidate_term(const lk_sync_candidate *c)
+{
+  return is_unusable(c) ? 0 : atomic_load(&c->term);
+}
+
+lk_candidate_state lk_sync_candidate_get_state(const lk_sync_candidate *c)
+{
+  return is_unusable(c) ? LK_CANDIDATE_STOPPED
+                        : (lk_candidate_state)atomic_load(&c->state);
+}
+
+/* ---- end ----------------------------------------------------------------- */
+
+void lk__sync_candidate_unref(lk_sync_candidate *c)
+{
+  if (atomic_fetch_sub(&c->refs, 1) == 1)
+    lk__mem_free(&c->client->mem, c);
+}
+
+static void begin_free(lk_blocking_call *b)
+{
+  lk_sync_candidate *c = LK_OWNER(b, candidate_call, call)->candidate;
+
+  atomic_store(&c->sure_until_ms, LK_NOT_LEADING);
+  c->source_lock = NULL;
+  lk_client_detach(c->client->client, &c->listener);
+  lk_candidate_free(c->source);
+  lk__recipe_lock_free(&c->recipe);
+  c->source = NULL;
+  sync_candidate_end_waits(c, LK_ERR_CLOSED);
+  lk__blocking_call_complete(b, 0);
+}
+
+void lk_sync_candidate_free(lk_sync_candidate *c)
+{
+  candidate_call call = {.candidate = c};
+
+  if (c == NULL)
+    return;
+  if (lk__blocking_call_do(&call.call, c->client, begin_free) != 0)
+    return;
+  lk__sync_await_calls(c->client, &c->calls_inside);
+  lk__sync_candidate_unref(c);
 }

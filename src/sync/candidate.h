@@ -2,6 +2,12 @@
 #ifndef LK_SYNC_CANDIDATE_H
 #define LK_SYNC_CANDIDATE_H
 
+/**
+ * @file
+ * A candidate of an election for threads: its state, and the calls that wait
+ * for it.
+ */
+
 #include <latchkey/sync.h>
 
 #include "sync/lock_owner.h"

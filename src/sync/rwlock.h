@@ -2,6 +2,12 @@
 #ifndef LK_SYNC_RWLOCK_H
 #define LK_SYNC_RWLOCK_H
 
+/**
+ * @file
+ * A read-write lock for threads: one lk_sync_lock for each side, and one
+ * lk_rwlock for each thread.
+ */
+
 #include "sync/lock_owner.h"
 
 /** Make the lk_lock of a lock owner that is a side of a read-write lock. */
