@@ -21,12 +21,6 @@ lk_sync_watch *lk__sync_watch_new(lk_sync_client *c, const lk_sync_call *call)
   return w;
 }
 
-void lk__sync_watch_discard(lk_sync_watch *w)
-{
-  if (w != NULL)
-    lk__mem_free(&w->client->mem, w);
-}
-
 /* If the caller owns the watch, `on_event` may free it. So `w` is not used
    after the callback unless this function has to free it. */
 void lk__sync_watch_event(lk_client *client, lk_watch *watch,
@@ -45,7 +39,13 @@ void lk__sync_watch_event(lk_client *client, lk_watch *watch,
     lk__sync_watch_discard(w);
 }
 
-/* ---- the end ------------------------------------------------------------- */
+void lk__sync_watch_discard(lk_sync_watch *w)
+{
+  if (w != NULL)
+    lk__mem_free(&w->client->mem, w);
+}
+
+/* ---- the end of a watch -------------------------------------------------- */
 
 static void watch_cancel_and_free(lk_sync_watch *w)
 {
@@ -82,10 +82,9 @@ void lk_sync_watch_free(lk_sync_watch *w)
     (void)lk__blocking_call_do(&end.call, w->client, begin_watch_end);
 }
 
-/* ---- subscriptions ------------------------------------------------------- */
+/* ---- states of a subscription -------------------------------------------- */
 
-/* Subscriptions: the thread of the handle keeps the newest state until a caller
-   takes it. */
+/* The thread of the handle keeps the newest state until a caller takes it. */
 
 enum subject { SUBJECT_CHILDREN, SUBJECT_DATA, SUBJECT_ROSTER };
 
@@ -113,8 +112,6 @@ typedef struct next_call {
   lk_sync_subscription *subscription;
   lk_sync_result *result;
 } next_call;
-
-/* ---- the thread of the handle -------------------------------------------- */
 
 static bool has_source(const lk_sync_subscription *s)
 {
@@ -216,6 +213,8 @@ static void on_entries(lk_roster *from, int err, const lk_roster_entry *entries,
   subscription_keep(s, err, r);
 }
 
+/* ---- the creation of a subscription -------------------------------------- */
+
 static int subscription_start(lk_sync_subscription *s)
 {
   lk_client *c = s->client->client;
@@ -233,34 +232,6 @@ static int subscription_start(lk_sync_subscription *s)
                              on_entries, s);
 }
 
-static void begin_next(lk_blocking_call *b)
-{
-  next_call *next = LK_OWNER(b, next_call, wait.call);
-  lk_sync_subscription *s = next->subscription;
-  int err = lk__blocking_call_refusal(b);
-
-  if (err == 0 && !has_source(s) && !error_is_final(s->err))
-    err = subscription_start(s);
-  if (err != 0) {
-    lk__blocking_call_complete(b, err);
-    return;
-  }
-  lk__wait_add(&next->wait, &s->waiting);
-  subscription_deliver(s);
-}
-
-static void subscription_end(lk_sync_subscription *s)
-{
-  free_source(s);
-  lk_sync_result_free(s->result);
-  s->result = NULL;
-  s->err = LK_ERR_CLOSED;
-  s->is_new = true;
-  subscription_deliver(s);
-}
-
-/* ---- callers ------------------------------------------------------------- */
-
 /** A call that starts or ends `subscription`. */
 typedef struct subscription_call {
   lk_blocking_call call;
@@ -275,12 +246,6 @@ static void begin_subscribe(lk_blocking_call *b)
     err =
         subscription_start(LK_OWNER(b, subscription_call, call)->subscription);
   lk__blocking_call_complete(b, err);
-}
-
-static void begin_subscription_end(lk_blocking_call *b)
-{
-  subscription_end(LK_OWNER(b, subscription_call, call)->subscription);
-  lk__blocking_call_complete(b, 0);
 }
 
 static int check_new(lk_sync_subscription **out, const lk_sync_client *c,
@@ -357,18 +322,22 @@ int lk_sync_subscribe_roster(lk_sync_subscription **out, lk_sync_client *c,
   return err != 0 ? err : subscription_new(out, c, path, &from);
 }
 
-void lk_sync_subscription_free(lk_sync_subscription *s)
+/* ---- the next state ------------------------------------------------------ */
+
+static void begin_next(lk_blocking_call *b)
 {
-  subscription_call end = {.subscription = s};
+  next_call *next = LK_OWNER(b, next_call, wait.call);
+  lk_sync_subscription *s = next->subscription;
+  int err = lk__blocking_call_refusal(b);
 
-  if (s == NULL)
+  if (err == 0 && !has_source(s) && !error_is_final(s->err))
+    err = subscription_start(s);
+  if (err != 0) {
+    lk__blocking_call_complete(b, err);
     return;
-  int err = lk__blocking_call_do(&end.call, s->client, begin_subscription_end);
-
-  if (err != 0)
-    return;
-  lk__sync_await_calls(s->client, &s->calls_inside);
-  lk__mem_free(&s->client->mem, s);
+  }
+  lk__wait_add(&next->wait, &s->waiting);
+  subscription_deliver(s);
 }
 
 int lk_sync_subscription_next(lk_sync_subscription *s, lk_sync_result **out,
@@ -384,4 +353,36 @@ int lk_sync_subscription_next(lk_sync_subscription *s, lk_sync_result **out,
   else
     lk_sync_result_free(next.result);
   return err;
+}
+
+/* ---- the end of a subscription ------------------------------------------- */
+
+static void subscription_end(lk_sync_subscription *s)
+{
+  free_source(s);
+  lk_sync_result_free(s->result);
+  s->result = NULL;
+  s->err = LK_ERR_CLOSED;
+  s->is_new = true;
+  subscription_deliver(s);
+}
+
+static void begin_subscription_end(lk_blocking_call *b)
+{
+  subscription_end(LK_OWNER(b, subscription_call, call)->subscription);
+  lk__blocking_call_complete(b, 0);
+}
+
+void lk_sync_subscription_free(lk_sync_subscription *s)
+{
+  subscription_call end = {.subscription = s};
+
+  if (s == NULL)
+    return;
+  int err = lk__blocking_call_do(&end.call, s->client, begin_subscription_end);
+
+  if (err != 0)
+    return;
+  lk__sync_await_calls(s->client, &s->calls_inside);
+  lk__mem_free(&s->client->mem, s);
 }

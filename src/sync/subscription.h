@@ -2,6 +2,12 @@
 #ifndef LK_SYNC_SUBSCRIPTION_H
 #define LK_SYNC_SUBSCRIPTION_H
 
+/**
+ * @file
+ * One-shot and persistent watches for threads, and subscriptions, which keep
+ * the newest state of a node.
+ */
+
 #include "sync/call.h"
 
 struct lk_sync_watch {
