@@ -105,7 +105,7 @@ const char *cli_number_whole(const char *text, int64_t least, int64_t most,
   return NULL;
 }
 
-/* ---- sizes --------------------------------------------------------------- */
+/* ---- limits of sizes ----------------------------------------------------- */
 
 /* A reply to the request of a session and a short list fit in. */
 enum { LEAST = 1024 };

@@ -2,6 +2,11 @@
 #ifndef LK_CLI_OPTIONS_NUMBER_H
 #define LK_CLI_OPTIONS_NUMBER_H
 
+/**
+ * @file
+ * Numbers and limits of sizes on the command line and in the environment.
+ */
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -11,7 +11,7 @@
 #include "cli/options/number.h"
 #include "cli/output/exit_code.h"
 
-/* ---- the parser ---------------------------------------------------------- */
+/* ---- the table for getopt_long() ----------------------------------------- */
 
 /* More than any verb has. */
 enum { MAX_OPTIONS = 48 };
@@ -69,6 +69,8 @@ static void fill_getopt_table(struct getopt_table *t,
         add_option(t, option);
 }
 
+/* ---- options that are not known or not complete -------------------------- */
+
 /* Returns the option with this value of getopt_long(): a letter, or LONG_FORM +
    an index. Returns NULL if there is none. */
 static const cli_option *find_option(const struct getopt_table *t, int value)
@@ -114,6 +116,8 @@ static void refuse_wrong_option(const struct getopt_table *t, const char *word,
   else
     show_unknown_option(complaint, word);
 }
+
+/* ---- parsing ------------------------------------------------------------- */
 
 /* Handles one result of getopt_long(), `got`, for an option in `word`. On error
    `complaint` gets one line. */
@@ -230,6 +234,8 @@ int cli_options_take_before_command(cli_options *o,
   argv[path + 1] = argv[path]; /* replaces the "--" */
   return path + 1;
 }
+
+/* ---- help ---------------------------------------------------------------- */
 
 void cli_options_help(const cli_option_lists lists, cli_text *out)
 {

@@ -2,6 +2,12 @@
 #ifndef LK_CLI_OPTIONS_OPTIONS_H
 #define LK_CLI_OPTIONS_OPTIONS_H
 
+/**
+ * @file
+ * The values of all options, the parser of the command line, and the options
+ * that verbs share.
+ */
+
 #include <latchkey/lease.h>
 #include <latchkey/lock.h>
 
