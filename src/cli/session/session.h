@@ -4,8 +4,9 @@
 
 /**
  * @file
- * What latchkey says of a session that failed: parts of a line, without a
- * newline.
+ * The session of a verb: an event loop with one client, the time limits for its
+ * first session and for its end, and what latchkey reports of a session that
+ * failed.
  */
 
 #include "cli/options/options.h"
