@@ -2,6 +2,12 @@
 #ifndef LK_CLI_LOCKS_CONTENDERS_H
 #define LK_CLI_LOCKS_CONTENDERS_H
 
+/**
+ * @file
+ * The contenders of a lock or a semaphore: which nodes they are, their labels,
+ * and which of them hold.
+ */
+
 #include <latchkey/types.h>
 
 #include "cli/output/json.h"
