@@ -82,7 +82,7 @@ static int watch_children(const cli_options *o, const char *path)
   return cli_follow_end(&f);
 }
 
-/* ---- the verb ------------------------------------------------------------ */
+/* ---- lines of events ----------------------------------------------------- */
 
 typedef struct watch {
   cli_follow follow;
@@ -91,8 +91,6 @@ typedef struct watch {
   int64_t events_left; /* until the verb ends; INT64_MAX: no limit */
   bool missed; /* the queue is full, and the "missed" event was written */
 } watch;
-
-/* ---- output -------------------------------------------------------------- */
 
 static void add_event_line(cli_text *line, const cli_options *o,
                            const char *event, lk_bytes path)

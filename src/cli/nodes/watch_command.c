@@ -20,12 +20,10 @@
 #include "cli/session/command.h"
 #include "cli/session/session.h"
 
-/* ---- COMMAND with a text on its standard input --------------------------- */
+/* ---- the standard input of COMMAND --------------------------------------- */
 
 /* The indices of the descriptors of pipe2(). */
 enum { READ_END, WRITE_END };
-
-/* ---- input --------------------------------------------------------------- */
 
 static void close_input(cli_piped_command *p)
 {
@@ -68,7 +66,7 @@ static void open_input(cli_piped_command *p, int fd, cli_text *input)
     close_input(p);
 }
 
-/* ---- environment --------------------------------------------------------- */
+/* ---- the environment of COMMAND ------------------------------------------ */
 
 /* Whether both entries "NAME=VALUE" have the same name. */
 static bool has_same_name(const char *a, const char *b)
@@ -116,7 +114,7 @@ static char **make_environment(const cli_text *variables)
   return made;
 }
 
-/* ---- start --------------------------------------------------------------- */
+/* ---- the start of COMMAND ------------------------------------------------ */
 
 static void close_pipe(const int ends[2])
 {
@@ -229,7 +227,7 @@ bool cli_piped_command_reap(cli_piped_command *p, cli_piped_command_end *out)
   return true;
 }
 
-/* ---- COMMAND with each state --------------------------------------------- */
+/* ---- runs of COMMAND with the newest state ------------------------------- */
 
 /* Between TERM and KILL, after a signal has ended the verb. */
 enum { KILL_AFTER_MS = 10 * 1000 };
@@ -256,8 +254,6 @@ typedef struct watched_command {
   int err;           /* why the node cannot be watched; or 0 */
   int code;          /* the exit code if `err` is 0 */
 } watched_command;
-
-/* ---- runs ---------------------------------------------------------------- */
 
 /* Ends the verb when COMMAND has ended. */
 static void end_watched_command(watched_command *w)
@@ -457,7 +453,7 @@ static int subscribe_for_command(watched_command *w)
                            w);
 }
 
-/* ---- start and end ------------------------------------------------------- */
+/* ---- the verb ------------------------------------------------------------ */
 
 static void run_until_over(watched_command *w)
 {

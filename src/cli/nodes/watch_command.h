@@ -2,6 +2,11 @@
 #ifndef LK_CLI_NODES_WATCH_COMMAND_H
 #define LK_CLI_NODES_WATCH_COMMAND_H
 
+/**
+ * @file
+ * COMMAND of `latchkey watch`, which runs with each state of a node.
+ */
+
 #include "cli/options/options.h"
 #include "cli/output/text.h"
 #include "cli/run/signals.h"
