@@ -12,7 +12,7 @@
 #include "cli/doctor/four_letter_word.h"
 #include "cli/output/system_clocks.h"
 
-/* ---- the connection ------------------------------------------------------ */
+/* ---- a connection to one address ----------------------------------------- */
 
 /* A reply ends this long after its first byte, if the server does not close the
    connection. */
@@ -135,13 +135,7 @@ static void port_connection_close(cli_port_connection *c)
   c->connected = false;
 }
 
-/* ---- the check ----------------------------------------------------------- */
-
-/* After this time without a reply, the other transport is tried (TLS instead of
-   plain TCP, or the reverse). The first connection stays open meanwhile. */
-enum { OTHER_TRANSPORT_AFTER_MS = 2000 };
-
-/* ---- result -------------------------------------------------------------- */
+/* ---- the result ---------------------------------------------------------- */
 
 static void set_text(cli_port_check *check, cli_port_stage stage,
                      const char *text, size_t len)
@@ -190,6 +184,12 @@ static int64_t time_left_ms(const cli_port_check *check)
   return left_ms > 0 ? left_ms : 0;
 }
 
+/* Each address gets an equal share of the remaining time. */
+static int64_t share_of_address_ms(const cli_port_check *check)
+{
+  return time_left_ms(check) / (int64_t)(check->count - check->index);
+}
+
 static void set_port_timer(cli_port_check *check, int64_t after_ms,
                            void (*on_timer)(lk_loop_timer *t))
 {
@@ -198,14 +198,14 @@ static void set_port_timer(cli_port_check *check, int64_t after_ms,
   lk__loop_set_timer(check->loop, &check->timer, after_ms);
 }
 
-/* Half of the time is left for the other transport. */
-static int64_t time_for_first_transport_ms(int64_t left_ms)
+static void try_next_address(cli_port_check *check, int error);
+
+static void on_address_timeout(lk_loop_timer *t)
 {
-  return left_ms / 2 < OTHER_TRANSPORT_AFTER_MS ? left_ms / 2
-                                                : OTHER_TRANSPORT_AFTER_MS;
+  try_next_address(LK_OWNER(t, cli_port_check, timer), ETIMEDOUT);
 }
 
-/* ---- the other transport ------------------------------------------------- */
+/* ---- four-letter words --------------------------------------------------- */
 
 static lk_transport_target target_of(const cli_port_check *check,
                                      const lk_tls_config *tls)
@@ -216,13 +216,60 @@ static lk_transport_target target_of(const cli_port_check *check,
                                .tls = tls};
 }
 
-static void take_reply(cli_port_check *check);
-static void on_address_timeout(lk_loop_timer *t);
+static void on_connection_event(cli_port_connection *c, cli_port_event event);
 
-/* Each address gets an equal share of the remaining time. */
-static int64_t share_of_address_ms(const cli_port_check *check)
+static void open_connection(cli_port_check *check)
 {
-  return time_left_ms(check) / (int64_t)(check->count - check->index);
+  const lk_transport_type *type =
+      check->tls == NULL ? lk_transport_tcp() : lk_transport_tls();
+  lk_transport_target to = target_of(check, check->tls);
+
+  check->connection.on_event = on_connection_event;
+  if (!port_connection_open(&check->connection, check->loop, type, &to,
+                            *check->word))
+    fail_port_check(check, CLI_PORT_NOT_CONNECTED, strerror(ENOMEM));
+}
+
+/* The reply to the word before is the result. */
+static void on_word_timeout(lk_loop_timer *t)
+{
+  finish_port_check(LK_OWNER(t, cli_port_check, timer));
+}
+
+/* If the server has disabled this word, sends the next one. Each needs a
+   connection of its own. */
+static void take_reply(cli_port_check *check)
+{
+  const cli_port_connection *c = &check->connection;
+
+  if (c->len > 0)
+    set_text(check, CLI_PORT_REPLIED, c->text, c->len);
+  else if (check->result.stage != CLI_PORT_REPLIED)
+    set_stage(check, CLI_PORT_HUNG_UP);
+  bool is_disabled =
+      c->len > 0 && cli_four_letter_is_disabled(lk_bytes_of(c->text, c->len));
+
+  if (!is_disabled || check->word[1] == NULL) {
+    finish_port_check(check);
+    return;
+  }
+  check->word++;
+  port_connection_close(&check->connection);
+  set_port_timer(check, time_left_ms(check) / 2, on_word_timeout);
+  open_connection(check);
+}
+
+/* ---- the other transport ------------------------------------------------- */
+
+/* After this time without a reply, the other transport is tried (TLS instead of
+   plain TCP, or the reverse). The first connection stays open meanwhile. */
+enum { OTHER_TRANSPORT_AFTER_MS = 2000 };
+
+/* Half of the time is left for the other transport. */
+static int64_t time_for_first_transport_ms(int64_t left_ms)
+{
+  return left_ms / 2 < OTHER_TRANSPORT_AFTER_MS ? left_ms / 2
+                                                : OTHER_TRANSPORT_AFTER_MS;
 }
 
 static void end_other_transport(cli_port_check *check, bool speaks_it)
@@ -311,27 +358,6 @@ static void drop_other_transport(cli_port_check *check)
 
 /* ---- connecting ---------------------------------------------------------- */
 
-static void on_connection_event(cli_port_connection *c, cli_port_event event);
-
-static void open_connection(cli_port_check *check)
-{
-  const lk_transport_type *type =
-      check->tls == NULL ? lk_transport_tcp() : lk_transport_tls();
-  lk_transport_target to = target_of(check, check->tls);
-
-  check->connection.on_event = on_connection_event;
-  if (!port_connection_open(&check->connection, check->loop, type, &to,
-                            *check->word))
-    fail_port_check(check, CLI_PORT_NOT_CONNECTED, strerror(ENOMEM));
-}
-
-static void try_next_address(cli_port_check *check, int error);
-
-static void on_address_timeout(lk_loop_timer *t)
-{
-  try_next_address(LK_OWNER(t, cli_port_check, timer), ETIMEDOUT);
-}
-
 /* TCP is connected, and the TLS handshake takes long. While TCP is not
    connected, the other transport cannot be tried. */
 static void on_slow_handshake(lk_loop_timer *t)
@@ -404,7 +430,7 @@ static void take_connect_failure(cli_port_check *check)
     try_next_address(check, t->sys_errno != 0 ? t->sys_errno : EIO);
 }
 
-/* ---- four-letter words --------------------------------------------------- */
+/* ---- events of the connection -------------------------------------------- */
 
 /* The server does not reply on a plain connection. */
 static void on_no_reply(lk_loop_timer *t)
@@ -423,35 +449,6 @@ static void on_connected(cli_port_check *check)
   if (check->tls == NULL)
     set_port_timer(check, time_for_first_transport_ms(time_left_ms(check)),
                    on_no_reply);
-}
-
-/* The reply to the word before is the result. */
-static void on_word_timeout(lk_loop_timer *t)
-{
-  finish_port_check(LK_OWNER(t, cli_port_check, timer));
-}
-
-/* If the server has disabled this word, sends the next one. Each needs a
-   connection of its own. */
-static void take_reply(cli_port_check *check)
-{
-  const cli_port_connection *c = &check->connection;
-
-  if (c->len > 0)
-    set_text(check, CLI_PORT_REPLIED, c->text, c->len);
-  else if (check->result.stage != CLI_PORT_REPLIED)
-    set_stage(check, CLI_PORT_HUNG_UP);
-  bool is_disabled =
-      c->len > 0 && cli_four_letter_is_disabled(lk_bytes_of(c->text, c->len));
-
-  if (!is_disabled || check->word[1] == NULL) {
-    finish_port_check(check);
-    return;
-  }
-  check->word++;
-  port_connection_close(&check->connection);
-  set_port_timer(check, time_left_ms(check) / 2, on_word_timeout);
-  open_connection(check);
 }
 
 static void on_connection_event(cli_port_connection *c, cli_port_event event)
@@ -477,7 +474,7 @@ static void on_connection_event(cli_port_connection *c, cli_port_event event)
     take_reply(check);
 }
 
-/* ---- the name ------------------------------------------------------------ */
+/* ---- creation ------------------------------------------------------------ */
 
 static bool set_addresses(cli_port_check *check, const lk_address *list,
                           size_t count)
@@ -520,8 +517,6 @@ static void on_lookup(lk_lookup *l, const lk_address *list, size_t count,
     fail_port_check(check, CLI_PORT_NOT_RESOLVED, reason_of(why));
 }
 
-/* ---- beginning and end --------------------------------------------------- */
-
 void cli_port_check_begin(cli_port_check *check, const char *host,
                           uint16_t port, const lk_tls_config *tls,
                           int64_t patience_ms, lk_loop *loop,
@@ -545,6 +540,8 @@ void cli_port_check_begin(cli_port_check *check, const char *host,
   else if (!lk__resolver_lookup(resolver, &check->lookup, host))
     fail_port_check(check, CLI_PORT_NOT_RESOLVED, strerror(ENOMEM));
 }
+
+/* ---- end ----------------------------------------------------------------- */
 
 static bool is_asking(const cli_port_check *check, lk_lookup_kind kind)
 {
