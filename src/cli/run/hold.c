@@ -16,9 +16,7 @@
 #include "cli/run/runner.h"
 #include "cli/session/session.h"
 
-/* ---- connecting ---------------------------------------------------------- */
-
-/* The session of a run: its start, and its connections. */
+/* ---- the session --------------------------------------------------------- */
 
 static void on_first_session(cli_session *s, void *arg)
 {
@@ -199,120 +197,7 @@ static void min_hold_lock_lost(cli_runner *r)
   end_min_hold(r);
 }
 
-/* ---- closing ------------------------------------------------------------- */
-
-static void finish_run(cli_runner *r)
-{
-  r->phase = CLI_PHASE_OVER;
-  r->over = true;
-}
-
-static void on_run_closed(lk_client *c, int err, void *arg)
-{
-  cli_runner *r = arg;
-  bool had_session = lk_client_session(c).id != 0;
-  bool may_be_open = had_session && err != 0 && err != LK_ERR_SESSION_EXPIRED;
-  /* The node of a lock was deleted before; that of a member is not. */
-  bool may_have_node = r->membership != NULL && r->command_ended;
-
-  if (may_be_open && may_have_node)
-    cli_run_warn_not_released(r);
-  else if (may_be_open)
-    cli_events_detail(
-        &r->events,
-        "the session could not be closed (%s); it ends after its timeout",
-        lk_error_text(err));
-  finish_run(r);
-}
-
-static void on_close_timeout(lk_loop_timer *t)
-{
-  finish_run(LK_OWNER(t, cli_runner, timer));
-}
-
-void cli_run_close_session(cli_runner *r)
-{
-  r->phase = CLI_PHASE_CLOSING;
-  lk__loop_stop_timer(r->session.loop, &r->timer);
-  if (lk_client_close(r->session.client, on_run_closed, r) != 0)
-    finish_run(r);
-}
-
-/* Closes the session after a failed acquisition. If the time of -w is over,
-   waits at most CLI_SESSION_CLOSE_MS for the reply. The delete of the own node
-   has been sent before. */
-static void close_session_in_time(cli_runner *r)
-{
-  cli_run_close_session(r);
-  if (r->over || !cli_session_is_past_deadline(&r->session))
-    return;
-  r->timer.on_timer = on_close_timeout;
-  lk__loop_set_timer(r->session.loop, &r->timer, CLI_SESSION_CLOSE_MS);
-}
-
-/* Ends the run before COMMAND was started. */
-static void give_up_run(cli_runner *r, int code)
-{
-  r->code = code;
-  r->phase = CLI_PHASE_CLOSING;
-  if (r->target->cancel != NULL)
-    r->target->cancel(r);
-  close_session_in_time(r);
-}
-
-void cli_run_fail(cli_runner *r, int code, const char *reason)
-{
-  cli_events_failed(&r->events, code, reason);
-  give_up_run(r, code);
-}
-
-void cli_run_fail_silently(cli_runner *r, int code, const char *reason)
-{
-  cli_events_failed_silently(&r->events, code, reason);
-  give_up_run(r, code);
-}
-
-/* The client cannot know when the node is gone: without a quorum no session
-   expires, and a new leader gives each session its full timeout again. */
-void cli_run_warn_not_released(cli_runner *r)
-{
-  if (!r->warned)
-    cli_events_notice(&r->events, "warning: %s: %s", r->path,
-                      r->target->not_released);
-  cli_events_lost(&r->events, r->target->not_released);
-  r->warned = true;
-}
-
-void cli_run_stop_releasing(cli_runner *r)
-{
-  if (r->phase != CLI_PHASE_RELEASING)
-    return;
-  cli_run_warn_not_released(r);
-  cli_run_close_session(r);
-}
-
-static void on_run_release_timeout(lk_loop_timer *t)
-{
-  cli_run_stop_releasing(LK_OWNER(t, cli_runner, timer));
-}
-
-void cli_run_limit_release(cli_runner *r)
-{
-  r->timer.on_timer = on_run_release_timeout;
-  lk__loop_set_timer(r->session.loop, &r->timer,
-                     lk_client_timeout_ms(r->session.client));
-}
-
-void cli_run_release(cli_runner *r)
-{
-  r->phase = CLI_PHASE_RELEASING;
-  cli_events_status(&r->events, "COMMAND has ended; leaving %s", r->path);
-  r->target->release(r);
-}
-
-/* ---- while COMMAND runs -------------------------------------------------- */
-
-/* ---- the lease ---------------------------------------------------------- */
+/* ---- the lease ----------------------------------------------------------- */
 
 /* Membership of a group has no lease. */
 static bool has_lease(const cli_runner *r)
@@ -379,7 +264,7 @@ void cli_hold_lease_moved(cli_runner *r)
   send_supervisor_order(r, &order);
 }
 
-/* ---- end ----------------------------------------------------------------- */
+/* ---- the start of COMMAND ------------------------------------------------ */
 
 /* Called when COMMAND has ended or could not be started. Does nothing if it was
    called before. */
@@ -392,8 +277,6 @@ static void end_hold(cli_runner *r)
   cli_supervisor_close(&r->supervisor);
   min_hold_release_later(r);
 }
-
-/* ---- start -------------------------------------------------------------- */
 
 static const char *start_error_text(int error)
 {
@@ -828,4 +711,117 @@ void cli_hold_signal(cli_runner *r, cli_signal signal)
   if (signal.number == SIGTSTP && signal.from_terminal &&
       (!r->job.foreground || !cli_signals_have_shell()))
     stop_beside_command(r);
+}
+
+/* ---- release of the lock ------------------------------------------------- */
+
+/* The client cannot know when the node is gone: without a quorum no session
+   expires, and a new leader gives each session its full timeout again. */
+void cli_run_warn_not_released(cli_runner *r)
+{
+  if (!r->warned)
+    cli_events_notice(&r->events, "warning: %s: %s", r->path,
+                      r->target->not_released);
+  cli_events_lost(&r->events, r->target->not_released);
+  r->warned = true;
+}
+
+void cli_run_stop_releasing(cli_runner *r)
+{
+  if (r->phase != CLI_PHASE_RELEASING)
+    return;
+  cli_run_warn_not_released(r);
+  cli_run_close_session(r);
+}
+
+static void on_run_release_timeout(lk_loop_timer *t)
+{
+  cli_run_stop_releasing(LK_OWNER(t, cli_runner, timer));
+}
+
+void cli_run_limit_release(cli_runner *r)
+{
+  r->timer.on_timer = on_run_release_timeout;
+  lk__loop_set_timer(r->session.loop, &r->timer,
+                     lk_client_timeout_ms(r->session.client));
+}
+
+void cli_run_release(cli_runner *r)
+{
+  r->phase = CLI_PHASE_RELEASING;
+  cli_events_status(&r->events, "COMMAND has ended; leaving %s", r->path);
+  r->target->release(r);
+}
+
+/* ---- end of the session -------------------------------------------------- */
+
+static void finish_run(cli_runner *r)
+{
+  r->phase = CLI_PHASE_OVER;
+  r->over = true;
+}
+
+static void on_run_closed(lk_client *c, int err, void *arg)
+{
+  cli_runner *r = arg;
+  bool had_session = lk_client_session(c).id != 0;
+  bool may_be_open = had_session && err != 0 && err != LK_ERR_SESSION_EXPIRED;
+  /* The node of a lock was deleted before; that of a member is not. */
+  bool may_have_node = r->membership != NULL && r->command_ended;
+
+  if (may_be_open && may_have_node)
+    cli_run_warn_not_released(r);
+  else if (may_be_open)
+    cli_events_detail(
+        &r->events,
+        "the session could not be closed (%s); it ends after its timeout",
+        lk_error_text(err));
+  finish_run(r);
+}
+
+static void on_close_timeout(lk_loop_timer *t)
+{
+  finish_run(LK_OWNER(t, cli_runner, timer));
+}
+
+void cli_run_close_session(cli_runner *r)
+{
+  r->phase = CLI_PHASE_CLOSING;
+  lk__loop_stop_timer(r->session.loop, &r->timer);
+  if (lk_client_close(r->session.client, on_run_closed, r) != 0)
+    finish_run(r);
+}
+
+/* Closes the session after a failed acquisition. If the time of -w is over,
+   waits at most CLI_SESSION_CLOSE_MS for the reply. The delete of the own node
+   has been sent before. */
+static void close_session_in_time(cli_runner *r)
+{
+  cli_run_close_session(r);
+  if (r->over || !cli_session_is_past_deadline(&r->session))
+    return;
+  r->timer.on_timer = on_close_timeout;
+  lk__loop_set_timer(r->session.loop, &r->timer, CLI_SESSION_CLOSE_MS);
+}
+
+/* Ends the run before COMMAND was started. */
+static void give_up_run(cli_runner *r, int code)
+{
+  r->code = code;
+  r->phase = CLI_PHASE_CLOSING;
+  if (r->target->cancel != NULL)
+    r->target->cancel(r);
+  close_session_in_time(r);
+}
+
+void cli_run_fail(cli_runner *r, int code, const char *reason)
+{
+  cli_events_failed(&r->events, code, reason);
+  give_up_run(r, code);
+}
+
+void cli_run_fail_silently(cli_runner *r, int code, const char *reason)
+{
+  cli_events_failed_silently(&r->events, code, reason);
+  give_up_run(r, code);
 }

@@ -4,9 +4,12 @@
 
 /**
  * @file
- * --min-hold: how long the lock is kept after COMMAND has ended. It keeps
- * other clients from repeating a run that was completed, for example a cron job
- * that takes less time than the clocks of two machines differ.
+ * What a run does between its connection and its end: it supervises COMMAND
+ * while the lock is held, keeps the lock until --min-hold is over, releases the
+ * lock and closes the session. --min-hold keeps other clients from repeating a
+ * run that was completed, for example a cron job that takes less time than the
+ * clocks of two machines differ. runner.h declares the functions that other
+ * files call.
  */
 
 #include "cli/run/runner.h"

@@ -101,9 +101,119 @@ void cli_command_line_free(cli_command_line *c)
   free_shell_words(c->shell_words);
 }
 
-/* ---- the verb ------------------------------------------------------------ */
+/* ---- refusals ------------------------------------------------------------ */
 
-/* ---- watchers ------------------------------------------------------------ */
+/* Reports a failure before cli_events_open() was called. */
+static void fail_early(const cli_options *o, const char *path_key,
+                       const char *path, const char *reason)
+{
+  bool has_events_fd = o->events_fd >= 0;
+  cli_text line = {0};
+
+  if (has_events_fd || !o->json)
+    cli_fail(CLI_EXIT_FAILED, "%s", reason);
+  if (has_events_fd || o->json) {
+    /* The exit code stays 125 if the reader is gone. */
+    signal(SIGPIPE, SIG_IGN);
+    cli_failed_json(&line, path_key, path, CLI_EXIT_FAILED, reason);
+    cli_write_all(has_events_fd ? o->events_fd : STDERR_FILENO, &line);
+  }
+  cli_text_free(&line);
+}
+
+int cli_run_refuse(const cli_options *o, const char *line)
+{
+  const char *no_path = NULL;
+
+  fail_early(o, no_path, no_path, line);
+  return CLI_EXIT_FAILED;
+}
+
+static int refuse_run_usage(const cli_options *o, const char *verb,
+                            const cli_run_target *target, const char *path,
+                            const char *wrong)
+{
+  char line[512];
+
+  snprintf(line, sizeof line, "%s: %s; latchkey %s --help shows the usage",
+           verb, wrong, verb);
+  fail_early(o, target->path_key, path, line);
+  return CLI_EXIT_FAILED;
+}
+
+/* Returns a complaint if --min-hold, --max-hold and --on-lost do not fit
+   together, else NULL. */
+static const char *check_hold_options(const cli_options *o)
+{
+  if (o->max_hold_ms == 0)
+    return NULL;
+  if (o->on_lost == CLI_ON_LOST_IGNORE)
+    return "--max-hold and --on-lost ignore exclude each other";
+  return o->min_hold_ms > o->max_hold_ms
+             ? "--min-hold is longer than --max-hold"
+             : NULL;
+}
+
+/* Returns the first path of a lock that is at or below /zookeeper, or NULL. */
+static const char *find_reserved_path(const cli_options *o, const char *path)
+{
+  if (cli_path_is_reserved(o->hosts, path))
+    return path;
+  for (size_t i = 0; i < o->extra_count; i++)
+    if (cli_path_is_reserved(o->hosts, cli_lock_kind_path(o, i)))
+      return cli_lock_kind_path(o, i);
+  return NULL;
+}
+
+static int refuse_reserved_path(const cli_options *o, const char *verb,
+                                const cli_run_target *target, const char *path)
+{
+  cli_text line = {0};
+
+  cli_text_printf(&line, "%s: cannot use ", verb);
+  cli_text_add_printable(&line, lk_text(path));
+  cli_text_puts(&line,
+                ": /zookeeper is reserved for ZooKeeper; choose another path");
+  const char *text = cli_text_end(&line);
+
+  fail_early(o, target->path_key, path,
+             text == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : text);
+  cli_text_free(&line);
+  return CLI_EXIT_FAILED;
+}
+
+/* In the root, only names with a prefix are possible. */
+static bool root_is_possible(const cli_options *o)
+{
+  bool has_prefix =
+      o->layout == LK_LAYOUT_NATIVE || o->layout == LK_LAYOUT_NATIVE_UUID;
+
+  return has_prefix && (o->prefix == NULL || *o->prefix != '\0') &&
+         o->extra_count == 0;
+}
+
+int cli_run_check(const cli_options *o, const char *verb,
+                  const cli_run_target *target, char **operands,
+                  cli_command_line *out)
+{
+  const char *wrong = cli_lock_kind_check(o);
+
+  if (wrong == NULL)
+    wrong = cli_lock_kind_check_sides(o, operands[0]);
+  if (wrong == NULL)
+    wrong = check_hold_options(o);
+  if (wrong == NULL && strcmp(operands[0], "/") == 0 && !root_is_possible(o))
+    wrong = "the path must be below \"/\"";
+  if (wrong == NULL)
+    wrong = command_line_parse(o, operands, out);
+  if (wrong != NULL)
+    return refuse_run_usage(o, verb, target, operands[0], wrong);
+  const char *reserved = find_reserved_path(o, operands[0]);
+
+  return reserved == NULL ? 0 : refuse_reserved_path(o, verb, target, reserved);
+}
+
+/* ---- events of the loop -------------------------------------------------- */
 
 static void on_supervisor(lk_loop_io *io, int events)
 {
@@ -282,44 +392,6 @@ static void free_run(cli_runner *r)
   cli_text_free(&r->environment);
 }
 
-/* Reports a failure before cli_events_open() was called. */
-static void fail_early(const cli_options *o, const char *path_key,
-                       const char *path, const char *reason)
-{
-  bool has_events_fd = o->events_fd >= 0;
-  cli_text line = {0};
-
-  if (has_events_fd || !o->json)
-    cli_fail(CLI_EXIT_FAILED, "%s", reason);
-  if (has_events_fd || o->json) {
-    /* The exit code stays 125 if the reader is gone. */
-    signal(SIGPIPE, SIG_IGN);
-    cli_failed_json(&line, path_key, path, CLI_EXIT_FAILED, reason);
-    cli_write_all(has_events_fd ? o->events_fd : STDERR_FILENO, &line);
-  }
-  cli_text_free(&line);
-}
-
-int cli_run_refuse(const cli_options *o, const char *line)
-{
-  const char *no_path = NULL;
-
-  fail_early(o, no_path, no_path, line);
-  return CLI_EXIT_FAILED;
-}
-
-static int refuse_run_usage(const cli_options *o, const char *verb,
-                            const cli_run_target *target, const char *path,
-                            const char *wrong)
-{
-  char line[512];
-
-  snprintf(line, sizeof line, "%s: %s; latchkey %s --help shows the usage",
-           verb, wrong, verb);
-  fail_early(o, target->path_key, path, line);
-  return CLI_EXIT_FAILED;
-}
-
 static void run_until_over(cli_runner *r, cli_process_title title)
 {
   cli_text complaint = {0};
@@ -336,84 +408,12 @@ static void run_until_over(cli_runner *r, cli_process_title title)
   cli_text_free(&complaint);
 }
 
-/* Returns a complaint if --min-hold, --max-hold and --on-lost do not fit
-   together, else NULL. */
-static const char *check_hold_options(const cli_options *o)
-{
-  if (o->max_hold_ms == 0)
-    return NULL;
-  if (o->on_lost == CLI_ON_LOST_IGNORE)
-    return "--max-hold and --on-lost ignore exclude each other";
-  return o->min_hold_ms > o->max_hold_ms
-             ? "--min-hold is longer than --max-hold"
-             : NULL;
-}
-
-/* Returns the first path of a lock that is at or below /zookeeper, or NULL. */
-static const char *find_reserved_path(const cli_options *o, const char *path)
-{
-  if (cli_path_is_reserved(o->hosts, path))
-    return path;
-  for (size_t i = 0; i < o->extra_count; i++)
-    if (cli_path_is_reserved(o->hosts, cli_lock_kind_path(o, i)))
-      return cli_lock_kind_path(o, i);
-  return NULL;
-}
-
-static int refuse_reserved_path(const cli_options *o, const char *verb,
-                                const cli_run_target *target, const char *path)
-{
-  cli_text line = {0};
-
-  cli_text_printf(&line, "%s: cannot use ", verb);
-  cli_text_add_printable(&line, lk_text(path));
-  cli_text_puts(&line,
-                ": /zookeeper is reserved for ZooKeeper; choose another path");
-  const char *text = cli_text_end(&line);
-
-  fail_early(o, target->path_key, path,
-             text == NULL ? lk_error_text(LK_ERR_NO_MEMORY) : text);
-  cli_text_free(&line);
-  return CLI_EXIT_FAILED;
-}
-
-/* In the root, only names with a prefix are possible. */
-static bool root_is_possible(const cli_options *o)
-{
-  bool has_prefix =
-      o->layout == LK_LAYOUT_NATIVE || o->layout == LK_LAYOUT_NATIVE_UUID;
-
-  return has_prefix && (o->prefix == NULL || *o->prefix != '\0') &&
-         o->extra_count == 0;
-}
-
 void cli_run_once(cli_runner *r, cli_process_title title)
 {
   r->code = CLI_EXIT_FAILED;
   r->supervisor.fd = -1;
   r->job.cgroup.fd = -1;
   run_until_over(r, title);
-}
-
-int cli_run_check(const cli_options *o, const char *verb,
-                  const cli_run_target *target, char **operands,
-                  cli_command_line *out)
-{
-  const char *wrong = cli_lock_kind_check(o);
-
-  if (wrong == NULL)
-    wrong = cli_lock_kind_check_sides(o, operands[0]);
-  if (wrong == NULL)
-    wrong = check_hold_options(o);
-  if (wrong == NULL && strcmp(operands[0], "/") == 0 && !root_is_possible(o))
-    wrong = "the path must be below \"/\"";
-  if (wrong == NULL)
-    wrong = command_line_parse(o, operands, out);
-  if (wrong != NULL)
-    return refuse_run_usage(o, verb, target, operands[0], wrong);
-  const char *reserved = find_reserved_path(o, operands[0]);
-
-  return reserved == NULL ? 0 : refuse_reserved_path(o, verb, target, reserved);
 }
 
 void cli_run_open_manager(cli_service_manager *manager, const cli_options *o)
@@ -435,6 +435,8 @@ void cli_run_die_if_signalled(const cli_runner *r)
   cli_messages_close();
   cli_signals_die_of(r->died_of);
 }
+
+/* ---- the verbs ----------------------------------------------------------- */
 
 static int run_with(const cli_options *o, const char *verb,
                     const cli_run_target *target, char **operands,

@@ -2,6 +2,11 @@
 #ifndef LK_CLI_RUN_RUN_H
 #define LK_CLI_RUN_RUN_H
 
+/**
+ * @file
+ * The verbs that run COMMAND: `run`, `elect` and `join`.
+ */
+
 #include "cli/options/options.h"
 #include "cli/run/supervisor_handle.h"
 

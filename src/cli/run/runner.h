@@ -16,11 +16,10 @@
 
 /**
  * @file
- * The state of one `latchkey run`. run.c starts and ends it, hold.c
- * connects, lock_target.c acquires and releases the lock, member_target.c joins
- * and leaves the group, hold.c supervises
- * while COMMAND runs, hold.c keeps the lock after COMMAND until --min-hold
- * is over, hold.c closes the session.
+ * The state of one `latchkey run`. run.c starts and ends it. lock_target.c
+ * acquires and releases the lock, or member_target.c joins and leaves the
+ * group. hold.c connects, supervises COMMAND, keeps the lock until --min-hold
+ * is over, and closes the session.
  */
 
 typedef enum cli_phase {
