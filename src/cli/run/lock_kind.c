@@ -14,7 +14,7 @@
 #include "cli/options/options.h"
 #include "cli/run/runner.h"
 
-/* ---- the kind ------------------------------------------------------------ */
+/* ---- the options of a lock ----------------------------------------------- */
 
 /* Parses an argument of -l: "x:PATH", "s:PATH" or "PATH". */
 static lk_multilock_member parse_member(const char *word)
@@ -111,6 +111,8 @@ const char *cli_lock_kind_path(const cli_options *o, size_t i)
   return parse_member(o->extra_locks[i]).path;
 }
 
+/* ---- creation ------------------------------------------------------------ */
+
 static int create_multilock(cli_lock_kind *kind, const cli_options *o,
                             lk_client *client, const char *path,
                             const lk_lock_config *config)
@@ -171,14 +173,7 @@ int cli_lock_kind_open(cli_lock_kind *kind, const cli_options *o,
   return lk_lock_new(&kind->lock, client, path, config);
 }
 
-void cli_lock_kind_free(cli_lock_kind *kind)
-{
-  if (kind->rw != NULL)
-    lk_rwlock_free(kind->rw);
-  else
-    lk_lock_free(kind->lock);
-  *kind = (cli_lock_kind){.lock = NULL};
-}
+/* ---- queries ------------------------------------------------------------- */
 
 uint64_t cli_lock_kind_token(const cli_lock_kind *kind, const char *path)
 {
@@ -219,13 +214,18 @@ void cli_lock_kind_tokens(const cli_lock_kind *kind, const cli_options *o,
   }
 }
 
-/* ---- options of other clients -------------------------------------------- */
+/* ---- end ----------------------------------------------------------------- */
 
-/**
- * @file
- * Warns if other clients use LOCK with other options than this one: another
- * kind of lock or layout, or another number of permits.
- */
+void cli_lock_kind_free(cli_lock_kind *kind)
+{
+  if (kind->rw != NULL)
+    lk_rwlock_free(kind->rw);
+  else
+    lk_lock_free(kind->lock);
+  *kind = (cli_lock_kind){.lock = NULL};
+}
+
+/* ---- a warning of another kind of lock ----------------------------------- */
 
 /* In Curator's layout a semaphore has its nodes below LOCK/locks and
    LOCK/leases, and the number of permits is in none of them. */
@@ -233,8 +233,6 @@ static bool is_curator_semaphore(const cli_runner *r)
 {
   return r->options->permits > 0 && r->options->layout == LK_LAYOUT_CURATOR;
 }
-
-/* ---- another kind of lock ------------------------------------------------ */
 
 void cli_run_warn_mixed_queue(cli_runner *r, const char *node)
 {
@@ -281,7 +279,7 @@ void cli_run_check_other_kind(cli_runner *r)
                           on_children_of_lock, r);
 }
 
-/* ---- another number of permits ------------------------------------------- */
+/* ---- a warning of another number of permits ------------------------------ */
 
 /* The first contender has created its own permits while it waits. So there
    should be at most these and the -p permits of others. More exist for a moment

@@ -2,6 +2,13 @@
 #ifndef LK_CLI_RUN_LOCK_KIND_H
 #define LK_CLI_RUN_LOCK_KIND_H
 
+/**
+ * @file
+ * The kind of the lock that `run` acquires, and warnings if other clients use
+ * LOCK with other options: another kind of lock or layout, or another number of
+ * permits.
+ */
+
 #include <latchkey/rwlock.h>
 
 #include "cli/options/options.h"

@@ -18,7 +18,7 @@
 #include "cli/run/runner.h"
 #include "cli/session/session.h"
 
-/* ---- the own label ------------------------------------------------------- */
+/* ---- the label of the own node ------------------------------------------- */
 
 void cli_own_label_add(const cli_options *o, cli_text *out)
 {
@@ -113,8 +113,6 @@ void cli_run_report_waiting(cli_runner *r, const lk_lock_event *event)
                                     on_holder_label, report) != 0)
     finish_waiting_report(report, lk_text(NULL));
 }
-
-/* ---- the target ---------------------------------------------------------- */
 
 /* ---- lock events --------------------------------------------------------- */
 
@@ -289,7 +287,7 @@ static void on_lock_acquired(lk_lock *l, int err, void *arg)
     fail_to_acquire(r, err, can_wait);
 }
 
-/* ---- acquired ------------------------------------------------------------ */
+/* ---- after the acquire --------------------------------------------------- */
 
 static void report_lock_acquired(cli_runner *r)
 {
@@ -315,7 +313,7 @@ static void add_lock_environment(const cli_runner *r, cli_text *out)
   cli_environment_add(out, "LATCHKEY_MODE", cli_lock_kind_mode(r->options));
 }
 
-/* ---- session established ------------------------------------------------- */
+/* ---- the session is established ------------------------------------------ */
 
 /* Computes the margin from the session timeout that the server has granted.
    Returns false if --kill-after is not less than half of this timeout. */
@@ -500,7 +498,7 @@ static int create_run_lock(cli_runner *r)
   return err;
 }
 
-/* ---- the end ------------------------------------------------------------- */
+/* ---- end ----------------------------------------------------------------- */
 
 /* The acquisition ends with LK_ERR_CANCELLED, which on_lock_acquired() ignores
    in this phase. */

@@ -2,6 +2,12 @@
 #ifndef LK_CLI_RUN_LOCK_TARGET_H
 #define LK_CLI_RUN_LOCK_TARGET_H
 
+/**
+ * @file
+ * The lock of a run: it is acquired when the session is established, and
+ * released at the end. cli_lock_target in runner.h is its table.
+ */
+
 #include "cli/options/options.h"
 #include "cli/output/text.h"
 
