@@ -190,14 +190,12 @@ void cli_pids_free(cli_pids *pids)
   *pids = (cli_pids){.at = NULL};
 }
 
-/* ---- descendants --------------------------------------------------------- */
+/* ---- orphans and dead children ------------------------------------------- */
 
 bool cli_descendants_adopt(void)
 {
   return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
-
-/* ---- dead children ------------------------------------------------------- */
 
 typedef struct reap_counts {
   pid_t command; /* this child is not reaped */

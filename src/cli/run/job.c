@@ -96,9 +96,7 @@ int cli_command_process_exit_code(int status)
   return WEXITSTATUS(status);
 }
 
-/* ---- COMMAND and its descendants ----------------------------------------- */
-
-/* ---- start --------------------------------------------------------------- */
+/* ---- the start of COMMAND ------------------------------------------------ */
 
 /* The indices of the descriptors of pipe2(). */
 enum { READ_END, WRITE_END };
@@ -181,7 +179,7 @@ int cli_job_read_exec_result(cli_job *job)
   return error;
 }
 
-/* ---- signals ------------------------------------------------------------- */
+/* ---- signals to COMMAND and its descendants ------------------------------ */
 
 int cli_job_signal(const cli_job *job, int number)
 {
@@ -218,7 +216,7 @@ void cli_job_continue(const cli_job *job)
   cli_cgroup_freeze(&job->cgroup, frozen);
 }
 
-/* ---- kill ---------------------------------------------------------------- */
+/* ---- KILL ---------------------------------------------------------------- */
 
 static cli_kill_scope kill_scope(const cli_job *job)
 {

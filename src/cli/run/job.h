@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The variables that COMMAND gets in addition to those of latchkey. They are
- * collected as one text: NAME=VALUE, each followed by a NUL.
+ * COMMAND and its descendants: the variables that COMMAND gets, its process,
+ * and how they are started, signalled, stopped and killed.
  */
 
 #include <sys/types.h>
@@ -16,7 +16,8 @@
 #include "cli/run/descendants.h"
 #include "cli/run/signals.h"
 
-/** Appends a variable. */
+/** Appends a variable of COMMAND to a text of "NAME=VALUE", each followed by a
+    NUL. */
 void cli_environment_add(cli_text *out, const char *name, const char *value);
 /** Appends LATCHKEY_SESSION. */
 void cli_environment_add_session(cli_text *out, const lk_client *c);

@@ -94,6 +94,8 @@ typedef struct supervisor {
                                     `what` is 0 if there is none */
 } supervisor;
 
+/* ---- reports ------------------------------------------------------------- */
+
 static void flush_report(supervisor *s)
 {
   if (s->waiting.what != 0 &&
@@ -112,6 +114,8 @@ static void send_not_started(supervisor *s, int error)
   send_report(s, (cli_supervisor_report){.what = CLI_REPORT_NOT_STARTED,
                                          .error = error});
 }
+
+/* ---- the end of the supervisor ------------------------------------------- */
 
 /* Exits after CLI_ORDER_EXIT, or before COMMAND was started. */
 static _Noreturn void exit_supervisor(supervisor *s)
@@ -133,6 +137,8 @@ static _Noreturn void kill_job_and_exit(supervisor *s)
   cli_cgroup_remove(&s->job.cgroup);
   _exit(0);
 }
+
+/* ---- the start of COMMAND ------------------------------------------------ */
 
 /* When COMMAND closes its end of a pipe, the reader must see end-of-file. So
    the supervisor does not keep inherited descriptors open. */
@@ -208,6 +214,8 @@ static void wait_for_start(supervisor *s)
   start_command(s, &order);
 }
 
+/* ---- orders -------------------------------------------------------------- */
+
 static void report_refusal(supervisor *s, int number, cli_refusal refusal)
 {
   send_report(s, (cli_supervisor_report){.what = CLI_REPORT_REFUSED,
@@ -266,6 +274,8 @@ static void receive_order(supervisor *s)
   if ((order.what & CLI_ORDER_EXIT) != 0)
     exit_supervisor(s);
 }
+
+/* ---- ended and stopped processes ----------------------------------------- */
 
 static void report_exec_result(supervisor *s)
 {
@@ -380,6 +390,8 @@ static void handle_child_changes(supervisor *s)
     s->kill_at = cli_boottime_ms(); /* the children of the dead are found now */
 }
 
+/* ---- the kill schedule --------------------------------------------------- */
+
 static void report_action(supervisor *s, cli_action action)
 {
   send_report(s, (cli_supervisor_report){.what = CLI_REPORT_ACTED,
@@ -429,7 +441,7 @@ static void act_on_command(supervisor *s, cli_action action)
   report_action(s, action);
 }
 
-/* ---- time ---------------------------------------------------------------- */
+/* ---- time and the loop --------------------------------------------------- */
 
 /* Interval in which it is checked whether all descendants are stopped. */
 enum { RESTOP_MS = 20 };

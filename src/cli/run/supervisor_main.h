@@ -2,6 +2,12 @@
 #ifndef LK_CLI_RUN_SUPERVISOR_MAIN_H
 #define LK_CLI_RUN_SUPERVISOR_MAIN_H
 
+/**
+ * @file
+ * The supervisor: the parent process of COMMAND. It follows the orders of
+ * latchkey and the kill schedule.
+ */
+
 #include <stddef.h>
 
 #include "cli/run/job.h"
