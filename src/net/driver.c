@@ -177,21 +177,6 @@ static void driver_start_watchers(lk_driver *d)
   lk__alarm_start(&d->alarm, x->loop, &d->clock);
 }
 
-/* No reference is left: free all that lk__driver_init() has made. */
-static void driver_free_all(lk_driver_shared *x)
-{
-  lk_driver *d = driver_of(x);
-
-  driver_stop_watchers(d);
-  lk__resolver_free(x->resolver, lk__driver_shared_in_child(x));
-  lk__wakeup_close(&d->wakeup);
-  lk__clock_close(&d->clock);
-  lk__fork_check_free(x->fork_check);
-  lk__mem_free(&x->mem, x->receive_buffer);
-  if (d->on_free != NULL)
-    d->on_free(d);
-}
-
 static int driver_open(lk_driver *d)
 {
   lk_driver_shared *x = &d->shared;
@@ -226,7 +211,6 @@ int lk__driver_init(lk_driver *d, lk_loop *loop, const lk_mem *mem)
   x->loop = loop;
   x->clock = &d->clock;
   x->refs = 1;
-  x->free = driver_free_all;
   lk__list_init(&x->updates);
   lk__list_init(&d->connections);
   x->receive_buffer = lk__mem_new(mem, LK_RECEIVE_BUFFER_SIZE);
@@ -329,6 +313,26 @@ void lk__driver_wake(lk_driver *d)
 }
 
 /* ---- end ----------------------------------------------------------------- */
+
+static void driver_free_all(lk_driver *d)
+{
+  const lk_driver_shared *x = &d->shared;
+
+  driver_stop_watchers(d);
+  lk__resolver_free(x->resolver, lk__driver_shared_in_child(x));
+  lk__wakeup_close(&d->wakeup);
+  lk__clock_close(&d->clock);
+  lk__fork_check_free(x->fork_check);
+  lk__mem_free(&x->mem, x->receive_buffer);
+  if (d->on_free != NULL)
+    d->on_free(d);
+}
+
+void lk__driver_shared_unref(lk_driver_shared *x)
+{
+  if (--x->refs == 0)
+    driver_free_all(driver_of(x));
+}
 
 /* A client that is inside a callback is freed only when the callback returns.
    Its connection is then still in `being_freed`, and goes back to the list of

@@ -65,7 +65,6 @@ typedef struct lk_driver_shared {
   unsigned char *receive_buffer;
   size_t refs; /**< one for the owner of the driver, one for each connection and
                     one for each running callback; 0: not initialised */
-  void (*free)(struct lk_driver_shared *x); /**< called when `refs` becomes 0 */
 
   lk_link updates; /**< connections to be updated before the loop waits */
   lk_loop_hook update_hook;
@@ -80,11 +79,8 @@ static inline bool lk__driver_shared_in_child(const lk_driver_shared *x)
   return lk__fork_check_in_child(x->fork_check);
 }
 
-static inline void lk__driver_shared_unref(lk_driver_shared *x)
-{
-  if (--x->refs == 0)
-    x->free(x);
-}
+/** Drop a reference. The last one frees all that lk__driver_init() has made. */
+void lk__driver_shared_unref(lk_driver_shared *x);
 
 /** Add `link` to the updates. It must not be in a list. */
 static inline void lk__driver_shared_add_update(lk_driver_shared *x,
