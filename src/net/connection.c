@@ -677,9 +677,9 @@ static void connection_report_failed_probe(lk_connection *n, uint64_t attempt)
   connection_report_probe(n, attempt, NULL, no_reply);
 }
 
-static void on_probe_done(void *arg, const char *reply, size_t len)
+void lk__connection_on_probe_reply(lk_connection *n, const char *reply,
+                                   size_t len)
 {
-  lk_connection *n = arg;
   uint64_t attempt = lk__probe_connection_attempt(n->probe);
   char copy[LK_PROBE_ROOM]; /* `reply` is freed with the probe */
 
@@ -700,8 +700,7 @@ static void connection_update_probe(lk_connection *n)
   connection_end_probe(n);
   if (want.attempt == 0)
     return;
-  n->probe = lk__probe_connection_new(n->shared, n->client, n->transport->type,
-                                      &want, on_probe_done, n);
+  n->probe = lk__probe_connection_new(n, &want);
   if (n->probe == NULL)
     connection_report_failed_probe(n, want.attempt);
   else

@@ -116,6 +116,10 @@ void lk__connection_update(lk_connection *n);
 /** The time of `deadline` has come, and `deadline` was removed from the heap.
  */
 void lk__connection_on_deadline(lk_connection *n);
+/** The probe has the reply of the server, `len` bytes of `reply`, and is freed;
+    `len` 0: the probe failed. */
+void lk__connection_on_probe_reply(lk_connection *n, const char *reply,
+                                   size_t len);
 /** Close without sending anything, and leave the loop. In a forked child this
     does not disturb the parent's connection. */
 void lk__connection_abandon(lk_connection *n);

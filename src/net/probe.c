@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "net/address.h"
+#include "net/connection.h"
 #include "net/driver.h"
 
 static const char probe_request[] = LK_PROBE;
@@ -15,10 +16,8 @@ static const char probe_request[] = LK_PROBE;
 enum { PROBE_REQUEST_LEN = sizeof probe_request - 1 };
 
 struct lk_probe_connection {
-  lk_driver_shared *shared;
-  const lk_client *client;
-  lk_probe_connection_cb done;
-  void *arg;
+  lk_connection *connection; /* that gets the reply */
+  lk_driver_shared *shared;  /* of `connection` */
   uint64_t attempt;
   uint16_t port;
   lk_lookup lookup;
@@ -30,9 +29,10 @@ struct lk_probe_connection {
   char host[];
 };
 
+/* Report the reply to the connection, which frees the probe. */
 static void probe_complete(lk_probe_connection *p, size_t len)
 {
-  p->done(p->arg, p->reply, len);
+  lk__connection_on_probe_reply(p->connection, p->reply, len);
 }
 
 static void probe_fail(lk_probe_connection *p)
@@ -120,7 +120,7 @@ static void probe_connect(lk_probe_connection *p, const lk_address *address)
   const lk_transport_target to = {.address = address,
                                   .port = p->port,
                                   .host = p->host,
-                                  .tls = lk_client_tls(p->client)};
+                                  .tls = lk_client_tls(p->connection->client)};
 
   probe_continue_connecting(p,
                             lk__watched_transport_connect(&p->transport, &to));
@@ -144,25 +144,23 @@ static void on_probe_lookup(lk_lookup *l, const lk_address *list, size_t count,
     probe_connect(p, lk__address_pick(list, count, p->shared->fork_check));
 }
 
-lk_probe_connection *
-lk__probe_connection_new(lk_driver_shared *x, const lk_client *client,
-                         const lk_transport_type *type, const lk_want *want,
-                         lk_probe_connection_cb done, void *arg)
+lk_probe_connection *lk__probe_connection_new(lk_connection *n,
+                                              const lk_want *want)
 {
+  lk_driver_shared *x = n->shared;
   size_t size = strlen(want->host) + 1;
   lk_probe_connection *p = lk__mem_new(&x->mem, sizeof *p + size);
 
   if (p == NULL)
     return NULL;
   p->transport.io.on_events = on_probe_events;
-  if (!lk__watched_transport_init(&p->transport, x->loop, type, &x->mem)) {
+  if (!lk__watched_transport_init(&p->transport, x->loop, n->transport->type,
+                                  &x->mem)) {
     lk__mem_free(&x->mem, p);
     return NULL;
   }
+  p->connection = n;
   p->shared = x;
-  p->client = client;
-  p->done = done;
-  p->arg = arg;
   p->attempt = want->attempt;
   p->port = want->port;
   memcpy(p->host, want->host, size);

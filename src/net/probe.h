@@ -12,26 +12,20 @@
  */
 typedef struct lk_probe_connection lk_probe_connection;
 
-/**
- * Gets the reply of the server; `len` 0: the probe failed. Called once, unless
- * the probe is freed before. The callback has to free the probe.
- */
-typedef void (*lk_probe_connection_cb)(void *arg, const char *reply,
-                                       size_t len);
+struct lk_connection;
 
-/** Prepare the probe that lk_client_want_probe() asked for in `want`. The
-    connection is a transport of `type`; only the TLS options of `client` are
-    used. NULL: no memory. */
-lk_probe_connection *
-lk__probe_connection_new(lk_driver_shared *x, const lk_client *client,
-                         const lk_transport_type *type, const lk_want *want,
-                         lk_probe_connection_cb done, void *arg);
-/** Resolve the host's name and connect. `done` may be called before this
-    returns. */
+/** Prepare the probe that lk_client_want_probe() asked for in `want`. It uses
+    the type of the transport of `n`, and the TLS options of its client. NULL:
+   no memory. */
+lk_probe_connection *lk__probe_connection_new(struct lk_connection *n,
+                                              const lk_want *want);
+/** Resolve the host's name and connect. lk__connection_on_probe_reply() is
+    called once, perhaps before this returns, unless the probe is freed
+    before. */
 void lk__probe_connection_start(lk_probe_connection *p);
 /** The lk_want.attempt that the probe was made for. */
 uint64_t lk__probe_connection_attempt(const lk_probe_connection *p);
-/** Close and free it; NULL is fine. `done` is not called. */
+/** Close and free it; NULL is fine. */
 void lk__probe_connection_free(lk_probe_connection *p);
 
 #endif
