@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "cli/doctor/four_letter_word.h"
+#include "cli/doctor/server_checks.h"
 #include "cli/output/system_clocks.h"
 
 /* ---- a connection to one address ----------------------------------------- */
@@ -156,7 +157,8 @@ static void set_stage(cli_port_check *check, cli_port_stage stage)
 static void finish_port_check(cli_port_check *check)
 {
   cli_port_check_end(check);
-  check->on_end(check, check->arg);
+  cli_server_check_on_port_checked(
+      LK_OWNER(check, cli_server_check, port_check));
 }
 
 static void fail_port_check(cli_port_check *check, cli_port_stage stage,

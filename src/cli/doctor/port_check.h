@@ -75,10 +75,8 @@ typedef enum cli_port_next {
   CLI_PORT_TAKE_REPLY /**< the reply on the first connection is the result */
 } cli_port_next;
 
+/** The check of the port of a cli_server_check. */
 typedef struct cli_port_check {
-  /** Invoked once, from the loop or in cli_port_check_begin(). */
-  void (*on_end)(struct cli_port_check *check, void *arg);
-  void *arg;
   cli_port_result result;
 
   const char *host;
@@ -99,8 +97,9 @@ typedef struct cli_port_check {
 } cli_port_check;
 
 /** Begins a check that plans its steps for `patience_ms`. `tls` NULL: plain
-    TCP; it and `host` are borrowed. The caller zeroes `check` and sets
-    `on_end` first. */
+    TCP; it and `host` are borrowed. The caller zeroes `check` first.
+    cli_server_check_on_port_checked() is invoked once, from the loop or before
+    this returns. */
 void cli_port_check_begin(cli_port_check *check, const char *host,
                           uint16_t port, const lk_tls_config *tls,
                           int64_t patience_ms, lk_loop *loop,

@@ -189,14 +189,13 @@ static bool may_give_session(const cli_server_check *check)
           check->reply.state != CLI_FOUR_LETTER_READ_ONLY);
 }
 
-static void on_port_checked(cli_port_check *port_check, void *arg)
+void cli_server_check_on_port_checked(cli_server_check *check)
 {
-  cli_server_check *check = arg;
+  const cli_port_result *result = &check->port_check.result;
 
-  if (port_check->result.stage == CLI_PORT_REPLIED)
-    cli_four_letter_reply_read(
-        &check->reply,
-        lk_bytes_of(port_check->result.text, port_check->result.len));
+  if (result->stage == CLI_PORT_REPLIED)
+    cli_four_letter_reply_read(&check->reply,
+                               lk_bytes_of(result->text, result->len));
   int err = may_give_session(check) ? begin_check_session(check) : 0;
 
   if (err != 0) {
@@ -251,8 +250,6 @@ static int begin_all_checks(cli_server_checks *s)
     cli_server_check *check = &s->items[i];
 
     check->checks = s;
-    check->port_check.on_end = on_port_checked;
-    check->port_check.arg = check;
     cli_port_check_begin(&check->port_check, check->host, check->port,
                          tls_selected ? &s->tls : NULL, o->connect_timeout_ms,
                          s->loop, s->driver.shared.resolver);

@@ -47,6 +47,8 @@ int cli_server_checks_open(cli_server_checks *s, const cli_options *o);
 /** Checks all servers at once, for --connect-timeout at most. Returns the
     error. */
 int cli_server_checks_run(cli_server_checks *s, cli_clock_check *clocks);
+/** Called by port_check.c: the result of `port_check` is complete. */
+void cli_server_check_on_port_checked(cli_server_check *check);
 /** Returns the number of servers that gave a session. */
 size_t cli_server_checks_count_serving(const cli_server_checks *s);
 void cli_server_checks_free(cli_server_checks *s);
