@@ -710,15 +710,14 @@ static void connection_update_probe(lk_connection *n)
 /* ---- creation ------------------------------------------------------------ */
 
 /* Prepare the tries of a new connection. */
-static void connection_init_race(lk_connection *n,
-                                 void (*on_events)(lk_loop_io *io, int events))
+static void connection_init_race(lk_connection *n)
 {
   n->race.timer.on_timer = on_race_timer;
   n->race.family = AF_INET6;
   n->transport = &n->race.tries[0].transport;
   for (size_t i = 0; i < LK_RACE_MAX_OPEN; i++) {
     n->race.tries[i].connection = n;
-    n->race.tries[i].transport.io.on_events = on_events;
+    n->race.tries[i].transport.io.on_events = on_connection_events;
   }
 }
 
@@ -735,7 +734,7 @@ lk_connection *lk__connection_new(lk_driver_shared *x)
   lk__list_init(&n->update);
   lk__list_init(&n->lookup.link);
   n->lookup.done = connection_on_lookup;
-  connection_init_race(n, on_connection_events);
+  connection_init_race(n);
   return n;
 }
 
