@@ -382,9 +382,9 @@ static void name_take_found(lk_resolver *r, lk_name *m,
     m->whole = true;
 }
 
-static void on_lookup_result(void *arg, const lk_lookup_result *result)
+void lk__resolver_on_query_result(lk_resolver *r,
+                                  const lk_lookup_result *result)
 {
-  lk_resolver *r = arg;
   lk_name *m = result->name;
 
   m->queries[result->kind].running--;
@@ -503,8 +503,7 @@ int lk__resolver_new(lk_resolver **out, lk_loop *loop, const lk_clock *clock,
   lk__list_init(&r->names);
   lk__list_init(&r->ready);
 
-  int err = lk__lookup_threads_new(&r->threads, loop, fork_check, mem,
-                                   on_lookup_result, r);
+  int err = lk__lookup_threads_new(&r->threads, loop, fork_check, mem, r);
 
   if (err != 0) {
     lk__mem_free(mem, r);

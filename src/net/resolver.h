@@ -70,6 +70,9 @@ static inline bool lk__lookup_waits(const lk_lookup *l)
 {
   return !lk__list_empty(&l->link);
 }
+/** Called by resolver_thread.c: the query of a name has ended. */
+void lk__resolver_on_query_result(lk_resolver *r,
+                                  const lk_lookup_result *result);
 /** Call `done` of the lookups that are complete. To be called each time before
     the loop waits. */
 void lk__resolver_deliver(lk_resolver *r);

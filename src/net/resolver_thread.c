@@ -13,6 +13,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "net/fork_check.h"
+#include "net/resolver.h"
 #include "net/wakeup.h"
 
 /*
@@ -46,8 +47,7 @@ typedef struct mailbox {
 
 struct lk_lookup_threads {
   const lk_mem *mem;
-  lk_lookup_result_cb on_result;
-  void *arg;
+  lk_resolver *resolver;
   mailbox *mailbox;
   lk_link waiting; /* queries without a thread */
   unsigned running[LK_LOOKUP_KINDS];
@@ -187,7 +187,7 @@ static void threads_report(lk_lookup_threads *t, thread_query *q,
                                    .why = why,
                                    .temporary = !is_definite(q->error)};
 
-  t->on_result(t->arg, &result);
+  lk__resolver_on_query_result(t->resolver, &result);
   thread_query_free(q);
 }
 
@@ -272,7 +272,7 @@ bool lk__lookup_threads_query(lk_lookup_threads *t, const char *host,
 
 int lk__lookup_threads_new(lk_lookup_threads **out, lk_loop *loop,
                            const lk_fork_check *fork_check, const lk_mem *mem,
-                           lk_lookup_result_cb on_result, void *arg)
+                           lk_resolver *resolver)
 {
   lk_lookup_threads *t = lk__mem_new(mem, sizeof *t);
   mailbox *m = calloc(1, sizeof *m);
@@ -290,8 +290,7 @@ int lk__lookup_threads_new(lk_lookup_threads **out, lk_loop *loop,
     free(m);
     return LK_ERR_SYSTEM;
   }
-  *t = (lk_lookup_threads){
-      .mem = mem, .on_result = on_result, .arg = arg, .mailbox = m};
+  *t = (lk_lookup_threads){.mem = mem, .resolver = resolver, .mailbox = m};
   lk__list_init(&t->waiting);
   m->refs = 1;
   *out = t;

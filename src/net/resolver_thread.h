@@ -27,7 +27,10 @@ typedef enum lk_lookup_kind {
     and have to leave threads for the third one. */
 enum { LK_LOOKUP_THREADS = 16, LK_LOOKUP_THREADS_OF_A_KIND = 6 };
 
-/** The result of a query. The pointers are borrowed during the callback. */
+struct lk_resolver;
+
+/** The result of a query, for lk__resolver_on_query_result(). The pointers are
+    borrowed during that call. */
 typedef struct lk_lookup_result {
   void *name; /**< as given to lk__lookup_threads_query() */
   lk_lookup_kind kind;
@@ -36,16 +39,15 @@ typedef struct lk_lookup_result {
   bool temporary;               /**< the name may exist */
 } lk_lookup_result;
 
-typedef void (*lk_lookup_result_cb)(void *arg, const lk_lookup_result *r);
-
-/** Returns 0, LK_ERR_NO_MEMORY or LK_ERR_SYSTEM. No thread is started yet, and
-    the loop is not kept running. `fork_check` and `mem` are borrowed. */
+/** Make the threads of `resolver`, which gets the results. Returns 0,
+    LK_ERR_NO_MEMORY or LK_ERR_SYSTEM. No thread is started yet, and the loop is
+    not kept running. `fork_check` and `mem` are borrowed. */
 int lk__lookup_threads_new(lk_lookup_threads **out, lk_loop *loop,
                            const lk_fork_check *fork_check, const lk_mem *mem,
-                           lk_lookup_result_cb on_result, void *arg);
-/** Look up the addresses of `host`. `on_result` is called once, on the loop's
-    thread, and not before this returns. false: no memory or no thread; it is
-    not called. */
+                           struct lk_resolver *resolver);
+/** Look up the addresses of `host`. lk__resolver_on_query_result() is called
+    once, on the loop's thread, and not before this returns. false: no memory or
+    no thread; it is not called. */
 bool lk__lookup_threads_query(lk_lookup_threads *t, const char *host,
                               lk_lookup_kind kind, void *name);
 /** Whether more than half of the threads wait for a name server. */
