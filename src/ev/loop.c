@@ -210,7 +210,7 @@ static void libev_request_hook(lk_loop *l, lk_loop_hook *h)
 
 /* ---- the loop ------------------------------------------------------------ */
 
-static void libev_hold(lk_loop *l, bool on)
+static void libev_keep_running(lk_loop *l, bool on)
 {
   if (on)
     ev_ref(ev_of(l));
@@ -242,7 +242,7 @@ static const lk_loop_type libev_loop_type = {
     .set_timer = libev_set_timer,
     .set_hook = libev_set_hook,
     .request_hook = libev_request_hook,
-    .hold = libev_hold,
+    .keep_running = libev_keep_running,
     .run_once = libev_run_once,
     .free = libev_free,
 };

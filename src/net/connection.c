@@ -12,7 +12,7 @@
 #include "net/probe.h"
 #include "proto/engine/connect_timeout.h"
 
-/* ---- references, and the hold on the loop -------------------------------- */
+/* ---- references ---------------------------------------------------------- */
 
 /* Called when no reference is left. */
 static void connection_free(lk_connection *n)
@@ -33,26 +33,26 @@ static inline void connection_unref(lk_connection *n)
 }
 
 /* Keep the loop running for this connection. */
-static inline void connection_hold_loop(lk_connection *n)
+static inline void connection_ref_loop(lk_connection *n)
 {
-  if (!n->holds_loop)
-    lk__loop_hold(n->shared->loop);
-  n->holds_loop = true;
+  if (!n->refs_loop)
+    lk__loop_ref(n->shared->loop);
+  n->refs_loop = true;
 }
 
-/* End what connection_hold_loop() has begun, if it was called. */
-static inline void connection_release_loop(lk_connection *n)
+/* End what connection_ref_loop() has begun, if it was called. */
+static inline void connection_unref_loop(lk_connection *n)
 {
-  if (n->holds_loop)
-    lk__loop_release(n->shared->loop);
-  n->holds_loop = false;
+  if (n->refs_loop)
+    lk__loop_unref(n->shared->loop);
+  n->refs_loop = false;
 }
 
 void lk__connection_request_update(lk_connection *n)
 {
   if (!lk__list_empty(&n->update) || lk__driver_shared_in_child(n->shared))
     return;
-  connection_hold_loop(n); /* so that the loop runs until the update */
+  connection_ref_loop(n); /* so that the loop runs until the update */
   lk__driver_shared_add_update(n->shared, &n->update);
 }
 
@@ -810,9 +810,9 @@ static void connection_update_watchers(lk_connection *n)
                     n->send_waits_for | connection_receive_events(n));
   connection_set_deadline(n, at_ms);
   if (has_work)
-    connection_hold_loop(n);
+    connection_ref_loop(n);
   else
-    connection_release_loop(n);
+    connection_unref_loop(n);
 }
 
 void lk__connection_update(lk_connection *n)
@@ -856,7 +856,7 @@ void lk__connection_abandon(lk_connection *n)
   connection_end_probe(n);
   lk__list_remove(&n->update);
   lk__heap_remove(&n->shared->deadlines, &n->deadline);
-  connection_release_loop(n);
+  connection_unref_loop(n);
 }
 
 void lk__connection_detach_client(lk_connection *n)

@@ -79,7 +79,7 @@ typedef struct lk_connection {
                                  lk_client_deadline() or an earlier one */
   uint64_t ticked_in_round; /**< lk_driver_shared.round at the last call of
                                  lk_client_tick() */
-  bool holds_loop;          /**< this connection keeps the loop running */
+  bool refs_loop;           /**< this connection keeps the loop running */
 
   lk_connection_stage stage;
   uint64_t attempt; /**< the lk_want.attempt being carried out; 0: none */

@@ -76,8 +76,8 @@ typedef struct lk_loop_type {
       descriptor is not ready. */
   void (*feed_io)(lk_loop *l, lk_loop_io *io, int events);
   /** Call `t` once, in `after_ms`; this replaces an earlier setting. Below 0:
-      do not call. The time counts from now. It may stand still while the machine
-      is suspended. */
+      do not call. The time counts from now. It may stand still while the
+     machine is suspended. */
   void (*set_timer)(lk_loop *l, lk_loop_timer *t, int64_t after_ms);
   /** Call `h` before each wait from now on. `on` false: do not call it any
       more. */
@@ -86,10 +86,10 @@ typedef struct lk_loop_type {
       called since the last wait. Must not be used inside of `h`. */
   void (*request_hook)(lk_loop *l, lk_loop_hook *h);
   /** Keep the loop running. Each call with true is undone by one with false. */
-  void (*hold)(lk_loop *l, bool on);
-  /** Call the hooks; wait for events, unless a hook or a watcher that it has fed
-      has set `*done`; call the watchers of the events. false: nothing keeps the
-      loop running. */
+  void (*keep_running)(lk_loop *l, bool on);
+  /** Call the hooks; wait for events, unless a hook or a watcher that it has
+     fed has set `*done`; call the watchers of the events. false: nothing keeps
+     the loop running. */
   bool (*run_once)(lk_loop *l, const bool *done);
   void (*free)(lk_loop *l);
 } lk_loop_type;
@@ -138,15 +138,15 @@ static inline void lk__loop_stop_hook(lk_loop *l, lk_loop_hook *h)
   l->type->set_hook(l, h, false);
 }
 
-/** Keep the loop running until lk__loop_release(). Holds are counted. */
-static inline void lk__loop_hold(lk_loop *l)
+/** Keep the loop running until lk__loop_unref(). References are counted. */
+static inline void lk__loop_ref(lk_loop *l)
 {
-  l->type->hold(l, true);
+  l->type->keep_running(l, true);
 }
 
-static inline void lk__loop_release(lk_loop *l)
+static inline void lk__loop_unref(lk_loop *l)
 {
-  l->type->hold(l, false);
+  l->type->keep_running(l, false);
 }
 
 /** NULL is fine. */

@@ -347,12 +347,12 @@ void lk__poll_loop_wait(lk_poll_loop *l, int timeout_ms)
   call_due_timers(l);
 }
 
-static void poll_hold(lk_loop *l, bool on)
+static void poll_keep_running(lk_loop *l, bool on)
 {
   if (on)
-    loop_of(l)->holds++;
+    loop_of(l)->refs++;
   else
-    loop_of(l)->holds--;
+    loop_of(l)->refs--;
 }
 
 static bool poll_run_once(lk_loop *base, const bool *done)
@@ -362,8 +362,8 @@ static bool poll_run_once(lk_loop *base, const bool *done)
 
   if (*done)
     return true;
-  lk__poll_loop_wait(l, l->holds == 0 ? 0 : timeout_ms);
-  return l->holds > 0;
+  lk__poll_loop_wait(l, l->refs == 0 ? 0 : timeout_ms);
+  return l->refs > 0;
 }
 
 /* ---- creation and end ---------------------------------------------------- */
@@ -384,7 +384,7 @@ static const lk_loop_type poll_loop_type = {
     .set_timer = poll_set_timer,
     .set_hook = poll_set_hook,
     .request_hook = poll_request_hook,
-    .hold = poll_hold,
+    .keep_running = poll_keep_running,
     .run_once = poll_run_once,
     .free = poll_free,
 };

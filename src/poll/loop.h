@@ -27,7 +27,7 @@ typedef struct lk_poll_loop {
   lk_link called_hooks; /**< hooks that were called in this turn */
   lk_heap timers;       /**< by the time in ns at which they are due */
   uint64_t turn;        /**< how often lk__poll_loop_prepare() has ended */
-  size_t holds;         /**< above 0: keep the loop running */
+  size_t refs;          /**< above 0: keep the loop running */
 } lk_poll_loop;
 
 /** Prepare `l`, which is all zeros. `mem` is copied. Returns 0 or

@@ -128,7 +128,7 @@ static int shorter_ms(int a, int b)
 /* Without a client there is nothing to wait for. */
 static int wait_ms(const lk_poll *p, int first_timer_ms, int timeout_ms)
 {
-  if (p->driver.freeing || p->loop.holds == 0)
+  if (p->driver.freeing || p->loop.refs == 0)
     return 0;
   return shorter_ms(first_timer_ms, timeout_ms);
 }
@@ -143,7 +143,7 @@ bool lk_poll_run_once(lk_poll *p, int timeout_ms)
 
   lk__poll_loop_wait(&p->loop, wait_ms(p, first_timer_ms, timeout_ms));
 
-  bool more = p->loop.holds > 0;
+  bool more = p->loop.refs > 0;
 
   return poll_leave(p) && more;
 }
@@ -162,7 +162,7 @@ size_t lk_poll_prepare(lk_poll *p, struct pollfd *fds, size_t room,
   poll_enter(p);
   *timeout_ms = shorter_ms(lk__poll_loop_prepare(&p->loop), *timeout_ms);
   /* The last client has ended, and the program does not know yet. */
-  if (p->more && p->loop.holds == 0)
+  if (p->more && p->loop.refs == 0)
     *timeout_ms = 0;
   if (!poll_leave(p))
     return 0;
@@ -183,7 +183,7 @@ bool lk_poll_dispatch(lk_poll *p, const struct pollfd *fds, size_t count)
   poll_enter(p);
   lk__poll_loop_dispatch(&p->loop, fds, count);
 
-  bool more = p->loop.holds > 0;
+  bool more = p->loop.refs > 0;
 
   p->more = more;
   return poll_leave(p) && more;

@@ -73,7 +73,7 @@ static void *sync_thread_main(void *arg)
       (lk_listener){.state = on_client_state, .reply = on_reply, .arg = c};
   lk_client_attach(c->client, &c->listener);
   c->driver.on_wake = on_driver_wake;
-  lk__loop_hold(c->loop); /* it runs until `must_stop` is set */
+  lk__loop_ref(c->loop); /* it runs until `must_stop` is set */
   lk__loop_run(c->loop, &c->must_stop);
   end_thread(c);
   return NULL;

@@ -275,7 +275,7 @@ int cli_server_checks_run(cli_server_checks *s, cli_clock_check *clocks)
   s->err = begin_all_checks(s);
   start_check_timers(s);
   cli_clock_check_start(clocks, s->loop);
-  lk__loop_hold(s->loop); /* the port checks do not keep it running */
+  lk__loop_ref(s->loop); /* the port checks do not keep it running */
   if (s->err == 0)
     lk__loop_run(s->loop, &s->done);
   cli_clock_check_stop(clocks);

@@ -464,12 +464,12 @@ static void run_until_over(watched_command *w)
   w->kill_timer.on_timer = on_kill_timer;
   w->signal_watcher.on_signals = on_watch_signals;
   cli_signal_watcher_start(&w->signal_watcher, loop, &w->signals.queue);
-  lk__loop_hold(loop); /* the signals do not keep it running */
+  lk__loop_ref(loop); /* the signals do not keep it running */
   w->err = subscribe_for_command(w);
   w->over = w->err != 0;
   cli_session_run(&w->command.session, &w->over);
   lk_subscription_free(w->subscription);
-  lk__loop_release(loop);
+  lk__loop_unref(loop);
   cli_signal_watcher_stop(&w->signal_watcher);
   free_newest_state(w);
 }

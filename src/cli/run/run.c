@@ -305,7 +305,7 @@ static void on_run_signal(cli_signal_watcher *w)
   }
 }
 
-/* lk__loop_hold() keeps the loop running when the client is closed, until
+/* lk__loop_ref() keeps the loop running when the client is closed, until
    `over` ends it. */
 static void start_run_watchers(cli_runner *r)
 {
@@ -317,7 +317,7 @@ static void start_run_watchers(cli_runner *r)
   r->signals.on_signals = on_run_signal;
   cli_signal_watcher_start(&r->signals, loop, &r->job.signals.queue);
   cli_service_manager_start_waiting(r->manager, loop);
-  lk__loop_hold(loop);
+  lk__loop_ref(loop);
 }
 
 static void stop_run_watchers(cli_runner *r)

@@ -75,14 +75,14 @@ void cli_interrupt_open(cli_interrupt *interrupt, lk_loop *loop, bool *done)
   interrupt->open = true;
   sigprocmask(SIG_BLOCK, &interrupts, &interrupt->mask_before);
   cli_signal_watcher_start(&interrupt->watcher, loop, &interrupt->signals);
-  lk__loop_hold(loop); /* the signals do not keep it running */
+  lk__loop_ref(loop); /* the signals do not keep it running */
 }
 
 void cli_interrupt_close(cli_interrupt *interrupt)
 {
   if (!interrupt->open)
     return;
-  lk__loop_release(interrupt->loop);
+  lk__loop_unref(interrupt->loop);
   cli_signal_watcher_stop(&interrupt->watcher);
   /* A pending signal would kill latchkey when it is unblocked below. */
   (void)take_pending_signals(interrupt);

@@ -80,7 +80,7 @@ enum { CLI_SESSION_CLOSE_MS = 200 };
 void cli_session_say_client_error(const cli_options *o, int err, cli_text *out);
 
 /** Runs the loop until `*done` is set, or until nothing keeps it running: the
-    client is closed, and no lk__loop_hold() is left. */
+    client is closed, and no lk__loop_ref() is left. */
 void cli_session_run(cli_session *s, const bool *done);
 
 /** Closes the session, and waits for the reply: at most 1.5 s, or

@@ -73,7 +73,7 @@ START_TEST(timer_is_not_early_if_it_was_set_long_after_the_last_wait)
   counted_timer last = {.base.on_timer = on_last_timer};
 
   open_loop();
-  lk__loop_hold(loop);
+  lk__loop_ref(loop);
   usleep(30 * 1000);
 
   int64_t before_us = now_us();
@@ -92,7 +92,7 @@ START_TEST(timer_calls_once_at_the_last_time_that_was_set)
   counted_timer last = {.base.on_timer = on_last_timer};
 
   open_loop();
-  lk__loop_hold(loop);
+  lk__loop_ref(loop);
   lk__loop_set_timer(loop, &moved.base, LONG_MS);
   lk__loop_set_timer(loop, &moved.base, 0);
   lk__loop_set_timer(loop, &stopped.base, 0);
@@ -130,7 +130,7 @@ START_TEST(end_of_the_peer_counts_as_the_event_that_is_watched)
   int read_pipe[2], write_pipe[2];
 
   open_loop();
-  lk__loop_hold(loop);
+  lk__loop_ref(loop);
   ck_assert_int_eq(pipe(read_pipe), 0);
   ck_assert_int_eq(pipe(write_pipe), 0);
   close(read_pipe[1]);
@@ -165,8 +165,8 @@ START_TEST(nothing_but_hold_keeps_the_loop_running)
   io.base.fd = ends[0];
   lk__loop_set_io(loop, &io.base, LK_LOOP_READ);
   lk__loop_set_timer(loop, &timer.base, LONG_MS);
-  lk__loop_hold(loop);
-  lk__loop_release(loop);
+  lk__loop_ref(loop);
+  lk__loop_unref(loop);
   lk__loop_run(loop, &done);
   ck_assert_int_eq(io.calls, 0);
   ck_assert_int_eq(timer.calls, 0);
@@ -199,7 +199,7 @@ START_TEST(run_that_a_hook_ends_does_not_wait)
   counted_hook hook = {.base.before_wait = on_counted_hook, .last_call = 1};
 
   open_loop();
-  lk__loop_hold(loop);
+  lk__loop_ref(loop);
   lk__loop_start_hook(loop, &hook.base);
   lk__loop_run(loop, &done);
   ck_assert_int_eq(hook.calls, 1);
@@ -226,7 +226,7 @@ START_TEST(run_that_a_fed_watcher_ends_does_not_wait)
                        .io.base = {.on_events = on_counted_io, .fd = -1}};
 
   open_loop();
-  lk__loop_hold(loop);
+  lk__loop_ref(loop);
   lk__loop_start_hook(loop, &hook.base);
   lk__loop_run(loop, &done);
   ck_assert_int_eq(hook.io.calls, 1);
@@ -242,7 +242,7 @@ START_TEST(hook_is_called_before_each_wait)
   counted_io io = {.base.on_events = on_counted_io};
 
   open_loop();
-  lk__loop_hold(loop);
+  lk__loop_ref(loop);
   lk__loop_start_hook(loop, &hook.base);
   io.base.fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
   lk__loop_set_io(loop, &io.base, LK_LOOP_READ);

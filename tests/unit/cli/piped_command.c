@@ -44,7 +44,7 @@ static void open_command_in_loop(command_in_loop *c)
   ck_assert_int_eq(lk__loop_new(&loop, &lk__mem_libc), 0);
   ck_assert_int_eq(cli_signals_open(&c->signals), 0);
   cli_signal_watcher_start(&c->watcher, loop, &c->signals.queue);
-  lk__loop_hold(loop);
+  lk__loop_ref(loop);
   c->command.loop = loop;
   c->command.signals = &c->signals;
 }
