@@ -77,13 +77,13 @@ static void on_candidate_event(lk_candidate *source,
 }
 
 /* Events that candidates do not have go to the callback of the lock. */
-static void on_recipe_event(lk_lock *recipe, const lk_lock_event *event,
+static void on_inner_lock_event(lk_lock *inner, const lk_lock_event *event,
                             void *arg)
 {
   const lk_sync_candidate *c = arg;
 
   if (c->lock->on_event != NULL)
-    c->lock->on_event(c->lock, event, lk_lock_token(recipe), c->lock->arg);
+    c->lock->on_event(c->lock, event, lk_lock_token(inner), c->lock->arg);
 }
 
 /* The session lease has handled the reply before this listener. */
@@ -116,14 +116,14 @@ static int make_for_lock(lk_sync_candidate *c,
 {
   lk_lock_config lock = c->lock->config;
 
-  lock.on_event = on_recipe_event;
+  lock.on_event = on_inner_lock_event;
   lock.arg = c;
-  int err = lk__recipe_lock_new(&c->recipe, c->lock, &lock);
+  int err = lk__inner_lock_new(&c->inner, c->lock, &lock);
 
   if (err == 0)
-    err = lk_candidate_new(&c->source, c->recipe.lock, config);
+    err = lk_candidate_new(&c->source, c->inner.lock, config);
   if (err != 0)
-    lk__recipe_lock_free(&c->recipe);
+    lk__inner_lock_free(&c->inner);
   return err;
 }
 
@@ -363,7 +363,7 @@ static void begin_free(lk_blocking_call *b)
   c->source_lock = NULL;
   lk_client_detach(c->client->client, &c->listener);
   lk_candidate_free(c->source);
-  lk__recipe_lock_free(&c->recipe);
+  lk__inner_lock_free(&c->inner);
   c->source = NULL;
   sync_candidate_end_waits(c, LK_ERR_CLOSED);
   lk__blocking_call_complete(b, 0);

@@ -32,12 +32,12 @@ struct lk_sync_candidate {
   atomic_int state;                   /**< lk_candidate_state */
 
   /* For the thread of the handle. */
-  lk_candidate *source;  /**< NULL: it is being freed */
-  lk_lock *source_lock;  /**< of `source`; NULL: likewise */
-  lk_recipe_lock recipe; /**< with `lock`: what `source` is a candidate for */
-  lk_listener listener;  /**< for new lease deadlines */
-  int end_err;           /**< why it has ended; 0: it has not */
-  lk_link waiting;       /**< list of lk_wait, each of a candidate_wait */
+  lk_candidate *source; /**< NULL: it is being freed */
+  lk_lock *source_lock; /**< of `source`; NULL: likewise */
+  lk_inner_lock inner;  /**< with `lock`: what `source` is a candidate for */
+  lk_listener listener; /**< for new lease deadlines */
+  int end_err;          /**< why it has ended; 0: it has not */
+  lk_link waiting;      /**< list of lk_wait, each of a candidate_wait */
 };
 
 /** Drop a reference of lk_sync_candidate.refs; the last one frees the

@@ -110,7 +110,7 @@ int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
   return 0;
 }
 
-/** A call that has the recipe check the options of `lock`. */
+/** A call that checks the options of `lock`. */
 typedef struct check_call {
   lk_blocking_call call;
   const lk_sync_lock *lock;
@@ -119,7 +119,7 @@ typedef struct check_call {
 static void begin_check(lk_blocking_call *b)
 {
   lk__blocking_call_complete(
-      b, lk__recipe_check_options(LK_OWNER(b, check_call, call)->lock));
+      b, lk__inner_lock_check_options(LK_OWNER(b, check_call, call)->lock));
 }
 
 /* Frees the lock and returns `err`. */
@@ -137,7 +137,7 @@ int lk__sync_lock_check_or_destroy(lk_sync_lock **l)
   check_call check = {.lock = *l};
   bool on_thread_of_handle = lk__sync_refusal((*l)->client) == LK_ERR_STATE;
   int err = on_thread_of_handle
-                ? lk__recipe_check_options(*l)
+                ? lk__inner_lock_check_options(*l)
                 : lk__blocking_call_do(&check.call, (*l)->client, begin_check);
 
   return err == 0 || err == LK_ERR_CLOSED ? 0 : destroy_and_return(l, err);
@@ -272,10 +272,10 @@ static void sync_lock_leave(lk_sync_lock *l, int cancel_state)
 /* An acquire has failed or a release has completed: free the lk_lock, if it was
    made, and complete the call. If the call was interrupted, its result is the
    reason for that. */
-static void free_recipe_and_complete(lk_lock_owner *owner, int err)
+static void free_inner_and_complete(lk_lock_owner *owner, int err)
 {
   lk__lock_owner_remove(owner);
-  lk__recipe_free(owner);
+  lk__lock_owner_free_inner(owner);
   lk__blocking_call_complete(
       &owner->call, owner->interrupt_err != 0 ? owner->interrupt_err : err);
 }
@@ -285,7 +285,7 @@ static void on_acquired(lk_lock *l, int err, void *arg)
   lk_lock_owner *owner = arg;
 
   if (err != 0) {
-    free_recipe_and_complete(owner, err);
+    free_inner_and_complete(owner, err);
     return;
   }
   owner->token = lk_lock_token(l);
@@ -300,7 +300,7 @@ static void interrupt_acquire(lk_blocking_call *b, int err)
   lk_lock_owner *owner = lk__lock_owner_of(b);
 
   owner->interrupt_err = err;
-  lk_lock_cancel(owner->recipe);
+  lk_lock_cancel(owner->inner);
 }
 
 static int start_acquire(lk_lock_owner *owner)
@@ -308,10 +308,10 @@ static int start_acquire(lk_lock_owner *owner)
   /* lk_sync_lock_free() may have begun after the thread entered the lock. */
   if (atomic_load(&owner->lock)->freeing)
     return LK_ERR_CLOSED;
-  int err = lk__recipe_make(owner);
+  int err = lk__lock_owner_make_inner(owner);
 
   return err != 0 ? err
-                  : lk_lock_acquire(owner->recipe, owner->acquire_timeout_ms,
+                  : lk_lock_acquire(owner->inner, owner->acquire_timeout_ms,
                                     on_acquired, owner);
 }
 
@@ -323,7 +323,7 @@ static void begin_acquire(lk_blocking_call *b)
   if (err == 0)
     err = start_acquire(owner);
   if (err != 0) {
-    free_recipe_and_complete(owner, err);
+    free_inner_and_complete(owner, err);
     return;
   }
   lk__safe_list_add(&owner->client->lock_owners, &owner->link);
@@ -427,7 +427,7 @@ int lk_sync_lock_release(lk_sync_lock *l)
 static void on_released(lk_lock *l, int err, void *arg)
 {
   (void)l;
-  free_recipe_and_complete(arg, err);
+  free_inner_and_complete(arg, err);
 }
 
 /* The node is still deleted, but the call does not wait for that. Freeing the
@@ -437,7 +437,7 @@ static void interrupt_release(lk_blocking_call *b, int err)
   lk_lock_owner *owner = lk__lock_owner_of(b);
 
   owner->interrupt_err = err;
-  lk__recipe_free(owner);
+  lk__lock_owner_free_inner(owner);
 }
 
 /* A call that may not wait, because its deadline has passed or its cancel is
@@ -448,13 +448,13 @@ static void begin_release(lk_blocking_call *b)
   int refusal = lk__blocking_call_refusal(b);
 
   lk__lock_owner_set_lost(owner); /* from now on the thread holds nothing */
-  int err = owner->recipe == NULL
+  int err = owner->inner == NULL
                 ? LK_ERR_CLOSED
-                : lk_lock_release_until(owner->recipe, LK_NO_LIMIT, on_released,
+                : lk_lock_release_until(owner->inner, LK_NO_LIMIT, on_released,
                                         owner);
 
   if (err != 0) {
-    free_recipe_and_complete(owner, err);
+    free_inner_and_complete(owner, err);
     return;
   }
   lk__blocking_call_allow_interrupt(b, interrupt_release);
@@ -580,9 +580,9 @@ static void begin_verify(lk_blocking_call *b)
   int err = lk__blocking_call_refusal(b);
 
   if (err == 0)
-    err = owner->recipe == NULL
+    err = owner->inner == NULL
               ? LK_ERR_CLOSED
-              : lk_lock_verify(owner->recipe, on_verified, owner);
+              : lk_lock_verify(owner->inner, on_verified, owner);
   if (err != 0) {
     lk__blocking_call_complete(b, err);
     return;
@@ -722,8 +722,8 @@ static void begin_token(lk_blocking_call *b)
 {
   token_call *q = LK_OWNER(b, token_call, call);
 
-  if (q->lock_owner->recipe != NULL)
-    q->token = lk_multilock_token(q->lock_owner->recipe, q->path);
+  if (q->lock_owner->inner != NULL)
+    q->token = lk_multilock_token(q->lock_owner->inner, q->path);
   lk__blocking_call_complete(b, 0);
 }
 

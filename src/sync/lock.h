@@ -10,7 +10,7 @@
 
 #include "sync/call.h"
 
-/** The recipe of a lock. */
+/** The kind of a lock. */
 typedef enum lk_kind {
   LK_KIND_MUTEX,
   LK_KIND_SEMAPHORE,
@@ -65,8 +65,8 @@ int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
 /** Free the lock. No thread may have a lock owner of it any more. */
 void lk__sync_lock_destroy(lk_sync_lock *l);
 
-/** Have the recipe check the options of `*l`. Returns 0, or the error of the
-    recipe. After an error the lock is freed, and `*l` is NULL. */
+/** Check the options of `*l`, as its lk_lock would. Returns 0, or why they are
+    refused. After an error the lock is freed, and `*l` is NULL. */
 int lk__sync_lock_check_or_destroy(lk_sync_lock **l);
 
 #endif

@@ -7,13 +7,13 @@
 #include "sync/lock.h"
 #include "sync/rwlock.h"
 
-/* ---- the recipe ---------------------------------------------------------- */
+/* ---- the inner lock ------------------------------------------------------ */
 
 /* Each thread that uses a lock has an lk_lock of its own, and so has each
-   candidate. The functions here make it, with the recipe of the lock's kind. */
+   candidate. The functions here make it, by the lock's kind. */
 
-static int recipe_new(const lk_sync_lock *l, lk_lock **out,
-                      const lk_lock_config *config)
+static int inner_lock_new(const lk_sync_lock *l, lk_lock **out,
+                          const lk_lock_config *config)
 {
   lk_client *c = l->client->client;
 
@@ -32,7 +32,7 @@ static int recipe_new(const lk_sync_lock *l, lk_lock **out,
   return LK_ERR_BAD_ARGUMENT;
 }
 
-int lk__recipe_make(lk_lock_owner *owner)
+int lk__lock_owner_make_inner(lk_lock_owner *owner)
 {
   const lk_sync_lock *l = atomic_load(&owner->lock);
   lk_lock_config config = l->config;
@@ -43,28 +43,28 @@ int lk__recipe_make(lk_lock_owner *owner)
     return lk__rwlock_side_make(owner);
   config.on_event = lk__lock_owner_on_event;
   config.arg = owner;
-  return recipe_new(l, &owner->recipe, &config);
+  return inner_lock_new(l, &owner->inner, &config);
 }
 
-void lk__recipe_free(lk_lock_owner *owner)
+void lk__lock_owner_free_inner(lk_lock_owner *owner)
 {
-  lk_lock *recipe = owner->recipe;
+  lk_lock *inner = owner->inner;
 
-  owner->recipe = NULL;
+  owner->inner = NULL;
   if (owner->thread_rwlock != NULL)
-    lk__rwlock_side_free(owner, recipe);
+    lk__rwlock_side_free(owner, inner);
   else
-    lk_lock_free(recipe);
+    lk_lock_free(inner);
 }
 
-int lk__recipe_lock_new(lk_recipe_lock *out, const lk_sync_lock *l,
-                        const lk_lock_config *config)
+int lk__inner_lock_new(lk_inner_lock *out, const lk_sync_lock *l,
+                       const lk_lock_config *config)
 {
   bool is_side = l->kind == LK_KIND_READ || l->kind == LK_KIND_WRITE;
 
-  *out = (lk_recipe_lock){.lock = NULL};
+  *out = (lk_inner_lock){.lock = NULL};
   if (!is_side)
-    return recipe_new(l, &out->lock, config);
+    return inner_lock_new(l, &out->lock, config);
   int err = lk_rwlock_new(&out->rw, l->client->client, l->path, config);
 
   if (err == 0)
@@ -73,21 +73,21 @@ int lk__recipe_lock_new(lk_recipe_lock *out, const lk_sync_lock *l,
   return err;
 }
 
-void lk__recipe_lock_free(lk_recipe_lock *lock)
+void lk__inner_lock_free(lk_inner_lock *lock)
 {
   if (lock->rw != NULL)
     lk_rwlock_free(lock->rw);
   else
     lk_lock_free(lock->lock);
-  *lock = (lk_recipe_lock){.lock = NULL};
+  *lock = (lk_inner_lock){.lock = NULL};
 }
 
-int lk__recipe_check_options(const lk_sync_lock *l)
+int lk__inner_lock_check_options(const lk_sync_lock *l)
 {
-  lk_recipe_lock lock;
-  int err = lk__recipe_lock_new(&lock, l, &l->config);
+  lk_inner_lock lock;
+  int err = lk__inner_lock_new(&lock, l, &l->config);
 
-  lk__recipe_lock_free(&lock);
+  lk__inner_lock_free(&lock);
   return err;
 }
 
@@ -104,7 +104,7 @@ static void begin_retire(lk_task *t)
   lk_lock_owner *owner = LK_OWNER(t, lk_lock_owner, retire);
 
   lk__lock_owner_remove(owner);
-  lk__recipe_free(owner);
+  lk__lock_owner_free_inner(owner);
   lock_owner_free(owner);
 }
 
@@ -235,8 +235,8 @@ void lk__lock_owner_set_lost(lk_lock_owner *owner)
 
 void lk__lock_owner_publish(lk_lock_owner *owner)
 {
-  int64_t lease_deadline_ms = lk_lock_deadline(owner->recipe);
-  bool sure = lk_lock_get_state(owner->recipe) == LK_LOCK_HELD;
+  int64_t lease_deadline_ms = lk_lock_deadline(owner->inner);
+  bool sure = lk_lock_get_state(owner->inner) == LK_LOCK_HELD;
 
   lock_owner_store(owner, sure ? lease_deadline_ms : LK_NOT_SURE,
                    lease_deadline_ms);
@@ -365,7 +365,7 @@ static void begin_end_owners(lk_blocking_call *b)
     if (atomic_load(&owner->lock) == lock) {
       atomic_store(&owner->lock, NULL);
       lk__lock_owner_set_lost(owner);
-      lk__recipe_free(owner);
+      lk__lock_owner_free_inner(owner);
     }
   }
   lk__blocking_call_complete(b, 0);
@@ -397,7 +397,7 @@ void lk__lock_owners_close(lk_sync_client *c)
       lk__lock_owner_set_lost(owner);
       lock_owner_notify(owner, &lost);
     }
-    lk__recipe_free(owner);
+    lk__lock_owner_free_inner(owner);
   }
 }
 

@@ -41,9 +41,9 @@ typedef struct lk_lock_owner {
   uint64_t handoffs; /**< lk_lock_handoffs() of the grant */
 
   /* For the thread of the handle. */
-  lk_link link;    /**< in lk_sync_client.lock_owners */
-  lk_lock *recipe; /**< the lock of this thread; NULL: it was freed */
-  /** The read-write lock whose side `recipe` is; NULL: `recipe` is no side. */
+  lk_link link;   /**< in lk_sync_client.lock_owners */
+  lk_lock *inner; /**< the lock of this thread; NULL: it was freed */
+  /** The read-write lock whose side `inner` is; NULL: `inner` is no side. */
   struct lk_thread_rwlock *thread_rwlock;
   /** For a side of a read-write lock: the lock owner of the other side in this
       thread, or NULL. Valid while this thread waits in an acquire. */
@@ -88,25 +88,26 @@ void lk__lock_owner_check_wait(lk_lock_owner *owner);
 void lk__lock_owner_end_wait(lk_lock_owner *owner, int err);
 
 /** An lk_lock that belongs to no thread. */
-typedef struct lk_recipe_lock {
+typedef struct lk_inner_lock {
   lk_lock *lock; /**< NULL: none */
   lk_rwlock *rw; /**< the read-write lock that `lock` is a side of, or NULL */
-} lk_recipe_lock;
+} lk_inner_lock;
 
-/** Make an lk_lock with the recipe of `l` and the options `config`. Returns 0,
-    or the error of the recipe. */
-int lk__recipe_lock_new(lk_recipe_lock *out, const lk_sync_lock *l,
-                        const lk_lock_config *config);
-void lk__recipe_lock_free(lk_recipe_lock *lock);
+/** Make an lk_lock of the kind of `l` with the options `config`. Returns 0, or
+    the error of its constructor. */
+int lk__inner_lock_new(lk_inner_lock *out, const lk_sync_lock *l,
+                       const lk_lock_config *config);
+void lk__inner_lock_free(lk_inner_lock *lock);
 
-/** Make the lk_lock of a lock owner. Returns 0, or the error of the recipe. */
-int lk__recipe_make(lk_lock_owner *owner);
+/** Make the lk_lock of a lock owner. Returns 0, or the error of its
+    constructor. */
+int lk__lock_owner_make_inner(lk_lock_owner *owner);
 /** Free the lk_lock of a lock owner. That completes the call of `owner`, whose
     thread may then free `owner`. */
-void lk__recipe_free(lk_lock_owner *owner);
-/** Have the recipe check the options of `l`, by making an lk_lock and freeing
-    it. Returns 0, or the error of the recipe. */
-int lk__recipe_check_options(const lk_sync_lock *l);
+void lk__lock_owner_free_inner(lk_lock_owner *owner);
+/** Check the options of `l`, by making an lk_lock and freeing it. Returns 0, or
+    the error of its constructor. */
+int lk__inner_lock_check_options(const lk_sync_lock *l);
 
 /** End the lock owners of all threads: calls that wait for the lock end, and
     locks that are held are released. false: nothing was done, because this

@@ -385,7 +385,7 @@ int lk_sync_lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
 
   if (owner == NULL)
     return LK_ERR_NOT_HELD;
-  const lk_sync_guard guard = {.lock = &owner->recipe};
+  const lk_sync_guard guard = {.lock = &owner->inner};
 
   return lk__sync_multi_do(l->client, out, &guard, ops, count, call);
 }

@@ -99,7 +99,7 @@ int lk_sync_rwlock_downgrade(lk_sync_rwlock *rw, const lk_sync_call *call)
 /* ---- the sides of one thread --------------------------------------------- */
 
 /* A lock owner is one thread as the user of an lk_sync_lock: `owner->lock`,
-   which all threads share. `owner->recipe` is the lk_lock of this thread. */
+   which all threads share. `owner->inner` is the lk_lock of this thread. */
 
 /** The lk_rwlock of one calling thread. Only the thread of the handle, which
     runs the client, accesses it. */
@@ -158,10 +158,10 @@ int lk__rwlock_side_make(lk_lock_owner *owner)
 
   if (lock_owner_is_write_side(owner)) {
     p->write_owner = owner;
-    owner->recipe = lk_rwlock_write_side(p->rw);
+    owner->inner = lk_rwlock_write_side(p->rw);
   } else {
     p->read_owner = owner;
-    owner->recipe = lk_rwlock_read_side(p->rw);
+    owner->inner = lk_rwlock_read_side(p->rw);
   }
   return 0;
 }
@@ -170,7 +170,7 @@ int lk__rwlock_side_make(lk_lock_owner *owner)
    callback of that call. Its thread may then free `owner`. So `owner` is
    removed from `p` before the reset, and not used after it: on_side_event()
    drops later events of this side. */
-void lk__rwlock_side_free(lk_lock_owner *owner, lk_lock *recipe)
+void lk__rwlock_side_free(lk_lock_owner *owner, lk_lock *inner)
 {
   lk_sync_client *c = owner->client;
   lk_thread_rwlock *p = owner->thread_rwlock;
@@ -180,7 +180,7 @@ void lk__rwlock_side_free(lk_lock_owner *owner, lk_lock *recipe)
     p->write_owner = NULL;
   else
     p->read_owner = NULL;
-  lk_lock_reset(recipe);
+  lk_lock_reset(inner);
   if (p->read_owner != NULL || p->write_owner != NULL)
     return;
   lk_rwlock_free(p->rw);

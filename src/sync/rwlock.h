@@ -12,8 +12,8 @@
 
 /** Make the lk_lock of a lock owner that is a side of a read-write lock. */
 int lk__rwlock_side_make(lk_lock_owner *owner);
-/** Free the lk_lock of such a lock owner. `recipe` is the value that
-    `owner->recipe` had before it was set to NULL. */
-void lk__rwlock_side_free(lk_lock_owner *owner, lk_lock *recipe);
+/** Free the lk_lock of such a lock owner. `inner` is the value that
+    `owner->inner` had before it was set to NULL. */
+void lk__rwlock_side_free(lk_lock_owner *owner, lk_lock *inner);
 
 #endif
