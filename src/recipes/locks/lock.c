@@ -145,7 +145,7 @@ void lk__lock_options_free(lk_lock_options *o, const lk_mem *mem)
   lk__mem_free(mem, o->parent_acl);
 }
 
-/* ---- callbacks ----------------------------------------------------------- */
+/* ---- callbacks of the user ----------------------------------------------- */
 
 /* Free a handle that has no acquisition. */
 static void lock_destroy(lk_lock *l)
@@ -219,9 +219,17 @@ void lk__lock_complete_without_reply(lk_lock *l, int acquire_err)
     lk__lock_complete(l, &l->release, 0);
 }
 
-/* ---- the handle ---------------------------------------------------------- */
+/* ---- the acquisition ----------------------------------------------------- */
 
-/* ---- timers -------------------------------------------------------------- */
+bool lk__lock_holds(const lk_lock *l)
+{
+  return l->acquisition != NULL && lk__acquisition_holds(l->acquisition);
+}
+
+bool lk__lock_is_forked(const lk_lock *l)
+{
+  return !l->lease->life.detached && lk__client_is_forked(l->lease->client);
+}
 
 void lk__lock_start_timer(lk_lock *l, lk_timer *t, int64_t in_ms)
 {
@@ -235,26 +243,13 @@ static void lock_stop_timer(lk_lock *l, lk_timer *t)
   lk__lease_stop_timer(l->lease, t);
 }
 
-static void on_next_turn(lk_client *c, void *arg)
+lk_acquisition *
+lk__lock_make_contender(lk_lock *l, const lk_acquisition_callbacks *callbacks)
 {
-  lk_lock *l = arg;
+  lk_contender *ct =
+      lk__contender_new(l->lease, &l->options.contender, callbacks, l);
 
-  (void)c;
-  lk__lock_enter(l);
-  lk__lock_complete_without_reply(l, 0);
-  lk__lock_leave(l);
-}
-
-/* ---- the acquisition ----------------------------------------------------- */
-
-bool lk__lock_holds(const lk_lock *l)
-{
-  return l->acquisition != NULL && lk__acquisition_holds(l->acquisition);
-}
-
-bool lk__lock_is_forked(const lk_lock *l)
-{
-  return !l->lease->life.detached && lk__client_is_forked(l->lease->client);
+  return ct == NULL ? NULL : &ct->acquisition;
 }
 
 lk_acquisition *lk__lock_detach_acquisition(lk_lock *l)
@@ -292,12 +287,6 @@ void lk__lock_give_up(lk_lock *l, int err)
   lk__lock_leave(l);
 }
 
-static void on_acquire_timeout(lk_client *c, void *arg)
-{
-  (void)c;
-  lk__lock_give_up(arg, LK_ERR_DEADLINE);
-}
-
 /* The released acquisition continues its cleanup by itself, and does not invoke
  * a callback any more. */
 static void lock_forget_released(lk_lock *l)
@@ -306,6 +295,14 @@ static void lock_forget_released(lk_lock *l)
     l->released->kind->remove_callbacks(l->released);
   l->released = NULL;
   lock_stop_timer(l, &l->timers.release);
+}
+
+/* ---- timers -------------------------------------------------------------- */
+
+static void on_acquire_timeout(lk_client *c, void *arg)
+{
+  (void)c;
+  lk__lock_give_up(arg, LK_ERR_DEADLINE);
 }
 
 static void on_release_timeout(lk_client *c, void *arg)
@@ -319,16 +316,17 @@ static void on_release_timeout(lk_client *c, void *arg)
   lk__lock_leave(l);
 }
 
-lk_acquisition *
-lk__lock_make_contender(lk_lock *l, const lk_acquisition_callbacks *callbacks)
+static void on_next_turn(lk_client *c, void *arg)
 {
-  lk_contender *ct =
-      lk__contender_new(l->lease, &l->options.contender, callbacks, l);
+  lk_lock *l = arg;
 
-  return ct == NULL ? NULL : &ct->acquisition;
+  (void)c;
+  lk__lock_enter(l);
+  lk__lock_complete_without_reply(l, 0);
+  lk__lock_leave(l);
 }
 
-/* ---- creation and destruction -------------------------------------------- */
+/* ---- creation ------------------------------------------------------------ */
 
 int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
                   const lk_lock_config *config, lk_multilock_side side)
@@ -364,58 +362,33 @@ int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
   return 0;
 }
 
-static void lock_complete_ended(lk_lock *l)
+int lk_lock_new(lk_lock **out, lk_client *client, const char *path,
+                const lk_lock_config *config)
 {
-  lk__lock_complete(l, &l->ended_acquire, LK_ERR_CLOSED);
-  lk__lock_complete(l, &l->ended_release, LK_ERR_CLOSED);
-}
+  lk_lock_config options;
+  int err = lk__lock_config_copy(client, &options, config);
 
-/* Cancel and release everything. The callbacks of the ended calls are invoked
- * last: a call that one of them begins is not completed here. One of them can
- * free the lock; then the others are invoked before lk_lock_free() returns. */
-static void lock_cancel_all(lk_lock *l)
-{
-  lock_complete_ended(l); /* those of a reset that has called this callback */
+  *out = NULL;
+  if (err != 0)
+    return err;
+  lk_lock_config common_options = options;
 
-  lk_acquisition *a = lk__lock_detach_acquisition(l);
-
-  l->ended_acquire = l->acquire;
-  l->ended_release = l->release;
-  lock_stop_timer(l, &l->timers.next_turn);
-  l->acquire.pending = false;
-  l->release.pending = false;
-  l->acquire_is_late = false;
-  l->lost = false;
-  l->count = 0;
-  lock_forget_released(l);
-  if (a != NULL)
-    lk__lock_stop_acquisition(a);
-  lk__lock_complete_verify(l, LK_ERR_CLOSED);
-  lock_complete_ended(l);
-}
-
-void lk_lock_reset(lk_lock *l)
-{
-  if (l->freeing)
-    return;
-  lk__lock_enter(l);
-  lock_cancel_all(l);
-  lk__lock_leave(l);
-}
-
-void lk_lock_free(lk_lock *l)
-{
-  if (l == NULL || l->freeing)
-    return;
-  lk__lock_enter(l);
-  l->freeing = true;
-  lock_cancel_all(l);
-  lk__lock_leave(l);
+  /* lk__lock_make() serves all recipes and refuses a local queue, which only a
+   * mutex can have. The mutex attaches its local queue below. */
+  common_options.local_queue = false;
+  err = lk__lock_make(out, client, path, &common_options, LK_MULTILOCK_MUTEX);
+  if (err != 0)
+    return err;
+  if (!options.local_queue)
+    return 0;
+  if (lk__local_acquisition_attach(*out, &options))
+    return 0;
+  lk_lock_free(*out);
+  *out = NULL;
+  return LK_ERR_NO_MEMORY;
 }
 
 /* ---- events of the acquisition ------------------------------------------- */
-
-/* The callbacks of an acquisition, reported to the user of the lock. */
 
 static void on_acquire_granted(void *arg)
 {
@@ -622,30 +595,53 @@ const char *lk_lock_event_text(lk_lock_event_type type)
   return "unknown event";
 }
 
-/* ---- the mutex ----------------------------------------------------------- */
+/* ---- end ----------------------------------------------------------------- */
 
-int lk_lock_new(lk_lock **out, lk_client *client, const char *path,
-                const lk_lock_config *config)
+static void lock_complete_ended(lk_lock *l)
 {
-  lk_lock_config options;
-  int err = lk__lock_config_copy(client, &options, config);
+  lk__lock_complete(l, &l->ended_acquire, LK_ERR_CLOSED);
+  lk__lock_complete(l, &l->ended_release, LK_ERR_CLOSED);
+}
 
-  *out = NULL;
-  if (err != 0)
-    return err;
-  lk_lock_config common_options = options;
+/* Cancel and release everything. The callbacks of the ended calls are invoked
+ * last: a call that one of them begins is not completed here. One of them can
+ * free the lock; then the others are invoked before lk_lock_free() returns. */
+static void lock_cancel_all(lk_lock *l)
+{
+  lock_complete_ended(l); /* those of a reset that has called this callback */
 
-  /* lk__lock_make() serves all recipes and refuses a local queue, which only a
-   * mutex can have. The mutex attaches its local queue below. */
-  common_options.local_queue = false;
-  err = lk__lock_make(out, client, path, &common_options, LK_MULTILOCK_MUTEX);
-  if (err != 0)
-    return err;
-  if (!options.local_queue)
-    return 0;
-  if (lk__local_acquisition_attach(*out, &options))
-    return 0;
-  lk_lock_free(*out);
-  *out = NULL;
-  return LK_ERR_NO_MEMORY;
+  lk_acquisition *a = lk__lock_detach_acquisition(l);
+
+  l->ended_acquire = l->acquire;
+  l->ended_release = l->release;
+  lock_stop_timer(l, &l->timers.next_turn);
+  l->acquire.pending = false;
+  l->release.pending = false;
+  l->acquire_is_late = false;
+  l->lost = false;
+  l->count = 0;
+  lock_forget_released(l);
+  if (a != NULL)
+    lk__lock_stop_acquisition(a);
+  lk__lock_complete_verify(l, LK_ERR_CLOSED);
+  lock_complete_ended(l);
+}
+
+void lk_lock_reset(lk_lock *l)
+{
+  if (l->freeing)
+    return;
+  lk__lock_enter(l);
+  lock_cancel_all(l);
+  lk__lock_leave(l);
+}
+
+void lk_lock_free(lk_lock *l)
+{
+  if (l == NULL || l->freeing)
+    return;
+  lk__lock_enter(l);
+  l->freeing = true;
+  lock_cancel_all(l);
+  lk__lock_leave(l);
 }

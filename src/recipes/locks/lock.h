@@ -16,8 +16,6 @@
 #include "recipes/queue/contender.h"
 #include "recipes/queue/lease.h"
 
-/* The options of a lock, checked and copied. */
-
 /** The options of a lock in the form that its acquisitions need. `contender`
     points to the copies in the other members. */
 typedef struct lk_lock_options {
@@ -143,13 +141,11 @@ void lk__lock_stop_acquisition_and_report(lk_acquisition *a);
 void lk__lock_give_up(lk_lock *l, int err);
 /** Set the acquisition of the lock to NULL, and return the former one. */
 lk_acquisition *lk__lock_detach_acquisition(lk_lock *l);
-/** The callbacks by which an acquisition reports to its lock (lock_events.c).
- */
+/** The callbacks by which an acquisition reports to its lock. */
 extern const lk_acquisition_callbacks lk__lock_callbacks;
 
-/* The callbacks of a lock's user. They are invoked in lock_callbacks.c alone.
-   If a callback frees the handle, the handle is destroyed when the outermost
-   callback has returned. */
+/* The callbacks of a lock's user. If a callback frees the handle, the handle is
+   destroyed when the outermost callback has returned. */
 
 /** Called before and after code that invokes callbacks of the user. In between,
     a lock that a callback frees stays in memory; lk__lock_leave() may destroy

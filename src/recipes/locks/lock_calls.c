@@ -6,11 +6,19 @@
 #include "recipes/locks/lock.h"
 #include "recipes/queue/holding.h"
 
-/* ---- acquire and release ------------------------------------------------- */
+/**
+ * @file
+ * The calls of a user that make requests: acquire, release, verify and guarded
+ * multi.
+ */
 
 /* How long lk_lock_release() waits for the delete of the node. The same value
  * as the limit of lk_client_close(). */
 enum { RELEASE_MS = 1500 };
+
+enum { ANY_VERSION = -1 };
+
+/* ---- acquire ------------------------------------------------------------- */
 
 static void lock_complete_in_next_turn(lk_lock *l)
 {
@@ -157,6 +165,8 @@ void lk_lock_cancel(lk_lock *l)
   lk__lock_leave(l);
 }
 
+/* ---- release ------------------------------------------------------------- */
+
 static void lock_release_last(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
                               void *arg)
 {
@@ -239,9 +249,7 @@ int lk_lock_release_until(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
   return 0;
 }
 
-/* ---- checks -------------------------------------------------------------- */
-
-enum { ANY_VERSION = -1 };
+/* ---- multis that check the own nodes ------------------------------------- */
 
 /* Returns an allocated array of operations: a check of each own node, and `ops`
  * behind the checks. NULL: no memory. */
@@ -335,7 +343,7 @@ static lk_check_result lock_multi_report_checks(lk_lock_multi *multi, int err,
   return worst;
 }
 
-/* ---- verify ------------------------------------------------------------ */
+/* ---- verify -------------------------------------------------------------- */
 
 static void on_verified(lk_client *c, int err, const lk_op_result *results,
                         size_t count, void *arg)
@@ -382,7 +390,7 @@ int lk_lock_verify(lk_lock *l, lk_lock_cb done, void *arg)
   return 0;
 }
 
-/* ---- guarded ----------------------------------------------------------- */
+/* ---- guarded multi ------------------------------------------------------- */
 
 static void on_guarded(lk_client *c, int err, const lk_op_result *results,
                        size_t count, void *arg)
