@@ -13,6 +13,26 @@
 #include "recipes/queue/lease.h"
 #include "recipes/queue/own_node.h"
 
+/**
+ * @file
+ * A multi-lock: a contender node in the queue of each member, made in one
+ * transaction. When one of the contenders has to wait, the nodes of later
+ * members are deleted, so that the acquisition always consists of the first
+ * members. When that contender is granted, another transaction creates the
+ * other nodes.
+ */
+
+enum {
+  /* Transactions in a row that find a directory missing. */
+  MAX_PARENTS_MISSING = 10,
+  /* Transactions in a row that are refused because of an expired session,
+   * although the session is resumed behind each. */
+  MAX_SESSION_DENIED = 3,
+  PAUSE_MS = 100
+};
+
+enum { MAX_MEMBERS = 1000 };
+
 /* What all acquisitions of a handle share. */
 typedef struct lk_multilock_plan {
   lk_contender_config *members; /* in the order in which they are acquired */
@@ -43,7 +63,6 @@ typedef struct lk_multilock_acquisition {
   lk_timer pause; /* fires when the next transaction is due */
 } lk_multilock_acquisition;
 
-static void multilock_drop_from(lk_multilock_acquisition *m, size_t from);
 static void multilock_begin_transaction(lk_multilock_acquisition *m);
 
 static inline lk_multilock_acquisition *
@@ -51,17 +70,6 @@ multilock_of(lk_joint_acquisition *joint)
 {
   return (lk_multilock_acquisition *)(void *)joint;
 }
-
-/* Delete the nodes of all members. */
-static inline void multilock_drop_all(lk_multilock_acquisition *m)
-{
-  multilock_drop_from(m, 0);
-}
-
-/* ---- the nodes ----------------------------------------------------------- */
-
-/* The state of the acquisition of a multi-lock, and how its contender nodes are
-   added and deleted. */
 
 /* Whether another transaction is needed and may be sent: all contenders hold,
    and some members have no contender. */
@@ -76,7 +84,35 @@ static bool multilock_can_continue(const lk_multilock_acquisition *m)
   return a->count < m->plan->count;
 }
 
-/* ---- nodes in doubt ----------------------------------------------------- */
+/* ---- end of the acquisition ---------------------------------------------- */
+
+/* Detach the listener from the client, and stop the timer. */
+static void multilock_stop_listening(lk_joint_acquisition *joint)
+{
+  lk_multilock_acquisition *m = multilock_of(joint);
+
+  if (joint->lease->life.detached)
+    return;
+  lk__lease_stop_timer(joint->lease, &m->pause);
+  if (m->listens)
+    lk__lease_detach_listener(joint->lease, &m->listener);
+  m->listens = false;
+}
+
+/* End the acquisition with `err`, as lk__joint_end(), and leave the client. */
+static void multilock_end(lk_multilock_acquisition *m, int err)
+{
+  lk_joint_acquisition *joint = &m->joint;
+
+  if (joint->over)
+    return;
+  lk__joint_ref(joint);
+  lk__joint_end(joint, err);
+  lk__lease_listener_done(joint->lease);
+  lk__joint_unref(joint);
+}
+
+/* ---- deletion of contender nodes ----------------------------------------- */
 
 static void orphan_gone(void *arg, int err)
 {
@@ -131,61 +167,136 @@ static void multilock_drop_from(lk_multilock_acquisition *m, size_t from)
   }
 }
 
-/* Make the contender of the next member. The caller begins it. NULL: no
- * memory.
- */
-static lk_contender *multilock_add_contender(lk_multilock_acquisition *m)
+/* Delete the nodes of all members. */
+static inline void multilock_drop_all(lk_multilock_acquisition *m)
 {
-  return lk__joint_add(&m->joint, &m->plan->members[m->joint.acquisition.count],
-                       m->member_callbacks);
+  multilock_drop_from(m, 0);
 }
 
-/* ---- end ---------------------------------------------------------------- */
-
-/* Detach the listener from the client, and stop the timer. */
-static void multilock_stop_listening(lk_joint_acquisition *joint)
-{
-  lk_multilock_acquisition *m = multilock_of(joint);
-
-  if (joint->lease->life.detached)
-    return;
-  lk__lease_stop_timer(joint->lease, &m->pause);
-  if (m->listens)
-    lk__lease_detach_listener(joint->lease, &m->listener);
-  m->listens = false;
-}
-
-/* End the acquisition with `err`, as lk__joint_end(), and leave the client. */
-static void multilock_end(lk_multilock_acquisition *m, int err)
+static void multilock_begin_again(lk_multilock_acquisition *m, int err)
 {
   lk_joint_acquisition *joint = &m->joint;
+  lk_notice notice = {.type = LK_NOTICE_PLACE_LOST, .err = err};
 
-  if (joint->over)
+  if (!lk__joint_begins_again_after_loss(joint, err)) {
+    multilock_end(m, err);
     return;
+  }
   lk__joint_ref(joint);
-  lk__joint_end(joint, err);
-  lk__lease_listener_done(joint->lease);
+  if (m->in_transaction) {
+    /* The nodes can be deleted when the reply has given their names. */
+    m->begin_again = true;
+  } else {
+    multilock_drop_all(m);
+    multilock_begin_transaction(m);
+  }
+  lk__joint_notify(joint, &notice);
   lk__joint_unref(joint);
 }
 
+/* ---- callbacks of the contenders ----------------------------------------- */
+
+static void multilock_try_grant(lk_joint_acquisition *joint)
+{
+  lk_multilock_acquisition *m = multilock_of(joint);
+
+  if (m->begin_again || joint->acquisition.count < m->plan->count)
+    return;
+  if (lk__acquisition_try_grant(&joint->acquisition) &&
+      joint->callbacks != NULL)
+    joint->callbacks->granted(joint->callbacks_arg);
+  lk__joint_notify_revoked(joint);
+}
+
+static void member_granted(void *arg)
+{
+  lk_joint_member *member = arg;
+  lk_joint_acquisition *joint = member->joint;
+  lk_multilock_acquisition *m = multilock_of(joint);
+
+  lk__joint_ref(joint);
+  if (joint->acquisition.count == m->plan->count)
+    multilock_try_grant(joint);
+  else if (multilock_can_continue(m))
+    multilock_begin_transaction(m);
+  lk__joint_unref(joint);
+}
+
+static void member_ended(void *arg, int err)
+{
+  lk_joint_member *member = arg;
+
+  if (err == LK_ERR_SESSION_EXPIRED)
+    multilock_begin_again(multilock_of(member->joint), err);
+  else
+    multilock_end(multilock_of(member->joint), err);
+}
+
+static void member_lost(void *arg, int err)
+{
+  lk_joint_member *member = arg;
+
+  if (lk__joint_was_granted(member->joint))
+    multilock_end(multilock_of(member->joint), err);
+  else
+    multilock_begin_again(multilock_of(member->joint), err);
+}
+
+/* All contenders are suspended at the same time. Only the first notice is
+ * passed on, so that the owner gets one. */
+static void member_suspended(lk_multilock_acquisition *m)
+{
+  if (!lk__joint_was_granted(&m->joint) || m->suspended)
+    return;
+  m->suspended = true;
+  lk__joint_notify_with_deadline(&m->joint, LK_NOTICE_SUSPENDED);
+}
+
+/* A contender has to wait, so the nodes of later members are deleted. Otherwise
+ * there could be a deadlock with a client that acquires the same locks one by
+ * one. That client could hold the lock we wait for, and wait for the lock of a
+ * later member. */
+static void member_waiting(const lk_joint_member *member,
+                           const lk_notice *notice)
+{
+  lk_joint_acquisition *joint = member->joint;
+
+  if (member->index + 1 < joint->acquisition.count)
+    multilock_drop_from(multilock_of(joint), member->index + 1);
+  lk__joint_notify(joint, notice);
+}
+
+static void member_on_notice(void *arg, const lk_notice *notice)
+{
+  lk_joint_member *member = arg;
+  lk_joint_acquisition *joint = member->joint;
+
+  lk__joint_ref(joint);
+  switch (notice->type) {
+  case LK_NOTICE_WAITING: member_waiting(member, notice); break;
+  case LK_NOTICE_SUSPENDED: member_suspended(multilock_of(joint)); break;
+  case LK_NOTICE_UNSURE: lk__joint_member_unsure(joint); break;
+  case LK_NOTICE_LEASE_PROVEN: lk__joint_member_proven(joint); break;
+  case LK_NOTICE_REVOKED: lk__joint_notify_revoked(joint); break;
+  case LK_NOTICE_PLACE_LOST:
+  case LK_NOTICE_MIXED_QUEUE:
+  case LK_NOTICE_UNWATCHED:
+  case LK_NOTICE_COUNTER_NEAR_END: lk__joint_notify(joint, notice); break;
+  }
+  lk__joint_unref(joint);
+}
+
+static const lk_acquisition_callbacks member_callbacks = {
+    .granted = member_granted,
+    .ended = member_ended,
+    .lost = member_lost,
+    .notice = member_on_notice,
+    .gone = lk__joint_member_gone};
+
 /* ---- the transaction ----------------------------------------------------- */
 
-/* The transaction that creates the missing nodes of a multi-lock. */
-
-/**
- * @file
- * The transaction of a multi-lock: it creates the missing contender nodes.
- * Lists of their queues are requested in the same write.
- */
-
-enum {
-  /* Transactions in a row that find a directory missing. */
-  MAX_PARENTS_MISSING = 10,
-  /* Transactions in a row that are refused because of an expired session,
-   * although the session is resumed behind each. */
-  MAX_SESSION_DENIED = 3,
-  PAUSE_MS = 100
-};
+/* A transaction creates the missing contender nodes. Lists of their queues are
+ * requested in the same write. */
 
 /* Whether the session is a local one, in which no ephemeral node can be
  * created. A server that does not upgrade it refuses the transaction as one of
@@ -317,6 +428,15 @@ static int multilock_request_transaction(lk_multilock_acquisition *m)
   return err;
 }
 
+/* Make the contender of the next member. The caller begins it. NULL: no
+ * memory.
+ */
+static lk_contender *multilock_add_contender(lk_multilock_acquisition *m)
+{
+  return lk__joint_add(&m->joint, &m->plan->members[m->joint.acquisition.count],
+                       m->member_callbacks);
+}
+
 /* Send a transaction that creates all missing nodes. No effect without a
    connection, while a transaction is under way or while `orphans` > 0. */
 static void multilock_begin_transaction(lk_multilock_acquisition *m)
@@ -348,142 +468,6 @@ static void multilock_begin_transaction(lk_multilock_acquisition *m)
     lk__contender_begin(m->joint.acquisition.parts[i]);
   lk__joint_unref(&m->joint);
 }
-
-/* ---- the acquisition ----------------------------------------------------- */
-
-/* The acquisition of several locks: a contender node in each queue, made in one
-   transaction. When one of the contenders has to wait, the nodes of later
-   members are deleted, so that the acquisition always consists of the first
-   members. When that contender is granted, another transaction creates the
-   other nodes. */
-
-/* ---- end ----------------------------------------------------------------- */
-
-/* Nothing is left to do when the contenders are stopped. */
-static void multilock_after_stop(lk_joint_acquisition *joint)
-{
-  (void)joint;
-}
-
-static void multilock_begin_again(lk_multilock_acquisition *m, int err)
-{
-  lk_joint_acquisition *joint = &m->joint;
-  lk_notice notice = {.type = LK_NOTICE_PLACE_LOST, .err = err};
-
-  if (!lk__joint_begins_again_after_loss(joint, err)) {
-    multilock_end(m, err);
-    return;
-  }
-  lk__joint_ref(joint);
-  if (m->in_transaction) {
-    /* The nodes can be deleted when the reply has given their names. */
-    m->begin_again = true;
-  } else {
-    multilock_drop_all(m);
-    multilock_begin_transaction(m);
-  }
-  lk__joint_notify(joint, &notice);
-  lk__joint_unref(joint);
-}
-
-/* ---- callbacks of the contenders ----------------------------------------- */
-
-static void multilock_try_grant(lk_joint_acquisition *joint)
-{
-  lk_multilock_acquisition *m = multilock_of(joint);
-
-  if (m->begin_again || joint->acquisition.count < m->plan->count)
-    return;
-  if (lk__acquisition_try_grant(&joint->acquisition) &&
-      joint->callbacks != NULL)
-    joint->callbacks->granted(joint->callbacks_arg);
-  lk__joint_notify_revoked(joint);
-}
-
-static void member_granted(void *arg)
-{
-  lk_joint_member *member = arg;
-  lk_joint_acquisition *joint = member->joint;
-  lk_multilock_acquisition *m = multilock_of(joint);
-
-  lk__joint_ref(joint);
-  if (joint->acquisition.count == m->plan->count)
-    multilock_try_grant(joint);
-  else if (multilock_can_continue(m))
-    multilock_begin_transaction(m);
-  lk__joint_unref(joint);
-}
-
-static void member_ended(void *arg, int err)
-{
-  lk_joint_member *member = arg;
-
-  if (err == LK_ERR_SESSION_EXPIRED)
-    multilock_begin_again(multilock_of(member->joint), err);
-  else
-    multilock_end(multilock_of(member->joint), err);
-}
-
-static void member_lost(void *arg, int err)
-{
-  lk_joint_member *member = arg;
-
-  if (lk__joint_was_granted(member->joint))
-    multilock_end(multilock_of(member->joint), err);
-  else
-    multilock_begin_again(multilock_of(member->joint), err);
-}
-
-/* All contenders are suspended at the same time. Only the first notice is
- * passed on, so that the owner gets one. */
-static void member_suspended(lk_multilock_acquisition *m)
-{
-  if (!lk__joint_was_granted(&m->joint) || m->suspended)
-    return;
-  m->suspended = true;
-  lk__joint_notify_with_deadline(&m->joint, LK_NOTICE_SUSPENDED);
-}
-
-/* A contender has to wait, so the nodes of later members are deleted. Otherwise
- * there could be a deadlock with a client that acquires the same locks one by
- * one. That client could hold the lock we wait for, and wait for the lock of a
- * later member. */
-static void member_waiting(const lk_joint_member *member,
-                           const lk_notice *notice)
-{
-  lk_joint_acquisition *joint = member->joint;
-
-  if (member->index + 1 < joint->acquisition.count)
-    multilock_drop_from(multilock_of(joint), member->index + 1);
-  lk__joint_notify(joint, notice);
-}
-
-static void member_on_notice(void *arg, const lk_notice *notice)
-{
-  lk_joint_member *member = arg;
-  lk_joint_acquisition *joint = member->joint;
-
-  lk__joint_ref(joint);
-  switch (notice->type) {
-  case LK_NOTICE_WAITING: member_waiting(member, notice); break;
-  case LK_NOTICE_SUSPENDED: member_suspended(multilock_of(joint)); break;
-  case LK_NOTICE_UNSURE: lk__joint_member_unsure(joint); break;
-  case LK_NOTICE_LEASE_PROVEN: lk__joint_member_proven(joint); break;
-  case LK_NOTICE_REVOKED: lk__joint_notify_revoked(joint); break;
-  case LK_NOTICE_PLACE_LOST:
-  case LK_NOTICE_MIXED_QUEUE:
-  case LK_NOTICE_UNWATCHED:
-  case LK_NOTICE_COUNTER_NEAR_END: lk__joint_notify(joint, notice); break;
-  }
-  lk__joint_unref(joint);
-}
-
-static const lk_acquisition_callbacks member_callbacks = {
-    .granted = member_granted,
-    .ended = member_ended,
-    .lost = member_lost,
-    .notice = member_on_notice,
-    .gone = lk__joint_member_gone};
 
 /* ---- callbacks of the client --------------------------------------------- */
 
@@ -532,7 +516,7 @@ static void multilock_on_closing(lk_client *c, void *arg)
   multilock_end(m, m->joint.lease->end_err);
 }
 
-/* ---- functions of lk_acquisition_kind ------------------------------------ */
+/* ---- the acquisition ----------------------------------------------------- */
 
 static void multilock_begin(lk_acquisition *a)
 {
@@ -555,6 +539,12 @@ static void multilock_stop(lk_acquisition *a, bool report_gone)
   lk__lease_listener_done(joint->lease);
   lk__joint_stop(a, report_gone);
   lk__joint_unref(joint);
+}
+
+/* Nothing is left to do when the contenders are stopped. */
+static void multilock_after_stop(lk_joint_acquisition *joint)
+{
+  (void)joint;
 }
 
 static const lk_joint_kind multilock_kind = {
@@ -590,9 +580,7 @@ multilock_acquisition_new(lk_session_lease *lease, lk_multilock_plan *plan,
   return m;
 }
 
-/* ---- the lock ------------------------------------------------------------ */
-
-enum { MAX_MEMBERS = 1000 };
+/* ---- creation of the lock ------------------------------------------------ */
 
 /* What all acquisitions of one handle share. The paths of the members follow in
  * the same allocation. */
@@ -600,8 +588,6 @@ typedef struct multilock_plan {
   lk_multilock_plan base;
   lk_contender_config members[];
 } multilock_plan;
-
-/* ---- members ----------------------------------------------------------- */
 
 static bool side_is_valid(lk_multilock_side side)
 {
@@ -695,8 +681,6 @@ static bool multilock_remove_duplicates(lk_multilock_plan *plan)
   return true;
 }
 
-/* ---- life -------------------------------------------------------------- */
-
 static lk_acquisition *
 multilock_acquisition_make(lk_lock *l,
                            const lk_acquisition_callbacks *callbacks)
@@ -781,7 +765,7 @@ int lk_multilock_new(lk_lock **out, lk_client *client,
   return err;
 }
 
-/* ---- queries ----------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------- */
 
 /* The contender for the member at `path`, or NULL. */
 static const lk_contender *multilock_find_contender(const lk_lock *l,
