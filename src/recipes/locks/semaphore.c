@@ -15,17 +15,23 @@
 #include "recipes/queue/contender.h"
 #include "recipes/queue/queue.h"
 
-/* ---- the permits --------------------------------------------------------- */
-
-/**
- * @file
- * The permit nodes of an acquisition, each with a contender. The contender of
- * the last one lists all permit nodes of the semaphore and compares their
- * number with the limit. The other contenders hold as soon as their nodes
- * exist.
+/*
+ * The acquisition of permits: a queue node in `locks`, and a permit node in
+ * `leases` for each permit, each with a contender. The last permit node is
+ * created after the others. Its contender lists all permit nodes of the
+ * semaphore, and waits until their number is within the limit. The other
+ * contenders hold as soon as their nodes exist. The permits are granted when
+ * all are held and the queue node is the first of its queue.
  */
 
-/* ---- which children count ----------------------------------------------- */
+/* Queue node and permit nodes are created in one write, which is wasted if a
+ * predecessor exists. After so many wasted writes in a row, the queue node is
+ * created alone. */
+enum { MAX_WASTED_WRITES = 3 };
+
+enum { MAX_PERMITS = 1000000, MAX_TAKE = 1000 };
+
+/* ---- the nodes that count ------------------------------------------------ */
 
 static bool name_is_permit(const lk_role *role, lk_bytes name, int64_t *number)
 {
@@ -69,13 +75,18 @@ bool lk_layout_is_permit(lk_layout layout, lk_bytes name, int64_t *number)
   return true;
 }
 
+/* ---- deletion of the nodes ----------------------------------------------- */
+
 static lk_semaphore_acquisition *
 semaphore_of_member(const lk_joint_member *member)
 {
   return (lk_semaphore_acquisition *)(void *)member->joint;
 }
 
-/* ---- release ----------------------------------------------------------- */
+static lk_semaphore_acquisition *semaphore_of_joint(lk_joint_acquisition *joint)
+{
+  return (lk_semaphore_acquisition *)(void *)joint;
+}
 
 /* Delete all permit nodes of the acquisition: stop and free their contenders.
  */
@@ -99,7 +110,82 @@ static void permit_nodes_drop_last(lk_semaphore_acquisition *s)
   lk__contender_unref(last);
 }
 
-/* ---- callbacks of the contenders ----------------------------------------- */
+static void semaphore_drop_queue_node(lk_semaphore_acquisition *s)
+{
+  lk_contender *ct = s->queue_node;
+  const bool report_gone = false;
+
+  s->queue_node = NULL;
+  s->is_first = false;
+  if (ct == NULL)
+    return;
+  bool has_ended = ct->callbacks == NULL;
+
+  if (!has_ended)
+    lk__contender_stop(ct, report_gone);
+  lk__contender_unref(ct);
+}
+
+/* ---- grant and end ------------------------------------------------------- */
+
+static void semaphore_begin(lk_acquisition *a);
+
+static void semaphore_try_grant(lk_semaphore_acquisition *s)
+{
+  const lk_acquisition *a = &s->joint.acquisition;
+
+  if (!s->is_first || a->count < s->plan->take ||
+      (s->plan->limit_path != NULL && (!s->limit.known || s->limit.changed)))
+    return;
+  if (!lk__acquisition_try_grant(&s->joint.acquisition))
+    return;
+  semaphore_drop_queue_node(s);
+  lk__permit_limit_forget(s);
+  if (s->joint.callbacks != NULL)
+    s->joint.callbacks->granted(s->joint.callbacks_arg);
+  lk__joint_notify_revoked(&s->joint);
+}
+
+/* Notify the owner, once, that only permits are missing: position 1. */
+static void semaphore_notify_first(lk_semaphore_acquisition *s)
+{
+  lk_notice notice = {.type = LK_NOTICE_WAITING, .position = 1};
+
+  if (!s->is_first || s->reported_first)
+    return;
+  s->reported_first = true;
+  lk__joint_notify(&s->joint, &notice);
+}
+
+static void semaphore_begin_again(lk_semaphore_acquisition *s, int err)
+{
+  lk_notice notice = {.type = LK_NOTICE_PLACE_LOST, .err = err};
+
+  if (!lk__joint_begins_again_after_loss(&s->joint, err)) {
+    lk__joint_end(&s->joint, err);
+    return;
+  }
+  lk__joint_ref(&s->joint);
+  permit_nodes_drop(s);
+  semaphore_drop_queue_node(s);
+  s->reported_first = false;
+  lk__joint_notify(&s->joint, &notice);
+  if (!s->joint.over)
+    semaphore_begin(&s->joint.acquisition);
+  lk__joint_unref(&s->joint);
+}
+
+static void semaphore_failed(lk_semaphore_acquisition *s, int err)
+{
+  if (err == LK_ERR_BUSY && !s->is_first && s->joint.acquisition.count > 0)
+    (*s->plan->wasted_writes)++;
+  if (err == LK_ERR_SESSION_EXPIRED)
+    semaphore_begin_again(s, err);
+  else
+    lk__joint_end(&s->joint, err);
+}
+
+/* ---- callbacks of the permit nodes' contenders --------------------------- */
 
 static void permit_nodes_create_last(lk_semaphore_acquisition *s);
 
@@ -216,7 +302,7 @@ static const lk_acquisition_callbacks permit_callbacks = {
     .notice = permit_on_notice,
     .gone = lk__joint_member_gone};
 
-/* ---- creation ------------------------------------------------------------ */
+/* ---- creation of the permit nodes ---------------------------------------- */
 
 /* false: no memory, and the acquisition has ended. */
 static bool permit_nodes_add(lk_semaphore_acquisition *s)
@@ -256,90 +342,7 @@ static void permit_nodes_create(lk_semaphore_acquisition *s)
     lk__contender_begin(a->parts[i]);
 }
 
-/* ---- the acquisition ----------------------------------------------------- */
-
-/* The acquisition of permits: a queue node in `locks`, and a permit node in
-   `leases` for each permit. The last permit node is created after the others.
-   Its contender lists all permit nodes, and waits until their number is within
-   the limit. The permits are granted when all are held and the queue node is
-   the first of its queue. */
-
-/* Queue node and permit nodes are created in one write, which is wasted if a
- * predecessor exists. After so many wasted writes in a row, the queue node is
- * created alone. */
-enum { MAX_WASTED_WRITES = 3 };
-
-static lk_semaphore_acquisition *semaphore_of_joint(lk_joint_acquisition *joint)
-{
-  return (lk_semaphore_acquisition *)(void *)joint;
-}
-
-/* ---- release ----------------------------------------------------------- */
-
-static void semaphore_drop_queue_node(lk_semaphore_acquisition *s)
-{
-  lk_contender *ct = s->queue_node;
-  const bool report_gone = false;
-
-  s->queue_node = NULL;
-  s->is_first = false;
-  if (ct == NULL)
-    return;
-  bool has_ended = ct->callbacks == NULL;
-
-  if (!has_ended)
-    lk__contender_stop(ct, report_gone);
-  lk__contender_unref(ct);
-}
-
-static void semaphore_before_stop(lk_joint_acquisition *joint)
-{
-  lk__permit_limit_forget(semaphore_of_joint(joint));
-}
-
-/* The queue node is deleted after the permit nodes. While the queue node
- * exists, other clients wait in the queue and do not count permit nodes. So
- * none of them counts a permit node that is about to be deleted. */
-static void semaphore_after_stop(lk_joint_acquisition *joint)
-{
-  semaphore_drop_queue_node(semaphore_of_joint(joint));
-}
-
-static void semaphore_begin(lk_acquisition *a);
-
-static void semaphore_begin_again(lk_semaphore_acquisition *s, int err)
-{
-  lk_notice notice = {.type = LK_NOTICE_PLACE_LOST, .err = err};
-
-  if (!lk__joint_begins_again_after_loss(&s->joint, err)) {
-    lk__joint_end(&s->joint, err);
-    return;
-  }
-  lk__joint_ref(&s->joint);
-  permit_nodes_drop(s);
-  semaphore_drop_queue_node(s);
-  s->reported_first = false;
-  lk__joint_notify(&s->joint, &notice);
-  if (!s->joint.over)
-    semaphore_begin(&s->joint.acquisition);
-  lk__joint_unref(&s->joint);
-}
-
-static void semaphore_try_grant(lk_semaphore_acquisition *s)
-{
-  const lk_acquisition *a = &s->joint.acquisition;
-
-  if (!s->is_first || a->count < s->plan->take ||
-      (s->plan->limit_path != NULL && (!s->limit.known || s->limit.changed)))
-    return;
-  if (!lk__acquisition_try_grant(&s->joint.acquisition))
-    return;
-  semaphore_drop_queue_node(s);
-  lk__permit_limit_forget(s);
-  if (s->joint.callbacks != NULL)
-    s->joint.callbacks->granted(s->joint.callbacks_arg);
-  lk__joint_notify_revoked(&s->joint);
-}
+/* ---- the limit ----------------------------------------------------------- */
 
 /* The last contender, which counts the permit nodes; NULL: it does not exist
  * yet. */
@@ -383,18 +386,7 @@ static void semaphore_set_limit(lk_semaphore_acquisition *s, int32_t limit)
   }
 }
 
-/* ---- callbacks of the queue node ----------------------------------------- */
-
-/* Notify the owner, once, that only permits are missing: position 1. */
-static void semaphore_notify_first(lk_semaphore_acquisition *s)
-{
-  lk_notice notice = {.type = LK_NOTICE_WAITING, .position = 1};
-
-  if (!s->is_first || s->reported_first)
-    return;
-  s->reported_first = true;
-  lk__joint_notify(&s->joint, &notice);
-}
+/* ---- callbacks of the queue node's contender ----------------------------- */
 
 /* Whether the last contender has found more permit nodes than the limit. */
 static bool count_was_too_high(const lk_semaphore_acquisition *s)
@@ -417,16 +409,6 @@ static void queue_node_granted(void *arg)
   if (!s->joint.over && count_was_too_high(s))
     semaphore_notify_first(s);
   lk__joint_unref(&s->joint);
-}
-
-static void semaphore_failed(lk_semaphore_acquisition *s, int err)
-{
-  if (err == LK_ERR_BUSY && !s->is_first && s->joint.acquisition.count > 0)
-    (*s->plan->wasted_writes)++;
-  if (err == LK_ERR_SESSION_EXPIRED)
-    semaphore_begin_again(s, err);
-  else
-    lk__joint_end(&s->joint, err);
 }
 
 static void queue_node_ended(void *arg, int err)
@@ -497,7 +479,7 @@ static void semaphore_create_queue_node(lk_semaphore_acquisition *s)
   lk__contender_begin(s->queue_node);
 }
 
-/* ---- functions of lk_acquisition_kind ------------------------------------ */
+/* ---- the acquisition ----------------------------------------------------- */
 
 static void semaphore_begin(lk_acquisition *a)
 {
@@ -519,6 +501,19 @@ static void semaphore_begin(lk_acquisition *a)
 static void semaphore_joint_try_grant(lk_joint_acquisition *joint)
 {
   semaphore_try_grant(semaphore_of_joint(joint));
+}
+
+static void semaphore_before_stop(lk_joint_acquisition *joint)
+{
+  lk__permit_limit_forget(semaphore_of_joint(joint));
+}
+
+/* The queue node is deleted after the permit nodes. While the queue node
+ * exists, other clients wait in the queue and do not count permit nodes. So
+ * none of them counts a permit node that is about to be deleted. */
+static void semaphore_after_stop(lk_joint_acquisition *joint)
+{
+  semaphore_drop_queue_node(semaphore_of_joint(joint));
 }
 
 static const lk_semaphore_reports reports = {
@@ -559,9 +554,7 @@ semaphore_acquisition_new(lk_session_lease *lease, lk_semaphore_plan *plan,
   return s;
 }
 
-/* ---- the lock ------------------------------------------------------------ */
-
-enum { MAX_PERMITS = 1000000, MAX_TAKE = 1000 };
+/* ---- creation of the lock ------------------------------------------------ */
 
 /* What all acquisitions of one handle share, with the memory it refers to. */
 typedef struct semaphore_plan {
