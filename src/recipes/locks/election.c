@@ -8,6 +8,12 @@
 #include "recipes/locks/lock.h"
 #include "recipes/retry.h"
 
+/**
+ * @file
+ * A candidate of an election: it acquires a lock again and again, and leads
+ * while it holds the lock.
+ */
+
 enum {
   DEFAULT_PAUSE_MS = 100,
   DEFAULT_MAX_PAUSE_MS = 10 * 1000,
@@ -40,7 +46,7 @@ struct lk_candidate {
   bool freeing; /* destroy the candidate when `callbacks_running` is 0 */
 };
 
-/* ---- callbacks ----------------------------------------------------------- */
+/* ---- callbacks of the user ----------------------------------------------- */
 
 static void candidate_destroy(lk_candidate *c)
 {
@@ -72,6 +78,102 @@ static lk_candidate_event candidate_event(const lk_candidate *c,
 {
   return (lk_candidate_event){
       .type = type, .term = c->term, .deadline_ms = lk_lock_deadline(c->lock)};
+}
+
+/* ---- creation ------------------------------------------------------------ */
+
+static void on_lock_event(lk_lock *l, const lk_lock_event *event, void *arg);
+
+/* Set the pauses. false: an option is out of its bounds. */
+static bool candidate_set_pauses(lk_candidate *c,
+                                 const lk_candidate_config *config)
+{
+  int32_t first = config->pause_ms == 0 ? DEFAULT_PAUSE_MS : config->pause_ms;
+  int32_t largest = config->max_pause_ms;
+
+  if (largest == 0)
+    largest = first > DEFAULT_MAX_PAUSE_MS ? first : DEFAULT_MAX_PAUSE_MS;
+  c->backoff = (lk_backoff){.first_ms = first, .max_ms = largest};
+  return first > 0 && first <= largest && largest <= LONGEST_PAUSE_MS;
+}
+
+static void candidate_take_lock(lk_candidate *c, lk_lock *lock)
+{
+  c->lock = lock;
+  c->on_lock_event = lock->on_event;
+  c->lock_arg = lock->arg;
+  lock->on_event = on_lock_event;
+  lock->arg = c;
+}
+
+int lk_candidate_new(lk_candidate **out, lk_lock *lock,
+                     const lk_candidate_config *config)
+{
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_candidate_config);
+  lk_session_lease *lease = lock->lease;
+  lk_candidate_config options;
+
+  *out = NULL;
+  int err = lk__config_copy(lease->life.detached ? NULL : lease->client, &sized,
+                            &options, config);
+
+  if (err != 0)
+    return err;
+  if (lk_lock_get_state(lock) != LK_LOCK_IDLE ||
+      lock->on_event == on_lock_event)
+    return LK_ERR_STATE;
+  /* The grants of one node of a local queue have the same token, and so would
+     terms. */
+  if (lock->has_local_queue)
+    return LK_ERR_BAD_ARGUMENT;
+  lk_candidate *c = lk__mem_new(&lease->mem, sizeof *c);
+
+  if (c == NULL)
+    return LK_ERR_NO_MEMORY;
+  if (!candidate_set_pauses(c, &options)) {
+    lk__mem_free(&lease->mem, c);
+    return LK_ERR_BAD_ARGUMENT;
+  }
+  c->lease = lease;
+  lk__lease_ref(lease);
+  c->on_event = options.on_event;
+  c->arg = options.arg;
+  candidate_take_lock(c, lock);
+  *out = c;
+  return 0;
+}
+
+/* Have the candidate free its lock when it is freed itself. */
+static void candidate_own_lock(lk_candidate *c)
+{
+  c->owns_lock = true;
+}
+
+int lk_election_new(lk_candidate **out, lk_client *client, const char *path,
+                    lk_layout layout, const lk_lock_config *lock,
+                    const lk_candidate_config *config)
+{
+  lk_lock_config options;
+  lk_lock *l;
+
+  *out = NULL;
+  int err = lk__lock_config_copy(client, &options, lock);
+
+  if (err != 0)
+    return err;
+  if (options.announce || options.local_queue)
+    return LK_ERR_BAD_ARGUMENT;
+  options.layout = layout;
+  err = lk__lock_make(&l, client, path, &options, LK_MULTILOCK_MUTEX);
+  if (err != 0)
+    return err;
+  err = lk_candidate_new(out, l, config);
+  if (err != 0) {
+    lk_lock_free(l);
+    return err;
+  }
+  candidate_own_lock(*out);
+  return 0;
 }
 
 /* ---- pauses and acquires ------------------------------------------------- */
@@ -170,7 +272,7 @@ static void on_pause_over(void *arg, int err)
   candidate_leave(c);
 }
 
-/* ---- the events of the lock ---------------------------------------------- */
+/* ---- events of the lock -------------------------------------------------- */
 
 static void candidate_unsure(lk_candidate *c)
 {
@@ -235,97 +337,6 @@ static void on_lock_event(lk_lock *l, const lk_lock_event *event, void *arg)
   candidate_leave(c);
 }
 
-/* ---- creation and destruction -------------------------------------------- */
-
-/* Set the pauses. false: an option is out of its bounds. */
-static bool candidate_set_pauses(lk_candidate *c,
-                                 const lk_candidate_config *config)
-{
-  int32_t first = config->pause_ms == 0 ? DEFAULT_PAUSE_MS : config->pause_ms;
-  int32_t largest = config->max_pause_ms;
-
-  if (largest == 0)
-    largest = first > DEFAULT_MAX_PAUSE_MS ? first : DEFAULT_MAX_PAUSE_MS;
-  c->backoff = (lk_backoff){.first_ms = first, .max_ms = largest};
-  return first > 0 && first <= largest && largest <= LONGEST_PAUSE_MS;
-}
-
-static void candidate_take_lock(lk_candidate *c, lk_lock *lock)
-{
-  c->lock = lock;
-  c->on_lock_event = lock->on_event;
-  c->lock_arg = lock->arg;
-  lock->on_event = on_lock_event;
-  lock->arg = c;
-}
-
-int lk_candidate_new(lk_candidate **out, lk_lock *lock,
-                     const lk_candidate_config *config)
-{
-  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_candidate_config);
-  lk_session_lease *lease = lock->lease;
-  lk_candidate_config options;
-
-  *out = NULL;
-  int err = lk__config_copy(lease->life.detached ? NULL : lease->client, &sized,
-                            &options, config);
-
-  if (err != 0)
-    return err;
-  if (lk_lock_get_state(lock) != LK_LOCK_IDLE ||
-      lock->on_event == on_lock_event)
-    return LK_ERR_STATE;
-  /* The grants of one node of a local queue have the same token, and so would
-     terms. */
-  if (lock->has_local_queue)
-    return LK_ERR_BAD_ARGUMENT;
-  lk_candidate *c = lk__mem_new(&lease->mem, sizeof *c);
-
-  if (c == NULL)
-    return LK_ERR_NO_MEMORY;
-  if (!candidate_set_pauses(c, &options)) {
-    lk__mem_free(&lease->mem, c);
-    return LK_ERR_BAD_ARGUMENT;
-  }
-  c->lease = lease;
-  lk__lease_ref(lease);
-  c->on_event = options.on_event;
-  c->arg = options.arg;
-  candidate_take_lock(c, lock);
-  *out = c;
-  return 0;
-}
-
-/* Have the candidate free its lock when it is freed itself. */
-static void candidate_own_lock(lk_candidate *c)
-{
-  c->owns_lock = true;
-}
-
-/* Stop, and give the lock back to its user. Reports nothing. */
-static void candidate_leave_lock(lk_candidate *c)
-{
-  c->state = CANDIDATE_STOPPED;
-  if (c->owns_lock) {
-    lk_lock_free(c->lock);
-    return;
-  }
-  lk_lock_reset(c->lock);
-  c->lock->on_event = c->on_lock_event;
-  c->lock->arg = c->lock_arg;
-}
-
-void lk_candidate_free(lk_candidate *c)
-{
-  if (c == NULL || c->freeing)
-    return;
-  candidate_enter(c);
-  c->freeing = true;
-  lk__retry_pause_stop(&c->pause, c->lease->client);
-  candidate_leave_lock(c);
-  candidate_leave(c);
-}
-
 /* ---- calls --------------------------------------------------------------- */
 
 /* A forked child takes part in nothing. */
@@ -366,6 +377,8 @@ void lk_candidate_resign(lk_candidate *c)
   }
 }
 
+/* ---- queries ------------------------------------------------------------- */
+
 lk_candidate_state lk_candidate_get_state(const lk_candidate *c)
 {
   if (candidate_is_forked(c))
@@ -389,8 +402,6 @@ lk_lock *lk_candidate_lock(const lk_candidate *c)
 {
   return c->lock;
 }
-
-/* ---- texts --------------------------------------------------------------- */
 
 const char *lk_candidate_state_text(lk_candidate_state state)
 {
@@ -416,29 +427,28 @@ const char *lk_candidate_event_text(lk_candidate_event_type type)
   return "unknown event";
 }
 
-int lk_election_new(lk_candidate **out, lk_client *client, const char *path,
-                    lk_layout layout, const lk_lock_config *lock,
-                    const lk_candidate_config *config)
+/* ---- end ----------------------------------------------------------------- */
+
+/* Stop, and give the lock back to its user. Reports nothing. */
+static void candidate_leave_lock(lk_candidate *c)
 {
-  lk_lock_config options;
-  lk_lock *l;
-
-  *out = NULL;
-  int err = lk__lock_config_copy(client, &options, lock);
-
-  if (err != 0)
-    return err;
-  if (options.announce || options.local_queue)
-    return LK_ERR_BAD_ARGUMENT;
-  options.layout = layout;
-  err = lk__lock_make(&l, client, path, &options, LK_MULTILOCK_MUTEX);
-  if (err != 0)
-    return err;
-  err = lk_candidate_new(out, l, config);
-  if (err != 0) {
-    lk_lock_free(l);
-    return err;
+  c->state = CANDIDATE_STOPPED;
+  if (c->owns_lock) {
+    lk_lock_free(c->lock);
+    return;
   }
-  candidate_own_lock(*out);
-  return 0;
+  lk_lock_reset(c->lock);
+  c->lock->on_event = c->on_lock_event;
+  c->lock->arg = c->lock_arg;
+}
+
+void lk_candidate_free(lk_candidate *c)
+{
+  if (c == NULL || c->freeing)
+    return;
+  candidate_enter(c);
+  c->freeing = true;
+  lk__retry_pause_stop(&c->pause, c->lease->client);
+  candidate_leave_lock(c);
+  candidate_leave(c);
 }
