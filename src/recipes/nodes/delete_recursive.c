@@ -11,6 +11,26 @@
 #include "recipes/error_advice.h"
 #include "recipes/retry.h"
 
+/**
+ * @file
+ * Deletes a tree of nodes. A delete is sent for every node first, as most nodes
+ * are leaves. After LK_ERR_NOT_EMPTY the node is listed, and its children are
+ * deleted in the same way. The next delete of the node follows the deletes of
+ * its children in the same write, since servers execute requests in order. If a
+ * child has children, that fails, and the next delete waits until all that is
+ * below the node is known: so a node needs three deletes at most, and the rest
+ * of a chain of nodes is deleted in one write.
+ */
+
+enum {
+  MAX_REQUESTS = 256,    /* under way at a time; fewer if paths are long */
+  MAX_LISTS = 16,        /* getChildren requests among MAX_REQUESTS */
+  MAX_NAMES = 4096,      /* unread names; above that no list is requested */
+  MAX_LISTS_OF_NODE = 10 /* then the deletion fails */
+};
+
+enum { ANY_VERSION = -1 };
+
 typedef struct lk_tree {
   const lk_mem *mem;
   struct lk_tree_node *stack; /* nodes that need a request, the next on top */
@@ -49,10 +69,29 @@ typedef struct lk_tree_node {
   char name[]; /* of the top: its path */
 } lk_tree_node;
 
+typedef struct tree_deletion {
+  lk_client *client;
+  lk_progress_cb may_continue; /* or NULL */
+  lk_deleted_cb done;          /* or NULL */
+  lk_deleted2_cb done2;        /* or NULL */
+  void *arg;
+  int64_t deadline_ms;
+  bool repeat;
+  bool in_doubt;   /* a delete may have been executed although it failed */
+  int err;         /* the first error; 0: continue */
+  char *failed;    /* the path of its node, or NULL */
+  size_t deleted;  /* number of deleted nodes */
+  size_t requests; /* requests under way */
+  size_t bytes;    /* of the paths in these */
+  size_t lists;    /* getChildren requests among `requests` */
+  lk_tree tree;
+  lk_retry_pause pause;
+} tree_deletion;
+
 /* ---- the nodes of the tree ----------------------------------------------- */
 
-/* The nodes of a tree that is being deleted: the state of each node, and a
-   stack of the nodes for which a request has to be sent. */
+/* The state of each node, and a stack of the nodes for which a request has to
+ * be sent. */
 
 /* NULL: no memory. */
 static lk_tree_node *tree_node_new(lk_tree *t, lk_tree_node *parent,
@@ -272,54 +311,13 @@ static int tree_node_take_names(lk_tree_node *n, const lk_bytes *names,
   return 0;
 }
 
-/* ---- the deletes --------------------------------------------------------- */
-
-/**
- * @file
- * Deletes a tree of nodes. A delete is sent for every node first, as most nodes
- * are leaves. After LK_ERR_NOT_EMPTY the node is listed, and its children are
- * deleted in the same way. The next delete of the node follows the deletes of
- * its children in the same write, since servers execute requests in order. If a
- * child has children, that fails, and the next delete waits until all that is
- * below the node is known: so a node needs three deletes at most, and the rest
- * of a chain of nodes is deleted in one write.
- */
-
-enum {
-  MAX_REQUESTS = 256,    /* under way at a time; fewer if paths are long */
-  MAX_LISTS = 16,        /* getChildren requests among MAX_REQUESTS */
-  MAX_NAMES = 4096,      /* unread names; above that no list is requested */
-  MAX_LISTS_OF_NODE = 10 /* then the deletion fails */
-};
-
-enum { ANY_VERSION = -1 };
-
-typedef struct tree_deletion {
-  lk_client *client;
-  lk_progress_cb may_continue; /* or NULL */
-  lk_deleted_cb done;          /* or NULL */
-  lk_deleted2_cb done2;        /* or NULL */
-  void *arg;
-  int64_t deadline_ms;
-  bool repeat;
-  bool in_doubt;   /* a delete may have been executed although it failed */
-  int err;         /* the first error; 0: continue */
-  char *failed;    /* the path of its node, or NULL */
-  size_t deleted;  /* number of deleted nodes */
-  size_t requests; /* requests under way */
-  size_t bytes;    /* of the paths in these */
-  size_t lists;    /* getChildren requests among `requests` */
-  lk_tree tree;
-  lk_retry_pause pause;
-} tree_deletion;
-
 /* The deletion that the node belongs to. */
 static tree_deletion *node_deletion(const lk_tree_node *n)
 {
   return LK_OWNER(n->tree, tree_deletion, tree);
 }
 
-/* ---- completion -------------------------------------------------------- */
+/* ---- completion ---------------------------------------------------------- */
 
 static void tree_deletion_free(tree_deletion *t)
 {
@@ -376,11 +374,27 @@ static void tree_node_record_error(const lk_tree_node *n, int err)
     t->failed = lk__mem_text(lk_client_mem(t->client), path);
 }
 
-/* ---- requests ---------------------------------------------------------- */
+/* ---- pauses -------------------------------------------------------------- */
 
-static void tree_node_on_deleted(lk_client *c, int err, void *arg);
-static void tree_node_on_names(lk_client *c, int err, const lk_bytes *names,
-                               size_t count, const lk_stat *stat, void *arg);
+static void tree_deletion_continue(tree_deletion *t);
+
+static void tree_deletion_on_pause_over(void *arg, int err)
+{
+  tree_deletion *t = arg;
+
+  if (err != 0)
+    tree_deletion_record_refusal(t, err);
+  tree_deletion_continue(t);
+}
+
+static void tree_deletion_pause(tree_deletion *t)
+{
+  if (!t->pause.running)
+    lk__retry_pause_start(&t->pause, t->client, t->deadline_ms,
+                          tree_deletion_on_pause_over, t);
+}
+
+/* ---- requests ------------------------------------------------------------ */
 
 /* How long the path is that the server gets. */
 static size_t tree_node_sent_len(const lk_tree_node *n)
@@ -398,6 +412,76 @@ static void tree_node_count_request(lk_tree_node *n, int err)
   node_deletion(n)->bytes += tree_node_sent_len(n);
 }
 
+static void tree_node_replied(lk_tree_node *n)
+{
+  tree_deletion *t = node_deletion(n);
+
+  n->request_sent = false;
+  t->requests--;
+  t->bytes -= tree_node_sent_len(n);
+  if (t->may_continue != NULL && t->err == 0 &&
+      !t->may_continue(t->client, t->deleted, t->arg))
+    tree_deletion_record_error(t, LK_ERR_CANCELLED);
+}
+
+static void tree_node_request_failed(lk_tree_node *n, int err)
+{
+  tree_deletion *t = node_deletion(n);
+
+  n->in_doubt = true;
+  if (lk__error_meaning(err).outcome != LK_OUTCOME_NOT_DONE)
+    t->in_doubt = true;
+  switch (lk__error_advice(t->client, err)) {
+  case LK_ADVICE_AWAIT_CONNECTION:
+    if (!t->repeat)
+      tree_node_record_error(n, err);
+    break;
+  case LK_ADVICE_RETRY_LATER: tree_deletion_pause(t); break;
+  case LK_ADVICE_GIVE_UP: tree_node_record_error(n, err); break;
+  }
+  tree_node_require_delete(n);
+}
+
+/* ---- deletes ------------------------------------------------------------- */
+
+/* A delete failed with LK_ERR_NOT_EMPTY. If deletes of all known children
+ * had been sent, the node has unknown children and must be listed. */
+static void tree_node_not_empty(lk_tree_node *n)
+{
+  if (n->children_unrequested > 0) {
+    n->waits_for_children = true;
+  } else {
+    n->must_list = true;
+    if (n->times_listed == MAX_LISTS_OF_NODE)
+      tree_node_record_error(n, LK_ERR_NOT_EMPTY);
+  }
+  tree_node_require_delete(n);
+}
+
+static void tree_node_on_deleted(lk_client *c, int err, void *arg)
+{
+  lk_tree_node *n = arg;
+  tree_deletion *t = node_deletion(n);
+  /* If a later delete finds no node, an earlier delete may have been executed,
+   * or another client may have deleted the node. */
+  bool is_first_delete_of_top =
+      n->parent == NULL && n->times_listed == 0 && !n->in_doubt;
+
+  (void)c;
+  if (err == 0)
+    t->deleted++;
+  tree_node_replied(n);
+  if (err == LK_ERR_NO_NODE && is_first_delete_of_top)
+    tree_node_record_error(n, err);
+  if (err == 0 || err == LK_ERR_NO_NODE)
+    tree_node_deleted(n);
+  else if (err == LK_ERR_NOT_EMPTY)
+    tree_node_not_empty(n);
+  else
+    tree_node_request_failed(n, err);
+  tree_deletion_continue(t);
+}
+
 static int tree_node_request_delete(lk_tree_node *n)
 {
   tree_deletion *t = node_deletion(n);
@@ -411,6 +495,32 @@ static int tree_node_request_delete(lk_tree_node *n)
   if (err == 0)
     tree_node_delete_requested(n);
   return err;
+}
+
+/* ---- lists of children --------------------------------------------------- */
+
+static void tree_node_on_names(lk_client *c, int err, const lk_bytes *names,
+                               size_t count, const lk_stat *stat, void *arg)
+{
+  lk_tree_node *n = arg;
+  tree_deletion *t = node_deletion(n);
+
+  (void)c;
+  (void)stat;
+  t->lists--;
+  tree_node_replied(n);
+  if (err == LK_ERR_NO_NODE) {
+    tree_node_deleted(n); /* deleted by another client */
+    tree_deletion_continue(t);
+    return;
+  }
+  if (err == 0)
+    err = tree_node_take_names(n, names, count);
+  if (err != 0)
+    tree_node_request_failed(n, err);
+  else
+    tree_node_push(n);
+  tree_deletion_continue(t);
 }
 
 static int tree_node_request_names(lk_tree_node *n)
@@ -427,6 +537,8 @@ static int tree_node_request_names(lk_tree_node *n)
     t->lists++;
   return err;
 }
+
+/* ---- the next request ---------------------------------------------------- */
 
 /* Sends the next request for a node. If it has to wait for its children, none
  * is needed: the last child puts the node on the stack again. */
@@ -465,15 +577,6 @@ static bool tree_deletion_has_room(const tree_deletion *t)
           (may_list || !t->tree.stack->must_list));
 }
 
-static void tree_deletion_on_pause_over(void *arg, int err);
-
-static void tree_deletion_pause(tree_deletion *t)
-{
-  if (!t->pause.running)
-    lk__retry_pause_start(&t->pause, t->client, t->deadline_ms,
-                          tree_deletion_on_pause_over, t);
-}
-
 static void tree_deletion_continue(tree_deletion *t)
 {
   while (t->err == 0 && !t->pause.running && t->tree.stack != NULL &&
@@ -493,110 +596,7 @@ static void tree_deletion_continue(tree_deletion *t)
     tree_deletion_complete(t);
 }
 
-/* ---- replies ----------------------------------------------------------- */
-
-static void tree_deletion_on_pause_over(void *arg, int err)
-{
-  tree_deletion *t = arg;
-
-  if (err != 0)
-    tree_deletion_record_refusal(t, err);
-  tree_deletion_continue(t);
-}
-
-static void tree_node_request_failed(lk_tree_node *n, int err)
-{
-  tree_deletion *t = node_deletion(n);
-
-  n->in_doubt = true;
-  if (lk__error_meaning(err).outcome != LK_OUTCOME_NOT_DONE)
-    t->in_doubt = true;
-  switch (lk__error_advice(t->client, err)) {
-  case LK_ADVICE_AWAIT_CONNECTION:
-    if (!t->repeat)
-      tree_node_record_error(n, err);
-    break;
-  case LK_ADVICE_RETRY_LATER: tree_deletion_pause(t); break;
-  case LK_ADVICE_GIVE_UP: tree_node_record_error(n, err); break;
-  }
-  tree_node_require_delete(n);
-}
-
-/* A delete failed with LK_ERR_NOT_EMPTY. If deletes of all known children
- * had been sent, the node has unknown children and must be listed. */
-static void tree_node_not_empty(lk_tree_node *n)
-{
-  if (n->children_unrequested > 0) {
-    n->waits_for_children = true;
-  } else {
-    n->must_list = true;
-    if (n->times_listed == MAX_LISTS_OF_NODE)
-      tree_node_record_error(n, LK_ERR_NOT_EMPTY);
-  }
-  tree_node_require_delete(n);
-}
-
-static void tree_node_replied(lk_tree_node *n)
-{
-  tree_deletion *t = node_deletion(n);
-
-  n->request_sent = false;
-  t->requests--;
-  t->bytes -= tree_node_sent_len(n);
-  if (t->may_continue != NULL && t->err == 0 &&
-      !t->may_continue(t->client, t->deleted, t->arg))
-    tree_deletion_record_error(t, LK_ERR_CANCELLED);
-}
-
-static void tree_node_on_deleted(lk_client *c, int err, void *arg)
-{
-  lk_tree_node *n = arg;
-  tree_deletion *t = node_deletion(n);
-  /* If a later delete finds no node, an earlier delete may have been executed,
-   * or another client may have deleted the node. */
-  bool is_first_delete_of_top =
-      n->parent == NULL && n->times_listed == 0 && !n->in_doubt;
-
-  (void)c;
-  if (err == 0)
-    t->deleted++;
-  tree_node_replied(n);
-  if (err == LK_ERR_NO_NODE && is_first_delete_of_top)
-    tree_node_record_error(n, err);
-  if (err == 0 || err == LK_ERR_NO_NODE)
-    tree_node_deleted(n);
-  else if (err == LK_ERR_NOT_EMPTY)
-    tree_node_not_empty(n);
-  else
-    tree_node_request_failed(n, err);
-  tree_deletion_continue(t);
-}
-
-static void tree_node_on_names(lk_client *c, int err, const lk_bytes *names,
-                               size_t count, const lk_stat *stat, void *arg)
-{
-  lk_tree_node *n = arg;
-  tree_deletion *t = node_deletion(n);
-
-  (void)c;
-  (void)stat;
-  t->lists--;
-  tree_node_replied(n);
-  if (err == LK_ERR_NO_NODE) {
-    tree_node_deleted(n); /* deleted by another client */
-    tree_deletion_continue(t);
-    return;
-  }
-  if (err == 0)
-    err = tree_node_take_names(n, names, count);
-  if (err != 0)
-    tree_node_request_failed(n, err);
-  else
-    tree_node_push(n);
-  tree_deletion_continue(t);
-}
-
-/* ---- call -------------------------------------------------------------- */
+/* ---- calls --------------------------------------------------------------- */
 
 /* Whether `path` is the root, or "/zookeeper" or a node below it, which the
  * servers need. The servers' path is the chroot followed by `path`: with the
