@@ -11,6 +11,13 @@
 #include "recipes/error_advice.h"
 #include "recipes/retry.h"
 
+/**
+ * @file
+ * Reliable writes. A reliable write is retried over lost connections until its
+ * outcome is known. After a lost reply, requests verify what happened. Then the
+ * write completes, or it is sent again.
+ */
+
 typedef enum lk_write_kind {
   LK_WRITE_CREATE,
   LK_WRITE_SET,
@@ -53,19 +60,68 @@ typedef struct lk_write_verification {
   lk_node_facts node;  /* what the requests have shown */
 } lk_write_verification;
 
-/* ---- what a node says of a write ----------------------------------------- */
+typedef struct reliable_write {
+  lk_client *client;
+  lk_lost_write write;
+  char *path;
+  lk_bytes data;
+  lk_acls *acl;
+  int64_t deadline_ms;
+  void (*done)(void); /* cast to the callback type of `write.kind`; or NULL */
+  void *arg;
+  lk_retry_pause pause;
+  lk_write_verification verification;
+} reliable_write;
 
-/* The outcome of a write whose reply was lost, derived from the node as it was
-   read afterwards. The zxid of the node's last change is compared with
-   `seen_zxid`, the largest zxid of the replies that came before the lost one.
-   If it is not larger, the change is older than our write. A larger zxid
-   belongs to our write or to that of another client. */
+/* ---- completion ---------------------------------------------------------- */
 
-/**
- * @file
- * The outcome of a write whose reply was lost. `seen_zxid` is the largest zxid
- * of the replies before the lost one, so a larger zxid belongs to the write or
- * to a later one. If the write is `sole`, no other client writes the node.
+static void reliable_write_free(reliable_write *w)
+{
+  const lk_mem *mem = lk_client_mem(w->client);
+
+  lk__mem_free(mem, w->acl);
+  lk__mem_free(mem, w);
+}
+
+static void reliable_write_notify(const reliable_write *w, int err,
+                                  const char *path, const lk_stat *stat)
+{
+  if (w->done == NULL)
+    return;
+  switch (w->write.kind) {
+  case LK_WRITE_CREATE:
+    ((lk_create_cb)w->done)(w->client, err, path, stat, w->arg);
+    break;
+  case LK_WRITE_SET: ((lk_stat_cb)w->done)(w->client, err, stat, w->arg); break;
+  case LK_WRITE_DELETE: ((lk_done_cb)w->done)(w->client, err, w->arg); break;
+  }
+}
+
+static void reliable_write_complete(reliable_write *w, int err,
+                                    const char *path, const lk_stat *stat)
+{
+  reliable_write_notify(w, err, path, stat);
+  reliable_write_free(w);
+}
+
+static void reliable_write_fail(reliable_write *w, int err)
+{
+  reliable_write_complete(w, err, NULL, NULL);
+}
+
+/* The write has not been executed so far, and cannot be sent again because of
+ * `err`. */
+static void reliable_write_fail_unsent(reliable_write *w, int err)
+{
+  reliable_write_fail(w, lk__error_of_unsent(err));
+}
+
+/* ---- the outcome, derived from the node ---------------------------------- */
+
+/* The zxid of the node's last change is compared with `seen_zxid`, the largest
+ * zxid of the replies that came before the lost one. If it is not larger, the
+ * change is older than our write. A larger zxid belongs to our write or to that
+ * of another client. If the write is `sole`, no other client writes the node.
  */
 
 /* Whether the write creates an ephemeral node. */
@@ -163,16 +219,26 @@ static int write_outcome(const lk_lost_write *w, const lk_node_facts *node)
 
 /* ---- the verification ---------------------------------------------------- */
 
-/* The verification of a write whose reply was lost: requests that read the
-   node, and their retries. The first request is a transaction, whose content
-   does not matter. When the transaction is executed, each request of the old
-   connection has been executed or will never be. That does not hold for a
-   session that the client has given up and the servers have not. In that case
-   the verification begins when the session has ended. */
+/* Requests read the node after a lost reply. The first one is a transaction,
+ * whose content does not matter. When it is executed, each request of the old
+ * connection has been executed or will never be. That does not hold for a
+ * session that the client has given up and the servers have not. In that case
+ * the verification begins when the session has ended. */
 
+static void reliable_write_send(reliable_write *w);
 static void verification_begin(lk_write_verification *v);
 
-/* ---- pause ------------------------------------------------------------- */
+static void reliable_write_on_verified(void *arg, int outcome)
+{
+  reliable_write *w = arg;
+
+  if (outcome == LK_WRITE_SEND_AGAIN)
+    reliable_write_send(w);
+  else if (outcome != 0)
+    reliable_write_fail(w, outcome);
+  else
+    reliable_write_complete(w, 0, w->path, &w->verification.node.stat);
+}
 
 static void verification_on_pause_over(void *arg, int err)
 {
@@ -205,8 +271,6 @@ static bool verification_pause_until_session_end(lk_write_verification *v)
                         verification_on_pause_over, v);
   return true;
 }
-
-/* ---- result ------------------------------------------------------------ */
 
 /* The error of the verification. 0: `v->node` holds the state of the node. */
 static int verification_error(const lk_write_verification *v)
@@ -250,7 +314,7 @@ static void verification_replied(lk_write_verification *v)
     verification_judge(v);
 }
 
-/* ---- requests ---------------------------------------------------------- */
+/* ---- requests of the verification ---------------------------------------- */
 
 static void verification_on_transaction(lk_client *c, int err,
                                         const lk_op_result *results,
@@ -359,72 +423,7 @@ static void write_verification_start(lk_write_verification *v,
   verification_begin(v);
 }
 
-/* ---- the write ----------------------------------------------------------- */
-
-/**
- * @file
- * Reliable writes. A reliable write is retried over lost connections until its
- * outcome is known. After a lost reply, requests find out what happened
- * (reliable_write.c). Then the write completes, or it is sent again.
- */
-
-typedef struct reliable_write {
-  lk_client *client;
-  lk_lost_write write;
-  char *path;
-  lk_bytes data;
-  lk_acls *acl;
-  int64_t deadline_ms;
-  void (*done)(void); /* cast to the callback type of `write.kind`; or NULL */
-  void *arg;
-  lk_retry_pause pause;
-  lk_write_verification verification;
-} reliable_write;
-
-static void reliable_write_free(reliable_write *w)
-{
-  const lk_mem *mem = lk_client_mem(w->client);
-
-  lk__mem_free(mem, w->acl);
-  lk__mem_free(mem, w);
-}
-
-static void reliable_write_notify(const reliable_write *w, int err,
-                                  const char *path, const lk_stat *stat)
-{
-  if (w->done == NULL)
-    return;
-  switch (w->write.kind) {
-  case LK_WRITE_CREATE:
-    ((lk_create_cb)w->done)(w->client, err, path, stat, w->arg);
-    break;
-  case LK_WRITE_SET: ((lk_stat_cb)w->done)(w->client, err, stat, w->arg); break;
-  case LK_WRITE_DELETE: ((lk_done_cb)w->done)(w->client, err, w->arg); break;
-  }
-}
-
-static void reliable_write_complete(reliable_write *w, int err,
-                                    const char *path, const lk_stat *stat)
-{
-  reliable_write_notify(w, err, path, stat);
-  reliable_write_free(w);
-}
-
-static void reliable_write_fail(reliable_write *w, int err)
-{
-  reliable_write_complete(w, err, NULL, NULL);
-}
-
-static void reliable_write_send(reliable_write *w);
-
-/* The write has not been executed so far, and cannot be sent again because of
- * `err`. */
-static void reliable_write_fail_unsent(reliable_write *w, int err)
-{
-  reliable_write_fail(w, lk__error_of_unsent(err));
-}
-
-/* ---- pause ------------------------------------------------------------- */
+/* ---- requests of the write ----------------------------------------------- */
 
 static void reliable_write_on_pause_over(void *arg, int err)
 {
@@ -441,8 +440,6 @@ static void reliable_write_pause(reliable_write *w)
   lk__retry_pause_start(&w->pause, w->client, w->deadline_ms,
                         reliable_write_on_pause_over, w);
 }
-
-/* ---- the write --------------------------------------------------------- */
 
 /* Keep the largest zxid that the client has received. */
 static void record_seen_zxid(reliable_write *w)
@@ -549,21 +546,7 @@ static void reliable_write_send(reliable_write *w)
     reliable_write_fail_unsent(w, err);
 }
 
-/* ---- verification ------------------------------------------------------ */
-
-static void reliable_write_on_verified(void *arg, int outcome)
-{
-  reliable_write *w = arg;
-
-  if (outcome == LK_WRITE_SEND_AGAIN)
-    reliable_write_send(w);
-  else if (outcome != 0)
-    reliable_write_fail(w, outcome);
-  else
-    reliable_write_complete(w, 0, w->path, &w->verification.node.stat);
-}
-
-/* ---- calls ------------------------------------------------------------- */
+/* ---- calls --------------------------------------------------------------- */
 
 static const lk_acls *const no_acl = NULL;
 
