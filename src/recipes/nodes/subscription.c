@@ -7,6 +7,27 @@
 #include "recipes/call.h"
 #include "recipes/error_advice.h"
 
+/**
+ * @file
+ * A subscription reads a node with a one-shot watch, and reads it again
+ * whenever the watch fires. Each read sets the next watch in the same request,
+ * so no change is missed. A read of a missing node sets no watch. So an exists
+ * request follows, which does. At most one request is under way. A state of the
+ * node is reported only if it differs from the last reported one.
+ */
+
+/* A pause lasts at least PAUSE_MS, which is doubled up to MAX_PAUSE_DOUBLINGS
+ * times: 25.6 s. Up to as much again is added at random. */
+enum { PAUSE_MS = 100, MAX_PAUSE_DOUBLINGS = 8 };
+
+/* The interval between checks is at most a day. */
+enum {
+  NO_CHECKS = -1,
+  DEFAULT_CHECK_MS = 60000,
+  MIN_CHECK_MS = 100,
+  MAX_CHECK_MS = 24 * 3600 * 1000
+};
+
 /* Identifies a state of the node. Two states are equal if all members are. */
 typedef struct lk_node_state {
   int err;         /* LK_ERR_NO_NODE or another error; 0: the node exists */
@@ -36,12 +57,7 @@ struct lk_subscription {
   char path[];
 };
 
-/* ---- reports ------------------------------------------------------------- */
-
-/* A subscription, and the state that was last reported to its caller. */
-
-/* The state of the node that was last reported to the caller. A state is
- * reported only if it differs from that one. */
+/* ---- references ---------------------------------------------------------- */
 
 static void subscription_ref(lk_subscription *s)
 {
@@ -56,6 +72,8 @@ static void subscription_unref(lk_subscription *s)
   if (--s->refs == 0)
     lk__mem_free(&mem, s);
 }
+
+/* ---- reports ------------------------------------------------------------- */
 
 /* The state that a reply with `err` and `stat` shows. */
 static lk_node_state subscription_state_of_reply(const lk_subscription *s,
@@ -108,22 +126,7 @@ static void subscription_report_error(lk_subscription *s, int err)
     s->on_data(s, err, no_content, no_stat, s->arg);
 }
 
-/* ---- requests ------------------------------------------------------------ */
-
-/* The requests of a subscription, its watch, and its pauses. */
-
-/*
- * Reads a node with a one-shot watch, and reads it again whenever the watch
- * fires. Each read sets the next watch in the same request, so no change is
- * missed. A read of a missing node sets no watch. So an exists request follows,
- * which does. At most one request is under way.
- */
-
-/* A pause lasts at least PAUSE_MS, which is doubled up to MAX_PAUSE_DOUBLINGS
- * times: 25.6 s. Up to as much again is added at random. */
-enum { PAUSE_MS = 100, MAX_PAUSE_DOUBLINGS = 8 };
-
-/* ---- timer ------------------------------------------------------------- */
+/* ---- pauses and checks --------------------------------------------------- */
 
 /* Start the timer, which fires `in_ms` from now. */
 static void subscription_start_timer(lk_subscription *s, int64_t in_ms)
@@ -169,46 +172,10 @@ static void subscription_schedule_check(lk_subscription *s)
         s, s->check_ms - subscription_random_below(s, s->check_ms / 4));
 }
 
-/* ---- requests ---------------------------------------------------------- */
+/* ---- the watch ----------------------------------------------------------- */
 
-static void subscription_on_names(lk_client *c, int err, const lk_bytes *names,
-                                  size_t count, const lk_stat *stat, void *arg);
-static void subscription_on_data(lk_client *c, int err, const lk_bytes *data,
-                                 const lk_stat *stat, void *arg);
-static void subscription_on_exists(lk_client *c, int err, const lk_stat *stat,
-                                   void *arg);
-static void subscription_on_check(lk_client *c, int err, const lk_stat *stat,
-                                  void *arg);
 static void subscription_on_event(lk_client *c, lk_watch *w,
                                   const lk_event *event, void *arg);
-
-/* After a lost connection or session, the next connection starts a new read. A
- * reply that is too big for the client breaks its connection each time, so the
- * pause after that error has the full length at once. After an error with the
- * advice to give up, the error is reported and the read is still retried. */
-static void subscription_request_failed(lk_subscription *s, int err)
-{
-  lk_advice advice = lk__error_advice(s->client, err);
-
-  if (advice == LK_ADVICE_AWAIT_CONNECTION)
-    return;
-  if (err == LK_ERR_REPLY_TOO_BIG)
-    s->pause_doublings = MAX_PAUSE_DOUBLINGS;
-  subscription_pause(s);
-  if (advice == LK_ADVICE_GIVE_UP)
-    subscription_report_error(s, err);
-}
-
-/* Note that a request was sent, unless it was refused with `err`. Returns
- * `err`. */
-static int subscription_note_request(lk_subscription *s, int err)
-{
-  if (err != 0)
-    return err;
-  s->request_sent = true;
-  subscription_ref(s);
-  return 0;
-}
 
 static lk_call subscription_watch_options(lk_subscription *s)
 {
@@ -242,29 +209,74 @@ static void subscription_forget_watch(lk_subscription *s)
   subscription_remove_watch(s, on_server);
 }
 
-/* Send a read of the node, with a watch. Returns 0, or why the request was
-   refused. */
-static int subscription_request_node(lk_subscription *s)
-{
-  lk_call call = subscription_watch_options(s);
+/* ---- requests ------------------------------------------------------------ */
 
-  return subscription_note_request(
-      s,
-      s->on_children != NULL
-          ? lk_get_children(s->client, s->path, &call, subscription_on_names, s)
-          : lk_get(s->client, s->path, &call, subscription_on_data, s));
+/* Note that a request was sent, unless it was refused with `err`. Returns
+ * `err`. */
+static int subscription_note_request(lk_subscription *s, int err)
+{
+  if (err != 0)
+    return err;
+  s->request_sent = true;
+  subscription_ref(s);
+  return 0;
 }
 
-/* Cancel the present watch and send a read with a new one. A refused request
-   is retried after a pause. */
-static void subscription_read(lk_subscription *s)
+/* false: the subscription has ended. */
+static bool subscription_replied(lk_subscription *s)
 {
-  subscription_stop_timer(s);
-  subscription_cancel_watch(s);
-  int err = subscription_request_node(s);
+  s->request_sent = false;
+  return s->client != NULL;
+}
 
-  if (err != 0)
+/* After a lost connection or session, the next connection starts a new read. A
+ * reply that is too big for the client breaks its connection each time, so the
+ * pause after that error has the full length at once. After an error with the
+ * advice to give up, the error is reported and the read is still retried. */
+static void subscription_request_failed(lk_subscription *s, int err)
+{
+  lk_advice advice = lk__error_advice(s->client, err);
+
+  if (advice == LK_ADVICE_AWAIT_CONNECTION)
+    return;
+  if (err == LK_ERR_REPLY_TOO_BIG)
+    s->pause_doublings = MAX_PAUSE_DOUBLINGS;
+  subscription_pause(s);
+  if (advice == LK_ADVICE_GIVE_UP)
+    subscription_report_error(s, err);
+}
+
+/* ---- the wait for a missing node ----------------------------------------- */
+
+static void subscription_read(lk_subscription *s);
+
+/* If the node was created before the exists, the exists has set a watch on the
+ * node's data. The read replaces that watch. */
+static void subscription_exists_replied(lk_subscription *s, int err)
+{
+  if (err == 0) {
+    subscription_read(s);
+  } else if (err == LK_ERR_NO_NODE) {
+    subscription_schedule_check(s);
+    /* The node may have been reported as missing after the read. An unchanged
+     * state is not reported again. */
+    subscription_report_error(s, err);
+  } else {
+    s->watch = NULL; /* after another error no watch is set */
     subscription_request_failed(s, err);
+  }
+}
+
+static void subscription_on_exists(lk_client *c, int err, const lk_stat *stat,
+                                   void *arg)
+{
+  lk_subscription *s = arg;
+
+  (void)c;
+  (void)stat;
+  if (subscription_replied(s))
+    subscription_exists_replied(s, err);
+  subscription_unref(s);
 }
 
 /* Watch for the creation of the missing node. */
@@ -280,25 +292,7 @@ static void subscription_await_creation(lk_subscription *s)
     subscription_request_failed(s, err);
 }
 
-/* Send an exists, which shows whether the watch is lost. */
-static void subscription_check(lk_subscription *s)
-{
-  const lk_call *no_watch = NULL;
-  int err = subscription_note_request(
-      s, lk_exists(s->client, s->path, no_watch, subscription_on_check, s));
-
-  if (err != 0)
-    subscription_request_failed(s, err);
-}
-
-/* ---- replies ----------------------------------------------------------- */
-
-/* false: the subscription has ended. */
-static bool subscription_replied(lk_subscription *s)
-{
-  s->request_sent = false;
-  return s->client != NULL;
-}
+/* ---- reads --------------------------------------------------------------- */
 
 static void subscription_node_absent(lk_subscription *s)
 {
@@ -352,34 +346,32 @@ static void subscription_on_data(lk_client *c, int err, const lk_bytes *data,
   subscription_unref(s);
 }
 
-/* If the node was created before the exists, the exists has set a watch on the
- * node's data. The read replaces that watch. */
-static void subscription_exists_replied(lk_subscription *s, int err)
+/* Send a read of the node, with a watch. Returns 0, or why the request was
+   refused. */
+static int subscription_request_node(lk_subscription *s)
 {
-  if (err == 0) {
-    subscription_read(s);
-  } else if (err == LK_ERR_NO_NODE) {
-    subscription_schedule_check(s);
-    /* The node may have been reported as missing after the read. An unchanged
-     * state is not reported again. */
-    subscription_report_error(s, err);
-  } else {
-    s->watch = NULL; /* after another error no watch is set */
+  lk_call call = subscription_watch_options(s);
+
+  return subscription_note_request(
+      s,
+      s->on_children != NULL
+          ? lk_get_children(s->client, s->path, &call, subscription_on_names, s)
+          : lk_get(s->client, s->path, &call, subscription_on_data, s));
+}
+
+/* Cancel the present watch and send a read with a new one. A refused request
+   is retried after a pause. */
+static void subscription_read(lk_subscription *s)
+{
+  subscription_stop_timer(s);
+  subscription_cancel_watch(s);
+  int err = subscription_request_node(s);
+
+  if (err != 0)
     subscription_request_failed(s, err);
-  }
 }
 
-static void subscription_on_exists(lk_client *c, int err, const lk_stat *stat,
-                                   void *arg)
-{
-  lk_subscription *s = arg;
-
-  (void)c;
-  (void)stat;
-  if (subscription_replied(s))
-    subscription_exists_replied(s, err);
-  subscription_unref(s);
-}
+/* ---- checks -------------------------------------------------------------- */
 
 /* The node is read again if the watch has fired during the check. If it has not
  * fired and the state differs from the reported one, the server has lost the
@@ -415,7 +407,18 @@ static void subscription_on_check(lk_client *c, int err, const lk_stat *stat,
   subscription_unref(s);
 }
 
-/* ---- watch ------------------------------------------------------------- */
+/* Send an exists, which shows whether the watch is lost. */
+static void subscription_check(lk_subscription *s)
+{
+  const lk_call *no_watch = NULL;
+  int err = subscription_note_request(
+      s, lk_exists(s->client, s->path, no_watch, subscription_on_check, s));
+
+  if (err != 0)
+    subscription_request_failed(s, err);
+}
+
+/* ---- events -------------------------------------------------------------- */
 
 static void subscription_on_event(lk_client *c, lk_watch *w,
                                   const lk_event *event, void *arg)
@@ -438,18 +441,6 @@ static void subscription_on_event(lk_client *c, lk_watch *w,
     subscription_read(s);
   subscription_unref(s);
 }
-
-/* ---- the subscription ---------------------------------------------------- */
-
-/* The interval between checks is at most a day. */
-enum {
-  NO_CHECKS = -1,
-  DEFAULT_CHECK_MS = 60000,
-  MIN_CHECK_MS = 100,
-  MAX_CHECK_MS = 24 * 3600 * 1000
-};
-
-/* ---- client and timer -------------------------------------------------- */
 
 /* The caller has cancelled or forgotten the watch. */
 static void subscription_leave_client(lk_subscription *s)
@@ -513,7 +504,7 @@ static void subscription_on_state(lk_client *c, lk_state state, int err,
   subscription_unref(s);
 }
 
-/* ---- life -------------------------------------------------------------- */
+/* ---- creation ------------------------------------------------------------ */
 
 static bool subscription_config_is_valid(const lk_subscription_config *config)
 {
@@ -612,6 +603,15 @@ int lk_subscribe_data(lk_subscription **out, lk_client *client,
   return subscription_open(out, client, path, config, &template);
 }
 
+/* ---- queries ------------------------------------------------------------- */
+
+const char *lk_subscription_path(const lk_subscription *s)
+{
+  return s->path;
+}
+
+/* ---- end ----------------------------------------------------------------- */
+
 void lk_subscription_free(lk_subscription *s)
 {
   if (s == NULL)
@@ -621,9 +621,4 @@ void lk_subscription_free(lk_subscription *s)
     subscription_leave_client(s);
   }
   subscription_unref(s);
-}
-
-const char *lk_subscription_path(const lk_subscription *s)
-{
-  return s->path;
 }
