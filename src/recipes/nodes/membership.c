@@ -10,31 +10,369 @@
 #include "recipes/error_advice.h"
 #include "recipes/names.h"
 
-static int membership_watch(lk_membership *m);
-static void membership_node_missing(lk_membership *m);
-static void membership_node_seen(lk_membership *m, const lk_stat *stat);
-static void membership_request_failed(lk_membership *m, int err);
-static int64_t membership_pause(lk_membership *m);
-static void membership_retry(lk_membership *m, int err);
-static void membership_ref(lk_membership *m);
-static void membership_unref(lk_membership *m);
-static void membership_notify(lk_membership *m, lk_membership_event event);
-static void membership_joined(lk_membership *m, int64_t czxid);
-static void membership_left(lk_membership *m, int err);
-static void membership_leave_client(lk_membership *m);
-static void membership_stop_watch(lk_membership *m);
-
-/* ---- requests ------------------------------------------------------------ */
-
-/* The requests for the node of a member. Each function returns 0, or why the
-   request was refused. After the reply, lk_membership.step is called. */
-
-/* The requests for the node of a member, and their replies. At most one is
- * under way. */
+/*
+ * A member of a group. Requests are sent only while there is a connection: what
+ * a reply has shown is then true of the present session. After a lost
+ * connection the member looks at the node, behind a transaction, before it
+ * writes or deletes it, since another client may have made it anew.
+ */
 
 enum { ANY_VERSION = -1 };
 
-static int membership_create_directory(lk_membership *m);
+/* After a loss or an error. A membership of the longest pause ends the
+ * doubling. */
+enum { FIRST_PAUSE_MS = 100, MAX_PAUSE_MS = 10 * 1000 };
+
+#define PARTY_SUFFIX "__party__" /* of the names in kazoo's Party */
+
+/* ---- references ---------------------------------------------------------- */
+
+static void membership_ref(lk_membership *m)
+{
+  m->refs++;
+}
+
+static void membership_unref(lk_membership *m)
+{
+  lk_mem mem = m->mem;
+
+  if (--m->refs > 0)
+    return;
+  lk__mem_free(&mem, m->acl);
+  lk__mem_free(&mem, m->parent_acl);
+  lk__mem_free(&mem, m->data);
+  lk__mem_free(&mem, m);
+}
+
+/* ---- creation ------------------------------------------------------------ */
+
+static void membership_step_or_retry(lk_membership *m);
+static void on_client_state(lk_client *c, lk_state state, int err, void *arg);
+
+static bool name_is_valid(const char *name)
+{
+  return name == NULL || (name[0] != '\0' && strchr(name, '/') == NULL);
+}
+
+/* Write the path of the node, and the directory behind it. */
+static void membership_write_path(lk_membership *m, const char *dir,
+                                  const char *name)
+{
+  char party[LK_UNIQUE_PART_MAX_LEN + sizeof PARTY_SUFFIX];
+  unsigned char random[16];
+
+  if (name == NULL) {
+    lk_client_random(m->client, random, sizeof random);
+    lk__name_write_unique_part(LK_IDENTITY_HEX, party, random);
+    strcat(party, PARTY_SUFFIX);
+    name = party;
+  }
+  (void)lk__write_child_path(m->path, dir, lk_text(name));
+  char *behind = m->path + strlen(m->path) + 1;
+
+  memcpy(behind, dir, strlen(dir) + 1);
+  m->dir = behind;
+}
+
+/* false: no memory. */
+static bool membership_copy_config(lk_membership *m,
+                                   const lk_membership_config *config)
+{
+  m->on_event = config->on_event;
+  m->arg = config->arg;
+  m->parent_flags = config->persistent_parents ? LK_PERSISTENT : LK_CONTAINER;
+  if (config->acl != NULL)
+    m->acl = lk__acls_copy(&m->mem, config->acl);
+  if (config->parent_acl != NULL)
+    m->parent_acl = lk__acls_copy(&m->mem, config->parent_acl);
+  return (m->acl != NULL || config->acl == NULL) &&
+         (m->parent_acl != NULL || config->parent_acl == NULL) &&
+         lk_membership_set_data(m, config->data) == 0;
+}
+
+/* A client that has ended already does not report that again. */
+static void membership_attach(lk_membership *m)
+{
+  bool has_expired = lk_client_state(m->client) == LK_STATE_EXPIRED;
+  int end_err = lk__client_end_err(m->client);
+
+  if (end_err != 0) {
+    m->end_err = has_expired ? LK_ERR_SESSION_EXPIRED : end_err;
+    m->client = NULL;
+    return;
+  }
+  m->listener = (lk_listener){.state = on_client_state, .arg = m};
+  lk_client_attach(m->client, &m->listener);
+  membership_ref(m); /* until membership_leave_client() */
+}
+
+int lk_membership_new(lk_membership **out, lk_client *client, const char *path,
+                      const char *name, const lk_membership_config *config)
+{
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_membership_config);
+  const lk_mem *mem = lk_client_mem(client);
+  lk_membership_config options;
+
+  *out = NULL;
+  if (lk__config_copy(client, &sized, &options, config) != 0)
+    return LK_ERR_BAD_ARGUMENT;
+  if (lk_path_check(path) != 0 || strcmp(path, "/") == 0 ||
+      !name_is_valid(name))
+    return LK_ERR_BAD_PATH;
+  size_t dir_size = strlen(path) + 1; /* with the NUL, or the '/' */
+  size_t name_len = name == NULL ? LK_UNIQUE_PART_MAX_LEN + sizeof PARTY_SUFFIX
+                                 : strlen(name);
+  lk_membership *m =
+      lk__mem_new(mem, sizeof *m + dir_size + name_len + 1 + dir_size);
+
+  if (m == NULL)
+    return LK_ERR_NO_MEMORY;
+  m->mem = *mem;
+  m->step = membership_step_or_retry;
+  m->refs = 1;
+  m->client = client;
+  m->backoff = (lk_backoff){.first_ms = FIRST_PAUSE_MS, .max_ms = MAX_PAUSE_MS};
+  membership_write_path(m, path, name);
+  int err = membership_copy_config(m, &options) ? 0 : LK_ERR_NO_MEMORY;
+
+  if (err == 0)
+    err = lk_path_check(m->path);
+  if (err != 0) {
+    membership_unref(m);
+    return err;
+  }
+  membership_attach(m);
+  *out = m;
+  return 0;
+}
+
+/* ---- events for the caller ----------------------------------------------- */
+
+/* Report an event, unless the caller has freed the member. */
+static void membership_notify(lk_membership *m, lk_membership_event event)
+{
+  if (m->on_event != NULL && !m->freed)
+    m->on_event(m, &event, m->arg);
+}
+
+/* The node is this session's. */
+static void membership_joined(lk_membership *m, int64_t czxid)
+{
+  m->joined = true;
+  m->node.czxid = czxid;
+  m->node.name_taken = false;
+  m->undisturbed_since_ms = lk_client_clock(m->client);
+  m->node.directory_made = false;
+  membership_notify(m, (lk_membership_event){.type = LK_MEMBERSHIP_EVENT_JOINED,
+                                             .zxid = czxid});
+}
+
+/* The node is not this session's any more, because of `err`. */
+static void membership_left(lk_membership *m, int err)
+{
+  if (!m->joined)
+    return;
+  m->joined = false;
+  membership_notify(
+      m, (lk_membership_event){.type = LK_MEMBERSHIP_EVENT_LEFT, .err = err});
+}
+
+/* ---- pauses and retries -------------------------------------------------- */
+
+/* `err`: the client has ended, which the listener reports. */
+static void on_pause_over(void *arg, int err)
+{
+  lk_membership *m = arg;
+
+  if (err != 0)
+    return;
+  membership_ref(m);
+  m->step(m);
+  membership_unref(m);
+}
+
+/* Pause before the next request. Returns the length of the pause. */
+static int64_t membership_pause(lk_membership *m)
+{
+  int64_t ms = lk__backoff_draw(&m->backoff, m->client);
+
+  if (!m->pause.running)
+    lk__retry_pause_until(&m->pause, m->client, lk_client_clock(m->client) + ms,
+                          on_pause_over, m);
+  return ms;
+}
+
+/* Pause after a loss of the node or of its data. A long time without a loss
+ * ends the doubling of pauses. */
+static void membership_pause_after_loss(lk_membership *m)
+{
+  int64_t now = lk_client_clock(m->client);
+
+  if (m->pause.running)
+    return;
+  if (now - m->undisturbed_since_ms >= m->backoff.max_ms)
+    lk__backoff_reset(&m->backoff);
+  m->undisturbed_since_ms = now;
+  (void)membership_pause(m);
+}
+
+static bool error_ends_client(int err)
+{
+  return err == LK_ERR_CLOSED || err == LK_ERR_AUTH_FAILED;
+}
+
+/* A request has failed with `err`, which is reported; the next one follows
+ * after a pause. The end of the client is reported by the listener. */
+static void membership_retry(lk_membership *m, int err)
+{
+  if (m->client == NULL || error_ends_client(err))
+    return;
+  int64_t ms = membership_pause(m);
+
+  if (m->wanted)
+    membership_notify(
+        m, (lk_membership_event){.type = LK_MEMBERSHIP_EVENT_RETRYING,
+                                 .err = err,
+                                 .retry_ms = ms});
+}
+
+/* A request has completed with `err`, which tells nothing about the node. After
+ * a lost connection the next connection starts the next step. */
+static void membership_request_failed(lk_membership *m, int err)
+{
+  lk_advice advice = lk__error_advice(m->client, err);
+
+  if (advice != LK_ADVICE_AWAIT_CONNECTION)
+    membership_retry(m, err);
+}
+
+/* ---- the node ------------------------------------------------------------ */
+
+/* A subscription reports the owner, the data and the deletion of the node. */
+
+static int membership_watch(lk_membership *m);
+
+/* End the subscription to the node. */
+static void membership_stop_watch(lk_membership *m)
+{
+  lk_subscription_free(m->node.watch);
+  m->node.watch = NULL;
+  m->node.name_taken = false;
+}
+
+/* A request or the subscription has shown that there is no node of this name.
+ */
+static void membership_node_missing(lk_membership *m)
+{
+  m->node.may_exist = false;
+  membership_stop_watch(m);
+  if (m->joined)
+    membership_pause_after_loss(m);
+  membership_left(m, LK_ERR_NO_NODE);
+}
+
+/* The node is this session's. */
+static void membership_node_own(lk_membership *m, int64_t czxid)
+{
+  m->node.may_exist = true;
+  m->node.seen_on = lk_client_connection(m->client);
+  if (!m->wanted || (m->joined && m->node.czxid == czxid))
+    return;
+  if (m->joined)
+    membership_pause_after_loss(m);
+  membership_left(m, LK_ERR_NO_NODE);
+  m->data_changed = true;
+  if (m->client != NULL && m->wanted)
+    membership_joined(m, czxid);
+}
+
+/* The node is of another session. */
+static void membership_node_foreign(lk_membership *m)
+{
+  m->node.may_exist = false;
+  membership_left(m, LK_ERR_NO_NODE);
+  if (m->client == NULL || m->node.name_taken || !m->wanted)
+    return;
+  int err = m->node.watch == NULL ? membership_watch(m) : 0;
+
+  if (err != 0) {
+    membership_retry(m, err);
+    return;
+  }
+  m->node.name_taken = true;
+  membership_notify(
+      m, (lk_membership_event){.type = LK_MEMBERSHIP_EVENT_NAME_TAKEN});
+}
+
+/* A request or the subscription has shown the node. */
+static void membership_node_seen(lk_membership *m, const lk_stat *stat)
+{
+  if (stat->ephemeral_owner == lk_client_session(m->client).id)
+    membership_node_own(m, stat->czxid);
+  else
+    membership_node_foreign(m);
+}
+
+/* The own node has these data. Others' are replaced: another member of this
+ * name can have written them, before it has noticed the end of its own node. A
+ * report that comes during a request may be older than the request. */
+static void membership_compare_data(lk_membership *m, const lk_bytes *data)
+{
+  bool equal = data->len == m->data_len &&
+               (data->len == 0 || memcmp(data->at, m->data, data->len) == 0);
+
+  if (m->busy || equal)
+    return;
+  m->data_changed = true;
+  membership_pause_after_loss(m);
+}
+
+/* On a read-only server the client has no session to compare with. */
+static void membership_watch_reports(lk_membership *m, int err,
+                                     const lk_bytes *data, const lk_stat *stat)
+{
+  bool is_read_only = lk_client_state(m->client) == LK_STATE_READ_ONLY;
+
+  if (err == LK_ERR_NO_NODE) {
+    membership_node_missing(m);
+  } else if (err == 0 && m->joined && stat->czxid == m->node.czxid) {
+    membership_compare_data(m, data);
+  } else if (err != 0 || is_read_only) {
+    if (m->joined)
+      return;
+    membership_stop_watch(m);
+    membership_retry(m, err == 0 ? LK_ERR_NOT_READ_ONLY : err);
+  } else {
+    membership_node_seen(m, stat);
+  }
+}
+
+static void on_node(lk_subscription *s, int err, const lk_bytes *data,
+                    const lk_stat *stat, void *arg)
+{
+  lk_membership *m = arg;
+
+  (void)s;
+  if (error_ends_client(err) || err == LK_ERR_SESSION_EXPIRED)
+    return; /* the listener reports it */
+  membership_ref(m);
+  membership_watch_reports(m, err, data, stat);
+  m->step(m);
+  membership_unref(m);
+}
+
+/* Subscribe to the node. Returns 0, or an error. */
+static int membership_watch(lk_membership *m)
+{
+  return lk_subscribe_data(&m->node.watch, m->client, m->path, NULL, on_node,
+                           m);
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+/* The requests for the node. At most one is under way. Each function that sends
+ * one returns 0, or why the request was refused. After the reply,
+ * lk_membership.step is called. */
 
 /* Note that a request was sent, unless it was refused with `err`. Returns
  * `err`. */
@@ -74,6 +412,39 @@ static bool may_be_executed(const lk_client *c, int err)
 static lk_bytes membership_data(const lk_membership *m)
 {
   return lk_bytes_of(m->data_len == 0 ? "" : m->data, m->data_len);
+}
+
+static void on_directory_created(lk_client *c, int err, const char *path,
+                                 const lk_stat *stat, void *arg)
+{
+  lk_membership *m = arg;
+
+  (void)c;
+  (void)path;
+  (void)stat;
+  if (membership_begin_reply(m)) {
+    if (err == LK_ERR_UNIMPLEMENTED && m->parent_flags == LK_CONTAINER)
+      m->parent_flags = LK_PERSISTENT; /* the server has no containers */
+    else if (err != 0 && err != LK_ERR_NODE_EXISTS)
+      membership_request_failed(m, err);
+    else
+      m->node.directory_made = true;
+  }
+  membership_end_reply(m);
+}
+
+static int membership_create_directory(lk_membership *m)
+{
+  const lk_acls *acl = m->parent_acl == NULL ? m->acl : m->parent_acl;
+  const lk_parents_config parents = {.size = sizeof parents,
+                                     .containers =
+                                         m->parent_flags == LK_CONTAINER,
+                                     .acl = acl};
+
+  return membership_note_request(
+      m, lk_create_with_parents(m->client, m->dir, lk_bytes_of("", 0), acl,
+                                m->parent_flags, &parents, NULL,
+                                on_directory_created, m));
 }
 
 /* A node of this name may be the own one, if a resumed session has it. */
@@ -120,39 +491,6 @@ static int membership_create_node(lk_membership *m)
   m->node.may_exist = true;
   m->node.seen_on = 0;
   return 0;
-}
-
-static void on_directory_created(lk_client *c, int err, const char *path,
-                                 const lk_stat *stat, void *arg)
-{
-  lk_membership *m = arg;
-
-  (void)c;
-  (void)path;
-  (void)stat;
-  if (membership_begin_reply(m)) {
-    if (err == LK_ERR_UNIMPLEMENTED && m->parent_flags == LK_CONTAINER)
-      m->parent_flags = LK_PERSISTENT; /* the server has no containers */
-    else if (err != 0 && err != LK_ERR_NODE_EXISTS)
-      membership_request_failed(m, err);
-    else
-      m->node.directory_made = true;
-  }
-  membership_end_reply(m);
-}
-
-static int membership_create_directory(lk_membership *m)
-{
-  const lk_acls *acl = m->parent_acl == NULL ? m->acl : m->parent_acl;
-  const lk_parents_config parents = {.size = sizeof parents,
-                                     .containers =
-                                         m->parent_flags == LK_CONTAINER,
-                                     .acl = acl};
-
-  return membership_note_request(
-      m, lk_create_with_parents(m->client, m->dir, lk_bytes_of("", 0), acl,
-                                m->parent_flags, &parents, NULL,
-                                on_directory_created, m));
 }
 
 /* A transaction orders the look behind all earlier writes of this session. */
@@ -267,14 +605,7 @@ static int membership_delete_node(lk_membership *m)
       m, lk_delete(m->client, m->path, ANY_VERSION, NULL, on_deleted, m));
 }
 
-/* ---- steps --------------------------------------------------------------- */
-
-/*
- * The next request of a member. Requests are sent only while there is a
- * connection: what a reply has shown is then true of the present session. After
- * a lost connection the member looks at the node, behind a transaction, before
- * it writes or deletes it, since another client may have made it anew.
- */
+/* ---- the next request ---------------------------------------------------- */
 
 /* The node of an earlier session is gone, or not the own one any more. */
 static void membership_begin_session(lk_membership *m, int64_t session)
@@ -329,274 +660,6 @@ static int membership_step(lk_membership *m)
   return m->joined ? membership_stay_step(m) : membership_join_step(m);
 }
 
-/* A member that was freed has no client any more when nothing is left to do. */
-static void membership_finish_if_done(lk_membership *m)
-{
-  if (m->freed && !m->busy && !m->node.may_exist)
-    membership_leave_client(m);
-}
-
-/* The same; a request that was refused is sent again later. */
-static void membership_step_or_retry(lk_membership *m)
-{
-  int err = m->client == NULL ? 0 : membership_step(m);
-
-  if (err != 0)
-    membership_retry(m, err);
-  membership_finish_if_done(m);
-}
-
-/* ---- the node ------------------------------------------------------------ */
-
-/* What is known of the node of a member, and the pauses after losses and
-   errors. */
-
-/*
- * What is known of the node of a member, and what follows from it. A
- * subscription reports the owner, the data and the deletion of the node.
- */
-
-/* ---- pauses -------------------------------------------------------------- */
-
-static bool error_ends_client(int err)
-{
-  return err == LK_ERR_CLOSED || err == LK_ERR_AUTH_FAILED;
-}
-
-/* The same after an error, which is reported, unless it ends the client. A
-   request has failed with `err`. The end of the client is reported by the
-   listener. */
-static void membership_retry(lk_membership *m, int err)
-{
-  if (m->client == NULL || error_ends_client(err))
-    return;
-  int64_t ms = membership_pause(m);
-
-  if (m->wanted)
-    membership_notify(
-        m, (lk_membership_event){.type = LK_MEMBERSHIP_EVENT_RETRYING,
-                                 .err = err,
-                                 .retry_ms = ms});
-}
-
-/* `err`: the client has ended, which the listener reports. */
-static void on_pause_over(void *arg, int err)
-{
-  lk_membership *m = arg;
-
-  if (err != 0)
-    return;
-  membership_ref(m);
-  m->step(m);
-  membership_unref(m);
-}
-
-/* Pause before the next request. Returns the length of the pause. */
-static int64_t membership_pause(lk_membership *m)
-{
-  int64_t ms = lk__backoff_draw(&m->backoff, m->client);
-
-  if (!m->pause.running)
-    lk__retry_pause_until(&m->pause, m->client, lk_client_clock(m->client) + ms,
-                          on_pause_over, m);
-  return ms;
-}
-
-/* The same after a loss of the node or of its data: a long time without one
-   ends the doubling of pauses. */
-static void membership_pause_after_loss(lk_membership *m)
-{
-  int64_t now = lk_client_clock(m->client);
-
-  if (m->pause.running)
-    return;
-  if (now - m->undisturbed_since_ms >= m->backoff.max_ms)
-    lk__backoff_reset(&m->backoff);
-  m->undisturbed_since_ms = now;
-  (void)membership_pause(m);
-}
-
-/* A request has completed with `err`, which tells nothing about the node. A
-   request has completed with `err`, which tells nothing about the node. After a
-   lost connection the next one starts the next step. */
-static void membership_request_failed(lk_membership *m, int err)
-{
-  lk_advice advice = lk__error_advice(m->client, err);
-
-  if (advice != LK_ADVICE_AWAIT_CONNECTION)
-    membership_retry(m, err);
-}
-
-/* ---- what is learned of the node ----------------------------------------- */
-
-/* A request has shown that there is no node of this name. There is no node of
-   this name. */
-static void membership_node_missing(lk_membership *m)
-{
-  m->node.may_exist = false;
-  membership_stop_watch(m);
-  if (m->joined)
-    membership_pause_after_loss(m);
-  membership_left(m, LK_ERR_NO_NODE);
-}
-
-/* The node is this session's. */
-static void membership_node_own(lk_membership *m, int64_t czxid)
-{
-  m->node.may_exist = true;
-  m->node.seen_on = lk_client_connection(m->client);
-  if (!m->wanted || (m->joined && m->node.czxid == czxid))
-    return;
-  if (m->joined)
-    membership_pause_after_loss(m);
-  membership_left(m, LK_ERR_NO_NODE);
-  m->data_changed = true;
-  if (m->client != NULL && m->wanted)
-    membership_joined(m, czxid);
-}
-
-/* The node is of another session. */
-static void membership_node_foreign(lk_membership *m)
-{
-  m->node.may_exist = false;
-  membership_left(m, LK_ERR_NO_NODE);
-  if (m->client == NULL || m->node.name_taken || !m->wanted)
-    return;
-  int err = m->node.watch == NULL ? membership_watch(m) : 0;
-
-  if (err != 0) {
-    membership_retry(m, err);
-    return;
-  }
-  m->node.name_taken = true;
-  membership_notify(
-      m, (lk_membership_event){.type = LK_MEMBERSHIP_EVENT_NAME_TAKEN});
-}
-
-/* A request has shown the node. */
-static void membership_node_seen(lk_membership *m, const lk_stat *stat)
-{
-  if (stat->ephemeral_owner == lk_client_session(m->client).id)
-    membership_node_own(m, stat->czxid);
-  else
-    membership_node_foreign(m);
-}
-
-/* The own node has these data. Others' are replaced: another member of this
- * name can have written them, before it has noticed the end of its own node. A
- * report that comes during a request may be older than the request. */
-static void membership_compare_data(lk_membership *m, const lk_bytes *data)
-{
-  bool equal = data->len == m->data_len &&
-               (data->len == 0 || memcmp(data->at, m->data, data->len) == 0);
-
-  if (m->busy || equal)
-    return;
-  m->data_changed = true;
-  membership_pause_after_loss(m);
-}
-
-/* On a read-only server the client has no session to compare with. */
-static void membership_watch_reports(lk_membership *m, int err,
-                                     const lk_bytes *data, const lk_stat *stat)
-{
-  bool is_read_only = lk_client_state(m->client) == LK_STATE_READ_ONLY;
-
-  if (err == LK_ERR_NO_NODE) {
-    membership_node_missing(m);
-  } else if (err == 0 && m->joined && stat->czxid == m->node.czxid) {
-    membership_compare_data(m, data);
-  } else if (err != 0 || is_read_only) {
-    if (m->joined)
-      return;
-    membership_stop_watch(m);
-    membership_retry(m, err == 0 ? LK_ERR_NOT_READ_ONLY : err);
-  } else {
-    membership_node_seen(m, stat);
-  }
-}
-
-static void on_node(lk_subscription *s, int err, const lk_bytes *data,
-                    const lk_stat *stat, void *arg)
-{
-  lk_membership *m = arg;
-
-  (void)s;
-  if (error_ends_client(err) || err == LK_ERR_SESSION_EXPIRED)
-    return; /* the listener reports it */
-  membership_ref(m);
-  membership_watch_reports(m, err, data, stat);
-  m->step(m);
-  membership_unref(m);
-}
-
-/* Subscribe to the node. Returns 0, or an error. */
-static int membership_watch(lk_membership *m)
-{
-  return lk_subscribe_data(&m->node.watch, m->client, m->path, NULL, on_node,
-                           m);
-}
-
-/* ---- the member ---------------------------------------------------------- */
-
-/* ---- lifetime and events ------------------------------------------------- */
-
-static void membership_ref(lk_membership *m)
-{
-  m->refs++;
-}
-
-static void membership_unref(lk_membership *m)
-{
-  lk_mem mem = m->mem;
-
-  if (--m->refs > 0)
-    return;
-  lk__mem_free(&mem, m->acl);
-  lk__mem_free(&mem, m->parent_acl);
-  lk__mem_free(&mem, m->data);
-  lk__mem_free(&mem, m);
-}
-
-/* Report an event, unless the caller has freed the member. */
-static void membership_notify(lk_membership *m, lk_membership_event event)
-{
-  if (m->on_event != NULL && !m->freed)
-    m->on_event(m, &event, m->arg);
-}
-
-/* The node is this session's. */
-static void membership_joined(lk_membership *m, int64_t czxid)
-{
-  m->joined = true;
-  m->node.czxid = czxid;
-  m->node.name_taken = false;
-  m->undisturbed_since_ms = lk_client_clock(m->client);
-  m->node.directory_made = false;
-  membership_notify(m, (lk_membership_event){.type = LK_MEMBERSHIP_EVENT_JOINED,
-                                             .zxid = czxid});
-}
-
-/* The node is not this session's any more, because of `err`. */
-static void membership_left(lk_membership *m, int err)
-{
-  if (!m->joined)
-    return;
-  m->joined = false;
-  membership_notify(
-      m, (lk_membership_event){.type = LK_MEMBERSHIP_EVENT_LEFT, .err = err});
-}
-
-/* ---- the client ---------------------------------------------------------- */
-
-/* End the subscription to the node. */
-static void membership_stop_watch(lk_membership *m)
-{
-  lk_subscription_free(m->node.watch);
-  m->node.watch = NULL;
-  m->node.name_taken = false;
-}
-
 /* Forget the client. The callbacks of requests under way still come. */
 static void membership_leave_client(lk_membership *m)
 {
@@ -608,6 +671,26 @@ static void membership_leave_client(lk_membership *m)
   m->client = NULL;
   membership_unref(m);
 }
+
+/* A member that was freed has no client any more when nothing is left to do. */
+static void membership_finish_if_done(lk_membership *m)
+{
+  if (m->freed && !m->busy && !m->node.may_exist)
+    membership_leave_client(m);
+}
+
+/* Send the next request, if one is due. A request that was refused is sent
+ * again after a pause. */
+static void membership_step_or_retry(lk_membership *m)
+{
+  int err = m->client == NULL ? 0 : membership_step(m);
+
+  if (err != 0)
+    membership_retry(m, err);
+  membership_finish_if_done(m);
+}
+
+/* ---- the client ---------------------------------------------------------- */
 
 /* The client has ended with `err`. */
 static void membership_end(lk_membership *m, int err)
@@ -622,16 +705,6 @@ static void membership_end(lk_membership *m, int err)
     membership_notify(m, (lk_membership_event){
                              .type = LK_MEMBERSHIP_EVENT_ENDED, .err = err});
 }
-
-/* ---- the calls ----------------------------------------------------------- */
-
-/* After a loss or an error. A membership of the longest pause ends the
- * doubling. */
-enum { FIRST_PAUSE_MS = 100, MAX_PAUSE_MS = 10 * 1000 };
-
-#define PARTY_SUFFIX "__party__" /* of the names in kazoo's Party */
-
-/* ---- the client ---------------------------------------------------------- */
 
 /* The node is gone with its session. */
 static void membership_expired(lk_membership *m)
@@ -665,105 +738,6 @@ static void on_client_state(lk_client *c, lk_state state, int err, void *arg)
   case LK_STATE_CLOSED: membership_end(m, LK_ERR_CLOSED); break;
   }
   membership_unref(m);
-}
-
-/* ---- creation ------------------------------------------------------------ */
-
-static bool name_is_valid(const char *name)
-{
-  return name == NULL || (name[0] != '\0' && strchr(name, '/') == NULL);
-}
-
-/* Write the path of the node, and the directory behind it. */
-static void membership_write_path(lk_membership *m, const char *dir,
-                                  const char *name)
-{
-  char party[LK_UNIQUE_PART_MAX_LEN + sizeof PARTY_SUFFIX];
-  unsigned char random[16];
-
-  if (name == NULL) {
-    lk_client_random(m->client, random, sizeof random);
-    lk__name_write_unique_part(LK_IDENTITY_HEX, party, random);
-    strcat(party, PARTY_SUFFIX);
-    name = party;
-  }
-  (void)lk__write_child_path(m->path, dir, lk_text(name));
-  char *behind = m->path + strlen(m->path) + 1;
-
-  memcpy(behind, dir, strlen(dir) + 1);
-  m->dir = behind;
-}
-
-/* false: no memory. */
-static bool membership_copy_config(lk_membership *m,
-                                   const lk_membership_config *config)
-{
-  m->on_event = config->on_event;
-  m->arg = config->arg;
-  m->parent_flags = config->persistent_parents ? LK_PERSISTENT : LK_CONTAINER;
-  if (config->acl != NULL)
-    m->acl = lk__acls_copy(&m->mem, config->acl);
-  if (config->parent_acl != NULL)
-    m->parent_acl = lk__acls_copy(&m->mem, config->parent_acl);
-  return (m->acl != NULL || config->acl == NULL) &&
-         (m->parent_acl != NULL || config->parent_acl == NULL) &&
-         lk_membership_set_data(m, config->data) == 0;
-}
-
-/* A client that has ended already does not report that again. */
-static void membership_attach(lk_membership *m)
-{
-  bool has_expired = lk_client_state(m->client) == LK_STATE_EXPIRED;
-  int end_err = lk__client_end_err(m->client);
-
-  if (end_err != 0) {
-    m->end_err = has_expired ? LK_ERR_SESSION_EXPIRED : end_err;
-    m->client = NULL;
-    return;
-  }
-  m->listener = (lk_listener){.state = on_client_state, .arg = m};
-  lk_client_attach(m->client, &m->listener);
-  membership_ref(m); /* until membership_leave_client() */
-}
-
-int lk_membership_new(lk_membership **out, lk_client *client, const char *path,
-                      const char *name, const lk_membership_config *config)
-{
-  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_membership_config);
-  const lk_mem *mem = lk_client_mem(client);
-  lk_membership_config options;
-
-  *out = NULL;
-  if (lk__config_copy(client, &sized, &options, config) != 0)
-    return LK_ERR_BAD_ARGUMENT;
-  if (lk_path_check(path) != 0 || strcmp(path, "/") == 0 ||
-      !name_is_valid(name))
-    return LK_ERR_BAD_PATH;
-  size_t dir_size = strlen(path) + 1; /* with the NUL, or the '/' */
-  size_t name_len = name == NULL ? LK_UNIQUE_PART_MAX_LEN + sizeof PARTY_SUFFIX
-                                 : strlen(name);
-  lk_membership *m =
-      lk__mem_new(mem, sizeof *m + dir_size + name_len + 1 + dir_size);
-
-  if (m == NULL)
-    return LK_ERR_NO_MEMORY;
-  m->mem = *mem;
-  m->step = membership_step_or_retry;
-  m->refs = 1;
-  m->client = client;
-  m->backoff = (lk_backoff){.first_ms = FIRST_PAUSE_MS, .max_ms = MAX_PAUSE_MS};
-  membership_write_path(m, path, name);
-  int err = membership_copy_config(m, &options) ? 0 : LK_ERR_NO_MEMORY;
-
-  if (err == 0)
-    err = lk_path_check(m->path);
-  if (err != 0) {
-    membership_unref(m);
-    return err;
-  }
-  membership_attach(m);
-  *out = m;
-  return 0;
 }
 
 /* ---- calls --------------------------------------------------------------- */
@@ -802,16 +776,6 @@ void lk_membership_leave(lk_membership *m)
   membership_unref(m);
 }
 
-void lk_membership_free(lk_membership *m)
-{
-  if (m == NULL || m->freed)
-    return;
-  m->freed = true;
-  lk_membership_leave(m);
-  membership_step_or_retry(m);
-  membership_unref(m);
-}
-
 int lk_membership_set_data(lk_membership *m, lk_bytes data)
 {
   void *copy = NULL;
@@ -836,6 +800,8 @@ int lk_membership_set_data(lk_membership *m, lk_bytes data)
   return 0;
 }
 
+/* ---- queries ------------------------------------------------------------- */
+
 bool lk_membership_has_joined(const lk_membership *m)
 {
   return m->joined && !membership_is_forked(m);
@@ -856,4 +822,16 @@ const char *lk_membership_event_text(lk_membership_event_type type)
   case LK_MEMBERSHIP_EVENT_ENDED: return "ended";
   }
   return "unknown event";
+}
+
+/* ---- end ----------------------------------------------------------------- */
+
+void lk_membership_free(lk_membership *m)
+{
+  if (m == NULL || m->freed)
+    return;
+  m->freed = true;
+  lk_membership_leave(m);
+  membership_step_or_retry(m);
+  membership_unref(m);
 }

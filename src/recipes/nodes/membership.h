@@ -4,7 +4,7 @@
 
 /**
  * @file
- * A member of a group, and what the files of this folder share.
+ * The state of a member of a group. The invariants of the simulation read it.
  */
 
 #include <latchkey/member.h>
