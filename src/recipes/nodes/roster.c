@@ -11,6 +11,16 @@
 #include "recipes/names.h"
 #include "recipes/retry.h"
 
+/**
+ * @file
+ * A roster: the children of a node and their data. One subscription reports the
+ * list of children, and each child has a subscription to its data. The roster
+ * is reported when it has changed and each child has a state.
+ */
+
+/* Children are not compared periodically: a new list finds out which exist. */
+enum { NO_CHECKS = -1 };
+
 typedef struct lk_roster_child lk_roster_child;
 
 /* How a child reports to its roster. */
@@ -22,6 +32,7 @@ typedef struct lk_roster_child_callbacks {
   void *arg;
 } lk_roster_child_callbacks;
 
+/* A child in a roster: its subscription, and a copy of its data. */
 struct lk_roster_child {
   const lk_mem *mem;
   const lk_roster_child_callbacks *callbacks;
@@ -37,20 +48,36 @@ struct lk_roster_child {
   char path[];
 };
 
-static void roster_child_close(lk_roster_child *child);
+struct lk_roster {
+  lk_mem mem;
+  lk_client *client;
+  lk_roster_config config;
+  lk_roster_cb on_roster;
+  void *arg;
+  lk_subscription *list;      /* NULL: to be opened again */
+  bool listed;                /* the children are those of the newest list */
+  lk_roster_child **children; /* in the order of their names */
+  size_t count;
+  size_t unknown;           /* children without a state */
+  bool changed;             /* since the last report */
+  lk_roster_entry *entries; /* of the children that exist, as reported; room
+                               for all */
+  size_t entry_count;
+  bool entries_current; /* false: the next report makes all entries anew */
+  lk_roster_child_callbacks callbacks;
+  lk_retry_pause pause; /* before what lacked memory is opened again */
+  unsigned callbacks_running;
+  bool freeing; /* destroy the roster when `callbacks_running` is 0 */
+  char path[];
+};
 
-/* Whether the child belongs to the roster: it is known, and exists. */
-static inline bool roster_child_exists(const lk_roster_child *child)
-{
-  return child->known && child->err != LK_ERR_NO_NODE;
-}
+static int roster_open_list(lk_roster *r);
+static void on_pause_over(void *arg, int err);
+static void on_child_changed(void *arg, const lk_roster_child *child,
+                             bool was_known);
+static void on_child_needs_retry(void *arg);
 
 /* ---- children ------------------------------------------------------------ */
-
-/* A child in a roster: its subscription, and a copy of its data. */
-
-/* Children are not compared periodically: a new list finds out which exist. */
-enum { NO_CHECKS = -1 };
 
 /* Make a child without a subscription. NULL: no memory. */
 static lk_roster_child *
@@ -90,33 +117,6 @@ static bool child_copy_data(lk_roster_child *child, const lk_bytes *data)
   return true;
 }
 
-static bool is_end_of_client(int err)
-{
-  return err == LK_ERR_CLOSED || err == LK_ERR_AUTH_FAILED ||
-         err == LK_ERR_SESSION_EXPIRED;
-}
-
-static void on_child_state(lk_subscription *s, int err, const lk_bytes *data,
-                           const lk_stat *stat, void *arg)
-{
-  lk_roster_child *child = arg;
-  bool was_known = child->known;
-
-  (void)s;
-  if (is_end_of_client(err))
-    return; /* the roster is notified by its list */
-  if (!child_copy_data(child, data)) {
-    roster_child_close(child);
-    child->callbacks->needs_retry(child->callbacks->arg);
-    return;
-  }
-  child->known = true;
-  child->err = err;
-  if (stat != NULL)
-    child->stat = *stat;
-  child->callbacks->changed(child->callbacks->arg, child, was_known);
-}
-
 /* The data; empty if they cannot be read. */
 static lk_bytes roster_child_data(const lk_roster_child *child)
 {
@@ -127,26 +127,10 @@ static lk_bytes roster_child_data(const lk_roster_child *child)
   return lk_bytes_of(child->data_len == 0 ? "" : child->data, child->data_len);
 }
 
-/* Subscribe to the data, if that is not done yet. If no request for them can
-   be made, because old servers allowed more characters in a name or because it
-   is longer than the client sends, the child is known from then on, with this
-   error. Returns 0, or an error after which the child is to be opened again.
-   */
-static int roster_child_open(lk_roster_child *child, lk_client *client)
+/* Whether the child belongs to the roster: it is known, and exists. */
+static inline bool roster_child_exists(const lk_roster_child *child)
 {
-  const lk_subscription_config config = {.size = sizeof config,
-                                         .check_ms = NO_CHECKS};
-
-  if (child->subscription != NULL)
-    return 0;
-  int err = lk_subscribe_data(&child->subscription, client, child->path,
-                              &config, on_child_state, child);
-
-  if (err != LK_ERR_BAD_PATH && err != LK_ERR_TOO_BIG)
-    return err;
-  child->known = true;
-  child->err = err;
-  return 0;
+  return child->known && child->err != LK_ERR_NO_NODE;
 }
 
 /* End the subscription; the memory stays. */
@@ -163,32 +147,7 @@ static void roster_child_free(lk_roster_child *child)
   lk__mem_free(child->mem, child);
 }
 
-/* ---- the roster ---------------------------------------------------------- */
-
-struct lk_roster {
-  lk_mem mem;
-  lk_client *client;
-  lk_roster_config config;
-  lk_roster_cb on_roster;
-  void *arg;
-  lk_subscription *list;      /* NULL: to be opened again */
-  bool listed;                /* the children are those of the newest list */
-  lk_roster_child **children; /* in the order of their names */
-  size_t count;
-  size_t unknown;           /* children without a state */
-  bool changed;             /* since the last report */
-  lk_roster_entry *entries; /* of the children that exist, as reported; room
-                               for all */
-  size_t entry_count;
-  bool entries_current; /* false: the next report makes all entries anew */
-  lk_roster_child_callbacks callbacks;
-  lk_retry_pause pause; /* before what lacked memory is opened again */
-  unsigned callbacks_running;
-  bool freeing; /* destroy the roster when `callbacks_running` is 0 */
-  char path[];
-};
-
-/* ---- the end ------------------------------------------------------------- */
+/* ---- running callbacks --------------------------------------------------- */
 
 static void roster_destroy(lk_roster *r)
 {
@@ -212,24 +171,46 @@ static void roster_leave(lk_roster *r)
     roster_destroy(r);
 }
 
-/* Send no more requests. The children stay, for a callback that reads them. */
-static void roster_close(lk_roster *r)
-{
-  for (size_t i = 0; i < r->count; i++)
-    roster_child_close(r->children[i]);
-  lk_subscription_free(r->list);
-  r->list = NULL;
-  lk__retry_pause_stop(&r->pause, r->client);
-}
+/* ---- creation ------------------------------------------------------------ */
 
-void lk_roster_free(lk_roster *r)
+int lk_roster_subscribe(lk_roster **out, lk_client *client, const char *path,
+                        const lk_roster_config *config, lk_roster_cb on_roster,
+                        void *arg)
 {
-  if (r == NULL || r->freeing)
-    return;
-  roster_enter(r);
-  r->freeing = true;
-  roster_close(r);
-  roster_leave(r);
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_roster_config);
+  const lk_mem *mem = lk_client_mem(client);
+  lk_roster_config options;
+
+  *out = NULL;
+  if (lk__config_copy(client, &sized, &options, config) != 0 ||
+      lk__layout_rules(options.layout) == NULL || on_roster == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  if (lk_path_check(path) != 0)
+    return LK_ERR_BAD_PATH;
+  size_t len = strlen(path);
+  lk_roster *r = lk__mem_new(mem, sizeof *r + len + 1);
+
+  if (r == NULL)
+    return LK_ERR_NO_MEMORY;
+  r->mem = *mem;
+  r->client = client;
+  r->config = options;
+  r->on_roster = on_roster;
+  r->arg = arg;
+  r->changed = true;
+  r->callbacks =
+      (lk_roster_child_callbacks){.changed = on_child_changed,
+                                  .needs_retry = on_child_needs_retry,
+                                  .arg = r};
+  memcpy(r->path, path, len); /* the memory is zeroed, so a NUL follows */
+  int err = roster_open_list(r);
+
+  if (err != 0) {
+    lk__mem_free(mem, r);
+    return err;
+  }
+  *out = r;
+  return 0;
 }
 
 /* ---- reports ------------------------------------------------------------- */
@@ -328,9 +309,6 @@ static void on_child_changed(void *arg, const lk_roster_child *child,
 
 /* ---- retries ------------------------------------------------------------- */
 
-static int roster_open_list(lk_roster *r);
-static void on_pause_over(void *arg, int err);
-
 static void roster_retry_later(lk_roster *r)
 {
   if (!r->pause.running)
@@ -340,6 +318,57 @@ static void roster_retry_later(lk_roster *r)
 static void on_child_needs_retry(void *arg)
 {
   roster_retry_later(arg);
+}
+
+/* ---- the data of the children -------------------------------------------- */
+
+static bool is_end_of_client(int err)
+{
+  return err == LK_ERR_CLOSED || err == LK_ERR_AUTH_FAILED ||
+         err == LK_ERR_SESSION_EXPIRED;
+}
+
+static void on_child_state(lk_subscription *s, int err, const lk_bytes *data,
+                           const lk_stat *stat, void *arg)
+{
+  lk_roster_child *child = arg;
+  bool was_known = child->known;
+
+  (void)s;
+  if (is_end_of_client(err))
+    return; /* the roster is notified by its list */
+  if (!child_copy_data(child, data)) {
+    roster_child_close(child);
+    child->callbacks->needs_retry(child->callbacks->arg);
+    return;
+  }
+  child->known = true;
+  child->err = err;
+  if (stat != NULL)
+    child->stat = *stat;
+  child->callbacks->changed(child->callbacks->arg, child, was_known);
+}
+
+/* Subscribe to the data, if that is not done yet. If no request for them can
+   be made, because old servers allowed more characters in a name or because it
+   is longer than the client sends, the child is known from then on, with this
+   error. Returns 0, or an error after which the child is to be opened again.
+   */
+static int roster_child_open(lk_roster_child *child, lk_client *client)
+{
+  const lk_subscription_config config = {.size = sizeof config,
+                                         .check_ms = NO_CHECKS};
+
+  if (child->subscription != NULL)
+    return 0;
+  int err = lk_subscribe_data(&child->subscription, client, child->path,
+                              &config, on_child_state, child);
+
+  if (err != LK_ERR_BAD_PATH && err != LK_ERR_TOO_BIG)
+    return err;
+  child->known = true;
+  child->err = err;
+  return 0;
 }
 
 static void roster_open_child(lk_roster *r, lk_roster_child *child)
@@ -359,24 +388,7 @@ static void roster_open_children(lk_roster *r)
     roster_open_child(r, r->children[i]);
 }
 
-/* `err`: the client has ended. The list reports that, if it is open. */
-static void on_pause_over(void *arg, int err)
-{
-  lk_roster *r = arg;
-
-  roster_enter(r);
-  if (err != 0) {
-    if (r->list == NULL)
-      roster_report_error(r, err);
-  } else {
-    if (r->list == NULL && roster_open_list(r) != 0)
-      roster_retry_later(r);
-    roster_open_children(r);
-  }
-  roster_leave(r);
-}
-
-/* ---- lists --------------------------------------------------------------- */
+/* ---- the list of children ------------------------------------------------ */
 
 static int compare_listed(const void *a, const void *b)
 {
@@ -578,49 +590,46 @@ static int roster_open_list(lk_roster *r)
                                r);
 }
 
-/* ---- the beginning ------------------------------------------------------- */
-
-int lk_roster_subscribe(lk_roster **out, lk_client *client, const char *path,
-                        const lk_roster_config *config, lk_roster_cb on_roster,
-                        void *arg)
+/* `err`: the client has ended. The list reports that, if it is open. */
+static void on_pause_over(void *arg, int err)
 {
-  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_roster_config);
-  const lk_mem *mem = lk_client_mem(client);
-  lk_roster_config options;
+  lk_roster *r = arg;
 
-  *out = NULL;
-  if (lk__config_copy(client, &sized, &options, config) != 0 ||
-      lk__layout_rules(options.layout) == NULL || on_roster == NULL)
-    return LK_ERR_BAD_ARGUMENT;
-  if (lk_path_check(path) != 0)
-    return LK_ERR_BAD_PATH;
-  size_t len = strlen(path);
-  lk_roster *r = lk__mem_new(mem, sizeof *r + len + 1);
-
-  if (r == NULL)
-    return LK_ERR_NO_MEMORY;
-  r->mem = *mem;
-  r->client = client;
-  r->config = options;
-  r->on_roster = on_roster;
-  r->arg = arg;
-  r->changed = true;
-  r->callbacks =
-      (lk_roster_child_callbacks){.changed = on_child_changed,
-                                  .needs_retry = on_child_needs_retry,
-                                  .arg = r};
-  memcpy(r->path, path, len); /* the memory is zeroed, so a NUL follows */
-  int err = roster_open_list(r);
-
+  roster_enter(r);
   if (err != 0) {
-    lk__mem_free(mem, r);
-    return err;
+    if (r->list == NULL)
+      roster_report_error(r, err);
+  } else {
+    if (r->list == NULL && roster_open_list(r) != 0)
+      roster_retry_later(r);
+    roster_open_children(r);
   }
-  *out = r;
-  return 0;
+  roster_leave(r);
 }
 
-/* ---- reading once -------------------------------------------------------- */
+/* ---- end ----------------------------------------------------------------- */
+
+/* Send no more requests. The children stay, for a callback that reads them. */
+static void roster_close(lk_roster *r)
+{
+  for (size_t i = 0; i < r->count; i++)
+    roster_child_close(r->children[i]);
+  lk_subscription_free(r->list);
+  r->list = NULL;
+  lk__retry_pause_stop(&r->pause, r->client);
+}
+
+void lk_roster_free(lk_roster *r)
+{
+  if (r == NULL || r->freeing)
+    return;
+  roster_enter(r);
+  r->freeing = true;
+  roster_close(r);
+  roster_leave(r);
+}
+
+/* ---- a roster that is read once ------------------------------------------ */
 
 /* A read of a roster: a subscription that ends with its first report. */
 typedef struct roster_read {
