@@ -210,7 +210,7 @@ static void permit_limit_take_text(lk_semaphore_acquisition *s,
                                : permit_limit_parse_text(data->at, data->len);
 
   if (n == NOT_A_NUMBER || n == s->plan->limit)
-    s->reports->limit_read(s, s->plan->limit);
+    lk__semaphore_set_limit(s, s->plan->limit);
   else
     lk__joint_end(&s->joint, LK_ERR_OTHER_LIMIT);
 }
@@ -223,7 +223,7 @@ static void permit_limit_take_data(lk_semaphore_acquisition *s,
   else if (data->at == NULL || data->len != COUNT_LEN)
     lk__joint_end(&s->joint, LK_ERR_MARSHALLING);
   else
-    s->reports->limit_read(s, permit_limit_decode(data->at));
+    lk__semaphore_set_limit(s, permit_limit_decode(data->at));
 }
 
 /* Whether the present reply came from a read-only server: it may be outdated.

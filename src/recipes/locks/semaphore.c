@@ -225,7 +225,7 @@ static void last_granted(lk_semaphore_acquisition *s)
   if (!s->is_first) {
     permit_nodes_drop(s); /* predecessors take their permits first */
   } else if (others_held && has_listed_others(s, last)) {
-    s->reports->contender_granted(s);
+    semaphore_try_grant(s);
   } else {
     permit_nodes_drop_last(s);
     if (others_held)
@@ -245,7 +245,7 @@ static void permit_granted(void *arg)
   else if (s->joint.acquisition.count + 1 == take && others_are_held(s))
     permit_nodes_create_last(s); /* last_granted() had dropped the last */
   else
-    s->reports->contender_granted(s);
+    semaphore_try_grant(s);
   lk__joint_unref(&s->joint);
 }
 
@@ -253,7 +253,7 @@ static void permit_ended(void *arg, int err)
 {
   lk_semaphore_acquisition *s = semaphore_of_member(arg);
 
-  s->reports->failed(s, err);
+  semaphore_failed(s, err);
 }
 
 static void permit_lost(void *arg, int err)
@@ -263,7 +263,7 @@ static void permit_lost(void *arg, int err)
   if (lk__joint_was_granted(&s->joint))
     lk__joint_end(&s->joint, err);
   else
-    s->reports->lost(s, err);
+    semaphore_begin_again(s, err);
 }
 
 /* All contenders are suspended at the same time. Only the notice of the first
@@ -282,7 +282,7 @@ static void permit_on_notice(void *arg, const lk_notice *notice)
 
   lk__joint_ref(joint);
   switch (notice->type) {
-  case LK_NOTICE_WAITING: s->reports->waiting(s); break;
+  case LK_NOTICE_WAITING: semaphore_notify_first(s); break;
   case LK_NOTICE_SUSPENDED: permit_suspended(member); break;
   case LK_NOTICE_UNSURE: lk__joint_member_unsure(joint); break;
   case LK_NOTICE_LEASE_PROVEN: lk__joint_member_proven(joint); break;
@@ -365,7 +365,7 @@ static bool has_counted(const lk_semaphore_acquisition *s)
  * has changed after the count had succeeded. If the limit differs from the one
  * that was counted with, the permit nodes are then deleted and created again.
  * If no grant awaits it, the last contender lists again. */
-static void semaphore_set_limit(lk_semaphore_acquisition *s, int32_t limit)
+void lk__semaphore_set_limit(lk_semaphore_acquisition *s, int32_t limit)
 {
   bool is_same = limit == s->plan->limit;
   bool was_read_again = s->limit.changed;
@@ -516,14 +516,6 @@ static void semaphore_after_stop(lk_joint_acquisition *joint)
   semaphore_drop_queue_node(semaphore_of_joint(joint));
 }
 
-static const lk_semaphore_reports reports = {
-    .limit_read = semaphore_set_limit,
-    .contender_granted = semaphore_try_grant,
-    .failed = semaphore_failed,
-    .lost = semaphore_begin_again,
-    .waiting = semaphore_notify_first,
-};
-
 static const lk_joint_kind semaphore_kind = {
     .acquisition = {.begin = semaphore_begin,
                     .stop = lk__joint_stop,
@@ -549,7 +541,6 @@ semaphore_acquisition_new(lk_session_lease *lease, lk_semaphore_plan *plan,
                  plan->take);
   s->joint.fail_on_expiry = plan->fail_on_expiry;
   s->plan = plan;
-  s->reports = &reports;
   s->limit.pause = (lk_timer){.fire = lk__permit_limit_on_timer, .arg = s};
   return s;
 }

@@ -5,7 +5,7 @@
 /**
  * @file
  * The state of an acquisition of permits. Its parts are the queue node, the
- * permit nodes and the limit. They report to the acquisition by callbacks.
+ * permit nodes and the limit.
  */
 
 #include "recipes/locks/joint.h"
@@ -40,25 +40,9 @@ typedef struct lk_permit_limit {
   lk_timer pause;         /* fires when the next read is due */
 } lk_permit_limit;
 
-/** What permit_limit.c and permit_nodes.c report. */
-typedef struct lk_semaphore_reports {
-  /** The limit was read. */
-  void (*limit_read)(lk_semaphore_acquisition *s, int32_t limit);
-  /** A contender has been granted: grant the acquisition if all permit nodes
-      are held and the queue node is the first. */
-  void (*contender_granted)(lk_semaphore_acquisition *s);
-  /** A contender ended with `err`. */
-  void (*failed)(lk_semaphore_acquisition *s, int err);
-  /** A node was deleted, by a client or with its session. */
-  void (*lost)(lk_semaphore_acquisition *s, int err);
-  /** The last contender has found too many permit nodes, and waits. */
-  void (*waiting)(lk_semaphore_acquisition *s);
-} lk_semaphore_reports;
-
 struct lk_semaphore_acquisition {
   lk_joint_acquisition joint; /* the permit nodes */
   lk_semaphore_plan *plan;
-  const lk_semaphore_reports *reports;
   lk_contender *queue_node; /* NULL: none */
   bool is_first;            /* the queue node is the first of its queue */
   bool had_predecessors;    /* the queue node was not the first at some time */
@@ -67,8 +51,8 @@ struct lk_semaphore_acquisition {
   lk_permit_limit limit;
 };
 
-/* The permit nodes: which children of a semaphore's directory count, and the
-   nodes of one acquisition. */
+/** The limit was read. */
+void lk__semaphore_set_limit(lk_semaphore_acquisition *s, int32_t limit);
 
 /** Set `out->found` if the permit node `own` is among `names`, the children of
     the permits' directory. `out->predecessors` is the number by which the count
