@@ -44,9 +44,6 @@ typedef struct lk_multilock_plan {
 typedef struct lk_multilock_acquisition {
   lk_joint_acquisition joint;
   lk_multilock_plan *plan;
-  const lk_acquisition_callbacks *member_callbacks; /* for the contenders */
-  /* multilock_begin_transaction(): called when no orphan is left. */
-  void (*create_missing)(struct lk_multilock_acquisition *m);
   bool listens;        /* `listener` is attached to the client */
   bool suspended;      /* the owner was notified of the lost connection */
   bool in_transaction; /* a transaction is under way */
@@ -120,7 +117,7 @@ static void orphan_gone(void *arg, int err)
 
   (void)err; /* the session lease reports a node that cannot be deleted */
   if (--m->orphans == 0 && !m->joint.over && multilock_can_continue(m))
-    m->create_missing(m);
+    multilock_begin_transaction(m);
   lk__joint_unref(&m->joint);
 }
 
@@ -434,7 +431,7 @@ static int multilock_request_transaction(lk_multilock_acquisition *m)
 static lk_contender *multilock_add_contender(lk_multilock_acquisition *m)
 {
   return lk__joint_add(&m->joint, &m->plan->members[m->joint.acquisition.count],
-                       m->member_callbacks);
+                       &member_callbacks);
 }
 
 /* Send a transaction that creates all missing nodes. No effect without a
@@ -572,8 +569,6 @@ multilock_acquisition_new(lk_session_lease *lease, lk_multilock_plan *plan,
                  plan->count);
   m->joint.fail_on_expiry = plan->fail_on_expiry;
   m->plan = plan;
-  m->member_callbacks = &member_callbacks;
-  m->create_missing = multilock_begin_transaction;
   m->listener = (lk_listener){
       .state = multilock_on_state, .closing = multilock_on_closing, .arg = m};
   m->pause = (lk_timer){.fire = multilock_on_pause_over, .arg = m};
