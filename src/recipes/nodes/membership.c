@@ -128,7 +128,6 @@ int lk_membership_new(lk_membership **out, lk_client *client, const char *path,
   if (m == NULL)
     return LK_ERR_NO_MEMORY;
   m->mem = *mem;
-  m->step = membership_step_or_retry;
   m->refs = 1;
   m->client = client;
   m->backoff = (lk_backoff){.first_ms = FIRST_PAUSE_MS, .max_ms = MAX_PAUSE_MS};
@@ -187,7 +186,7 @@ static void on_pause_over(void *arg, int err)
   if (err != 0)
     return;
   membership_ref(m);
-  m->step(m);
+  membership_step_or_retry(m);
   membership_unref(m);
 }
 
@@ -357,7 +356,7 @@ static void on_node(lk_subscription *s, int err, const lk_bytes *data,
     return; /* the listener reports it */
   membership_ref(m);
   membership_watch_reports(m, err, data, stat);
-  m->step(m);
+  membership_step_or_retry(m);
   membership_unref(m);
 }
 
@@ -372,7 +371,7 @@ static int membership_watch(lk_membership *m)
 
 /* The requests for the node. At most one is under way. Each function that sends
  * one returns 0, or why the request was refused. After the reply,
- * lk_membership.step is called. */
+ * membership_step_or_retry() is called. */
 
 /* Note that a request was sent, unless it was refused with `err`. Returns
  * `err`. */
@@ -396,7 +395,7 @@ static bool membership_begin_reply(lk_membership *m)
 
 static void membership_end_reply(lk_membership *m)
 {
-  m->step(m);
+  membership_step_or_retry(m);
   membership_unref(m);
 }
 

@@ -30,9 +30,6 @@ typedef struct lk_member_node {
 
 struct lk_membership {
   lk_mem mem;
-  /** Sends the next request, if one is due. Called when something was learned.
-   */
-  void (*step)(lk_membership *m);
   lk_client
       *client; /**< NULL: the client has ended, or nothing is left to do */
   lk_listener listener;
