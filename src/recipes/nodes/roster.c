@@ -23,19 +23,9 @@ enum { NO_CHECKS = -1 };
 
 typedef struct lk_roster_child lk_roster_child;
 
-/* How a child reports to its roster. */
-typedef struct lk_roster_child_callbacks {
-  /* The child has a new state. `was_known`: it had one before. */
-  void (*changed)(void *arg, const lk_roster_child *child, bool was_known);
-  /* There is no memory for a request or the data: open the child again. */
-  void (*needs_retry)(void *arg);
-  void *arg;
-} lk_roster_child_callbacks;
-
 /* A child in a roster: its subscription, and a copy of its data. */
 struct lk_roster_child {
-  const lk_mem *mem;
-  const lk_roster_child_callbacks *callbacks;
+  lk_roster *roster;
   lk_subscription *subscription; /* NULL: to be opened again */
   bool known; /* a state was reported; `err` and the following are valid */
   int err;    /* 0, LK_ERR_NO_NODE, or why the data cannot be read */
@@ -64,7 +54,6 @@ struct lk_roster {
                                for all */
   size_t entry_count;
   bool entries_current; /* false: the next report makes all entries anew */
-  lk_roster_child_callbacks callbacks;
   lk_retry_pause pause; /* before what lacked memory is opened again */
   unsigned callbacks_running;
   bool freeing; /* destroy the roster when `callbacks_running` is 0 */
@@ -73,26 +62,21 @@ struct lk_roster {
 
 static int roster_open_list(lk_roster *r);
 static void on_pause_over(void *arg, int err);
-static void on_child_changed(void *arg, const lk_roster_child *child,
-                             bool was_known);
-static void on_child_needs_retry(void *arg);
 
 /* ---- children ------------------------------------------------------------ */
 
 /* Make a child without a subscription. NULL: no memory. */
-static lk_roster_child *
-roster_child_new(const lk_mem *mem, const char *dir, lk_bytes name,
-                 int64_t number, const lk_roster_child_callbacks *callbacks)
+static lk_roster_child *roster_child_new(lk_roster *r, lk_bytes name,
+                                         int64_t number)
 {
-  const char *parent = strcmp(dir, "/") == 0 ? "" : dir;
+  const char *parent = strcmp(r->path, "/") == 0 ? "" : r->path;
   size_t dir_len = strlen(parent);
   lk_roster_child *child =
-      lk__mem_new(mem, sizeof *child + dir_len + name.len + sizeof "/");
+      lk__mem_new(&r->mem, sizeof *child + dir_len + name.len + sizeof "/");
 
   if (child == NULL)
     return NULL;
-  child->mem = mem;
-  child->callbacks = callbacks;
+  child->roster = r;
   child->number = number;
   (void)lk__write_child_path(child->path, parent, name);
   child->name = lk_bytes_of(child->path + dir_len + strlen("/"), name.len);
@@ -105,7 +89,7 @@ static bool child_copy_data(lk_roster_child *child, const lk_bytes *data)
   size_t len = data == NULL ? 0 : data->len;
 
   if (len > 0) {
-    void *copy = lk__mem_resize(child->mem, child->data, len);
+    void *copy = lk__mem_resize(&child->roster->mem, child->data, len);
 
     if (copy == NULL)
       return false;
@@ -143,8 +127,10 @@ static void roster_child_close(lk_roster_child *child)
 /* Free a child that is closed. */
 static void roster_child_free(lk_roster_child *child)
 {
-  lk__mem_free(child->mem, child->data);
-  lk__mem_free(child->mem, child);
+  const lk_mem *mem = &child->roster->mem;
+
+  lk__mem_free(mem, child->data);
+  lk__mem_free(mem, child);
 }
 
 /* ---- running callbacks --------------------------------------------------- */
@@ -198,10 +184,6 @@ int lk_roster_subscribe(lk_roster **out, lk_client *client, const char *path,
   r->on_roster = on_roster;
   r->arg = arg;
   r->changed = true;
-  r->callbacks =
-      (lk_roster_child_callbacks){.changed = on_child_changed,
-                                  .needs_retry = on_child_needs_retry,
-                                  .arg = r};
   memcpy(r->path, path, len); /* the memory is zeroed, so a NUL follows */
   int err = roster_open_list(r);
 
@@ -296,28 +278,12 @@ static void roster_report(lk_roster *r)
   r->on_roster(r, 0, r->entries, r->entry_count, r->arg);
 }
 
-static void on_child_changed(void *arg, const lk_roster_child *child,
-                             bool was_known)
-{
-  lk_roster *r = arg;
-
-  roster_enter(r);
-  roster_child_changed(r, child, was_known);
-  roster_report(r);
-  roster_leave(r);
-}
-
 /* ---- retries ------------------------------------------------------------- */
 
 static void roster_retry_later(lk_roster *r)
 {
   if (!r->pause.running)
     lk__retry_pause_start(&r->pause, r->client, INT64_MAX, on_pause_over, r);
-}
-
-static void on_child_needs_retry(void *arg)
-{
-  roster_retry_later(arg);
 }
 
 /* ---- the data of the children -------------------------------------------- */
@@ -332,6 +298,7 @@ static void on_child_state(lk_subscription *s, int err, const lk_bytes *data,
                            const lk_stat *stat, void *arg)
 {
   lk_roster_child *child = arg;
+  lk_roster *r = child->roster;
   bool was_known = child->known;
 
   (void)s;
@@ -339,14 +306,17 @@ static void on_child_state(lk_subscription *s, int err, const lk_bytes *data,
     return; /* the roster is notified by its list */
   if (!child_copy_data(child, data)) {
     roster_child_close(child);
-    child->callbacks->needs_retry(child->callbacks->arg);
+    roster_retry_later(r);
     return;
   }
   child->known = true;
   child->err = err;
   if (stat != NULL)
     child->stat = *stat;
-  child->callbacks->changed(child->callbacks->arg, child, was_known);
+  roster_enter(r);
+  roster_child_changed(r, child, was_known);
+  roster_report(r);
+  roster_leave(r);
 }
 
 /* Subscribe to the data, if that is not done yet. If no request for them can
@@ -435,7 +405,7 @@ static bool roster_take_child(lk_roster *r, lk_bytes name, int64_t number,
     *out = r->children[at];
     return true;
   }
-  *out = roster_child_new(&r->mem, r->path, name, number, &r->callbacks);
+  *out = roster_child_new(r, name, number);
   return *out != NULL;
 }
 
