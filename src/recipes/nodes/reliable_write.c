@@ -6,6 +6,7 @@
 #include <latchkey/nodes.h>
 
 #include "base/acl.h"
+#include "base/list.h"
 #include "base/mem.h"
 #include "recipes/call.h"
 #include "recipes/error_advice.h"
@@ -49,9 +50,6 @@ typedef struct lk_write_verification {
   char *path;
   lk_bytes data; /* that the write creates or sets */
   const lk_lost_write *write;
-  void (*done)(void *arg, int outcome); /* see write_outcome() */
-  void *arg;
-
   int64_t deadline_ms; /* deadline of the write */
   lk_retry_pause pause;
   size_t outstanding;  /* requests without a reply */
@@ -228,9 +226,10 @@ static int write_outcome(const lk_lost_write *w, const lk_node_facts *node)
 static void reliable_write_send(reliable_write *w);
 static void verification_begin(lk_write_verification *v);
 
-static void reliable_write_on_verified(void *arg, int outcome)
+/* The verification ends with `outcome`; see write_outcome(). */
+static void reliable_write_on_verified(lk_write_verification *v, int outcome)
 {
-  reliable_write *w = arg;
+  reliable_write *w = LK_OWNER(v, reliable_write, verification);
 
   if (outcome == LK_WRITE_SEND_AGAIN)
     reliable_write_send(w);
@@ -245,7 +244,7 @@ static void verification_on_pause_over(void *arg, int err)
   lk_write_verification *v = arg;
 
   if (err != 0)
-    v->done(v->arg, err);
+    reliable_write_on_verified(v, err);
   else
     verification_begin(v);
 }
@@ -292,7 +291,7 @@ static void verification_failed(lk_write_verification *v, int err)
   case LK_ADVICE_GIVE_UP:
     if (err == LK_ERR_NO_AUTH) /* the node may not be read */
       err = LK_ERR_IN_DOUBT;
-    v->done(v->arg, err);
+    reliable_write_on_verified(v, err);
     break;
   }
 }
@@ -305,7 +304,7 @@ static void verification_judge(lk_write_verification *v)
   if (err != 0)
     verification_failed(v, err);
   else
-    v->done(v->arg, write_outcome(v->write, &v->node));
+    reliable_write_on_verified(v, write_outcome(v->write, &v->node));
 }
 
 static void verification_replied(lk_write_verification *v)
@@ -413,9 +412,9 @@ static void verification_begin(lk_write_verification *v)
 }
 
 /* Verify the write until its outcome is known. Lost connections and refusals
-   of busy servers lead to retries. `done` is called once; it is called before
-   this function returns if no request can be sent. If the outcome is 0, `node`
-   holds what was read. */
+   of busy servers lead to retries. reliable_write_on_verified() is called once;
+   it is called before this function returns if no request can be sent. If the
+   outcome is 0, `node` holds what was read. */
 static void write_verification_start(lk_write_verification *v,
                                      int64_t deadline_ms)
 {
@@ -572,12 +571,8 @@ static reliable_write *reliable_write_new(lk_client *c, const char *path,
     w->data.at = w->path + path_size;
   if (data.len > 0)
     memcpy(w->path + path_size, data.at, data.len);
-  w->verification = (lk_write_verification){.client = c,
-                                            .path = w->path,
-                                            .data = w->data,
-                                            .write = &w->write,
-                                            .done = reliable_write_on_verified,
-                                            .arg = w};
+  w->verification = (lk_write_verification){
+      .client = c, .path = w->path, .data = w->data, .write = &w->write};
   return w;
 }
 
