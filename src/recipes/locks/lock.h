@@ -113,9 +113,6 @@ struct lk_lock {
                                  callbacks on the stack, and a late acquire */
   bool freeing;     /**< destroy the lock when `callbacks_running` is 0 */
   lk_lock *partner; /**< the other side of a read-write lock; or NULL */
-  /** If there is a partner: why the state of the partner refuses an acquire, or
-      0. */
-  int (*side_refusal)(const lk_lock *l);
 };
 
 /** Make a handle for one side of a lock. `config` is a copy of the caller's,
@@ -127,6 +124,10 @@ int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
 /** lk_acquisition_source.make for an acquisition of one contender. */
 lk_acquisition *
 lk__lock_make_contender(lk_lock *l, const lk_acquisition_callbacks *callbacks);
+
+/** For a lock with a partner: why the state of the partner refuses an acquire,
+    or 0. */
+int lk__rwlock_side_refusal(const lk_lock *l);
 
 bool lk__lock_holds(const lk_lock *l);
 /** Whether this process is a forked child of the one that made the client. */

@@ -106,7 +106,7 @@ static int lock_acquire_refusal(const lk_lock *l)
     return LK_ERR_STATE;
   bool is_side_to_acquire = l->partner != NULL && !lk__lock_holds(l);
 
-  return is_side_to_acquire ? l->side_refusal(l) : 0;
+  return is_side_to_acquire ? lk__rwlock_side_refusal(l) : 0;
 }
 
 /* `once`: complete with LK_ERR_BUSY instead of waiting. If the deadline has

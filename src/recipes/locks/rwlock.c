@@ -14,8 +14,7 @@ struct lk_rwlock {
   lk_lock *write;
 };
 
-/* Returns 0, or why the owner of the side `l` cannot acquire it now. */
-static int rwlock_side_refusal(const lk_lock *l)
+int lk__rwlock_side_refusal(const lk_lock *l)
 {
   const lk_lock *other_side = l->partner;
   bool writes = l->options.contender.role->exclusive;
@@ -68,8 +67,6 @@ int lk_rwlock_new(lk_rwlock **out, lk_client *client, const char *path,
   rw->read->partner = rw->write;
   rw->write->partner = rw->read;
   rw->read->source.make = rwlock_make_reader;
-  rw->read->side_refusal = rwlock_side_refusal;
-  rw->write->side_refusal = rwlock_side_refusal;
   *out = rw;
   return 0;
 }
