@@ -9,7 +9,7 @@
 /* An acquisition ends when it has lost this many nodes before the grant. */
 enum { MAX_LOST_NODES = 3 };
 
-/* ---- life -------------------------------------------------------------- */
+/* ---- creation and references --------------------------------------------- */
 
 size_t lk__joint_room(size_t count)
 {
@@ -52,7 +52,7 @@ void lk__joint_unref(lk_joint_acquisition *joint)
   lk__lease_unref(lease);
 }
 
-/* ---- contenders -------------------------------------------------------- */
+/* ---- contenders ---------------------------------------------------------- */
 
 lk_contender *lk__joint_add(lk_joint_acquisition *joint,
                             const lk_contender_config *config,
@@ -96,7 +96,7 @@ void lk__joint_member_gone(void *arg, int err)
   lk__joint_unref(joint);
 }
 
-/* ---- end ---------------------------------------------------------------- */
+/* ---- end ----------------------------------------------------------------- */
 
 /* The contenders are stopped and not freed: running callbacks may use them. */
 static void joint_stop_contenders(lk_joint_acquisition *joint, bool report_gone)

@@ -65,7 +65,7 @@ static void create_with_parents_complete(create_with_parents *cp, int err,
     done(c, err, path, stat, arg);
 }
 
-/* ---- requests ---------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------ */
 
 static void on_node_replied(lk_client *c, int err, const char *path,
                             const lk_stat *stat, void *arg);
@@ -167,7 +167,7 @@ static void send_creates(create_with_parents *cp)
   }
 }
 
-/* ---- replies ----------------------------------------------------------- */
+/* ---- replies ------------------------------------------------------------- */
 
 /* After LK_ERR_NO_NODE for the node: why it must not be retried with its
  * parents, or 0. */
@@ -224,7 +224,7 @@ static void on_node_replied(lk_client *c, int err, const char *path,
   create_with_parents_continue(cp);
 }
 
-/* ---- call -------------------------------------------------------------- */
+/* ---- call ---------------------------------------------------------------- */
 
 /* Returns NULL for NULL. Sets `*no_memory` to true if there is no memory. */
 static lk_acls *copy_optional_acl(const lk_mem *mem, const lk_acls *acl,
