@@ -10,10 +10,10 @@
 #include "recipes/queue/contender_states.h"
 
 /** CLEANING_UP: send the next request, if there is a connection. If the own
-    node does not exist, end the cleanup. */
+    node does not exist, end the cleanup. `ct` may be freed. */
 void lk__cleanup_continue(lk_contender *ct);
 /** CLEANING_UP: the recovery of the own node completed. `err` is the reason of
-    LK_RECOVERED_FAILED. */
+    LK_RECOVERED_FAILED. `ct` may be freed. */
 void lk__cleanup_recovered(lk_contender *ct, lk_recovered result, int err);
 
 extern const lk_contender_rules lk__rules_cleaning_up;

@@ -21,309 +21,7 @@
 static void lk__contender_resume(lk_contender *ct);
 static const lk_lease_user_kind contender_lease_user;
 
-/* ---- errors of requests -------------------------------------------------- */
-
-void lk__contender_request_failed(lk_contender *ct, int err)
-{
-  if (err == LK_ERR_REPLY_TOO_BIG)
-    ct->cleanup.too_big = true;
-  switch (lk__error_advice(lk__contender_client(ct), err)) {
-  case LK_ADVICE_AWAIT_CONNECTION:
-    /* Without a timer: the next connection ends the pause. */
-    lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
-    break;
-  case LK_ADVICE_RETRY_LATER:
-    lk__contender_start_pause(ct, lk__contender_backoff_ms(ct));
-    lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
-    break;
-  case LK_ADVICE_GIVE_UP: lk__contender_fail(ct, err); break;
-  }
-}
-
-bool lk__contender_fail_if_too_big(lk_contender *ct, int err)
-{
-  if (err != LK_ERR_REPLY_TOO_BIG || ct->state != LK_CONTENDER_PAUSED)
-    return false;
-  lk__contender_request_failed(ct, err);
-  return true;
-}
-
-/* ---- counts of requests -------------------------------------------------- */
-
-int lk__contender_count_request(lk_contender *ct, int err)
-{
-  if (err == 0) {
-    ct->requests.sent++;
-    lk__contender_ref(ct);
-  }
-  return err;
-}
-
-bool lk__contender_take_reply(lk_contender *ct)
-{
-  ct->requests.replied++;
-  return ct->requests.replied > ct->requests.ignored;
-}
-
-void lk__contender_ignore_replies(lk_contender *ct)
-{
-  ct->requests.ignored = ct->requests.sent;
-}
-
-void lk__contender_continue_if_all_read(lk_contender *ct)
-{
-  const lk_contender_rules *rules = lk__contender_rules(ct);
-
-  if (lk__contender_has_all_replies(ct) && rules->reads_done != NULL)
-    rules->reads_done(ct);
-}
-
-/* ---- pauses before retries ----------------------------------------------- */
-
-enum { FIRST_PAUSE_MS = 50, MAX_PAUSE_DOUBLINGS = 4 };
-
-void lk__contender_start_pause(lk_contender *ct, int64_t ms)
-{
-  lk_client *c = lk__contender_client(ct);
-
-  lk__lease_start_timer(ct->lease, &ct->pause.timer, lk_client_clock(c) + ms);
-}
-
-int64_t lk__contender_backoff_ms(lk_contender *ct)
-{
-  int64_t ms = (int64_t)FIRST_PAUSE_MS << ct->pause.doublings;
-  uint16_t jitter;
-
-  if (ct->pause.doublings < MAX_PAUSE_DOUBLINGS)
-    ct->pause.doublings++;
-  lk_client_random(lk__contender_client(ct), &jitter, sizeof jitter);
-  return ms + jitter % ms;
-}
-
-/* ---- the object ---------------------------------------------------------- */
-
-void lk__contender_ref(lk_contender *ct)
-{
-  ct->refs++;
-}
-
-void lk__contender_unref(lk_contender *ct)
-{
-  lk_session_lease *lease = ct->lease;
-
-  if (--ct->refs > 0)
-    return;
-  if (ct->downgrade.writer != NULL)
-    lk__contender_unref(ct->downgrade.writer);
-  lk__own_node_candidates_free(&ct->candidates, &lease->mem);
-  lk__predecessors_free(&ct->predecessors, &lease->mem);
-  lk__mem_free(&lease->mem, ct);
-  lk__lease_unref(lease);
-}
-
-/* ---- queries ------------------------------------------------------------ */
-
-lk_bytes lk__contender_data(const lk_contender *ct)
-{
-  return ct->own.data == NULL ? ct->config->data
-                              : lk_bytes_of(ct->own.data, ct->own.data_len);
-}
-
-lk_client *lk__contender_client(const lk_contender *ct)
-{
-  return ct->lease->client;
-}
-
-uint64_t lk__contender_connection(const lk_contender *ct)
-{
-  return lk_client_connection(ct->lease->client);
-}
-
-bool lk__contender_holds(const lk_contender *ct)
-{
-  return ct->state == LK_CONTENDER_HELD || ct->state == LK_CONTENDER_UNSURE;
-}
-
-uint64_t lk__contender_token(const lk_contender *ct)
-{
-  return ct->downgrade.writer_token != 0 ? ct->downgrade.writer_token
-                                         : ct->own.token;
-}
-
-lk_contender *lk__contender_next_of_client(const lk_contender *ct,
-                                           const lk_contender *after)
-{
-  lk_lease_user *u =
-      lk__lease_next_user(ct->lease, after == NULL ? NULL : &after->lease_user);
-
-  return u == NULL ? NULL : LK_OWNER(u, lk_contender, lease_user);
-}
-
-/* ---- notices ------------------------------------------------------------ */
-
-void lk__contender_notify(lk_contender *ct, const lk_notice *notice)
-{
-  if (ct->callbacks != NULL)
-    ct->callbacks->notice(ct->callbacks_arg, notice);
-}
-
-void lk__contender_notify_position(lk_contender *ct)
-{
-  lk_notice notice = {.type = LK_NOTICE_WAITING,
-                      .position = ct->predecessors.count,
-                      .node = ct->predecessors.head_path};
-
-  if (ct->wait.reported_position == ct->predecessors.count)
-    return;
-  ct->wait.reported_position = ct->predecessors.count;
-  lk__contender_notify(ct, &notice);
-}
-
-/* ---- watches ------------------------------------------------------------ */
-
-void lk__contender_cancel_wait_watch(lk_contender *ct)
-{
-  const bool on_server = true;
-
-  if (ct->wait.watch != NULL)
-    lk_watch_cancel(lk__contender_client(ct), ct->wait.watch, on_server);
-  ct->wait.watch = NULL;
-}
-
-void lk__contender_cancel_watches(lk_contender *ct)
-{
-  bool is_foreign =
-      lk__contender_is_single_node(ct) && ct->own.state != LK_OWN_CREATED;
-
-  /* A watch on the own node need not be removed from the server: the node is
-   * about to be deleted. A watch on another node would remain there. */
-  if (ct->own.watch != NULL)
-    lk_watch_cancel(lk__contender_client(ct), ct->own.watch, is_foreign);
-  ct->own.watch = NULL;
-  ct->own.watched_on = 0;
-  lk__contender_cancel_wait_watch(ct);
-}
-
-/* ---- steps --------------------------------------------------------------- */
-
-lk_contender_state lk__contender_next_state(const lk_contender_machine *m,
-                                            lk_contender_state state,
-                                            lk_contender_event ev)
-{
-  const lk_contender_rules *rules = m->states[state];
-
-  return rules == NULL ? LK_CONTENDER_NO_STEP : rules->next[ev];
-}
-
-/* ---- events without a step ---------------------------------------------- */
-
-void lk__contender_restart(lk_contender *ct)
-{
-  const lk_contender_rules *rules = lk__contender_rules(ct);
-
-  if (rules->restart != NULL) {
-    rules->restart(ct);
-    return;
-  }
-  if (ct->state == LK_CONTENDER_IDLE || ct->state == LK_CONTENDER_FINISHED)
-    return;
-  /* The reply to a create under way is needed: it has the name of the node. */
-  if (ct->own.state != LK_OWN_REQUESTED)
-    lk__contender_ignore_replies(ct);
-  /* The pause ends in the next turn of the loop. */
-  lk__contender_start_pause(ct, 0);
-  lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
-}
-
-#ifdef LK_DEBUG
-static void contender_report_missing_step(lk_contender *ct,
-                                          lk_contender_event ev)
-{
-  fprintf(stderr,
-          "latchkey: a contender in state %d has no step for event %d\n",
-          (int)ct->state, (int)ev);
-  abort();
-}
-#else
-static void contender_report_missing_step(lk_contender *ct,
-                                          lk_contender_event ev)
-{
-  char text[80];
-
-  snprintf(text, sizeof text,
-           "a contender in state %d has no step for event %d: it recovers",
-           (int)ct->state, (int)ev);
-  lk_client_log(ct->lease->client, LK_LOG_ERROR, LK_ERR_STATE, text);
-  lk__contender_restart(ct);
-}
-#endif
-
-/* ---- a step ------------------------------------------------------------- */
-
-/* A waiter for a single-node lock does not need the lease: it has no own node
- * to keep, and the create before its grant renews the lease. */
-static lk_lease_need contender_lease_need(const lk_contender *ct)
-{
-  lk_lease_need need = lk__contender_rules(ct)->need;
-
-  return need == LK_LEASE_WAITING && lk__contender_is_single_node(ct)
-             ? LK_LEASE_NOT_NEEDED
-             : need;
-}
-
-void lk__contender_step(lk_contender *ct, lk_contender_event ev)
-{
-  lk_contender_state from = ct->state;
-  lk_contender_state next = lk__contender_next_state(ct->machine, from, ev);
-  const lk_contender_observer *observer = ct->lease->observer;
-
-  if (next == LK_CONTENDER_STAY)
-    return;
-  if (next == LK_CONTENDER_NO_STEP) {
-    contender_report_missing_step(ct, ev);
-    return;
-  }
-  lk__contender_ref(ct);
-  ct->state = next;
-  lk__lease_set_need(ct->lease, &ct->lease_user, contender_lease_need(ct));
-  if (observer != NULL)
-    observer->on_step(observer->arg, ct, ev, from);
-  const lk_contender_rules *rules = ct->machine->states[next];
-  int err = rules->enter == NULL ? 0 : rules->enter(ct, from);
-
-  if (err != 0)
-    lk__contender_fail(ct, err);
-  lk__contender_unref(ct);
-}
-
-/* ---- stop and fail ------------------------------------------------------ */
-
-void lk__contender_stop(lk_contender *ct, bool report_gone)
-{
-  if (!report_gone)
-    ct->callbacks = NULL;
-  /* The reply to a create under way is needed: it has the name of the node. */
-  if (ct->own.state != LK_OWN_REQUESTED)
-    lk__contender_ignore_replies(ct);
-  lk__contender_cancel_watches(ct);
-  lk__lease_stop_timer(ct->lease, &ct->pause.timer);
-  lk__contender_step(ct, LK_CONTENDER_ON_STOP);
-}
-
-void lk__contender_fail(lk_contender *ct, int err)
-{
-  const lk_acquisition_callbacks *callbacks = ct->callbacks;
-  void *arg = ct->callbacks_arg;
-  const bool report_gone = false;
-
-  lk__contender_stop(ct, report_gone);
-  if (callbacks != NULL)
-    callbacks->ended(arg, err);
-}
-
-/* ---- start and stop ------------------------------------------------------ */
-
-/* ---- functions of lk_acquisition_kind ----------------------------------- */
+/* ---- the functions of an acquisition with one contender ------------------ */
 
 static lk_contender *contender_of(lk_acquisition *a)
 {
@@ -362,7 +60,7 @@ static const lk_acquisition_kind acquisition_of_one_node = {
     .ref = contender_ref,
     .unref = contender_unref};
 
-/* ---- creation ----------------------------------------------------------- */
+/* ---- creation and references --------------------------------------------- */
 
 static void on_pause_end(lk_client *c, void *arg)
 {
@@ -413,7 +111,26 @@ lk_contender *lk__contender_new(lk_session_lease *lease,
   return ct;
 }
 
-/* ---- IDLE, PAUSED ------------------------------------------------------- */
+void lk__contender_ref(lk_contender *ct)
+{
+  ct->refs++;
+}
+
+void lk__contender_unref(lk_contender *ct)
+{
+  lk_session_lease *lease = ct->lease;
+
+  if (--ct->refs > 0)
+    return;
+  if (ct->downgrade.writer != NULL)
+    lk__contender_unref(ct->downgrade.writer);
+  lk__own_node_candidates_free(&ct->candidates, &lease->mem);
+  lk__predecessors_free(&ct->predecessors, &lease->mem);
+  lk__mem_free(&lease->mem, ct);
+  lk__lease_unref(lease);
+}
+
+/* ---- the start: IDLE, PAUSED --------------------------------------------- */
 
 /* Whether to list the queue or to create the own node first. No list is needed
  * if a joint acquisition has sent the create already, or if this contender
@@ -465,9 +182,172 @@ const lk_contender_rules lk__rules_paused = {
              LK_ON(LIST_NEEDED, STAY), LK_ON_ANY_IN_QUEUE},
     .resume = contender_resume};
 
-/* ---- the session --------------------------------------------------------- */
+/* ---- steps --------------------------------------------------------------- */
 
-/* ---- connection and session --------------------------------------------- */
+lk_contender_state lk__contender_next_state(const lk_contender_machine *m,
+                                            lk_contender_state state,
+                                            lk_contender_event ev)
+{
+  const lk_contender_rules *rules = m->states[state];
+
+  return rules == NULL ? LK_CONTENDER_NO_STEP : rules->next[ev];
+}
+
+/* A waiter for a single-node lock does not need the lease: it has no own node
+ * to keep, and the create before its grant renews the lease. */
+static lk_lease_need contender_lease_need(const lk_contender *ct)
+{
+  lk_lease_need need = lk__contender_rules(ct)->need;
+
+  return need == LK_LEASE_WAITING && lk__contender_is_single_node(ct)
+             ? LK_LEASE_NOT_NEEDED
+             : need;
+}
+
+void lk__contender_restart(lk_contender *ct)
+{
+  const lk_contender_rules *rules = lk__contender_rules(ct);
+
+  if (rules->restart != NULL) {
+    rules->restart(ct);
+    return;
+  }
+  if (ct->state == LK_CONTENDER_IDLE || ct->state == LK_CONTENDER_FINISHED)
+    return;
+  /* The reply to a create under way is needed: it has the name of the node. */
+  if (ct->own.state != LK_OWN_REQUESTED)
+    lk__contender_ignore_replies(ct);
+  /* The pause ends in the next turn of the loop. */
+  lk__contender_start_pause(ct, 0);
+  lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
+}
+
+#ifdef LK_DEBUG
+static void contender_report_missing_step(lk_contender *ct,
+                                          lk_contender_event ev)
+{
+  fprintf(stderr,
+          "latchkey: a contender in state %d has no step for event %d\n",
+          (int)ct->state, (int)ev);
+  abort();
+}
+#else
+static void contender_report_missing_step(lk_contender *ct,
+                                          lk_contender_event ev)
+{
+  char text[80];
+
+  snprintf(text, sizeof text,
+           "a contender in state %d has no step for event %d: it recovers",
+           (int)ct->state, (int)ev);
+  lk_client_log(ct->lease->client, LK_LOG_ERROR, LK_ERR_STATE, text);
+  lk__contender_restart(ct);
+}
+#endif
+
+void lk__contender_step(lk_contender *ct, lk_contender_event ev)
+{
+  lk_contender_state from = ct->state;
+  lk_contender_state next = lk__contender_next_state(ct->machine, from, ev);
+  const lk_contender_observer *observer = ct->lease->observer;
+
+  if (next == LK_CONTENDER_STAY)
+    return;
+  if (next == LK_CONTENDER_NO_STEP) {
+    contender_report_missing_step(ct, ev);
+    return;
+  }
+  lk__contender_ref(ct);
+  ct->state = next;
+  lk__lease_set_need(ct->lease, &ct->lease_user, contender_lease_need(ct));
+  if (observer != NULL)
+    observer->on_step(observer->arg, ct, ev, from);
+  const lk_contender_rules *rules = ct->machine->states[next];
+  int err = rules->enter == NULL ? 0 : rules->enter(ct, from);
+
+  if (err != 0)
+    lk__contender_fail(ct, err);
+  lk__contender_unref(ct);
+}
+
+/* ---- requests and replies ------------------------------------------------ */
+
+int lk__contender_count_request(lk_contender *ct, int err)
+{
+  if (err == 0) {
+    ct->requests.sent++;
+    lk__contender_ref(ct);
+  }
+  return err;
+}
+
+bool lk__contender_take_reply(lk_contender *ct)
+{
+  ct->requests.replied++;
+  return ct->requests.replied > ct->requests.ignored;
+}
+
+void lk__contender_ignore_replies(lk_contender *ct)
+{
+  ct->requests.ignored = ct->requests.sent;
+}
+
+void lk__contender_continue_if_all_read(lk_contender *ct)
+{
+  const lk_contender_rules *rules = lk__contender_rules(ct);
+
+  if (lk__contender_has_all_replies(ct) && rules->reads_done != NULL)
+    rules->reads_done(ct);
+}
+
+void lk__contender_request_failed(lk_contender *ct, int err)
+{
+  if (err == LK_ERR_REPLY_TOO_BIG)
+    ct->cleanup.too_big = true;
+  switch (lk__error_advice(lk__contender_client(ct), err)) {
+  case LK_ADVICE_AWAIT_CONNECTION:
+    /* Without a timer: the next connection ends the pause. */
+    lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
+    break;
+  case LK_ADVICE_RETRY_LATER:
+    lk__contender_start_pause(ct, lk__contender_backoff_ms(ct));
+    lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
+    break;
+  case LK_ADVICE_GIVE_UP: lk__contender_fail(ct, err); break;
+  }
+}
+
+bool lk__contender_fail_if_too_big(lk_contender *ct, int err)
+{
+  if (err != LK_ERR_REPLY_TOO_BIG || ct->state != LK_CONTENDER_PAUSED)
+    return false;
+  lk__contender_request_failed(ct, err);
+  return true;
+}
+
+/* ---- pauses -------------------------------------------------------------- */
+
+enum { FIRST_PAUSE_MS = 50, MAX_PAUSE_DOUBLINGS = 4 };
+
+void lk__contender_start_pause(lk_contender *ct, int64_t ms)
+{
+  lk_client *c = lk__contender_client(ct);
+
+  lk__lease_start_timer(ct->lease, &ct->pause.timer, lk_client_clock(c) + ms);
+}
+
+int64_t lk__contender_backoff_ms(lk_contender *ct)
+{
+  int64_t ms = (int64_t)FIRST_PAUSE_MS << ct->pause.doublings;
+  uint16_t jitter;
+
+  if (ct->pause.doublings < MAX_PAUSE_DOUBLINGS)
+    ct->pause.doublings++;
+  lk_client_random(lk__contender_client(ct), &jitter, sizeof jitter);
+  return ms + jitter % ms;
+}
+
+/* ---- the connection, the session and the client -------------------------- */
 
 /* Continue in the present state: there is a connection, or a pause has ended.
  */
@@ -530,6 +410,89 @@ static void contender_client_closed(lk_contender *ct, int err)
     callbacks->ended(ct->callbacks_arg, err);
 }
 
+/* ---- notices to the owner ------------------------------------------------ */
+
+void lk__contender_notify(lk_contender *ct, const lk_notice *notice)
+{
+  if (ct->callbacks != NULL)
+    ct->callbacks->notice(ct->callbacks_arg, notice);
+}
+
+void lk__contender_notify_position(lk_contender *ct)
+{
+  lk_notice notice = {.type = LK_NOTICE_WAITING,
+                      .position = ct->predecessors.count,
+                      .node = ct->predecessors.head_path};
+
+  if (ct->wait.reported_position == ct->predecessors.count)
+    return;
+  ct->wait.reported_position = ct->predecessors.count;
+  lk__contender_notify(ct, &notice);
+}
+
+/* ---- watches ------------------------------------------------------------- */
+
+void lk__contender_cancel_wait_watch(lk_contender *ct)
+{
+  const bool on_server = true;
+
+  if (ct->wait.watch != NULL)
+    lk_watch_cancel(lk__contender_client(ct), ct->wait.watch, on_server);
+  ct->wait.watch = NULL;
+}
+
+void lk__contender_cancel_watches(lk_contender *ct)
+{
+  bool is_foreign =
+      lk__contender_is_single_node(ct) && ct->own.state != LK_OWN_CREATED;
+
+  /* A watch on the own node need not be removed from the server: the node is
+   * about to be deleted. A watch on another node would remain there. */
+  if (ct->own.watch != NULL)
+    lk_watch_cancel(lk__contender_client(ct), ct->own.watch, is_foreign);
+  ct->own.watch = NULL;
+  ct->own.watched_on = 0;
+  lk__contender_cancel_wait_watch(ct);
+}
+
+/* ---- queries ------------------------------------------------------------- */
+
+lk_client *lk__contender_client(const lk_contender *ct)
+{
+  return ct->lease->client;
+}
+
+uint64_t lk__contender_connection(const lk_contender *ct)
+{
+  return lk_client_connection(ct->lease->client);
+}
+
+lk_bytes lk__contender_data(const lk_contender *ct)
+{
+  return ct->own.data == NULL ? ct->config->data
+                              : lk_bytes_of(ct->own.data, ct->own.data_len);
+}
+
+bool lk__contender_holds(const lk_contender *ct)
+{
+  return ct->state == LK_CONTENDER_HELD || ct->state == LK_CONTENDER_UNSURE;
+}
+
+uint64_t lk__contender_token(const lk_contender *ct)
+{
+  return ct->downgrade.writer_token != 0 ? ct->downgrade.writer_token
+                                         : ct->own.token;
+}
+
+lk_contender *lk__contender_next_of_client(const lk_contender *ct,
+                                           const lk_contender *after)
+{
+  lk_lease_user *u =
+      lk__lease_next_user(ct->lease, after == NULL ? NULL : &after->lease_user);
+
+  return u == NULL ? NULL : LK_OWNER(u, lk_contender, lease_user);
+}
+
 /* Whether the contender waits for a grant, but no reply and no event can come
  * that would continue it. This is a bug, for which debug builds look. */
 static bool contender_is_stuck(const lk_contender *ct)
@@ -559,7 +522,32 @@ static bool contender_is_stuck(const lk_contender *ct)
   return false;
 }
 
-/* ---- functions of lk_lease_user_kind ------------------------------------ */
+/* ---- the end ------------------------------------------------------------- */
+
+void lk__contender_stop(lk_contender *ct, bool report_gone)
+{
+  if (!report_gone)
+    ct->callbacks = NULL;
+  /* The reply to a create under way is needed: it has the name of the node. */
+  if (ct->own.state != LK_OWN_REQUESTED)
+    lk__contender_ignore_replies(ct);
+  lk__contender_cancel_watches(ct);
+  lk__lease_stop_timer(ct->lease, &ct->pause.timer);
+  lk__contender_step(ct, LK_CONTENDER_ON_STOP);
+}
+
+void lk__contender_fail(lk_contender *ct, int err)
+{
+  const lk_acquisition_callbacks *callbacks = ct->callbacks;
+  void *arg = ct->callbacks_arg;
+  const bool report_gone = false;
+
+  lk__contender_stop(ct, report_gone);
+  if (callbacks != NULL)
+    callbacks->ended(arg, err);
+}
+
+/* ---- functions of lk_lease_user_kind ------------------------------------- */
 
 static lk_contender *contender_of_user(lk_lease_user *u)
 {
@@ -672,7 +660,7 @@ static const lk_lease_user_kind contender_lease_user = {
     .node = user_node,
     .is_stuck = user_is_stuck};
 
-/* ---- the states ---------------------------------------------------------- */
+/* ---- the states of a contender in a queue -------------------------------- */
 
 static bool queue_check_proves_own(const lk_contender *ct)
 {

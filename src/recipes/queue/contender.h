@@ -82,17 +82,27 @@ typedef struct lk_contender_pause {
 } lk_contender_pause;
 
 /** Results of the current round of requests. Each error is 0 or the error of
-    the named request. */
+    the named request. A member is valid in the states that its comment names;
+    in other states it is left from an earlier round. */
 typedef struct lk_round {
-  unsigned parents_missing; /**< how often in a row the directory was missing */
-  int create_err;           /**< create of the own node */
-  int parent_err;           /**< create of a directory */
-  int transaction_err;      /**< transaction of a recovery */
-  int predecessor_err;      /**< reads of predecessors */
-  int own_err;              /**< read of the own node */
-  size_t reads_replied;     /**< replies to reads in READING_PREDECESSORS */
+  /* CREATING and CREATING_PARENTS: */
+  unsigned parents_missing; /**< how often in a row the directory was missing;
+                                 kept in all states until a create succeeds */
+  int create_err; /**< create of the own node, once its reply has come; not of
+                       a downgrade */
+  int parent_err; /**< create of a directory; cleared with each create of the
+                       own node that the contender sends alone */
+  /* RECOVERING, and CLEANING_UP during a recovery: */
+  int transaction_err; /**< the transaction, once its reply has come */
+  /* SETTING_WATCHES, WAITING and READING_PREDECESSORS: */
+  int predecessor_err; /**< reads of predecessors */
+  int own_err;         /**< read of the own node; also in READING_OWN */
+  /* READING_PREDECESSORS: */
+  size_t reads_replied;                   /**< replies to reads */
   bool deleted[LK_MAX_PREDECESSOR_READS]; /**< by the index of the read */
-  bool checked; /**< a check of the own node has just completed */
+  /* LISTING and CHECKING_OWN: */
+  bool checked; /**< a check of the own node has completed since LISTING or the
+                     last pause began */
 } lk_round;
 
 /** State while there are predecessors. */
@@ -166,7 +176,30 @@ struct lk_contender {
   lk_cleanup cleanup;
 };
 
+/* Lifetime. A contender is freed with its last reference. A step can end the
+   contender, and so can a callback of the owner. So after a function that says
+   that `ct` may be freed, a caller reads the state of `ct` again, and it uses
+   `ct` only if it has a reference. The callbacks of replies, watch events and
+   timers have one until they return, and so do the calls of the session lease
+   which notify the contender. */
+
+/* Creation and start of a contender: the states IDLE and PAUSED. */
+
+/** Make a contender in IDLE; no request is sent. It exists until FINISHED, or
+    longer for callers with a reference of their own. NULL: no memory. */
+lk_contender *lk__contender_new(lk_session_lease *lease,
+                                const lk_contender_config *config,
+                                const lk_acquisition_callbacks *callbacks,
+                                void *arg);
+/** Start. The `ended` callback may be invoked before this returns, and `ct`
+    may be freed. */
+void lk__contender_begin(lk_contender *ct);
+
+extern const lk_contender_rules lk__rules_idle;
+extern const lk_contender_rules lk__rules_paused;
+
 void lk__contender_ref(lk_contender *ct);
+/** `ct` may be freed. */
 void lk__contender_unref(lk_contender *ct);
 
 lk_client *lk__contender_client(const lk_contender *ct);
@@ -201,8 +234,10 @@ lk__contender_rules(const lk_contender *ct)
 lk_contender *lk__contender_next_of_client(const lk_contender *ct,
                                            const lk_contender *after);
 
+/** Invoke the owner's `notice`, if there are callbacks. `ct` may be freed. */
 void lk__contender_notify(lk_contender *ct, const lk_notice *notice);
-/** Notify the owner of the number of predecessors, if that has changed. */
+/** Notify the owner of the number of predecessors, if that has changed. `ct`
+    may be freed. */
 void lk__contender_notify_position(lk_contender *ct);
 void lk__contender_cancel_watches(lk_contender *ct);
 /** Cancel the watch of a waiter, if there is one. Also when the request that
@@ -214,13 +249,13 @@ void lk__contender_cancel_wait_watch(lk_contender *ct);
    connection loss. */
 
 /** A request completed with `err`, which does not show the state of the lock:
-    pause and retry, or fail, as lk__error_advice() says. */
+    pause and retry, or fail, as lk__error_advice() says. `ct` may be freed. */
 void lk__contender_request_failed(lk_contender *ct, int err);
 /** Called for each read and list that completed with `err`. If the reply was
     larger than the client accepts, it has broken the connection, and the
     connection loss has paused the contender. A retry on the next connection
     would break that as well, so the paused contender fails. Returns whether it
-    has failed. */
+    has failed; then `ct` may be freed. */
 bool lk__contender_fail_if_too_big(lk_contender *ct, int err);
 
 /* The requests and replies of a contender are counted, so that the replies to
@@ -242,7 +277,7 @@ static inline bool lk__contender_has_all_replies(const lk_contender *ct)
   return ct->requests.sent == ct->requests.replied;
 }
 /** A read of a predecessor or of the own node completed: continue if no request
-    is outstanding. */
+    is outstanding. `ct` may be freed. */
 void lk__contender_continue_if_all_read(lk_contender *ct);
 
 /* Pauses of a contender: before a retry, and before the next check of the
@@ -267,17 +302,19 @@ lk_contender_state lk__contender_next_state(const lk_contender_machine *m,
 
 /** Take the step that the rules have for `ev`, and begin the new state. An
     event without a step is a bug: a debug build aborts, other builds log it and
-    call lk__contender_restart(). */
+    call lk__contender_restart(). `enter` of the new state may take further
+    steps. `ct` may be freed. */
 void lk__contender_step(lk_contender *ct, lk_contender_event ev);
 
 /** After an event without a step: ask the server again. A waiter lists the
-    queue, a holder verifies its node, and a cleanup sends its next request. */
+    queue, a holder verifies its node, and a cleanup sends its next request.
+    `ct` may be freed. */
 void lk__contender_restart(lk_contender *ct);
 
 /** Cancel or release. No callback is invoked any more, except `gone` if
-    `report_gone` is set. */
+    `report_gone` is set. `ct` may be freed. */
 void lk__contender_stop(lk_contender *ct, bool report_gone);
-/** Report the error to the owner, and clean up. */
+/** Report the error to the owner, and clean up. `ct` may be freed. */
 void lk__contender_fail(lk_contender *ct, int err);
 
 /** The type of lk_session_lease.observer, for tests. `on_step` is called when
@@ -287,20 +324,6 @@ typedef struct lk_contender_observer {
                   lk_contender_state from);
   void *arg;
 } lk_contender_observer;
-
-/* Creation and start of a contender: the states IDLE and PAUSED. */
-
-/** Make a contender in IDLE; no request is sent. It exists until FINISHED, or
-    longer for callers with a reference of their own. NULL: no memory. */
-lk_contender *lk__contender_new(lk_session_lease *lease,
-                                const lk_contender_config *config,
-                                const lk_acquisition_callbacks *callbacks,
-                                void *arg);
-/** Start. The `ended` callback may be invoked before this returns. */
-void lk__contender_begin(lk_contender *ct);
-
-extern const lk_contender_rules lk__rules_idle;
-extern const lk_contender_rules lk__rules_paused;
 
 /* The table of all states of a contender in a queue, which is ordered by
    sequence numbers, or of a permit. Contenders for single-node locks have a

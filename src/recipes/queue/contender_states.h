@@ -18,14 +18,14 @@ typedef enum lk_contender_state {
   LK_CONTENDER_NO_STEP, /* no state; in rules: an event that must not occur */
   /* contender.c */
   LK_CONTENDER_IDLE,
-  LK_CONTENDER_PAUSED,        /* no connection, or a delay before a retry */
-  LK_CONTENDER_LISTING_FIRST, /* queue.c: list requested before any
-                                 node is created */
-  LK_CONTENDER_CREATING,      /* own_node.c: create and list requested */
+  LK_CONTENDER_PAUSED,           /* no connection, or a delay before a retry */
+  LK_CONTENDER_LISTING_FIRST,    /* queue.c: list requested before any
+                                    node is created */
+  LK_CONTENDER_CREATING,         /* own_node.c: create and list requested */
   LK_CONTENDER_CREATING_PARENTS, /* own_node.c: creates of directories
                                     requested, then as CREATING */
-  LK_CONTENDER_RECOVERING, /* recovery.c: a transaction and a list are
-                              requested, to see if the create was executed */
+  LK_CONTENDER_RECOVERING,       /* recovery.c: a transaction and a list are
+                                    requested, to see if the create was executed */
   LK_CONTENDER_READING_CANDIDATES, /* recovery.c: nodes that may be the
                                       own one are read */
   LK_CONTENDER_LISTING,            /* queue.c: list requested */
@@ -34,18 +34,18 @@ typedef enum lk_contender_state {
                                    and of the own node if it is the next; with
                                    watches */
   LK_CONTENDER_WAITING,         /* for the deletion of the direct predecessor */
-  LK_CONTENDER_READING_PREDECESSORS, /* predecessors.c: reads of the few
-                                        predecessors that may be left */
+  LK_CONTENDER_READING_PREDECESSORS, /* reads of the few predecessors that may
+                                        be left */
   /* holding.c */
   LK_CONTENDER_READING_OWN,  /* no predecessors; the token is not known: the own
                                 node is read */
   LK_CONTENDER_CHECKING_OWN, /* no predecessors; the lease is too short: the own
                                 node is checked */
-  /* holding.c */
   LK_CONTENDER_HELD,
-  LK_CONTENDER_UNSURE,      /* held, but the lease is about to end */
-  LK_CONTENDER_CLEANING_UP, /* cleanup.c: the own node is to be deleted */
-  LK_CONTENDER_FINISHED,    /* cleanup.c: the own node does not exist */
+  LK_CONTENDER_UNSURE, /* held, but the lease is about to end */
+  /* cleanup.c */
+  LK_CONTENDER_CLEANING_UP, /* the own node is to be deleted */
+  LK_CONTENDER_FINISHED,    /* the own node does not exist */
   LK_CONTENDER_NSTATES,
   /* no state; in rules: an event that changes nothing */
   LK_CONTENDER_STAY = LK_CONTENDER_NSTATES

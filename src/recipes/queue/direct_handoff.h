@@ -28,7 +28,7 @@ typedef struct lk_direct_handoff {
 bool lk__direct_handoff_is_proven(const lk_direct_handoff *h);
 
 /** Events or reads have shown that no predecessor is left: grant if that is
-    proven, otherwise list the queue. */
+    proven, otherwise list the queue. `ct` may be freed. */
 void lk__direct_handoff_try(lk_contender *ct);
 
 #endif
