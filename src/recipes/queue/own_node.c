@@ -17,32 +17,7 @@
 #include "recipes/queue/lease.h"
 #include "recipes/queue/queue.h"
 
-/* The access list of the node forbids reads. */
-static inline void own_node_set_unreadable(lk_own_node *own)
-{
-  own->unreadable = true;
-}
-
-/* The watch on the node has fired or was cancelled. */
-static inline void own_node_unwatched(lk_own_node *own)
-{
-  own->watch = NULL;
-  own->watched_on = 0;
-}
-
-/* Whether the contender holds as soon as its node exists: a permit without a
-    limit. */
-static inline bool contender_needs_no_list(const lk_contender *ct)
-{
-  return ct->role->is_permit && ct->config->limit == NULL;
-}
-
-static void contender_judge_create(lk_contender *ct, int err,
-                                   const lk_bytes *names, size_t count);
-
-/* ---- the node ------------------------------------------------------------ */
-
-/* ---- name and data ------------------------------------------------------ */
+/* ---- name and data ------------------------------------------------------- */
 
 static size_t own_node_path_base_len(lk_node_identity identity, const char *dir,
                                      const char *name)
@@ -143,7 +118,7 @@ lk_bytes lk__own_node_find(const lk_own_node *own, const lk_bytes *names,
   return lk_bytes_of(NULL, 0);
 }
 
-/* ---- whether the own node exists ---------------------------------------- */
+/* ---- whether the node exists --------------------------------------------- */
 
 /* The create of the node was sent. `seen_zxid` is the largest zxid that was
    seen before. */
@@ -195,14 +170,6 @@ static int own_node_created(lk_own_node *own, const char *path, uint64_t token,
   return 0;
 }
 
-/* The node does not exist any more: clear its state, also the token. */
-static void own_node_forget(lk_own_node *own)
-{
-  own->state = LK_OWN_NONE;
-  own->token = 0;
-  own->unreadable = false;
-}
-
 static lk_own_state own_state_after_failed_create(int err)
 {
   lk_outcome outcome = lk__error_meaning(err).outcome;
@@ -220,6 +187,14 @@ static void own_node_create_failed(lk_own_node *own, int err)
   own->state = own_state_after_failed_create(err);
 }
 
+/* The node does not exist any more: clear its state, also the token. */
+static void own_node_forget(lk_own_node *own)
+{
+  own->state = LK_OWN_NONE;
+  own->token = 0;
+  own->unreadable = false;
+}
+
 /* Unlike own_node_forget(), this keeps the token and `unreadable`. The next
  * create sets the token anew. */
 void lk__own_node_set_absent(lk_own_node *own)
@@ -234,21 +209,7 @@ bool lk__own_node_needs_verification(const lk_own_node *own,
          own->verified_on != connection;
 }
 
-/* ---- a lost place -------------------------------------------------------- */
-
-/* A contender fails when its node was deleted by others this many times. */
-enum { MAX_TIMES_MISSING = 3 };
-
-void lk__contender_forget_own(lk_contender *ct)
-{
-  lk__contender_ignore_replies(ct);
-  lk__contender_cancel_watches(ct);
-  own_node_forget(&ct->own);
-  ct->downgrade.writer_token = 0;
-  ct->round.checked = false;
-  ct->holding.revoked = false;
-  ct->wait.reported_position = 0;
-}
+/* ---- the request of the create ------------------------------------------- */
 
 static void own_node_draw_unique_part(lk_contender *ct)
 {
@@ -266,218 +227,12 @@ void lk__contender_prepare_create(lk_contender *ct)
   own_node_draw_unique_part(ct);
 }
 
-void lk__contender_own_missing(lk_contender *ct, int err)
+void lk__contender_mark_created_jointly(lk_contender *ct)
 {
-  lk_notice notice = {.type = LK_NOTICE_PLACE_LOST, .err = err};
+  const int sent = 0;
 
-  lk__contender_forget_own(ct);
-  ct->own.times_missing++;
-  if (ct->own.times_missing == MAX_TIMES_MISSING) {
-    lk__contender_fail(ct, err);
-    return;
-  }
-  lk__contender_prepare_create(ct);
-  if (lk__lease_is_online(ct->lease))
-    lk__contender_step(ct, LK_CONTENDER_ON_OWN_MISSING);
-  else
-    lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
-  lk__contender_notify(ct, &notice);
-}
-
-/* ---- its watch ----------------------------------------------------------- */
-
-void lk__contender_own_unreadable(lk_contender *ct)
-{
-  lk_notice notice = {.type = LK_NOTICE_UNWATCHED};
-
-  if (ct->own.unreadable)
-    return;
-  own_node_set_unreadable(&ct->own);
-  lk__contender_notify(ct, &notice);
-}
-
-/* Take the token from a read of the own path. Returns LK_ERR_NO_NODE if the
- * node there is not the own one: it belongs to another session or contender. If
- * contenders share names, the token tells their nodes apart. */
-static int own_node_take_stat(lk_contender *ct, const lk_stat *stat)
-{
-  uint64_t connection = lk__contender_connection(ct);
-  lk_own_node *own = &ct->own;
-
-  if (stat->ephemeral_owner != lk_client_session(lk__contender_client(ct)).id)
-    return LK_ERR_NO_NODE;
-  if (lk__identity_shares_names(own->identity) && own->token != 0 &&
-      own->token != (uint64_t)stat->czxid)
-    return LK_ERR_NO_NODE;
-  lk__own_node_watched(own, connection);
-  lk__own_node_set_found(own, (uint64_t)stat->czxid, connection);
-  return 0;
-}
-
-void lk__contender_note_revocation(lk_contender *ct, const lk_bytes *data)
-{
-  lk_notice notice = {.type = LK_NOTICE_REVOKED};
-
-  if (ct->holding.revoked || !lk__is_revocation(*data))
-    return;
-  ct->holding.revoked = true;
-  if (lk__contender_holds(ct))
-    lk__contender_notify(ct, &notice);
-}
-
-static void on_own_event(lk_client *c, lk_watch *w, const lk_event *event,
-                         void *arg);
-
-static void on_own_read(lk_client *c, int err, const lk_bytes *data,
-                        const lk_stat *stat, void *arg)
-{
-  lk_contender *ct = arg;
-
-  (void)c;
-  if (lk__contender_take_reply(ct)) {
-    if (err != 0)
-      ct->own.watch = NULL; /* a read that fails sets no watch */
-    else
-      err = own_node_take_stat(ct, stat);
-    ct->round.own_err = err;
-    if (err == LK_ERR_NO_AUTH)
-      lk__contender_own_unreadable(ct);
-    if (lk__contender_rules(ct)->own_read != NULL)
-      lk__contender_rules(ct)->own_read(ct, err);
-    else
-      lk__contender_continue_if_all_read(ct);
-    if (err == 0)
-      lk__contender_note_revocation(ct, data);
-  }
-  lk__contender_unref(ct);
-}
-
-int lk__contender_read_own(lk_contender *ct, lk_get_cb done)
-{
-  lk_call call = {.size = sizeof call,
-                  .until_disconnect = true,
-                  .on_event = on_own_event,
-                  .watch_arg = ct,
-                  .watch = &ct->own.watch};
-
-  return lk__contender_count_request(
-      ct, lk_get(lk__contender_client(ct), ct->own.path, &call, done, ct));
-}
-
-int lk__contender_watch_own(lk_contender *ct)
-{
-  return lk__contender_read_own(ct, on_own_read);
-}
-
-int lk__contender_ensure_own_watch(lk_contender *ct)
-{
-  if (ct->own.watch != NULL || ct->own.unreadable)
-    return 0;
-  return lk__contender_watch_own(ct);
-}
-
-static void on_own_event(lk_client *c, lk_watch *w, const lk_event *event,
-                         void *arg)
-{
-  lk_contender *ct = arg;
-
-  (void)c;
-  (void)w;
-  lk__contender_ref(ct);
-  own_node_unwatched(&ct->own);
-  if (ct->machine->on_foreign_node != NULL && ct->own.state != LK_OWN_CREATED) {
-    ct->machine->on_foreign_node(ct, event->type);
-  } else if (event->type == LK_EVENT_DELETED) {
-    if (lk__contender_rules(ct)->own_deleted != NULL)
-      lk__contender_rules(ct)->own_deleted(ct);
-    else
-      lk__contender_own_missing(ct, LK_ERR_NO_NODE);
-  } else if (event->type != LK_EVENT_ENDED) { /* the data changed */
-    int err = lk__contender_watch_own(ct);
-
-    /* A holder does not fail: the next heartbeat sets its watch again. */
-    if (err != 0 && !lk__contender_holds(ct))
-      lk__contender_fail(ct, err);
-  }
-  lk__contender_unref(ct);
-}
-
-/* ---- its check ----------------------------------------------------------- */
-
-lk_check_result lk__check_result_of(int err)
-{
-  switch (err) {
-  case 0:
-  case LK_ERR_BAD_VERSION:
-  case LK_ERR_NO_AUTH: return LK_CHECK_EXISTS;
-  case LK_ERR_NO_NODE: return LK_CHECK_MISSING;
-  default: return LK_CHECK_UNKNOWN;
-  }
-}
-
-lk_check_result lk__contender_check_result(const lk_contender *ct, int err)
-{
-  lk_check_result result = lk__check_result_of(err);
-
-  return result == LK_CHECK_EXISTS && !ct->machine->check_proves_own(ct)
-             ? LK_CHECK_UNKNOWN
-             : result;
-}
-
-int lk__contender_check_own(lk_contender *ct, lk_multi_cb done)
-{
-  enum { ANY_VERSION = -1 };
-  lk_op check = lk_op_check(ct->own.path, ANY_VERSION);
-
-  return lk__contender_count_request(
-      ct,
-      lk_multi(lk__contender_client(ct), &check, 1, LK_NO_OPTIONS, done, ct));
-}
-
-/* ---- its create ---------------------------------------------------------- */
-
-/* How many times the directory may be missing before the contender fails. */
-enum { MAX_PARENTS_MISSING = 10 };
-
-/* ---- the own node ------------------------------------------------------- */
-
-static bool contender_is_creating(const lk_contender *ct)
-{
-  return ct->state == LK_CONTENDER_CREATING ||
-         ct->state == LK_CONTENDER_CREATING_PARENTS;
-}
-
-static int own_node_take_create_reply(lk_contender *ct, int err,
-                                      const char *path, uint64_t zxid)
-{
-  if (err != 0) {
-    own_node_create_failed(&ct->own, err);
-    return err;
-  }
-  err = own_node_created(&ct->own, path, zxid, lk__contender_connection(ct));
-  if (err == 0)
-    ct->round.parents_missing = 0;
-  return err;
-}
-
-static void contender_judge_create_without_list(lk_contender *ct)
-{
-  const lk_bytes *no_names = NULL;
-
-  contender_judge_create(ct, 0, no_names, 0);
-}
-
-void lk__contender_own_created(lk_contender *ct, int err, const char *path,
-                               uint64_t zxid)
-{
-  if (lk__contender_take_reply(ct)) {
-    ct->round.create_err = own_node_take_create_reply(ct, err, path, zxid);
-    if (ct->state == LK_CONTENDER_CLEANING_UP)
-      lk__cleanup_continue(ct);
-    else if (contender_is_creating(ct) && contender_needs_no_list(ct))
-      contender_judge_create_without_list(ct);
-  }
-  lk__contender_unref(ct);
+  (void)lk__contender_count_request(ct, sent);
+  own_node_requested(&ct->own, ct->lease->evidence->seen_zxid);
 }
 
 static void on_own_created(lk_client *c, int err, const char *path,
@@ -486,14 +241,6 @@ static void on_own_created(lk_client *c, int err, const char *path,
   (void)c;
   lk__contender_own_created(arg, err, path,
                             stat == NULL ? 0 : (uint64_t)stat->czxid);
-}
-
-void lk__contender_mark_created_jointly(lk_contender *ct)
-{
-  const int sent = 0;
-
-  (void)lk__contender_count_request(ct, sent);
-  own_node_requested(&ct->own, ct->lease->evidence->seen_zxid);
 }
 
 static int contender_send_create(lk_contender *ct)
@@ -514,7 +261,10 @@ static int contender_send_create(lk_contender *ct)
   return err;
 }
 
-/* ---- directories -------------------------------------------------------- */
+/* ---- the directories above the node -------------------------------------- */
+
+/* How many times the directory may be missing before the contender fails. */
+enum { MAX_PARENTS_MISSING = 10 };
 
 /* An error is not final, since a server refuses a create without permission
  * before it looks whether the directory exists. The create of the own node
@@ -613,80 +363,14 @@ void lk__contender_parent_missing(lk_contender *ct)
     lk__contender_step(ct, LK_CONTENDER_ON_NO_PARENT);
 }
 
-/* ---- CREATING, CREATING_PARENTS ----------------------------------------- */
-
-/* The create of the own node and the list behind it completed. `err` is the
-   error of the list; that of the create is in ct->round. */
-static void contender_judge_create(lk_contender *ct, int err,
-                                   const lk_bytes *names, size_t count)
-{
-  if (ct->round.create_err == LK_ERR_NO_NODE)
-    lk__contender_parent_missing(ct);
-  else if (ct->round.create_err != 0)
-    lk__contender_request_failed(ct, ct->round.create_err);
-  else if (contender_needs_no_list(ct))
-    lk__contender_try_grant(ct, lk_client_clock(lk__contender_client(ct)));
-  else
-    lk__contender_judge_list(ct, err, names, count);
-}
-
-int lk__contender_enter_creating(lk_contender *ct, lk_contender_state from)
-{
-  (void)from;
-  if (ct->downgrade.writer != NULL && lk__contender_holds(ct->downgrade.writer))
-    return ct->downgrade.send_create(ct);
-  /* A joint acquisition has sent the create. */
-  if (ct->own.state == LK_OWN_REQUESTED)
-    return ct->machine->request_view(ct);
-  ct->downgrade.writer_token = 0;
-  ct->round.parent_err = 0;
-  int err = contender_send_create(ct);
-
-  if (err == 0 && !contender_needs_no_list(ct))
-    err = ct->machine->request_view(ct);
-  return err;
-}
-
-int lk__contender_enter_creating_parents(lk_contender *ct,
-                                         lk_contender_state from)
-{
-  int err = lk__contender_create_parents(ct);
-
-  return err != 0 ? err : lk__contender_enter_creating(ct, from);
-}
-
-#define STEPS_OF_CREATING                                                     \
-  {                                                                           \
-    LK_ON(NO_PARENT, CREATING_PARENTS), LK_ON(PREDECESSORS, SETTING_WATCHES), \
-        LK_ON(GRANT, HELD), LK_ON(CHECK_NEEDED, CHECKING_OWN),                \
-        LK_ON_ANY_IN_QUEUE                                                    \
-  }
-
-const lk_contender_rules lk__rules_creating = {
-    .next = STEPS_OF_CREATING,
-    .enter = lk__contender_enter_creating,
-    .listed = contender_judge_create};
-
-const lk_contender_rules lk__rules_creating_parents = {
-    .next = STEPS_OF_CREATING,
-    .enter = lk__contender_enter_creating_parents,
-    .listed = contender_judge_create};
-
 /* ---- downgrades ---------------------------------------------------------- */
 
-/**
- * @file
- * A downgrade creates a read node for an owner that holds the write side. As in
+/* A downgrade creates a read node for an owner that holds the write side. As in
  * Curator 5.5 and later, the read node gets the number of the write node, so
  * all waiters behind the writer also wait for the reader. A transaction checks
  * that the write node exists and creates the read node. While the write node
  * exists no other client holds, so success grants the read side without a wait.
  */
-
-static const char *own_node_number_text(const lk_contender *ct)
-{
-  return ct->own.path + ct->own.path_base_len;
-}
 
 /* The write node does not exist, so the reader has to queue like any other. The
  * writer is notified first. Its callback may cancel the reader, so the state of
@@ -732,6 +416,11 @@ static void on_downgraded_created(lk_client *c, int err,
   lk__contender_unref(ct);
 }
 
+static const char *own_node_number_text(const lk_contender *ct)
+{
+  return ct->own.path + ct->own.path_base_len;
+}
+
 static int downgrade_send_create(lk_contender *ct)
 {
   enum { ANY_VERSION = -1, COUNT = 2 };
@@ -759,4 +448,303 @@ void lk__downgrade_set_writer(lk_contender *ct, lk_contender *writer)
   lk__contender_ref(writer);
   ct->downgrade.writer = writer;
   ct->downgrade.send_create = downgrade_send_create;
+}
+
+/* ---- CREATING, CREATING_PARENTS ------------------------------------------ */
+
+/* Whether the contender holds as soon as its node exists: a permit without a
+    limit. */
+static inline bool contender_needs_no_list(const lk_contender *ct)
+{
+  return ct->role->is_permit && ct->config->limit == NULL;
+}
+
+int lk__contender_enter_creating(lk_contender *ct, lk_contender_state from)
+{
+  (void)from;
+  if (ct->downgrade.writer != NULL && lk__contender_holds(ct->downgrade.writer))
+    return ct->downgrade.send_create(ct);
+  /* A joint acquisition has sent the create. */
+  if (ct->own.state == LK_OWN_REQUESTED)
+    return ct->machine->request_view(ct);
+  ct->downgrade.writer_token = 0;
+  ct->round.parent_err = 0;
+  int err = contender_send_create(ct);
+
+  if (err == 0 && !contender_needs_no_list(ct))
+    err = ct->machine->request_view(ct);
+  return err;
+}
+
+int lk__contender_enter_creating_parents(lk_contender *ct,
+                                         lk_contender_state from)
+{
+  int err = lk__contender_create_parents(ct);
+
+  return err != 0 ? err : lk__contender_enter_creating(ct, from);
+}
+
+static bool contender_is_creating(const lk_contender *ct)
+{
+  return ct->state == LK_CONTENDER_CREATING ||
+         ct->state == LK_CONTENDER_CREATING_PARENTS;
+}
+
+static int own_node_take_create_reply(lk_contender *ct, int err,
+                                      const char *path, uint64_t zxid)
+{
+  if (err != 0) {
+    own_node_create_failed(&ct->own, err);
+    return err;
+  }
+  err = own_node_created(&ct->own, path, zxid, lk__contender_connection(ct));
+  if (err == 0)
+    ct->round.parents_missing = 0;
+  return err;
+}
+
+/* The create of the own node and the list behind it completed. `err` is the
+   error of the list; that of the create is in ct->round. */
+static void contender_judge_create(lk_contender *ct, int err,
+                                   const lk_bytes *names, size_t count)
+{
+  if (ct->round.create_err == LK_ERR_NO_NODE)
+    lk__contender_parent_missing(ct);
+  else if (ct->round.create_err != 0)
+    lk__contender_request_failed(ct, ct->round.create_err);
+  else if (contender_needs_no_list(ct))
+    lk__contender_try_grant(ct, lk_client_clock(lk__contender_client(ct)));
+  else
+    lk__contender_judge_list(ct, err, names, count);
+}
+
+static void contender_judge_create_without_list(lk_contender *ct)
+{
+  const lk_bytes *no_names = NULL;
+
+  contender_judge_create(ct, 0, no_names, 0);
+}
+
+void lk__contender_own_created(lk_contender *ct, int err, const char *path,
+                               uint64_t zxid)
+{
+  if (lk__contender_take_reply(ct)) {
+    ct->round.create_err = own_node_take_create_reply(ct, err, path, zxid);
+    if (ct->state == LK_CONTENDER_CLEANING_UP)
+      lk__cleanup_continue(ct);
+    else if (contender_is_creating(ct) && contender_needs_no_list(ct))
+      contender_judge_create_without_list(ct);
+  }
+  lk__contender_unref(ct);
+}
+
+#define STEPS_OF_CREATING                                                     \
+  {                                                                           \
+    LK_ON(NO_PARENT, CREATING_PARENTS), LK_ON(PREDECESSORS, SETTING_WATCHES), \
+        LK_ON(GRANT, HELD), LK_ON(CHECK_NEEDED, CHECKING_OWN),                \
+        LK_ON_ANY_IN_QUEUE                                                    \
+  }
+
+const lk_contender_rules lk__rules_creating = {
+    .next = STEPS_OF_CREATING,
+    .enter = lk__contender_enter_creating,
+    .listed = contender_judge_create};
+
+const lk_contender_rules lk__rules_creating_parents = {
+    .next = STEPS_OF_CREATING,
+    .enter = lk__contender_enter_creating_parents,
+    .listed = contender_judge_create};
+
+/* ---- reads and the watch ------------------------------------------------- */
+
+/* The access list of the node forbids reads. */
+static inline void own_node_set_unreadable(lk_own_node *own)
+{
+  own->unreadable = true;
+}
+
+void lk__contender_own_unreadable(lk_contender *ct)
+{
+  lk_notice notice = {.type = LK_NOTICE_UNWATCHED};
+
+  if (ct->own.unreadable)
+    return;
+  own_node_set_unreadable(&ct->own);
+  lk__contender_notify(ct, &notice);
+}
+
+/* Take the token from a read of the own path. Returns LK_ERR_NO_NODE if the
+ * node there is not the own one: it belongs to another session or contender. If
+ * contenders share names, the token tells their nodes apart. */
+static int own_node_take_stat(lk_contender *ct, const lk_stat *stat)
+{
+  uint64_t connection = lk__contender_connection(ct);
+  lk_own_node *own = &ct->own;
+
+  if (stat->ephemeral_owner != lk_client_session(lk__contender_client(ct)).id)
+    return LK_ERR_NO_NODE;
+  if (lk__identity_shares_names(own->identity) && own->token != 0 &&
+      own->token != (uint64_t)stat->czxid)
+    return LK_ERR_NO_NODE;
+  lk__own_node_watched(own, connection);
+  lk__own_node_set_found(own, (uint64_t)stat->czxid, connection);
+  return 0;
+}
+
+void lk__contender_note_revocation(lk_contender *ct, const lk_bytes *data)
+{
+  lk_notice notice = {.type = LK_NOTICE_REVOKED};
+
+  if (ct->holding.revoked || !lk__is_revocation(*data))
+    return;
+  ct->holding.revoked = true;
+  if (lk__contender_holds(ct))
+    lk__contender_notify(ct, &notice);
+}
+
+static void on_own_read(lk_client *c, int err, const lk_bytes *data,
+                        const lk_stat *stat, void *arg)
+{
+  lk_contender *ct = arg;
+
+  (void)c;
+  if (lk__contender_take_reply(ct)) {
+    if (err != 0)
+      ct->own.watch = NULL; /* a read that fails sets no watch */
+    else
+      err = own_node_take_stat(ct, stat);
+    ct->round.own_err = err;
+    if (err == LK_ERR_NO_AUTH)
+      lk__contender_own_unreadable(ct);
+    if (lk__contender_rules(ct)->own_read != NULL)
+      lk__contender_rules(ct)->own_read(ct, err);
+    else
+      lk__contender_continue_if_all_read(ct);
+    if (err == 0)
+      lk__contender_note_revocation(ct, data);
+  }
+  lk__contender_unref(ct);
+}
+
+/* The watch on the node has fired or was cancelled. */
+static inline void own_node_unwatched(lk_own_node *own)
+{
+  own->watch = NULL;
+  own->watched_on = 0;
+}
+
+static void on_own_event(lk_client *c, lk_watch *w, const lk_event *event,
+                         void *arg)
+{
+  lk_contender *ct = arg;
+
+  (void)c;
+  (void)w;
+  lk__contender_ref(ct);
+  own_node_unwatched(&ct->own);
+  if (ct->machine->on_foreign_node != NULL && ct->own.state != LK_OWN_CREATED) {
+    ct->machine->on_foreign_node(ct, event->type);
+  } else if (event->type == LK_EVENT_DELETED) {
+    if (lk__contender_rules(ct)->own_deleted != NULL)
+      lk__contender_rules(ct)->own_deleted(ct);
+    else
+      lk__contender_own_missing(ct, LK_ERR_NO_NODE);
+  } else if (event->type != LK_EVENT_ENDED) { /* the data changed */
+    int err = lk__contender_watch_own(ct);
+
+    /* A holder does not fail: the next heartbeat sets its watch again. */
+    if (err != 0 && !lk__contender_holds(ct))
+      lk__contender_fail(ct, err);
+  }
+  lk__contender_unref(ct);
+}
+
+int lk__contender_read_own(lk_contender *ct, lk_get_cb done)
+{
+  lk_call call = {.size = sizeof call,
+                  .until_disconnect = true,
+                  .on_event = on_own_event,
+                  .watch_arg = ct,
+                  .watch = &ct->own.watch};
+
+  return lk__contender_count_request(
+      ct, lk_get(lk__contender_client(ct), ct->own.path, &call, done, ct));
+}
+
+int lk__contender_watch_own(lk_contender *ct)
+{
+  return lk__contender_read_own(ct, on_own_read);
+}
+
+int lk__contender_ensure_own_watch(lk_contender *ct)
+{
+  if (ct->own.watch != NULL || ct->own.unreadable)
+    return 0;
+  return lk__contender_watch_own(ct);
+}
+
+/* ---- checks -------------------------------------------------------------- */
+
+lk_check_result lk__check_result_of(int err)
+{
+  switch (err) {
+  case 0:
+  case LK_ERR_BAD_VERSION:
+  case LK_ERR_NO_AUTH: return LK_CHECK_EXISTS;
+  case LK_ERR_NO_NODE: return LK_CHECK_MISSING;
+  default: return LK_CHECK_UNKNOWN;
+  }
+}
+
+lk_check_result lk__contender_check_result(const lk_contender *ct, int err)
+{
+  lk_check_result result = lk__check_result_of(err);
+
+  return result == LK_CHECK_EXISTS && !ct->machine->check_proves_own(ct)
+             ? LK_CHECK_UNKNOWN
+             : result;
+}
+
+int lk__contender_check_own(lk_contender *ct, lk_multi_cb done)
+{
+  enum { ANY_VERSION = -1 };
+  lk_op check = lk_op_check(ct->own.path, ANY_VERSION);
+
+  return lk__contender_count_request(
+      ct,
+      lk_multi(lk__contender_client(ct), &check, 1, LK_NO_OPTIONS, done, ct));
+}
+
+/* ---- a node that does not exist any more --------------------------------- */
+
+/* A contender fails when its node was deleted by others this many times. */
+enum { MAX_TIMES_MISSING = 3 };
+
+void lk__contender_forget_own(lk_contender *ct)
+{
+  lk__contender_ignore_replies(ct);
+  lk__contender_cancel_watches(ct);
+  own_node_forget(&ct->own);
+  ct->downgrade.writer_token = 0;
+  ct->round.checked = false;
+  ct->holding.revoked = false;
+  ct->wait.reported_position = 0;
+}
+
+void lk__contender_own_missing(lk_contender *ct, int err)
+{
+  lk_notice notice = {.type = LK_NOTICE_PLACE_LOST, .err = err};
+
+  lk__contender_forget_own(ct);
+  ct->own.times_missing++;
+  if (ct->own.times_missing == MAX_TIMES_MISSING) {
+    lk__contender_fail(ct, err);
+    return;
+  }
+  lk__contender_prepare_create(ct);
+  if (lk__lease_is_online(ct->lease))
+    lk__contender_step(ct, LK_CONTENDER_ON_OWN_MISSING);
+  else
+    lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
+  lk__contender_notify(ct, &notice);
 }

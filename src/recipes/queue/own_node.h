@@ -109,7 +109,7 @@ bool lk__own_node_needs_verification(const lk_own_node *own,
    has lost its place in the queue. */
 
 /** The own node was found missing, as `err` says: start anew at the end of the
-    queue, or fail with `err` if this happens too often. */
+    queue, or fail with `err` if this happens too often. `ct` may be freed. */
 void lk__contender_own_missing(lk_contender *ct, int err);
 /** Clear what is known of the own node, which does not exist any more. Replies
     to requests under way are ignored, since the requests were for that node. */
@@ -129,10 +129,11 @@ int lk__contender_watch_own(lk_contender *ct);
     be read. */
 int lk__contender_ensure_own_watch(lk_contender *ct);
 /** The access list of the own node forbids reads: note and report that the node
-    is not watched. */
+    is not watched. `ct` may be freed. */
 void lk__contender_own_unreadable(lk_contender *ct);
 /** If `data` of the own node are the message of Curator's revocation, note it.
-    A holder is notified at once, a waiter after its grant. */
+    A holder is notified at once, a waiter after its grant. `ct` may be freed.
+ */
 void lk__contender_note_revocation(lk_contender *ct, const lk_bytes *data);
 
 /* Checks of the own node (the operation `check` of a multi). */
@@ -162,13 +163,14 @@ int lk__contender_check_own(lk_contender *ct, lk_multi_cb done);
     reports the result by lk__contender_own_created(). All contenders of the
     transaction must be marked before the first one begins. */
 void lk__contender_mark_created_jointly(lk_contender *ct);
-/** The create of the own node completed; `zxid` is the node's czxid. */
+/** The create of the own node completed; `zxid` is the node's czxid.
+    `ct` may be freed. */
 void lk__contender_own_created(lk_contender *ct, int err, const char *path,
                                uint64_t zxid);
 /** Request the creates of the directories. 0, or why one was refused. */
 int lk__contender_create_parents(lk_contender *ct);
 /** The create of the own node has shown that the directory does not exist:
-    create the directory, or fail. */
+    create the directory, or fail. `ct` may be freed. */
 void lk__contender_parent_missing(lk_contender *ct);
 /** Begin CREATING and CREATING_PARENTS, in any machine. */
 int lk__contender_enter_creating(lk_contender *ct, lk_contender_state from);
