@@ -12,14 +12,41 @@
 #include "recipes/queue/own_node.h"
 #include "recipes/queue/queue.h"
 
-/* ---- the nodes of the session -------------------------------------------- */
+/* ---- the requests -------------------------------------------------------- */
 
-/**
- * @file
- * Recovering the own node in a queue whose list is larger than the client
- * accepts (`receive_limit`): getEphemerals lists the nodes of this session
- * alone. Servers before 3.6 do not support it.
- */
+static void on_recovery_transaction(lk_client *c, int err,
+                                    const lk_op_result *results, size_t count,
+                                    void *arg)
+{
+  lk_contender *ct = arg;
+
+  (void)results;
+  (void)count;
+  if (lk__contender_take_reply(ct))
+    ct->round.transaction_err = lk__transaction_was_ordered(c) ? 0 : err;
+  lk__contender_unref(ct);
+}
+
+/* Send a transaction, on any path, and then the list. A create of the old
+ * connection was either proposed before this transaction, and the list shows
+ * it, or the servers will never execute it. A sync does not suffice: a deposed
+ * leader replies to a sync without asking the other servers. */
+int lk__recovery_begin(lk_contender *ct)
+{
+  enum { ANY_VERSION = -1 };
+  lk_op check = lk_op_check(lk__own_node_directory(&ct->own), ANY_VERSION);
+  int err = lk__contender_count_request(
+      ct, lk_multi(lk__contender_client(ct), &check, 1, LK_NO_OPTIONS,
+                   on_recovery_transaction, ct));
+
+  return err != 0 ? err : ct->machine->request_view(ct);
+}
+
+/* ---- the list of the session's nodes ------------------------------------- */
+
+/* For a cleanup in a queue whose list is larger than the client accepts
+ * (`receive_limit`): getEphemerals lists the nodes of this session alone.
+ * Servers before 3.6 do not support it. */
 
 static const lk_bytes *const no_names = NULL;
 
@@ -101,12 +128,6 @@ int lk__contender_list_session(lk_contender *ct)
 
 /* ---- candidates ---------------------------------------------------------- */
 
-void lk__own_node_candidates_free(lk_own_node_candidates *s, const lk_mem *mem)
-{
-  lk__mem_free(mem, s->numbers);
-  *s = (lk_own_node_candidates){0};
-}
-
 /* If the token is known, the name is known as well, and only the node of that
  * name can be the own one. */
 static bool name_may_be_own(const lk_own_node *own, lk_bytes name)
@@ -153,21 +174,19 @@ static bool own_node_candidates_rewind(lk_own_node_candidates *s)
   return true;
 }
 
-/* ---- the recovery -------------------------------------------------------- */
+void lk__own_node_candidates_free(lk_own_node_candidates *s, const lk_mem *mem)
+{
+  lk__mem_free(mem, s->numbers);
+  *s = (lk_own_node_candidates){0};
+}
 
-/**
- * @file
- * After the reply to a create was lost, a transaction and a list behind it show
- * whether the create was executed.
- *
- * If names are not unique (LK_IDENTITY_DATA), the list does not show which node
+/* ---- READING_CANDIDATES -------------------------------------------------- */
+
+/* If names are not unique (LK_IDENTITY_DATA), the list does not show which node
  * is the own one. So the candidates are read, the newest first, until the own
  * node is found or the candidates are older than the create. The own node
  * belongs to our session. If the token is known, the node's czxid equals the
- * token; otherwise the node has the data of the create, with our UUID.
- */
-
-/* ---- candidates --------------------------------------------------------- */
+ * token; otherwise the node has the data of the create, with our UUID. */
 
 static bool candidate_is_of_session(const lk_contender *ct, const lk_stat *stat)
 {
@@ -313,34 +332,12 @@ const lk_contender_rules lk__rules_reading_candidates = {
     .next = {LK_ON(LIST_NEEDED, LISTING), LK_ON_ANY_IN_QUEUE},
     .enter = contender_enter_reading_candidates};
 
-/* ---- transaction and list ----------------------------------------------- */
+/* ---- RECOVERING ---------------------------------------------------------- */
 
-static void on_recovery_transaction(lk_client *c, int err,
-                                    const lk_op_result *results, size_t count,
-                                    void *arg)
+int lk__contender_enter_recovering(lk_contender *ct, lk_contender_state from)
 {
-  lk_contender *ct = arg;
-
-  (void)results;
-  (void)count;
-  if (lk__contender_take_reply(ct))
-    ct->round.transaction_err = lk__transaction_was_ordered(c) ? 0 : err;
-  lk__contender_unref(ct);
-}
-
-/* Send a transaction, on any path, and then the list. A create of the old
- * connection was either proposed before this transaction, and the list shows
- * it, or the servers will never execute it. A sync does not suffice: a deposed
- * leader replies to a sync without asking the other servers. */
-int lk__recovery_begin(lk_contender *ct)
-{
-  enum { ANY_VERSION = -1 };
-  lk_op check = lk_op_check(lk__own_node_directory(&ct->own), ANY_VERSION);
-  int err = lk__contender_count_request(
-      ct, lk_multi(lk__contender_client(ct), &check, 1, LK_NO_OPTIONS,
-                   on_recovery_transaction, ct));
-
-  return err != 0 ? err : ct->machine->request_view(ct);
+  (void)from;
+  return lk__recovery_begin(ct);
 }
 
 /* The list completed with `*err`, which is set to the error of the transaction
@@ -413,12 +410,6 @@ void lk__recovery_take_list(lk_contender *ct, int err, const lk_bytes *names,
     recovery_report(ct, result, err, names, count);
   else
     recovery_continue(ct, result, err, names, count);
-}
-
-int lk__contender_enter_recovering(lk_contender *ct, lk_contender_state from)
-{
-  (void)from;
-  return lk__recovery_begin(ct);
 }
 
 const lk_contender_rules lk__rules_recovering = {

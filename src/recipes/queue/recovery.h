@@ -46,7 +46,7 @@ void lk__own_node_candidates_free(lk_own_node_candidates *s, const lk_mem *mem);
 int lk__recovery_begin(lk_contender *ct);
 /** Begin RECOVERING, in any machine. */
 int lk__contender_enter_recovering(lk_contender *ct, lk_contender_state from);
-/** The list behind the transaction completed with `err`. */
+/** The list behind the transaction completed with `err`. `ct` may be freed. */
 void lk__recovery_take_list(lk_contender *ct, int err, const lk_bytes *names,
                             size_t count);
 
