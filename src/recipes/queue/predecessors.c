@@ -11,7 +11,7 @@
 #include "recipes/queue/own_node.h"
 #include "recipes/queue/queue.h"
 
-/* ---- the list ------------------------------------------------------------ */
+/* ---- the paths of the predecessors --------------------------------------- */
 
 static size_t child_path_size(const char *dir, lk_bytes name)
 {
@@ -96,13 +96,6 @@ static void predecessors_remove(lk_predecessors *p, size_t i)
     p->head_path = p->path[p->kept - 1];
 }
 
-/* Whether the predecessors that are left are to be read, after the direct one
-   was deleted. Otherwise a list costs less. */
-static bool predecessors_are_worth_reading(const lk_predecessors *p)
-{
-  return p->listed > LK_SHORT_LIST && p->count <= LK_MAX_PREDECESSOR_READS;
-}
-
 /* Remove all but the direct predecessor, which is the first contender. The
    direct predecessor holds the lock, so it is the only one left. */
 static void predecessors_keep_direct(lk_predecessors *p)
@@ -112,19 +105,21 @@ static void predecessors_keep_direct(lk_predecessors *p)
   p->head_path = p->path[0];
 }
 
+/* Whether the predecessors that are left are to be read, after the direct one
+   was deleted. Otherwise a list costs less. */
+static bool predecessors_are_worth_reading(const lk_predecessors *p)
+{
+  return p->listed > LK_SHORT_LIST && p->count <= LK_MAX_PREDECESSOR_READS;
+}
+
 void lk__predecessors_free(lk_predecessors *p, const lk_mem *mem)
 {
   lk__mem_free(mem, p->block);
 }
 
-/* ---- the watch ----------------------------------------------------------- */
+/* ---- the read and the watch of the direct predecessor -------------------- */
 
 enum { DIRECT = 0 }; /* the index of the direct predecessor */
-
-/* ---- reads -------------------------------------------------------------- */
-
-static void on_predecessor_event(lk_client *c, lk_watch *w,
-                                 const lk_event *event, void *arg);
 
 static bool direct_predecessor_is_mutex(const lk_contender *ct)
 {
@@ -170,6 +165,9 @@ static void on_predecessor_read(lk_client *c, int err, const lk_bytes *data,
   lk__contender_unref(ct);
 }
 
+static void on_predecessor_event(lk_client *c, lk_watch *w,
+                                 const lk_event *event, void *arg);
+
 static int contender_watch_predecessor(lk_contender *ct, lk_get_cb done)
 {
   lk_call call = {.size = sizeof call,
@@ -189,36 +187,6 @@ static int predecessors_watch_direct(lk_contender *ct)
 {
   return contender_watch_predecessor(ct, on_predecessor_read);
 }
-
-/* In READING_PREDECESSORS. The replies come in the order of the paths. */
-static void on_one_of_few_read(lk_client *c, int err, const lk_bytes *data,
-                               const lk_stat *stat, void *arg)
-{
-  lk_contender *ct = arg;
-
-  (void)c;
-  (void)data;
-  (void)stat;
-  if (lk__contender_take_reply(ct)) {
-    size_t i = ct->round.reads_replied++;
-    bool is_direct = i == DIRECT;
-    /* LK_ERR_NO_AUTH shows that the node exists, which is enough for all but
-     * the direct predecessor: that one must be watched. */
-    bool read_suffices = err == 0 || err == LK_ERR_NO_NODE ||
-                         (err == LK_ERR_NO_AUTH && !is_direct);
-
-    if (is_direct && err != 0)
-      lk__contender_cancel_wait_watch(ct); /* a read that fails sets none */
-    ct->round.deleted[i] = err == LK_ERR_NO_NODE;
-    if (!read_suffices)
-      ct->round.predecessor_err = err;
-    if (!lk__contender_fail_if_too_big(ct, err))
-      lk__contender_continue_if_all_read(ct);
-  }
-  lk__contender_unref(ct);
-}
-
-/* ---- the direct predecessor was deleted --------------------------------- */
 
 /* Other predecessors may have been deleted before the direct one. */
 static void contender_direct_predecessor_deleted(lk_contender *ct)
@@ -260,7 +228,7 @@ static void on_predecessor_event(lk_client *c, lk_watch *w,
   lk__contender_unref(ct);
 }
 
-/* ---- all reads completed ------------------------------------------------ */
+/* ---- all reads completed ------------------------------------------------- */
 
 static void contender_judge_predecessors(lk_contender *ct)
 {
@@ -334,37 +302,7 @@ static void predecessors_judge(lk_contender *ct)
     contender_judge_watches(ct);
 }
 
-/* ---- READING_PREDECESSORS ----------------------------------------------- */
-
-static int contender_enter_reading_predecessors(lk_contender *ct,
-                                                lk_contender_state from)
-{
-  int err;
-
-  (void)from;
-  ct->wait.predecessor_deleted = false;
-  ct->round.predecessor_err = 0;
-  ct->round.own_err = 0;
-  ct->round.reads_replied = 0;
-  memset(ct->round.deleted, 0, sizeof ct->round.deleted);
-  err = contender_watch_predecessor(ct, on_one_of_few_read);
-  for (size_t i = DIRECT + 1; i < ct->predecessors.kept && err == 0; i++)
-    err = lk__contender_count_request(
-        ct, lk_get(lk__contender_client(ct), ct->predecessors.path[i],
-                   LK_NO_OPTIONS, on_one_of_few_read, ct));
-  /* If none is left, the grant needs no list. */
-  return err != 0 ? err : lk__contender_ensure_own_watch(ct);
-}
-
-const lk_contender_rules lk__rules_reading_predecessors = {
-    .next = {LK_ON(WATCHES_SET, WAITING), LK_ON(PREDECESSORS, SETTING_WATCHES),
-             LK_ON(LIST_NEEDED, LISTING), LK_ON(GRANT, HELD),
-             LK_ON_ANY_IN_QUEUE},
-    .need = LK_LEASE_WAITING,
-    .enter = contender_enter_reading_predecessors,
-    .reads_done = predecessors_judge};
-
-/* ---- waiting ------------------------------------------------------------- */
+/* ---- SETTING_WATCHES, WAITING -------------------------------------------- */
 
 /* The deletion of the only predecessor grants the lock without a list if the
  * own node is watched. With several predecessors, a list or reads come first. A
@@ -401,6 +339,14 @@ static int contender_enter_setting_watches(lk_contender *ct,
   return err;
 }
 
+const lk_contender_rules lk__rules_setting_watches = {
+    .next = {LK_ON(WATCHES_SET, WAITING), LK_ON(FEW_LEFT, READING_PREDECESSORS),
+             LK_ON(LIST_NEEDED, LISTING), LK_ON(GRANT, HELD),
+             LK_ON_ANY_IN_QUEUE},
+    .need = LK_LEASE_WAITING,
+    .enter = contender_enter_setting_watches,
+    .reads_done = predecessors_judge};
+
 /* A watch on the directory also reports the deletion of the own node, but not
  * if the directory may not be read any more. A node that may not be read is
  * read at each heartbeat, since nothing else reports its deletion: a missing
@@ -413,16 +359,66 @@ void lk__waiter_supervise_own(lk_contender *ct)
     (void)lk__contender_watch_own(ct);
 }
 
-const lk_contender_rules lk__rules_setting_watches = {
-    .next = {LK_ON(WATCHES_SET, WAITING), LK_ON(FEW_LEFT, READING_PREDECESSORS),
-             LK_ON(LIST_NEEDED, LISTING), LK_ON(GRANT, HELD),
-             LK_ON_ANY_IN_QUEUE},
-    .need = LK_LEASE_WAITING,
-    .enter = contender_enter_setting_watches,
-    .reads_done = predecessors_judge};
-
 const lk_contender_rules lk__rules_waiting = {
     .next = {LK_ON(FEW_LEFT, READING_PREDECESSORS), LK_ON(LIST_NEEDED, LISTING),
              LK_ON(GRANT, HELD), LK_ON_ANY_IN_QUEUE},
     .need = LK_LEASE_WAITING,
+    .reads_done = predecessors_judge};
+
+/* ---- READING_PREDECESSORS ------------------------------------------------ */
+
+/* In READING_PREDECESSORS. The replies come in the order of the paths. */
+static void on_one_of_few_read(lk_client *c, int err, const lk_bytes *data,
+                               const lk_stat *stat, void *arg)
+{
+  lk_contender *ct = arg;
+
+  (void)c;
+  (void)data;
+  (void)stat;
+  if (lk__contender_take_reply(ct)) {
+    size_t i = ct->round.reads_replied++;
+    bool is_direct = i == DIRECT;
+    /* LK_ERR_NO_AUTH shows that the node exists, which is enough for all but
+     * the direct predecessor: that one must be watched. */
+    bool read_suffices = err == 0 || err == LK_ERR_NO_NODE ||
+                         (err == LK_ERR_NO_AUTH && !is_direct);
+
+    if (is_direct && err != 0)
+      lk__contender_cancel_wait_watch(ct); /* a read that fails sets none */
+    ct->round.deleted[i] = err == LK_ERR_NO_NODE;
+    if (!read_suffices)
+      ct->round.predecessor_err = err;
+    if (!lk__contender_fail_if_too_big(ct, err))
+      lk__contender_continue_if_all_read(ct);
+  }
+  lk__contender_unref(ct);
+}
+
+static int contender_enter_reading_predecessors(lk_contender *ct,
+                                                lk_contender_state from)
+{
+  int err;
+
+  (void)from;
+  ct->wait.predecessor_deleted = false;
+  ct->round.predecessor_err = 0;
+  ct->round.own_err = 0;
+  ct->round.reads_replied = 0;
+  memset(ct->round.deleted, 0, sizeof ct->round.deleted);
+  err = contender_watch_predecessor(ct, on_one_of_few_read);
+  for (size_t i = DIRECT + 1; i < ct->predecessors.kept && err == 0; i++)
+    err = lk__contender_count_request(
+        ct, lk_get(lk__contender_client(ct), ct->predecessors.path[i],
+                   LK_NO_OPTIONS, on_one_of_few_read, ct));
+  /* If none is left, the grant needs no list. */
+  return err != 0 ? err : lk__contender_ensure_own_watch(ct);
+}
+
+const lk_contender_rules lk__rules_reading_predecessors = {
+    .next = {LK_ON(WATCHES_SET, WAITING), LK_ON(PREDECESSORS, SETTING_WATCHES),
+             LK_ON(LIST_NEEDED, LISTING), LK_ON(GRANT, HELD),
+             LK_ON_ANY_IN_QUEUE},
+    .need = LK_LEASE_WAITING,
+    .enter = contender_enter_reading_predecessors,
     .reads_done = predecessors_judge};

@@ -5,7 +5,8 @@
 /**
  * @file
  * The predecessors of a contender: those of the last list, without those that
- * were deleted since.
+ * were deleted since; and the wait for their deletion, in SETTING_WATCHES,
+ * WAITING and READING_PREDECESSORS.
  */
 
 #include <latchkey/client.h>

@@ -14,7 +14,7 @@
 #include "recipes/queue/own_node.h"
 #include "recipes/queue/predecessors.h"
 
-/* ---- the limit of numbers ------------------------------------------------ */
+/* ---- sequence numbers ---------------------------------------------------- */
 
 /* Half of an int32 counter. */
 static const int64_t warning_level = (int64_t)1 << 30;
@@ -30,7 +30,7 @@ static bool sequence_is_near_end(int64_t number)
   return number >= warning_level;
 }
 
-/* ---- foreign nodes ------------------------------------------------------- */
+/* ---- nodes of other locks ------------------------------------------------ */
 
 /* The digits of the number that a server appends to a name. */
 enum { SEQUENCE_LEN = 10 };
@@ -60,44 +60,7 @@ bool lk__name_is_foreign(lk_bytes name)
          is_permits_dir(name);
 }
 
-/* ---- the maximum length -------------------------------------------------- */
-
-/* From this number of predecessors on a warning is logged. */
-enum { LONG_QUEUE = 10000 };
-
-int lk__max_queue_refusal(bool once, size_t max_queue, size_t predecessors)
-{
-  if (predecessors > 0 && once)
-    return LK_ERR_BUSY;
-  if (max_queue > 0 && predecessors > max_queue)
-    return LK_ERR_QUEUE_FULL;
-  return 0;
-}
-
-bool lk__max_queue_needs_peek(const lk_contender *ct)
-{
-  bool may_refuse = ct->config->once || ct->config->max_queue > 0;
-
-  return ct->config->peek && may_refuse;
-}
-
-/* Log a very long queue, once per client. The reply to a list grows with the
-   queue. A Java client refuses a reply with more than 17,000 names. */
-static void max_queue_warn_if_long(const lk_contender *ct, size_t predecessors)
-{
-  lk_session_lease *lease = ct->lease;
-
-  if (predecessors < LONG_QUEUE || lease->queues.warned_length)
-    return;
-  lease->queues.warned_length = true;
-  lk_client_log(lease->client, LK_LOG_WARNING, LK_ERR_TOO_MANY,
-                "ten thousand contenders and more in one queue: think of "
-                "max_queue, or of fewer contenders");
-}
-
-/* ---- the position -------------------------------------------------------- */
-
-/* ---- order -------------------------------------------------------------- */
+/* ---- sorted numbers ------------------------------------------------------ */
 
 /* Restore the heap `a` of `n` numbers, whose largest is on top, after element
  * `i` has changed: move the element down to its place. */
@@ -174,7 +137,7 @@ static bool keys_have_duplicates(int64_t *keys, size_t count)
   return false;
 }
 
-/* ---- position in the queue ---------------------------------------------- */
+/* ---- the position in a list ---------------------------------------------- */
 
 /* Insert an entry by its number. If there is no room, the entry with the
  * smallest number is dropped. */
@@ -256,9 +219,134 @@ static size_t names_count_excluding(const lk_role *role, const lk_bytes *names,
   return excluding;
 }
 
-/* ---- lists --------------------------------------------------------------- */
+/* ---- the greatest length ------------------------------------------------- */
 
-/* ---- the position of the own node --------------------------------------- */
+/* From this number of predecessors on a warning is logged. */
+enum { LONG_QUEUE = 10000 };
+
+int lk__max_queue_refusal(bool once, size_t max_queue, size_t predecessors)
+{
+  if (predecessors > 0 && once)
+    return LK_ERR_BUSY;
+  if (max_queue > 0 && predecessors > max_queue)
+    return LK_ERR_QUEUE_FULL;
+  return 0;
+}
+
+bool lk__max_queue_needs_peek(const lk_contender *ct)
+{
+  bool may_refuse = ct->config->once || ct->config->max_queue > 0;
+
+  return ct->config->peek && may_refuse;
+}
+
+/* Log a very long queue, once per client. The reply to a list grows with the
+   queue. A Java client refuses a reply with more than 17,000 names. */
+static void max_queue_warn_if_long(const lk_contender *ct, size_t predecessors)
+{
+  lk_session_lease *lease = ct->lease;
+
+  if (predecessors < LONG_QUEUE || lease->queues.warned_length)
+    return;
+  lease->queues.warned_length = true;
+  lk_client_log(lease->client, LK_LOG_WARNING, LK_ERR_TOO_MANY,
+                "ten thousand contenders and more in one queue: think of "
+                "max_queue, or of fewer contenders");
+}
+
+/* ---- the request of a list ----------------------------------------------- */
+
+static void on_list_reply(lk_client *c, int err, const lk_bytes *names,
+                          size_t count, const lk_stat *stat, void *arg)
+{
+  lk_contender *ct = arg;
+
+  (void)c;
+  (void)stat;
+  if (lk__contender_take_reply(ct)) {
+    if (err != 0 && ct->wait.watches_directory)
+      lk__contender_cancel_wait_watch(ct); /* a list that fails sets none */
+    if (!lk__contender_fail_if_too_big(ct, err) &&
+        lk__contender_rules(ct)->listed != NULL)
+      lk__contender_rules(ct)->listed(ct, err, names, count);
+  }
+  lk__contender_unref(ct);
+}
+
+static void on_directory_event(lk_client *c, lk_watch *w, const lk_event *event,
+                               void *arg)
+{
+  lk_contender *ct = arg;
+
+  (void)c;
+  (void)w;
+  lk__contender_ref(ct);
+  ct->wait.watch = NULL;
+  if (event->type != LK_EVENT_ENDED && ct->state == LK_CONTENDER_WAITING)
+    lk__contender_step(ct, LK_CONTENDER_ON_LIST_NEEDED);
+  lk__contender_unref(ct);
+}
+
+int lk__contender_send_list(lk_contender *ct)
+{
+  /* The server need not remove the earlier watch, since the same node is
+   * watched again or is about to be deleted. */
+  const bool on_server = false;
+
+  if (ct->wait.watch != NULL)
+    lk_watch_cancel(lk__contender_client(ct), ct->wait.watch, on_server);
+  ct->wait.watch = NULL;
+  lk_call call = {.size = sizeof call,
+                  .until_disconnect = true,
+                  .on_event = on_directory_event,
+                  .watch_arg = ct,
+                  .watch = &ct->wait.watch};
+
+  return lk__contender_count_request(
+      ct, lk_get_children(lk__contender_client(ct),
+                          lk__own_node_directory(&ct->own),
+                          ct->wait.watches_directory ? &call : LK_NO_OPTIONS,
+                          on_list_reply, ct));
+}
+
+/* ---- LISTING_FIRST ------------------------------------------------------- */
+
+int lk__contender_enter_listing_first(lk_contender *ct, lk_contender_state from)
+{
+  (void)from;
+  return ct->machine->request_view(ct);
+}
+
+static void contender_take_first_list(lk_contender *ct, const lk_bytes *names,
+                                      size_t count)
+{
+  int err =
+      lk__max_queue_refusal(ct->config->once, ct->config->max_queue,
+                            names_count_excluding(ct->role, names, count));
+
+  ct->pause.doublings = 0;
+  if (err != 0)
+    lk__contender_fail(ct, err);
+  else
+    lk__contender_step(ct, LK_CONTENDER_ON_START);
+}
+
+/* A missing directory is an empty queue. */
+static void contender_judge_first_list(lk_contender *ct, int err,
+                                       const lk_bytes *names, size_t count)
+{
+  if (err != 0 && err != LK_ERR_NO_NODE)
+    lk__contender_request_failed(ct, err);
+  else
+    contender_take_first_list(ct, names, err == 0 ? count : 0);
+}
+
+const lk_contender_rules lk__rules_listing_first = {
+    .next = {LK_ON(START, CREATING), LK_ON_ANY_BEFORE_GRANT},
+    .enter = lk__contender_enter_listing_first,
+    .listed = contender_judge_first_list};
+
+/* ---- what follows from the position -------------------------------------- */
 
 static void contender_notify_if_counter_near_end(lk_contender *ct,
                                                  int64_t number)
@@ -375,110 +463,7 @@ void lk__contender_limit_changed(lk_contender *ct)
     ct->wait.limit_changed = true; /* used when the next list has come */
 }
 
-/* ---- replies ------------------------------------------------------------ */
-
-static void contender_take_first_list(lk_contender *ct, const lk_bytes *names,
-                                      size_t count)
-{
-  int err =
-      lk__max_queue_refusal(ct->config->once, ct->config->max_queue,
-                            names_count_excluding(ct->role, names, count));
-
-  ct->pause.doublings = 0;
-  if (err != 0)
-    lk__contender_fail(ct, err);
-  else
-    lk__contender_step(ct, LK_CONTENDER_ON_START);
-}
-
-/* A missing directory is an empty queue. */
-static void contender_judge_first_list(lk_contender *ct, int err,
-                                       const lk_bytes *names, size_t count)
-{
-  if (err != 0 && err != LK_ERR_NO_NODE)
-    lk__contender_request_failed(ct, err);
-  else
-    contender_take_first_list(ct, names, err == 0 ? count : 0);
-}
-
-void lk__contender_judge_list(lk_contender *ct, int err, const lk_bytes *names,
-                              size_t count)
-{
-  if (err == LK_ERR_NO_NODE)
-    lk__contender_own_missing(ct, LK_ERR_NO_NODE);
-  else if (err != 0)
-    lk__contender_request_failed(ct, err);
-  else
-    lk__contender_take_list(ct, names, count);
-}
-
-static void on_list_reply(lk_client *c, int err, const lk_bytes *names,
-                          size_t count, const lk_stat *stat, void *arg)
-{
-  lk_contender *ct = arg;
-
-  (void)c;
-  (void)stat;
-  if (lk__contender_take_reply(ct)) {
-    if (err != 0 && ct->wait.watches_directory)
-      lk__contender_cancel_wait_watch(ct); /* a list that fails sets none */
-    if (!lk__contender_fail_if_too_big(ct, err) &&
-        lk__contender_rules(ct)->listed != NULL)
-      lk__contender_rules(ct)->listed(ct, err, names, count);
-  }
-  lk__contender_unref(ct);
-}
-
-/* ---- requests ----------------------------------------------------------- */
-
-static void on_directory_event(lk_client *c, lk_watch *w, const lk_event *event,
-                               void *arg)
-{
-  lk_contender *ct = arg;
-
-  (void)c;
-  (void)w;
-  lk__contender_ref(ct);
-  ct->wait.watch = NULL;
-  if (event->type != LK_EVENT_ENDED && ct->state == LK_CONTENDER_WAITING)
-    lk__contender_step(ct, LK_CONTENDER_ON_LIST_NEEDED);
-  lk__contender_unref(ct);
-}
-
-int lk__contender_send_list(lk_contender *ct)
-{
-  /* The server need not remove the earlier watch, since the same node is
-   * watched again or is about to be deleted. */
-  const bool on_server = false;
-
-  if (ct->wait.watch != NULL)
-    lk_watch_cancel(lk__contender_client(ct), ct->wait.watch, on_server);
-  ct->wait.watch = NULL;
-  lk_call call = {.size = sizeof call,
-                  .until_disconnect = true,
-                  .on_event = on_directory_event,
-                  .watch_arg = ct,
-                  .watch = &ct->wait.watch};
-
-  return lk__contender_count_request(
-      ct, lk_get_children(lk__contender_client(ct),
-                          lk__own_node_directory(&ct->own),
-                          ct->wait.watches_directory ? &call : LK_NO_OPTIONS,
-                          on_list_reply, ct));
-}
-
-/* ---- LISTING_FIRST, LISTING --------------------------------------------- */
-
-int lk__contender_enter_listing_first(lk_contender *ct, lk_contender_state from)
-{
-  (void)from;
-  return ct->machine->request_view(ct);
-}
-
-const lk_contender_rules lk__rules_listing_first = {
-    .next = {LK_ON(START, CREATING), LK_ON_ANY_BEFORE_GRANT},
-    .enter = lk__contender_enter_listing_first,
-    .listed = contender_judge_first_list};
+/* ---- LISTING ------------------------------------------------------------- */
 
 /* Whether the next list may show that no predecessor is left, and so be
  * followed by a grant. A direct predecessor that was deleted has usually held
@@ -520,6 +505,17 @@ int lk__contender_enter_listing(lk_contender *ct, lk_contender_state from)
   if (contender_list_may_grant(ct) && !lk__contender_lease_suffices(ct, now))
     err = lk__contender_check_own(ct, on_check_before_list);
   return err != 0 ? err : ct->machine->request_view(ct);
+}
+
+void lk__contender_judge_list(lk_contender *ct, int err, const lk_bytes *names,
+                              size_t count)
+{
+  if (err == LK_ERR_NO_NODE)
+    lk__contender_own_missing(ct, LK_ERR_NO_NODE);
+  else if (err != 0)
+    lk__contender_request_failed(ct, err);
+  else
+    lk__contender_take_list(ct, names, count);
 }
 
 const lk_contender_rules lk__rules_listing = {

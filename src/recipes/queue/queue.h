@@ -4,7 +4,8 @@
 
 /**
  * @file
- * Listing the queue, and what a list says: the position of the own node.
+ * The queue: its lists (LISTING_FIRST and LISTING), and what a list says, which
+ * is the position of the own node.
  */
 
 #include <stdbool.h>
@@ -103,14 +104,16 @@ int lk__contender_enter_listing_first(lk_contender *ct,
                                       lk_contender_state from);
 /** Begin LISTING, in any machine. */
 int lk__contender_enter_listing(lk_contender *ct, lk_contender_state from);
-/** A list completed with `err`, after the own node was created. */
+/** A list completed with `err`, after the own node was created. `ct` may be
+    freed. */
 void lk__contender_judge_list(lk_contender *ct, int err, const lk_bytes *names,
                               size_t count);
-/** Take the position of the own node from a list: wait, grant or fail. */
+/** Take the position of the own node from a list: wait, grant or fail. `ct`
+    may be freed. */
 void lk__contender_take_list(lk_contender *ct, const lk_bytes *names,
                              size_t count);
 /** The limit of a permit has changed: list again, since the own node may hold
-    now. */
+    now. `ct` may be freed. */
 void lk__contender_limit_changed(lk_contender *ct);
 
 extern const lk_contender_rules lk__rules_listing_first;
