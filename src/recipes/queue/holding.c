@@ -12,13 +12,6 @@
 
 /* ---- the grant ----------------------------------------------------------- */
 
-static void holder_notify_revoked(lk_contender *ct)
-{
-  lk_notice notice = {.type = LK_NOTICE_REVOKED};
-
-  lk__contender_notify(ct, &notice);
-}
-
 bool lk__contender_lease_suffices(const lk_contender *ct, int64_t now_ms)
 {
   return ct->config->needs_no_lease || lk__lease_may_grant(ct->lease, now_ms);
@@ -40,6 +33,13 @@ static void contender_renew_lease(lk_contender *ct)
   ct->round.checked = false;
   lk__contender_start_pause(ct, longer_than_gap_ms);
   lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
+}
+
+static void holder_notify_revoked(lk_contender *ct)
+{
+  lk_notice notice = {.type = LK_NOTICE_REVOKED};
+
+  lk__contender_notify(ct, &notice);
 }
 
 void lk__contender_try_grant(lk_contender *ct, int64_t now_ms)
@@ -68,7 +68,38 @@ void lk__contender_try_grant(lk_contender *ct, int64_t now_ms)
     holder_notify_revoked(ct);
 }
 
-/* ---- CHECKING_OWN ------------------------------------------------------- */
+/* ---- READING_OWN --------------------------------------------------------- */
+
+static int contender_enter_reading_own(lk_contender *ct,
+                                       lk_contender_state from)
+{
+  (void)from;
+  ct->round.own_err = 0;
+  /* The read that sets the watch is under way. If it had completed, the token
+   * would be known and the node verified: a watch ends with its connection. */
+  if (ct->own.watch != NULL)
+    return 0;
+  return lk__contender_watch_own(ct);
+}
+
+static void contender_judge_own_read(lk_contender *ct)
+{
+  if (ct->round.own_err == LK_ERR_NO_NODE)
+    lk__contender_own_missing(ct, LK_ERR_NO_NODE);
+  else if (ct->round.own_err != 0)
+    lk__contender_request_failed(ct, ct->round.own_err);
+  else
+    lk__contender_try_grant(ct, lk_client_clock(lk__contender_client(ct)));
+}
+
+const lk_contender_rules lk__rules_reading_own = {
+    .next = {LK_ON(GRANT, HELD), LK_ON(CHECK_NEEDED, CHECKING_OWN),
+             LK_ON(LIST_NEEDED, LISTING), LK_ON_ANY_IN_QUEUE},
+    .need = LK_LEASE_WAITING,
+    .enter = contender_enter_reading_own,
+    .reads_done = contender_judge_own_read};
+
+/* ---- CHECKING_OWN -------------------------------------------------------- */
 
 static void contender_judge_check(lk_contender *ct, int err, int64_t now_ms)
 {
@@ -107,43 +138,95 @@ const lk_contender_rules lk__rules_checking_own = {
     .need = LK_LEASE_WAITING,
     .enter = contender_enter_checking_own};
 
-/* ---- READING_OWN -------------------------------------------------------- */
-
-static void contender_judge_own_read(lk_contender *ct)
-{
-  if (ct->round.own_err == LK_ERR_NO_NODE)
-    lk__contender_own_missing(ct, LK_ERR_NO_NODE);
-  else if (ct->round.own_err != 0)
-    lk__contender_request_failed(ct, ct->round.own_err);
-  else
-    lk__contender_try_grant(ct, lk_client_clock(lk__contender_client(ct)));
-}
-
-static int contender_enter_reading_own(lk_contender *ct,
-                                       lk_contender_state from)
-{
-  (void)from;
-  ct->round.own_err = 0;
-  /* The read that sets the watch is under way. If it had completed, the token
-   * would be known and the node verified: a watch ends with its connection. */
-  if (ct->own.watch != NULL)
-    return 0;
-  return lk__contender_watch_own(ct);
-}
-
-const lk_contender_rules lk__rules_reading_own = {
-    .next = {LK_ON(GRANT, HELD), LK_ON(CHECK_NEEDED, CHECKING_OWN),
-             LK_ON(LIST_NEEDED, LISTING), LK_ON_ANY_IN_QUEUE},
-    .need = LK_LEASE_WAITING,
-    .enter = contender_enter_reading_own,
-    .reads_done = contender_judge_own_read};
-
-/* ---- holding ------------------------------------------------------------- */
+/* ---- the lease ----------------------------------------------------------- */
 
 int64_t lk__contender_deadline(const lk_contender *ct)
 {
   return lk__contender_holds(ct) ? lk__lease_deadline(ct->lease) : LK_NO_LEASE;
 }
+
+static void holder_make_watch_due(lk_contender *ct)
+{
+  ct->holding.watch_due_ms = lk_client_input_ms(lk__contender_client(ct));
+}
+
+/* Send a request that can prove the own node. If no heartbeat is sent, one is
+ * under way, which may not check the own node. */
+static void holder_prove_own(lk_contender *ct)
+{
+  bool heartbeat_sent = lk__heartbeat_now(ct->lease);
+
+  if (!heartbeat_sent && lk__lease_is_online(ct->lease))
+    lk__contender_supervise_own(ct);
+}
+
+static void holder_set_unsure(lk_contender *ct)
+{
+  lk_notice notice = {.type = LK_NOTICE_UNSURE,
+                      .deadline_ms = lk__contender_deadline(ct)};
+
+  ct->holding.proven = false;
+  holder_make_watch_due(ct);
+  lk__contender_step(ct, LK_CONTENDER_ON_LEASE_ENDING);
+  holder_prove_own(ct);
+  lk__contender_notify(ct, &notice);
+}
+
+static void holder_notify_lease_proven(lk_contender *ct)
+{
+  lk_notice notice = {.type = LK_NOTICE_LEASE_PROVEN,
+                      .deadline_ms = lk__contender_deadline(ct)};
+
+  ct->holding.awaits_lease = false;
+  lk__contender_notify(ct, &notice);
+}
+
+static void holder_set_sure(lk_contender *ct)
+{
+  lk__contender_step(ct, LK_CONTENDER_ON_LEASE_PROVEN);
+  lk__lease_watch_deadline(ct->lease);
+  holder_notify_lease_proven(ct);
+}
+
+void lk__contender_review_lease(lk_contender *ct)
+{
+  lk_session_lease *lease = ct->lease;
+  bool online = lk__lease_is_online(lease);
+  bool lease_ending = lk_client_clock(lease->client) >=
+                      lk__lease_unsure_ms(lease, lk__contender_deadline(ct));
+
+  if (ct->state == LK_CONTENDER_HELD &&
+      (lease_ending || (!online && ct->config->unsure_when_suspended)))
+    holder_set_unsure(ct);
+  else if (ct->state == LK_CONTENDER_UNSURE && !lease_ending && online &&
+           ct->holding.proven)
+    holder_set_sure(ct);
+}
+
+void lk__contender_await_lease(lk_contender *ct)
+{
+  ct->holding.awaits_lease = true;
+  lk__lease_await(ct->lease);
+}
+
+void lk__contender_lease_renewed(lk_contender *ct)
+{
+  if (ct->holding.awaits_lease && ct->state == LK_CONTENDER_HELD)
+    holder_notify_lease_proven(ct);
+}
+
+void lk__holder_suspend(lk_contender *ct)
+{
+  lk_notice notice = {.type = LK_NOTICE_SUSPENDED,
+                      .deadline_ms = lk__contender_deadline(ct)};
+
+  ct->holding.proven = false;
+  holder_make_watch_due(ct);
+  lk__contender_notify(ct, &notice);
+  lk__contender_review_lease(ct);
+}
+
+/* ---- the own node -------------------------------------------------------- */
 
 void lk__contender_own_checked(lk_contender *ct, lk_check_result result)
 {
@@ -157,12 +240,46 @@ void lk__contender_own_checked(lk_contender *ct, lk_check_result result)
   lk__contender_review_lease(ct);
 }
 
-static void holder_make_watch_due(lk_contender *ct)
+static void on_own_read_without_watch(lk_client *c, int err,
+                                      const lk_bytes *data, const lk_stat *stat,
+                                      void *arg)
 {
-  ct->holding.watch_due_ms = lk_client_input_ms(lk__contender_client(ct));
+  lk_contender *ct = arg;
+
+  (void)c;
+  (void)data;
+  (void)stat;
+  if (lk__contender_take_reply(ct)) {
+    if (err == LK_ERR_NO_AUTH)
+      lk__contender_own_unreadable(ct);
+    lk__contender_own_checked(ct, lk__contender_check_result(ct, err));
+  }
+  lk__contender_unref(ct);
 }
 
-/* ---- the grant ---------------------------------------------------------- */
+/* If a request is refused, the next heartbeat calls this function again. A
+ * watch does not report the deletion of a node that may not be read any more.
+ * So if heartbeats do not check the own node, it is also read once in a session
+ * timeout. */
+void lk__contender_supervise_own(lk_contender *ct)
+{
+  lk_client *c = lk__contender_client(ct);
+  int64_t now = lk_client_input_ms(c);
+  bool heartbeats_check_node = ct->lease->config.assurance == LK_ASSURE_QUORUM;
+
+  if (ct->own.watch == NULL && !ct->own.unreadable &&
+      now >= ct->holding.watch_due_ms) {
+    (void)lk__contender_watch_own(ct);
+  } else if (!heartbeats_check_node &&
+             (!ct->holding.proven || now >= ct->holding.read_due_ms)) {
+    ct->holding.read_due_ms = now + lk_client_timeout_ms(c);
+    (void)lk__contender_count_request(
+        ct,
+        lk_get(c, ct->own.path, LK_NO_OPTIONS, on_own_read_without_watch, ct));
+  }
+}
+
+/* ---- HELD, UNSURE -------------------------------------------------------- */
 
 static void on_announcement_written(lk_client *c, int err, const lk_stat *stat,
                                     void *arg)
@@ -220,135 +337,6 @@ static int contender_enter_held(lk_contender *ct, lk_contender_state from)
   return 0;
 }
 
-void lk__contender_lose(lk_contender *ct, int err)
-{
-  const lk_acquisition_callbacks *callbacks = ct->callbacks;
-  void *arg = ct->callbacks_arg;
-
-  ct->callbacks = NULL;
-  lk__contender_ignore_replies(ct);
-  lk__contender_step(ct, LK_CONTENDER_ON_OWN_GONE);
-  if (callbacks != NULL)
-    callbacks->lost(arg, err);
-}
-
-void lk__holder_suspend(lk_contender *ct)
-{
-  lk_notice notice = {.type = LK_NOTICE_SUSPENDED,
-                      .deadline_ms = lk__contender_deadline(ct)};
-
-  ct->holding.proven = false;
-  holder_make_watch_due(ct);
-  lk__contender_notify(ct, &notice);
-  lk__contender_review_lease(ct);
-}
-
-/* Send a request that can prove the own node. If no heartbeat is sent, one is
- * under way, which may not check the own node. */
-static void holder_prove_own(lk_contender *ct)
-{
-  bool heartbeat_sent = lk__heartbeat_now(ct->lease);
-
-  if (!heartbeat_sent && lk__lease_is_online(ct->lease))
-    lk__contender_supervise_own(ct);
-}
-
-static void holder_set_unsure(lk_contender *ct)
-{
-  lk_notice notice = {.type = LK_NOTICE_UNSURE,
-                      .deadline_ms = lk__contender_deadline(ct)};
-
-  ct->holding.proven = false;
-  holder_make_watch_due(ct);
-  lk__contender_step(ct, LK_CONTENDER_ON_LEASE_ENDING);
-  holder_prove_own(ct);
-  lk__contender_notify(ct, &notice);
-}
-
-static void holder_notify_lease_proven(lk_contender *ct)
-{
-  lk_notice notice = {.type = LK_NOTICE_LEASE_PROVEN,
-                      .deadline_ms = lk__contender_deadline(ct)};
-
-  ct->holding.awaits_lease = false;
-  lk__contender_notify(ct, &notice);
-}
-
-static void holder_set_sure(lk_contender *ct)
-{
-  lk__contender_step(ct, LK_CONTENDER_ON_LEASE_PROVEN);
-  lk__lease_watch_deadline(ct->lease);
-  holder_notify_lease_proven(ct);
-}
-
-void lk__contender_await_lease(lk_contender *ct)
-{
-  ct->holding.awaits_lease = true;
-  lk__lease_await(ct->lease);
-}
-
-void lk__contender_lease_renewed(lk_contender *ct)
-{
-  if (ct->holding.awaits_lease && ct->state == LK_CONTENDER_HELD)
-    holder_notify_lease_proven(ct);
-}
-
-void lk__contender_review_lease(lk_contender *ct)
-{
-  lk_session_lease *lease = ct->lease;
-  bool online = lk__lease_is_online(lease);
-  bool lease_ending = lk_client_clock(lease->client) >=
-                      lk__lease_unsure_ms(lease, lk__contender_deadline(ct));
-
-  if (ct->state == LK_CONTENDER_HELD &&
-      (lease_ending || (!online && ct->config->unsure_when_suspended)))
-    holder_set_unsure(ct);
-  else if (ct->state == LK_CONTENDER_UNSURE && !lease_ending && online &&
-           ct->holding.proven)
-    holder_set_sure(ct);
-}
-
-static void on_own_read_without_watch(lk_client *c, int err,
-                                      const lk_bytes *data, const lk_stat *stat,
-                                      void *arg)
-{
-  lk_contender *ct = arg;
-
-  (void)c;
-  (void)data;
-  (void)stat;
-  if (lk__contender_take_reply(ct)) {
-    if (err == LK_ERR_NO_AUTH)
-      lk__contender_own_unreadable(ct);
-    lk__contender_own_checked(ct, lk__contender_check_result(ct, err));
-  }
-  lk__contender_unref(ct);
-}
-
-/* If a request is refused, the next heartbeat calls this function again. A
- * watch does not report the deletion of a node that may not be read any more.
- * So if heartbeats do not check the own node, it is also read once in a session
- * timeout. */
-void lk__contender_supervise_own(lk_contender *ct)
-{
-  lk_client *c = lk__contender_client(ct);
-  int64_t now = lk_client_input_ms(c);
-  bool heartbeats_check_node = ct->lease->config.assurance == LK_ASSURE_QUORUM;
-
-  if (ct->own.watch == NULL && !ct->own.unreadable &&
-      now >= ct->holding.watch_due_ms) {
-    (void)lk__contender_watch_own(ct);
-  } else if (!heartbeats_check_node &&
-             (!ct->holding.proven || now >= ct->holding.read_due_ms)) {
-    ct->holding.read_due_ms = now + lk_client_timeout_ms(c);
-    (void)lk__contender_count_request(
-        ct,
-        lk_get(c, ct->own.path, LK_NO_OPTIONS, on_own_read_without_watch, ct));
-  }
-}
-
-/* ---- HELD, UNSURE ------------------------------------------------------- */
-
 static void holder_judge_own_read(lk_contender *ct, int err)
 {
   lk__contender_own_checked(ct, lk__contender_check_result(ct, err));
@@ -382,3 +370,17 @@ const lk_contender_rules lk__rules_unsure = {
     .own_read = holder_judge_own_read,
     .own_deleted = holder_own_deleted,
     .restart = holder_verify};
+
+/* ---- the loss ------------------------------------------------------------ */
+
+void lk__contender_lose(lk_contender *ct, int err)
+{
+  const lk_acquisition_callbacks *callbacks = ct->callbacks;
+  void *arg = ct->callbacks_arg;
+
+  ct->callbacks = NULL;
+  lk__contender_ignore_replies(ct);
+  lk__contender_step(ct, LK_CONTENDER_ON_OWN_GONE);
+  if (callbacks != NULL)
+    callbacks->lost(arg, err);
+}
