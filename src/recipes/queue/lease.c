@@ -11,13 +11,10 @@
 #include "recipes/queue/heartbeat.h"
 #include "recipes/queue/lease_deadline.h"
 
-static void watchdog_review_soon(lk_session_lease *lease);
 static void watchdog_on_timer(lk_client *c, void *arg);
 static void lease_attach_client(lk_session_lease *lease);
 
-/* ---- creation and options ------------------------------------------------ */
-
-/* ---- creation ----------------------------------------------------------- */
+/* ---- creation and references --------------------------------------------- */
 
 /* The client is being freed and gives back its reference. The session lease
  * remains until its last user ends, and must not use the client any more. */
@@ -64,75 +61,6 @@ lk_session_lease *lk__lease_of(lk_client *c)
   return lease == NULL ? lease_new(c, &defaults) : lease;
 }
 
-/* ---- public functions --------------------------------------------------- */
-
-static bool assurance_is_valid(lk_assurance assurance)
-{
-  return assurance == LK_ASSURE_QUORUM || assurance == LK_ASSURE_SYNC ||
-         assurance == LK_ASSURE_PING;
-}
-
-static bool lease_config_is_valid(const lk_lease_config *config)
-{
-  return config->margin_ms >= 0 && config->gap_ms >= 0 &&
-         assurance_is_valid(config->assurance);
-}
-
-static bool lease_configs_are_equal(const lk_lease_config *a,
-                                    const lk_lease_config *b)
-{
-  return a->assurance == b->assurance && a->margin_ms == b->margin_ms &&
-         a->gap_ms == b->gap_ms && a->left_behind == b->left_behind &&
-         a->arg == b->arg;
-}
-
-int lk_lease_configure(lk_client *c, const lk_lease_config *config)
-{
-  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_lease_config);
-  const lk_session_lease *lease = lk__client_lease(c);
-  lk_lease_config copy;
-
-  if (lk__config_copy(c, &sized, &copy, config) != 0 ||
-      !lease_config_is_valid(&copy))
-    return LK_ERR_BAD_ARGUMENT;
-  if (lease != NULL)
-    return lease_configs_are_equal(&lease->config, &copy) ? 0 : LK_ERR_STATE;
-  return lease_new(c, &copy) == NULL ? LK_ERR_NO_MEMORY : 0;
-}
-
-int64_t lk_lease_deadline(const lk_client *c)
-{
-  const lk_session_lease *lease = lk__client_lease(c);
-
-  if (lk__client_is_forked(c))
-    return LK_NO_LEASE;
-  if (lease == NULL) /* the default assurance applies */
-    return lk__evidence_deadline(lk__client_evidence(c), LK_ASSURE_QUORUM);
-  return lk__lease_deadline(lease);
-}
-
-int lk_lease_set_margin(lk_client *c, int32_t margin_ms)
-{
-  if (margin_ms < 0)
-    return LK_ERR_BAD_ARGUMENT;
-  lk_session_lease *lease = lk__lease_of(c);
-
-  if (lease == NULL)
-    return LK_ERR_NO_MEMORY;
-  lease->margin_ms = margin_ms;
-  watchdog_review_soon(lease);
-  return 0;
-}
-
-size_t lk_lease_pending_cleanups(const lk_client *c)
-{
-  const lk_session_lease *lease = lk__client_lease(c);
-
-  return lease == NULL ? 0 : lease->count[LK_LEASE_CLEANUP];
-}
-
-/* ---- users and the deadline ---------------------------------------------- */
-
 void lk__lease_ref(lk_session_lease *lease)
 {
   lease->refs++;
@@ -148,7 +76,7 @@ void lk__lease_unref(lk_session_lease *lease)
   lk__mem_free(&mem, lease);
 }
 
-/* ---- users -------------------------------------------------------------- */
+/* ---- users --------------------------------------------------------------- */
 
 void lk__lease_add_user(lk_session_lease *lease, lk_lease_user *u)
 {
@@ -189,6 +117,27 @@ static void lease_for_each_user(lk_session_lease *lease,
   }
 }
 
+/* ---- what the users share: timers, the connection, memory ---------------- */
+
+void lk__lease_start_timer(lk_session_lease *lease, lk_timer *t, int64_t at_ms)
+{
+  if (!lease->life.detached &&
+      lk_client_state(lease->client) != LK_STATE_CLOSED)
+    lk_timer_start(lease->client, t, at_ms);
+}
+
+void lk__lease_stop_timer(lk_session_lease *lease, lk_timer *t)
+{
+  if (!lease->life.detached)
+    lk_timer_stop(lease->client, t);
+}
+
+bool lk__lease_is_online(const lk_session_lease *lease)
+{
+  return lease->end_err == 0 &&
+         lk_client_state(lease->client) == LK_STATE_CONNECTED;
+}
+
 int64_t *lk__lease_scratch(lk_session_lease *lease, size_t count)
 {
   enum { MIN_COUNT = 64 };
@@ -209,22 +158,7 @@ int64_t *lk__lease_scratch(lk_session_lease *lease, size_t count)
   return lease->queues.scratch;
 }
 
-/* ---- timers ------------------------------------------------------------- */
-
-void lk__lease_start_timer(lk_session_lease *lease, lk_timer *t, int64_t at_ms)
-{
-  if (!lease->life.detached &&
-      lk_client_state(lease->client) != LK_STATE_CLOSED)
-    lk_timer_start(lease->client, t, at_ms);
-}
-
-void lk__lease_stop_timer(lk_session_lease *lease, lk_timer *t)
-{
-  if (!lease->life.detached)
-    lk_timer_stop(lease->client, t);
-}
-
-/* ---- the lease ---------------------------------------------------------- */
+/* ---- the lease deadline -------------------------------------------------- */
 
 int32_t lk__lease_timeout_ms(const lk_session_lease *lease)
 {
@@ -238,19 +172,19 @@ int64_t lk__lease_gap_ms(const lk_session_lease *lease)
                                   : lk__lease_timeout_ms(lease) / 4;
 }
 
+int64_t lk__lease_deadline(const lk_session_lease *lease)
+{
+  return lease->end_err != 0
+             ? LK_NO_LEASE /* the client may be gone */
+             : lk__evidence_deadline(lease->evidence, lease->config.assurance);
+}
+
 int64_t lk__lease_unsure_ms(const lk_session_lease *lease, int64_t deadline_ms)
 {
   int64_t margin =
       lease->margin_ms > 0 ? lease->margin_ms : lk__lease_timeout_ms(lease) / 8;
 
   return deadline_ms == LK_NO_LEASE ? LK_NO_LEASE : deadline_ms - margin;
-}
-
-int64_t lk__lease_deadline(const lk_session_lease *lease)
-{
-  return lease->end_err != 0
-             ? LK_NO_LEASE /* the client may be gone */
-             : lk__evidence_deadline(lease->evidence, lease->config.assurance);
 }
 
 /* How long the lease must last at a grant: a quarter of the session timeout. No
@@ -290,17 +224,7 @@ int64_t lk__lease_renewal_ms(const lk_session_lease *lease, int64_t due_ms)
                                  due_ms, due_ms + longest_wait);
 }
 
-/* ---- the session -------------------------------------------------------- */
-
-bool lk__lease_is_online(const lk_session_lease *lease)
-{
-  return lease->end_err == 0 &&
-         lk_client_state(lease->client) == LK_STATE_CONNECTED;
-}
-
 /* ---- the watchdog -------------------------------------------------------- */
-
-/* ---- a server that does not reply ---------------------------------------- */
 
 /* From when on a holder needs a reply. A reply that comes later can be
  * confirmed only by a request one gap behind it, and that would be too late. A
@@ -339,8 +263,6 @@ static void lease_need_reply(lk_session_lease *lease)
       lk__lease_is_online(lease))
     lk__client_need_reply(lease->client, unsure_ms);
 }
-
-/* ---- the deadline -------------------------------------------------------- */
 
 void lk__lease_watch_deadline(lk_session_lease *lease)
 {
@@ -433,9 +355,74 @@ static void watchdog_deadline_moved(lk_session_lease *lease)
     watch_deadline_if_held(lease); /* the deadline may be earlier now */
 }
 
-/* ---- events of the client ------------------------------------------------ */
+/* ---- public functions ---------------------------------------------------- */
 
-/* ---- replies ------------------------------------------------------------ */
+static bool assurance_is_valid(lk_assurance assurance)
+{
+  return assurance == LK_ASSURE_QUORUM || assurance == LK_ASSURE_SYNC ||
+         assurance == LK_ASSURE_PING;
+}
+
+static bool lease_config_is_valid(const lk_lease_config *config)
+{
+  return config->margin_ms >= 0 && config->gap_ms >= 0 &&
+         assurance_is_valid(config->assurance);
+}
+
+static bool lease_configs_are_equal(const lk_lease_config *a,
+                                    const lk_lease_config *b)
+{
+  return a->assurance == b->assurance && a->margin_ms == b->margin_ms &&
+         a->gap_ms == b->gap_ms && a->left_behind == b->left_behind &&
+         a->arg == b->arg;
+}
+
+int lk_lease_configure(lk_client *c, const lk_lease_config *config)
+{
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_lease_config);
+  const lk_session_lease *lease = lk__client_lease(c);
+  lk_lease_config copy;
+
+  if (lk__config_copy(c, &sized, &copy, config) != 0 ||
+      !lease_config_is_valid(&copy))
+    return LK_ERR_BAD_ARGUMENT;
+  if (lease != NULL)
+    return lease_configs_are_equal(&lease->config, &copy) ? 0 : LK_ERR_STATE;
+  return lease_new(c, &copy) == NULL ? LK_ERR_NO_MEMORY : 0;
+}
+
+int lk_lease_set_margin(lk_client *c, int32_t margin_ms)
+{
+  if (margin_ms < 0)
+    return LK_ERR_BAD_ARGUMENT;
+  lk_session_lease *lease = lk__lease_of(c);
+
+  if (lease == NULL)
+    return LK_ERR_NO_MEMORY;
+  lease->margin_ms = margin_ms;
+  watchdog_review_soon(lease);
+  return 0;
+}
+
+int64_t lk_lease_deadline(const lk_client *c)
+{
+  const lk_session_lease *lease = lk__client_lease(c);
+
+  if (lk__client_is_forked(c))
+    return LK_NO_LEASE;
+  if (lease == NULL) /* the default assurance applies */
+    return lk__evidence_deadline(lk__client_evidence(c), LK_ASSURE_QUORUM);
+  return lk__lease_deadline(lease);
+}
+
+size_t lk_lease_pending_cleanups(const lk_client *c)
+{
+  const lk_session_lease *lease = lk__client_lease(c);
+
+  return lease == NULL ? 0 : lease->count[LK_LEASE_CLEANUP];
+}
+
+/* ---- replies ------------------------------------------------------------- */
 
 #ifdef LK_DEBUG
 /* This runs after each reply, outside of all callbacks. So a contender that
@@ -469,7 +456,7 @@ static void on_reply(lk_client *c, const lk_reply *reply, void *arg)
   watchdog_deadline_moved(lease);
 }
 
-/* ---- connection and session --------------------------------------------- */
+/* ---- the connection and the session -------------------------------------- */
 
 static void notify_connected(lk_session_lease *lease, lk_lease_user *u)
 {
@@ -550,6 +537,8 @@ static void on_turn_after_expiry(lk_client *c, void *arg)
   lk__lease_unref(lease);
 }
 
+/* ---- the end of the client ----------------------------------------------- */
+
 static void notify_closed(lk_session_lease *lease, lk_lease_user *u)
 {
   u->kind->closed(u, lease->end_err);
@@ -571,17 +560,27 @@ static void lease_end(lk_session_lease *lease, int err)
   lease_for_each_user(lease, notify_closed);
 }
 
-/* After this call the session lease calls no function of the client.
- * Acquisitions with a listener of their own still stop timers of the client
- * when they are notified of CLOSED. So lease_detach_client() is called only
- * after all of them were notified. */
-static void lease_detach_client(lk_session_lease *lease)
+static void notify_closed_unless_cleanup(lk_session_lease *lease,
+                                         lk_lease_user *u)
 {
-  lk_client_detach(lease->client, &lease->life.listener);
-  lease->life.detached = true;
+  if (u->need != LK_LEASE_CLEANUP)
+    notify_closed(lease, u);
 }
 
-/* ---- the end of the client ---------------------------------------------- */
+/* The client is about to send closeSession. Locks are lost from now on: the
+ * server may execute closeSession, and grant the locks to other clients, before
+ * its reply arrives. Deletes under way continue. */
+static void on_closing(lk_client *c, void *arg)
+{
+  lk_session_lease *lease = arg;
+
+  (void)c;
+  lk__lease_ref(lease);
+  lease->end_err = LK_ERR_CLOSED;
+  stop_timers(lease);
+  lease_for_each_user(lease, notify_closed_unless_cleanup);
+  lk__lease_unref(lease);
+}
 
 static void notify_close_hooks(lk_session_lease *lease)
 {
@@ -591,6 +590,16 @@ static void notify_close_hooks(lk_session_lease *lease)
 
     h->closed(h);
   }
+}
+
+/* After this call the session lease calls no function of the client.
+ * Acquisitions with a listener of their own still stop timers of the client
+ * when they are notified of CLOSED. So lease_detach_client() is called only
+ * after all of them were notified. */
+static void lease_detach_client(lk_session_lease *lease)
+{
+  lk_client_detach(lease->client, &lease->life.listener);
+  lease->life.detached = true;
 }
 
 static void lease_close(lk_session_lease *lease)
@@ -621,27 +630,7 @@ void lk__lease_listener_done(lk_session_lease *lease)
     lease_detach_client(lease);
 }
 
-static void notify_closed_unless_cleanup(lk_session_lease *lease,
-                                         lk_lease_user *u)
-{
-  if (u->need != LK_LEASE_CLEANUP)
-    notify_closed(lease, u);
-}
-
-/* The client is about to send closeSession. Locks are lost from now on: the
- * server may execute closeSession, and grant the locks to other clients, before
- * its reply arrives. Deletes under way continue. */
-static void on_closing(lk_client *c, void *arg)
-{
-  lk_session_lease *lease = arg;
-
-  (void)c;
-  lk__lease_ref(lease);
-  lease->end_err = LK_ERR_CLOSED;
-  stop_timers(lease);
-  lease_for_each_user(lease, notify_closed_unless_cleanup);
-  lk__lease_unref(lease);
-}
+/* ---- the listener -------------------------------------------------------- */
 
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
 {
@@ -661,8 +650,6 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   }
   lk__lease_unref(lease);
 }
-
-/* ---- the listener ------------------------------------------------------- */
 
 /* Attach the session lease to its client as a listener. When the session lease
    is created, the client may have left its first state. It does not report its

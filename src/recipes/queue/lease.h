@@ -5,7 +5,8 @@
 /**
  * @file
  * The session lease of a client: the users of the lease, the evidence that the
- * session lives, and the lease deadline.
+ * session lives, the lease deadline and its watchdog, and the listener by which
+ * the users learn of the connection, the session and the close.
  */
 
 #include <stddef.h>
