@@ -40,7 +40,7 @@ extern const lk_role lk__role_plain_read;
 
 extern const lk_role lk__role_plain_write;
 
-/* ---- names --------------------------------------------------------------- */
+/* ---- kinds of nodes ------------------------------------------------------ */
 
 /* Of the texts of one format, none ends with another, and none ends with a
  * digit. So at most one text stands directly before the digits of a name. */
@@ -78,6 +78,15 @@ const lk_name_format lk__name_format_plain = {.kinds = plain_kinds,
                                               .count = sizeof plain_kinds /
                                                        sizeof plain_kinds[0],
                                               .exact = true};
+
+bool lk__node_kinds_contend(const lk_node_kind *a, const lk_node_kind *b)
+{
+  if (a->side == LK_SIDE_FAMILY_ONLY || b->side == LK_SIDE_FAMILY_ONLY)
+    return a->family == b->family;
+  return true;
+}
+
+/* ---- numbers ------------------------------------------------------------- */
 
 static bool is_digit(unsigned char c)
 {
@@ -208,6 +217,8 @@ static bool name_parse_exact(const lk_name_format *format, lk_bytes name,
   return false;
 }
 
+/* ---- names --------------------------------------------------------------- */
+
 bool lk__name_parse(const lk_name_format *format, lk_bytes name, lk_name *out)
 {
   return format->exact ? name_parse_exact(format, name, out)
@@ -219,12 +230,20 @@ bool lk__names_are_equal(lk_bytes a, lk_bytes b)
   return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
 }
 
-bool lk__node_kinds_contend(const lk_node_kind *a, const lk_node_kind *b)
+char *lk__write_child_path(char *at, const char *dir, lk_bytes name)
 {
-  if (a->side == LK_SIDE_FAMILY_ONLY || b->side == LK_SIDE_FAMILY_ONLY)
-    return a->family == b->family;
-  return true;
+  size_t dir_len = strlen(dir);
+
+  memcpy(at, dir, dir_len);
+  at += dir_len;
+  *at++ = '/';
+  memcpy(at, name.at, name.len);
+  at += name.len;
+  *at++ = '\0';
+  return at;
 }
+
+/* ---- the unique part and the own name ------------------------------------ */
 
 enum { HEX_LEN = 32 }; /* the length of a UUID without its dashes */
 
@@ -310,19 +329,6 @@ lk_bytes lk__names_find_own(const lk_bytes *names, size_t count, lk_bytes base)
   return own;
 }
 
-char *lk__write_child_path(char *at, const char *dir, lk_bytes name)
-{
-  size_t dir_len = strlen(dir);
-
-  memcpy(at, dir, dir_len);
-  at += dir_len;
-  *at++ = '/';
-  memcpy(at, name.at, name.len);
-  at += name.len;
-  *at++ = '\0';
-  return at;
-}
-
 /* ---- exclusion ----------------------------------------------------------- */
 
 /* A writer is excluded by all earlier readers and writers. A mutex is a writer,
@@ -376,6 +382,31 @@ const lk_role lk__role_permit = {.kind = &lk__node_kind_permit,
 const lk_role lk__role_kazoo_permit = {.kind = &lk__node_kind_kazoo_permit,
                                        .format = &lk__name_format_known,
                                        .is_permit = true};
+
+/* ---- mutexes with plain names -------------------------------------------- */
+
+/* "r-" and "w-" are refused: they are the names of a shared lock, whose readers
+ * and writers a mutex with one of these prefixes would ignore. */
+bool lk__plain_prefix_is_valid(const char *prefix)
+{
+  return prefix == NULL ||
+         (strchr(prefix, '/') == NULL && strcmp(prefix, "r-") != 0 &&
+          strcmp(prefix, "w-") != 0);
+}
+
+void lk__plain_names_init(lk_plain_names *p, const char *prefix)
+{
+  p->kind = (lk_node_kind){prefix == NULL ? "seq-" : prefix, LK_FAMILY_PLAIN,
+                           LK_SIDE_WRITER};
+  p->kinds[0] = &p->kind;
+  p->format = (lk_name_format){.kinds = p->kinds,
+                               .count = sizeof p->kinds / sizeof p->kinds[0],
+                               .exact = true};
+  p->role = (lk_role){.kind = &p->kind,
+                      .format = &p->format,
+                      .exclusive = true,
+                      .excludes = excludes_writer};
+}
 
 /* ---- layouts ------------------------------------------------------------- */
 
@@ -452,29 +483,6 @@ bool lk_layout_contends(lk_layout layout, const char *prefix, lk_bytes name,
   return name_contends_with_role(mutex, name, number, shared) ||
          name_contends_with_role(rules->roles[LK_MULTILOCK_READ], name, number,
                                  shared);
-}
-
-/* "r-" and "w-" are refused: they are the names of a shared lock, whose readers
- * and writers a mutex with one of these prefixes would ignore. */
-bool lk__plain_prefix_is_valid(const char *prefix)
-{
-  return prefix == NULL ||
-         (strchr(prefix, '/') == NULL && strcmp(prefix, "r-") != 0 &&
-          strcmp(prefix, "w-") != 0);
-}
-
-void lk__plain_names_init(lk_plain_names *p, const char *prefix)
-{
-  p->kind = (lk_node_kind){prefix == NULL ? "seq-" : prefix, LK_FAMILY_PLAIN,
-                           LK_SIDE_WRITER};
-  p->kinds[0] = &p->kind;
-  p->format = (lk_name_format){.kinds = p->kinds,
-                               .count = sizeof p->kinds / sizeof p->kinds[0],
-                               .exact = true};
-  p->role = (lk_role){.kind = &p->kind,
-                      .format = &p->format,
-                      .exclusive = true,
-                      .excludes = excludes_writer};
 }
 
 /* ---- data ---------------------------------------------------------------- */

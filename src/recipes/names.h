@@ -4,8 +4,9 @@
 
 /**
  * @file
- * Names of contender nodes: which kind of contender a name is of, its sequence
- * number, and the unique part by which a contender recognises its own node.
+ * Names and data of contender nodes: which kind of contender a name is of, its
+ * sequence number, and the unique part by which a contender recognises its own
+ * node; which kinds exclude each other; and what each layout has of these.
  */
 
 #include <stdbool.h>
