@@ -178,7 +178,7 @@ static int contender_enter_finished(lk_contender *ct, lk_contender_state from)
   lk__contender_ignore_replies(ct);
   lk__contender_cancel_watches(ct);
   lk__lease_stop_timer(ct->lease, &ct->pause.timer);
-  lk__lease_remove_user(ct->lease, &ct->lease_user);
+  lk__lease_remove_user(ct->lease, ct);
   lk__contender_unref(ct); /* the reference until FINISHED */
   return 0;
 }

@@ -18,9 +18,6 @@
 #include "recipes/queue/queue.h"
 #include "recipes/queue/recovery.h"
 
-static void lk__contender_resume(lk_contender *ct);
-static const lk_lease_user_kind contender_lease_user;
-
 /* ---- the functions of an acquisition with one contender ------------------ */
 
 static lk_contender *contender_of(lk_acquisition *a)
@@ -106,8 +103,7 @@ lk_contender *lk__contender_new(lk_session_lease *lease,
   lk__own_node_init(&ct->own, behind_struct, config->identity, config->dir,
                     name, config->data);
   lk__contender_prepare_create(ct);
-  ct->lease_user.kind = &contender_lease_user;
-  lk__lease_add_user(lease, &ct->lease_user);
+  lk__lease_add_user(lease, ct);
   return ct;
 }
 
@@ -259,7 +255,7 @@ void lk__contender_step(lk_contender *ct, lk_contender_event ev)
   }
   lk__contender_ref(ct);
   ct->state = next;
-  lk__lease_set_need(ct->lease, &ct->lease_user, contender_lease_need(ct));
+  lk__lease_set_need(ct->lease, ct, contender_lease_need(ct));
   if (observer != NULL)
     observer->on_step(observer->arg, ct, ev, from);
   const lk_contender_rules *rules = ct->machine->states[next];
@@ -349,9 +345,7 @@ int64_t lk__contender_backoff_ms(lk_contender *ct)
 
 /* ---- the connection, the session and the client -------------------------- */
 
-/* Continue in the present state: there is a connection, or a pause has ended.
- */
-static void lk__contender_resume(lk_contender *ct)
+void lk__contender_resume(lk_contender *ct)
 {
   const lk_contender_rules *rules = lk__contender_rules(ct);
 
@@ -359,7 +353,7 @@ static void lk__contender_resume(lk_contender *ct)
     rules->resume(ct);
 }
 
-static void contender_suspend(lk_contender *ct)
+void lk__contender_suspend(lk_contender *ct)
 {
   if (lk__contender_holds(ct))
     lk__holder_suspend(ct);
@@ -367,7 +361,7 @@ static void contender_suspend(lk_contender *ct)
     lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
 }
 
-static void contender_session_expired(lk_contender *ct)
+void lk__contender_session_expired(lk_contender *ct)
 {
   bool had_place = ct->own.state == LK_OWN_CREATED;
   lk_notice notice = {.type = LK_NOTICE_PLACE_LOST,
@@ -392,7 +386,14 @@ static void contender_session_expired(lk_contender *ct)
     lk__contender_notify(ct, &notice);
 }
 
-static void contender_client_closed(lk_contender *ct, int err)
+void lk__contender_no_new_session(lk_contender *ct)
+{
+  /* The expiry has paused each contender that was not granted. */
+  if (ct->state == LK_CONTENDER_PAUSED)
+    lk__contender_fail(ct, LK_ERR_SESSION_EXPIRED);
+}
+
+void lk__contender_client_closed(lk_contender *ct, int err)
 {
   const lk_acquisition_callbacks *callbacks = ct->callbacks;
   bool was_stopped = ct->state == LK_CONTENDER_CLEANING_UP;
@@ -408,6 +409,23 @@ static void contender_client_closed(lk_contender *ct, int err)
     callbacks->gone(ct->callbacks_arg, err);
   else if (callbacks != NULL)
     callbacks->ended(ct->callbacks_arg, err);
+}
+
+/* ---- heartbeats ---------------------------------------------------------- */
+
+void lk__contender_on_heartbeat(lk_contender *ct)
+{
+  if (lk__contender_holds(ct))
+    lk__contender_supervise_own(ct);
+  else
+    lk__waiter_supervise_own(ct);
+}
+
+void lk__contender_take_heartbeat_check(lk_contender *ct, int err)
+{
+  if (err == LK_ERR_NO_AUTH)
+    lk__contender_own_unreadable(ct);
+  lk__contender_own_checked(ct, lk__contender_check_result(ct, err));
 }
 
 /* ---- notices to the owner ------------------------------------------------ */
@@ -487,15 +505,17 @@ uint64_t lk__contender_token(const lk_contender *ct)
 lk_contender *lk__contender_next_of_client(const lk_contender *ct,
                                            const lk_contender *after)
 {
-  lk_lease_user *u =
-      lk__lease_next_user(ct->lease, after == NULL ? NULL : &after->lease_user);
-
-  return u == NULL ? NULL : LK_OWNER(u, lk_contender, lease_user);
+  return lk__lease_next_user(ct->lease, after);
 }
 
-/* Whether the contender waits for a grant, but no reply and no event can come
- * that would continue it. This is a bug, for which debug builds look. */
-static bool contender_is_stuck(const lk_contender *ct)
+bool lk__contender_is_next(const lk_contender *ct)
+{
+  return lk__contender_waits(ct) && ct->predecessors.count == 1 &&
+         !ct->role->is_permit && !ct->config->needs_no_lease &&
+         !lk__contender_is_single_node(ct);
+}
+
+bool lk__contender_is_stuck(const lk_contender *ct)
 {
   switch (ct->state) {
   case LK_CONTENDER_LISTING_FIRST:
@@ -546,119 +566,6 @@ void lk__contender_fail(lk_contender *ct, int err)
   if (callbacks != NULL)
     callbacks->ended(arg, err);
 }
-
-/* ---- functions of lk_lease_user_kind ------------------------------------- */
-
-static lk_contender *contender_of_user(lk_lease_user *u)
-{
-  return LK_OWNER(u, lk_contender, lease_user);
-}
-
-static void user_ref(lk_lease_user *u)
-{
-  lk__contender_ref(contender_of_user(u));
-}
-
-static void user_unref(lk_lease_user *u)
-{
-  lk__contender_unref(contender_of_user(u));
-}
-
-static void user_connected(lk_lease_user *u)
-{
-  lk__contender_resume(contender_of_user(u));
-}
-
-static void user_suspended(lk_lease_user *u)
-{
-  contender_suspend(contender_of_user(u));
-}
-
-static void user_expired(lk_lease_user *u)
-{
-  contender_session_expired(contender_of_user(u));
-}
-
-static void user_no_new_session(lk_lease_user *u)
-{
-  lk_contender *ct = contender_of_user(u);
-
-  /* The expiry has paused each contender that was not granted. */
-  if (ct->state == LK_CONTENDER_PAUSED)
-    lk__contender_fail(ct, LK_ERR_SESSION_EXPIRED);
-}
-
-static void user_closed(lk_lease_user *u, int err)
-{
-  contender_client_closed(contender_of_user(u), err);
-}
-
-static void user_review(lk_lease_user *u)
-{
-  lk__contender_review_lease(contender_of_user(u));
-}
-
-static void user_renewed(lk_lease_user *u)
-{
-  lk__contender_lease_renewed(contender_of_user(u));
-}
-
-static void user_supervise(lk_lease_user *u)
-{
-  lk_contender *ct = contender_of_user(u);
-
-  if (lk__contender_holds(ct))
-    lk__contender_supervise_own(ct);
-  else
-    lk__waiter_supervise_own(ct);
-}
-
-static void user_checked(lk_lease_user *u, int err)
-{
-  lk_contender *ct = contender_of_user(u);
-
-  if (err == LK_ERR_NO_AUTH)
-    lk__contender_own_unreadable(ct);
-  lk__contender_own_checked(ct, lk__contender_check_result(ct, err));
-}
-
-static bool user_is_next(lk_lease_user *u)
-{
-  const lk_contender *ct = contender_of_user(u);
-
-  return lk__contender_waits(ct) && ct->predecessors.count == 1 &&
-         !ct->role->is_permit && !ct->config->needs_no_lease &&
-         !lk__contender_is_single_node(ct);
-}
-
-static const char *user_node(lk_lease_user *u, bool *unreadable)
-{
-  const lk_contender *ct = contender_of_user(u);
-
-  *unreadable = ct->own.unreadable;
-  return ct->own.path;
-}
-
-static bool user_is_stuck(lk_lease_user *u)
-{
-  return contender_is_stuck(contender_of_user(u));
-}
-
-static const lk_lease_user_kind contender_lease_user = {
-    .ref = user_ref,
-    .unref = user_unref,
-    .connected = user_connected,
-    .suspended = user_suspended,
-    .expired = user_expired,
-    .no_new_session = user_no_new_session,
-    .closed = user_closed,
-    .review = user_review,
-    .renewed = user_renewed,
-    .supervise = user_supervise,
-    .checked = user_checked,
-    .is_next = user_is_next,
-    .node = user_node,
-    .is_stuck = user_is_stuck};
 
 /* ---- the states of a contender in a queue -------------------------------- */
 

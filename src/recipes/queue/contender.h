@@ -154,7 +154,7 @@ typedef struct lk_downgrade {
 struct lk_contender {
   lk_acquisition acquisition; /**< with this contender as its only one */
   lk_contender *self;         /**< the element of `acquisition.parts` */
-  lk_lease_user lease_user;   /**< registered at `lease` until FINISHED */
+  lk_lease_user lease_user;   /**< changed by `lease` alone */
   lk_session_lease *lease;
   size_t refs; /**< one until FINISHED, one for each request under way, and
                   those of callers */
@@ -289,6 +289,33 @@ void lk__contender_start_pause(lk_contender *ct, int64_t ms);
 /** The length of the next pause before a retry: twice that of the last one, up
     to a limit, plus a random part. */
 int64_t lk__contender_backoff_ms(lk_contender *ct);
+
+/* What the session lease notifies each contender of. It has a reference to `ct`
+   meanwhile; without one `ct` may be freed. */
+
+/** Continue in the present state: there is a connection to a server with a
+    quorum, or a pause has ended. */
+void lk__contender_resume(lk_contender *ct);
+/** The connection was lost. */
+void lk__contender_suspend(lk_contender *ct);
+/** The session has expired, and with it the own node. */
+void lk__contender_session_expired(lk_contender *ct);
+/** The session has expired, and the client starts no new one. */
+void lk__contender_no_new_session(lk_contender *ct);
+/** No request is possible any more, because of `err`. */
+void lk__contender_client_closed(lk_contender *ct, int err);
+/** A heartbeat is being sent. Watch or read the own node now, if that is due.
+    No callback is invoked. */
+void lk__contender_on_heartbeat(lk_contender *ct);
+/** HELD or UNSURE: a check of the own node by a heartbeat completed with
+    `err`. */
+void lk__contender_take_heartbeat_check(lk_contender *ct, int err);
+/** Whether the contender waits for the deletion of one node only, which may
+    grant its lock. */
+bool lk__contender_is_next(const lk_contender *ct);
+/** Whether the contender waits for a grant, but no reply and no event can come
+    that would continue it. This is a bug, for which debug builds look. */
+bool lk__contender_is_stuck(const lk_contender *ct);
 
 /* The steps of a contender from one state to the next. All steps are taken by
    one function, lk__contender_step(). Stopping and failing are steps that any

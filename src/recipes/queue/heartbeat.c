@@ -4,6 +4,7 @@
 #include "recipes/queue/heartbeat.h"
 
 #include "recipes/error_advice.h"
+#include "recipes/queue/contender.h"
 #include "recipes/queue/lease.h"
 #include "recipes/queue/lease_deadline.h"
 
@@ -42,17 +43,18 @@ static void report_checks(lk_session_lease *lease, size_t multi, int err,
 
   lk__safe_iterator_begin(&it, &lease->users);
   for (lk_link *l; (l = lk__safe_iterator_next(&it)) != NULL;) {
-    lk_lease_user *u = LK_OWNER(l, lk_lease_user, link);
+    lk_contender *ct = LK_OWNER(l, lk_contender, lease_user.link);
+    const lk_lease_user *u = &ct->lease_user;
 
-    if (!lk__lease_user_holds(u) || u->heartbeat != number || u->multi != multi)
+    if (!lk__contender_holds(ct) || u->heartbeat != number || u->multi != multi)
       continue;
     int check_err = u->operation < count ? results[u->operation].err : err;
 
     if (check_err == LK_ERR_RUNTIME_INCONSISTENCY && executed)
       lease->heartbeat.incomplete = true;
-    u->kind->ref(u);
-    u->kind->checked(u, check_err);
-    u->kind->unref(u);
+    lk__contender_ref(ct);
+    lk__contender_take_heartbeat_check(ct, check_err);
+    lk__contender_unref(ct);
   }
 }
 
@@ -100,19 +102,17 @@ static void send_checks_of_held(lk_session_lease *lease)
   size_t path_bytes = 0;
   size_t multi = 0;
 
-  for (lk_lease_user *u = NULL; (u = lk__lease_next_user(lease, u)) != NULL;) {
-    bool unreadable;
-
-    if (!lk__lease_user_holds(u))
+  for (lk_contender *ct = NULL;
+       (ct = lk__lease_next_user(lease, ct)) != NULL;) {
+    if (!lk__contender_holds(ct))
       continue;
-    const char *node = u->kind->node(u, &unreadable);
-
-    u->heartbeat = lease->heartbeat.number;
-    u->multi = multi;
-    u->operation = count;
-    ops[count++] = lk_op_check(node, ANY_VERSION);
-    path_bytes += strlen(node);
-    if (count < MULTI_CHECKS && path_bytes < MULTI_PATH_BYTES && !unreadable)
+    ct->lease_user.heartbeat = lease->heartbeat.number;
+    ct->lease_user.multi = multi;
+    ct->lease_user.operation = count;
+    ops[count++] = lk_op_check(ct->own.path, ANY_VERSION);
+    path_bytes += strlen(ct->own.path);
+    if (count < MULTI_CHECKS && path_bytes < MULTI_PATH_BYTES &&
+        !ct->own.unreadable)
       continue;
     if (!send_checks(lease, ops, count))
       return;
@@ -149,11 +149,12 @@ static void send_sync(lk_session_lease *lease)
 /* Returns a waiter with one predecessor, or NULL if there is none. The deletion
  * of that predecessor may grant the lock at once, and such a grant needs a
  * lease that was proven before. */
-static lk_lease_user *next_to_hold(const lk_session_lease *lease)
+static lk_contender *next_to_hold(const lk_session_lease *lease)
 {
-  for (lk_lease_user *u = NULL; (u = lk__lease_next_user(lease, u)) != NULL;) {
-    if (u->kind->is_next(u))
-      return u;
+  for (lk_contender *ct = NULL;
+       (ct = lk__lease_next_user(lease, ct)) != NULL;) {
+    if (lk__contender_is_next(ct))
+      return ct;
   }
   return NULL;
 }
@@ -178,10 +179,10 @@ static void on_waiting_check(lk_client *c, int err, const lk_op_result *results,
 }
 
 /* The result is ignored: the watch on the node reports its deletion. */
-static void send_check_of_waiter(lk_session_lease *lease, lk_lease_user *u)
+static void send_check_of_waiter(lk_session_lease *lease,
+                                 const lk_contender *ct)
 {
-  bool unreadable; /* does not matter for a single check */
-  lk_op check = lk_op_check(u->kind->node(u, &unreadable), ANY_VERSION);
+  lk_op check = lk_op_check(ct->own.path, ANY_VERSION);
 
   if (lk_multi(lease->client, &check, 1, LK_NO_OPTIONS, on_waiting_check,
                lease) != 0)
@@ -193,7 +194,7 @@ static void send_check_of_waiter(lk_session_lease *lease, lk_lease_user *u)
 static void send_heartbeat_of_waiters(lk_session_lease *lease)
 {
   lk_assurance assurance = lease->config.assurance;
-  lk_lease_user *next =
+  const lk_contender *next =
       assurance == LK_ASSURE_QUORUM ? next_to_hold(lease) : NULL;
 
   if (next != NULL)
@@ -217,9 +218,10 @@ static void send_heartbeat_of_holders(lk_session_lease *lease)
  * behind all that renews the lease, as there may be many. */
 static void heartbeat_supervise(lk_session_lease *lease, bool holders)
 {
-  for (lk_lease_user *u = NULL; (u = lk__lease_next_user(lease, u)) != NULL;) {
-    if (lk__lease_user_holds(u) == holders)
-      u->kind->supervise(u);
+  for (lk_contender *ct = NULL;
+       (ct = lk__lease_next_user(lease, ct)) != NULL;) {
+    if (lk__contender_holds(ct) == holders)
+      lk__contender_on_heartbeat(ct);
   }
 }
 
@@ -397,12 +399,12 @@ static void heartbeat_request_completed(lk_session_lease *lease)
 
 /* ---- needs of the users ------------------------------------------------- */
 
-void lk__lease_set_need(lk_session_lease *lease, lk_lease_user *u,
+void lk__lease_set_need(lk_session_lease *lease, lk_contender *ct,
                         lk_lease_need need)
 {
-  lease->count[u->need]--;
+  lease->count[ct->lease_user.need]--;
   lease->count[need]++;
-  u->need = need;
+  ct->lease_user.need = need;
   lk__lease_note_holder(lease);
   lk__heartbeat_update_timer(lease);
 }

@@ -12,7 +12,7 @@
 
 /** Set the need of a user, and start or stop the timer of the heartbeat
     accordingly. */
-void lk__lease_set_need(lk_session_lease *lease, lk_lease_user *u,
+void lk__lease_set_need(lk_session_lease *lease, lk_contender *ct,
                         lk_lease_need need);
 /** Start the timer if a heartbeat is needed, else stop it. The timer is left
     alone if it runs already or a heartbeat is under way. */

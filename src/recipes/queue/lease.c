@@ -8,7 +8,9 @@
 
 #include "base/mem.h"
 #include "recipes/call.h"
+#include "recipes/queue/contender.h"
 #include "recipes/queue/heartbeat.h"
+#include "recipes/queue/holding.h"
 #include "recipes/queue/lease_deadline.h"
 
 static void watchdog_on_timer(lk_client *c, void *arg);
@@ -78,19 +80,19 @@ void lk__lease_unref(lk_session_lease *lease)
 
 /* ---- users --------------------------------------------------------------- */
 
-void lk__lease_add_user(lk_session_lease *lease, lk_lease_user *u)
+void lk__lease_add_user(lk_session_lease *lease, lk_contender *ct)
 {
-  u->need = LK_LEASE_NOT_NEEDED;
-  lease->count[u->need]++;
-  lk__safe_list_add(&lease->users, &u->link);
+  ct->lease_user.need = LK_LEASE_NOT_NEEDED;
+  lease->count[LK_LEASE_NOT_NEEDED]++;
+  lk__safe_list_add(&lease->users, &ct->lease_user.link);
   lk__lease_ref(lease);
 }
 
 /* The user keeps its reference, and gives it back by lk__lease_unref(). */
-void lk__lease_remove_user(lk_session_lease *lease, lk_lease_user *u)
+void lk__lease_remove_user(lk_session_lease *lease, lk_contender *ct)
 {
-  lease->count[u->need]--;
-  lk__safe_list_remove(&lease->users, &u->link);
+  lease->count[ct->lease_user.need]--;
+  lk__safe_list_remove(&lease->users, &ct->lease_user.link);
   lk__lease_note_holder(lease);
 }
 
@@ -100,20 +102,29 @@ void lk__lease_note_holder(const lk_session_lease *lease)
     lk__client_note_holder(lease->client, lk__lease_count_held(lease) > 0);
 }
 
-/* Invoke `visit` for each user. `visit` may add and remove users. */
+lk_contender *lk__lease_next_user(const lk_session_lease *lease,
+                                  const lk_contender *after)
+{
+  const lk_link *all = &lease->users.members;
+  lk_link *l = after == NULL ? all->next : after->lease_user.link.next;
+
+  return l == all ? NULL : LK_OWNER(l, lk_contender, lease_user.link);
+}
+
+/* Call `notify` for each user. `notify` may add and remove users, and may free
+ * the client. */
 static void lease_for_each_user(lk_session_lease *lease,
-                                void (*visit)(lk_session_lease *lease,
-                                              lk_lease_user *u))
+                                void (*notify)(lk_contender *ct))
 {
   lk_safe_iterator it;
 
   lk__safe_iterator_begin(&it, &lease->users);
   for (lk_link *l; (l = lk__safe_iterator_next(&it)) != NULL;) {
-    lk_lease_user *u = LK_OWNER(l, lk_lease_user, link);
+    lk_contender *ct = LK_OWNER(l, lk_contender, lease_user.link);
 
-    u->kind->ref(u);
-    visit(lease, u);
-    u->kind->unref(u);
+    lk__contender_ref(ct);
+    notify(ct);
+    lk__contender_unref(ct);
   }
 }
 
@@ -286,27 +297,14 @@ void lk__lease_await(lk_session_lease *lease)
   (void)lk__heartbeat_now(lease);
 }
 
-static void notify_renewed(lk_session_lease *lease, lk_lease_user *u)
-{
-  (void)lease;
-  u->kind->renewed(u);
-}
-
-/* Invoke `renewed` of all users if one waits for it and the lease is long
- * enough by now. */
+/* Notify all users if one waits for the lease and it is long enough by now. */
 static void notify_if_renewed(lk_session_lease *lease)
 {
   if (!lease->grant_awaited ||
       !lk__lease_may_grant(lease, lk_client_clock(lease->client)))
     return;
   lease->grant_awaited = false;
-  lease_for_each_user(lease, notify_renewed);
-}
-
-static void review_user(lk_session_lease *lease, lk_lease_user *u)
-{
-  (void)lease;
-  u->kind->review(u);
+  lease_for_each_user(lease, lk__contender_lease_renewed);
 }
 
 /* The callback of `watchdog`; `arg` is the session lease. Replies move the
@@ -321,7 +319,7 @@ static void watchdog_on_timer(lk_client *c, void *arg)
   lk__lease_ref(lease);
   lease->watchdog_due_ms = INT64_MAX;
   notify_if_renewed(lease);
-  lease_for_each_user(lease, review_user);
+  lease_for_each_user(lease, lk__contender_review_lease);
   if (!lease->life.detached && lease->count[LK_LEASE_HELD] > 0) {
     lease_need_reply(lease);
     lk__lease_watch_deadline(lease);
@@ -329,8 +327,8 @@ static void watchdog_on_timer(lk_client *c, void *arg)
   lk__lease_unref(lease);
 }
 
-/* Invoke `review` of all users in the next turn of the loop, where callbacks
-   may be invoked. The timer fires in the next turn of the loop. */
+/* Let all users compare the deadline with the time. The timer fires in the next
+   turn of the loop, where callbacks may be invoked. */
 static void watchdog_review_soon(lk_session_lease *lease)
 {
   lease->watchdog_due_ms = lk_client_input_ms(lease->client);
@@ -429,13 +427,12 @@ size_t lk_lease_pending_cleanups(const lk_client *c)
  * waits for no reply, event or timer now would wait for ever. */
 static void lease_check_users(const lk_session_lease *lease)
 {
-  for (lk_lease_user *u = NULL; (u = lk__lease_next_user(lease, u)) != NULL;) {
-    bool unreadable;
-
-    if (!u->kind->is_stuck(u))
+  for (lk_contender *ct = NULL;
+       (ct = lk__lease_next_user(lease, ct)) != NULL;) {
+    if (!lk__contender_is_stuck(ct))
       continue;
     fprintf(stderr, "latchkey: the contender of %s waits for nothing\n",
-            u->kind->node(u, &unreadable));
+            ct->own.path);
     abort();
   }
 }
@@ -458,17 +455,10 @@ static void on_reply(lk_client *c, const lk_reply *reply, void *arg)
 
 /* ---- the connection and the session -------------------------------------- */
 
-static void notify_connected(lk_session_lease *lease, lk_lease_user *u)
+static void notify_connected_if_cleanup(lk_contender *ct)
 {
-  (void)lease;
-  u->kind->connected(u);
-}
-
-static void notify_connected_if_cleanup(lk_session_lease *lease,
-                                        lk_lease_user *u)
-{
-  if (u->need == LK_LEASE_CLEANUP)
-    notify_connected(lease, u);
+  if (ct->lease_user.need == LK_LEASE_CLEANUP)
+    lk__contender_resume(ct);
 }
 
 /* Nodes of released locks are deleted first: a new contender of this client
@@ -480,26 +470,14 @@ static void on_connected(lk_session_lease *lease)
   lease_for_each_user(lease, notify_connected_if_cleanup);
   if (lk__lease_count_held(lease) > 0)
     (void)lk__heartbeat_now(lease);
-  lease_for_each_user(lease, notify_connected);
+  lease_for_each_user(lease, lk__contender_resume);
   lk__heartbeat_update_timer(lease);
-}
-
-static void notify_suspended(lk_session_lease *lease, lk_lease_user *u)
-{
-  (void)lease;
-  u->kind->suspended(u);
 }
 
 static void on_suspended(lk_session_lease *lease)
 {
   lk__heartbeat_update_timer(lease);
-  lease_for_each_user(lease, notify_suspended);
-}
-
-static void notify_expired(lk_session_lease *lease, lk_lease_user *u)
-{
-  (void)lease;
-  u->kind->expired(u);
+  lease_for_each_user(lease, lk__contender_suspend);
 }
 
 /* The timer fires in the next turn of the loop. */
@@ -514,13 +492,7 @@ static void on_expired(lk_session_lease *lease)
   lease->known_deadline_ms = LK_NO_LEASE;
   lk__heartbeat_update_timer(lease);
   start_timer_after_expiry(lease);
-  lease_for_each_user(lease, notify_expired);
-}
-
-static void notify_no_new_session(lk_session_lease *lease, lk_lease_user *u)
-{
-  (void)lease;
-  u->kind->no_new_session(u);
+  lease_for_each_user(lease, lk__contender_session_expired);
 }
 
 /* The client starts a new session at once after an expiry, or never. If its
@@ -533,15 +505,15 @@ static void on_turn_after_expiry(lk_client *c, void *arg)
     return;
   lk__lease_ref(lease);
   lease->end_err = LK_ERR_CLOSED;
-  lease_for_each_user(lease, notify_no_new_session);
+  lease_for_each_user(lease, lk__contender_no_new_session);
   lk__lease_unref(lease);
 }
 
 /* ---- the end of the client ----------------------------------------------- */
 
-static void notify_closed(lk_session_lease *lease, lk_lease_user *u)
+static void notify_closed(lk_contender *ct)
 {
-  u->kind->closed(u, lease->end_err);
+  lk__contender_client_closed(ct, ct->lease->end_err);
 }
 
 static void stop_timers(lk_session_lease *lease)
@@ -560,11 +532,10 @@ static void lease_end(lk_session_lease *lease, int err)
   lease_for_each_user(lease, notify_closed);
 }
 
-static void notify_closed_unless_cleanup(lk_session_lease *lease,
-                                         lk_lease_user *u)
+static void notify_closed_unless_cleanup(lk_contender *ct)
 {
-  if (u->need != LK_LEASE_CLEANUP)
-    notify_closed(lease, u);
+  if (ct->lease_user.need != LK_LEASE_CLEANUP)
+    notify_closed(ct);
 }
 
 /* The client is about to send closeSession. Locks are lost from now on: the

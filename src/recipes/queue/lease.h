@@ -17,13 +17,10 @@
 #include "base/safe_list.h"
 #include "proto/engine/lease_slot.h"
 
-/* Users of the session lease. Each user has one node, states its need for the
-   lease, and is notified through a table of callbacks. All users are contenders
-   (src/recipes/queue).
+typedef struct lk_contender lk_contender;
 
-   Each callback may add and remove users, and may free the client. */
-
-typedef struct lk_lease_user lk_lease_user;
+/* The users of the session lease are the contenders of the client. Each of them
+   has one node and states its need for the lease. */
 
 /** The need of a user for the session lease. */
 typedef enum lk_lease_need {
@@ -35,53 +32,16 @@ typedef enum lk_lease_need {
   LK_LEASE_NEEDS    /**< the number of values above */
 } lk_lease_need;
 
-typedef struct lk_lease_user_kind {
-  void (*ref)(lk_lease_user *u);
-  void (*unref)(lk_lease_user *u);
-  /** There is a connection to a server with a quorum. */
-  void (*connected)(lk_lease_user *u);
-  /** The connection was lost. */
-  void (*suspended)(lk_lease_user *u);
-  /** The session has expired, and with it the node. */
-  void (*expired)(lk_lease_user *u);
-  /** The session has expired, and the client starts no new one. */
-  void (*no_new_session)(lk_lease_user *u);
-  /** No request is possible any more, because of `err`. */
-  void (*closed)(lk_lease_user *u, int err);
-  /** HELD or UNSURE: the deadline may have moved, or is near. */
-  void (*review)(lk_lease_user *u);
-  /** The lease has become long enough for a grant, after lk__lease_await(). */
-  void (*renewed)(lk_lease_user *u);
-  /** A heartbeat is being sent. Watch or read the node now, if that is due. */
-  void (*supervise)(lk_lease_user *u);
-  /** HELD or UNSURE: a check of the node completed with `err`. */
-  void (*checked)(lk_lease_user *u, int err);
-  /** Whether the user waits for the deletion of one node only, which may grant
-      its lock. */
-  bool (*is_next)(lk_lease_user *u);
-  /** The path of the node. `unreadable`: its access list forbids reads. */
-  const char *(*node)(lk_lease_user *u, bool *unreadable);
-  /** For debug builds: whether the user has not ended and yet waits for no
-      reply, event or timer. */
-  bool (*is_stuck)(lk_lease_user *u);
-} lk_lease_user_kind;
-
-/** Embedded in each user. */
-struct lk_lease_user {
-  lk_link link;
-  const lk_lease_user_kind *kind;
+/** The part of a contender that the session lease and its heartbeat change. */
+typedef struct lk_lease_user {
+  lk_link link; /**< in `users` of the session lease, until FINISHED */
   lk_lease_need need;
   /* Which operation of the newest heartbeat checks the node. */
   uint64_t heartbeat; /**< number of the heartbeat; if that is not the newest
                            one, the newest does not check this node */
   size_t multi;       /**< index of the multi in the heartbeat */
   size_t operation;   /**< index of the operation in the multi */
-};
-
-static inline bool lk__lease_user_holds(const lk_lease_user *u)
-{
-  return u->need == LK_LEASE_HELD || u->need == LK_LEASE_UNSURE;
-}
+} lk_lease_user;
 
 /** The options of a request without deadline, repeat or watch. */
 #define LK_NO_OPTIONS ((const lk_call *)NULL)
@@ -142,7 +102,7 @@ struct lk_session_lease {
 
   lk_safe_list users;
   size_t count[LK_LEASE_NEEDS]; /* number of users with each need */
-  bool grant_awaited; /* a user waits for `renewed`, see lk__lease_await() */
+  bool grant_awaited;           /* by a user, see lk__lease_await() */
 
   lk_timer watchdog; /* fires when a lock is unsure, and when a holder needs a
                         reply to prevent that */
@@ -186,25 +146,18 @@ bool lk__lease_may_grant(const lk_session_lease *lease, int64_t now_ms);
     little later if it confirms a newer reply then. */
 int64_t lk__lease_renewal_ms(const lk_session_lease *lease, int64_t due_ms);
 
-/** Add a user, whose need is LK_LEASE_NOT_NEEDED at first. The caller has set
-    `u->kind`. Adds a reference to the session lease; the user calls
-    lk__lease_unref() at its end. */
-void lk__lease_add_user(lk_session_lease *lease, lk_lease_user *u);
-void lk__lease_remove_user(lk_session_lease *lease, lk_lease_user *u);
+/** Add a user, whose need is LK_LEASE_NOT_NEEDED at first. Adds a reference to
+    the session lease; the user calls lk__lease_unref() at its end. */
+void lk__lease_add_user(lk_session_lease *lease, lk_contender *ct);
+void lk__lease_remove_user(lk_session_lease *lease, lk_contender *ct);
 /** The needs of the users have changed: tell the engine whether one holds. */
 void lk__lease_note_holder(const lk_session_lease *lease);
 
-/** Return the user behind `u`, or the first user if `u` is NULL. NULL: there is
-    no further user. For loops that invoke no callback; other loops call
-    lease_for_each_user(). */
-static inline lk_lease_user *lk__lease_next_user(const lk_session_lease *lease,
-                                                 const lk_lease_user *u)
-{
-  const lk_link *all = &lease->users.members;
-  lk_link *l = u == NULL ? all->next : u->link.next;
-
-  return l == all ? NULL : LK_OWNER(l, lk_lease_user, link);
-}
+/** Return the user behind `after`, or the first user if `after` is NULL. NULL:
+    there is no further user. For loops that invoke no callback; other loops
+    call lease_for_each_user(). */
+lk_contender *lk__lease_next_user(const lk_session_lease *lease,
+                                  const lk_contender *after);
 
 /** The number of users that are HELD or UNSURE. */
 static inline size_t lk__lease_count_held(const lk_session_lease *lease)
@@ -221,11 +174,12 @@ lk_session_lease *lk__lease_of(lk_client *c);
 /* The watchdog: a timer that fires when the lease deadline is near. Then the
    users of the session lease compare the deadline with the time. */
 
-/** A user has begun to hold: start the watchdog so that its `review` is invoked
-    when the deadline is near. */
+/** A user has begun to hold: start the watchdog so that
+    lk__contender_review_lease() is called when the deadline is near. */
 void lk__lease_watch_deadline(lk_session_lease *lease);
 /** A user needs a lease that is long enough for a grant: send a heartbeat now.
-    When the lease is long enough, `renewed` of all users is invoked. */
+    When the lease is long enough, lk__contender_lease_renewed() is called for
+    all users. */
 void lk__lease_await(lk_session_lease *lease);
 
 /* The session lease as a listener of the client: it handles replies, new and
