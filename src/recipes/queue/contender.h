@@ -142,11 +142,8 @@ typedef struct lk_cleanup {
 
 /** A reader whose owner holds the write side, see own_node.c. */
 typedef struct lk_downgrade {
-  lk_contender *writer; /**< the owner's contender for the write side, which
-                           held when this contender began; NULL: no downgrade */
-  /** If there is a writer: create the own node. 0, or why the request was
-      refused. */
-  int (*send_create)(lk_contender *ct);
+  lk_contender *writer;  /**< the owner's contender for the write side, which
+                            held when this contender began; NULL: no downgrade */
   uint64_t writer_token; /**< the writer's fencing token, which is used instead
                               of the own token; 0: none */
 } lk_downgrade;

@@ -372,6 +372,12 @@ void lk__contender_parent_missing(lk_contender *ct)
  * exists no other client holds, so success grants the read side without a wait.
  */
 
+void lk__downgrade_set_writer(lk_contender *ct, lk_contender *writer)
+{
+  lk__contender_ref(writer);
+  ct->downgrade.writer = writer;
+}
+
 /* The write node does not exist, so the reader has to queue like any other. The
  * writer is notified first. Its callback may cancel the reader, so the state of
  * the reader is checked again. */
@@ -421,6 +427,7 @@ static const char *own_node_number_text(const lk_contender *ct)
   return ct->own.path + ct->own.path_base_len;
 }
 
+/* Create the own node. 0, or why the request was refused. */
 static int downgrade_send_create(lk_contender *ct)
 {
   enum { ANY_VERSION = -1, COUNT = 2 };
@@ -443,13 +450,6 @@ static int downgrade_send_create(lk_contender *ct)
   return err;
 }
 
-void lk__downgrade_set_writer(lk_contender *ct, lk_contender *writer)
-{
-  lk__contender_ref(writer);
-  ct->downgrade.writer = writer;
-  ct->downgrade.send_create = downgrade_send_create;
-}
-
 /* ---- CREATING, CREATING_PARENTS ------------------------------------------ */
 
 /* Whether the contender holds as soon as its node exists: a permit without a
@@ -463,7 +463,7 @@ int lk__contender_enter_creating(lk_contender *ct, lk_contender_state from)
 {
   (void)from;
   if (ct->downgrade.writer != NULL && lk__contender_holds(ct->downgrade.writer))
-    return ct->downgrade.send_create(ct);
+    return downgrade_send_create(ct);
   /* A joint acquisition has sent the create. */
   if (ct->own.state == LK_OWN_REQUESTED)
     return ct->machine->request_view(ct);
