@@ -14,6 +14,9 @@ extern const lk_node_kind lk__node_kind_latch; /* "latch-" */
 
 extern const lk_node_kind lk__node_kind_permit; /* "lease-" */
 
+extern const lk_node_kind
+    lk__node_kind_kazoo_permit; /* "", a permit of kazoo's semaphore */
+
 extern const lk_node_kind lk__node_kind_kazoo_write; /* "__lock__" */
 
 extern const lk_node_kind lk__node_kind_kazoo_read; /* "__rlock__" */
@@ -383,6 +386,19 @@ const lk_role lk__role_kazoo_permit = {.kind = &lk__node_kind_kazoo_permit,
                                        .format = &lk__name_format_known,
                                        .is_permit = true};
 
+bool lk__name_is_permit(const lk_role *role, lk_bytes name, int64_t *number)
+{
+  lk_name n;
+
+  *number = 0;
+  if (role->kind == &lk__node_kind_kazoo_permit)
+    return lk__name_is_hex(name);
+  if (!lk__name_parse(role->format, name, &n) || n.kind != role->kind)
+    return false;
+  *number = n.number;
+  return true;
+}
+
 /* ---- mutexes with plain names -------------------------------------------- */
 
 /* "r-" and "w-" are refused: they are the names of a shared lock, whose readers
@@ -483,6 +499,18 @@ bool lk_layout_contends(lk_layout layout, const char *prefix, lk_bytes name,
   return name_contends_with_role(mutex, name, number, shared) ||
          name_contends_with_role(rules->roles[LK_MULTILOCK_READ], name, number,
                                  shared);
+}
+
+bool lk_layout_is_permit(lk_layout layout, lk_bytes name, int64_t *number)
+{
+  const lk_layout_rules *rules = lk__layout_rules(layout);
+  int64_t n;
+
+  if (rules == NULL || rules->permit == NULL ||
+      !lk__name_is_permit(rules->permit, name, &n))
+    return false;
+  *number = n;
+  return true;
 }
 
 /* ---- data ---------------------------------------------------------------- */

@@ -41,8 +41,6 @@ typedef struct lk_node_kind {
 } lk_node_kind;
 
 extern const lk_node_kind lk__node_kind_mutex; /**< "lock-" */
-extern const lk_node_kind
-    lk__node_kind_kazoo_permit; /**< "", a permit of kazoo's semaphore */
 
 /** The names of contenders in a queue. */
 typedef struct lk_name_format {
@@ -142,6 +140,10 @@ typedef struct lk_role {
   bool (*excludes)(const lk_node_kind *earlier);
   bool is_permit; /**< excluded by the number of permit nodes alone */
 } lk_role;
+
+/** Whether `name` is the name of a permit of `role`; `number` gets its sequence
+    number, or 0 if it has none. */
+bool lk__name_is_permit(const lk_role *role, lk_bytes name, int64_t *number);
 
 extern const lk_role lk__role_mutex;
 /** A permit of Curator's semaphore. */

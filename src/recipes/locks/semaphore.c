@@ -31,50 +31,6 @@ enum { MAX_WASTED_WRITES = 3 };
 
 enum { MAX_PERMITS = 1000000, MAX_TAKE = 1000 };
 
-/* ---- the nodes that count ------------------------------------------------ */
-
-static bool name_is_permit(const lk_role *role, lk_bytes name, int64_t *number)
-{
-  lk_name n;
-
-  *number = 0;
-  if (role->kind == &lk__node_kind_kazoo_permit)
-    return lk__name_is_hex(name);
-  if (!lk__name_parse(role->format, name, &n) || n.kind != role->kind)
-    return false;
-  *number = n.number;
-  return true;
-}
-
-void lk__permit_nodes_find_position(lk_queue_position *out, const lk_role *role,
-                                    lk_bytes own, const lk_bytes *names,
-                                    size_t count, size_t limit)
-{
-  int64_t number;
-
-  /* All children of the directory count, whatever their names are. */
-  memset(out, 0, sizeof *out);
-  for (size_t i = 0; i < count; i++) {
-    out->found = out->found || lk__names_are_equal(names[i], own);
-    if (!name_is_permit(role, names[i], &number) &&
-        lk__name_is_foreign(names[i]))
-      out->foreign = names[i];
-  }
-  out->predecessors = count > limit ? count - limit : 0;
-}
-
-bool lk_layout_is_permit(lk_layout layout, lk_bytes name, int64_t *number)
-{
-  const lk_layout_rules *rules = lk__layout_rules(layout);
-  int64_t n;
-
-  if (rules == NULL || rules->permit == NULL ||
-      !name_is_permit(rules->permit, name, &n))
-    return false;
-  *number = n;
-  return true;
-}
-
 /* ---- deletion of the nodes ----------------------------------------------- */
 
 static lk_semaphore_acquisition *
@@ -683,7 +639,6 @@ static void semaphore_use_plan(lk_lock *l, semaphore_plan *p)
       semaphore_contender_config(l, l->options.rules->permit, plan->permit.dir);
   plan->permit.identity = l->options.rules->permit_identity;
   plan->permit.dir_data = plan->limit_text;
-  plan->permit.find_position = lk__permit_nodes_find_position;
   plan->counting = plan->permit;
   plan->counting.limit = &plan->limit;
 }

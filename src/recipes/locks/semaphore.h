@@ -54,13 +54,4 @@ struct lk_semaphore_acquisition {
 /** The limit was read. */
 void lk__semaphore_set_limit(lk_semaphore_acquisition *s, int32_t limit);
 
-/** Set `out->found` if the permit node `own` is among `names`, the children of
-    the permits' directory. `out->predecessors` is the number by which the count
-    of children exceeds `limit`. Children of other kinds count as well, and one
-    that looks like a queue node of another library is given in
-    `out->foreign`. */
-void lk__permit_nodes_find_position(lk_queue_position *out, const lk_role *role,
-                                    lk_bytes own, const lk_bytes *names,
-                                    size_t count, size_t limit);
-
 #endif

@@ -28,13 +28,6 @@
 
 typedef struct lk_session_lease lk_session_lease;
 
-/** Find the position of a permit in a list of `count` names, of which `limit`
-    may hold. `out->predecessors`: how many names there are beyond `limit`. */
-typedef void (*lk_permit_position_fn)(lk_queue_position *out,
-                                      const lk_role *role, lk_bytes own,
-                                      const lk_bytes *names, size_t count,
-                                      size_t limit);
-
 /** The options of a contender. Its owner keeps them until the contender is
     stopped, has ended or was lost. */
 typedef struct lk_contender_config {
@@ -52,8 +45,7 @@ typedef struct lk_contender_config {
   bool persistent_parents;   /**< create directories that are no containers */
   const int32_t *limit; /**< for a permit: how many nodes of the directory may
                              hold; NULL: any number */
-  lk_permit_position_fn find_position; /**< for a permit */
-  bool once;        /**< end with LK_ERR_BUSY instead of waiting */
+  bool once;            /**< end with LK_ERR_BUSY instead of waiting */
   size_t max_queue; /**< end with LK_ERR_QUEUE_FULL with more predecessors than
                        this; 0: any number */
   bool peek;        /**< list the queue before a node is created */

@@ -203,6 +203,23 @@ void lk__queue_position_find(lk_queue_position *out, const lk_role *role,
                 keys_have_duplicates(scratch, keys);
 }
 
+void lk__permit_nodes_find_position(lk_queue_position *out, const lk_role *role,
+                                    lk_bytes own, const lk_bytes *names,
+                                    size_t count, size_t limit)
+{
+  int64_t number;
+
+  /* All children of the directory count, whatever their names are. */
+  memset(out, 0, sizeof *out);
+  for (size_t i = 0; i < count; i++) {
+    out->found = out->found || lk__names_are_equal(names[i], own);
+    if (!lk__name_is_permit(role, names[i], &number) &&
+        lk__name_is_foreign(names[i]))
+      out->foreign = names[i];
+  }
+  out->predecessors = count > limit ? count - limit : 0;
+}
+
 /* How many listed contenders exclude a new contender of `role`. */
 static size_t names_count_excluding(const lk_role *role, const lk_bytes *names,
                                     size_t count)
@@ -403,8 +420,9 @@ static void permit_take_list(lk_contender *ct, const lk_bytes *names,
   lk_contender_state state_before = ct->state;
   lk_queue_position p;
 
-  ct->config->find_position(&p, ct->role, lk_text(lk__own_node_name(&ct->own)),
-                            names, count, max_permits_of(ct));
+  lk__permit_nodes_find_position(&p, ct->role,
+                                 lk_text(lk__own_node_name(&ct->own)), names,
+                                 count, max_permits_of(ct));
   ct->pause.doublings = 0;
   ct->wait.limit_changed = false;
   ct->wait.listed_zxid = ct->lease->evidence->seen_zxid;

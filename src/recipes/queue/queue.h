@@ -93,6 +93,15 @@ void lk__queue_position_find(lk_queue_position *out, const lk_role *role,
                              lk_bytes own, const lk_bytes *names, size_t count,
                              int64_t *scratch);
 
+/** Find the position of the permit node `own` among `names`, the children of
+    the permits' directory. Sets `found`, `predecessors` and `foreign` of `out`.
+    Children of all kinds count: `predecessors` is the number by which `count`
+    exceeds `limit`. `foreign` is a child that looks like a queue node of
+    another library. */
+void lk__permit_nodes_find_position(lk_queue_position *out, const lk_role *role,
+                                    lk_bytes own, const lk_bytes *names,
+                                    size_t count, size_t limit);
+
 /** Sort in ascending order, without an allocation. */
 void lk__numbers_sort(int64_t *a, size_t n);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/locks/semaphore.h"
 #include "recipes/queue/direct_handoff.h"
 #include "recipes/queue/queue.h"
 #include "support/suite.h"
