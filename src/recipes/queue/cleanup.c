@@ -166,7 +166,6 @@ const lk_contender_rules lk__rules_cleaning_up = {
     .enter = contender_enter_cleaning_up,
     .resume = lk__cleanup_continue,
     .listed = cleanup_take_list,
-    .recovered = lk__cleanup_recovered,
     .restart = lk__cleanup_continue};
 
 /* ---- FINISHED ----------------------------------------------------------- */

@@ -99,17 +99,9 @@ typedef struct lk_contender_rules {
   /** A list of the queue completed with `err`. NULL: it is ignored. */
   void (*listed)(lk_contender *ct, int err, const lk_bytes *names,
                  size_t count);
-  /** A recovery of the own node completed. NULL: the contender continues with
-      the step that the result asks for. */
-  void (*recovered)(lk_contender *ct, lk_recovered result, int err);
   /** Reads of predecessors or of the own node completed, and no request is
       outstanding. NULL: nothing to do. */
   void (*reads_done)(lk_contender *ct);
-  /** A read of the own node completed with `err`. NULL: `reads_done`
-      follows. */
-  void (*own_read)(lk_contender *ct, int err);
-  /** The own node was deleted. NULL: lk__contender_own_missing(). */
-  void (*own_deleted)(lk_contender *ct);
   /** An event without a step occurred. NULL: see lk__contender_restart(). */
   void (*restart)(lk_contender *ct);
 } lk_contender_rules;

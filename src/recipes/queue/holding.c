@@ -337,16 +337,6 @@ static int contender_enter_held(lk_contender *ct, lk_contender_state from)
   return 0;
 }
 
-static void holder_judge_own_read(lk_contender *ct, int err)
-{
-  lk__contender_own_checked(ct, lk__contender_check_result(ct, err));
-}
-
-static void holder_own_deleted(lk_contender *ct)
-{
-  lk__contender_lose(ct, LK_ERR_NO_NODE);
-}
-
 static void holder_verify(lk_contender *ct)
 {
   ct->holding.proven = false;
@@ -359,16 +349,12 @@ const lk_contender_rules lk__rules_held = {.next = {LK_ON(LEASE_ENDING, UNSURE),
                                                     LK_ON(OWN_GONE, FINISHED)},
                                            .need = LK_LEASE_HELD,
                                            .enter = contender_enter_held,
-                                           .own_read = holder_judge_own_read,
-                                           .own_deleted = holder_own_deleted,
                                            .restart = holder_verify};
 
 const lk_contender_rules lk__rules_unsure = {
     .next = {LK_ON(LEASE_PROVEN, HELD), LK_ON(STOP, CLEANING_UP),
              LK_ON(OWN_GONE, FINISHED)},
     .need = LK_LEASE_UNSURE,
-    .own_read = holder_judge_own_read,
-    .own_deleted = holder_own_deleted,
     .restart = holder_verify};
 
 /* ---- the loss ------------------------------------------------------------ */

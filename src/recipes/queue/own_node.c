@@ -616,8 +616,8 @@ static void on_own_read(lk_client *c, int err, const lk_bytes *data,
     ct->round.own_err = err;
     if (err == LK_ERR_NO_AUTH)
       lk__contender_own_unreadable(ct);
-    if (lk__contender_rules(ct)->own_read != NULL)
-      lk__contender_rules(ct)->own_read(ct, err);
+    if (lk__contender_holds(ct))
+      lk__contender_own_checked(ct, lk__contender_check_result(ct, err));
     else
       lk__contender_continue_if_all_read(ct);
     if (err == 0)
@@ -645,8 +645,8 @@ static void on_own_event(lk_client *c, lk_watch *w, const lk_event *event,
   if (ct->machine->on_foreign_node != NULL && ct->own.state != LK_OWN_CREATED) {
     ct->machine->on_foreign_node(ct, event->type);
   } else if (event->type == LK_EVENT_DELETED) {
-    if (lk__contender_rules(ct)->own_deleted != NULL)
-      lk__contender_rules(ct)->own_deleted(ct);
+    if (lk__contender_holds(ct))
+      lk__contender_lose(ct, LK_ERR_NO_NODE);
     else
       lk__contender_own_missing(ct, LK_ERR_NO_NODE);
   } else if (event->type != LK_EVENT_ENDED) { /* the data changed */

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "recipes/error_advice.h"
 #include "recipes/names.h"
+#include "recipes/queue/cleanup.h"
 #include "recipes/queue/contender.h"
 #include "recipes/queue/holding.h"
 #include "recipes/queue/lease.h"
@@ -266,8 +267,8 @@ static void candidates_end(lk_contender *ct, int err)
   lk__own_node_candidates_free(&ct->candidates, &ct->lease->mem);
   if (!found && err == 0)
     lk__own_node_set_absent(&ct->own);
-  if (lk__contender_rules(ct)->recovered != NULL)
-    lk__contender_rules(ct)->recovered(ct, candidates_result(found, err), err);
+  if (ct->state == LK_CONTENDER_CLEANING_UP)
+    lk__cleanup_recovered(ct, candidates_result(found, err), err);
   else if (found)
     lk__contender_step(ct, LK_CONTENDER_ON_LIST_NEEDED);
   else if (err != 0)
@@ -390,7 +391,7 @@ static void recovery_report(lk_contender *ct, lk_recovered result, int err,
                             const lk_bytes *names, size_t count)
 {
   if (result != LK_RECOVERED_CANDIDATES) {
-    lk__contender_rules(ct)->recovered(ct, result, err);
+    lk__cleanup_recovered(ct, result, err);
     return;
   }
   err = own_node_candidates_set(&ct->candidates, &ct->lease->mem, &ct->own,
@@ -398,7 +399,7 @@ static void recovery_report(lk_contender *ct, lk_recovered result, int err,
   if (err == 0)
     err = candidates_read_next(ct);
   if (err != 0)
-    lk__contender_rules(ct)->recovered(ct, LK_RECOVERED_FAILED, err);
+    lk__cleanup_recovered(ct, LK_RECOVERED_FAILED, err);
 }
 
 void lk__recovery_take_list(lk_contender *ct, int err, const lk_bytes *names,
@@ -406,7 +407,7 @@ void lk__recovery_take_list(lk_contender *ct, int err, const lk_bytes *names,
 {
   lk_recovered result = recovery_judge_list(ct, &err, names, count);
 
-  if (lk__contender_rules(ct)->recovered != NULL)
+  if (ct->state == LK_CONTENDER_CLEANING_UP)
     recovery_report(ct, result, err, names, count);
   else
     recovery_continue(ct, result, err, names, count);
