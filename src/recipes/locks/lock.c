@@ -341,7 +341,7 @@ int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
     return err;
   if (!lk__layout_has_side(lk__layout_rules(config->layout), side))
     return LK_ERR_BAD_ARGUMENT;
-  lk_session_lease *lease = lk__lease_of(c);
+  lk_session_lease *lease = lk__lease_get_or_new(c);
   lk_lock *l = lease == NULL ? NULL : lk__mem_new(&lease->mem, sizeof *l);
 
   if (l == NULL)

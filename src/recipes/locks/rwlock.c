@@ -49,7 +49,7 @@ int lk_rwlock_new(lk_rwlock **out, lk_client *client, const char *path,
   *out = NULL;
   if (err != 0 || options.prefix != NULL)
     return LK_ERR_BAD_ARGUMENT;
-  lk_session_lease *lease = lk__lease_of(client);
+  lk_session_lease *lease = lk__lease_get_or_new(client);
   lk_rwlock *rw = lease == NULL ? NULL : lk__mem_new(&lease->mem, sizeof *rw);
 
   if (rw == NULL)

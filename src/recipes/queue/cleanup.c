@@ -29,7 +29,7 @@ static void cleanup_finish(lk_contender *ct, int err)
   void *arg = ct->callbacks_arg;
 
   ct->callbacks = NULL;
-  lk__contender_step(ct, LK_CONTENDER_ON_OWN_GONE);
+  lk__contender_step(ct, LK_CONTENDER_ON_GONE_FOR_GOOD);
   if (err != 0 && lease->config.left_behind != NULL)
     lease->config.left_behind(lease->client, ct->own.path, err,
                               lease->config.arg);
@@ -108,7 +108,7 @@ void lk__cleanup_recovered(lk_contender *ct, lk_recovered result, int err)
 {
   ct->cleanup.recovering = false;
   switch (result) {
-  case LK_RECOVERED_ABSENT: cleanup_finish(ct, 0); break;
+  case LK_RECOVERED_MISSING: cleanup_finish(ct, 0); break;
   case LK_RECOVERED_FOUND: lk__cleanup_continue(ct); break;
   case LK_RECOVERED_CANDIDATES:
   case LK_RECOVERED_FAILED: cleanup_failed(ct, err); break;
@@ -161,7 +161,7 @@ static void cleanup_take_list(lk_contender *ct, int err, const lk_bytes *names,
 /* A connection loss (PAUSE) does not leave the state: the cleanup continues on
  * the next connection. */
 const lk_contender_rules lk__rules_cleaning_up = {
-    .next = {LK_ON(PAUSE, STAY), LK_ON(OWN_GONE, FINISHED)},
+    .next = {LK_ON(PAUSE, STAY), LK_ON(GONE_FOR_GOOD, FINISHED)},
     .need = LK_LEASE_CLEANUP,
     .enter = contender_enter_cleaning_up,
     .resume = lk__cleanup_continue,
@@ -173,7 +173,7 @@ const lk_contender_rules lk__rules_cleaning_up = {
 static int contender_enter_finished(lk_contender *ct, lk_contender_state from)
 {
   (void)from;
-  lk__own_node_set_absent(&ct->own);
+  lk__own_node_set_missing(&ct->own);
   lk__contender_ignore_replies(ct);
   lk__contender_cancel_watches(ct);
   lk__lease_stop_timer(ct->lease, &ct->pause.timer);
@@ -182,7 +182,7 @@ static int contender_enter_finished(lk_contender *ct, lk_contender_state from)
   return 0;
 }
 
-/* OWN_GONE may be reported again: requests that were under way when the session
- * lease was freed complete later. */
+/* GONE_FOR_GOOD may be reported again: requests that were under way when the
+ * session lease was freed complete later. */
 const lk_contender_rules lk__rules_finished = {
-    .next = {LK_ON(OWN_GONE, STAY)}, .enter = contender_enter_finished};
+    .next = {LK_ON(GONE_FOR_GOOD, STAY)}, .enter = contender_enter_finished};

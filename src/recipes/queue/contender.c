@@ -404,7 +404,7 @@ void lk__contender_client_closed(lk_contender *ct, int err)
   }
   ct->callbacks = NULL;
   lk__contender_ignore_replies(ct);
-  lk__contender_step(ct, LK_CONTENDER_ON_OWN_GONE);
+  lk__contender_step(ct, LK_CONTENDER_ON_GONE_FOR_GOOD);
   if (callbacks != NULL && was_stopped)
     callbacks->gone(ct->callbacks_arg, err);
   else if (callbacks != NULL)

@@ -72,14 +72,14 @@ typedef enum lk_contender_event {
   LK_CONTENDER_ON_PAUSE,        /* connection lost, or server overloaded */
   LK_CONTENDER_ON_LEASE_ENDING, /* the lease deadline is near */
   LK_CONTENDER_ON_LEASE_PROVEN,
-  LK_CONTENDER_ON_STOP,     /* cancelled, failed, released */
-  LK_CONTENDER_ON_OWN_GONE, /* the own node does not exist and will not */
+  LK_CONTENDER_ON_STOP,          /* cancelled, failed, released */
+  LK_CONTENDER_ON_GONE_FOR_GOOD, /* the own node does not exist and will not */
   LK_CONTENDER_NEVENTS
 } lk_contender_event;
 
 /** The result of a recovery of the own node. */
 typedef enum lk_recovered {
-  LK_RECOVERED_ABSENT,     /**< the create was not and will not be executed */
+  LK_RECOVERED_MISSING,    /**< the create was not and will not be executed */
   LK_RECOVERED_FOUND,      /**< the own node exists, and its path is known */
   LK_RECOVERED_CANDIDATES, /**< nodes that may be the own one must be read */
   LK_RECOVERED_FAILED      /**< a request completed with `*err` */
@@ -111,7 +111,7 @@ typedef struct lk_contender_rules {
 /* Before the grant a contender can be paused and stopped, and its node can be
  * gone for good together with its session. */
 #define LK_ON_ANY_BEFORE_GRANT \
-  LK_ON(PAUSE, PAUSED), LK_ON(STOP, CLEANING_UP), LK_ON(OWN_GONE, FINISHED)
+  LK_ON(PAUSE, PAUSED), LK_ON(STOP, CLEANING_UP), LK_ON(GONE_FOR_GOOD, FINISHED)
 /* Where the own node was listed it can be found missing, too. */
 #define LK_ON_ANY_IN_QUEUE \
   LK_ON_ANY_BEFORE_GRANT, LK_ON(OWN_MISSING, CREATING)

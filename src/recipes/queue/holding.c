@@ -344,16 +344,16 @@ static void holder_verify(lk_contender *ct)
   holder_prove_own(ct);
 }
 
-const lk_contender_rules lk__rules_held = {.next = {LK_ON(LEASE_ENDING, UNSURE),
-                                                    LK_ON(STOP, CLEANING_UP),
-                                                    LK_ON(OWN_GONE, FINISHED)},
-                                           .need = LK_LEASE_HELD,
-                                           .enter = contender_enter_held,
-                                           .restart = holder_verify};
+const lk_contender_rules lk__rules_held = {
+    .next = {LK_ON(LEASE_ENDING, UNSURE), LK_ON(STOP, CLEANING_UP),
+             LK_ON(GONE_FOR_GOOD, FINISHED)},
+    .need = LK_LEASE_HELD,
+    .enter = contender_enter_held,
+    .restart = holder_verify};
 
 const lk_contender_rules lk__rules_unsure = {
     .next = {LK_ON(LEASE_PROVEN, HELD), LK_ON(STOP, CLEANING_UP),
-             LK_ON(OWN_GONE, FINISHED)},
+             LK_ON(GONE_FOR_GOOD, FINISHED)},
     .need = LK_LEASE_UNSURE,
     .restart = holder_verify};
 
@@ -366,7 +366,7 @@ void lk__contender_lose(lk_contender *ct, int err)
 
   ct->callbacks = NULL;
   lk__contender_ignore_replies(ct);
-  lk__contender_step(ct, LK_CONTENDER_ON_OWN_GONE);
+  lk__contender_step(ct, LK_CONTENDER_ON_GONE_FOR_GOOD);
   if (callbacks != NULL)
     callbacks->lost(arg, err);
 }

@@ -55,7 +55,7 @@ static lk_session_lease *lease_new(lk_client *c, const lk_lease_config *config)
   return lease;
 }
 
-lk_session_lease *lk__lease_of(lk_client *c)
+lk_session_lease *lk__lease_get_or_new(lk_client *c)
 {
   static const lk_lease_config defaults = {.size = sizeof defaults};
   lk_session_lease *lease = lk__client_lease(c);
@@ -393,7 +393,7 @@ int lk_lease_set_margin(lk_client *c, int32_t margin_ms)
 {
   if (margin_ms < 0)
     return LK_ERR_BAD_ARGUMENT;
-  lk_session_lease *lease = lk__lease_of(c);
+  lk_session_lease *lease = lk__lease_get_or_new(c);
 
   if (lease == NULL)
     return LK_ERR_NO_MEMORY;

@@ -169,7 +169,7 @@ static inline size_t lk__lease_count_held(const lk_session_lease *lease)
 
 /** Return the session lease of a client. If the client has none yet, one is
     made with the default options. NULL: no memory. */
-lk_session_lease *lk__lease_of(lk_client *c);
+lk_session_lease *lk__lease_get_or_new(lk_client *c);
 
 /* The watchdog: a timer that fires when the lease deadline is near. Then the
    users of the session lease compare the deadline with the time. */

@@ -188,16 +188,16 @@ static void own_node_create_failed(lk_own_node *own, int err)
 }
 
 /* The node does not exist any more: clear its state, also the token. */
-static void own_node_forget(lk_own_node *own)
+static void own_node_clear(lk_own_node *own)
 {
   own->state = LK_OWN_NONE;
   own->token = 0;
   own->unreadable = false;
 }
 
-/* Unlike own_node_forget(), this keeps the token and `unreadable`. The next
+/* Unlike own_node_clear(), this keeps the token and `unreadable`. The next
  * create sets the token anew. */
-void lk__own_node_set_absent(lk_own_node *own)
+void lk__own_node_set_missing(lk_own_node *own)
 {
   own->state = LK_OWN_NONE;
 }
@@ -724,7 +724,7 @@ void lk__contender_forget_own(lk_contender *ct)
 {
   lk__contender_ignore_replies(ct);
   lk__contender_cancel_watches(ct);
-  own_node_forget(&ct->own);
+  own_node_clear(&ct->own);
   ct->downgrade.writer_token = 0;
   ct->round.checked = false;
   ct->holding.revoked = false;

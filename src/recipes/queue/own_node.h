@@ -86,7 +86,7 @@ static inline void lk__own_node_watched(lk_own_node *own, uint64_t connection)
 
 /** The node does not exist: its create was not executed, or the node was
     deleted. The token is kept. */
-void lk__own_node_set_absent(lk_own_node *own);
+void lk__own_node_set_missing(lk_own_node *own);
 
 /** Note that the node exists, with this `name`. Returns false if `name` is not
     the requested name with a sequence number. */

@@ -257,7 +257,7 @@ static lk_recovered candidates_result(bool found, int err)
 {
   if (found)
     return LK_RECOVERED_FOUND;
-  return err != 0 ? LK_RECOVERED_FAILED : LK_RECOVERED_ABSENT;
+  return err != 0 ? LK_RECOVERED_FAILED : LK_RECOVERED_MISSING;
 }
 
 static void candidates_end(lk_contender *ct, int err)
@@ -266,7 +266,7 @@ static void candidates_end(lk_contender *ct, int err)
 
   lk__own_node_candidates_free(&ct->candidates, &ct->lease->mem);
   if (!found && err == 0)
-    lk__own_node_set_absent(&ct->own);
+    lk__own_node_set_missing(&ct->own);
   if (ct->state == LK_CONTENDER_CLEANING_UP)
     lk__cleanup_recovered(ct, candidates_result(found, err), err);
   else if (found)
@@ -352,13 +352,13 @@ static lk_recovered recovery_judge_list(lk_contender *ct, int *err,
     return LK_RECOVERED_FAILED;
   }
   if (*err == LK_ERR_NO_NODE) /* the directory does not exist */
-    return LK_RECOVERED_ABSENT;
+    return LK_RECOVERED_MISSING;
   if (*err != 0)
     return LK_RECOVERED_FAILED;
   lk_bytes own_name = lk__own_node_find(&ct->own, names, count);
 
   if (own_name.at == NULL)
-    return LK_RECOVERED_ABSENT;
+    return LK_RECOVERED_MISSING;
   if (ct->own.identity == LK_IDENTITY_DATA)
     return LK_RECOVERED_CANDIDATES;
   (void)lk__own_node_accept_name(&ct->own, own_name);
@@ -371,8 +371,8 @@ static void recovery_continue(lk_contender *ct, lk_recovered result, int err,
   switch (result) {
   case LK_RECOVERED_FAILED: lk__contender_request_failed(ct, err); break;
   case LK_RECOVERED_FOUND: lk__contender_take_list(ct, names, count); break;
-  case LK_RECOVERED_ABSENT:
-    lk__own_node_set_absent(&ct->own);
+  case LK_RECOVERED_MISSING:
+    lk__own_node_set_missing(&ct->own);
     lk__contender_step(ct, LK_CONTENDER_ON_OWN_MISSING);
     break;
   case LK_RECOVERED_CANDIDATES:

@@ -130,7 +130,7 @@ static void on_foreign_node(lk_contender *ct, lk_event_type type)
 static void single_node_judge_foreign(lk_contender *ct, int err,
                                       const lk_stat *stat)
 {
-  lk__own_node_set_absent(&ct->own);
+  lk__own_node_set_missing(&ct->own);
   if (stat != NULL) {
     single_node_wait(ct);
   } else if (err == LK_ERR_NO_NODE) {
@@ -195,7 +195,7 @@ static lk_recovered single_node_judge_recovery(lk_contender *ct, int *err,
   }
   if (stat != NULL && single_node_is_ours(ct, stat))
     return LK_RECOVERED_FOUND;
-  return stat != NULL || *err == LK_ERR_NO_NODE ? LK_RECOVERED_ABSENT
+  return stat != NULL || *err == LK_ERR_NO_NODE ? LK_RECOVERED_MISSING
                                                 : LK_RECOVERED_FAILED;
 }
 
@@ -204,7 +204,7 @@ static void single_node_judge_recovering(lk_contender *ct, int err,
 {
   switch (single_node_judge_recovery(ct, &err, stat)) {
   case LK_RECOVERED_FOUND: single_node_take_own(ct, stat); break;
-  case LK_RECOVERED_ABSENT: single_node_judge_foreign(ct, err, stat); break;
+  case LK_RECOVERED_MISSING: single_node_judge_foreign(ct, err, stat); break;
   case LK_RECOVERED_CANDIDATES:
   case LK_RECOVERED_FAILED: lk__contender_request_failed(ct, err); break;
   }

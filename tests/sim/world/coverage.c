@@ -47,7 +47,7 @@ static const char *const events[LK_CONTENDER_NEVENTS] = {
     EVENT(FEW_LEFT),     EVENT(LIST_NEEDED),  EVENT(TOKEN_NEEDED),
     EVENT(CHECK_NEEDED), EVENT(GRANT),        EVENT(PAUSE),
     EVENT(LEASE_ENDING), EVENT(LEASE_PROVEN), EVENT(STOP),
-    EVENT(OWN_GONE)};
+    EVENT(GONE_FOR_GOOD)};
 
 void sim_coverage_step(lk_contender_event ev, lk_contender_state from)
 {

@@ -94,11 +94,11 @@ START_TEST(stop_leads_to_cleanup_and_loss_of_the_node_to_the_end)
     ck_assert_int_eq(next_state(&lk__queue_machine, s, LK_CONTENDER_ON_STOP),
                      LK_CONTENDER_CLEANING_UP);
     ck_assert_int_eq(
-        next_state(&lk__queue_machine, s, LK_CONTENDER_ON_OWN_GONE),
+        next_state(&lk__queue_machine, s, LK_CONTENDER_ON_GONE_FOR_GOOD),
         LK_CONTENDER_FINISHED);
   }
   ck_assert_int_eq(next_state(&lk__queue_machine, LK_CONTENDER_CLEANING_UP,
-                              LK_CONTENDER_ON_OWN_GONE),
+                              LK_CONTENDER_ON_GONE_FOR_GOOD),
                    LK_CONTENDER_FINISHED);
 }
 END_TEST
@@ -106,14 +106,14 @@ END_TEST
 START_TEST(contender_in_cleanup_is_never_granted)
 {
   for (int e = 0; e < LK_CONTENDER_NEVENTS; e++) {
-    if (e != LK_CONTENDER_ON_OWN_GONE)
+    if (e != LK_CONTENDER_ON_GONE_FOR_GOOD)
       ck_assert_int_eq(
           next_state(&lk__queue_machine, LK_CONTENDER_CLEANING_UP, e),
           e == LK_CONTENDER_ON_PAUSE ? LK_CONTENDER_STAY
                                      : LK_CONTENDER_NO_STEP);
     ck_assert_int_eq(next_state(&lk__queue_machine, LK_CONTENDER_FINISHED, e),
-                     e == LK_CONTENDER_ON_OWN_GONE ? LK_CONTENDER_STAY
-                                                   : LK_CONTENDER_NO_STEP);
+                     e == LK_CONTENDER_ON_GONE_FOR_GOOD ? LK_CONTENDER_STAY
+                                                        : LK_CONTENDER_NO_STEP);
   }
 }
 END_TEST
