@@ -110,7 +110,7 @@ void lk__cleanup_recovered(lk_contender *ct, lk_recovered result, int err)
   switch (result) {
   case LK_RECOVERED_MISSING: cleanup_finish(ct, 0); break;
   case LK_RECOVERED_FOUND: lk__cleanup_continue(ct); break;
-  case LK_RECOVERED_CANDIDATES:
+  case LK_RECOVERED_POSSIBLE_NODES:
   case LK_RECOVERED_FAILED: cleanup_failed(ct, err); break;
   }
 }

@@ -120,7 +120,7 @@ void lk__contender_unref(lk_contender *ct)
     return;
   if (ct->downgrade.writer != NULL)
     lk__contender_unref(ct->downgrade.writer);
-  lk__own_node_candidates_free(&ct->candidates, &lease->mem);
+  lk__possible_nodes_free(&ct->possible, &lease->mem);
   lk__predecessors_free(&ct->predecessors, &lease->mem);
   lk__mem_free(&lease->mem, ct);
   lk__lease_unref(lease);
@@ -522,7 +522,7 @@ bool lk__contender_is_stuck(const lk_contender *ct)
   case LK_CONTENDER_CREATING:
   case LK_CONTENDER_CREATING_PARENTS:
   case LK_CONTENDER_RECOVERING:
-  case LK_CONTENDER_READING_CANDIDATES:
+  case LK_CONTENDER_READING_POSSIBLE_NODES:
   case LK_CONTENDER_LISTING:
   case LK_CONTENDER_SETTING_WATCHES:
   case LK_CONTENDER_READING_PREDECESSORS:
@@ -596,8 +596,8 @@ const lk_contender_machine lk__queue_machine = {
                [LK_CONTENDER_CREATING] = &lk__rules_creating,
                [LK_CONTENDER_CREATING_PARENTS] = &lk__rules_creating_parents,
                [LK_CONTENDER_RECOVERING] = &lk__rules_recovering,
-               [LK_CONTENDER_READING_CANDIDATES] =
-                   &lk__rules_reading_candidates,
+               [LK_CONTENDER_READING_POSSIBLE_NODES] =
+                   &lk__rules_reading_possible_nodes,
                [LK_CONTENDER_LISTING] = &lk__rules_listing,
                [LK_CONTENDER_SETTING_WATCHES] = &lk__rules_setting_watches,
                [LK_CONTENDER_WAITING] = &lk__rules_waiting,

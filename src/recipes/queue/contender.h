@@ -157,7 +157,7 @@ struct lk_contender {
   lk_contender_pause pause;
   lk_own_node own;
   lk_round round;
-  lk_own_node_candidates candidates;
+  lk_possible_nodes possible;
   lk_predecessors predecessors;
   lk_wait wait;
   lk_downgrade downgrade;

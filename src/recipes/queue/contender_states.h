@@ -26,9 +26,9 @@ typedef enum lk_contender_state {
                                     requested, then as CREATING */
   LK_CONTENDER_RECOVERING,       /* recovery.c: a transaction and a list are
                                     requested, to see if the create was executed */
-  LK_CONTENDER_READING_CANDIDATES, /* recovery.c: nodes that may be the
+  LK_CONTENDER_READING_POSSIBLE_NODES, /* recovery.c: nodes that may be the
                                       own one are read */
-  LK_CONTENDER_LISTING,            /* queue.c: list requested */
+  LK_CONTENDER_LISTING,                /* queue.c: list requested */
   /* predecessors.c */
   LK_CONTENDER_SETTING_WATCHES, /* a read of the direct predecessor requested,
                                    and of the own node if it is the next; with
@@ -57,8 +57,9 @@ typedef enum lk_contender_event {
                                    to be listed before a create */
   LK_CONTENDER_ON_OWN_IN_DOUBT, /* the own node may exist */
   LK_CONTENDER_ON_OWN_EXISTS,
-  LK_CONTENDER_ON_NO_PARENT,  /* the directory does not exist */
-  LK_CONTENDER_ON_CANDIDATES, /* nodes that may be the own one were listed */
+  LK_CONTENDER_ON_NO_PARENT,      /* the directory does not exist */
+  LK_CONTENDER_ON_POSSIBLE_NODES, /* nodes that may be the own one were listed
+                                   */
   LK_CONTENDER_ON_OWN_MISSING,
   LK_CONTENDER_ON_PREDECESSORS, /* there are predecessors */
   LK_CONTENDER_ON_WATCHES_SET,
@@ -79,10 +80,11 @@ typedef enum lk_contender_event {
 
 /** The result of a recovery of the own node. */
 typedef enum lk_recovered {
-  LK_RECOVERED_MISSING,    /**< the create was not and will not be executed */
-  LK_RECOVERED_FOUND,      /**< the own node exists, and its path is known */
-  LK_RECOVERED_CANDIDATES, /**< nodes that may be the own one must be read */
-  LK_RECOVERED_FAILED      /**< a request completed with `*err` */
+  LK_RECOVERED_MISSING, /**< the create was not and will not be executed */
+  LK_RECOVERED_FOUND,   /**< the own node exists, and its path is known */
+  LK_RECOVERED_POSSIBLE_NODES, /**< nodes that may be the own one must be read
+                                */
+  LK_RECOVERED_FAILED          /**< a request completed with `*err` */
 } lk_recovered;
 
 /** The rules of a state: its legal steps, and its handlers. */

@@ -127,7 +127,7 @@ int lk__contender_list_session(lk_contender *ct)
   return lk__contender_count_request(ct, error_of_list(err));
 }
 
-/* ---- candidates ---------------------------------------------------------- */
+/* ---- possible own nodes -------------------------------------------------- */
 
 /* If the token is known, the name is known as well, and only the node of that
  * name can be the own one. */
@@ -141,13 +141,13 @@ static bool name_may_be_own(const lk_own_node *own, lk_bytes name)
 
 /* Collect the listed names that may be the own node. 0, or
    LK_ERR_NO_MEMORY. */
-static int own_node_candidates_set(lk_own_node_candidates *s, const lk_mem *mem,
-                                   const lk_own_node *own,
-                                   const lk_bytes *names, size_t count)
+static int possible_nodes_set(lk_possible_nodes *s, const lk_mem *mem,
+                              const lk_own_node *own, const lk_bytes *names,
+                              size_t count)
 {
   int64_t number;
 
-  lk__own_node_candidates_free(s, mem);
+  lk__possible_nodes_free(s, mem);
   s->numbers = lk__mem_new(mem, count * sizeof *s->numbers);
   if (s->numbers == NULL)
     return LK_ERR_NO_MEMORY;
@@ -164,8 +164,8 @@ static int own_node_candidates_set(lk_own_node_candidates *s, const lk_mem *mem,
   return 0;
 }
 
-/* Whether to read the candidates again; if so, that is prepared. */
-static bool own_node_candidates_rewind(lk_own_node_candidates *s)
+/* Whether to read the possible own nodes again; if so, that is prepared. */
+static bool possible_nodes_rewind(lk_possible_nodes *s)
 {
   if (s->found || s->err != 0 || !s->saw_revoked || s->takes_revoked)
     return false;
@@ -175,36 +175,39 @@ static bool own_node_candidates_rewind(lk_own_node_candidates *s)
   return true;
 }
 
-void lk__own_node_candidates_free(lk_own_node_candidates *s, const lk_mem *mem)
+void lk__possible_nodes_free(lk_possible_nodes *s, const lk_mem *mem)
 {
   lk__mem_free(mem, s->numbers);
-  *s = (lk_own_node_candidates){0};
+  *s = (lk_possible_nodes){0};
 }
 
-/* ---- READING_CANDIDATES -------------------------------------------------- */
+/* ---- READING_POSSIBLE_NODES
+ * -------------------------------------------------- */
 
 /* If names are not unique (LK_IDENTITY_DATA), the list does not show which node
- * is the own one. So the candidates are read, the newest first, until the own
- * node is found or the candidates are older than the create. The own node
- * belongs to our session. If the token is known, the node's czxid equals the
- * token; otherwise the node has the data of the create, with our UUID. */
+ * is the own one. So the possible own nodes are read, the newest first, until
+ * the own node is found or the possible own nodes are older than the create.
+ * The own node belongs to our session. If the token is known, the node's czxid
+ * equals the token; otherwise the node has the data of the create, with our
+ * UUID. */
 
-static bool candidate_is_of_session(const lk_contender *ct, const lk_stat *stat)
+static bool possible_node_is_of_session(const lk_contender *ct,
+                                        const lk_stat *stat)
 {
   return stat->ephemeral_owner ==
          lk_client_session(lk__contender_client(ct)).id;
 }
 
-/* Whether the candidate may be the own node without its UUID, since a
+/* Whether the possible own node may be the own node without its UUID, since a
  * revocation has replaced the data. A node that another contender of this
- * session knows as its own is no such candidate. */
-static bool candidate_is_revoked(const lk_contender *ct, const lk_bytes *data,
-                                 const lk_stat *stat)
+ * session knows as its own is none. */
+static bool possible_node_is_revoked(const lk_contender *ct,
+                                     const lk_bytes *data, const lk_stat *stat)
 {
   bool is_new_enough = (uint64_t)stat->czxid > ct->own.requested_after_zxid;
 
   if (ct->own.token != 0 || !is_new_enough || !lk__is_revocation(*data) ||
-      !candidate_is_of_session(ct, stat))
+      !possible_node_is_of_session(ct, stat))
     return false;
   lk_contender *other = NULL;
 
@@ -216,10 +219,10 @@ static bool candidate_is_revoked(const lk_contender *ct, const lk_bytes *data,
   return true;
 }
 
-static bool candidate_is_own(const lk_contender *ct, const lk_bytes *data,
-                             const lk_stat *stat)
+static bool possible_node_is_own(const lk_contender *ct, const lk_bytes *data,
+                                 const lk_stat *stat)
 {
-  if (!candidate_is_of_session(ct, stat))
+  if (!possible_node_is_of_session(ct, stat))
     return false;
   if (ct->own.token != 0)
     return ct->own.token == (uint64_t)stat->czxid;
@@ -227,10 +230,10 @@ static bool candidate_is_own(const lk_contender *ct, const lk_bytes *data,
          memcmp(data->at, ct->own.data, data->len) == 0;
 }
 
-static void candidates_take_reply(lk_contender *ct, int err,
-                                  const lk_bytes *data, const lk_stat *stat)
+static void possible_nodes_take_reply(lk_contender *ct, int err,
+                                      const lk_bytes *data, const lk_stat *stat)
 {
-  lk_own_node_candidates *s = &ct->candidates;
+  lk_possible_nodes *s = &ct->possible;
   /* Replies come in the order of the reads, from the end of the array. */
   int64_t number = s->numbers[--s->next];
 
@@ -243,32 +246,33 @@ static void candidates_take_reply(lk_contender *ct, int err,
   lk__own_node_set_number(&ct->own, number);
   s->rest_is_older =
       s->in_order && (uint64_t)stat->czxid <= ct->own.requested_after_zxid;
-  bool may_be_own = candidate_is_revoked(ct, data, stat);
+  bool may_be_own = possible_node_is_revoked(ct, data, stat);
 
   s->saw_revoked = s->saw_revoked || may_be_own;
-  if (candidate_is_own(ct, data, stat) || (may_be_own && s->takes_revoked)) {
+  if (possible_node_is_own(ct, data, stat) ||
+      (may_be_own && s->takes_revoked)) {
     lk__own_node_set_found(&ct->own, (uint64_t)stat->czxid,
                            lk__contender_connection(ct));
     s->found = true;
   }
 }
 
-static lk_recovered candidates_result(bool found, int err)
+static lk_recovered possible_nodes_result(bool found, int err)
 {
   if (found)
     return LK_RECOVERED_FOUND;
   return err != 0 ? LK_RECOVERED_FAILED : LK_RECOVERED_MISSING;
 }
 
-static void candidates_end(lk_contender *ct, int err)
+static void possible_nodes_end(lk_contender *ct, int err)
 {
-  bool found = ct->candidates.found;
+  bool found = ct->possible.found;
 
-  lk__own_node_candidates_free(&ct->candidates, &ct->lease->mem);
+  lk__possible_nodes_free(&ct->possible, &ct->lease->mem);
   if (!found && err == 0)
     lk__own_node_set_missing(&ct->own);
   if (ct->state == LK_CONTENDER_CLEANING_UP)
-    lk__cleanup_recovered(ct, candidates_result(found, err), err);
+    lk__cleanup_recovered(ct, possible_nodes_result(found, err), err);
   else if (found)
     lk__contender_step(ct, LK_CONTENDER_ON_LIST_NEEDED);
   else if (err != 0)
@@ -277,21 +281,21 @@ static void candidates_end(lk_contender *ct, int err)
     lk__contender_step(ct, LK_CONTENDER_ON_OWN_MISSING);
 }
 
-static int candidates_read_next(lk_contender *ct);
+static int possible_nodes_read_next(lk_contender *ct);
 
-static void on_candidate_read(lk_client *c, int err, const lk_bytes *data,
-                              const lk_stat *stat, void *arg)
+static void on_possible_node_read(lk_client *c, int err, const lk_bytes *data,
+                                  const lk_stat *stat, void *arg)
 {
   lk_contender *ct = arg;
 
   (void)c;
   if (lk__contender_take_reply(ct)) {
-    candidates_take_reply(ct, err, data, stat);
+    possible_nodes_take_reply(ct, err, data, stat);
     if (!lk__contender_fail_if_too_big(ct, err) &&
         lk__contender_has_all_replies(ct)) {
-      err = candidates_read_next(ct);
+      err = possible_nodes_read_next(ct);
       if (err != 0)
-        candidates_end(ct, err);
+        possible_nodes_end(ct, err);
     }
   }
   lk__contender_unref(ct);
@@ -299,39 +303,39 @@ static void on_candidate_read(lk_client *c, int err, const lk_bytes *data,
 
 enum { READS_AT_A_TIME = LK_MAX_PREDECESSOR_READS };
 
-/* Read the newest candidates that were not read yet, a few at a time. If the
- * own node was found, or no candidate can be the own node, end. */
-static int candidates_read_next(lk_contender *ct)
+/* Read the newest possible own nodes that were not read yet, a few at a time.
+ * If the own node was found, or none can be the own node, end. */
+static int possible_nodes_read_next(lk_contender *ct)
 {
-  lk_own_node_candidates *s = &ct->candidates;
+  lk_possible_nodes *s = &ct->possible;
   bool done = s->found || s->err != 0 || s->rest_is_older || s->count == 0;
   int err = 0;
 
-  if (done && !own_node_candidates_rewind(s)) {
-    candidates_end(ct, s->err);
+  if (done && !possible_nodes_rewind(s)) {
+    possible_nodes_end(ct, s->err);
     return 0;
   }
   for (size_t i = 0; i < READS_AT_A_TIME && s->count > 0 && err == 0; i++) {
     lk__own_node_set_number(&ct->own, s->numbers[--s->count]);
     err = lk__contender_count_request(ct, lk_get(lk__contender_client(ct),
                                                  ct->own.path, LK_NO_OPTIONS,
-                                                 on_candidate_read, ct));
+                                                 on_possible_node_read, ct));
   }
   if (err != 0)
     lk__contender_ignore_replies(ct); /* to the reads that were sent */
   return err;
 }
 
-static int contender_enter_reading_candidates(lk_contender *ct,
-                                              lk_contender_state from)
+static int contender_enter_reading_possible_nodes(lk_contender *ct,
+                                                  lk_contender_state from)
 {
   (void)from;
-  return candidates_read_next(ct);
+  return possible_nodes_read_next(ct);
 }
 
-const lk_contender_rules lk__rules_reading_candidates = {
+const lk_contender_rules lk__rules_reading_possible_nodes = {
     .next = {LK_ON(LIST_NEEDED, LISTING), LK_ON_ANY_IN_QUEUE},
-    .enter = contender_enter_reading_candidates};
+    .enter = contender_enter_reading_possible_nodes};
 
 /* ---- RECOVERING ---------------------------------------------------------- */
 
@@ -360,7 +364,7 @@ static lk_recovered recovery_judge_list(lk_contender *ct, int *err,
   if (own_name.at == NULL)
     return LK_RECOVERED_MISSING;
   if (ct->own.identity == LK_IDENTITY_DATA)
-    return LK_RECOVERED_CANDIDATES;
+    return LK_RECOVERED_POSSIBLE_NODES;
   (void)lk__own_node_accept_name(&ct->own, own_name);
   return LK_RECOVERED_FOUND;
 }
@@ -375,13 +379,13 @@ static void recovery_continue(lk_contender *ct, lk_recovered result, int err,
     lk__own_node_set_missing(&ct->own);
     lk__contender_step(ct, LK_CONTENDER_ON_OWN_MISSING);
     break;
-  case LK_RECOVERED_CANDIDATES:
-    err = own_node_candidates_set(&ct->candidates, &ct->lease->mem, &ct->own,
-                                  names, count);
+  case LK_RECOVERED_POSSIBLE_NODES:
+    err = possible_nodes_set(&ct->possible, &ct->lease->mem, &ct->own, names,
+                             count);
     if (err != 0)
       lk__contender_fail(ct, err);
     else
-      lk__contender_step(ct, LK_CONTENDER_ON_CANDIDATES);
+      lk__contender_step(ct, LK_CONTENDER_ON_POSSIBLE_NODES);
     break;
   }
 }
@@ -390,14 +394,14 @@ static void recovery_continue(lk_contender *ct, lk_recovered result, int err,
 static void recovery_report(lk_contender *ct, lk_recovered result, int err,
                             const lk_bytes *names, size_t count)
 {
-  if (result != LK_RECOVERED_CANDIDATES) {
+  if (result != LK_RECOVERED_POSSIBLE_NODES) {
     lk__cleanup_recovered(ct, result, err);
     return;
   }
-  err = own_node_candidates_set(&ct->candidates, &ct->lease->mem, &ct->own,
-                                names, count);
+  err = possible_nodes_set(&ct->possible, &ct->lease->mem, &ct->own, names,
+                           count);
   if (err == 0)
-    err = candidates_read_next(ct);
+    err = possible_nodes_read_next(ct);
   if (err != 0)
     lk__cleanup_recovered(ct, LK_RECOVERED_FAILED, err);
 }
@@ -417,6 +421,6 @@ const lk_contender_rules lk__rules_recovering = {
     .next = {LK_ON(PREDECESSORS, SETTING_WATCHES), LK_ON(GRANT, HELD),
              LK_ON(CHECK_NEEDED, CHECKING_OWN),
              LK_ON(TOKEN_NEEDED, READING_OWN),
-             LK_ON(CANDIDATES, READING_CANDIDATES), LK_ON_ANY_IN_QUEUE},
+             LK_ON(POSSIBLE_NODES, READING_POSSIBLE_NODES), LK_ON_ANY_IN_QUEUE},
     .enter = lk__contender_enter_recovering,
     .listed = lk__recovery_take_list};

@@ -23,23 +23,23 @@ int lk__contender_list_session(lk_contender *ct);
 /* Candidates: listed nodes that may be the own node, if its name is not unique.
    They are read one after the other to find the own node. A revocation replaces
    the data by which a node is recognised. So if no node with the own data is
-   found, the candidates are read again, and a revoked one is taken. */
+   found, the possible own nodes are read again, and a revoked one is taken. */
 
-typedef struct lk_own_node_candidates {
+typedef struct lk_possible_nodes {
   int64_t *numbers;   /**< sequence numbers, ascending; read from the end */
-  size_t total;       /**< how many candidates there are */
+  size_t total;       /**< how many there are */
   size_t count;       /**< how many of them are still to be read */
   size_t next;        /**< index behind the number whose reply comes next */
   bool found;         /**< the own node was read */
   bool saw_revoked;   /**< a revoked node was read that may be the own one */
   bool takes_revoked; /**< such a node is taken: they are read again */
-  bool rest_is_older; /**< the candidates still to be read are older than the
-                         create */
+  bool rest_is_older; /**< the possible own nodes still to be read are older
+                         than the create */
   bool in_order;      /**< a larger number means a later create: no overflow */
-  int err;            /**< why a candidate could not be read, or 0 */
-} lk_own_node_candidates;
+  int err;            /**< why a possible own node could not be read, or 0 */
+} lk_possible_nodes;
 
-void lk__own_node_candidates_free(lk_own_node_candidates *s, const lk_mem *mem);
+void lk__possible_nodes_free(lk_possible_nodes *s, const lk_mem *mem);
 
 /** Request a transaction, and behind it the list (or the single node) that
     shows whether the own node exists. 0, or why a request was refused. */
@@ -51,6 +51,6 @@ void lk__recovery_take_list(lk_contender *ct, int err, const lk_bytes *names,
                             size_t count);
 
 extern const lk_contender_rules lk__rules_recovering;
-extern const lk_contender_rules lk__rules_reading_candidates;
+extern const lk_contender_rules lk__rules_reading_possible_nodes;
 
 #endif

@@ -205,7 +205,7 @@ static void single_node_judge_recovering(lk_contender *ct, int err,
   switch (single_node_judge_recovery(ct, &err, stat)) {
   case LK_RECOVERED_FOUND: single_node_take_own(ct, stat); break;
   case LK_RECOVERED_MISSING: single_node_judge_foreign(ct, err, stat); break;
-  case LK_RECOVERED_CANDIDATES:
+  case LK_RECOVERED_POSSIBLE_NODES:
   case LK_RECOVERED_FAILED: lk__contender_request_failed(ct, err); break;
   }
 }
@@ -244,7 +244,7 @@ static void single_node_judge(lk_contender *ct, int err, const lk_stat *stat)
   case LK_CONTENDER_NO_STEP:
   case LK_CONTENDER_IDLE:
   case LK_CONTENDER_PAUSED:
-  case LK_CONTENDER_READING_CANDIDATES:
+  case LK_CONTENDER_READING_POSSIBLE_NODES:
   case LK_CONTENDER_SETTING_WATCHES:
   case LK_CONTENDER_WAITING:
   case LK_CONTENDER_READING_PREDECESSORS:
