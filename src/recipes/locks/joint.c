@@ -13,7 +13,7 @@ enum { MAX_LOST_NODES = 3 };
 
 size_t lk__joint_room(size_t count)
 {
-  return count * (sizeof(lk_joint_member) + sizeof(lk_contender *));
+  return count * (sizeof(lk_joint_part) + sizeof(lk_contender *));
 }
 
 void lk__joint_init(lk_joint_acquisition *joint, const lk_joint_kind *kind,
@@ -27,12 +27,13 @@ void lk__joint_init(lk_joint_acquisition *joint, const lk_joint_kind *kind,
   joint->refs = 1;
   joint->callbacks = callbacks;
   joint->callbacks_arg = arg;
-  joint->members = room;
+  joint->part_args = room;
   for (size_t i = 0; i < count; i++)
-    joint->members[i] = (lk_joint_member){joint, i};
+    joint->part_args[i] = (lk_joint_part){joint, i};
   joint->acquisition.kind = &kind->acquisition;
-  /* The array of parts follows that of the members in `room`. */
-  joint->acquisition.parts = (lk_contender **)(void *)(joint->members + count);
+  /* The array of parts follows those arguments in `room`. */
+  joint->acquisition.parts =
+      (lk_contender **)(void *)(joint->part_args + count);
 }
 
 void lk__joint_ref(lk_joint_acquisition *joint)
@@ -60,7 +61,7 @@ lk_contender *lk__joint_add(lk_joint_acquisition *joint,
 {
   lk_acquisition *a = &joint->acquisition;
   lk_contender *ct = lk__contender_new(joint->lease, config, callbacks,
-                                       &joint->members[a->count]);
+                                       &joint->part_args[a->count]);
 
   if (ct == NULL)
     return NULL;
@@ -69,7 +70,7 @@ lk_contender *lk__joint_add(lk_joint_acquisition *joint,
   return ct;
 }
 
-void lk__joint_stop_members(lk_joint_acquisition *joint, bool report_gone)
+void lk__joint_stop_parts(lk_joint_acquisition *joint, bool report_gone)
 {
   for (size_t i = 0; i < joint->acquisition.count; i++) {
     lk_contender *part = joint->acquisition.parts[i];
@@ -80,10 +81,10 @@ void lk__joint_stop_members(lk_joint_acquisition *joint, bool report_gone)
   }
 }
 
-void lk__joint_member_gone(void *arg, int err)
+void lk__joint_part_gone(void *arg, int err)
 {
-  lk_joint_member *member = arg;
-  lk_joint_acquisition *joint = member->joint;
+  lk_joint_part *part = arg;
+  lk_joint_acquisition *joint = part->joint;
   const lk_acquisition_callbacks *callbacks = joint->callbacks;
 
   if (err != 0)
@@ -103,7 +104,7 @@ static void joint_stop_contenders(lk_joint_acquisition *joint, bool report_gone)
 {
   joint->over = true;
   joint->kind->before_stop(joint);
-  lk__joint_stop_members(joint, report_gone);
+  lk__joint_stop_parts(joint, report_gone);
   joint->kind->after_stop(joint);
 }
 
@@ -167,7 +168,7 @@ void lk__joint_notify_revoked(lk_joint_acquisition *joint)
   lk__joint_notify(joint, &notice);
 }
 
-void lk__joint_member_unsure(lk_joint_acquisition *joint)
+void lk__joint_part_unsure(lk_joint_acquisition *joint)
 {
   if (!lk__joint_was_granted(joint) || joint->owner_knows_unsure)
     return;
@@ -175,7 +176,7 @@ void lk__joint_member_unsure(lk_joint_acquisition *joint)
   lk__joint_notify_with_deadline(joint, LK_NOTICE_UNSURE);
 }
 
-void lk__joint_member_proven(lk_joint_acquisition *joint)
+void lk__joint_part_proven(lk_joint_acquisition *joint)
 {
   if (!lk__joint_was_granted(joint)) {
     joint->kind->try_grant(joint);

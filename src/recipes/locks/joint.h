@@ -16,10 +16,10 @@
 typedef struct lk_joint_acquisition lk_joint_acquisition;
 
 /** The argument of a contender's callbacks. */
-typedef struct lk_joint_member {
+typedef struct lk_joint_part {
   lk_joint_acquisition *joint;
   size_t index; /**< of the contender in `acquisition.parts` */
-} lk_joint_member;
+} lk_joint_part;
 
 typedef struct lk_joint_kind {
   lk_acquisition_kind acquisition;
@@ -48,7 +48,7 @@ struct lk_joint_acquisition {
                                gone */
   int not_deleted_err;      /* why one of the nodes was not deleted, or 0 */
   unsigned lost_nodes;      /* number of nodes lost before the grant */
-  lk_joint_member *members; /* one for each contender that may exist */
+  lk_joint_part *part_args; /* one for each contender that may exist */
 };
 
 /** Whether the owner was notified of the grant. */
@@ -58,7 +58,7 @@ static inline bool lk__joint_was_granted(const lk_joint_acquisition *joint)
 }
 
 /** The number of bytes that lk__joint_init() needs at `room` for `count`
-    members. */
+    contenders. */
 size_t lk__joint_room(size_t count);
 /** `joint` and `room` must be zeroed, in one allocation that begins with
     `joint`. The last lk__joint_unref() frees it. */
@@ -69,14 +69,14 @@ void lk__joint_init(lk_joint_acquisition *joint, const lk_joint_kind *kind,
 void lk__joint_ref(lk_joint_acquisition *joint);
 void lk__joint_unref(lk_joint_acquisition *joint);
 
-/** Make the contender of the next member and append it to the parts. The caller
+/** Make the next contender and append it to the parts. The caller
     begins it. NULL: no memory. */
 lk_contender *lk__joint_add(lk_joint_acquisition *joint,
                             const lk_contender_config *config,
                             const lk_acquisition_callbacks *callbacks);
 /** Stop all contenders. With `report_gone` each invokes its callback `gone`
     when its node is gone. */
-void lk__joint_stop_members(lk_joint_acquisition *joint, bool report_gone);
+void lk__joint_stop_parts(lk_joint_acquisition *joint, bool report_gone);
 
 /** End the acquisition with `err`. The owner is notified by the callback `lost`
     if the lock was granted, else by `ended`. */
@@ -94,12 +94,12 @@ void lk__joint_notify_with_deadline(lk_joint_acquisition *joint,
     effect before the grant. */
 void lk__joint_notify_revoked(lk_joint_acquisition *joint);
 /** A contender became unsure. */
-void lk__joint_member_unsure(lk_joint_acquisition *joint);
+void lk__joint_part_unsure(lk_joint_acquisition *joint);
 /** The lease of a contender was proven. Before the grant, try to grant. After
     it, notify the owner if the acquisition is no longer unsure. */
-void lk__joint_member_proven(lk_joint_acquisition *joint);
-/** The callback `gone` of a contender; `arg` is its lk_joint_member. */
-void lk__joint_member_gone(void *arg, int err);
+void lk__joint_part_proven(lk_joint_acquisition *joint);
+/** The callback `gone` of a contender; `arg` is its lk_joint_part. */
+void lk__joint_part_gone(void *arg, int err);
 
 /* Functions for the table lk_acquisition_kind. */
 void lk__joint_stop(lk_acquisition *a, bool report_gone);

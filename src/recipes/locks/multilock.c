@@ -205,10 +205,10 @@ static void multilock_try_grant(lk_joint_acquisition *joint)
   lk__joint_notify_revoked(joint);
 }
 
-static void member_granted(void *arg)
+static void part_granted(void *arg)
 {
-  lk_joint_member *member = arg;
-  lk_joint_acquisition *joint = member->joint;
+  lk_joint_part *part = arg;
+  lk_joint_acquisition *joint = part->joint;
   lk_multilock_acquisition *m = multilock_of(joint);
 
   lk__joint_ref(joint);
@@ -219,29 +219,29 @@ static void member_granted(void *arg)
   lk__joint_unref(joint);
 }
 
-static void member_ended(void *arg, int err)
+static void part_ended(void *arg, int err)
 {
-  lk_joint_member *member = arg;
+  lk_joint_part *part = arg;
 
   if (err == LK_ERR_SESSION_EXPIRED)
-    multilock_begin_again(multilock_of(member->joint), err);
+    multilock_begin_again(multilock_of(part->joint), err);
   else
-    multilock_end(multilock_of(member->joint), err);
+    multilock_end(multilock_of(part->joint), err);
 }
 
-static void member_lost(void *arg, int err)
+static void part_lost(void *arg, int err)
 {
-  lk_joint_member *member = arg;
+  lk_joint_part *part = arg;
 
-  if (lk__joint_was_granted(member->joint))
-    multilock_end(multilock_of(member->joint), err);
+  if (lk__joint_was_granted(part->joint))
+    multilock_end(multilock_of(part->joint), err);
   else
-    multilock_begin_again(multilock_of(member->joint), err);
+    multilock_begin_again(multilock_of(part->joint), err);
 }
 
 /* All contenders are suspended at the same time. Only the first notice is
  * passed on, so that the owner gets one. */
-static void member_suspended(lk_multilock_acquisition *m)
+static void part_suspended(lk_multilock_acquisition *m)
 {
   if (!lk__joint_was_granted(&m->joint) || m->suspended)
     return;
@@ -252,28 +252,27 @@ static void member_suspended(lk_multilock_acquisition *m)
 /* A contender has to wait, so the nodes of later members are deleted. Otherwise
  * there could be a deadlock with a client that acquires the same locks one by
  * one. That client could hold the lock we wait for, and wait for the lock of a
- * later member. */
-static void member_waiting(const lk_joint_member *member,
-                           const lk_notice *notice)
+ * later part. */
+static void part_waiting(const lk_joint_part *part, const lk_notice *notice)
 {
-  lk_joint_acquisition *joint = member->joint;
+  lk_joint_acquisition *joint = part->joint;
 
-  if (member->index + 1 < joint->acquisition.count)
-    multilock_drop_from(multilock_of(joint), member->index + 1);
+  if (part->index + 1 < joint->acquisition.count)
+    multilock_drop_from(multilock_of(joint), part->index + 1);
   lk__joint_notify(joint, notice);
 }
 
-static void member_on_notice(void *arg, const lk_notice *notice)
+static void part_on_notice(void *arg, const lk_notice *notice)
 {
-  lk_joint_member *member = arg;
-  lk_joint_acquisition *joint = member->joint;
+  lk_joint_part *part = arg;
+  lk_joint_acquisition *joint = part->joint;
 
   lk__joint_ref(joint);
   switch (notice->type) {
-  case LK_NOTICE_WAITING: member_waiting(member, notice); break;
-  case LK_NOTICE_SUSPENDED: member_suspended(multilock_of(joint)); break;
-  case LK_NOTICE_UNSURE: lk__joint_member_unsure(joint); break;
-  case LK_NOTICE_LEASE_PROVEN: lk__joint_member_proven(joint); break;
+  case LK_NOTICE_WAITING: part_waiting(part, notice); break;
+  case LK_NOTICE_SUSPENDED: part_suspended(multilock_of(joint)); break;
+  case LK_NOTICE_UNSURE: lk__joint_part_unsure(joint); break;
+  case LK_NOTICE_LEASE_PROVEN: lk__joint_part_proven(joint); break;
   case LK_NOTICE_REVOKED: lk__joint_notify_revoked(joint); break;
   case LK_NOTICE_PLACE_LOST:
   case LK_NOTICE_MIXED_QUEUE:
@@ -284,11 +283,11 @@ static void member_on_notice(void *arg, const lk_notice *notice)
 }
 
 static const lk_acquisition_callbacks member_callbacks = {
-    .granted = member_granted,
-    .ended = member_ended,
-    .lost = member_lost,
-    .notice = member_on_notice,
-    .gone = lk__joint_member_gone};
+    .granted = part_granted,
+    .ended = part_ended,
+    .lost = part_lost,
+    .notice = part_on_notice,
+    .gone = lk__joint_part_gone};
 
 /* ---- the transaction ----------------------------------------------------- */
 

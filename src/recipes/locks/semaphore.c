@@ -33,10 +33,9 @@ enum { MAX_PERMITS = 1000000, MAX_TAKE = 1000 };
 
 /* ---- deletion of the nodes ----------------------------------------------- */
 
-static lk_semaphore_acquisition *
-semaphore_of_member(const lk_joint_member *member)
+static lk_semaphore_acquisition *semaphore_of_part(const lk_joint_part *part)
 {
-  return (lk_semaphore_acquisition *)(void *)member->joint;
+  return (lk_semaphore_acquisition *)(void *)part->joint;
 }
 
 static lk_semaphore_acquisition *semaphore_of_joint(lk_joint_acquisition *joint)
@@ -51,7 +50,7 @@ static void permit_nodes_drop(lk_semaphore_acquisition *s)
   lk_acquisition *a = &s->joint.acquisition;
   const bool report_gone = false;
 
-  lk__joint_stop_members(&s->joint, report_gone);
+  lk__joint_stop_parts(&s->joint, report_gone);
   while (a->count > 0)
     lk__contender_unref(a->parts[--a->count]);
 }
@@ -191,12 +190,12 @@ static void last_granted(lk_semaphore_acquisition *s)
 
 static void permit_granted(void *arg)
 {
-  const lk_joint_member *member = arg;
-  lk_semaphore_acquisition *s = semaphore_of_member(member);
+  const lk_joint_part *part = arg;
+  lk_semaphore_acquisition *s = semaphore_of_part(part);
   size_t take = s->plan->take;
 
   lk__joint_ref(&s->joint);
-  if (member->index + 1 == take)
+  if (part->index + 1 == take)
     last_granted(s);
   else if (s->joint.acquisition.count + 1 == take && others_are_held(s))
     permit_nodes_create_last(s); /* last_granted() had dropped the last */
@@ -207,14 +206,14 @@ static void permit_granted(void *arg)
 
 static void permit_ended(void *arg, int err)
 {
-  lk_semaphore_acquisition *s = semaphore_of_member(arg);
+  lk_semaphore_acquisition *s = semaphore_of_part(arg);
 
   semaphore_failed(s, err);
 }
 
 static void permit_lost(void *arg, int err)
 {
-  lk_semaphore_acquisition *s = semaphore_of_member(arg);
+  lk_semaphore_acquisition *s = semaphore_of_part(arg);
 
   if (lk__joint_was_granted(&s->joint))
     lk__joint_end(&s->joint, err);
@@ -224,24 +223,24 @@ static void permit_lost(void *arg, int err)
 
 /* All contenders are suspended at the same time. Only the notice of the first
  * is passed on, so that the owner gets one. */
-static void permit_suspended(const lk_joint_member *member)
+static void permit_suspended(const lk_joint_part *part)
 {
-  if (lk__joint_was_granted(member->joint) && member->index == 0)
-    lk__joint_notify_with_deadline(member->joint, LK_NOTICE_SUSPENDED);
+  if (lk__joint_was_granted(part->joint) && part->index == 0)
+    lk__joint_notify_with_deadline(part->joint, LK_NOTICE_SUSPENDED);
 }
 
 static void permit_on_notice(void *arg, const lk_notice *notice)
 {
-  lk_joint_member *member = arg;
-  lk_semaphore_acquisition *s = semaphore_of_member(member);
-  lk_joint_acquisition *joint = member->joint;
+  lk_joint_part *part = arg;
+  lk_semaphore_acquisition *s = semaphore_of_part(part);
+  lk_joint_acquisition *joint = part->joint;
 
   lk__joint_ref(joint);
   switch (notice->type) {
   case LK_NOTICE_WAITING: semaphore_notify_first(s); break;
-  case LK_NOTICE_SUSPENDED: permit_suspended(member); break;
-  case LK_NOTICE_UNSURE: lk__joint_member_unsure(joint); break;
-  case LK_NOTICE_LEASE_PROVEN: lk__joint_member_proven(joint); break;
+  case LK_NOTICE_SUSPENDED: permit_suspended(part); break;
+  case LK_NOTICE_UNSURE: lk__joint_part_unsure(joint); break;
+  case LK_NOTICE_LEASE_PROVEN: lk__joint_part_proven(joint); break;
   case LK_NOTICE_REVOKED: lk__joint_notify_revoked(joint); break;
   case LK_NOTICE_MIXED_QUEUE:
   case LK_NOTICE_UNWATCHED: lk__joint_notify(joint, notice); break;
@@ -256,7 +255,7 @@ static const lk_acquisition_callbacks permit_callbacks = {
     .ended = permit_ended,
     .lost = permit_lost,
     .notice = permit_on_notice,
-    .gone = lk__joint_member_gone};
+    .gone = lk__joint_part_gone};
 
 /* ---- creation of the permit nodes ---------------------------------------- */
 
