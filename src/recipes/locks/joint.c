@@ -70,14 +70,14 @@ lk_contender *lk__joint_add(lk_joint_acquisition *joint,
   return ct;
 }
 
-void lk__joint_stop_parts(lk_joint_acquisition *joint, bool report_gone)
+void lk__joint_stop_parts(lk_joint_acquisition *joint, lk_gone_report report)
 {
   for (size_t i = 0; i < joint->acquisition.count; i++) {
     lk_contender *part = joint->acquisition.parts[i];
     bool has_ended = part->callbacks == NULL;
 
     if (!has_ended)
-      lk__contender_stop(part, report_gone);
+      lk__contender_stop(part, report);
   }
 }
 
@@ -100,11 +100,12 @@ void lk__joint_part_gone(void *arg, int err)
 /* ---- end ----------------------------------------------------------------- */
 
 /* The contenders are stopped and not freed: running callbacks may use them. */
-static void joint_stop_contenders(lk_joint_acquisition *joint, bool report_gone)
+static void joint_stop_contenders(lk_joint_acquisition *joint,
+                                  lk_gone_report report)
 {
   joint->over = true;
   joint->kind->before_stop(joint);
-  lk__joint_stop_parts(joint, report_gone);
+  lk__joint_stop_parts(joint, report);
   joint->kind->after_stop(joint);
 }
 
@@ -117,10 +118,9 @@ void lk__joint_end(lk_joint_acquisition *joint, int err)
     return;
   if (callbacks != NULL)
     report = lk__joint_was_granted(joint) ? callbacks->lost : callbacks->ended;
-  const bool report_gone = false;
 
   joint->callbacks = NULL;
-  joint_stop_contenders(joint, report_gone);
+  joint_stop_contenders(joint, LK_NO_GONE_REPORT);
   if (report != NULL)
     report(joint->callbacks_arg, err);
   lk__joint_unref(joint);
@@ -194,17 +194,17 @@ static lk_joint_acquisition *joint_of(lk_acquisition *a)
   return (lk_joint_acquisition *)(void *)a;
 }
 
-void lk__joint_stop(lk_acquisition *a, bool report_gone)
+void lk__joint_stop(lk_acquisition *a, lk_gone_report report)
 {
   lk_joint_acquisition *joint = joint_of(a);
 
   lk__joint_ref(joint);
-  if (!report_gone)
+  if (report == LK_NO_GONE_REPORT)
     joint->callbacks = NULL;
   /* Each contender that will report keeps a reference until it has done so. */
-  joint->gone_reports_due = report_gone ? a->count : 0;
+  joint->gone_reports_due = report == LK_GONE_REPORT ? a->count : 0;
   joint->refs += joint->gone_reports_due;
-  joint_stop_contenders(joint, report_gone);
+  joint_stop_contenders(joint, report);
   lk__joint_unref(joint); /* the reference of this function */
   lk__joint_unref(joint); /* the reference of the owner */
 }

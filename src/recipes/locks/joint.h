@@ -74,9 +74,9 @@ void lk__joint_unref(lk_joint_acquisition *joint);
 lk_contender *lk__joint_add(lk_joint_acquisition *joint,
                             const lk_contender_config *config,
                             const lk_acquisition_callbacks *callbacks);
-/** Stop all contenders. With `report_gone` each invokes its callback `gone`
+/** Stop all contenders. With LK_GONE_REPORT each invokes its callback `gone`
     when its node is gone. */
-void lk__joint_stop_parts(lk_joint_acquisition *joint, bool report_gone);
+void lk__joint_stop_parts(lk_joint_acquisition *joint, lk_gone_report report);
 
 /** End the acquisition with `err`. The owner is notified by the callback `lost`
     if the lock was granted, else by `ended`. */
@@ -102,7 +102,7 @@ void lk__joint_part_proven(lk_joint_acquisition *joint);
 void lk__joint_part_gone(void *arg, int err);
 
 /* Functions for the table lk_acquisition_kind. */
-void lk__joint_stop(lk_acquisition *a, bool report_gone);
+void lk__joint_stop(lk_acquisition *a, lk_gone_report report);
 void lk__joint_remove_callbacks(lk_acquisition *a);
 void lk__joint_ref_acquisition(lk_acquisition *a);
 void lk__joint_unref_acquisition(lk_acquisition *a);

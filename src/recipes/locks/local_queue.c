@@ -84,9 +84,7 @@ static void local_node_begin_if_needed(lk_local_queue *q)
  */
 static void local_node_give_back(lk_local_queue *q)
 {
-  const bool report_gone = false;
-
-  lk__contender_stop(q->node, report_gone);
+  lk__contender_stop(q->node, LK_NO_GONE_REPORT);
   local_queue_detach_node(q);
   local_node_begin_if_needed(q);
 }
@@ -98,13 +96,14 @@ static void local_node_release(lk_local_queue *q,
                                const lk_acquisition_callbacks *callbacks,
                                void *arg)
 {
-  bool report_gone = callbacks != NULL;
+  lk_gone_report report =
+      callbacks != NULL ? LK_GONE_REPORT : LK_NO_GONE_REPORT;
 
-  if (report_gone) {
+  if (report == LK_GONE_REPORT) {
     q->node->callbacks = callbacks;
     q->node->callbacks_arg = arg;
   }
-  lk__contender_stop(q->node, report_gone);
+  lk__contender_stop(q->node, report);
   local_queue_detach_node(q);
 }
 
@@ -526,35 +525,36 @@ static void local_request_stop_waiting(lk_local_request *r)
 
 /* Hand the node off to the next request (in the next turn of the loop), or
  * delete it. */
-static void local_request_release(lk_local_request *r, bool report_gone)
+static void local_request_release(lk_local_request *r, lk_gone_report report)
 {
   lk_local_queue *q = r->queue;
 
   q->holder = NULL;
   r->acquisition.held_with_parts = false;
   if (local_handoff_is_allowed(q)) {
-    if (report_gone)
+    if (report == LK_GONE_REPORT)
       local_request_end_later(r, r->callbacks->gone, 0);
     else
       local_request_finish(r);
     local_queue_start_timer(q);
     return;
   }
-  local_node_release(q, report_gone ? &released_node_callbacks : NULL, r);
-  if (!report_gone)
+  local_node_release(
+      q, report == LK_GONE_REPORT ? &released_node_callbacks : NULL, r);
+  if (report == LK_NO_GONE_REPORT)
     local_request_finish(r);
   local_node_begin_if_needed(q);
 }
 
-static void local_request_stop(lk_acquisition *a, bool report_gone)
+static void local_request_stop(lk_acquisition *a, lk_gone_report report)
 {
   lk_local_request *r = local_request_of(a);
   lk_local_queue *q = r->queue;
 
   q->refs++;
   if (r == q->holder)
-    local_request_release(r, report_gone);
-  else if (!report_gone && !local_request_is_waiting(r))
+    local_request_release(r, report);
+  else if (report == LK_NO_GONE_REPORT && !local_request_is_waiting(r))
     r->callbacks = NULL; /* the end was queued, and is not reported any more */
   else
     local_request_stop_waiting(r);

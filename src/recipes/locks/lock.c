@@ -263,16 +263,12 @@ lk_acquisition *lk__lock_detach_acquisition(lk_lock *l)
 
 void lk__lock_stop_acquisition(lk_acquisition *a)
 {
-  const bool report_gone = false;
-
-  a->kind->stop(a, report_gone);
+  a->kind->stop(a, LK_NO_GONE_REPORT);
 }
 
 void lk__lock_stop_acquisition_and_report(lk_acquisition *a)
 {
-  const bool report_gone = true;
-
-  a->kind->stop(a, report_gone);
+  a->kind->stop(a, LK_GONE_REPORT);
 }
 
 void lk__lock_give_up(lk_lock *l, int err)

@@ -136,21 +136,19 @@ static const lk_acquisition_callbacks orphan_callbacks = {
 static void multilock_drop_orphan(lk_multilock_acquisition *m, lk_contender *ct)
 {
   bool has_ended = ct->callbacks == NULL;
-  const bool report_gone = true;
 
   ct->callbacks = &orphan_callbacks;
   ct->callbacks_arg = m;
   m->orphans++;
   lk__joint_ref(&m->joint);
   if (!has_ended)
-    lk__contender_stop(ct, report_gone);
+    lk__contender_stop(ct, LK_GONE_REPORT);
 }
 
 /* Delete the nodes of member `from` and of all later members. */
 static void multilock_drop_from(lk_multilock_acquisition *m, size_t from)
 {
   lk_acquisition *a = &m->joint.acquisition;
-  const bool report_gone = false;
 
   while (a->count > from) {
     lk_contender *ct = a->parts[--a->count];
@@ -159,7 +157,7 @@ static void multilock_drop_from(lk_multilock_acquisition *m, size_t from)
     if (ct->own.state == LK_OWN_REQUESTED || ct->own.state == LK_OWN_IN_DOUBT)
       multilock_drop_orphan(m, ct);
     else if (!has_ended)
-      lk__contender_stop(ct, report_gone);
+      lk__contender_stop(ct, LK_NO_GONE_REPORT);
     lk__contender_unref(ct);
   }
 }
@@ -523,17 +521,17 @@ static void multilock_begin(lk_acquisition *a)
   multilock_begin_transaction(m);
 }
 
-static void multilock_stop(lk_acquisition *a, bool report_gone)
+static void multilock_stop(lk_acquisition *a, lk_gone_report report)
 {
   lk_joint_acquisition *joint = (lk_joint_acquisition *)(void *)a;
 
   lk__joint_ref(joint);
-  if (!report_gone)
+  if (report == LK_NO_GONE_REPORT)
     joint->callbacks = NULL;
   joint->over = true;
   multilock_stop_listening(joint);
   lk__lease_listener_done(joint->lease);
-  lk__joint_stop(a, report_gone);
+  lk__joint_stop(a, report);
   lk__joint_unref(joint);
 }
 

@@ -48,9 +48,8 @@ static lk_semaphore_acquisition *semaphore_of_joint(lk_joint_acquisition *joint)
 static void permit_nodes_drop(lk_semaphore_acquisition *s)
 {
   lk_acquisition *a = &s->joint.acquisition;
-  const bool report_gone = false;
 
-  lk__joint_stop_parts(&s->joint, report_gone);
+  lk__joint_stop_parts(&s->joint, LK_NO_GONE_REPORT);
   while (a->count > 0)
     lk__contender_unref(a->parts[--a->count]);
 }
@@ -59,16 +58,14 @@ static void permit_nodes_drop_last(lk_semaphore_acquisition *s)
 {
   lk_acquisition *a = &s->joint.acquisition;
   lk_contender *last = a->parts[--a->count];
-  const bool report_gone = false;
 
-  lk__contender_stop(last, report_gone);
+  lk__contender_stop(last, LK_NO_GONE_REPORT);
   lk__contender_unref(last);
 }
 
 static void semaphore_drop_queue_node(lk_semaphore_acquisition *s)
 {
   lk_contender *ct = s->queue_node;
-  const bool report_gone = false;
 
   s->queue_node = NULL;
   s->is_first = false;
@@ -77,7 +74,7 @@ static void semaphore_drop_queue_node(lk_semaphore_acquisition *s)
   bool has_ended = ct->callbacks == NULL;
 
   if (!has_ended)
-    lk__contender_stop(ct, report_gone);
+    lk__contender_stop(ct, LK_NO_GONE_REPORT);
   lk__contender_unref(ct);
 }
 

@@ -46,18 +46,24 @@ typedef struct lk_acquisition_callbacks {
   /** The acquisition was granted and is no longer held. */
   void (*lost)(void *arg, int err);
   void (*notice)(void *arg, const lk_notice *notice);
-  /** After stop() with `report_gone`: the own node is deleted. If `err` is not
+  /** After stop() with LK_GONE_REPORT: the own node is deleted. If `err` is not
       0, the own node could not be deleted and stays until the session ends. */
   void (*gone)(void *arg, int err);
 } lk_acquisition_callbacks;
+
+/** Whether stop() is followed by the callback `gone`. */
+typedef enum lk_gone_report {
+  LK_NO_GONE_REPORT,
+  LK_GONE_REPORT
+} lk_gone_report;
 
 /** What differs between the kinds of acquisitions. */
 typedef struct lk_acquisition_kind {
   /** Start. `ended` may be invoked before this returns. */
   void (*begin)(lk_acquisition *a);
-  /** Cancel or release. No callback is invoked any more, except `gone` if
-      `report_gone` is set. */
-  void (*stop)(lk_acquisition *a, bool report_gone);
+  /** Cancel or release. No callback is invoked any more, except `gone`
+      with LK_GONE_REPORT. */
+  void (*stop)(lk_acquisition *a, lk_gone_report report);
   /** Do not invoke `gone` any more. */
   void (*remove_callbacks)(lk_acquisition *a);
   void (*ref)(lk_acquisition *a);

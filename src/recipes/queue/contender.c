@@ -30,9 +30,9 @@ static void contender_begin(lk_acquisition *a)
   lk__contender_begin(contender_of(a));
 }
 
-static void contender_stop(lk_acquisition *a, bool report_gone)
+static void contender_stop(lk_acquisition *a, lk_gone_report report)
 {
-  lk__contender_stop(contender_of(a), report_gone);
+  lk__contender_stop(contender_of(a), report);
 }
 
 static void contender_remove_callbacks(lk_acquisition *a)
@@ -544,9 +544,9 @@ bool lk__contender_is_stuck(const lk_contender *ct)
 
 /* ---- the end ------------------------------------------------------------- */
 
-void lk__contender_stop(lk_contender *ct, bool report_gone)
+void lk__contender_stop(lk_contender *ct, lk_gone_report report)
 {
-  if (!report_gone)
+  if (report == LK_NO_GONE_REPORT)
     ct->callbacks = NULL;
   /* The reply to a create under way is needed: it has the name of the node. */
   if (ct->own.state != LK_OWN_REQUESTED)
@@ -560,9 +560,8 @@ void lk__contender_fail(lk_contender *ct, int err)
 {
   const lk_acquisition_callbacks *callbacks = ct->callbacks;
   void *arg = ct->callbacks_arg;
-  const bool report_gone = false;
 
-  lk__contender_stop(ct, report_gone);
+  lk__contender_stop(ct, LK_NO_GONE_REPORT);
   if (callbacks != NULL)
     callbacks->ended(arg, err);
 }

@@ -327,9 +327,9 @@ void lk__contender_step(lk_contender *ct, lk_contender_event ev);
     `ct` may be freed. */
 void lk__contender_restart(lk_contender *ct);
 
-/** Cancel or release. No callback is invoked any more, except `gone` if
-    `report_gone` is set. `ct` may be freed. */
-void lk__contender_stop(lk_contender *ct, bool report_gone);
+/** Cancel or release. No callback is invoked any more, except `gone` with
+    LK_GONE_REPORT. `ct` may be freed. */
+void lk__contender_stop(lk_contender *ct, lk_gone_report report);
 /** Report the error to the owner, and clean up. `ct` may be freed. */
 void lk__contender_fail(lk_contender *ct, int err);
 
