@@ -141,10 +141,8 @@ void lk__cleanup_continue(lk_contender *ct)
   }
 }
 
-static int contender_enter_cleaning_up(lk_contender *ct,
-                                       lk_contender_state from)
+static int contender_enter_cleaning_up(lk_contender *ct)
 {
-  (void)from;
   lk__cleanup_continue(ct);
   return 0;
 }
@@ -170,9 +168,8 @@ const lk_contender_rules lk__rules_cleaning_up = {
 
 /* ---- FINISHED ----------------------------------------------------------- */
 
-static int contender_enter_finished(lk_contender *ct, lk_contender_state from)
+static int contender_enter_finished(lk_contender *ct)
 {
-  (void)from;
   lk__own_node_set_missing(&ct->own);
   lk__contender_ignore_replies(ct);
   lk__contender_cancel_watches(ct);

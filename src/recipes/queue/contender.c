@@ -259,7 +259,7 @@ void lk__contender_step(lk_contender *ct, lk_contender_event ev)
   if (observer != NULL)
     observer->on_step(observer->arg, ct, ev, from);
   const lk_contender_rules *rules = ct->machine->states[next];
-  int err = rules->enter == NULL ? 0 : rules->enter(ct, from);
+  int err = rules->enter == NULL ? 0 : rules->enter(ct);
 
   if (err != 0)
     lk__contender_fail(ct, err);

@@ -95,7 +95,7 @@ typedef struct lk_contender_rules {
   lk_lease_need need; /**< need of a contender in this state for the lease */
   /** Begin the state. Returns 0, or why a request was refused; the contender
       then fails. NULL: nothing to do. */
-  int (*enter)(lk_contender *ct, lk_contender_state from);
+  int (*enter)(lk_contender *ct);
   /** There is a connection, or a pause has ended. NULL: nothing to do. */
   void (*resume)(lk_contender *ct);
   /** A list of the queue completed with `err`. NULL: it is ignored. */

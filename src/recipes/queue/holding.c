@@ -35,6 +35,64 @@ static void contender_renew_lease(lk_contender *ct)
   lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
 }
 
+static void holder_make_watch_due(lk_contender *ct)
+{
+  ct->holding.watch_due_ms = lk_client_input_ms(lk__contender_client(ct));
+}
+
+static void on_announcement_written(lk_client *c, int err, const lk_stat *stat,
+                                    void *arg)
+{
+  lk_contender *ct = arg;
+
+  (void)c;
+  (void)stat;
+  if (lk__contender_take_reply(ct)) {
+    lk__heartbeat_put_off(ct->lease); /* the reply has proved the lease */
+    lk__contender_own_checked(ct, lk__check_result_of(err));
+  }
+  lk__contender_unref(ct);
+}
+
+/* The write expects version 0, so it does not overwrite a revocation that
+ * another client has written. */
+static int holder_announce(lk_contender *ct)
+{
+  enum { FIRST_VERSION = 0 };
+
+  return lk__contender_count_request(
+      ct,
+      lk_set(lk__contender_client(ct), ct->own.path, ct->config->announcement,
+             FIRST_VERSION, LK_NO_OPTIONS, on_announcement_written, ct));
+}
+
+static void holder_begin(lk_contender *ct)
+{
+  lk_session_lease *lease = ct->lease;
+
+  lk__contender_cancel_wait_watch(ct);
+  ct->holding.proven = true;
+  ct->holding.awaits_lease = false;
+  /* The first heartbeat at this time or later watches the own node. */
+  ct->holding.watch_due_ms =
+      lk_client_input_ms(lease->client) + lk__lease_timeout_ms(lease) / 4;
+  ct->holding.read_due_ms =
+      lk_client_input_ms(lease->client) + lk_client_timeout_ms(lease->client);
+  lk__lease_watch_deadline(lease);
+  int64_t heartbeat_due_ms = lk__heartbeat_after_grant(lease);
+
+  if (heartbeat_due_ms < ct->holding.watch_due_ms)
+    ct->holding.watch_due_ms = heartbeat_due_ms;
+  /* A failure does not matter: without the announcement, the next contender
+   * lists the queue. */
+  if (ct->wait.had_predecessors && ct->config->announcement.at != NULL)
+    (void)holder_announce(ct);
+  if (ct->config->revocable) {
+    holder_make_watch_due(ct);
+    lk__contender_supervise_own(ct);
+  }
+}
+
 static void holder_notify_revoked(lk_contender *ct)
 {
   lk_notice notice = {.type = LK_NOTICE_REVOKED};
@@ -60,6 +118,8 @@ void lk__contender_try_grant(lk_contender *ct, int64_t now_ms)
     return;
   }
   lk__contender_step(ct, LK_CONTENDER_ON_GRANT);
+  if (lk__contender_holds(ct))
+    holder_begin(ct);
   if (lk__contender_holds(ct) && ct->callbacks != NULL)
     ct->callbacks->granted(ct->callbacks_arg);
   /* The revocation came while the contender waited. granted() may have released
@@ -70,10 +130,8 @@ void lk__contender_try_grant(lk_contender *ct, int64_t now_ms)
 
 /* ---- READING_OWN --------------------------------------------------------- */
 
-static int contender_enter_reading_own(lk_contender *ct,
-                                       lk_contender_state from)
+static int contender_enter_reading_own(lk_contender *ct)
 {
-  (void)from;
   ct->round.own_err = 0;
   /* The read that sets the watch is under way. If it had completed, the token
    * would be known and the node verified: a watch ends with its connection. */
@@ -125,10 +183,8 @@ static void on_own_checked(lk_client *c, int err, const lk_op_result *results,
   lk__contender_unref(ct);
 }
 
-static int contender_enter_checking_own(lk_contender *ct,
-                                        lk_contender_state from)
+static int contender_enter_checking_own(lk_contender *ct)
 {
-  (void)from;
   return lk__contender_check_own(ct, on_own_checked);
 }
 
@@ -143,11 +199,6 @@ const lk_contender_rules lk__rules_checking_own = {
 int64_t lk__contender_deadline(const lk_contender *ct)
 {
   return lk__contender_holds(ct) ? lk__lease_deadline(ct->lease) : LK_NO_LEASE;
-}
-
-static void holder_make_watch_due(lk_contender *ct)
-{
-  ct->holding.watch_due_ms = lk_client_input_ms(lk__contender_client(ct));
 }
 
 /* Send a request that can prove the own node. If no heartbeat is sent, one is
@@ -281,62 +332,6 @@ void lk__contender_supervise_own(lk_contender *ct)
 
 /* ---- HELD, UNSURE -------------------------------------------------------- */
 
-static void on_announcement_written(lk_client *c, int err, const lk_stat *stat,
-                                    void *arg)
-{
-  lk_contender *ct = arg;
-
-  (void)c;
-  (void)stat;
-  if (lk__contender_take_reply(ct)) {
-    lk__heartbeat_put_off(ct->lease); /* the reply has proved the lease */
-    lk__contender_own_checked(ct, lk__check_result_of(err));
-  }
-  lk__contender_unref(ct);
-}
-
-/* The write expects version 0, so it does not overwrite a revocation that
- * another client has written. */
-static int holder_announce(lk_contender *ct)
-{
-  enum { FIRST_VERSION = 0 };
-
-  return lk__contender_count_request(
-      ct,
-      lk_set(lk__contender_client(ct), ct->own.path, ct->config->announcement,
-             FIRST_VERSION, LK_NO_OPTIONS, on_announcement_written, ct));
-}
-
-static int contender_enter_held(lk_contender *ct, lk_contender_state from)
-{
-  lk_session_lease *lease = ct->lease;
-
-  if (from == LK_CONTENDER_UNSURE)
-    return 0; /* the lock was granted before */
-  lk__contender_cancel_wait_watch(ct);
-  ct->holding.proven = true;
-  ct->holding.awaits_lease = false;
-  /* The first heartbeat at this time or later watches the own node. */
-  ct->holding.watch_due_ms =
-      lk_client_input_ms(lease->client) + lk__lease_timeout_ms(lease) / 4;
-  ct->holding.read_due_ms =
-      lk_client_input_ms(lease->client) + lk_client_timeout_ms(lease->client);
-  lk__lease_watch_deadline(lease);
-  int64_t heartbeat_due_ms = lk__heartbeat_after_grant(lease);
-
-  if (heartbeat_due_ms < ct->holding.watch_due_ms)
-    ct->holding.watch_due_ms = heartbeat_due_ms;
-  /* A failure does not matter: without the announcement, the next contender
-   * lists the queue. */
-  if (ct->wait.had_predecessors && ct->config->announcement.at != NULL)
-    (void)holder_announce(ct);
-  if (ct->config->revocable) {
-    holder_make_watch_due(ct);
-    lk__contender_supervise_own(ct);
-  }
-  return 0;
-}
-
 static void holder_verify(lk_contender *ct)
 {
   ct->holding.proven = false;
@@ -348,7 +343,6 @@ const lk_contender_rules lk__rules_held = {
     .next = {LK_ON(LEASE_ENDING, UNSURE), LK_ON(STOP, CLEANING_UP),
              LK_ON(GONE_FOR_GOOD, FINISHED)},
     .need = LK_LEASE_HELD,
-    .enter = contender_enter_held,
     .restart = holder_verify};
 
 const lk_contender_rules lk__rules_unsure = {

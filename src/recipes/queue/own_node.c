@@ -459,9 +459,8 @@ static inline bool contender_needs_no_list(const lk_contender *ct)
   return ct->role->is_permit && ct->config->limit == NULL;
 }
 
-int lk__contender_enter_creating(lk_contender *ct, lk_contender_state from)
+int lk__contender_enter_creating(lk_contender *ct)
 {
-  (void)from;
   if (ct->downgrade.writer != NULL && lk__contender_holds(ct->downgrade.writer))
     return downgrade_send_create(ct);
   /* A joint acquisition has sent the create. */
@@ -476,12 +475,11 @@ int lk__contender_enter_creating(lk_contender *ct, lk_contender_state from)
   return err;
 }
 
-int lk__contender_enter_creating_parents(lk_contender *ct,
-                                         lk_contender_state from)
+int lk__contender_enter_creating_parents(lk_contender *ct)
 {
   int err = lk__contender_create_parents(ct);
 
-  return err != 0 ? err : lk__contender_enter_creating(ct, from);
+  return err != 0 ? err : lk__contender_enter_creating(ct);
 }
 
 static bool contender_is_creating(const lk_contender *ct)

@@ -173,9 +173,8 @@ int lk__contender_create_parents(lk_contender *ct);
     create the directory, or fail. `ct` may be freed. */
 void lk__contender_parent_missing(lk_contender *ct);
 /** Begin CREATING and CREATING_PARENTS, in any machine. */
-int lk__contender_enter_creating(lk_contender *ct, lk_contender_state from);
-int lk__contender_enter_creating_parents(lk_contender *ct,
-                                         lk_contender_state from);
+int lk__contender_enter_creating(lk_contender *ct);
+int lk__contender_enter_creating_parents(lk_contender *ct);
 
 extern const lk_contender_rules lk__rules_creating;
 extern const lk_contender_rules lk__rules_creating_parents;

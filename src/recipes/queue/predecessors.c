@@ -319,12 +319,10 @@ static bool waiter_needs_own_watch(const lk_contender *ct)
                                          lk__contender_connection(ct));
 }
 
-static int contender_enter_setting_watches(lk_contender *ct,
-                                           lk_contender_state from)
+static int contender_enter_setting_watches(lk_contender *ct)
 {
   int err = 0;
 
-  (void)from;
   ct->wait.had_predecessors = true;
   ct->wait.predecessor_deleted = false;
   ct->round.predecessor_err = 0;
@@ -395,12 +393,10 @@ static void on_one_of_few_read(lk_client *c, int err, const lk_bytes *data,
   lk__contender_unref(ct);
 }
 
-static int contender_enter_reading_predecessors(lk_contender *ct,
-                                                lk_contender_state from)
+static int contender_enter_reading_predecessors(lk_contender *ct)
 {
   int err;
 
-  (void)from;
   ct->wait.predecessor_deleted = false;
   ct->round.predecessor_err = 0;
   ct->round.own_err = 0;

@@ -328,9 +328,8 @@ int lk__contender_send_list(lk_contender *ct)
 
 /* ---- LISTING_FIRST ------------------------------------------------------- */
 
-int lk__contender_enter_listing_first(lk_contender *ct, lk_contender_state from)
+int lk__contender_enter_listing_first(lk_contender *ct)
 {
-  (void)from;
   return ct->machine->request_view(ct);
 }
 
@@ -513,12 +512,11 @@ static void on_check_before_list(lk_client *c, int err,
 /* If a grant may follow and the lease is too short for a grant, a check of the
  * own node is sent together with the list, in front of it. This saves a round
  * trip before the grant. */
-int lk__contender_enter_listing(lk_contender *ct, lk_contender_state from)
+int lk__contender_enter_listing(lk_contender *ct)
 {
   int64_t now = lk_client_clock(lk__contender_client(ct));
   int err = 0;
 
-  (void)from;
   ct->round.checked = false;
   if (contender_list_may_grant(ct) && !lk__contender_lease_suffices(ct, now))
     err = lk__contender_check_own(ct, on_check_before_list);

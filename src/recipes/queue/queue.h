@@ -109,10 +109,9 @@ void lk__numbers_sort(int64_t *a, size_t n);
     instead of the direct predecessor. 0, or why the request was refused. */
 int lk__contender_send_list(lk_contender *ct);
 /** Begin LISTING_FIRST, in any machine. */
-int lk__contender_enter_listing_first(lk_contender *ct,
-                                      lk_contender_state from);
+int lk__contender_enter_listing_first(lk_contender *ct);
 /** Begin LISTING, in any machine. */
-int lk__contender_enter_listing(lk_contender *ct, lk_contender_state from);
+int lk__contender_enter_listing(lk_contender *ct);
 /** A list completed with `err`, after the own node was created. `ct` may be
     freed. */
 void lk__contender_judge_list(lk_contender *ct, int err, const lk_bytes *names,

@@ -326,10 +326,8 @@ static int possible_nodes_read_next(lk_contender *ct)
   return err;
 }
 
-static int contender_enter_reading_possible_nodes(lk_contender *ct,
-                                                  lk_contender_state from)
+static int contender_enter_reading_possible_nodes(lk_contender *ct)
 {
-  (void)from;
   return possible_nodes_read_next(ct);
 }
 
@@ -339,9 +337,8 @@ const lk_contender_rules lk__rules_reading_possible_nodes = {
 
 /* ---- RECOVERING ---------------------------------------------------------- */
 
-int lk__contender_enter_recovering(lk_contender *ct, lk_contender_state from)
+int lk__contender_enter_recovering(lk_contender *ct)
 {
-  (void)from;
   return lk__recovery_begin(ct);
 }
 

@@ -45,7 +45,7 @@ void lk__possible_nodes_free(lk_possible_nodes *s, const lk_mem *mem);
     shows whether the own node exists. 0, or why a request was refused. */
 int lk__recovery_begin(lk_contender *ct);
 /** Begin RECOVERING, in any machine. */
-int lk__contender_enter_recovering(lk_contender *ct, lk_contender_state from);
+int lk__contender_enter_recovering(lk_contender *ct);
 /** The list behind the transaction completed with `err`. `ct` may be freed. */
 void lk__recovery_take_list(lk_contender *ct, int err, const lk_bytes *names,
                             size_t count);
