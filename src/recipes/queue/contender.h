@@ -98,7 +98,7 @@ typedef struct lk_round {
 } lk_round;
 
 /** State while there are predecessors. */
-typedef struct lk_wait {
+typedef struct lk_waiting {
   lk_watch *watch; /**< of the direct predecessor, or of the directory */
   bool predecessor_deleted;
   bool watches_directory; /**< `watch` is of the directory, since the contender
@@ -110,7 +110,7 @@ typedef struct lk_wait {
   bool node_is_foreign;   /**< the single node is another client's: read it
                              before a create */
   size_t reported_position; /**< 0: none was reported yet */
-} lk_wait;
+} lk_waiting;
 
 /** State while the contender is HELD or UNSURE. */
 typedef struct lk_holding {
@@ -159,7 +159,7 @@ struct lk_contender {
   lk_round round;
   lk_possible_nodes possible;
   lk_predecessors predecessors;
-  lk_wait wait;
+  lk_waiting wait;
   lk_downgrade downgrade;
   lk_holding holding;
   lk_cleanup cleanup;

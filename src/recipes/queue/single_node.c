@@ -304,7 +304,7 @@ static const lk_contender_rules reading_first = {
              LK_ON_ANY_BEFORE_GRANT},
     .enter = lk__contender_enter_listing_first};
 
-#define STEPS_OF_CREATING                                            \
+#define STEPS_OF_CREATING_SINGLE                                     \
   {                                                                  \
     LK_ON(NO_PARENT, CREATING_PARENTS), LK_ON(WATCHES_SET, WAITING), \
         LK_ON(GRANT, HELD), LK_ON(CHECK_NEEDED, CHECKING_OWN),       \
@@ -312,10 +312,11 @@ static const lk_contender_rules reading_first = {
   }
 
 static const lk_contender_rules creating = {
-    .next = STEPS_OF_CREATING, .enter = lk__contender_enter_creating};
+    .next = STEPS_OF_CREATING_SINGLE, .enter = lk__contender_enter_creating};
 
 static const lk_contender_rules creating_parents = {
-    .next = STEPS_OF_CREATING, .enter = lk__contender_enter_creating_parents};
+    .next = STEPS_OF_CREATING_SINGLE,
+    .enter = lk__contender_enter_creating_parents};
 
 static const lk_contender_rules recovering = {
     .next = {LK_ON(WATCHES_SET, WAITING), LK_ON(GRANT, HELD),
