@@ -33,12 +33,13 @@ enum {
 
 enum { MAX_MEMBERS = 1000 };
 
-/* What all acquisitions of a handle share. */
+/* What all acquisitions of one handle share. The paths of the members follow in
+   the same allocation. */
 typedef struct lk_multilock_plan {
-  lk_contender_config *members; /* in the order in which they are acquired */
   size_t count;
   bool once; /* end with LK_ERR_BUSY instead of waiting */
   bool fail_on_expiry;
+  lk_contender_config members[]; /* in the order in which they are acquired */
 } lk_multilock_plan;
 
 typedef struct lk_multilock_acquisition {
@@ -574,13 +575,6 @@ multilock_acquisition_new(lk_session_lease *lease, lk_multilock_plan *plan,
 
 /* ---- creation of the lock ------------------------------------------------ */
 
-/* What all acquisitions of one handle share. The paths of the members follow in
- * the same allocation. */
-typedef struct multilock_plan {
-  lk_multilock_plan base;
-  lk_contender_config members[];
-} multilock_plan;
-
 static bool side_is_valid(lk_multilock_side side)
 {
   return side == LK_MULTILOCK_MUTEX || side == LK_MULTILOCK_READ ||
@@ -606,17 +600,17 @@ static int multilock_check_members(const lk_layout_rules *rules,
 
 /* NULL: no memory. A role that is NULL in `rules` is replaced by the role of
  * the lock in multilock_use_plan(). */
-static multilock_plan *multilock_plan_new(const lk_mem *mem,
-                                          const lk_layout_rules *rules,
-                                          const lk_multilock_member *members,
-                                          size_t count)
+static lk_multilock_plan *multilock_plan_new(const lk_mem *mem,
+                                             const lk_layout_rules *rules,
+                                             const lk_multilock_member *members,
+                                             size_t count)
 {
-  size_t size = sizeof(multilock_plan) + count * sizeof(lk_contender_config);
+  size_t size = sizeof(lk_multilock_plan) + count * sizeof(lk_contender_config);
   size_t paths_size = 0;
 
   for (size_t i = 0; i < count; i++)
     paths_size += strlen(members[i].path) + 1;
-  multilock_plan *p = lk__mem_new(mem, size + paths_size);
+  lk_multilock_plan *p = lk__mem_new(mem, size + paths_size);
 
   if (p == NULL)
     return NULL;
@@ -630,8 +624,7 @@ static multilock_plan *multilock_plan_new(const lk_mem *mem,
     p->members[i].role = rules->roles[members[i].side];
     at += path_size;
   }
-  p->base.members = p->members;
-  p->base.count = count;
+  p->count = count;
   return p;
 }
 
@@ -677,13 +670,13 @@ static lk_acquisition *
 multilock_acquisition_make(lk_lock *l,
                            const lk_acquisition_callbacks *callbacks)
 {
-  multilock_plan *p = l->source.plan;
+  lk_multilock_plan *p = l->source.plan;
 
-  p->base.once = l->options.contender.once;
-  for (size_t i = 0; i < p->base.count; i++)
-    p->members[i].once = p->base.once;
+  p->once = l->options.contender.once;
+  for (size_t i = 0; i < p->count; i++)
+    p->members[i].once = p->once;
   lk_multilock_acquisition *m =
-      multilock_acquisition_new(l->lease, &p->base, callbacks, l);
+      multilock_acquisition_new(l->lease, p, callbacks, l);
 
   return m == NULL ? NULL : &m->joint.acquisition;
 }
@@ -694,13 +687,13 @@ static void multilock_plan_free(void *p, const lk_mem *mem)
 }
 
 /* Each member gets the options of the lock, except its path and its role. */
-static void multilock_use_plan(lk_lock *l, multilock_plan *p)
+static void multilock_use_plan(lk_lock *l, lk_multilock_plan *p)
 {
   l->source.make = multilock_acquisition_make;
   l->source.plan = p;
   l->source.free_plan = multilock_plan_free;
-  p->base.fail_on_expiry = l->options.contender.fail_on_expiry;
-  for (size_t i = 0; i < p->base.count; i++) {
+  p->fail_on_expiry = l->options.contender.fail_on_expiry;
+  for (size_t i = 0; i < p->count; i++) {
     const char *dir = p->members[i].dir;
     const lk_role *role = p->members[i].role;
     bool may_announce = role == &lk__role_mutex;
@@ -738,14 +731,14 @@ int lk_multilock_new(lk_lock **out, lk_client *client,
   err = multilock_check_members(rules, members, count);
   if (err != 0)
     return err;
-  multilock_plan *p =
+  lk_multilock_plan *p =
       multilock_plan_new(lk_client_mem(client), rules, members, count);
 
   if (p == NULL)
     return LK_ERR_NO_MEMORY;
   if (!multilock_config.keep_order)
     qsort(p->members, count, sizeof *p->members, multilock_compare_paths);
-  err = multilock_remove_duplicates(&p->base) ? 0 : LK_ERR_BAD_ARGUMENT;
+  err = multilock_remove_duplicates(p) ? 0 : LK_ERR_BAD_ARGUMENT;
   /* The handle has the path of the first member. */
   if (err == 0)
     err = lk__lock_make(out, client, p->members[0].dir, &lock_config,

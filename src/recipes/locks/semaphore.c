@@ -499,24 +499,16 @@ semaphore_acquisition_new(lk_session_lease *lease, lk_semaphore_plan *plan,
 
 /* ---- creation of the lock ------------------------------------------------ */
 
-/* What all acquisitions of one handle share, with the memory it refers to. */
-typedef struct semaphore_plan {
-  lk_semaphore_plan base;
-  lk_semaphore_history own_history; /* used if the caller gives no history */
-  char limit_digits[12];            /* kazoo's layout: the limit in decimal */
-  char paths[];                     /* of queue, permits and limit */
-} semaphore_plan;
-
 static lk_acquisition *
 semaphore_acquisition_make(lk_lock *l,
                            const lk_acquisition_callbacks *callbacks)
 {
-  semaphore_plan *p = l->source.plan;
+  lk_semaphore_plan *p = l->source.plan;
 
-  p->base.queue_node.once = l->options.contender.once;
-  p->base.counting.once = l->options.contender.once;
+  p->queue_node.once = l->options.contender.once;
+  p->counting.once = l->options.contender.once;
   lk_semaphore_acquisition *acquisition =
-      semaphore_acquisition_new(l->lease, &p->base, callbacks, l);
+      semaphore_acquisition_new(l->lease, p, callbacks, l);
 
   return acquisition == NULL ? NULL : &acquisition->joint.acquisition;
 }
@@ -550,49 +542,49 @@ static const char *semaphore_plan_put_path(char **at, const char *dir,
 }
 
 /* In Curator's layout, queue and permits have directories below `path`. */
-static void semaphore_plan_set_curator(semaphore_plan *p, const char *path,
+static void semaphore_plan_set_curator(lk_semaphore_plan *p, const char *path,
                                        const char *limit)
 {
   char *at = p->paths;
 
-  p->base.queue_node.dir = semaphore_plan_put_path(&at, path, "/locks");
-  p->base.permit.dir = semaphore_plan_put_path(&at, path, "/leases");
+  p->queue_node.dir = semaphore_plan_put_path(&at, path, "/locks");
+  p->permit.dir = semaphore_plan_put_path(&at, path, "/leases");
   if (limit != NULL)
-    p->base.limit_path = semaphore_plan_put_path(&at, limit, "");
+    p->limit_path = semaphore_plan_put_path(&at, limit, "");
 }
 
 /* In kazoo's layout the permits are children of `path`, and the directory of
  * the queue is a sibling of `path`. */
-static void semaphore_plan_set_kazoo(semaphore_plan *p, const char *path)
+static void semaphore_plan_set_kazoo(lk_semaphore_plan *p, const char *path)
 {
   char *at = p->paths;
 
-  p->base.queue_node.dir = semaphore_plan_put_path(&at, path, "-__lock__");
-  p->base.permit.dir = semaphore_plan_put_path(&at, path, "");
-  p->base.limit_path = p->base.permit.dir;
-  snprintf(p->limit_digits, sizeof p->limit_digits, "%d", (int)p->base.limit);
-  p->base.limit_text = lk_text(p->limit_digits);
+  p->queue_node.dir = semaphore_plan_put_path(&at, path, "-__lock__");
+  p->permit.dir = semaphore_plan_put_path(&at, path, "");
+  p->limit_path = p->permit.dir;
+  snprintf(p->limit_digits, sizeof p->limit_digits, "%d", (int)p->limit);
+  p->limit_text = lk_text(p->limit_digits);
 }
 
-static semaphore_plan *semaphore_plan_new(const lk_mem *mem, const char *path,
-                                          lk_layout layout,
-                                          const lk_semaphore_config *o)
+static lk_semaphore_plan *semaphore_plan_new(const lk_mem *mem,
+                                             const char *path, lk_layout layout,
+                                             const lk_semaphore_config *o)
 {
   size_t limit_path_size =
       o->limit_path == NULL ? 0 : strlen(o->limit_path) + 1;
   size_t queue_path_size = strlen(path) + sizeof "-__lock__";
   size_t permits_path_size = strlen(path) + sizeof "/leases";
-  semaphore_plan *p = lk__mem_new(mem, sizeof *p + queue_path_size +
-                                           permits_path_size + limit_path_size);
+  lk_semaphore_plan *p = lk__mem_new(
+      mem, sizeof *p + queue_path_size + permits_path_size + limit_path_size);
 
   if (p == NULL)
     return NULL;
-  p->base.take = o->take == 0 ? 1 : (size_t)o->take;
-  p->base.limit = o->permits;
+  p->take = o->take == 0 ? 1 : (size_t)o->take;
+  p->limit = o->permits;
   lk_semaphore_history *history =
       o->history == NULL ? &p->own_history : o->history;
 
-  p->base.wasted_writes = &history->failures;
+  p->wasted_writes = &history->failures;
   if (layout == LK_LAYOUT_KAZOO)
     semaphore_plan_set_kazoo(p, path);
   else
@@ -618,13 +610,11 @@ static lk_contender_config semaphore_contender_config(const lk_lock *l,
   return c;
 }
 
-static void semaphore_use_plan(lk_lock *l, semaphore_plan *p)
+static void semaphore_use_plan(lk_lock *l, lk_semaphore_plan *plan)
 {
-  lk_semaphore_plan *plan = &p->base;
-
   l->not_reentrant = true;
   l->source.make = semaphore_acquisition_make;
-  l->source.plan = p;
+  l->source.plan = plan;
   l->source.free_plan = semaphore_plan_free;
   plan->fail_on_expiry = l->options.contender.fail_on_expiry;
   plan->queue_node = semaphore_contender_config(l, l->options.contender.role,
@@ -660,8 +650,8 @@ int lk_semaphore_new(lk_lock **out, lk_client *client, const char *path,
   err = lk__lock_make(out, client, path, &lock_config, LK_MULTILOCK_MUTEX);
   if (err != 0)
     return err;
-  semaphore_plan *p = semaphore_plan_new(lk_client_mem(client), path,
-                                         lock_config.layout, &permits);
+  lk_semaphore_plan *p = semaphore_plan_new(lk_client_mem(client), path,
+                                            lock_config.layout, &permits);
 
   if (p == NULL) {
     lk_lock_free(*out);

@@ -8,6 +8,8 @@
  * permit nodes and the limit.
  */
 
+#include <latchkey/semaphore.h>
+
 #include "recipes/locks/joint.h"
 
 typedef struct lk_semaphore_acquisition lk_semaphore_acquisition;
@@ -28,6 +30,9 @@ typedef struct lk_semaphore_plan {
   unsigned *wasted_writes; /**< how many times in a row it was useless to create
                                 the queue node and the permit nodes in one
                                 write */
+  lk_semaphore_history own_history; /**< used if the caller gives no history */
+  char limit_digits[12];            /**< `limit_text` of kazoo's layout */
+  char paths[];                     /**< of queue, permits and limit */
 } lk_semaphore_plan;
 
 /** The node that holds the number of permits (permit_limit.c). */
