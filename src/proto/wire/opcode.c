@@ -147,6 +147,8 @@ int lk__reply_body_decode(const lk_reply_context *context, lk_reader *in,
                                  &out->reads);
   const lk_opcode_info *info = lk__opcode_info(context->op);
 
+  if (info == NULL)
+    return LK_ERR_PROTOCOL; /* the client sends no such request */
   /* The struct of this record is a member of the union. */
   err = lk__record_decode(info->reply, out, in, context->arena);
   if (err != 0)
