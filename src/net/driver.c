@@ -94,11 +94,9 @@ static void driver_stop_watchers(lk_driver *d)
    parent may stay on the loop then. */
 static void driver_abandon(lk_driver *d)
 {
-  const bool forked = true;
-
   for (lk_link *l = d->connections.next; l != &d->connections; l = l->next)
     lk__connection_abandon(LK_OWNER(l, lk_connection, link));
-  lk__resolver_free(d->shared.resolver, forked);
+  lk__resolver_free(d->shared.resolver);
   d->shared.resolver = NULL;
   driver_stop_watchers(d);
 }
@@ -319,7 +317,7 @@ static void driver_free_all(lk_driver *d)
   const lk_driver_shared *x = &d->shared;
 
   driver_stop_watchers(d);
-  lk__resolver_free(x->resolver, lk__driver_shared_in_child(x));
+  lk__resolver_free(x->resolver);
   lk__wakeup_close(&d->wakeup);
   lk__clock_close(&d->clock);
   lk__fork_check_free(x->fork_check);

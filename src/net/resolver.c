@@ -513,12 +513,12 @@ int lk__resolver_new(lk_resolver **out, lk_loop *loop, const lk_clock *clock,
   return 0;
 }
 
-void lk__resolver_free(lk_resolver *r, bool forked)
+void lk__resolver_free(lk_resolver *r)
 {
   if (r == NULL)
     return;
   lk__loop_stop_timer(r->loop, &r->timer);
-  lk__lookup_threads_free(r->threads, forked);
+  lk__lookup_threads_free(r->threads, lk__fork_check_in_child(r->fork_check));
   while (!lk__list_empty(&r->names))
     name_free(r, LK_OWNER(r->names.next, lk_name, link));
   lk__mem_free(r->mem, r);

@@ -53,9 +53,8 @@ typedef struct lk_lookup {
 int lk__resolver_new(lk_resolver **out, lk_loop *loop, const lk_clock *clock,
                      const lk_fork_check *fork_check, const lk_mem *mem);
 /** Free the resolver, without waiting for outstanding queries. Must not be
-    called while a lookup waits or lk__resolver_deliver() runs. `forked`: the
-    process is a forked child. NULL is fine. */
-void lk__resolver_free(lk_resolver *r, bool forked);
+    called while a lookup waits or lk__resolver_deliver() runs. NULL is fine. */
+void lk__resolver_free(lk_resolver *r);
 
 /** Look up `host`. lk__resolver_deliver() calls `done` once or twice, unless
     the lookup is cancelled. false: no memory, and `done` is not called. */

@@ -274,15 +274,14 @@ static int64_t time_for_first_transport_ms(int64_t left_ms)
                                                 : OTHER_TRANSPORT_AFTER_MS;
 }
 
-static void end_other_transport(cli_port_check *check, bool speaks_it)
+static void end_other_transport(cli_port_check *check)
 {
   port_connection_close(&check->other);
   check->other_is_open = false;
   lk__loop_stop_timer(check->loop, &check->timer);
-  check->result.wrong_transport = speaks_it;
   if (check->next == CLI_PORT_TAKE_REPLY)
     take_reply(check);
-  else if (speaks_it || check->next == CLI_PORT_FINISH)
+  else if (check->result.wrong_transport || check->next == CLI_PORT_FINISH)
     finish_port_check(check);
   else if (check->index + 1 < check->count)
     set_port_timer(check, share_of_address_ms(check), on_address_timeout);
@@ -313,16 +312,15 @@ static void on_other_event(cli_port_connection *c, cli_port_event event)
 
   if (event == CLI_PORT_CONNECTED && is_plain)
     return; /* the reply follows */
-  end_other_transport(
-      check, is_plain ? event == CLI_PORT_REPLY && is_reply_of_zookeeper(c)
-                      : event == CLI_PORT_CONNECTED || has_tls_version(c));
+  check->result.wrong_transport =
+      is_plain ? event == CLI_PORT_REPLY && is_reply_of_zookeeper(c)
+               : event == CLI_PORT_CONNECTED || has_tls_version(c);
+  end_other_transport(check);
 }
 
 static void on_other_timeout(lk_loop_timer *t)
 {
-  const bool speaks_it = false;
-
-  end_other_transport(LK_OWNER(t, cli_port_check, timer), speaks_it);
+  end_other_transport(LK_OWNER(t, cli_port_check, timer));
 }
 
 /* Checks whether the port speaks the transport that is not selected: plain TCP,
@@ -342,11 +340,8 @@ static void check_other_transport(cli_port_check *check, cli_port_next next)
   check->other.on_event = on_other_event;
   if (type == NULL ||
       !port_connection_open(&check->other, check->loop, type, &to,
-                            is_plain ? cli_four_letter_words[0] : NULL)) {
-    const bool speaks_it = false;
-
-    end_other_transport(check, speaks_it);
-  }
+                            is_plain ? cli_four_letter_words[0] : NULL))
+    end_other_transport(check);
 }
 
 /* The first connection has ended or replied while the other transport is

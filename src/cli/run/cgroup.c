@@ -337,10 +337,16 @@ void cli_cgroup_kill(const cli_cgroup *g)
     write_cgroup_file(g->fd, "cgroup.kill", "1");
 }
 
-void cli_cgroup_freeze(const cli_cgroup *g, bool frozen)
+void cli_cgroup_freeze(const cli_cgroup *g)
 {
   if (g->fd >= 0)
-    write_cgroup_file(g->fd, "cgroup.freeze", frozen ? "1" : "0");
+    write_cgroup_file(g->fd, "cgroup.freeze", "1");
+}
+
+void cli_cgroup_thaw(const cli_cgroup *g)
+{
+  if (g->fd >= 0)
+    write_cgroup_file(g->fd, "cgroup.freeze", "0");
 }
 
 bool cli_cgroup_is_frozen(const cli_cgroup *g)

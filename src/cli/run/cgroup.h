@@ -36,8 +36,9 @@ pid_t cli_cgroup_fork(cli_cgroup *g);
 /** Whether the process is in the group or in one below it. */
 bool cli_cgroup_contains(const cli_cgroup *g, pid_t pid);
 void cli_cgroup_kill(const cli_cgroup *g);
-/** Begins to freeze or thaw the group. */
-void cli_cgroup_freeze(const cli_cgroup *g, bool frozen);
+/** Begin to freeze or thaw the group. */
+void cli_cgroup_freeze(const cli_cgroup *g);
+void cli_cgroup_thaw(const cli_cgroup *g);
 /** Whether the group is frozen: no process in it runs, or it has none. */
 bool cli_cgroup_is_frozen(const cli_cgroup *g);
 /** Removes the group; remaining processes are moved to the parent group. */

@@ -266,9 +266,7 @@ static bool all_descendants_are_in(const cli_cgroup *cgroup, pid_t ended)
 
 bool cli_descendants_stop(const cli_cgroup *cgroup, pid_t ended)
 {
-  const bool frozen = true;
-
-  cli_cgroup_freeze(cgroup, frozen);
+  cli_cgroup_freeze(cgroup);
   return cli_cgroup_is_frozen(cgroup) && all_descendants_are_in(cgroup, ended);
 }
 

@@ -211,9 +211,7 @@ bool cli_job_stop(const cli_job *job, bool command_ended)
 
 void cli_job_continue(const cli_job *job)
 {
-  const bool frozen = false;
-
-  cli_cgroup_freeze(&job->cgroup, frozen);
+  cli_cgroup_thaw(&job->cgroup);
 }
 
 /* ---- KILL ---------------------------------------------------------------- */

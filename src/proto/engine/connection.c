@@ -392,7 +392,7 @@ static void report_refusals(lk_client *c)
  * the server. If all servers do so, their data were restored from a backup or
  * deleted. That state does not end by itself, so it is logged. Servers also
  * close connections during an election, but for a shorter time. */
-static void end_host_round(lk_client *c, bool was_live)
+static void end_host_round(lk_client *c)
 {
   bool refused_for_long =
       c->connection.refused_round &&
@@ -404,8 +404,6 @@ static void end_host_round(lk_client *c, bool was_live)
   c->connection.refused_round = true;
   c->move.quorum_only = false;
   c->connection.failed_rounds++;
-  if (!was_live)
-    c->connection.passes++;
 }
 
 /* A connection or an attempt has ended; `refused`: with LK_ERR_REFUSED. */
@@ -436,7 +434,9 @@ static void try_next_endpoint(lk_client *c, bool was_live)
   if (lk__silence_avoids_server(c))
     round_is_over = lk__hosts_next(&c->hosts) || round_is_over;
   if (round_is_over)
-    end_host_round(c, was_live);
+    end_host_round(c);
+  if (round_is_over && !was_live)
+    c->connection.passes++;
   int64_t pause = round_is_over || was_live ? pause_before_next_round(c) : 0;
 
   c->connection.retry_ms = c->now + pause;
@@ -452,10 +452,8 @@ static void try_next_server(lk_client *c)
   bool round_is_over = c->hosts.count > 1 ? lk__hosts_next_server(&c->hosts)
                                           : lk__hosts_next(&c->hosts);
 
-  const bool was_live = true;
-
   if (round_is_over)
-    end_host_round(c, was_live);
+    end_host_round(c);
   lk__engine_connection_begin(c);
 }
 

@@ -23,7 +23,6 @@ static failing_mem mem;
 static ev_prepare deliver_before_wait;
 static char results[1024]; /* "127.0.0.1:0 [::1]:0 | why | …" */
 static unsigned completed; /* how many lookups have completed since start() */
-static const bool not_forked = false;
 
 static void on_prepare(struct ev_loop *l, ev_prepare *w, int revents)
 {
@@ -88,7 +87,7 @@ static void start(void)
 
 static void stop(void)
 {
-  lk__resolver_free(resolver, not_forked);
+  lk__resolver_free(resolver);
   ck_assert_uint_eq(mem.live, 0);
   lk__fork_check_free(fork_check);
   lk__clock_close(&test_clock);
@@ -616,7 +615,7 @@ START_TEST(resolver_without_memory_leaks_nothing)
     mem.fail_at = ++n;
     if (lk__resolver_new(&resolver, &resolver_loop.base, &test_clock,
                          fork_check, &mem.mem) == 0)
-      lk__resolver_free(resolver, not_forked);
+      lk__resolver_free(resolver);
     else
       ck_assert_ptr_null(resolver);
     ck_assert_uint_eq(mem.live, 0);
