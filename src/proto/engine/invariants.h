@@ -8,11 +8,10 @@
  * builds with --enable-debug. A broken invariant aborts the process. Other
  * builds contain no checks.
  *
- * Each kind of callback is invoked in one file, after all fields have changed:
- * that of a request in requests.c, of a watch in watches.c, of
- * lk_add_auth() in auth.c, of a timer in client.c, of
- * lk_client_close() in session.c, those of listeners in client.c, those
- * of a SASL mechanism in sasl.c. The log (client.c) must not call the client.
+ * Each kind of callback is invoked in one place, after all fields have changed:
+ * that of a request in requests.c, of a watch in watches.c, of lk_add_auth() in
+ * auth.c, of a SASL mechanism in sasl.c, of lk_client_close() in session.c, and
+ * those of listeners and timers in client.c. The log must not call the client.
  */
 
 #include <latchkey/client.h>

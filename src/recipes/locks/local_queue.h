@@ -6,7 +6,7 @@
  * @file
  * A local queue: lock handles of one client for the same mutex share one
  * contender node. On release, the node is handed off to the next local request,
- * or deleted (local_handoff.h).
+ * or deleted.
  *
  * While requests wait, the queue has a contender. When the client is closed,
  * the contender ends, and the queue ends all requests with it.
