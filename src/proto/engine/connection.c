@@ -13,7 +13,7 @@
 #include "proto/engine/invariants.h"
 #include "proto/engine/requests.h"
 #include "proto/engine/sasl.h"
-#include "proto/engine/server_choice.h"
+#include "proto/engine/server_leave.h"
 #include "proto/engine/session.h"
 #include "proto/engine/set_watches.h"
 #include "proto/engine/watches.h"

@@ -12,7 +12,7 @@
 #include "proto/engine/replies.h"
 #include "proto/engine/requests.h"
 #include "proto/engine/sasl.h"
-#include "proto/engine/server_choice.h"
+#include "proto/engine/server_leave.h"
 #include "proto/engine/session.h"
 #include "proto/engine/set_watches.h"
 

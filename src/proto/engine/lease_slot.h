@@ -43,7 +43,7 @@ int lk__client_end_err(const lk_client *c);
 
 /** A holder will be unsure at `needed_ms`, and a reply can prevent that. To be
     called repeatedly while the time is near. The client leaves a server that
-    has not replied for long, if there is another one; see server_choice.h. */
+    has not replied for long, if there is another one; see server_leave.h. */
 void lk__client_need_reply(lk_client *c, int64_t needed_ms);
 
 /** Whether the session holds a lock. The first attempts after a loss of the

@@ -7,7 +7,7 @@
 #include "proto/engine/connection.h"
 #include "proto/engine/invariants.h"
 #include "proto/engine/requests.h"
-#include "proto/engine/server_choice.h"
+#include "proto/engine/server_leave.h"
 #include "proto/engine/session.h"
 #include "proto/engine/set_watches.h"
 #include "proto/engine/watch_calls.h"

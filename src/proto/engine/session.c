@@ -9,7 +9,7 @@
 #include "proto/engine/connection.h"
 #include "proto/engine/invariants.h"
 #include "proto/engine/requests.h"
-#include "proto/engine/server_choice.h"
+#include "proto/engine/server_leave.h"
 #include "proto/engine/watches.h"
 #include "proto/wire/opcode.h"
 

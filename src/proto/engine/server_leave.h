@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_PROTO_ENGINE_SERVER_CHOICE_H
-#define LK_PROTO_ENGINE_SERVER_CHOICE_H
+#ifndef LK_PROTO_ENGINE_SERVER_LEAVE_H
+#define LK_PROTO_ENGINE_SERVER_LEAVE_H
 
 /**
  * @file

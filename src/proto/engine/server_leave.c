@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "proto/engine/server_choice.h"
+#include "proto/engine/server_leave.h"
 
 #include <stdio.h>
 
