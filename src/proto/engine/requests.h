@@ -6,7 +6,9 @@
  * @file
  * Requests that were accepted and have not completed. "Sent" means that the
  * frame is in the output of the connection; lk_request.end tells whether the
- * driver has taken all of it.
+ * driver has taken all of it. Other frames have no lk_request: pings, the
+ * identities of lk_add_auth() and the setWatches of a reconnect, whose replies
+ * are known by their xids, and the tokens of SASL.
  *
  * The life of a request, by the rings of lk_engine_requests:
  *

@@ -392,8 +392,7 @@ bool lk__watched_covers(const lk_watches *ws, const lk_watched *on,
 }
 
 /* A one-shot watch without a reply is `bare` if the persistent watch that
- * covered it is gone. A request that is unsent, and relies on no
- * watch yet. */
+ * covered it is gone. An unsent watch relies on no other watch yet. */
 void lk__watched_mark_covered_bare(lk_watched *on)
 {
   for (lk_link *l = on->pending.next; l != &on->pending; l = l->next) {

@@ -21,7 +21,8 @@ typedef enum lk_notice_type {
   LK_NOTICE_PLACE_LOST,       /**< err */
   LK_NOTICE_MIXED_QUEUE,      /**< node */
   LK_NOTICE_UNWATCHED,        /**< the own node cannot be read: no watch */
-  LK_NOTICE_COUNTER_NEAR_END, /**< see sequence_is_near_end() */
+  LK_NOTICE_COUNTER_NEAR_END, /**< the directory has few sequence numbers
+                                   left */
   LK_NOTICE_SUSPENDED,        /**< deadline_ms */
   LK_NOTICE_UNSURE,           /**< deadline_ms */
   LK_NOTICE_LEASE_PROVEN,     /**< deadline_ms */

@@ -4,15 +4,17 @@
 
 /**
  * @file
- * A contender: one client's participation in the queue of a lock, from before
- * its node is created until the node is certainly deleted. The contender exists
+ * A contender: one client's participation in the queue of a lock, among the
+ * permits of a semaphore or for a single node, from before its own node is
+ * created until that node is certainly deleted. The contender exists
  * before the create is sent, so each node has an owner in memory. A contender
  * that was stopped deletes its node by itself; the session lease keeps the
  * contender until then.
  *
  * A contender is a state machine (contender_states.h). Its struct consists of
- * named parts; the functions of a part are declared in the header of the file
- * that has them.
+ * named parts, whose functions are in own_node.c, recovery.c, predecessors.c,
+ * holding.c and cleanup.c. The parts of which those files need no struct of
+ * their own are defined here.
  */
 
 #include <latchkey/acl.h>
@@ -147,7 +149,10 @@ struct lk_contender {
   lk_session_lease *lease;
   size_t refs; /**< one until FINISHED, one for each request under way, and
                   those of callers */
-  const lk_acquisition_callbacks *callbacks; /**< NULL: none are invoked */
+  /** NULL: none are invoked any more, since the contender was stopped without
+      LK_GONE_REPORT, has ended or was lost. Such a contender must not be
+     stopped again: in FINISHED, STOP is no step. */
+  const lk_acquisition_callbacks *callbacks;
   void *callbacks_arg;
   const lk_contender_config *config; /**< valid until CLEANING_UP */
   const lk_role *role;

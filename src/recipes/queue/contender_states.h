@@ -119,8 +119,8 @@ typedef struct lk_contender_rules {
   LK_ON_ANY_BEFORE_GRANT, LK_ON(OWN_MISSING, CREATING)
 /* clang-format on */
 
-/** What differs between contenders of a queue (contender.c) and of a
-    single-node lock (single_node.c). */
+/** What differs between contenders of a queue, whose table is in contender.c,
+    and of a single-node lock, whose table and handlers are in single_node.c. */
 typedef struct lk_contender_machine {
   const lk_contender_rules *states[LK_CONTENDER_NSTATES];
   /** Whether a waiter has an own node, which the session has to keep. */

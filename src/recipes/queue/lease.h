@@ -96,7 +96,8 @@ struct lk_session_lease {
   lk_lease_config config;             /* the options at the creation */
   int32_t margin_ms; /* before the deadline a lock is unsure; 0: an eighth of
                         the session timeout */
-  size_t refs;       /* of the client, users, requests and running callbacks */
+  size_t refs;       /* of the client, users, lock handles, joint acquisitions,
+                        candidates, requests and running callbacks */
   int end_err;       /* the error that ended all requests for good, or 0 */
   lk_client_life life;
 

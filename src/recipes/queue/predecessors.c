@@ -106,7 +106,8 @@ static void predecessors_keep_direct(lk_predecessors *p)
 }
 
 /* Whether the predecessors that are left are to be read, after the direct one
-   was deleted. Otherwise a list costs less. */
+   was deleted. Behind a short list another list costs less, and `path` has not
+   all of them: see all_may_be_read(). */
 static bool predecessors_are_worth_reading(const lk_predecessors *p)
 {
   return p->listed > LK_SHORT_LIST && p->count <= LK_MAX_PREDECESSOR_READS;

@@ -181,8 +181,7 @@ void lk__possible_nodes_free(lk_possible_nodes *s, const lk_mem *mem)
   *s = (lk_possible_nodes){0};
 }
 
-/* ---- READING_POSSIBLE_NODES
- * -------------------------------------------------- */
+/* ---- READING_POSSIBLE_NODES ---------------------------------------------- */
 
 /* If names are not unique (LK_IDENTITY_DATA), the list does not show which node
  * is the own one. So the possible own nodes are read, the newest first, until

@@ -20,7 +20,8 @@
     refused. */
 int lk__contender_list_session(lk_contender *ct);
 
-/* Candidates: listed nodes that may be the own node, if its name is not unique.
+/* Possible own nodes: listed nodes that may be the own one, whose name is not
+   unique.
    They are read one after the other to find the own node. A revocation replaces
    the data by which a node is recognised. So if no node with the own data is
    found, the possible own nodes are read again, and a revoked one is taken. */
