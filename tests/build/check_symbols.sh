@@ -4,7 +4,8 @@
 # The shared library exports lk_ names and no other, the archive has lk_ and
 # lk__ names and no other; the library calls nothing that prints, ends the
 # process, blocks in the core, changes the process's state or keeps state
-# itself; and no other ZooKeeper client is linked in.
+# itself; each function has a section of its own; and no other ZooKeeper client
+# is linked in.
 
 lib=${abs_top_builddir:-.}/.libs
 failed=0
@@ -52,6 +53,8 @@ if [ -e "$lib/liblatchkey.a" ]; then
   if [ -z "$LK_SAN_FLAGS" ] && command -v objdump >/dev/null; then
     expect_none "variables that change" \
       "$(objdump -t "$lib/liblatchkey.a" | grep -E ' O +(\.data|\.bss|\*COM\*)(\.[^r][^ ]*)?[[:space:]]')"
+    expect_none "functions that --gc-sections cannot drop alone" \
+      "$(objdump -t "$lib/liblatchkey.a" | grep -E ' F +\.text[[:space:]]')"
   fi
 fi
 [ $checked = yes ] || {
