@@ -16,7 +16,7 @@ struct lk_connection;
 
 /** Prepare the probe that lk_client_want_probe() asked for in `want`. It uses
     the type of the transport of `n`, and the TLS options of its client. NULL:
-   no memory. */
+    no memory. */
 lk_probe_connection *lk__probe_connection_new(struct lk_connection *n,
                                               const lk_want *want);
 /** Resolve the host's name and connect. lk__connection_on_probe_reply() is

@@ -13,7 +13,8 @@
 /* Such a text fits into lk_transport.why, behind "TLS: ". */
 enum { MAX_TEXT_LEN = 370 };
 
-void lk__tls_error_set(lk_transport *t, lk_tls_cause cause, const char *text)
+/* Set LK_ERR_TLS, `cause`, and the message "TLS: text". */
+static void tls_error_set(lk_transport *t, lk_tls_cause cause, const char *text)
 {
   t->err = LK_ERR_TLS;
   t->cause = cause;
@@ -44,7 +45,7 @@ void lk__tls_error_set_library(lk_transport *t, const char *what)
   unsigned long code = ERR_peek_last_error();
 
   snprintf(text, sizeof text, "%s: %s", what, error_reason(code));
-  lk__tls_error_set(t, LK_TLS_OTHER, text);
+  tls_error_set(t, LK_TLS_OTHER, text);
   if (error_is_memory(code))
     t->err = LK_ERR_NO_MEMORY;
   ERR_clear_error();
@@ -59,7 +60,7 @@ void lk__tls_error_set_file(lk_transport *t, const char *name, const char *what)
     snprintf(text, sizeof text, "%s: %s", name, what);
   else
     snprintf(text, sizeof text, "%s: %s: %s", name, what, error_reason(code));
-  lk__tls_error_set(t, LK_TLS_FILES, text);
+  tls_error_set(t, LK_TLS_FILES, text);
   if (error_is_memory(code))
     t->err = LK_ERR_NO_MEMORY;
   ERR_clear_error();
@@ -205,7 +206,7 @@ static void tls_error_set_verdict(lk_transport *t, long verdict,
     snprintf(text, sizeof text,
              "the server's certificate is for %s, not for %s%.180s",
              info->names, mark, info->name);
-  lk__tls_error_set(t, cause, text);
+  tls_error_set(t, cause, text);
 }
 
 /* ---- failed steps -------------------------------------------------------- */
@@ -257,10 +258,10 @@ static void tls_error_set_alert(lk_transport *t, const lk_tls_step_info *info,
   else
     snprintf(text, sizeof text, "the server wants a client certificate: %s",
              reason);
-  lk__tls_error_set(t,
-                    info->has_certificate ? LK_TLS_REFUSES_CERTIFICATE
-                                          : LK_TLS_WANTS_CERTIFICATE,
-                    text);
+  tls_error_set(t,
+                info->has_certificate ? LK_TLS_REFUSES_CERTIFICATE
+                                      : LK_TLS_WANTS_CERTIFICATE,
+                text);
 }
 
 static void tls_error_set_closed(lk_transport *t, const lk_tls_step_info *info)
@@ -270,12 +271,12 @@ static void tls_error_set_closed(lk_transport *t, const lk_tls_step_info *info)
                              info->sys_errno);
     t->cause = info->received ? LK_TLS_OTHER : LK_TLS_NOT_TLS;
   } else if (info->received) {
-    lk__tls_error_set(t, LK_TLS_OTHER,
-                      "the server closed the connection during the handshake");
+    tls_error_set(t, LK_TLS_OTHER,
+                  "the server closed the connection during the handshake");
   } else {
-    lk__tls_error_set(t, LK_TLS_NOT_TLS,
-                      "the server closed the connection instead of answering: "
-                      "is this a port without TLS?");
+    tls_error_set(t, LK_TLS_NOT_TLS,
+                  "the server closed the connection instead of answering: "
+                  "is this a port without TLS?");
   }
 }
 
@@ -298,13 +299,13 @@ static void tls_error_set_code(lk_transport *t, const SSL *ssl,
     snprintf(text, sizeof text,
              "the server does not speak TLS on this port (%s)",
              error_reason(code));
-    lk__tls_error_set(t, LK_TLS_NOT_TLS, text);
+    tls_error_set(t, LK_TLS_NOT_TLS, text);
   } else if (error_is_old_version(reason)) {
     snprintf(text, sizeof text, "the server has no TLS 1.2 or later (%s)",
              error_reason(code));
-    lk__tls_error_set(t, LK_TLS_OTHER, text);
+    tls_error_set(t, LK_TLS_OTHER, text);
   } else {
-    lk__tls_error_set(t, LK_TLS_OTHER, error_reason(code));
+    tls_error_set(t, LK_TLS_OTHER, error_reason(code));
   }
   if (error_is_memory(code))
     t->err = LK_ERR_NO_MEMORY;

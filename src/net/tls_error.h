@@ -21,9 +21,6 @@ typedef struct lk_tls_step_info {
     between them; "" if it has none. */
 void lk__tls_list_names(const X509 *certificate, char *list, size_t size);
 
-/** Set LK_ERR_TLS, `cause`, and the message "TLS: text". */
-void lk__tls_error_set(lk_transport *t, lk_tls_cause cause, const char *text);
-
 /** OpenSSL has failed outside a connection. Sets the message "TLS: what: reason
     given by OpenSSL". */
 void lk__tls_error_set_library(lk_transport *t, const char *what);

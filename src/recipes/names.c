@@ -6,74 +6,37 @@
 #include <latchkey/lock.h>
 #include <latchkey/semaphore.h>
 
-extern const lk_node_kind lk__node_kind_write; /* "__WRIT__" */
-
-extern const lk_node_kind lk__node_kind_read; /* "__READ__" */
-
-extern const lk_node_kind lk__node_kind_latch; /* "latch-" */
-
-extern const lk_node_kind lk__node_kind_permit; /* "lease-" */
-
-extern const lk_node_kind
-    lk__node_kind_kazoo_permit; /* "", a permit of kazoo's semaphore */
-
-extern const lk_node_kind lk__node_kind_kazoo_write; /* "__lock__" */
-
-extern const lk_node_kind lk__node_kind_kazoo_read; /* "__rlock__" */
-
-extern const lk_node_kind lk__node_kind_plain_write; /* "w-" */
-
-extern const lk_node_kind lk__node_kind_plain_read; /* "r-" */
-
-/* The sides of Curator's read-write lock. */
-extern const lk_role lk__role_read;
-
-extern const lk_role lk__role_write;
-
-/* A candidate of Curator's leader latch. */
-extern const lk_role lk__role_latch;
-
-/* kazoo's locks. */
-extern const lk_role lk__role_kazoo_read;
-
-extern const lk_role lk__role_kazoo_write;
-
-/* The shared lock of plain names. */
-extern const lk_role lk__role_plain_read;
-
-extern const lk_role lk__role_plain_write;
-
 /* ---- kinds of nodes ------------------------------------------------------ */
 
 /* Of the texts of one format, none ends with another, and none ends with a
  * digit. So at most one text stands directly before the digits of a name. */
 const lk_node_kind lk__node_kind_mutex = {"lock-", LK_FAMILY_MUTEX,
                                           LK_SIDE_WRITER};
-const lk_node_kind lk__node_kind_write = {"__WRIT__", LK_FAMILY_RW,
-                                          LK_SIDE_WRITER};
-const lk_node_kind lk__node_kind_read = {"__READ__", LK_FAMILY_RW,
-                                         LK_SIDE_READER};
-const lk_node_kind lk__node_kind_kazoo_write = {"__lock__", LK_FAMILY_KAZOO,
-                                                LK_SIDE_WRITER};
-const lk_node_kind lk__node_kind_kazoo_read = {"__rlock__", LK_FAMILY_KAZOO,
-                                               LK_SIDE_READER};
-const lk_node_kind lk__node_kind_latch = {"latch-", LK_FAMILY_LATCH,
-                                          LK_SIDE_FAMILY_ONLY};
-const lk_node_kind lk__node_kind_permit = {"lease-", LK_FAMILY_PERMIT,
-                                           LK_SIDE_FAMILY_ONLY};
-const lk_node_kind lk__node_kind_kazoo_permit = {"", LK_FAMILY_PERMIT,
-                                                 LK_SIDE_FAMILY_ONLY};
-const lk_node_kind lk__node_kind_plain_write = {"w-", LK_FAMILY_PLAIN,
-                                                LK_SIDE_WRITER};
-const lk_node_kind lk__node_kind_plain_read = {"r-", LK_FAMILY_PLAIN,
-                                               LK_SIDE_READER};
+static const lk_node_kind node_kind_write = {"__WRIT__", LK_FAMILY_RW,
+                                             LK_SIDE_WRITER};
+static const lk_node_kind node_kind_read = {"__READ__", LK_FAMILY_RW,
+                                            LK_SIDE_READER};
+static const lk_node_kind node_kind_kazoo_write = {"__lock__", LK_FAMILY_KAZOO,
+                                                   LK_SIDE_WRITER};
+static const lk_node_kind node_kind_kazoo_read = {"__rlock__", LK_FAMILY_KAZOO,
+                                                  LK_SIDE_READER};
+static const lk_node_kind node_kind_latch = {"latch-", LK_FAMILY_LATCH,
+                                             LK_SIDE_FAMILY_ONLY};
+static const lk_node_kind node_kind_permit = {"lease-", LK_FAMILY_PERMIT,
+                                              LK_SIDE_FAMILY_ONLY};
+static const lk_node_kind node_kind_kazoo_permit = {"", LK_FAMILY_PERMIT,
+                                                    LK_SIDE_FAMILY_ONLY};
+static const lk_node_kind node_kind_plain_write = {"w-", LK_FAMILY_PLAIN,
+                                                   LK_SIDE_WRITER};
+static const lk_node_kind node_kind_plain_read = {"r-", LK_FAMILY_PLAIN,
+                                                  LK_SIDE_READER};
 
 static const lk_node_kind *const known_kinds[] = {
-    &lk__node_kind_mutex,       &lk__node_kind_write,      &lk__node_kind_read,
-    &lk__node_kind_kazoo_write, &lk__node_kind_kazoo_read, &lk__node_kind_latch,
-    &lk__node_kind_permit};
-static const lk_node_kind *const plain_kinds[] = {&lk__node_kind_plain_write,
-                                                  &lk__node_kind_plain_read};
+    &lk__node_kind_mutex,   &node_kind_write,      &node_kind_read,
+    &node_kind_kazoo_write, &node_kind_kazoo_read, &node_kind_latch,
+    &node_kind_permit};
+static const lk_node_kind *const plain_kinds[] = {&node_kind_plain_write,
+                                                  &node_kind_plain_read};
 
 const lk_name_format lk__name_format_known = {
     .kinds = known_kinds, .count = sizeof known_kinds / sizeof known_kinds[0]};
@@ -364,25 +327,25 @@ static bool excludes_latch(const lk_node_kind *earlier)
 
 const lk_role lk__role_mutex =
     WRITER(lk__node_kind_mutex, lk__name_format_known);
-const lk_role lk__role_write =
-    WRITER(lk__node_kind_write, lk__name_format_known);
-const lk_role lk__role_read = READER(lk__node_kind_read, lk__name_format_known);
-const lk_role lk__role_kazoo_write =
-    WRITER(lk__node_kind_kazoo_write, lk__name_format_known);
-const lk_role lk__role_kazoo_read =
-    READER(lk__node_kind_kazoo_read, lk__name_format_known);
-const lk_role lk__role_plain_write =
-    WRITER(lk__node_kind_plain_write, lk__name_format_plain);
-const lk_role lk__role_plain_read =
-    READER(lk__node_kind_plain_read, lk__name_format_plain);
-const lk_role lk__role_latch = {.kind = &lk__node_kind_latch,
-                                .format = &lk__name_format_known,
-                                .exclusive = true,
-                                .excludes = excludes_latch};
-const lk_role lk__role_permit = {.kind = &lk__node_kind_permit,
+static const lk_role role_write =
+    WRITER(node_kind_write, lk__name_format_known);
+static const lk_role role_read = READER(node_kind_read, lk__name_format_known);
+static const lk_role role_kazoo_write =
+    WRITER(node_kind_kazoo_write, lk__name_format_known);
+static const lk_role role_kazoo_read =
+    READER(node_kind_kazoo_read, lk__name_format_known);
+static const lk_role role_plain_write =
+    WRITER(node_kind_plain_write, lk__name_format_plain);
+static const lk_role role_plain_read =
+    READER(node_kind_plain_read, lk__name_format_plain);
+static const lk_role role_latch = {.kind = &node_kind_latch,
+                                   .format = &lk__name_format_known,
+                                   .exclusive = true,
+                                   .excludes = excludes_latch};
+const lk_role lk__role_permit = {.kind = &node_kind_permit,
                                  .format = &lk__name_format_known,
                                  .is_permit = true};
-const lk_role lk__role_kazoo_permit = {.kind = &lk__node_kind_kazoo_permit,
+const lk_role lk__role_kazoo_permit = {.kind = &node_kind_kazoo_permit,
                                        .format = &lk__name_format_known,
                                        .is_permit = true};
 
@@ -391,7 +354,7 @@ bool lk__name_is_permit(const lk_role *role, lk_bytes name, int64_t *number)
   lk_name n;
 
   *number = 0;
-  if (role->kind == &lk__node_kind_kazoo_permit)
+  if (role->kind == &node_kind_kazoo_permit)
     return lk__name_is_hex(name);
   if (!lk__name_parse(role->format, name, &n) || n.kind != role->kind)
     return false;
@@ -429,32 +392,29 @@ void lk__plain_names_init(lk_plain_names *p, const char *prefix)
 static const lk_layout_rules layouts[] = {
     [LK_LAYOUT_CURATOR] = {.identity = LK_IDENTITY_CURATOR,
                            .roles = {[LK_MULTILOCK_MUTEX] = &lk__role_mutex,
-                                     [LK_MULTILOCK_READ] = &lk__role_read,
-                                     [LK_MULTILOCK_WRITE] = &lk__role_write},
+                                     [LK_MULTILOCK_READ] = &role_read,
+                                     [LK_MULTILOCK_WRITE] = &role_write},
                            .permit = &lk__role_permit,
                            .permit_identity = LK_IDENTITY_CURATOR,
                            .containers = true,
                            .downgrades = true},
     [LK_LAYOUT_KAZOO] = {.identity = LK_IDENTITY_HEX,
-                         .roles = {[LK_MULTILOCK_MUTEX] = &lk__role_kazoo_write,
-                                   [LK_MULTILOCK_READ] = &lk__role_kazoo_read,
-                                   [LK_MULTILOCK_WRITE] =
-                                       &lk__role_kazoo_write},
+                         .roles = {[LK_MULTILOCK_MUTEX] = &role_kazoo_write,
+                                   [LK_MULTILOCK_READ] = &role_kazoo_read,
+                                   [LK_MULTILOCK_WRITE] = &role_kazoo_write},
                          .permit = &lk__role_kazoo_permit,
                          .permit_identity = LK_IDENTITY_HEX_ONLY},
     [LK_LAYOUT_NATIVE] = {.identity = LK_IDENTITY_DATA,
                           .has_prefix = true,
-                          .roles = {[LK_MULTILOCK_READ] = &lk__role_plain_read,
-                                    [LK_MULTILOCK_WRITE] =
-                                        &lk__role_plain_write}},
+                          .roles = {[LK_MULTILOCK_READ] = &role_plain_read,
+                                    [LK_MULTILOCK_WRITE] = &role_plain_write}},
     [LK_LAYOUT_NATIVE_UUID] = {.identity = LK_IDENTITY_UUID,
                                .has_prefix = true,
-                               .roles = {[LK_MULTILOCK_READ] =
-                                             &lk__role_plain_read,
+                               .roles = {[LK_MULTILOCK_READ] = &role_plain_read,
                                          [LK_MULTILOCK_WRITE] =
-                                             &lk__role_plain_write}},
+                                             &role_plain_write}},
     [LK_LAYOUT_LATCH] = {.identity = LK_IDENTITY_CURATOR,
-                         .roles = {[LK_MULTILOCK_MUTEX] = &lk__role_latch},
+                         .roles = {[LK_MULTILOCK_MUTEX] = &role_latch},
                          .containers = true}};
 
 const lk_layout_rules *lk__layout_rules(lk_layout layout)

@@ -257,7 +257,7 @@ int cli_subtree_list_all(cli_subtree *subtree, cli_command *command)
   return read_subtree(subtree, command, request_node_children);
 }
 
-void cli_subtree_free(cli_subtree *subtree)
+static void subtree_free(cli_subtree *subtree)
 {
   for (size_t i = 0; i < subtree->count; i++)
     free(subtree->items[i].path);
@@ -269,7 +269,7 @@ int cli_subtree_close(cli_subtree *subtree, cli_command *command, int err)
   size_t unreadable = err == 0 ? subtree->unreadable_count : 0;
   int code = cli_command_close(command, err);
 
-  cli_subtree_free(subtree);
+  subtree_free(subtree);
   if (unreadable == 0 || code != CLI_EXIT_DONE)
     return code;
   return cli_fail(CLI_EXIT_FAILED, "%s %s: %zu node%s not read: %s%s",

@@ -33,7 +33,6 @@ int cli_subtree_list_all(cli_subtree *subtree, cli_command *command);
     permission to read nodes was missing, prints their number and returns
     CLI_EXIT_FAILED. */
 int cli_subtree_close(cli_subtree *subtree, cli_command *command, int err);
-void cli_subtree_free(cli_subtree *subtree);
 
 /** Returns the last name of the node's path; `depth` gets the number of names
     before it. */

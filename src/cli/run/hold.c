@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "cli/run/hold.h"
-
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -15,6 +13,12 @@
 #include "cli/run/job.h"
 #include "cli/run/runner.h"
 #include "cli/session/session.h"
+
+/* What a run does between its connection and its end: it supervises COMMAND
+   while the lock is held, keeps the lock until --min-hold is over, releases the
+   lock and closes the session. --min-hold keeps other clients from repeating a
+   run that was completed, for example a cron job that takes less time than the
+   clocks of two machines differ. */
 
 /* ---- the session --------------------------------------------------------- */
 

@@ -14,7 +14,6 @@
 #include "cli/options/node_path.h"
 #include "cli/options/options.h"
 #include "cli/run/descendants.h"
-#include "cli/run/hold.h"
 #include "cli/run/lock_kind.h"
 #include "cli/run/runner.h"
 #include "cli/session/session.h"

@@ -190,6 +190,9 @@ void cli_hold_event(cli_runner *r, const lk_lock_event *event);
 void cli_hold_supervisor_ready(cli_runner *r);
 /** Handles a signal to latchkey while COMMAND runs. */
 void cli_hold_signal(cli_runner *r, cli_signal signal);
+/** Handles a signal to latchkey in CLI_PHASE_KEEPING. A signal that ends a wait
+    ends --min-hold, too. */
+void cli_min_hold_signal(cli_runner *r, int number);
 /** Sends the lease deadline to the supervisor if it has changed. */
 void cli_hold_lease_moved(cli_runner *r);
 

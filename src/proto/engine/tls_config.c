@@ -30,7 +30,9 @@ static void list_pems(lk_tls_config *c, lk_bytes *at[PEMS])
   at[3] = &c->crl_pem;
 }
 
-const char *lk__tls_complaint(const lk_tls_config *c)
+/* Why these options are invalid, as a line for the log; NULL: they are
+   valid. */
+static const char *tls_complaint(const lk_tls_config *c)
 {
   bool has_cert = c->cert_file != NULL || c->cert_pem.at != NULL;
 
@@ -106,7 +108,7 @@ int lk__tls_copy(lk_tls_config **out, const lk_mem *mem,
   *out = NULL;
   *wrong = lk__sized_struct_copy(&what, &own, from);
   if (*wrong == NULL)
-    *wrong = lk__tls_complaint(&own);
+    *wrong = tls_complaint(&own);
   if (*wrong != NULL)
     return LK_ERR_BAD_ARGUMENT;
   lk_tls_config *copy = lk__mem_new(mem, sizeof *copy + size_of_copies(&own));

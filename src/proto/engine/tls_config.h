@@ -14,10 +14,6 @@
 /** Bytes of the longest server name, as in the DNS. */
 enum { LK_TLS_LONGEST_NAME = 255 };
 
-/** Why these options are invalid, as a line for the log; NULL: they are
-    valid. */
-const char *lk__tls_complaint(const lk_tls_config *config);
-
 /**
  * Copy a program's options with everything that they point to. `from` NULL
  * gives the defaults. `*wrong` is set to why the options are invalid, or to

@@ -52,7 +52,10 @@ static bool is_permits_dir(lk_bytes name)
   return lk__names_are_equal(name, lk_text("leases"));
 }
 
-bool lk__name_is_foreign(lk_bytes name)
+/* Whether `name`, which is no contender's name in this queue, may be a
+   contender node, or the directory of permits, of any program's lock or
+   semaphore. */
+static bool name_is_foreign(lk_bytes name)
 {
   size_t digits = count_digits_at_end(name);
 
@@ -185,7 +188,7 @@ void lk__queue_position_find(lk_queue_position *out, const lk_role *role,
 
     if (!lk__name_parse(role->format, names[i], &n) ||
         !lk__node_kinds_contend(role->kind, n.kind)) {
-      if (lk__name_is_foreign(names[i]))
+      if (name_is_foreign(names[i]))
         out->foreign = names[i];
       continue;
     }
@@ -214,7 +217,7 @@ void lk__permit_nodes_find_position(lk_queue_position *out, const lk_role *role,
   for (size_t i = 0; i < count; i++) {
     out->found = out->found || lk__names_are_equal(names[i], own);
     if (!lk__name_is_permit(role, names[i], &number) &&
-        lk__name_is_foreign(names[i]))
+        name_is_foreign(names[i]))
       out->foreign = names[i];
   }
   out->predecessors = count > limit ? count - limit : 0;

@@ -32,11 +32,6 @@ bool lk__sequence_is_in_range(int64_t number);
    another layout, though they are no contenders of this queue. They make it a
    mixed queue. */
 
-/** Whether `name`, which is no contender's name in this queue, may be a
-    contender node, or the directory of permits, of any program's lock or
-    semaphore. */
-bool lk__name_is_foreign(lk_bytes name);
-
 /* When a contender gives up because of the length of its queue: the options
    `once` (a timeout of 0), `max_queue` and `peek`. */
 
