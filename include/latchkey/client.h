@@ -132,12 +132,14 @@ typedef enum lk_state {
                             up (`give_up_ms`: then the servers may keep it and
                             its ephemeral nodes for longer, see
                             lk_client_abandoned_session_end()). Watches have
-                            ended. CONNECTING follows unless `one_session`
-                            is set */
-  LK_STATE_AUTH_FAILED, /**< final: the server has refused the credentials, or
-                             requires some and got none; with SASL also: the
-                             server has not proven that it is the right one */
-  LK_STATE_CLOSED       /**< final */
+                            ended. CONNECTING follows; CLOSED if `one_session`
+                            is set or the client is closing */
+  LK_STATE_AUTH_FAILED, /**< the server has refused the credentials, or requires
+                             some and got none; with SASL also: the server has
+                             not proven that it is the right one. CLOSED
+                             follows */
+  LK_STATE_CLOSED /**< the client has ended. Each client enters this state once,
+                       by lk_client_free() at the latest, and never leaves it */
 } lk_state;
 
 /** "connecting", "connected", …: for logs. */
@@ -188,7 +190,7 @@ typedef struct lk_client_config {
       many ms without a reply, before a server has said so. 0: 4/3 of the
       negotiated timeout; LK_NO_LIMIT: never. */
   int32_t give_up_ms;
-  bool one_session; /**< expiry is final: no new session after it */
+  bool one_session; /**< an expiry ends the client: LK_STATE_CLOSED follows */
   /**
    * Accept a read-only server while the client has no session. Such a server
    * has lost its quorum and serves only reads. It must run with
@@ -336,8 +338,8 @@ typedef void (*lk_close_cb)(lk_client *c, int err, void *arg);
  * The timeout of a session passes only while the servers have a quorum, and
  * begins anew when they elect a leader.
  *
- * @return 0; LK_ERR_CLOSED: closed or closing already, or the client has ended
- *         in LK_STATE_AUTH_FAILED; LK_ERR_FORKED: in a child of the client's
+ * @return 0; LK_ERR_CLOSED: closing already, or the client has ended;
+ *         LK_ERR_FORKED: in a child of the client's
  *         process, which cannot close the session. After an error `done` is not
  *         called.
  */
@@ -348,7 +350,7 @@ LK_API int lk_client_close(lk_client *c, lk_close_cb done, void *arg);
  * alive until its timeout has passed. Before this returns (inside a callback:
  * when all callbacks have returned), outstanding requests complete with
  * LK_ERR_CLOSED (writes that were not sent: LK_ERR_NOT_SENT), and listeners get
- * LK_STATE_CLOSED.
+ * LK_STATE_CLOSED unless they got it before.
  */
 LK_API void lk_client_free(lk_client *c);
 
@@ -445,7 +447,9 @@ typedef struct lk_listener {
       LK_STATE_CONNECTED or LK_STATE_READ_ONLY are the first ones that are sent
       on the new connection. `err`: the reason of LK_STATE_SUSPENDED (0: the
       client moves to another server), LK_STATE_EXPIRED and
-      LK_STATE_AUTH_FAILED; else 0. */
+      LK_STATE_AUTH_FAILED, and that of the LK_STATE_CLOSED which follows one of
+      the last two; else 0. When a session or the client ends, listeners are
+      notified first, then requests complete, and then watches end. */
   void (*state)(lk_client *c, lk_state state, int err, void *arg);
   /** The reply to a request, ping or handshake; before its callback. */
   void (*reply)(lk_client *c, const lk_reply *reply, void *arg);

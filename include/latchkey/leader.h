@@ -77,9 +77,10 @@ typedef enum lk_candidate_event_type {
   /** The candidate cannot take part at present: its acquire failed with `err`,
       which lk_lock_acquire() describes. It tries again in `retry_ms`. */
   LK_CANDIDATE_EVENT_RETRYING,
-  /** The client has ended with `err`: LK_ERR_CLOSED, or LK_ERR_AUTH_FAILED. The
-      candidate is stopped, and cannot start again. This is its last event. A
-      candidate that was stopped before does not get it. */
+  /** The client has ended with `err`: LK_ERR_CLOSED, LK_ERR_AUTH_FAILED, or
+      LK_ERR_SESSION_EXPIRED (with lk_client_config.one_session). The candidate
+      is stopped, and cannot start again. This is its last event. A candidate
+      that was stopped before does not get it. */
   LK_CANDIDATE_EVENT_ENDED
 } lk_candidate_event_type;
 

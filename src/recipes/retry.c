@@ -23,9 +23,8 @@ static void retry_pause_on_timer(lk_client *c, void *arg)
 static void retry_pause_on_state(lk_client *c, lk_state state, int err,
                                  void *arg)
 {
-  (void)state;
   (void)err;
-  if (lk__client_end_err(c) != 0)
+  if (state == LK_STATE_CLOSED)
     retry_pause_complete(arg, c, lk__client_end_err(c));
 }
 

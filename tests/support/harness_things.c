@@ -205,14 +205,21 @@ static bool error_fits_state(lk_state state, int err)
   switch (state) {
   case LK_STATE_CONNECTING:
   case LK_STATE_CONNECTED:
-  case LK_STATE_READ_ONLY:
-  case LK_STATE_CLOSED: return err == 0;
-  case LK_STATE_SUSPENDED:
-    return true; /* 0: the client moves to another server */
+  case LK_STATE_READ_ONLY: return err == 0;
+  case LK_STATE_SUSPENDED:           /* 0: the client moves to another server */
+  case LK_STATE_CLOSED: return true; /* see closed_without_reason() */
   case LK_STATE_EXPIRED:
   case LK_STATE_AUTH_FAILED: return err != 0;
   }
   return false;
+}
+
+/* CLOSED has an error if and only if another end of the client precedes it. */
+static bool closed_without_reason(lk_state from, lk_state state, int err)
+{
+  bool has_ended = from == LK_STATE_EXPIRED || from == LK_STATE_AUTH_FAILED;
+
+  return state == LK_STATE_CLOSED && has_ended != (err != 0);
 }
 
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
@@ -227,6 +234,8 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   if (t == &h->base) {
     harness_must(h, state_may_follow(h, h->state, state),
                  "a state out of order");
+    harness_must(h, !closed_without_reason(h->state, state, err),
+                 "closed without its reason, or with another one");
     harness_must(
         h,
         h->sasl == NULL || h->sasl->proved ||

@@ -555,9 +555,11 @@ int lk__client_refusal(const lk_client *c)
 {
   if (lk__client_is_forked(c))
     return LK_ERR_FORKED;
-  if (lk__client_end_err(c) != 0)
-    return lk__client_end_err(c);
-  return c->close.begun || c->nesting.free_wanted ? LK_ERR_CLOSED : 0;
+  if (c->session.final_err == LK_ERR_AUTH_FAILED)
+    return LK_ERR_AUTH_FAILED;
+  bool has_ended = c->session.final_err != 0 || c->close.begun;
+
+  return has_ended || c->nesting.free_wanted ? LK_ERR_CLOSED : 0;
 }
 
 lk_state lk_client_state(const lk_client *c)

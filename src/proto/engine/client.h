@@ -128,10 +128,6 @@ void lk__client_end_call(lk_client *c);
     once, and can free the client. */
 void lk__client_wake(lk_client *c);
 
-/** Why every new request is refused: LK_ERR_FORKED, LK_ERR_CLOSED or
-    LK_ERR_AUTH_FAILED; 0: the client has not ended. */
-int lk__client_refusal(const lk_client *c);
-
 /* lk_timer: timers of recipes and programs on a client's clock. */
 
 /** Invoke the callbacks of the timers that are due at the client's clock. */

@@ -28,7 +28,7 @@ typedef enum lk_phase {
 
 typedef struct lk_engine_session {
   lk_state state;      /**< the state that was last reported to listeners */
-  int final_err;       /**< why all requests are refused in LK_PHASE_ENDED; else
+  int final_err;       /**< why the client has ended, in LK_PHASE_ENDED; else
                             0 */
   lk_session identity; /**< id 0: there is no session */
   int32_t timeout_ms;  /**< the negotiated timeout; without a session, the one

@@ -32,9 +32,10 @@ static bool state_fits(const lk_client *c, lk_moment moment)
             * LK_STATE_CONNECTING again. */
            (c->session.state == LK_STATE_EXPIRED && moment != LK_MOMENT_REST);
   case LK_PHASE_ENDED:
-    return c->session.state == LK_STATE_EXPIRED ||
-           c->session.state == LK_STATE_AUTH_FAILED ||
-           c->session.state == LK_STATE_CLOSED;
+    return c->session.state == LK_STATE_CLOSED ||
+           ((c->session.state == LK_STATE_EXPIRED ||
+             c->session.state == LK_STATE_AUTH_FAILED) &&
+            moment != LK_MOMENT_REST);
   }
   return false;
 }

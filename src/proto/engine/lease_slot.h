@@ -37,9 +37,12 @@ void lk__client_set_lease(lk_client *c, lk_session_lease *lease,
 /** Whether this process is a forked child of the one that made the client. */
 bool lk__client_is_forked(const lk_client *c);
 
-/** Why the client refuses all requests from now on; 0: it has not ended. When
-    listeners get LK_STATE_EXPIRED, this tells whether a new session follows. */
+/** Why the client has ended: LK_ERR_CLOSED, LK_ERR_AUTH_FAILED or
+    LK_ERR_SESSION_EXPIRED; 0: it has not. */
 int lk__client_end_err(const lk_client *c);
+/** Why every new request is refused: LK_ERR_FORKED, LK_ERR_CLOSED or
+    LK_ERR_AUTH_FAILED; 0: requests are accepted. */
+int lk__client_refusal(const lk_client *c);
 
 /** A holder will be unsure at `needed_ms`, and a reply can prevent that. To be
     called repeatedly while the time is near. The client leaves a server that

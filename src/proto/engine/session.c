@@ -25,10 +25,11 @@ static void forget_session(lk_client *c)
 }
 
 /* Enter the state in which the session ends, complete all its requests and end
- * all its watches. Listeners get `state_err`, requests and watches `err`. */
-static void end_requests_and_watches(lk_client *c, lk_state state,
-                                     int state_err, int err)
+ * all its watches. A client that ends with the session enters LK_STATE_CLOSED
+ * in between. Listeners get `state_err`, requests and watches `err`. */
+static void end_session(lk_client *c, lk_state state, int state_err, int err)
 {
+  bool client_ends = c->session.final_err != 0;
   lk_link ended;
 
   lk__list_init(&ended);
@@ -36,18 +37,30 @@ static void end_requests_and_watches(lk_client *c, lk_state state,
   lk__requests_detach_all(c);
   lk__client_wake(c);
   lk__client_enter_state(c, state, state_err);
+  if (client_ends && state != LK_STATE_CLOSED)
+    lk__client_enter_state(c, LK_STATE_CLOSED, state_err);
   lk__requests_finish_all(c, err);
   lk__watches_notify_ended(c, &ended, err);
 }
 
-static void end_session(lk_client *c, lk_state state, int state_err, int err)
+/* End the session and the client. `close_err` is the result of
+ * lk_client_close(), if it was called. */
+static void end_client(lk_client *c, lk_state state, int state_err, int err,
+                       int close_err)
 {
+  lk_close_cb done = c->close.done;
+
+  c->close.done = NULL;
+  c->close.end_ms = LK_NEVER;
+  c->close.sent = false;
   lk__engine_connection_enter_phase(c, LK_PHASE_ENDED);
   c->session.final_err = err;
-  c->close.sent = false;
   lk__engine_connection_reset(c);
-  end_requests_and_watches(c, state, state_err, err);
+  end_session(c, state, state_err, err);
   lk__auth_fail_all(c, err);
+  lk__invariants_check(c, LK_MOMENT_CALLBACK);
+  if (done != NULL)
+    done(c, close_err, c->close.arg);
 }
 
 /* ---- expiry -------------------------------------------------------------- */
@@ -59,21 +72,20 @@ void lk__session_expire(lk_client *c, const char *why)
                   "session 0x%" PRIx64 " has expired: %s",
                   (uint64_t)c->session.identity.id, why);
   forget_session(c);
-  bool was_last = c->options.one_session || c->close.begun;
-
-  lk__engine_connection_enter_phase(c,
-                                    was_last ? LK_PHASE_ENDED : LK_PHASE_PAUSE);
+  if (c->options.one_session || c->close.begun) {
+    end_client(c, LK_STATE_EXPIRED, LK_ERR_SESSION_EXPIRED,
+               LK_ERR_SESSION_EXPIRED, LK_ERR_SESSION_EXPIRED);
+    return;
+  }
+  lk__engine_connection_enter_phase(c, LK_PHASE_PAUSE);
   c->connection.retry_ms = c->now;
-  if (was_last)
-    c->session.final_err = LK_ERR_CLOSED;
-  end_requests_and_watches(c, LK_STATE_EXPIRED, LK_ERR_SESSION_EXPIRED,
-                           LK_ERR_SESSION_EXPIRED);
-  if (c->close.begun)
-    lk__session_closed(c, LK_ERR_SESSION_EXPIRED);
+  end_session(c, LK_STATE_EXPIRED, LK_ERR_SESSION_EXPIRED,
+              LK_ERR_SESSION_EXPIRED);
+  if (c->close.begun) /* by a callback */
+    end_client(c, LK_STATE_CLOSED, LK_ERR_SESSION_EXPIRED, LK_ERR_CLOSED,
+               LK_ERR_SESSION_EXPIRED);
   else if (c->connection.phase == LK_PHASE_PAUSE)
     lk__client_enter_state(c, LK_STATE_CONNECTING, 0);
-  else
-    lk__auth_fail_all(c, LK_ERR_SESSION_EXPIRED);
 }
 
 /* The servers may keep the abandoned session for longer than the client does.
@@ -107,9 +119,8 @@ void lk__session_refused(lk_client *c, int err, const char *why)
   if (why == NULL && err == LK_ERR_AUTH_REQUIRED)
     why = auth_required_text(c);
   lk__engine_connection_note_error(c, LK_LOG_ERROR, err, why);
-  end_session(c, LK_STATE_AUTH_FAILED, err, LK_ERR_AUTH_FAILED);
-  if (c->close.begun)
-    lk__session_closed(c, LK_ERR_AUTH_FAILED);
+  end_client(c, LK_STATE_AUTH_FAILED, err, LK_ERR_AUTH_FAILED,
+             LK_ERR_AUTH_FAILED);
 }
 
 /* ---- lk_client_close() --------------------------------------------------- */
@@ -194,12 +205,7 @@ int lk__close_outcome(const lk_client *c, int unanswered)
 
 void lk__session_closed(lk_client *c, int err)
 {
-  lk_close_cb done = c->close.done;
+  const int no_state_err = 0;
 
-  c->close.done = NULL;
-  c->close.end_ms = LK_NEVER;
-  end_session(c, LK_STATE_CLOSED, 0, LK_ERR_CLOSED);
-  lk__invariants_check(c, LK_MOMENT_CALLBACK);
-  if (done != NULL)
-    done(c, err, c->close.arg);
+  end_client(c, LK_STATE_CLOSED, no_state_err, LK_ERR_CLOSED, err);
 }

@@ -7,8 +7,8 @@
  * The end of a session: it expires, a server refuses the client's credentials,
  * or the program calls lk_client_close(). Refusal and close end the client,
  * too; expiry does so if lk_client_config.one_session is set or the client is
- * closing. closeSession is sent behind all other requests, and its reply has a
- * time limit.
+ * closing. A client that ends enters LK_STATE_CLOSED, once. closeSession is
+ * sent behind all other requests, and its reply has a time limit.
  */
 
 #include <latchkey/client.h>

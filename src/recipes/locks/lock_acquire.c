@@ -98,7 +98,8 @@ static int lock_acquire_refusal(const lk_lock *l)
   if (l->freeing)
     return LK_ERR_CLOSED;
   if (l->lease->end_err != 0)
-    return l->lease->end_err;
+    return l->lease->end_err == LK_ERR_AUTH_FAILED ? LK_ERR_AUTH_FAILED
+                                                   : LK_ERR_CLOSED;
   if (lk__lock_is_forked(l))
     return LK_ERR_FORKED;
   if (l->lost || l->acquire.pending ||

@@ -470,17 +470,16 @@ static void multilock_on_pause_over(lk_client *c, void *arg)
 {
   lk_multilock_acquisition *m = arg;
 
-  if (lk_client_state(c) == LK_STATE_EXPIRED) /* no new session was started */
-    multilock_end(m, LK_ERR_SESSION_EXPIRED);
-  else if (multilock_can_continue(m))
+  (void)c;
+  if (multilock_can_continue(m))
     multilock_begin_transaction(m);
 }
 
 static void multilock_on_state(lk_client *c, lk_state state, int err, void *arg)
 {
   lk_multilock_acquisition *m = arg;
-  lk_session_lease *lease = m->joint.lease;
 
+  (void)c;
   (void)err;
   lk__joint_ref(&m->joint);
   switch (state) {
@@ -489,13 +488,9 @@ static void multilock_on_state(lk_client *c, lk_state state, int err, void *arg)
     if (multilock_can_continue(m))
       multilock_begin_transaction(m);
     break;
-  case LK_STATE_EXPIRED:
-    m->session_denied = 0;
-    /* The timer fires in the next turn of the loop. */
-    lk__lease_start_timer(lease, &m->pause, lk_client_input_ms(c));
-    break;
+  case LK_STATE_EXPIRED: m->session_denied = 0; break;
+  case LK_STATE_CLOSED: multilock_end(m, m->joint.lease->end_err); break;
   case LK_STATE_AUTH_FAILED:
-  case LK_STATE_CLOSED: multilock_end(m, lease->end_err); break;
   case LK_STATE_CONNECTING:
   case LK_STATE_READ_ONLY:
   case LK_STATE_SUSPENDED: break;

@@ -70,11 +70,9 @@ void lk__permit_limit_on_timer(lk_client *c, void *arg)
 {
   lk_semaphore_acquisition *s = arg;
 
+  (void)c;
   lk__joint_ref(&s->joint);
-  if (lk_client_state(c) == LK_STATE_EXPIRED) /* no new session was started */
-    lk__joint_end(&s->joint, LK_ERR_SESSION_EXPIRED);
-  else
-    permit_limit_read_again(s);
+  permit_limit_read_again(s);
   lk__joint_unref(&s->joint);
 }
 

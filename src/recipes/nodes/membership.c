@@ -93,11 +93,8 @@ static bool membership_copy_config(lk_membership *m,
 /* A client that has ended already does not report that again. */
 static void membership_attach(lk_membership *m)
 {
-  bool has_expired = lk_client_state(m->client) == LK_STATE_EXPIRED;
-  int end_err = lk__client_end_err(m->client);
-
-  if (end_err != 0) {
-    m->end_err = has_expired ? LK_ERR_SESSION_EXPIRED : end_err;
+  m->end_err = lk__client_end_err(m->client);
+  if (m->end_err != 0) {
     m->client = NULL;
     return;
   }
@@ -691,9 +688,10 @@ static void membership_step_or_retry(lk_membership *m)
 
 /* ---- the client ---------------------------------------------------------- */
 
-/* The client has ended with `err`. */
-static void membership_end(lk_membership *m, int err)
+/* The client has ended. */
+static void membership_end(lk_membership *m)
 {
+  int err = lk__client_end_err(m->client);
   bool wanted = m->wanted;
 
   m->wanted = false;
@@ -710,10 +708,6 @@ static void membership_expired(lk_membership *m)
 {
   membership_stop_watch(m);
   m->node.may_exist = false;
-  if (lk__client_end_err(m->client) != 0) {
-    membership_end(m, LK_ERR_SESSION_EXPIRED);
-    return;
-  }
   if (m->wanted)
     membership_pause_after_loss(m);
   membership_left(m, LK_ERR_SESSION_EXPIRED);
@@ -730,11 +724,11 @@ static void on_client_state(lk_client *c, lk_state state, int err, void *arg)
   switch (state) {
   case LK_STATE_CONNECTING:
   case LK_STATE_SUSPENDED:
+  case LK_STATE_AUTH_FAILED:
   case LK_STATE_READ_ONLY: break;
   case LK_STATE_CONNECTED: membership_step_or_retry(m); break;
   case LK_STATE_EXPIRED: membership_expired(m); break;
-  case LK_STATE_AUTH_FAILED: membership_end(m, LK_ERR_AUTH_FAILED); break;
-  case LK_STATE_CLOSED: membership_end(m, LK_ERR_CLOSED); break;
+  case LK_STATE_CLOSED: membership_end(m); break;
   }
   membership_unref(m);
 }

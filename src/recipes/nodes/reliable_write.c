@@ -8,6 +8,7 @@
 #include "base/acl.h"
 #include "base/list.h"
 #include "base/mem.h"
+#include "proto/engine/lease_slot.h"
 #include "recipes/call.h"
 #include "recipes/error_advice.h"
 #include "recipes/retry.h"
@@ -256,7 +257,8 @@ static void verification_pause(lk_write_verification *v)
 }
 
 /* Servers may still execute the writes of a session that the client has given
- * up, until that session has ended. false: no pause is needed. */
+ * up, until that session has ended. false: no pause is needed. A client that
+ * has ended runs no timer, and refuses the requests of the verification. */
 static bool verification_pause_until_session_end(lk_write_verification *v)
 {
   int64_t now = lk_client_clock(v->client);
@@ -264,7 +266,8 @@ static bool verification_pause_until_session_end(lk_write_verification *v)
   int64_t pause_end =
       session_end < v->deadline_ms ? session_end : v->deadline_ms;
 
-  if (now >= session_end || now >= v->deadline_ms)
+  if (now >= session_end || now >= v->deadline_ms ||
+      lk__client_end_err(v->client) != 0)
     return false;
   lk__retry_pause_until(&v->pause, v->client, pause_end,
                         verification_on_pause_over, v);

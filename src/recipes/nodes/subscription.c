@@ -4,6 +4,7 @@
 #include <latchkey/subscribe.h>
 
 #include "base/mem.h"
+#include "proto/engine/lease_slot.h"
 #include "recipes/call.h"
 #include "recipes/error_advice.h"
 
@@ -49,8 +50,7 @@ struct lk_subscription {
   lk_node_state last_reported; /* valid if `reported` */
   lk_watch *watch;             /* NULL: no watch is set or requested */
   lk_listener listener;
-  lk_timer timer; /* ends a pause; or starts a check; or, one turn after an
-                     expiry, looks whether a new session has started */
+  lk_timer timer; /* ends a pause, or starts a check */
   bool pausing;   /* no request before `timer` fires, even after a reconnect */
   int64_t check_ms;         /* time between checks; -1: no checks */
   unsigned pause_doublings; /* how many times the next pause is doubled */
@@ -457,24 +457,14 @@ static void subscription_finish(lk_subscription *s, int err)
   subscription_report_error(s, err);
 }
 
-/* After an expiry, a new session starts at once or never. The timer fires in
- * the next turn of the loop, when the state shows which. */
-static void subscription_await_new_session(lk_subscription *s)
-{
-  subscription_start_timer(s, 0);
-}
-
-/* The timer was started for one of three reasons: a new session was awaited, a
- * check is due, or a pause before a read has ended. */
+/* A check is due, or a pause before a read has ended. */
 static void subscription_on_timer(lk_client *c, void *arg)
 {
   lk_subscription *s = arg;
 
   subscription_ref(s);
   s->pausing = false;
-  if (lk_client_state(c) == LK_STATE_EXPIRED) /* no new session was started */
-    subscription_finish(s, LK_ERR_SESSION_EXPIRED);
-  else if (lk_client_connection(c) != 0 && s->watch != NULL)
+  if (lk_client_connection(c) != 0 && s->watch != NULL)
     subscription_check(s);
   else if (lk_client_connection(c) != 0)
     subscription_read(s);
@@ -486,20 +476,19 @@ static void subscription_on_state(lk_client *c, lk_state state, int err,
 {
   lk_subscription *s = arg;
 
-  (void)c;
   (void)err;
   subscription_ref(s);
   switch (state) {
   case LK_STATE_CONNECTING:
-  case LK_STATE_SUSPENDED: break;
+  case LK_STATE_SUSPENDED:
+  case LK_STATE_EXPIRED:
+  case LK_STATE_AUTH_FAILED: break;
   case LK_STATE_CONNECTED:
   case LK_STATE_READ_ONLY:
     if (!s->pausing)
       subscription_read(s);
     break;
-  case LK_STATE_EXPIRED: subscription_await_new_session(s); break;
-  case LK_STATE_AUTH_FAILED: subscription_finish(s, LK_ERR_AUTH_FAILED); break;
-  case LK_STATE_CLOSED: subscription_finish(s, LK_ERR_CLOSED); break;
+  case LK_STATE_CLOSED: subscription_finish(s, lk__client_end_err(c)); break;
   }
   subscription_unref(s);
 }
@@ -541,13 +530,13 @@ static int subscription_begin(lk_subscription *s)
   switch (lk_client_state(s->client)) {
   case LK_STATE_CONNECTED:
   case LK_STATE_READ_ONLY: return subscription_request_node(s);
-  case LK_STATE_EXPIRED: subscription_await_new_session(s); return 0;
   case LK_STATE_CONNECTING:
-  case LK_STATE_SUSPENDED: return 0;
-  case LK_STATE_AUTH_FAILED: return LK_ERR_AUTH_FAILED;
+  case LK_STATE_SUSPENDED:
+  case LK_STATE_EXPIRED:
+  case LK_STATE_AUTH_FAILED: return 0;
   case LK_STATE_CLOSED: break;
   }
-  return LK_ERR_CLOSED;
+  return lk__client_refusal(s->client);
 }
 
 /* Only the callbacks and `arg` of `template` are used. */

@@ -386,13 +386,6 @@ void lk__contender_session_expired(lk_contender *ct)
     lk__contender_notify(ct, &notice);
 }
 
-void lk__contender_no_new_session(lk_contender *ct)
-{
-  /* The expiry has paused each contender that was not granted. */
-  if (ct->state == LK_CONTENDER_PAUSED)
-    lk__contender_fail(ct, LK_ERR_SESSION_EXPIRED);
-}
-
 void lk__contender_client_closed(lk_contender *ct, int err)
 {
   const lk_acquisition_callbacks *callbacks = ct->callbacks;

@@ -294,8 +294,6 @@ void lk__contender_resume(lk_contender *ct);
 void lk__contender_suspend(lk_contender *ct);
 /** The session has expired, and with it the own node. */
 void lk__contender_session_expired(lk_contender *ct);
-/** The session has expired, and the client starts no new one. */
-void lk__contender_no_new_session(lk_contender *ct);
 /** No request is possible any more, because of `err`. */
 void lk__contender_client_closed(lk_contender *ct, int err);
 /** A heartbeat is being sent. Watch or read the own node now, if that is due.

@@ -480,33 +480,11 @@ static void on_suspended(lk_session_lease *lease)
   lease_for_each_user(lease, lk__contender_suspend);
 }
 
-/* The timer fires in the next turn of the loop. */
-static void start_timer_after_expiry(lk_session_lease *lease)
-{
-  lk__lease_start_timer(lease, &lease->life.after_expiry,
-                        lk_client_input_ms(lease->client));
-}
-
 static void on_expired(lk_session_lease *lease)
 {
   lease->known_deadline_ms = LK_NO_LEASE;
   lk__heartbeat_update_timer(lease);
-  start_timer_after_expiry(lease);
   lease_for_each_user(lease, lk__contender_session_expired);
-}
-
-/* The client starts a new session at once after an expiry, or never. If its
- * state is still EXPIRED one turn of the loop later, it starts none. */
-static void on_turn_after_expiry(lk_client *c, void *arg)
-{
-  lk_session_lease *lease = arg;
-
-  if (lk_client_state(c) != LK_STATE_EXPIRED)
-    return;
-  lk__lease_ref(lease);
-  lease->end_err = LK_ERR_CLOSED;
-  lease_for_each_user(lease, lk__contender_no_new_session);
-  lk__lease_unref(lease);
 }
 
 /* ---- the end of the client ----------------------------------------------- */
@@ -519,17 +497,9 @@ static void notify_closed(lk_contender *ct)
 static void stop_timers(lk_session_lease *lease)
 {
   lk__lease_stop_timer(lease, &lease->watchdog);
-  lk__lease_stop_timer(lease, &lease->life.after_expiry);
   lk__lease_stop_timer(lease, &lease->heartbeat.timer);
   lease->heartbeat.timer_runs = false;
   lease->watchdog_due_ms = INT64_MAX;
-}
-
-static void lease_end(lk_session_lease *lease, int err)
-{
-  lease->end_err = err;
-  stop_timers(lease);
-  lease_for_each_user(lease, notify_closed);
 }
 
 static void notify_closed_unless_cleanup(lk_contender *ct)
@@ -575,7 +545,9 @@ static void lease_detach_client(lk_session_lease *lease)
 
 static void lease_close(lk_session_lease *lease)
 {
-  lease_end(lease, LK_ERR_CLOSED);
+  lease->end_err = lk__client_end_err(lease->client);
+  stop_timers(lease);
+  lease_for_each_user(lease, notify_closed);
   notify_close_hooks(lease);
   lease->life.closed = true;
   if (lease->life.acquisition_listeners == 0)
@@ -612,39 +584,29 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   lk__lease_ref(lease);
   switch (state) {
   case LK_STATE_CONNECTING:
-  case LK_STATE_READ_ONLY: break;
+  case LK_STATE_READ_ONLY:
+  case LK_STATE_AUTH_FAILED: break; /* CLOSED follows */
   case LK_STATE_CONNECTED: on_connected(lease); break;
   case LK_STATE_SUSPENDED: on_suspended(lease); break;
   case LK_STATE_EXPIRED: on_expired(lease); break;
-  case LK_STATE_AUTH_FAILED: lease_end(lease, LK_ERR_AUTH_FAILED); break;
   case LK_STATE_CLOSED: lease_close(lease); break;
   }
   lk__lease_unref(lease);
 }
 
-/* Attach the session lease to its client as a listener. When the session lease
-   is created, the client may have left its first state. It does not report its
-   present state again, so the states that need an action are handled here. */
+/* Attach the session lease to its client as a listener. No listener is notified
+ * after LK_STATE_CLOSED. */
 static void lease_attach_client(lk_session_lease *lease)
 {
   lease->life.listener = (lk_listener){.state = on_state,
                                        .reply = on_reply,
                                        .closing = on_closing,
                                        .arg = lease};
-  lease->life.after_expiry =
-      (lk_timer){.fire = on_turn_after_expiry, .arg = lease};
-  switch (lk_client_state(lease->client)) {
-  case LK_STATE_EXPIRED: start_timer_after_expiry(lease); break;
-  case LK_STATE_AUTH_FAILED: lease->end_err = LK_ERR_AUTH_FAILED; break;
-  case LK_STATE_CLOSED: /* no listener is notified after this state */
-    lease->end_err = LK_ERR_CLOSED;
+  if (lk_client_state(lease->client) == LK_STATE_CLOSED) {
+    lease->end_err = lk__client_end_err(lease->client);
     lease->life.closed = true;
     lease->life.detached = true;
     return;
-  case LK_STATE_CONNECTING:
-  case LK_STATE_CONNECTED:
-  case LK_STATE_READ_ONLY:
-  case LK_STATE_SUSPENDED: break;
   }
   /* All other listeners are notified after the session lease. */
   lk__client_attach_first(lease->client, &lease->life.listener);

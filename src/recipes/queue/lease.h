@@ -78,7 +78,6 @@ typedef struct lk_close_hook {
 /** The end of the session and of the client. */
 typedef struct lk_client_life {
   lk_listener listener;
-  lk_timer after_expiry; /**< finds out whether a new session has followed */
   size_t acquisition_listeners; /**< number of listeners that were attached by
                                      lk__lease_attach_listener() */
   lk_link close_hooks;          /**< list of lk_close_hook */

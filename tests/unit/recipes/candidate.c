@@ -473,9 +473,10 @@ START_TEST(final_expiry_ends_the_candidates_of_a_client)
   start(&waiting);
   start(&pausing);
   expire_session(&three);
-  check_events(&leading, "elected\ndeposed SESSION_EXPIRED\nended CLOSED\n");
-  check_events(&waiting, "ended CLOSED\n");
-  check_events(&pausing, "retrying NO_AUTH\nended CLOSED\n");
+  check_events(&leading,
+               "elected\ndeposed SESSION_EXPIRED\nended SESSION_EXPIRED\n");
+  check_events(&waiting, "ended SESSION_EXPIRED\n");
+  check_events(&pausing, "retrying NO_AUTH\nended SESSION_EXPIRED\n");
   ck_assert_int_eq(lk_client_deadline(three.link->client), INT64_MAX);
   ck_assert_int_eq(lk_candidate_start(leading.candidate), LK_ERR_CLOSED);
   lk_candidate_free(leading.candidate);

@@ -1610,11 +1610,13 @@ enum { NO_TIMEOUT = 0 }; /* a value of lk_call.timeout_ms */
 /* Sends a create `after_ms` after a request that was answered. All servers
  * vanish before the reply. The client gives up its session, and then the
  * servers are back. */
-static void give_up_session_during_create(int64_t timeout_ms, int64_t after_ms)
+static void give_up_session(int64_t timeout_ms, int64_t after_ms,
+                            bool one_session)
 {
   lk_client_config config = {.size = sizeof config,
                              .session_timeout_ms = T,
                              .give_up_ms = give_up_ms,
+                             .one_session = one_session,
                              .mem = &mem.mem};
   lk_call call = {.size = sizeof call, .timeout_ms = timeout_ms};
 
@@ -1641,6 +1643,25 @@ static void give_up_session_during_create(int64_t timeout_ms, int64_t after_ms)
   model_run(&server, give_up_ms + 1 - after_ms);
   server.down = false;
 }
+
+static void give_up_session_during_create(int64_t timeout_ms, int64_t after_ms)
+{
+  const bool one_session = false;
+
+  give_up_session(timeout_ms, after_ms, one_session);
+}
+
+START_TEST(reliable_write_does_not_wait_if_its_client_has_one_session)
+{
+  const bool one_session = true;
+
+  give_up_session(NO_TIMEOUT, 0, one_session);
+  ck_assert_int_eq(lk_client_state(link->client), LK_STATE_CLOSED);
+  ck_assert_int_eq(result, LK_ERR_CLOSED);
+  ck_assert_uint_eq(callbacks, 1);
+  finish();
+}
+END_TEST
 
 /* The servers keep the abandoned session for a timeout and a tick, and may
  * execute the write until then. */
@@ -1747,7 +1768,7 @@ START_TEST(refused_credentials_end_a_pause_at_once)
     ck_assert_int_eq(result, NOT_YET);
     ck_assert_int_eq(lk_exists(link->client, "/d", NULL, NULL, NULL), 0);
     model_turn(&server);
-    ck_assert_int_eq(lk_client_state(link->client), LK_STATE_AUTH_FAILED);
+    ck_assert_int_eq(lk_client_state(link->client), LK_STATE_CLOSED);
     ck_assert_int_eq(result, LK_ERR_AUTH_FAILED);
     ck_assert_uint_eq(callbacks, 1);
     finish();
@@ -2120,6 +2141,7 @@ SUITE("nodes", create_below_existing_parents_is_one_request,
       reliable_delete_completes_as_documented,
       unsent_write_is_sent_after_the_reconnect,
       reliable_write_waits_for_the_end_of_an_abandoned_session,
+      reliable_write_does_not_wait_if_its_client_has_one_session,
       abandoned_session_ends_a_timeout_after_the_last_bytes_sent,
       the_wait_for_a_session_ends_at_the_deadline,
       unsent_write_is_sent_in_the_next_session_unless_ephemeral,
