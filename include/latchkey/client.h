@@ -458,9 +458,7 @@ typedef struct lk_listener {
       the client reads the reply. */
   void (*closing)(lk_client *c, void *arg);
   void *arg;
-  struct {
-    struct lk_listener *next, *prev;
-  } in_list[2]; /**< the client's */
+  lk_link in_list[2]; /**< the client's */
 } lk_listener;
 
 /** Attach and detach, at any time, also inside of a listener. Listeners are

@@ -125,6 +125,13 @@ typedef struct lk_heap_node {
                                    NULL: in no heap */
 } lk_heap_node;
 
+/** A member of a list, embedded in its owner (lk_listener). Set it to 0 first;
+    then only the library changes it. */
+typedef struct lk_link {
+  struct lk_link *next;
+  struct lk_link *prev;
+} lk_link;
+
 #ifdef __cplusplus
 }
 #endif

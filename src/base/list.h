@@ -5,15 +5,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/**
+#include <latchkey/types.h>
+
+/*
  * A doubly linked, circular list. The list and each of its members are links.
  * The link of an empty list points to itself, and so does the link of a member
  * that is in no list.
  */
-typedef struct lk_link {
-  struct lk_link *next;
-  struct lk_link *prev;
-} lk_link;
 
 /** The owner of a link: the `type` whose member `field` is at `link`. */
 #define LK_OWNER(link, type, field) \

@@ -14,6 +14,11 @@ void lk__safe_list_add(lk_safe_list *s, lk_link *l)
   lk__list_add(&s->members, l);
 }
 
+void lk__safe_list_add_first(lk_safe_list *s, lk_link *l)
+{
+  lk__list_add(s->members.next, l);
+}
+
 /* Every iterator that would return `l` next goes on with the member behind it.
  */
 void lk__safe_list_remove(lk_safe_list *s, lk_link *l)

@@ -34,8 +34,9 @@ typedef struct lk_safe_iterator {
 } lk_safe_iterator;
 
 void lk__safe_list_init(lk_safe_list *s);
-/** Put `l` at the end. */
+/** Put `l` at the end, or at the begin. */
 void lk__safe_list_add(lk_safe_list *s, lk_link *l);
+void lk__safe_list_add_first(lk_safe_list *s, lk_link *l);
 /** Remove `l`, if it is in the list. */
 void lk__safe_list_remove(lk_safe_list *s, lk_link *l);
 

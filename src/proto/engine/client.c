@@ -74,6 +74,8 @@ static void client_init(lk_client *c, const lk_client_config *config,
   c->input.arena.mem = &c->mem;
   lk__ring_init(&c->pings.sent_ms, &c->mem, sizeof(int64_t));
   lk__requests_init(&c->requests, &c->mem);
+  for (int list = 0; list < LK_LISTENER_LISTS; list++)
+    lk__safe_list_init(&c->listeners[list]);
 }
 
 /* false: the options are invalid. There is no client yet that could log this,
@@ -242,126 +244,62 @@ void lk__client_wake(lk_client *c)
 
 /* ---- listeners ----------------------------------------------------------- */
 
-/* A notification of all listeners in one list. It skips listeners that are
- * detached while it runs, and does not notify those that are attached behind
- * `last` meanwhile. A listener may close the client, which begins another
- * notification inside this one. */
-typedef struct lk_notification {
-  int list;
-  lk_listener *next;             /* the next to be notified; NULL: no more */
-  lk_listener *last;             /* the last to be notified */
-  struct lk_notification *outer; /* the notification during which this one
-                                    began, or NULL */
-} lk_notification;
-
 _Static_assert(sizeof((lk_listener *)0)->in_list /
                        sizeof((lk_listener *)0)->in_list[0] ==
                    LK_LISTENER_LISTS,
                "a listener has links for each list");
 
-static void begin_notification(lk_client *c, lk_notification *n, int list)
+/* A listener without a function for replies is in one list only. */
+static void attach_listener(lk_client *c, lk_listener *l,
+                            void (*add)(lk_safe_list *s, lk_link *l))
 {
-  *n = (lk_notification){list, c->listeners.lists[list].first,
-                         c->listeners.lists[list].last, c->listeners.notifying};
-  c->listeners.notifying = n;
-}
-
-/* The next one, or NULL at the end. */
-static lk_listener *listener_behind(const lk_notification *n,
-                                    const lk_listener *l)
-{
-  return l == n->last ? NULL : l->in_list[n->list].next;
-}
-
-static lk_listener *next_listener(lk_notification *n)
-{
-  lk_listener *l = n->next;
-
-  if (l != NULL)
-    n->next = listener_behind(n, l);
-  return l;
-}
-
-/* Do not notify `l` any more: it is being detached. */
-static void skip_listener(lk_client *c, const lk_listener *l)
-{
-  for (lk_notification *n = c->listeners.notifying; n != NULL; n = n->outer) {
-    if (n->next == l)
-      n->next = listener_behind(n, l);
-    else if (n->last == l)
-      n->last = l->in_list[n->list].prev;
-  }
-}
-
-static bool is_in_list(const lk_client *c, const lk_listener *l, int list)
-{
-  return l->in_list[list].prev != NULL || c->listeners.lists[list].first == l;
-}
-
-static void add_to_list(lk_client *c, lk_listener *l, int list)
-{
-  lk_listener *last = c->listeners.lists[list].last;
-
-  l->in_list[list].next = NULL;
-  l->in_list[list].prev = last;
-  if (last == NULL)
-    c->listeners.lists[list].first = l;
-  else
-    last->in_list[list].next = l;
-  c->listeners.lists[list].last = l;
-}
-
-static void add_to_front(lk_client *c, lk_listener *l, int list)
-{
-  lk_listener *first = c->listeners.lists[list].first;
-
-  l->in_list[list].next = first;
-  l->in_list[list].prev = NULL;
-  if (first == NULL)
-    c->listeners.lists[list].last = l;
-  else
-    first->in_list[list].prev = l;
-  c->listeners.lists[list].first = l;
-}
-
-static void remove_from_list(lk_client *c, lk_listener *l, int list)
-{
-  lk_listener *next = l->in_list[list].next, *prev = l->in_list[list].prev;
-
-  if (prev == NULL)
-    c->listeners.lists[list].first = next;
-  else
-    prev->in_list[list].next = next;
-  if (next == NULL)
-    c->listeners.lists[list].last = prev;
-  else
-    next->in_list[list].prev = prev;
-  l->in_list[list].next = NULL;
-  l->in_list[list].prev = NULL;
+  memset(l->in_list, 0, sizeof l->in_list);
+  add(&c->listeners[LK_LISTENERS_ALL], &l->in_list[LK_LISTENERS_ALL]);
+  if (l->reply != NULL)
+    add(&c->listeners[LK_LISTENERS_OF_REPLIES],
+        &l->in_list[LK_LISTENERS_OF_REPLIES]);
 }
 
 void lk_client_attach(lk_client *c, lk_listener *l)
 {
-  memset(l->in_list, 0, sizeof l->in_list);
-  add_to_list(c, l, LK_LISTENERS_ALL);
-  if (l->reply != NULL)
-    add_to_list(c, l, LK_LISTENERS_OF_REPLIES);
+  attach_listener(c, l, lk__safe_list_add);
 }
 
 void lk__client_attach_first(lk_client *c, lk_listener *l)
 {
-  memset(l->in_list, 0, sizeof l->in_list);
-  add_to_front(c, l, LK_LISTENERS_ALL);
-  if (l->reply != NULL)
-    add_to_front(c, l, LK_LISTENERS_OF_REPLIES);
+  attach_listener(c, l, lk__safe_list_add_first);
 }
 
 void lk_client_detach(lk_client *c, lk_listener *l)
 {
-  skip_listener(c, l);
   for (int list = 0; list < LK_LISTENER_LISTS; list++)
-    if (is_in_list(c, l, list))
-      remove_from_list(c, l, list);
+    if (l->in_list[list].next != NULL)
+      lk__safe_list_remove(&c->listeners[list], &l->in_list[list]);
+}
+
+/* The owner of a link in `list`. */
+static lk_listener *listener_of(lk_link *l, int list)
+{
+  return LK_OWNER(l - list, lk_listener, in_list);
+}
+
+static void detach_all_listeners(lk_client *c)
+{
+  lk_link *all = &c->listeners[LK_LISTENERS_ALL].members;
+
+  while (!lk__list_empty(all))
+    lk_client_detach(c, listener_of(all->next, LK_LISTENERS_ALL));
+}
+
+/* The next listener of a notification; NULL: all were notified. */
+static lk_listener *next_listener(lk_client *c, lk_safe_iterator *it, int list)
+{
+  lk_link *l = lk__safe_iterator_next(it);
+
+  if (l == NULL)
+    return NULL;
+  lk__invariants_check(c, LK_MOMENT_CALLBACK);
+  return listener_of(l, list);
 }
 
 static bool is_without_session(lk_state state)
@@ -372,50 +310,44 @@ static bool is_without_session(lk_state state)
 
 void lk__client_enter_state(lk_client *c, lk_state state, int err)
 {
-  lk_notification n;
+  lk_safe_iterator it;
 
   c->session.state = state;
   if (is_without_session(state))
     lk__evidence_clear(&c->evidence);
-  begin_notification(c, &n, LK_LISTENERS_ALL);
-  for (lk_listener *l; (l = next_listener(&n)) != NULL;) {
-    lk__invariants_check(c, LK_MOMENT_CALLBACK);
+  lk__safe_iterator_begin(&it, &c->listeners[LK_LISTENERS_ALL]);
+  for (lk_listener *l; (l = next_listener(c, &it, LK_LISTENERS_ALL)) != NULL;) {
     if (l->state != NULL)
       l->state(c, state, err, l->arg);
   }
-  c->listeners.notifying = n.outer;
 }
 
 void lk__client_notify_reply(lk_client *c, const lk_reply *reply)
 {
-  lk_notification n;
+  lk_safe_iterator it;
 
   if (!c->close.begun)
     lk__evidence_add(&c->evidence, reply, c->session.timeout_ms);
-  if (c->listeners.lists[LK_LISTENERS_OF_REPLIES].first == NULL)
+  if (lk__list_empty(&c->listeners[LK_LISTENERS_OF_REPLIES].members))
     return; /* a client without locks usually has none */
-  begin_notification(c, &n, LK_LISTENERS_OF_REPLIES);
-  for (lk_listener *l; (l = next_listener(&n)) != NULL;) {
-    lk__invariants_check(c, LK_MOMENT_CALLBACK);
+  lk__safe_iterator_begin(&it, &c->listeners[LK_LISTENERS_OF_REPLIES]);
+  for (lk_listener *l;
+       (l = next_listener(c, &it, LK_LISTENERS_OF_REPLIES)) != NULL;)
     l->reply(c, reply, l->arg);
-  }
-  c->listeners.notifying = n.outer;
 }
 
 void lk__client_notify_closing(lk_client *c)
 {
-  lk_notification n;
+  lk_safe_iterator it;
 
   /* c->close.begun is set, so lk__client_notify_reply() adds no more evidence.
    */
   lk__evidence_clear(&c->evidence);
-  begin_notification(c, &n, LK_LISTENERS_ALL);
-  for (lk_listener *l; (l = next_listener(&n)) != NULL;) {
-    lk__invariants_check(c, LK_MOMENT_CALLBACK);
+  lk__safe_iterator_begin(&it, &c->listeners[LK_LISTENERS_ALL]);
+  for (lk_listener *l; (l = next_listener(c, &it, LK_LISTENERS_ALL)) != NULL;) {
     if (l->closing != NULL)
       l->closing(c, l->arg);
   }
-  c->listeners.notifying = n.outer;
 }
 
 /* ---- timers -------------------------------------------------------------- */
@@ -672,8 +604,7 @@ static void destroy_client(lk_client *c)
   c->nesting.depth++;
   if (c->session.state != LK_STATE_CLOSED)
     lk__session_closed(c, lk__close_outcome(c, LK_ERR_IN_DOUBT));
-  while (c->listeners.lists[LK_LISTENERS_ALL].first != NULL)
-    lk_client_detach(c, c->listeners.lists[LK_LISTENERS_ALL].first);
+  detach_all_listeners(c);
   while (c->timers.root != NULL)
     lk__heap_remove(&c->timers, c->timers.root);
   lk__auth_free_all(c);

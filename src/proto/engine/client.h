@@ -11,6 +11,7 @@
 
 #include "base/heap.h"
 #include "base/ring.h"
+#include "base/safe_list.h"
 #include "jute/arena.h"
 #include "proto/engine/auth.h"
 #include "proto/engine/connection.h"
@@ -27,15 +28,6 @@
 /** The lists of listeners. A client with many subscriptions has many listeners,
     of which few have a function for replies. */
 enum { LK_LISTENERS_ALL, LK_LISTENERS_OF_REPLIES, LK_LISTENER_LISTS };
-
-/** The listeners of a client, in the order in which they were attached. */
-typedef struct lk_engine_listeners {
-  struct {
-    lk_listener *first, *last;
-  } lists[LK_LISTENER_LISTS];
-  struct lk_notification *notifying; /**< the notification that began last and
-                                          has not ended; NULL: there is none */
-} lk_engine_listeners;
 
 /** Enter `state` and notify the listeners. The caller has changed all other
     fields before, since a listener may call any function of the client. */
@@ -88,8 +80,9 @@ struct lk_client {
   bool now_stale; /**< an input has ended or output was sent since then, so a
                        new request reads the clock */
   lk_engine_nesting nesting;
-  lk_engine_listeners listeners;
-  lk_heap timers; /**< of lk_timer */
+  lk_safe_list listeners[LK_LISTENER_LISTS]; /**< of lk_listener, in the order
+                                                  in which they were attached */
+  lk_heap timers;                            /**< of lk_timer */
   lk_engine_session session;
   lk_evidence_record evidence;
   lk_engine_lease lease;

@@ -296,18 +296,16 @@ static const char *broken_watches(const lk_client *c, lk_moment moment,
 
 static const char *broken_list_of_listeners(const lk_client *c, int list)
 {
-  const lk_listener *prev = NULL;
+  const lk_link *all = &c->listeners[list].members;
 
-  for (const lk_listener *l = c->listeners.lists[list].first; l != NULL;
-       prev = l, l = l->in_list[list].next) {
-    if (l->in_list[list].prev != prev)
+  for (lk_link *l = all->next; l != all; l = l->next) {
+    if (l->next->prev != l || l->prev->next != l)
       return "a listener is attached twice, or was freed while attached";
-    if (list == LK_LISTENERS_OF_REPLIES && l->reply == NULL)
+    if (list == LK_LISTENERS_OF_REPLIES &&
+        LK_OWNER(l - list, lk_listener, in_list)->reply == NULL)
       return "a listener has no function for replies any more";
   }
-  return c->listeners.lists[list].last == prev
-             ? NULL
-             : "the last listener is another one";
+  return NULL;
 }
 
 static const char *broken_listeners(const lk_client *c, lk_moment moment)
@@ -317,10 +315,10 @@ static const char *broken_listeners(const lk_client *c, lk_moment moment)
 
     if (broken != NULL)
       return broken;
+    if (moment == LK_MOMENT_REST &&
+        (c->listeners[list].innermost != NULL || c->input.reply != NULL))
+      return "a listener is being notified, though no callback is running";
   }
-  if (moment == LK_MOMENT_REST &&
-      (c->listeners.notifying != NULL || c->input.reply != NULL))
-    return "a listener is being notified, though no callback is running";
   return NULL;
 }
 

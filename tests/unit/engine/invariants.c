@@ -125,12 +125,15 @@ static void break_final_err(lk_client *c)
 
 static void break_listeners(lk_client *c)
 {
-  c->listeners.lists[LK_LISTENERS_ALL].last = NULL;
+  c->listeners[LK_LISTENERS_ALL].members.prev =
+      &c->listeners[LK_LISTENERS_OF_REPLIES].members;
 }
 
 static void break_notifying(lk_client *c)
 {
-  c->listeners.notifying = (struct lk_notification *)(void *)c;
+  static lk_safe_iterator iterator;
+
+  c->listeners[LK_LISTENERS_ALL].innermost = &iterator;
 }
 
 static void break_phase_of_sent(lk_client *c)
@@ -264,7 +267,7 @@ static const breakage with_connection[] = {
     {break_output_limit, "fence", NULL},
     {break_probe_number, "probe", NULL},
     {break_final_err, "an end", NULL},
-    {break_listeners, "last listener", NULL},
+    {break_listeners, "attached twice", NULL},
     {break_notifying, "being notified", NULL},
     {break_phase_of_sent, "under way without a connection", NULL},
     {break_xid, "xid of its own", NULL},
