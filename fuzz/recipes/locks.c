@@ -146,7 +146,6 @@ static lk_lock_config take_config(user *u)
                            .max_queue = (options & 8) != 0 ? 1 : 0,
                            .peek = (options & 16) != 0,
                            .announce = (options & 32) != 0,
-                           .local_queue = (options & 64) != 0,
                            .on_event = on_lock_event,
                            .arg = u};
 

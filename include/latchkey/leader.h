@@ -122,9 +122,8 @@ typedef struct lk_candidate_config {
  * MIXED_QUEUE, UNWATCHED and REVOKED. `config` NULL selects the defaults.
  *
  * @return 0; LK_ERR_STATE: the lock is not idle, or has a candidate already;
- *         LK_ERR_BAD_ARGUMENT: also for a lock with `local_queue`, whose token
- *         does not grow with each grant; LK_ERR_NO_MEMORY. After an error
- *         `*out` is NULL.
+ *         LK_ERR_BAD_ARGUMENT, LK_ERR_NO_MEMORY. After an error `*out` is
+ *         NULL.
  */
 LK_API int lk_candidate_new(lk_candidate **out, lk_lock *lock,
                             const lk_candidate_config *config);
@@ -142,9 +141,9 @@ LK_API int lk_candidate_new(lk_candidate **out, lk_lock *lock,
  *
  * `lock`: NULL, or the options of the mutex. Its `data` are the identity that
  * other candidates read, text in UTF-8 in Curator and kazoo. Its `layout` is
- * not used; `announce`, which changes the data, and `local_queue` are refused
- * with LK_ERR_BAD_ARGUMENT. Free the candidate before `client`;
- * <latchkey/lease.h> says what happens otherwise.
+ * not used; `announce`, which changes the data, is refused with
+ * LK_ERR_BAD_ARGUMENT. Free the candidate before `client`; <latchkey/lease.h>
+ * says what happens otherwise.
  *
  * @return as lk_lock_new() and lk_candidate_new().
  */

@@ -13,9 +13,8 @@
  * Any other handle, also of this process, queues.
  *
  * A holder has:
- *   - a fencing token, which grows with every grant (with `local_queue`, only
- *     together with lk_lock_handoffs()). The resource that the lock protects
- *     should refuse a token smaller than the largest it has seen;
+ *   - a fencing token, which grows with every grant. The resource that the lock
+ *     protects should refuse a token smaller than the largest it has seen;
  *   - the lease deadline, until which no other client holds, under the
  *     assumptions of <latchkey/lease.h>;
  *   - events: UNSURE shortly before the deadline, RENEWED if the lease is
@@ -219,15 +218,6 @@ typedef struct lk_lock_config {
       Each contender needs WRITE on its own node. No effect in semaphores and
       read-write locks; Curator's layout only. */
   bool announce;
-  /** Handles of one client for one path (in one layout, with one prefix) with
-      this option share one node, behind a queue in memory: many owners in one
-      process cost the server as much as one, and a handoff between them sends
-      no request. After 16 handoffs in a row a new node queues at the end, so
-      that other processes do not starve; and after a release before the reply
-      to a lk_lock_guarded_multi(). The options of the first handle apply to all
-      of them. Tokens: see lk_lock_handoffs(). For mutexes only: other
-      kinds refuse it with LK_ERR_BAD_ARGUMENT. */
-  bool local_queue;
   lk_layout layout;   /**< semaphores: Curator's or kazoo's */
   const char *prefix; /**< of a mutex with a native layout only; NULL: "seq-".
                          It may be empty; "r-", "w-" and '/' are refused */
@@ -366,13 +356,8 @@ LK_API int64_t lk_lock_deadline(const lk_lock *l);
 /** The fencing token: the zxid that created the own node. 0: not held. */
 LK_API uint64_t lk_lock_token(const lk_lock *l);
 
-/** With local_queue: how often the node was handed on within this process
-    before this grant. Token and handoffs together grow with every grant:
-    compare the token first. 0: no handoff, or not held, or no local_queue. */
-LK_API uint64_t lk_lock_handoffs(const lk_lock *l);
-
 /** The path of the own node, or NULL if there is none; valid until the next
-    event. With local_queue: only while the lock is held. */
+    event. */
 LK_API const char *lk_lock_node(const lk_lock *l);
 
 /** The path of the lock, as given to lk_lock_new(). */

@@ -423,8 +423,7 @@ LK_API int lk_sync_delete_reliable(lk_sync_client *c, const char *path,
  * The locks of <latchkey/lock.h> and the other recipes, for threads: the owner
  * is the thread that acquired. The owner may acquire again; that counts up, and
  * sends no request. Another thread queues with a node of its own, as another
- * process does (unless `local_queue` is set). Use one object for a path, from
- * any number of threads.
+ * process does. Use one object for a path, from any number of threads.
  *
  * When a thread ends in any way, its locks are released. A reused thread id
  * does not inherit ownership. When main() returns, the process ends without a
@@ -446,7 +445,6 @@ typedef struct lk_sync_lock_config {
   size_t max_queue;
   bool peek;
   bool announce;
-  bool local_queue; /**< mutexes: the threads that wait share one node */
   lk_layout layout;
   const char *prefix;
   /** Invoked with the events of lk_lock_config.on_event, for all threads.
@@ -621,10 +619,6 @@ LK_API int64_t lk_sync_lock_deadline(const lk_sync_lock *l);
 /** The fencing token; 0: not held. */
 LK_API uint64_t lk_sync_lock_token(const lk_sync_lock *l);
 
-/** With local_queue: how often the node was handed on within this process
-    before this grant; see lk_lock_handoffs(). */
-LK_API uint64_t lk_sync_lock_handoffs(const lk_sync_lock *l);
-
 /** LK_LOCK_IDLE, LK_LOCK_HELD, LK_LOCK_UNSURE or LK_LOCK_LOST. */
 LK_API lk_lock_state lk_sync_lock_get_state(const lk_sync_lock *l);
 
@@ -687,12 +681,12 @@ LK_API int lk_sync_election_new(lk_sync_candidate **out, lk_sync_client *client,
                                 const lk_lock_config *lock,
                                 const lk_sync_candidate_config *config);
 
-/** Make a candidate for a lock of any kind, without `local_queue`:
-    lk_candidate_new(). It has a place of its own in the queue of `lock`, apart
-    from the threads that acquire `lock`. The lock's on_event gets the events
-    that lk_candidate_event_type does not have, such as the position in the
-    queue. Free the candidate before `lock`. `config` NULL selects the defaults.
-    Waits for the thread of the handle only.
+/** Make a candidate for a lock of any kind: lk_candidate_new(). It has a place
+    of its own in the queue of `lock`, apart from the threads that acquire
+    `lock`. The lock's on_event gets the events that lk_candidate_event_type
+    does not have, such as the position in the queue. Free the candidate before
+    `lock`. `config` NULL selects the defaults. Waits for the thread of the
+    handle only.
     @return as lk_candidate_new(); LK_ERR_FORKED, LK_ERR_STATE (in a callback),
             LK_ERR_CLOSED. After an error `*out` is NULL. */
 LK_API int lk_sync_candidate_new(lk_sync_candidate **out, lk_sync_lock *lock,

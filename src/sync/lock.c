@@ -58,7 +58,6 @@ static bool copy_config(lk_sync_lock *l, const lk_sync_lock_config *config)
                        .max_queue = config->max_queue,
                        .peek = config->peek,
                        .announce = config->announce,
-                       .local_queue = config->local_queue,
                        .layout = config->layout,
                        .prefix = l->prefix};
   return true;
@@ -289,7 +288,6 @@ static void on_acquired(lk_lock *l, int err, void *arg)
     return;
   }
   owner->token = lk_lock_token(l);
-  owner->handoffs = lk_lock_handoffs(l);
   lk__lock_owner_publish(owner);
   lk__blocking_call_complete(&owner->call, 0);
 }
@@ -656,13 +654,6 @@ uint64_t lk_sync_lock_token(const lk_sync_lock *l)
   const lk_lock_owner *owner = current_lock_owner(l);
 
   return owner == NULL || lk__lock_owner_is_lost(owner) ? 0 : owner->token;
-}
-
-uint64_t lk_sync_lock_handoffs(const lk_sync_lock *l)
-{
-  const lk_lock_owner *owner = current_lock_owner(l);
-
-  return owner == NULL || lk__lock_owner_is_lost(owner) ? 0 : owner->handoffs;
 }
 
 lk_lock_state lk_sync_lock_get_state(const lk_sync_lock *l)

@@ -37,8 +37,7 @@ typedef struct lk_lock_owner {
   /** The lease deadline, or LK_NOT_HELD. */
   _Atomic(int64_t) lease_deadline_ms;
   /* Set before the acquire completes. */
-  uint64_t token;    /**< lk_lock_token() of the grant */
-  uint64_t handoffs; /**< lk_lock_handoffs() of the grant */
+  uint64_t token; /**< lk_lock_token() of the grant */
 
   /* For the thread of the handle. */
   lk_link link;   /**< in lk_sync_client.lock_owners */

@@ -35,6 +35,7 @@ lk_keeper_set_margin
 lk_keeper_unfinished
 lk_list
 lk_lock_guarded
+lk_lock_handoffs
 lk_proof
 lk_read_list
 lk_rwlock_read
@@ -44,10 +45,12 @@ lk_sync_client_run
 lk_sync_count
 lk_sync_list
 lk_sync_lock_guarded
+lk_sync_lock_handoffs
 lk_sync_lock_turn
 lk_sync_lock_wait
 lk_sync_rwlock_read
 lk_sync_rwlock_write
+local_queue
 '
 
 words=$(echo $retired | tr ' ' '|')

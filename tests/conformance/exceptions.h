@@ -14,8 +14,6 @@ static const exception exceptions[] = {
      "a rival that wants one member overtakes those that wait for another"},
     {"waiters_are_granted_in_the_order_of_their_requests", "single-node",
      "without a queue there is no order"},
-    {"waiters_are_granted_in_the_order_of_their_requests", "local-queue",
-     "owners of one client hand it over to each other first"},
     {"waiter_whose_node_is_deleted_queues_again", "single-node",
      "a waiter has no node"},
     {"revoked_waiter_is_notified_when_it_holds", "single-node",

@@ -22,7 +22,6 @@ lk_lock_config fixture_config(lk_lock_config options)
   options.size = sizeof options;
   options.layout = fx.kind->config.layout;
   options.prefix = fx.kind->config.prefix;
-  options.local_queue = fx.kind->config.local_queue;
   return options;
 }
 

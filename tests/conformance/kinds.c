@@ -204,7 +204,6 @@ const kind kinds[] = {
      .try = "create2 getData | removeWatches",
      .give_up = "removeWatches",
      .release = "delete"},
-    {.name = "local-queue", MUTEX(make_mutex), CONTAINER, .config = {.local_queue = true}},
 };
 /* clang-format on */
 

@@ -15,7 +15,7 @@
 
 typedef struct kind {
   const char *name;
-  /** Layout, prefix and local queue; each scenario sets further options. */
+  /** Layout and prefix; each scenario sets further options. */
   lk_lock_config config;
   /** Make l->lock, for the own client or the rival. Returns 0 or an error. */
   int (*make)(locker *l, bool is_rival, const lk_lock_config *c);

@@ -122,10 +122,6 @@ int lk_candidate_new(lk_candidate **out, lk_lock *lock,
   if (lk_lock_get_state(lock) != LK_LOCK_IDLE ||
       lock->on_event == on_lock_event)
     return LK_ERR_STATE;
-  /* The grants of one node of a local queue have the same token, and so would
-     terms. */
-  if (lock->has_local_queue)
-    return LK_ERR_BAD_ARGUMENT;
   lk_candidate *c = lk__mem_new(&lease->mem, sizeof *c);
 
   if (c == NULL)
@@ -161,7 +157,7 @@ int lk_election_new(lk_candidate **out, lk_client *client, const char *path,
 
   if (err != 0)
     return err;
-  if (options.announce || options.local_queue)
+  if (options.announce)
     return LK_ERR_BAD_ARGUMENT;
   options.layout = layout;
   err = lk__lock_make(&l, client, path, &options, LK_MULTILOCK_MUTEX);

@@ -5,7 +5,6 @@
 
 #include "base/acl.h"
 #include "base/mem.h"
-#include "recipes/locks/local_queue.h"
 #include "recipes/names.h"
 #include "recipes/queue/contender.h"
 #include "recipes/queue/lease.h"
@@ -97,9 +96,11 @@ static bool is_copied(const void *copy, const void *original)
   return copy != NULL || original == NULL;
 }
 
-bool lk__lock_options_init(lk_lock_options *o, const lk_mem *mem,
-                           const char *path, const lk_lock_config *config,
-                           lk_multilock_side side)
+/* Copy path and options to `o`, which is zeroed. false: no memory; the caller
+ * must then call lock_options_free() for the copies made so far. */
+static bool lock_options_init(lk_lock_options *o, const lk_mem *mem,
+                              const char *path, const lk_lock_config *config,
+                              lk_multilock_side side)
 {
   const lk_acls *parent =
       config->parent_acl == NULL ? config->acl : config->parent_acl;
@@ -136,7 +137,7 @@ bool lk__lock_options_init(lk_lock_options *o, const lk_mem *mem,
          is_copied(o->acl, config->acl) && is_copied(o->parent_acl, parent);
 }
 
-void lk__lock_options_free(lk_lock_options *o, const lk_mem *mem)
+static void lock_options_free(lk_lock_options *o, const lk_mem *mem)
 {
   lk__mem_free(mem, o->path);
   lk__mem_free(mem, o->data);
@@ -152,7 +153,7 @@ static void lock_destroy(lk_lock *l)
 {
   lk_session_lease *lease = l->lease;
 
-  lk__lock_options_free(&l->options, &lease->mem);
+  lock_options_free(&l->options, &lease->mem);
   if (l->source.free_plan != NULL)
     l->source.free_plan(l->source.plan, &lease->mem);
   lk__mem_free(&lease->mem, l);
@@ -328,9 +329,6 @@ int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
                   const lk_lock_config *config, lk_multilock_side side)
 {
   *out = NULL;
-  /* Only a mutex can have a local queue. lk_lock_new() adds it afterwards. */
-  if (config->local_queue)
-    return LK_ERR_BAD_ARGUMENT;
   int err = lock_options_check(path, config);
 
   if (err != 0)
@@ -350,7 +348,7 @@ int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
   l->source.make = lk__lock_make_contender;
   l->on_event = config->on_event;
   l->arg = config->arg;
-  if (!lk__lock_options_init(&l->options, &lease->mem, path, config, side)) {
+  if (!lock_options_init(&l->options, &lease->mem, path, config, side)) {
     lock_destroy(l);
     return LK_ERR_NO_MEMORY;
   }
@@ -367,21 +365,7 @@ int lk_lock_new(lk_lock **out, lk_client *client, const char *path,
   *out = NULL;
   if (err != 0)
     return err;
-  lk_lock_config common_options = options;
-
-  /* lk__lock_make() serves all recipes and refuses a local queue, which only a
-   * mutex can have. The mutex attaches its local queue below. */
-  common_options.local_queue = false;
-  err = lk__lock_make(out, client, path, &common_options, LK_MULTILOCK_MUTEX);
-  if (err != 0)
-    return err;
-  if (!options.local_queue)
-    return 0;
-  if (lk__local_acquisition_attach(*out, &options))
-    return 0;
-  lk_lock_free(*out);
-  *out = NULL;
-  return LK_ERR_NO_MEMORY;
+  return lk__lock_make(out, client, path, &options, LK_MULTILOCK_MUTEX);
 }
 
 /* ---- events of the acquisition ------------------------------------------- */
@@ -537,11 +521,6 @@ int64_t lk_lock_deadline(const lk_lock *l)
 uint64_t lk_lock_token(const lk_lock *l)
 {
   return lock_is_held_here(l) ? lk__acquisition_token(l->acquisition) : 0;
-}
-
-uint64_t lk_lock_handoffs(const lk_lock *l)
-{
-  return lock_is_held_here(l) ? l->acquisition->handoffs : 0;
 }
 
 const char *lk_lock_node(const lk_lock *l)

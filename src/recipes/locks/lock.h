@@ -33,12 +33,6 @@ typedef struct lk_lock_options {
     reason is logged. */
 int lk__lock_config_copy(const lk_client *c, lk_lock_config *out,
                          const lk_lock_config *config);
-/** Copy path and options to `o`, which is zeroed. false: no memory; the caller
-    must then call lk__lock_options_free() for the copies made so far. */
-bool lk__lock_options_init(lk_lock_options *o, const lk_mem *mem,
-                           const char *path, const lk_lock_config *config,
-                           lk_multilock_side side);
-void lk__lock_options_free(lk_lock_options *o, const lk_mem *mem);
 
 /** The callback of a call of the user, such as lk_lock_acquire(). It is invoked
     once. */
@@ -93,8 +87,7 @@ struct lk_lock {
                                     waits; or NULL */
   size_t count; /**< how many acquires of the holder await a release */
   bool lost;    /**< the lock was lost, and the user has not released it yet */
-  bool not_reentrant;   /**< the holder cannot acquire the lock again */
-  bool has_local_queue; /**< its token is also that of other handles' grants */
+  bool not_reentrant; /**< the holder cannot acquire the lock again */
   int start_err; /**< why the last acquisition ended without a grant, or 0; for
                       one that fails while it begins */
   lk_completion acquire;
@@ -116,8 +109,7 @@ struct lk_lock {
 };
 
 /** Make a handle for one side of a lock. `config` is a copy of the caller's,
-    made by lk__lock_config_copy(), without `local_queue`. Returns 0 or an
-    error. */
+    made by lk__lock_config_copy(). Returns 0 or an error. */
 int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
                   const lk_lock_config *config, lk_multilock_side side);
 

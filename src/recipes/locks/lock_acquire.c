@@ -403,9 +403,6 @@ static void on_guarded(lk_client *c, int err, const lk_op_result *results,
    * it says nothing about the own nodes. */
   int check_err = count > 0 ? err : LK_ERR_IN_DOUBT;
 
-  if (count > 0)
-    multi->acquisition->parts[0]->holding.unanswered_multis--;
-
   if (lock_multi_report_checks(multi, check_err, results, count) ==
       LK_CHECK_MISSING)
     err = LK_ERR_LOST;
@@ -425,6 +422,5 @@ int lk_lock_guarded_multi(lk_lock *l, const lk_op *ops, size_t count,
     return err;
   multi->done = done;
   multi->arg = arg;
-  multi->acquisition->parts[0]->holding.unanswered_multis++;
   return 0;
 }

@@ -74,8 +74,7 @@ uint64_t lk__acquisition_token(const lk_acquisition *a)
 
 const char *lk__acquisition_node_path(const lk_acquisition *a)
 {
-  const lk_contender *first = a->count > 0 ? a->parts[0] : NULL;
-
-  return first != NULL && first->own.state == LK_OWN_CREATED ? first->own.path
-                                                             : NULL;
+  return a->count > 0 && a->parts[0]->own.state == LK_OWN_CREATED
+             ? a->parts[0]->own.path
+             : NULL;
 }

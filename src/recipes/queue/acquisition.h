@@ -78,7 +78,6 @@ struct lk_acquisition {
   bool held_with_parts;
   lk_contender **parts; /**< the contenders that must all be held */
   size_t count;         /**< of `parts` */
-  uint64_t handoffs;    /**< how many local owners held with this node before */
 };
 
 /* Whether an acquisition is held: the states of its contenders taken together.

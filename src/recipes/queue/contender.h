@@ -122,9 +122,6 @@ typedef struct lk_holding {
                            was lost or the contender became unsure */
   bool awaits_lease;    /**< see lk__contender_await_lease() */
   bool revoked;         /**< another client requests the release */
-  /** Guarded multis of this holder that no reply has ended: perhaps the server
-      executes them yet. */
-  unsigned unanswered_multis;
 } lk_holding;
 
 /** State of CLEANING_UP. */

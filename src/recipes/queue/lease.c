@@ -40,8 +40,6 @@ static lk_session_lease *lease_new(lk_client *c, const lk_lease_config *config)
   lease->margin_ms = config->margin_ms;
   lease->refs = 1; /* the client's, see on_client_freed() */
   lease->watchdog_due_ms = INT64_MAX;
-  lk__list_init(&lease->queues.local);
-  lk__list_init(&lease->life.close_hooks);
   lk__safe_list_init(&lease->users);
   lease->watchdog = (lk_timer){.fire = watchdog_on_timer, .arg = lease};
   lease->heartbeat.timer =
@@ -523,16 +521,6 @@ static void on_closing(lk_client *c, void *arg)
   lk__lease_unref(lease);
 }
 
-static void notify_close_hooks(lk_session_lease *lease)
-{
-  for (lk_link *l = lease->life.close_hooks.next; l != &lease->life.close_hooks;
-       l = l->next) {
-    lk_close_hook *h = LK_OWNER(l, lk_close_hook, link);
-
-    h->closed(h);
-  }
-}
-
 /* After this call the session lease calls no function of the client.
  * Acquisitions with a listener of their own still stop timers of the client
  * when they are notified of CLOSED. So lease_detach_client() is called only
@@ -548,7 +536,6 @@ static void lease_close(lk_session_lease *lease)
   lease->end_err = lk__client_end_err(lease->client);
   stop_timers(lease);
   lease_for_each_user(lease, notify_closed);
-  notify_close_hooks(lease);
   lease->life.closed = true;
   if (lease->life.acquisition_listeners == 0)
     lease_detach_client(lease);

@@ -65,22 +65,13 @@ typedef struct lk_shared_queues {
   bool warned_length;   /**< the warning of a long queue was logged */
   int64_t *scratch;     /**< see lk__lease_scratch() */
   size_t scratch_count; /**< how many numbers fit in `scratch` */
-  lk_link local;        /**< list of lk_local_queue: queues in this process */
 } lk_shared_queues;
-
-/** For an object that has to stop a timer when the client is closed. */
-typedef struct lk_close_hook {
-  lk_link link; /**< in `life.close_hooks` */
-  /** The client was closed. Must not add or remove hooks. */
-  void (*closed)(struct lk_close_hook *h);
-} lk_close_hook;
 
 /** The end of the session and of the client. */
 typedef struct lk_client_life {
   lk_listener listener;
   size_t acquisition_listeners; /**< number of listeners that were attached by
                                      lk__lease_attach_listener() */
-  lk_link close_hooks;          /**< list of lk_close_hook */
   bool closed;                  /**< CLOSED was reported */
   bool detached; /**< CLOSED was reported to all listeners: the client must not
                     be used any more */

@@ -244,9 +244,14 @@ static size_t names_count_excluding(const lk_role *role, const lk_bytes *names,
 /* From this number of predecessors on a warning is logged. */
 enum { LONG_QUEUE = 10000 };
 
-int lk__max_queue_refusal(bool once, size_t max_queue, size_t predecessors)
+/* Why a contender with this number of predecessors must not wait, or 0.
+ * LK_ERR_BUSY: `once`, and there are predecessors. LK_ERR_QUEUE_FULL: there are
+ * more than `max_queue`; a `max_queue` of 0 is no limit. */
+static int contender_refusal(const lk_contender *ct, size_t predecessors)
 {
-  if (predecessors > 0 && once)
+  size_t max_queue = ct->config->max_queue;
+
+  if (predecessors > 0 && ct->config->once)
     return LK_ERR_BUSY;
   if (max_queue > 0 && predecessors > max_queue)
     return LK_ERR_QUEUE_FULL;
@@ -340,8 +345,7 @@ static void contender_take_first_list(lk_contender *ct, const lk_bytes *names,
                                       size_t count)
 {
   int err =
-      lk__max_queue_refusal(ct->config->once, ct->config->max_queue,
-                            names_count_excluding(ct->role, names, count));
+      contender_refusal(ct, names_count_excluding(ct->role, names, count));
 
   ct->pause.doublings = 0;
   if (err != 0)
@@ -393,8 +397,7 @@ static void contender_notify_mixed_queue(lk_contender *ct, lk_bytes name)
 static void contender_take_position(lk_contender *ct,
                                     const lk_queue_position *p)
 {
-  int err = lk__max_queue_refusal(ct->config->once, ct->config->max_queue,
-                                  p->predecessors);
+  int err = contender_refusal(ct, p->predecessors);
 
   if (p->predecessors == 0) {
     lk__contender_try_grant(ct, lk_client_clock(lk__contender_client(ct)));

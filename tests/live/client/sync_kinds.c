@@ -311,63 +311,13 @@ START_TEST(single_node_lock_is_reentrant_in_one_thread)
 }
 END_TEST
 
-/* ---- local queues ------------------------------------------------------- */
-
-enum { THREADS = 40 };
-
-static lk_sync_lock *shared;
-static unsigned holders;
-/* The token and the number of handoffs of the last holder. */
-static uint64_t last_token, last_handoffs;
-
-static int hold_once(void *arg)
-{
-  (void)arg;
-  int err = lk_sync_lock_acquire(shared, &ten_seconds);
-
-  if (err != 0)
-    return err;
-  uint64_t token = lk_sync_lock_token(shared);
-  uint64_t handoffs = lk_sync_lock_handoffs(shared);
-
-  /* Either there is a new contender node, or this one is handed off. */
-  bool is_later =
-      token > last_token || (token == last_token && handoffs > last_handoffs);
-
-  if (++holders != 1 || !is_later)
-    err = LK_ERR_STATE;
-  last_token = token;
-  last_handoffs = handoffs;
-  if (count_contenders() > 2) /* its own node, and one that is being deleted */
-    err = LK_ERR_TOO_MANY;
-  holders--;
-  lk_sync_lock_release(shared);
-  return err;
-}
-
-START_TEST(threads_hold_in_turn_behind_one_contender_node)
-{
-  lk_sync_lock_config config = {.size = sizeof config, .local_queue = true};
-  waiter crowd[THREADS];
-
-  ck_assert_int_eq(lk_sync_lock_new(&shared, here, lock_path(), &config), 0);
-  last_token = 0;
-  for (int i = 0; i < THREADS; i++)
-    waiter_start(&crowd[i], hold_once, NULL);
-  for (int i = 0; i < THREADS; i++)
-    ck_assert_int_eq(waiter_end(&crowd[i]), 0);
-  ck_assert_int_eq(lk_sync_lock_acquire(rival, &ten_seconds), 0);
-  lk_sync_lock_free(shared);
-}
-END_TEST
-
 /* ---- invalid configs ---------------------------------------------------- */
 
 START_TEST(constructors_refuse_invalid_configs)
 {
   lk_semaphore_config no_permits = {.size = sizeof no_permits};
-  lk_sync_lock_config with_local_queue = {.size = sizeof with_local_queue,
-                                          .local_queue = true};
+  lk_sync_lock_config without_sides = {.size = sizeof without_sides,
+                                       .layout = LK_LAYOUT_LATCH};
   lk_sync_lock_config reserved_data = {.size = sizeof reserved_data,
                                        .data = lk_text(LK_REVOKE_MESSAGE)};
   lk_multilock_member same_path[] = {{"/a", LK_MULTILOCK_READ},
@@ -386,7 +336,7 @@ START_TEST(constructors_refuse_invalid_configs)
                    LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(lk_sync_multilock_new(&l, here, same_path, 0, NULL, NULL),
                    LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(lk_sync_rwlock_new(&refused, here, "/a", &with_local_queue),
+  ck_assert_int_eq(lk_sync_rwlock_new(&refused, here, "/a", &without_sides),
                    LK_ERR_BAD_ARGUMENT);
   ck_assert_ptr_null(refused);
   lk_sync_rwlock_free(NULL);
@@ -407,7 +357,6 @@ TCase *kind_tests(void)
   tcase_add_test(t, try_after_three_failures_creates_no_permit_node);
   tcase_add_test(t, multilock_acquires_all_its_members);
   tcase_add_test(t, single_node_lock_is_reentrant_in_one_thread);
-  tcase_add_test(t, threads_hold_in_turn_behind_one_contender_node);
   tcase_add_test(t, constructors_refuse_invalid_configs);
   return t;
 }

@@ -12,11 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum {
-  LOCKERS_MAX = 3,
-  MORE_LOCKERS_WITH_LOCAL_QUEUES = 3, /* so that several wait behind one node */
-  AT_ONCE = 0
-};
+enum { LOCKERS_MAX = 3, AT_ONCE = 0 };
 
 void sim_actor_act_in(sim_actor *a, int64_t us)
 {
@@ -101,8 +97,6 @@ static void add_actors(sim_process *p)
   unsigned lockers = 1 + sim_roll(&r, LOCKERS_MAX);
   unsigned number = 0;
 
-  if (p->world->style->local)
-    lockers += MORE_LOCKERS_WITH_LOCAL_QUEUES;
   while (number < lockers)
     actor_add(p, &sim_locker, number++);
   if (sim_one_in(&r, 3) || sim_has_condition(p->world, SIM_NARROW))

@@ -183,10 +183,6 @@ static void note_created(sim_checker *checker, sim_entry *e)
     e->is_excused = e->creator_session != NULL && e->creator_session->resumed;
     return;
   }
-  if (a->handle == NULL) { /* a contender of a local queue */
-    e->local_queue_life = a->life;
-    return;
-  }
   e->handle = a->handle;
   e->acquire_number = a->acquire_number;
   if (e->handle->acquire_number == a->acquire_number &&
@@ -343,7 +339,6 @@ void sim_checker_note_wiped(sim_checker *checker)
 {
   checker->history.wiped = true;
   memset(checker->last_token, 0, sizeof checker->last_token);
-  memset(checker->last_handoffs, 0, sizeof checker->last_handoffs);
 }
 
 void sim_checker_begin_restore(sim_checker *checker)

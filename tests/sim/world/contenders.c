@@ -128,7 +128,7 @@ static sim_contender *add_contender(sim_checker *checker, sim_life *l,
     if (h->lock != NULL && is_contender_of(h, ct))
       a->handle = h;
   }
-  a->acquire_number = a->handle == NULL ? 0 : a->handle->acquire_number;
+  a->acquire_number = a->handle->acquire_number;
   a->next = checker->contenders;
   checker->contenders = a;
   return a;

@@ -43,7 +43,6 @@ typedef struct sim_handle {
   bool backwards;
   int32_t permits;
   lk_session_lease *lease; /**< its session lease, while it has a lock */
-  bool local; /**< its local queue shares a node among owners of the process */
   size_t max_queue; /**< the largest number of predecessors that its acquires
                        accept; 0: no limit */
   lk_lock *lock;    /**< NULL: freed, or the process has no client */
@@ -101,9 +100,8 @@ typedef struct sim_handle {
   unsigned revoked; /**< number of REVOKED events since the grant */
   bool was_waiting; /**< WAITING was reported */
   sim_grace
-      held_node_gone;  /**< one of its nodes was deleted, and it still holds */
-  sim_grace idle_node; /**< the node that it waits behind has no local owner */
-  sim_nodes held;      /**< the nodes of the grant */
+      held_node_gone; /**< one of its nodes was deleted, and it still holds */
+  sim_nodes held;     /**< the nodes of the grant */
   sim_nodes releasing_nodes; /**< the nodes that must be deleted when the
                                 release completes */
 } sim_handle;

@@ -422,7 +422,6 @@ sim_handle *sim_handle_new(sim_process *p, const char *name,
   config.arg = h;
   config.data = lk_text(h->name);
   h->lease = lease;
-  h->local = config.local_queue;
   h->max_queue = config.max_queue;
   if (h->other != NULL) {
     h->other->max_queue = h->max_queue;

@@ -69,9 +69,7 @@ typedef struct sim_entry {
   struct sim_handle
       *handle;             /**< the handle whose acquire created it, or NULL */
   uint64_t acquire_number; /**< number of that acquire */
-  /** the process whose local queue shares it, or NULL */
-  struct sim_life *local_queue_life;
-  lk_assurance assurance; /**< of its creator's session lease */
+  lk_assurance assurance;  /**< of its creator's session lease */
   bool is_excused;    /**< its owner need not delete it: the owner may not, or
                          cannot know that it exists */
   bool restored;      /**< restored from a snapshot */

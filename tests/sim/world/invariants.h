@@ -37,9 +37,6 @@
     "sequence numbers that cannot be trusted grant nothing") \
   P(queue_full, "QUEUE-FULL", ON(ACQUIRE_ENDED) | ON(CONTENDER_STEP), \
     "a limit of predecessors is never exceeded, and nothing below it is refused") \
-  /* invariants_local_queue.c */ \
-  P(local_queue, "LOCAL-QUEUE", ON(ACQUIRE_ENDED) | ON(PERIODIC), \
-    "owners behind one node take turns, and release after sixteen handoffs") \
   /* invariants_rwlock.c */ \
   P(rw_matrix, "RW-MATRIX", ON(JOB_DONE) | ON(CONTENDER_STEP), \
     "a writer excludes all, readers share; each watches its direct predecessor") \
@@ -300,8 +297,6 @@ struct sim_checker {
   int64_t next_periodic_us; /**< time of the next SIM_PERIODIC */
   /** the newest token granted for each lock */
   uint64_t last_token[SIM_MOST_LOCKS];
-  /** the number of local handoffs with that token */
-  uint64_t last_handoffs[SIM_MOST_LOCKS];
   uint64_t last_term;          /**< of the election */
   int64_t leaderless_since_us; /**< since when candidates wait and none leads;
                                   0: not so */

@@ -130,14 +130,13 @@ static bool was_granted_with_little_time(const sim_handle *h)
 
 /* With quorum assurance a grant has a quarter of the session timeout left. The
  * time left is measured when the callback is invoked. One percent is for clock
- * drift. An owner in a local queue has what is left of the node's deadline, so
- * local queues are excluded. */
+ * drift. */
 void sim_grant_deadline(sim_checker *checker, const sim_fact *f)
 {
   const sim_handle *h = f->handle;
   const sim_process *p = h->process;
 
-  if (f->err != 0 || h->is_reentry || h->local ||
+  if (f->err != 0 || h->is_reentry ||
       h->lease->config.assurance != LK_ASSURE_QUORUM ||
       sim_fault_is_possible(checker->world, SIM_FAULT_BOUNDS) || p->closing)
     return;

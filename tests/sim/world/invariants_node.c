@@ -260,9 +260,7 @@ void sim_own_deleted(sim_checker *checker, const sim_fact *f)
   bool lost_by_deletion = f->lock_event->type == LK_LOCK_EVENT_PLACE_LOST &&
                           f->lock_event->err == LK_ERR_NO_NODE;
 
-  /* in a local queue the loss is reported to the first waiter, which may be a
-   * new handle */
-  if (!lost_by_deletion || f->handle->local)
+  if (!lost_by_deletion)
     return;
   f->handle->places_lost++;
   if (f->handle->places_lost > f->handle->nodes_taken)
@@ -441,7 +439,7 @@ static void check_not_behind_released(sim_checker *checker,
         o->pause.doublings == 0 &&
         !lk__own_node_needs_verification(&o->own, lk__contender_connection(o)))
       sim_violated(checker, "%s queues behind %s, which was released before",
-                   a->handle == NULL ? "?" : a->handle->name, e->name);
+                   a->handle->name, e->name);
   }
 }
 
@@ -474,14 +472,13 @@ static void check_deletes_sent_first(sim_checker *checker, sim_life *l,
                  f->op);
 }
 
-/* When a release completes, its nodes are deleted. A node of a local queue
- * stays for the next owner. */
+/* When a release completes, its nodes are deleted. */
 static void check_released_nodes(sim_checker *checker, const sim_handle *h)
 {
   for (size_t i = 0; i < h->releasing_nodes.count; i++) {
     const sim_entry *e = h->releasing_nodes.at[i];
 
-    if (e->deleted_zxid == 0 && e->local_queue_life == NULL &&
+    if (e->deleted_zxid == 0 &&
         e->session == lk_client_session(h->process->client).id)
       sim_violated(checker, "%s is notified that %s is deleted, and it exists",
                    h->name, e->name);
@@ -525,7 +522,7 @@ void sim_container_reap(sim_checker *checker, const sim_fact *f)
   unsigned vanished = sim_dirs_vanished(checker, h) - h->dirs_vanished;
 
   if (f->err == LK_ERR_NO_NODE && h->nodes_taken < MANY_NODES &&
-      vanished < MANY_DIRECTORIES && !h->local)
+      vanished < MANY_DIRECTORIES)
     sim_violated(checker, "%s fails; its directory went %u times, its node %u",
                  h->name, vanished, h->nodes_taken);
 }

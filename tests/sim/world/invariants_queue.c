@@ -113,12 +113,11 @@ static bool was_queued_before(const sim_handle *h, const sim_handle *later)
 }
 
 /* A contender that was in the queue before another asked is granted first.
- * Excluded are downgrades, which take no new place in the queue, and local
- * queues, whose node may be older (LOCAL-QUEUE checks these). */
+ * Excluded are downgrades, which take no new place in the queue. */
 void sim_mutex_fifo(sim_checker *checker, const sim_fact *f)
 {
   if (!is_fresh_grant(f) || f->handle->held.count == 0 ||
-      f->handle->held.at[0]->downgraded_from != NULL || f->handle->local ||
+      f->handle->held.at[0]->downgraded_from != NULL ||
       is_adopted(f->handle->held.at[0], f->handle))
     return;
   SIM_EACH_HANDLE(checker, h)
@@ -227,14 +226,6 @@ static bool event_may_be_missing(const sim_checker *checker,
   return h != NULL && sim_handle_was_denied(checker, h, h->acquire_called_us);
 }
 
-static bool node_event_may_be_missing(const sim_checker *checker,
-                                      const sim_entry *own)
-{
-  return own->local_queue_life != NULL
-             ? sim_dir_was_denied(checker, own->lock_index, own->created_us)
-             : event_may_be_missing(checker, own->handle);
-}
-
 static bool has_excused_node(const sim_checker *checker, const sim_handle *h)
 {
   for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
@@ -284,7 +275,7 @@ static void check_overdue_grant(sim_checker *checker, sim_contender *a)
       is_queued(a->ct->state) ? sim_entry_of(checker, a->ct) : NULL;
 
   if (own != NULL &&
-      (own->deleted_zxid != 0 || node_event_may_be_missing(checker, own) ||
+      (own->deleted_zxid != 0 || event_may_be_missing(checker, own->handle) ||
        route_is_too_slow(checker, a->life) || !is_next(checker, own)))
     own = NULL;
   if (sim_grace_is_over(checker, a->life, &a->first_ungranted, own))
@@ -403,7 +394,7 @@ static size_t count_predecessors(const sim_checker *checker,
 static void check_refusal(sim_checker *checker, const sim_handle *h)
 {
   const lk_reply *reply = lk_client_reply(h->process->client);
-  bool limit_is_exceeded = reply == NULL || h->local; /* or it is unknown */
+  bool limit_is_exceeded = reply == NULL; /* or it is unknown */
 
   for (size_t i = 0; !limit_is_exceeded && i < h->nplaces; i++) {
     const sim_entry *own = own_at(checker, h, (int)h->places[i].lock_index);
@@ -486,23 +477,19 @@ static bool is_inherited(const sim_handle *h, const sim_entry *e)
          is_adopted(e, h);
 }
 
-/* Each exclusive grant has a larger token than the one before, or the same
- * token with a larger number of handoffs. Readers have no order. */
+/* Each exclusive grant has a larger token than the one before. Readers have no
+ * order. */
 static void check_growth(sim_checker *checker, const sim_handle *h,
                          const sim_entry *e)
 {
   uint64_t *last = &checker->last_token[e->lock_index];
-  uint64_t *last_handoffs = &checker->last_handoffs[e->lock_index];
-  uint64_t handoffs = lk_lock_handoffs(h->lock);
 
   if (e->is_reader || !e->is_contender || is_inherited(h, e))
     return;
-  if (token_of(e) < *last ||
-      (token_of(e) == *last && handoffs <= *last_handoffs))
+  if (token_of(e) <= *last)
     sim_violated(checker, "%s has token 0x%" PRIx64 " after 0x%" PRIx64,
                  h->name, token_of(e), *last);
   *last = token_of(e);
-  *last_handoffs = handoffs;
 }
 
 /* Fencing tokens grow, and are the czxids of the own nodes. */

@@ -16,7 +16,7 @@ enum {
 /* clang-format off */
 const sim_lock_style sim_lock_styles[] = {
   {.name = "usual", .weight = 8, .id_len = CURATOR_ID, .semaphores = true,
-   .text = "Curator's layout, with a node for each owner"},
+   .text = "Curator's layout"},
   {.name = "kazoo", .weight = 1, .layout = LK_LAYOUT_KAZOO, .id_len = KAZOO_ID,
    .semaphores = true,
    .text = "kazoo's layout"},
@@ -27,9 +27,7 @@ const sim_lock_style sim_lock_styles[] = {
   {.name = "native-uuid", .weight = 1, .layout = LK_LAYOUT_NATIVE_UUID,
    .id_len = SIM_UUID + 1,
    .text = "native names behind a UUID"},
-  {.name = "local", .weight = 2, .id_len = CURATOR_ID, .local = true,
-   .text = "local queues: mutexes of one process share a node"},
-  {.name = "brief", .weight = 1, .id_len = CURATOR_ID, .short_queue = true,
+  {.name = "brief", .weight = 3, .id_len = CURATOR_ID, .short_queue = true,
    .semaphores = true,
    .text = "the number of predecessors is limited"},
 };

@@ -7,7 +7,7 @@
 #include <latchkey/lock.h>
 
 /**
- * The layout of contender nodes, and how many owners share one. All lockers of
+ * The layout of contender nodes, and the limit of predecessors. All lockers of
  * a run use the same style. The seed chooses it apart from lock mix and
  * scenario. Semaphores support some styles; in a mix with other kinds they use
  * the default. To add one: a line in the list, and its effect in locker.c.
@@ -20,7 +20,6 @@ struct sim_lock_style {
   const char *prefix; /**< of a native mutex, or NULL */
   size_t id_len; /**< length of the contender's id at the start of a node name;
                     0: the id is at the end of the data */
-  bool local;    /**< mutexes of one process share a node */
   bool short_queue; /**< max_queue is small */
   bool semaphores;  /**< semaphores support it */
 };

@@ -51,8 +51,6 @@ static void apply_style(sim_actor *a, sim_kind kind)
     config->prefix = style->prefix;
   if (style->layout != LK_LAYOUT_CURATOR)
     config->announce = false;
-  if (kind == SIM_MUTEX && style->local)
-    config->local_queue = !sim_one_in(&r, 4);
   if (style->short_queue)
     config->max_queue = sim_roll(&r, MAX_QUEUE + 1);
 }

@@ -188,7 +188,7 @@ static int make_single(void **out, unsigned mistake)
                                     .poll_ms = mistake == 6 ? -1 : 0};
   lk_lock *l = *out;
 
-  config.local_queue = mistake == 7;
+  config.layout = mistake == 7 ? LK_LAYOUT_KAZOO : LK_LAYOUT_CURATOR;
   int err = lk_single_new(&l, client, lock_path(mistake), &config, &options);
 
   *out = l;
@@ -235,7 +235,6 @@ static int make_election(void **out, unsigned mistake)
 
   config.prefix = mistake == 7 ? "p" : NULL;
   config.announce = mistake == 8;
-  config.local_queue = mistake == 9;
   int err = lk_election_new(&c, client, lock_path(mistake), layout, &config,
                             &options);
 
@@ -375,7 +374,7 @@ static const constructor constructors[] = {
     {"lk_multilock_new", make_multilock, free_lock, 7},
     {"lk_single_new", make_single, free_lock, 7},
     {"lk_candidate_new", make_candidate, free_candidate, 4},
-    {"lk_election_new", make_election, free_election, 9},
+    {"lk_election_new", make_election, free_election, 8},
     {"lk_subscribe_children", make_children, free_subscription, 4},
     {"lk_subscribe_data", make_data, free_subscription, 4},
     {"lk_roster_subscribe", make_roster, free_roster, 5},

@@ -208,14 +208,6 @@ static int start_mutex(const limit *m)
   return acquire(m);
 }
 
-static int start_local_queue(const limit *m)
-{
-  const lk_lock_config local = {.size = sizeof local, .local_queue = true};
-
-  ck_assert_int_eq(lk_lock_new(&lock, p.link->client, "/lock", &local), 0);
-  return acquire(m);
-}
-
 static int start_read_side(const limit *m)
 {
   ck_assert_int_eq(lk_rwlock_new(&rw, p.link->client, "/lock", NULL), 0);
@@ -277,9 +269,9 @@ static const row requests[] = {
 };
 
 static const row locks[] = {
-    {"mutex", start_mutex},         {"mutex, local_queue", start_local_queue},
-    {"read side", start_read_side}, {"semaphore", start_semaphore},
-    {"multilock", start_multilock}, {"single", start_single},
+    {"mutex", start_mutex},         {"read side", start_read_side},
+    {"semaphore", start_semaphore}, {"multilock", start_multilock},
+    {"single", start_single},
 };
 
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])

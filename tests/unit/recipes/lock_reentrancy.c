@@ -266,14 +266,6 @@ static int make_mutex(handle *h)
   return lk_lock_new(&h->lock, h->p->link->client, "/k/x", &c);
 }
 
-static int make_mutex_with_local_queue(handle *h)
-{
-  lk_lock_config c = config_for(h);
-
-  c.local_queue = true;
-  return lk_lock_new(&h->lock, h->p->link->client, "/k/x", &c);
-}
-
 /* The first handle is the write side, the second a read side. */
 static int make_side(handle *h)
 {
@@ -318,9 +310,9 @@ typedef struct kind {
 } kind;
 
 static const kind kinds[] = {
-    {"mutex", make_mutex},         {"local queue", make_mutex_with_local_queue},
-    {"side", make_side},           {"semaphore", make_semaphore},
-    {"multilock", make_multilock}, {"single", make_single},
+    {"mutex", make_mutex},         {"side", make_side},
+    {"semaphore", make_semaphore}, {"multilock", make_multilock},
+    {"single", make_single},
 };
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])

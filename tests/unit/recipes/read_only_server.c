@@ -109,14 +109,6 @@ static lk_lock *new_mutex(const lk_lock_config *config)
   return l;
 }
 
-static lk_lock *new_mutex_with_local_queue(const lk_lock_config *config)
-{
-  lk_lock_config c = *config;
-
-  c.local_queue = true;
-  return new_mutex(&c);
-}
-
 static lk_lock *new_single(const lk_lock_config *config)
 {
   lk_lock *l = NULL;
@@ -146,8 +138,7 @@ static lk_lock *new_multilock(const lk_lock_config *config)
 }
 
 static lk_lock *(*const lock_makers[])(const lk_lock_config *config) = {
-    new_mutex, new_mutex_with_local_queue, new_single, new_semaphore_permit,
-    new_multilock};
+    new_mutex, new_single, new_semaphore_permit, new_multilock};
 
 enum { KINDS = sizeof lock_makers / sizeof lock_makers[0] };
 

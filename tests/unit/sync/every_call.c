@@ -292,7 +292,6 @@ ERROR(lock_wait_certain, o->lock, o->call)
 VALUE(lock_ok, !lk_sync_lock_ok(o->lock))
 VALUE(lock_deadline, lk_sync_lock_deadline(o->lock) == INT64_MIN)
 VALUE(lock_token, lk_sync_lock_token(o->lock) == 0)
-VALUE(lock_handoffs, lk_sync_lock_handoffs(o->lock) == 0)
 VALUE(lock_get_state, lk_sync_lock_get_state(o->lock) == LK_LOCK_IDLE)
 VALUE(lock_count, lk_sync_lock_count(o->lock) == 0)
 VALUE(lock_path, lk_sync_lock_path(o->lock) == NULL)
@@ -431,7 +430,6 @@ const every_call every_calls[] = {
     SILENT(lock_ok),
     SILENT(lock_deadline),
     SILENT(lock_token),
-    SILENT(lock_handoffs),
     SILENT(lock_get_state),
     SILENT(lock_count),
     OTHER(lock_fd),

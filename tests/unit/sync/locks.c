@@ -87,9 +87,9 @@ static int hold(void *arg)
   return err;
 }
 
-static int try_and_leave(void *arg)
+static int acquire_and_leave(void *arg)
 {
-  int err = lk_sync_lock_try(lock, NULL);
+  int err = lk_sync_lock_acquire(lock, NULL);
 
   (void)arg;
   slow.ended++;
@@ -150,26 +150,25 @@ static void post(waiter *w, int (*what)(void *), size_t count)
     usleep(200);
 }
 
-/* One thread holds, and another tries and is refused. In the same iteration
- * `end` ends both calls. Returns the result of the holder's call. */
-static int end_in_turn_of_refused_try(int (*end)(void *arg), int *refusal)
+/* One thread holds, and another begins to acquire. In the same iteration `end`
+ * ends both owners. Returns the result of `end`. */
+static int end_in_turn_of_acquire(int (*end)(void *arg), int *refusal)
 {
-  lk_sync_lock_config config = {.size = sizeof config, .local_queue = true};
-  waiter holder, trier, ender;
+  waiter holder, taker, ender;
   paused p = {.go = false};
 
-  start_with(&config);
+  start_with(NULL);
   waiter_start(&holder, hold, NULL);
   while (holders == 0)
     usleep(200);
   waiter_start(&p.w, run_pause, &p.go);
   waiters_inside(client, 1);
-  post(&trier, try_and_leave, 1);
+  post(&taker, acquire_and_leave, 1);
   post(&ender, end, 2);
   slow.on = true;
   atomic_store(&p.go, true);
   ck_assert_int_eq(waiter_end(&p.w), 0);
-  *refusal = waiter_end(&trier);
+  *refusal = waiter_end(&taker);
   int err = waiter_end(&ender);
 
   slow.on = false;
@@ -179,21 +178,21 @@ static int end_in_turn_of_refused_try(int (*end)(void *arg), int *refusal)
   return err;
 }
 
-START_TEST(close_in_the_iteration_of_a_refused_try_ends_both)
+START_TEST(close_in_the_iteration_of_an_acquire_ends_both)
 {
   int refusal;
 
-  ck_assert_int_eq(end_in_turn_of_refused_try(close_client, &refusal), 0);
-  ck_assert_int_eq(refusal, LK_ERR_BUSY);
+  ck_assert_int_eq(end_in_turn_of_acquire(close_client, &refusal), 0);
+  ck_assert_int_eq(refusal, LK_ERR_CLOSED);
 }
 END_TEST
 
-START_TEST(free_in_the_iteration_of_a_refused_try_ends_both)
+START_TEST(free_in_the_iteration_of_an_acquire_ends_both)
 {
   int refusal;
 
-  ck_assert_int_eq(end_in_turn_of_refused_try(free_lock, &refusal), 0);
-  ck_assert_int_eq(refusal, LK_ERR_BUSY);
+  ck_assert_int_eq(end_in_turn_of_acquire(free_lock, &refusal), 0);
+  ck_assert_int_eq(refusal, LK_ERR_CLOSED);
 }
 END_TEST
 
@@ -706,8 +705,8 @@ START_TEST(lock_that_is_being_released_is_not_lost_by_closing)
 }
 END_TEST
 
-SUITE("locks", close_in_the_iteration_of_a_refused_try_ends_both,
-      free_in_the_iteration_of_a_refused_try_ends_both,
+SUITE("locks", close_in_the_iteration_of_an_acquire_ends_both,
+      free_in_the_iteration_of_an_acquire_ends_both,
       acquire_queued_behind_a_free_is_refused,
       locks_freed_while_held_leave_no_memory,
       wait_ends_when_the_lock_is_proven_again, wait_ends_when_the_lock_is_lost,

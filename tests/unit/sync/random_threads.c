@@ -159,11 +159,9 @@ static void do_nothing(lk_client *c, void *arg)
 static void make_lock(actor *a)
 {
   lk_sync_call call = draw_call(a);
-  lk_sync_lock_config how = {.size = sizeof how,
-                             .local_queue = draw(a, 2) == 0};
   lk_sync_lock *l;
 
-  if (lk_sync_lock_new(&l, client, "/locks/a", &how) != 0)
+  if (lk_sync_lock_new(&l, client, "/locks/a", NULL) != 0)
     return;
   (void)lk_sync_lock_try(l, &call);
   lk_sync_lock_free(l);
@@ -256,7 +254,6 @@ static void start(uint64_t seed)
   lk_client_config client_config = {.size = sizeof client_config,
                                     .hosts = zk.hosts};
   lk_sync_config config = {.size = sizeof config, .client = &client_config};
-  lk_sync_lock_config shared = {.size = sizeof shared, .local_queue = true};
   lk_semaphore_config two = {.size = sizeof two, .permits = 2};
   const lk_multilock_member members[] = {{.path = "/locks/a"},
                                          {.path = "/locks/d"}};
@@ -269,7 +266,7 @@ static void start(uint64_t seed)
   holder = 0;
   ck_assert_int_eq(lk_sync_client_new(&client, &config), 0);
   ck_assert_int_eq(lk_sync_lock_new(&locks[0], client, "/locks/a", NULL), 0);
-  ck_assert_int_eq(lk_sync_lock_new(&locks[1], client, "/locks/b", &shared), 0);
+  ck_assert_int_eq(lk_sync_lock_new(&locks[1], client, "/locks/b", NULL), 0);
   ck_assert_int_eq(
       lk_sync_semaphore_new(&locks[2], client, "/locks/c", NULL, &two), 0);
   ck_assert_int_eq(
