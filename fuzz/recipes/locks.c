@@ -145,7 +145,6 @@ static lk_lock_config take_config(user *u)
                            .fail_on_expiry = (options & 4) != 0,
                            .max_queue = (options & 8) != 0 ? 1 : 0,
                            .peek = (options & 16) != 0,
-                           .announce = (options & 32) != 0,
                            .on_event = on_lock_event,
                            .arg = u};
 

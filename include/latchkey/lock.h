@@ -122,9 +122,6 @@ LK_API const char *lk_lock_event_text(lk_lock_event_type type);
  */
 #define LK_REVOKE_MESSAGE "__REVOKE__"
 
-/** The text that a holder with `announce` appends to the data of its node. */
-#define LK_ANNOUNCEMENT "__HEAD__"
-
 typedef struct lk_lock_event {
   lk_lock_event_type type;
   int err;
@@ -186,7 +183,7 @@ typedef enum lk_layout {
 typedef struct lk_lock_config {
   size_t size;   /**< sizeof(lk_lock_config) */
   lk_bytes data; /**< data of the own node, for people to read; default empty.
-                      Not LK_REVOKE_MESSAGE, not ending with LK_ANNOUNCEMENT */
+                      Not LK_REVOKE_MESSAGE */
   const lk_acls *acl; /**< of the own node; NULL: open. All contenders need
                            READ on it; and READ, CREATE and DELETE on the
                            directory */
@@ -209,15 +206,6 @@ typedef struct lk_lock_config {
       not: for locks that are mostly held. No effect in semaphores and
       multi-locks. */
   bool peek;
-  /** For queues of a thousand contenders and more, if all use this library and
-      set this option. A holder that has waited appends LK_ANNOUNCEMENT to its
-      node, which tells the next contender that it has no other predecessors: it
-      need not list the queue. This costs one write for each grant after a wait,
-      and the grant does not wait for it. It helps only if that write is
-      executed before the release: the lock must be held for a few round trips.
-      Each contender needs WRITE on its own node. No effect in semaphores and
-      read-write locks; Curator's layout only. */
-  bool announce;
   lk_layout layout;   /**< semaphores: Curator's or kazoo's */
   const char *prefix; /**< of a mutex with a native layout only; NULL: "seq-".
                          It may be empty; "r-", "w-" and '/' are refused */

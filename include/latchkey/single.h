@@ -50,9 +50,9 @@ typedef struct lk_single_config {
 
 /**
  * Make a handle for the lock whose node is at `path`; all is copied. `options`
- * NULL: the defaults. Of `config`, `persistent_parents`, `max_queue` and
- * `announce` have no effect; `peek` reads the node first if the timeout is 0.
- * `layout` is refused with LK_ERR_BAD_ARGUMENT.
+ * NULL: the defaults. Of `config`, `persistent_parents` and `max_queue` have no
+ * effect; `peek` reads the node first if the timeout is 0. `layout` is refused
+ * with LK_ERR_BAD_ARGUMENT.
  *
  * @return as lk_lock_new().
  */

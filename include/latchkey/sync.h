@@ -444,7 +444,6 @@ typedef struct lk_sync_lock_config {
   bool revocable;
   size_t max_queue;
   bool peek;
-  bool announce;
   lk_layout layout;
   const char *prefix;
   /** Invoked with the events of lk_lock_config.on_event, for all threads.

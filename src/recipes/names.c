@@ -325,7 +325,7 @@ static bool excludes_latch(const lk_node_kind *earlier)
     .excludes = excludes_reader                     \
   }
 
-const lk_role lk__role_mutex =
+static const lk_role role_mutex =
     WRITER(lk__node_kind_mutex, lk__name_format_known);
 static const lk_role role_write =
     WRITER(node_kind_write, lk__name_format_known);
@@ -391,7 +391,7 @@ void lk__plain_names_init(lk_plain_names *p, const char *prefix)
 
 static const lk_layout_rules layouts[] = {
     [LK_LAYOUT_CURATOR] = {.identity = LK_IDENTITY_CURATOR,
-                           .roles = {[LK_MULTILOCK_MUTEX] = &lk__role_mutex,
+                           .roles = {[LK_MULTILOCK_MUTEX] = &role_mutex,
                                      [LK_MULTILOCK_READ] = &role_read,
                                      [LK_MULTILOCK_WRITE] = &role_write},
                            .permit = &lk__role_permit,
@@ -474,15 +474,6 @@ bool lk_layout_is_permit(lk_layout layout, lk_bytes name, int64_t *number)
 }
 
 /* ---- data ---------------------------------------------------------------- */
-
-bool lk__is_announcement(lk_bytes data)
-{
-  size_t len = strlen(LK_ANNOUNCEMENT);
-
-  return data.at != NULL && data.len >= len &&
-         memcmp((const char *)data.at + data.len - len, LK_ANNOUNCEMENT, len) ==
-             0;
-}
 
 bool lk__is_revocation(lk_bytes data)
 {

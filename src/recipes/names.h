@@ -145,7 +145,6 @@ typedef struct lk_role {
     number, or 0 if it has none. */
 bool lk__name_is_permit(const lk_role *role, lk_bytes name, int64_t *number);
 
-extern const lk_role lk__role_mutex;
 /** A permit of Curator's semaphore. */
 extern const lk_role lk__role_permit;
 /** A permit of kazoo's semaphore. */
@@ -188,11 +187,6 @@ bool lk__plain_prefix_is_valid(const char *prefix);
 /** `prefix` must exist as long as `p`; NULL: the default, "seq-". */
 void lk__plain_names_init(lk_plain_names *p, const char *prefix);
 
-/* Data of contender nodes that have a meaning for locks. */
-
-/** Whether `data` end with LK_ANNOUNCEMENT, by which the owner of the node says
-    that it holds the lock. */
-bool lk__is_announcement(lk_bytes data);
 /** Whether `data` are the message of Curator's revocation, by which another
     client asks the owner of the node to release the lock. */
 bool lk__is_revocation(lk_bytes data);

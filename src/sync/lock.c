@@ -57,7 +57,6 @@ static bool copy_config(lk_sync_lock *l, const lk_sync_lock_config *config)
                        .revocable = config->revocable,
                        .max_queue = config->max_queue,
                        .peek = config->peek,
-                       .announce = config->announce,
                        .layout = config->layout,
                        .prefix = l->prefix};
   return true;

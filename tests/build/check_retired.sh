@@ -8,6 +8,7 @@ cd "${srcdir:-.}" || exit 99
 failed=0
 
 retired='
+LK_ANNOUNCEMENT
 LK_ERR_BAD_ARGUMENTS
 LK_ERR_LOSS
 LK_ERR_UNKNOWN
@@ -17,6 +18,7 @@ LK_PROOF_[A-Z_]+
 LK_READ_LIST
 LK_WATCH_NODE
 LK_WATCH_TREE
+announce
 lk_answer
 lk_children
 lk_client_answer

@@ -295,21 +295,6 @@ int cli_contenders_list(cli_contenders *queue, cli_command *command)
 
 /* ---- labels and Stats ---------------------------------------------------- */
 
-/* Returns the length of the label in the data of a node. LK_ANNOUNCEMENT can
-   follow the label. */
-static size_t label_len(const lk_bytes *data)
-{
-  size_t announcement_len = sizeof LK_ANNOUNCEMENT - 1;
-
-  if (data->len < announcement_len)
-    return data->len;
-  size_t len = data->len - announcement_len;
-  bool announced = memcmp((const char *)data->at + len, LK_ANNOUNCEMENT,
-                          announcement_len) == 0;
-
-  return announced ? len : data->len;
-}
-
 bool cli_is_revoke_message(const lk_bytes *data)
 {
   return data->len == strlen(LK_REVOKE_MESSAGE) &&
@@ -332,7 +317,7 @@ static int store_contender_node(cli_contender *c, int err, const lk_bytes *data,
     return LK_ERR_NO_MEMORY;
   if (data->len > 0)
     memcpy(label, data->at, data->len);
-  c->label = lk_bytes_of(label, label_len(data));
+  c->label = lk_bytes_of(label, data->len);
   c->asked = cli_is_revoke_message(data);
   c->stat = *stat;
   return 0;

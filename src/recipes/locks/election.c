@@ -157,8 +157,6 @@ int lk_election_new(lk_candidate **out, lk_client *client, const char *path,
 
   if (err != 0)
     return err;
-  if (options.announce)
-    return LK_ERR_BAD_ARGUMENT;
   options.layout = layout;
   err = lk__lock_make(&l, client, path, &options, LK_MULTILOCK_MUTEX);
   if (err != 0)

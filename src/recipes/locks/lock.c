@@ -12,15 +12,12 @@
 
 /* ---- options ------------------------------------------------------------- */
 
-/* Only plain names can have a prefix. Announcements change the data of the own
- * node, so they need a layout in which no other client reads the data of
- * contender nodes, which is Curator's. */
+/* Only plain names can have a prefix. */
 static bool layout_is_valid(const lk_lock_config *config)
 {
   const lk_layout_rules *rules = lk__layout_rules(config->layout);
 
-  if (rules == NULL ||
-      (config->announce && config->layout != LK_LAYOUT_CURATOR))
+  if (rules == NULL)
     return false;
   return rules->has_prefix ? lk__plain_prefix_is_valid(config->prefix)
                            : config->prefix == NULL;
@@ -50,8 +47,7 @@ static bool layout_fits_root(const lk_lock_config *config)
 /* Check path and options: 0, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_PATH. */
 static int lock_options_check(const char *path, const lk_lock_config *config)
 {
-  if (lk__is_revocation(config->data) || lk__is_announcement(config->data) ||
-      !layout_is_valid(config))
+  if (lk__is_revocation(config->data) || !layout_is_valid(config))
     return LK_ERR_BAD_ARGUMENT;
   if (lk_path_check(path) != 0 ||
       (path_is_root(path) && !layout_fits_root(config)))
@@ -68,27 +64,14 @@ static const lk_role *lock_options_role(const lk_lock_options *o,
   return role == NULL ? &o->plain.role : role;
 }
 
-enum { ANNOUNCEMENT_LEN = sizeof LK_ANNOUNCEMENT - 1 };
-
-/* A copy of `data` with LK_ANNOUNCEMENT and a NUL behind it. */
-static char *copy_data_with_announcement(const lk_mem *mem, lk_bytes data)
+/* A copy of `data`. It is a byte longer, so that there is one of no data. */
+static char *copy_data(const lk_mem *mem, lk_bytes data)
 {
-  char *to = lk__mem_new(mem, data.len + ANNOUNCEMENT_LEN + 1);
+  char *to = lk__mem_new(mem, data.len + 1);
 
-  if (to == NULL)
-    return NULL;
-  if (data.len > 0)
+  if (to != NULL && data.len > 0)
     memcpy(to, data.at, data.len);
-  memcpy(to + data.len, LK_ANNOUNCEMENT, ANNOUNCEMENT_LEN + 1);
   return to;
-}
-
-/* An announcement says that no other contender precedes the holder. A reader
- * may have other readers before it, and a writer of a read-write lock can
- * become a reader, so neither announces. */
-static bool role_can_announce(const lk_role *role)
-{
-  return role->exclusive && role->kind->family != LK_FAMILY_RW;
 }
 
 static bool is_copied(const void *copy, const void *original)
@@ -106,7 +89,7 @@ static bool lock_options_init(lk_lock_options *o, const lk_mem *mem,
       config->parent_acl == NULL ? config->acl : config->parent_acl;
 
   o->path = lk__mem_text(mem, path);
-  o->data = copy_data_with_announcement(mem, config->data);
+  o->data = copy_data(mem, config->data);
   if (config->prefix != NULL)
     o->prefix = lk__mem_text(mem, config->prefix);
   if (config->acl != NULL)
@@ -129,9 +112,6 @@ static bool lock_options_init(lk_lock_options *o, const lk_mem *mem,
       .revocable = config->revocable,
       .max_queue = config->max_queue,
       .peek = config->peek};
-  if (config->announce && role_can_announce(o->contender.role))
-    o->contender.announcement =
-        lk_bytes_of(o->data, config->data.len + ANNOUNCEMENT_LEN);
   return o->path != NULL && o->data != NULL &&
          is_copied(o->prefix, config->prefix) &&
          is_copied(o->acl, config->acl) && is_copied(o->parent_acl, parent);

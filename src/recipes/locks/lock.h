@@ -23,7 +23,7 @@ typedef struct lk_lock_options {
   const lk_layout_rules *rules;
   lk_plain_names plain; /**< for a layout with a prefix */
   char *path;
-  char *data;          /**< with LK_ANNOUNCEMENT behind it */
+  char *data;          /**< not NULL, also if it is empty */
   char *prefix;        /**< NULL: none, or the default */
   lk_acls *acl;        /**< NULL: the default */
   lk_acls *parent_acl; /**< NULL: the default */

@@ -691,7 +691,6 @@ static void multilock_use_plan(lk_lock *l, lk_multilock_plan *p)
   for (size_t i = 0; i < p->count; i++) {
     const char *dir = p->members[i].dir;
     const lk_role *role = p->members[i].role;
-    bool may_announce = role == &lk__role_mutex;
 
     p->members[i] = l->options.contender;
     p->members[i].dir = dir;
@@ -701,8 +700,6 @@ static void multilock_use_plan(lk_lock *l, lk_multilock_plan *p)
      * whole, unless the caller's fail_on_expiry is set. */
     p->members[i].fail_on_expiry = true;
     p->members[i].peek = false; /* a transaction creates the nodes first */
-    if (!may_announce)
-      p->members[i].announcement = (lk_bytes){0};
   }
 }
 

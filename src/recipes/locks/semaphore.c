@@ -604,7 +604,6 @@ static lk_contender_config semaphore_contender_config(const lk_lock *l,
    * whole, unless the caller's fail_on_expiry is set. */
   c.fail_on_expiry = true;
   c.peek = false; /* queue and permit nodes are created in one write */
-  c.announcement = (lk_bytes){0}; /* none */
   if (role->is_permit)
     c.max_queue = 0; /* the option is for the queue node */
   return c;

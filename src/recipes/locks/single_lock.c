@@ -65,7 +65,6 @@ static void lock_use_single_plan(lk_lock *l, single_plan *p)
   config->name = lk_lock_path(l) + strlen(p->dir) + strlen("/");
   config->identity = LK_IDENTITY_NONE;
   config->persistent_parents = true;
-  config->announcement = (lk_bytes){0}; /* none */
 }
 
 int lk_single_new(lk_lock **out, lk_client *client, const char *path,

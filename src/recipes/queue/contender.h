@@ -51,8 +51,6 @@ typedef struct lk_contender_config {
   size_t max_queue; /**< end with LK_ERR_QUEUE_FULL with more predecessors than
                        this; 0: any number */
   bool peek;        /**< list the queue before a node is created */
-  lk_bytes announcement; /**< written into the own node at a grant after a wait;
-                              `at` NULL: nothing */
   bool unsure_when_suspended;
   bool fail_on_expiry;
   bool revocable;      /**< watch the own node at once when it is granted */
@@ -108,7 +106,6 @@ typedef struct lk_waiting {
   bool limit_changed;     /**< the limit of permits, since the last list */
   uint64_t listed_zxid;   /**< for a permit: the largest zxid that was seen when
                              its list came */
-  bool had_predecessors;  /**< the contender has waited */
   bool node_is_foreign;   /**< the single node is another client's: read it
                              before a create */
   size_t reported_position; /**< 0: none was reported yet */

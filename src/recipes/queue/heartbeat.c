@@ -335,16 +335,6 @@ int64_t lk__heartbeat_after_grant(lk_session_lease *lease)
   return due;
 }
 
-/* With several locks the heartbeat is not postponed: the request that proved
- * the lease has shown only one of the held nodes. Neither is it while others
- * wait, since it watches their nodes. */
-void lk__heartbeat_put_off(lk_session_lease *lease)
-{
-  if (lease->heartbeat.timer_runs && lk__lease_count_held(lease) == 1 &&
-      lease->count[LK_LEASE_WAITING] == 0)
-    heartbeat_start_timer(lease, heartbeat_due(lease));
-}
-
 bool lk__heartbeat_now(lk_session_lease *lease)
 {
   if (!heartbeat_is_needed(lease) || lease->heartbeat.outstanding > 0)

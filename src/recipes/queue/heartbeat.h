@@ -21,10 +21,6 @@ void lk__heartbeat_update_timer(lk_session_lease *lease);
     heartbeat earlier if necessary. Returns the time at which the lease needs
     the heartbeat, on the client's clock. */
 int64_t lk__heartbeat_after_grant(lk_session_lease *lease);
-/** Another request proved the lease just now, so the next heartbeat can wait
-    for a quarter of the session timeout. No effect while there are other held
-    locks or waiters, whose nodes the request has not shown. */
-void lk__heartbeat_put_off(lk_session_lease *lease);
 /** Send a heartbeat at once. false: a heartbeat is under way already, or none
     is needed. */
 bool lk__heartbeat_now(lk_session_lease *lease);

@@ -40,32 +40,6 @@ static void holder_make_watch_due(lk_contender *ct)
   ct->holding.watch_due_ms = lk_client_input_ms(lk__contender_client(ct));
 }
 
-static void on_announcement_written(lk_client *c, int err, const lk_stat *stat,
-                                    void *arg)
-{
-  lk_contender *ct = arg;
-
-  (void)c;
-  (void)stat;
-  if (lk__contender_take_reply(ct)) {
-    lk__heartbeat_put_off(ct->lease); /* the reply has proved the lease */
-    lk__contender_own_checked(ct, lk__check_result_of(err));
-  }
-  lk__contender_unref(ct);
-}
-
-/* The write expects version 0, so it does not overwrite a revocation that
- * another client has written. */
-static int holder_announce(lk_contender *ct)
-{
-  enum { FIRST_VERSION = 0 };
-
-  return lk__contender_count_request(
-      ct,
-      lk_set(lk__contender_client(ct), ct->own.path, ct->config->announcement,
-             FIRST_VERSION, LK_NO_OPTIONS, on_announcement_written, ct));
-}
-
 static void holder_begin(lk_contender *ct)
 {
   lk_session_lease *lease = ct->lease;
@@ -83,10 +57,6 @@ static void holder_begin(lk_contender *ct)
 
   if (heartbeat_due_ms < ct->holding.watch_due_ms)
     ct->holding.watch_due_ms = heartbeat_due_ms;
-  /* A failure does not matter: without the announcement, the next contender
-   * lists the queue. */
-  if (ct->wait.had_predecessors && ct->config->announcement.at != NULL)
-    (void)holder_announce(ct);
   if (ct->config->revocable) {
     holder_make_watch_due(ct);
     lk__contender_supervise_own(ct);

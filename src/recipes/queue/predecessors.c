@@ -96,15 +96,6 @@ static void predecessors_remove(lk_predecessors *p, size_t i)
     p->head_path = p->path[p->kept - 1];
 }
 
-/* Remove all but the direct predecessor, which is the first contender. The
-   direct predecessor holds the lock, so it is the only one left. */
-static void predecessors_keep_direct(lk_predecessors *p)
-{
-  p->count = 1;
-  p->kept = 1;
-  p->head_path = p->path[0];
-}
-
 /* Whether the predecessors that are left are to be read, after the direct one
    was deleted. Behind a short list another list costs less, and `path` has not
    all of them: see all_may_be_read(). */
@@ -122,44 +113,18 @@ void lk__predecessors_free(lk_predecessors *p, const lk_mem *mem)
 
 enum { DIRECT = 0 }; /* the index of the direct predecessor */
 
-static bool direct_predecessor_is_mutex(const lk_contender *ct)
-{
-  const char *name =
-      ct->predecessors.path[DIRECT] + strlen(ct->own.dir) + strlen("/");
-  lk_name direct;
-
-  return lk__name_parse(ct->role->format, lk_text(name), &direct) &&
-         direct.kind->family == LK_FAMILY_MUTEX;
-}
-
-/* If the direct predecessor announces that it holds the lock, it is the only
- * predecessor left. This is true for a mutex alone: a holder of another kind
- * may have other contenders before it. */
-static void predecessor_check_announcement(lk_contender *ct,
-                                           const lk_bytes *data)
-{
-  if (ct->predecessors.count < 2 || !lk__is_announcement(*data) ||
-      !direct_predecessor_is_mutex(ct))
-    return;
-  predecessors_keep_direct(&ct->predecessors);
-  /* If the request is refused, a list precedes the grant. */
-  (void)lk__contender_ensure_own_watch(ct);
-  lk__contender_notify_position(ct);
-}
-
 static void on_predecessor_read(lk_client *c, int err, const lk_bytes *data,
                                 const lk_stat *stat, void *arg)
 {
   lk_contender *ct = arg;
 
   (void)c;
+  (void)data;
   (void)stat;
   if (lk__contender_take_reply(ct)) {
     ct->round.predecessor_err = err;
     if (err != 0)
       lk__contender_cancel_wait_watch(ct); /* a read that fails sets none */
-    else
-      predecessor_check_announcement(ct, data);
     if (!lk__contender_fail_if_too_big(ct, err))
       lk__contender_continue_if_all_read(ct);
   }
@@ -217,13 +182,10 @@ static void on_predecessor_event(lk_client *c, lk_watch *w,
     if (ct->state == LK_CONTENDER_WAITING)
       contender_direct_predecessor_deleted(ct);
   } else if (is_waiting && event->type != LK_EVENT_ENDED) {
-    /* Only the data changed, by a revocation or an announcement. After an
-     * announcement the deletion grants the lock if the own node is watched. */
-    int err = contender_watch_predecessor(ct, on_predecessor_read);
+    /* Only the data changed, by a revocation. */
+    int err = predecessors_watch_direct(ct);
 
-    if (err == 0)
-      (void)lk__contender_ensure_own_watch(ct);
-    else
+    if (err != 0)
       lk__contender_fail(ct, err);
   }
   lk__contender_unref(ct);
@@ -324,7 +286,6 @@ static int contender_enter_setting_watches(lk_contender *ct)
 {
   int err = 0;
 
-  ct->wait.had_predecessors = true;
   ct->wait.predecessor_deleted = false;
   ct->round.predecessor_err = 0;
   ct->round.own_err = 0;

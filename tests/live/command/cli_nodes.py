@@ -428,14 +428,6 @@ def status_reads_nodes_of_other_libraries():
     assert "\\xff\\x00" in out, out
 
 
-def status_shows_a_label_without_the_announcement_behind_it():
-    """__HEAD__ at the end of the data is the announcement."""
-    expect_exit(0, "create", "-p", "/announced/0000-lock-0000000001", "me__HEAD__")
-    expect_exit(0, "create", "-p", "/announced/0000-lock-0000000002", "__HEAD__")
-    expect_exit(0, "create", "-p", "/announced/0000-lock-0000000003", "__HEAD__ or")
-    assert command.queue("/announced") == (["me"], ["", "__HEAD__ or"])
-
-
 def status_reports_nodes_it_may_not_read():
     expect_exit(0, "create", "/hid")
     expect_exit(0, "create", "--acl", "world:anyone:d", "/hid/lock-0000000001")
@@ -505,7 +497,6 @@ live.run(live.together(
     status_shows_holder_and_waiters_in_order,
     status_shows_host_process_and_start_by_default,
     status_reads_nodes_of_other_libraries,
-    status_shows_a_label_without_the_announcement_behind_it,
     status_reports_nodes_it_may_not_read,
     verbs_have_the_options_of_a_session,
     verbs_report_usage_errors_and_unknown_hosts),

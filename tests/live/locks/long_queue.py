@@ -31,14 +31,14 @@ class Handoffs:
     """The requests of a queue of WAITERS, from the release of the holder until
     all waiters have held the lock: `lists` of the queue and `bytes`."""
 
-    def __init__(self, path, holder, **options):
+    def __init__(self, path, holder):
         with Worker() as waiters:
             clients = [waiters.client(shared.connect_string(), timeout=LONG)
                        for _ in range(CLIENTS)]
             holder.acquire()
             began = time.monotonic()
-            pending = [c.submit("crowd", path=path, count=WAITERS // CLIENTS,
-                                **options) for c in clients]
+            pending = [c.submit("crowd", path=path, count=WAITERS // CLIENTS)
+                       for c in clients]
             for client in clients:
                 client.wait("crowd", "queued", WAIT_SECONDS)
             queued = time.monotonic()
@@ -57,30 +57,15 @@ class Handoffs:
         self.lists = after.lists - before.lists
         self.bytes = (after.bytes_in - before.bytes_in +
                       after.bytes_out - before.bytes_out)
-        print("%d waiters %s: queued in %.1f s, granted in %.1f s; for each "
+        print("%d waiters: queued in %.1f s, granted in %.1f s; for each "
               "handoff %.4f lists, %.0f bytes" % (
-                  WAITERS, options or "", queued - began, ended - queued,
+                  WAITERS, queued - began, ended - queued,
                   self.lists / WAITERS, self.bytes / WAITERS))
 
 
 @on_server
 def long_queue_takes_at_most_a_list_for_each_handoff(worker, direct, base):
     handoffs = Handoffs(base + "/l", direct.lock(base + "/l"))
-    assert handoffs.lists <= WAITERS, handoffs.lists
-
-
-@on_server
-def announced_handoffs_take_no_list(worker, direct, base):
-    holder = direct.lock(base + "/l", announce=1)
-    handoffs = Handoffs(base + "/l", holder, announce=1, release_late=1)
-    assert handoffs.lists == 0, handoffs.lists
-    assert handoffs.bytes < 2048 * WAITERS, handoffs.bytes / WAITERS
-
-
-@on_server
-def short_announced_holds_take_at_most_a_list(worker, direct, base):
-    holder = direct.lock(base + "/l", announce=1)
-    handoffs = Handoffs(base + "/l", holder, announce=1)
     assert handoffs.lists <= WAITERS, handoffs.lists
 
 
@@ -155,7 +140,5 @@ with shared.serve("--heap", "1200" if IS_LONG else "256"):
         timeouts_leave_no_watch_behind,
         full_queue_refuses_contenders,
         list_above_a_megabyte_is_received,
-        announced_handoffs_take_no_list,
-        short_announced_holds_take_at_most_a_list,
         long_queue_takes_at_most_a_list_for_each_handoff,
     )

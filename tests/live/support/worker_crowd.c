@@ -5,9 +5,8 @@
  * Queues of more waiters than a test can command one by one. The command
  * `crowd` makes `count` locks with the path `path`, its members, and acquires
  * all of them. It prints "crowd queued" when all members are in the queue. A
- * member that holds the lock releases it at once, or, with `release_late=1`,
- * when the next member reports position 1. The command completes when all
- * members have held the lock. `totals` prints the counters of the process.
+ * member that holds the lock releases it at once. The command completes when
+ * all members have held the lock. `totals` prints the counters of the process.
  */
 
 #include "live/support/worker.h"
@@ -33,7 +32,6 @@ struct crowd {
   const char *name; /* of the client */
   lk_client *client;
   char path[256];
-  bool announce;
   long long count;                           /* of `members` */
   long long joined, queued, granted, failed; /* numbers of members */
   member members[];
@@ -41,10 +39,7 @@ struct crowd {
 
 /* All crowds of the process queue for the same lock, and share these. */
 static uint64_t last_token;
-static member *holder;         /* NULL: no member holds the lock */
-static long long not_held_yet; /* number of members */
-static bool release_late;      /* the option of the last command */
-static unsigned backwards;     /* number of tokens that did not grow */
+static unsigned backwards; /* number of tokens that did not grow */
 
 static unsigned long long bytes_in; /* received by the process */
 static unsigned long long lists;    /* calls of lk_get_children() */
@@ -116,23 +111,11 @@ static void crowd_finish_if_done(crowd *c)
   free(c);
 }
 
-static void member_release(member *m)
-{
-  holder = NULL;
-  not_held_yet--;
-  lk_lock_free(m->lock); /* releases it */
-  m->crowd->granted++;
-  crowd_finish_if_done(m->crowd);
-}
-
 static void on_event(lk_lock *l, const lk_lock_event *event, void *arg)
 {
   (void)l;
-  if (event->type != LK_LOCK_EVENT_WAITING)
-    return;
-  if (event->position == 1 && holder != NULL) /* with release_late */
-    member_release(holder);
-  note_queued(arg);
+  if (event->type == LK_LOCK_EVENT_WAITING)
+    note_queued(arg);
 }
 
 static void on_acquired(lk_lock *l, int err, void *arg)
@@ -140,28 +123,23 @@ static void on_acquired(lk_lock *l, int err, void *arg)
   member *m = arg;
   crowd *c = m->crowd;
 
-  if (err != 0) {
+  if (err == 0) {
+    if (lk_lock_token(l) <= last_token)
+      backwards++;
+    last_token = lk_lock_token(l);
+    note_queued(m);
+    c->granted++;
+  } else {
     c->failed++;
-    not_held_yet--;
-    lk_lock_free(l);
-    crowd_finish_if_done(c);
-    return;
   }
-  if (lk_lock_token(l) <= last_token)
-    backwards++;
-  last_token = lk_lock_token(l);
-  note_queued(m);
-  holder = m;
-  if (!release_late || not_held_yet == 1) /* no member is behind it */
-    member_release(m);
+  lk_lock_free(l); /* releases it */
+  crowd_finish_if_done(c);
 }
 
 static void member_join(member *m, crowd *c)
 {
-  lk_lock_config config = {.size = sizeof config,
-                           .announce = c->announce,
-                           .on_event = on_event,
-                           .arg = m};
+  lk_lock_config config = {
+      .size = sizeof config, .on_event = on_event, .arg = m};
 
   m->crowd = c;
   if (lk_lock_new(&m->lock, c->client, c->path, &config) != 0 ||
@@ -187,9 +165,6 @@ static void execute_crowd(const command *cmd, object *o)
   c->name = o->name;
   c->client = o->client;
   c->count = count;
-  not_held_yet += count;
-  c->announce = option_flag(cmd, "announce");
-  release_late = option_flag(cmd, "release_late");
   snprintf(c->path, sizeof c->path, "%s", option_path(cmd));
   crowd_join_more(c);
 }

@@ -59,7 +59,6 @@ lk_lock_config option_lock(const command *cmd, object *o)
       .fail_on_expiry = option_flag(cmd, "fail_on_expiry"),
       .max_queue = (size_t)option_number(cmd, "max_queue", 0),
       .peek = option_flag(cmd, "peek"),
-      .announce = option_flag(cmd, "announce"),
       .layout = (lk_layout)option_number(cmd, "layout", 0),
       .prefix = option(cmd, "prefix"),
       .on_event = on_event,

@@ -49,8 +49,6 @@ static void apply_style(sim_actor *a, sim_kind kind)
   config->layout = style->layout;
   if (kind != SIM_RWLOCK)
     config->prefix = style->prefix;
-  if (style->layout != LK_LAYOUT_CURATOR)
-    config->announce = false;
   if (style->short_queue)
     config->max_queue = sim_roll(&r, MAX_QUEUE + 1);
 }
@@ -65,8 +63,7 @@ static void make_handle(sim_actor *a)
       (lk_lock_config){.unsure_when_suspended = sim_one_in(&a->rng, 6),
                        .fail_on_expiry = sim_one_in(&a->rng, 6),
                        .persistent_parents = sim_one_in(&a->rng, 10),
-                       .peek = sim_one_in(&a->rng, 4),
-                       .announce = sim_one_in(&a->rng, 2)};
+                       .peek = sim_one_in(&a->rng, 4)};
   if (!sim_has_only_mutexes(w))
     a->lock_config.revocable = sim_one_in(&a->rng, 2);
   /* In these scenarios no holder may be unsure after a broken connection. */

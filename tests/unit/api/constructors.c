@@ -234,7 +234,6 @@ static int make_election(void **out, unsigned mistake)
   lk_candidate *c = *out;
 
   config.prefix = mistake == 7 ? "p" : NULL;
-  config.announce = mistake == 8;
   int err = lk_election_new(&c, client, lock_path(mistake), layout, &config,
                             &options);
 
@@ -374,7 +373,7 @@ static const constructor constructors[] = {
     {"lk_multilock_new", make_multilock, free_lock, 7},
     {"lk_single_new", make_single, free_lock, 7},
     {"lk_candidate_new", make_candidate, free_candidate, 4},
-    {"lk_election_new", make_election, free_election, 8},
+    {"lk_election_new", make_election, free_election, 7},
     {"lk_subscribe_children", make_children, free_subscription, 4},
     {"lk_subscribe_data", make_data, free_subscription, 4},
     {"lk_roster_subscribe", make_roster, free_roster, 5},

@@ -500,9 +500,6 @@ START_TEST(options_that_contradict_the_layout_are_refused)
     ck_assert_int_eq(create_and_free_lock(&c), LK_ERR_BAD_ARGUMENT);
   }
   c = native;
-  c.announce = true;
-  ck_assert_int_eq(create_and_free_lock(&c), LK_ERR_BAD_ARGUMENT);
-  c = native;
   c.layout = (lk_layout)UNKNOWN_LAYOUT;
   ck_assert_int_eq(create_and_free_lock(&c), LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(

@@ -8,8 +8,7 @@
 #include <latchkey/rwlock.h>
 #include <stdio.h>
 
-/* Long queues and their limit, contenders that list before they queue, and
- * announcements by holders. */
+/* Long queues and their limit, and contenders that list before they queue. */
 
 enum {
   MAX_WAITERS = 14,
@@ -293,105 +292,9 @@ START_TEST(first_list_is_repeated_after_a_break_or_throttling)
 }
 END_TEST
 
-/* ---- announce ----------------------------------------------------------- */
+/* ---- grants ------------------------------------------------------------- */
 
-static const lk_lock_config announcing = {
-    .size = sizeof announcing, .announce = true, .data = {"me", 2}};
-
-START_TEST(holder_that_waited_announces_itself_in_its_node)
-{
-  const sim_node *n;
-
-  lock_pair_begin(&lp, NULL, &announcing);
-  lock_pair_queue(&lp);
-  n = model_node(&lp.server, lk_lock_node(lp.a.lock));
-  /* a did not wait, so its node has only the user's data */
-  ck_assert_int_eq(n->stat.data_length, strlen("me"));
-  locker_release(&lp.a);
-  model_turn(&lp.server);
-  ck_assert_int_eq(lp.b.acquired, 0);
-  /* the announcement also proves the lease; the read follows the event of the
-   * own watch */
-  ck_assert(model_check_log(lp.two.link, "setData | getData"));
-  n = model_node(&lp.server, lk_lock_node(lp.b.lock));
-  ck_assert_int_eq(n->stat.data_length, strlen("me" LK_ANNOUNCEMENT));
-  ck_assert_mem_eq(n->data, "me" LK_ANNOUNCEMENT, strlen("me" LK_ANNOUNCEMENT));
-  lock_pair_end(&lp);
-}
-END_TEST
-
-START_TEST(waiter_behind_an_announced_holder_sends_no_list)
-{
-  begin_with_waiters(&announcing, MAX_WAITERS);
-  locker_release(&lp.a);
-  model_turn(&lp.server);
-  for (int i = 0; i < MAX_WAITERS; i++) {
-    ck_assert_int_eq(waiters[i].acquired, 0);
-    locker_release(&waiters[i]);
-    model_turn(&lp.server);
-  }
-  ck_assert_uint_eq(model_count(lp.one.link, "getChildren2"), 0);
-  end_with_waiters(MAX_WAITERS);
-}
-END_TEST
-
-/* The reads of the predecessor and of the own node leave together, so that a
- * short hold needs no list either. */
-START_TEST(announcement_is_read_in_one_write)
-{
-  lock_pair_begin(&lp, NULL, &announcing);
-  model_create(&lp.server, LOCKS "/_c_0-lock-0000000000");
-  model_create(&lp.server, LOCKS "/_c_1-lock-0000000001");
-  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
-  lp.two.link->log[0] = '\0';
-  model_delete(&lp.server, LOCKS "/_c_0-lock-0000000000");
-  model_set(&lp.server, LOCKS "/_c_1-lock-0000000001", LK_ANNOUNCEMENT);
-  model_turn(&lp.server);
-  ck_assert(model_check_log(lp.two.link, "getData getData"));
-  model_delete(&lp.server, LOCKS "/_c_1-lock-0000000001");
-  model_turn(&lp.server);
-  ck_assert_int_eq(lp.b.acquired, 0);
-  lock_pair_end(&lp);
-}
-END_TEST
-
-static bool holder_has_announced;
-
-/* The second of two predecessors is granted, and announces that, before it is
- * read for the first time. */
-static void announce_before_the_first_read(model_server *s, model_link *l,
-                                           int32_t op, const char *path)
-{
-  (void)path;
-  if (op != LK_OPCODE_GET_DATA || l != lp.two.link || holder_has_announced)
-    return;
-  holder_has_announced = true;
-  model_delete(s, LOCKS "/_c_0-lock-0000000000");
-  model_set(s, LOCKS "/_c_1-lock-0000000001", LK_ANNOUNCEMENT);
-}
-
-START_TEST(announcement_in_the_first_read_counts)
-{
-  lock_pair_begin(&lp, NULL, &announcing);
-  model_create(&lp.server, LOCKS "/_c_0-lock-0000000000");
-  model_create(&lp.server, LOCKS "/_c_1-lock-0000000001");
-  holder_has_announced = false;
-  lp.server.before = announce_before_the_first_read;
-  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
-  ck_assert(
-      model_check_log(lp.two.link, "create2 getChildren2 | getData | getData"));
-  model_delete(&lp.server, LOCKS "/_c_1-lock-0000000001");
-  model_turn(&lp.server);
-  ck_assert_int_eq(lp.b.acquired, 0);
-  /* its own announcement, and the read that sets the watch again */
-  ck_assert(model_check_log(lp.two.link, "setData | getData"));
-  lock_pair_end(&lp);
-}
-END_TEST
-
-START_TEST(without_announcements_each_grant_in_a_long_queue_costs_a_list)
+START_TEST(each_grant_in_a_long_queue_costs_a_list)
 {
   begin_with_waiters(NULL, MAX_WAITERS);
   locker_release(&lp.a);
@@ -408,120 +311,6 @@ START_TEST(without_announcements_each_grant_in_a_long_queue_costs_a_list)
 }
 END_TEST
 
-static void release_when_held(locker *l, const char *what)
-{
-  if (strcmp(what, "acquired") == 0)
-    locker_release(l);
-}
-
-START_TEST(hold_that_ends_before_its_announcement_costs_a_list)
-{
-  begin_with_waiters(&announcing, MAX_WAITERS);
-  for (int i = 0; i < MAX_WAITERS; i++)
-    waiters[i].react = release_when_held;
-  locker_release(&lp.a);
-  model_turn(&lp.server);
-  for (int i = 0; i < MAX_WAITERS; i++)
-    ck_assert_int_eq(waiters[i].released, 0);
-  ck_assert_uint_ge(model_count(lp.one.link, "getChildren2"), 1);
-  ck_assert_uint_le(model_count(lp.one.link, "getChildren2"), MAX_WAITERS);
-  end_with_waiters(MAX_WAITERS);
-}
-END_TEST
-
-START_TEST(last_waiter_is_notified_only_when_it_is_the_next)
-{
-  begin_with_waiters(&announcing, MAX_WAITERS);
-  locker_release(&lp.a);
-  model_turn(&lp.server);
-  ck_assert(locker_check_events(&waiters[MAX_WAITERS - 1],
-                                "waiting 14 0000000000\n"));
-  for (int i = 0; i < MAX_WAITERS - 2; i++) {
-    locker_release(&waiters[i]);
-    model_turn(&lp.server);
-  }
-  /* it holds with the number 13, since a had 0 */
-  ck_assert_int_eq(waiters[MAX_WAITERS - 2].acquired, 0);
-  ck_assert(
-      locker_check_events(&waiters[MAX_WAITERS - 1], "waiting 1 0000000013\n"));
-  end_with_waiters(MAX_WAITERS);
-}
-END_TEST
-
-START_TEST(announcement_of_a_reader_proves_nothing)
-{
-  lock_pair_begin(&lp, NULL, &announcing);
-  model_create(&lp.server, LOCKS "/a-__READ__0000000000");
-  model_create(&lp.server, LOCKS "/b-__READ__0000000001");
-  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
-  model_set(&lp.server, LOCKS "/b-__READ__0000000001", LK_ANNOUNCEMENT);
-  model_turn(&lp.server);
-  model_delete(&lp.server, LOCKS "/b-__READ__0000000001");
-  model_turn(&lp.server);
-  ck_assert_int_eq(lp.b.acquired, NOT_YET);
-  model_delete(&lp.server, LOCKS "/a-__READ__0000000000");
-  model_turn(&lp.server);
-  ck_assert_int_eq(lp.b.acquired, 0);
-  lock_pair_end(&lp);
-}
-END_TEST
-
-START_TEST(revocation_in_the_node_is_not_overwritten)
-{
-  const sim_node *n;
-
-  lock_pair_begin(&lp, NULL, &announcing);
-  lock_pair_queue(&lp);
-  /* b learns of the revocation only in the turn in which it is granted */
-  lp.two.link->allow = 0;
-  model_set(&lp.server, lk_lock_node(lp.b.lock), LK_REVOKE_MESSAGE);
-  lp.two.link->allow = SIZE_MAX;
-  locker_release(&lp.a);
-  model_turn(&lp.server);
-  ck_assert_int_eq(lp.b.acquired, 0);
-  ck_assert(locker_check_events(&lp.b, "revoked\n"));
-  n = model_node(&lp.server, lk_lock_node(lp.b.lock));
-  ck_assert_mem_eq(n->data, LK_REVOKE_MESSAGE, strlen(LK_REVOKE_MESSAGE));
-  model_run(&lp.server, T);
-  ck_assert(lk_lock_ok(lp.b.lock));
-  lock_pair_end(&lp);
-}
-END_TEST
-
-START_TEST(announcement_that_fails_with_no_node_loses_the_lock)
-{
-  lock_pair_begin(&lp, NULL, &announcing);
-  lock_pair_queue(&lp);
-  lp.two.link->requests = 0;
-  lp.two.link->answer_at = 1; /* the announcement */
-  lp.two.link->answer_err = LK_ERR_NO_NODE;
-  locker_release(&lp.a);
-  model_turn(&lp.server);
-  ck_assert_int_eq(lp.b.acquired, 0);
-  ck_assert(locker_check_events(&lp.b, "lost NO_NODE\n"));
-  model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
-  lock_pair_end(&lp);
-}
-END_TEST
-
-START_TEST(data_that_end_with_the_announcement_are_refused)
-{
-  lk_lock_config config = {.size = sizeof config};
-  lk_lock *l;
-
-  lock_pair_begin(&lp, NULL, NULL);
-  /* only at the end it would be taken for an announcement */
-  config.data = lk_text("me " LK_ANNOUNCEMENT);
-  ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, LOCKS, &config),
-                   LK_ERR_BAD_ARGUMENT);
-  config.data = lk_text(LK_ANNOUNCEMENT " me");
-  ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, LOCKS, &config), 0);
-  lk_lock_free(l);
-  lock_pair_end(&lp);
-}
-END_TEST
-
 SUITE("long_queues", contender_behind_too_many_is_refused_at_once,
       contender_that_lost_its_node_queues_again_and_counts,
       only_predecessors_that_exclude_are_counted,
@@ -532,13 +321,4 @@ SUITE("long_queues", contender_behind_too_many_is_refused_at_once,
       list_first_takes_a_missing_directory_for_an_empty_queue,
       contender_can_precede_us_after_the_first_list,
       first_list_is_repeated_after_a_break_or_throttling,
-      holder_that_waited_announces_itself_in_its_node,
-      waiter_behind_an_announced_holder_sends_no_list,
-      announcement_is_read_in_one_write, announcement_in_the_first_read_counts,
-      without_announcements_each_grant_in_a_long_queue_costs_a_list,
-      hold_that_ends_before_its_announcement_costs_a_list,
-      last_waiter_is_notified_only_when_it_is_the_next,
-      announcement_of_a_reader_proves_nothing,
-      revocation_in_the_node_is_not_overwritten,
-      announcement_that_fails_with_no_node_loses_the_lock,
-      data_that_end_with_the_announcement_are_refused)
+      each_grant_in_a_long_queue_costs_a_list)
