@@ -166,7 +166,7 @@ typedef struct lk_hooks {
       before waiting. Called when the last callback has returned.
       <latchkey/driver.h> lists the functions that it may call. */
   void (*wake)(lk_client *c, void *arg);
-  /** The client was freed. May be NULL. */
+  /** The client was freed; no other hook is called any more. May be NULL. */
   void (*freed)(lk_client *c, void *arg);
   /** Whether this is a forked child of the client's process. May be NULL. */
   bool (*forked)(void *arg);
@@ -349,8 +349,30 @@ LK_API int lk_client_close(lk_client *c, lk_close_cb done, void *arg);
  * Free the client; NULL is allowed. The connection is closed; the session stays
  * alive until its timeout has passed. Before this returns (inside a callback:
  * when all callbacks have returned), outstanding requests complete with
- * LK_ERR_CLOSED (writes that were not sent: LK_ERR_NOT_SENT), and listeners get
- * LK_STATE_CLOSED unless they got it before.
+ * LK_ERR_CLOSED (writes that were not sent: LK_ERR_NOT_SENT), listeners get
+ * LK_STATE_CLOSED unless they got it before, objects that live on the client
+ * end, and lk_hooks.freed is called. After that no callback, no hook and no log
+ * function is called.
+ *
+ * Locks, candidates, members, subscriptions and rosters may be freed before
+ * their client or after it, in any order. Without any of them the memory is
+ * given back before this returns. Otherwise an ended client is left, without
+ * its buffers, until the last of them is freed through the client's lk_mem,
+ * which must work until then. Its pointer stays valid as long, and it answers:
+ *
+ *   a request, lk_client_close(),     LK_ERR_CLOSED (LK_ERR_AUTH_FAILED if the
+ *   lk_client_set_hosts()             client has ended with that)
+ *   a call of an object, such as      as after any other end of the client
+ *   lk_lock_acquire()
+ *   lk_client_state()                 LK_STATE_CLOSED
+ *   lk_client_clock()                 the last reading, which is
+ *                                     lk_client_input_ms()
+ *   lk_client_random()                zeros
+ *   lk_client_chroot()                ""
+ *   lk_client_tls(), _reply()         NULL
+ *   other queries                     what they returned at the end
+ *   lk_timer_start(), lk_client_log(), lk_watch_cancel(),
+ *   attach and detach                 do nothing
  */
 LK_API void lk_client_free(lk_client *c);
 
@@ -464,6 +486,7 @@ typedef struct lk_listener {
 /** Attach and detach, at any time, also inside of a listener. Listeners are
     notified in the order of attaching; one that is attached during a
     notification gets only later ones. Freeing a client detaches its listeners.
+    In LK_STATE_CLOSED attaching does nothing.
     Detaching a listener that is not attached does nothing while the client
     exists; zero a listener that may be detached before it was ever attached.
     Attaching a listener twice is an error of the caller. */
@@ -474,8 +497,8 @@ LK_API void lk_client_detach(lk_client *c, lk_listener *l);
  * A timer on the client's clock. The memory is the caller's; zero it first, and
  * stop the timer before freeing it. It fires once. If it is due and bytes have
  * arrived as well, it fires before these are processed. Starting a timer cannot
- * fail. Freeing the client stops it without firing. A client that is closed, or
- * has ended for good, waits for no timer.
+ * fail. LK_STATE_CLOSED stops all timers without firing them; after that,
+ * starting one does nothing.
  */
 typedef struct lk_timer {
   void (*fire)(lk_client *c, void *arg);

@@ -141,8 +141,7 @@ LK_API int lk_candidate_new(lk_candidate **out, lk_lock *lock,
  *
  * `lock`: NULL, or the options of the mutex. Its `data` are the identity that
  * other candidates read, text in UTF-8 in Curator and kazoo. Its `layout` is
- * not used. Free the candidate before `client`; <latchkey/lease.h> says what
- * happens otherwise.
+ * not used. The candidate may be freed before `client` or after it.
  *
  * @return as lk_lock_new() and lk_candidate_new().
  */

@@ -42,12 +42,9 @@
  *     the reply that says so is lost, the deadline is too late until the next
  *     reply.
  *
- * Order of frees: locks first, then their client. If a client is freed first,
- * its locks are lost, or their acquires end, with LK_ERR_CLOSED. They stay
- * valid until they are freed; every call that needs the client returns an
- * error. The memory of such locks is given back through the client's lk_mem,
- * which must still work then. A lock must not be made on a client that was
- * freed.
+ * Locks and their client may be freed in any order; see lk_client_free(). If
+ * the client is freed first, its locks are lost, or their acquires end, with
+ * LK_ERR_CLOSED.
  *
  * lk_client_close() ends all holds at once, before it returns: the servers may
  * grant a lock to another client before the reply arrives.

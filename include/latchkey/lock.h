@@ -222,7 +222,7 @@ LK_API bool lk_layout_contends(lk_layout layout, const char *prefix,
 
 /**
  * Make a handle for the lock at `path` (absolute, copied). No request is sent.
- * Free it before `client`; <latchkey/lease.h> says what happens otherwise.
+ * It may be freed before `client` or after it.
  *
  * @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_PATH ("/", too, except with a native
  *         layout and a prefix that is not empty), LK_ERR_BAD_ARGUMENT.

@@ -239,16 +239,25 @@ void model_run(model_server *s, int64_t ms)
 
 /* ---- life -------------------------------------------------------------- */
 
+/* A client calls no hook once it was freed, even if objects live on it. */
+static model_server *server_of_hook(void *arg)
+{
+  model_link *l = arg;
+
+  must(!l->freed, "a hook of a client that was freed");
+  return l->server;
+}
+
 static int64_t hook_now(void *arg)
 {
-  model_server *s = ((model_link *)arg)->server;
+  model_server *s = server_of_hook(arg);
 
   return s->now += s->clock_step_ms;
 }
 
 static void hook_random(void *arg, void *out, size_t len)
 {
-  uint64_t *x = &((model_link *)arg)->server->seed;
+  uint64_t *x = &server_of_hook(arg)->seed;
   unsigned char *p = out;
 
   for (size_t i = 0; i < len; i++) {
@@ -261,7 +270,7 @@ static void hook_random(void *arg, void *out, size_t len)
 static void hook_wake(lk_client *c, void *arg)
 {
   (void)c;
-  (void)arg;
+  (void)server_of_hook(arg);
 }
 
 static void hook_freed(lk_client *c, void *arg)
@@ -270,6 +279,7 @@ static void hook_freed(lk_client *c, void *arg)
 
   must(l->client == c, "freed twice");
   l->client = NULL;
+  l->freed = true;
   model_hang_up(l);
 }
 

@@ -56,6 +56,7 @@ typedef struct model_link {
   int multi_err; /**< each multi is answered with this error in each of its
                       results, and not executed; 0: none */
   bool frozen;   /**< the server reads nothing */
+  bool freed;    /**< the client was freed */
   size_t allow;  /**< how many bytes still arrive at the client */
   size_t step;   /**< the most bytes delivered at once; 0: no limit */
 } model_link;
@@ -78,9 +79,9 @@ struct model_server {
   bool no_containers; /**< as a server before 3.5.1 */
   bool no_ephemerals; /**< as a server before 3.6: no getEphemerals */
   int32_t max_timeout_ms;
-  const char *hosts; /**< the connect string of clients that are made from now
-                          on; NULL: one server. All its names, of less than 16
-                          characters, lead to this server. */
+  const char *hosts;  /**< the connect string of clients that are made from now
+                           on; NULL: one server. All its names, of less than 16
+                           characters, lead to this server. */
   const char *silent; /**< connections to this name are accepted, and nothing is
                            read from them; "*": to any name; NULL: to none */
   const char *unreachable; /**< connection attempts to this name stay without a

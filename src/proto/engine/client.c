@@ -17,7 +17,7 @@
 #include "proto/engine/tls_config.h"
 #include "proto/engine/watches.h"
 
-static void destroy_client(lk_client *c);
+static void client_end(lk_client *c);
 
 /* ---- creation ------------------------------------------------------------ */
 
@@ -38,6 +38,7 @@ static void client_init(lk_client *c, const lk_client_config *config,
                         const lk_hooks *hooks, const lk_mem *mem)
 {
   c->mem = *mem;
+  c->refs = 1;
   c->hooks = *hooks;
   c->options.log = config->log;
   c->options.log_arg = config->log_arg;
@@ -224,7 +225,7 @@ static void end_outermost(lk_client *c)
   }
   c->nesting.depth = 0;
   if (c->nesting.free_wanted)
-    destroy_client(c);
+    client_end(c);
 }
 
 void lk__client_end_call(lk_client *c)
@@ -254,6 +255,8 @@ static void attach_listener(lk_client *c, lk_listener *l,
                             void (*add)(lk_safe_list *s, lk_link *l))
 {
   memset(l->in_list, 0, sizeof l->in_list);
+  if (c->session.state == LK_STATE_CLOSED)
+    return;
   add(&c->listeners[LK_LISTENERS_ALL], &l->in_list[LK_LISTENERS_ALL]);
   if (l->reply != NULL)
     add(&c->listeners[LK_LISTENERS_OF_REPLIES],
@@ -308,6 +311,12 @@ static bool is_without_session(lk_state state)
          state == LK_STATE_CLOSED;
 }
 
+static void stop_all_timers(lk_client *c)
+{
+  while (c->timers.root != NULL)
+    lk__heap_remove(&c->timers, c->timers.root);
+}
+
 void lk__client_enter_state(lk_client *c, lk_state state, int err)
 {
   lk_safe_iterator it;
@@ -315,6 +324,8 @@ void lk__client_enter_state(lk_client *c, lk_state state, int err)
   c->session.state = state;
   if (is_without_session(state))
     lk__evidence_clear(&c->evidence);
+  if (state == LK_STATE_CLOSED)
+    stop_all_timers(c);
   lk__safe_iterator_begin(&it, &c->listeners[LK_LISTENERS_ALL]);
   for (lk_listener *l; (l = next_listener(c, &it, LK_LISTENERS_ALL)) != NULL;) {
     if (l->state != NULL)
@@ -359,6 +370,8 @@ enum {
 
 void lk_timer_start(lk_client *c, lk_timer *t, int64_t at_ms)
 {
+  if (c->session.state == LK_STATE_CLOSED)
+    return;
   lk__heap_remove(&c->timers, &t->node);
   lk__heap_add(&c->timers, &t->node, at_ms);
   lk__client_wake(c);
@@ -480,18 +493,18 @@ bool lk__client_is_forked(const lk_client *c)
 
 int lk__client_end_err(const lk_client *c)
 {
-  return c->session.final_err;
+  if (c->session.final_err != 0)
+    return c->session.final_err;
+  return c->close.begun || c->nesting.free_wanted ? LK_ERR_CLOSED : 0;
 }
 
 int lk__client_refusal(const lk_client *c)
 {
   if (lk__client_is_forked(c))
     return LK_ERR_FORKED;
-  if (c->session.final_err == LK_ERR_AUTH_FAILED)
-    return LK_ERR_AUTH_FAILED;
-  bool has_ended = c->session.final_err != 0 || c->close.begun;
+  int err = lk__client_end_err(c);
 
-  return has_ended || c->nesting.free_wanted ? LK_ERR_CLOSED : 0;
+  return err == LK_ERR_SESSION_EXPIRED ? LK_ERR_CLOSED : err;
 }
 
 lk_state lk_client_state(const lk_client *c)
@@ -594,19 +607,31 @@ const char *lk_state_text(lk_state state)
 
 /* ---- the end ------------------------------------------------------------- */
 
-static void destroy_client(lk_client *c)
-{
-  lk_hooks hooks = c->hooks;
-  lk_mem mem = c->mem;
+/* The hooks of an ended client, in place of those of its driver. */
 
-  /* Callbacks may call the client: as nested calls these do not free it
-   * again. */
-  c->nesting.depth++;
-  if (c->session.state != LK_STATE_CLOSED)
-    lk__session_closed(c, lk__close_outcome(c, LK_ERR_IN_DOUBT));
+static int64_t last_reading(void *arg)
+{
+  const lk_client *c = arg;
+
+  return c->now;
+}
+
+static void no_random(void *arg, void *out, size_t len)
+{
+  (void)arg;
+  memset(out, 0, len);
+}
+
+static void no_wake(lk_client *c, void *arg)
+{
+  (void)c;
+  (void)arg;
+}
+
+/* Give back everything but the struct and the session lease. */
+static void client_free_parts(lk_client *c)
+{
   detach_all_listeners(c);
-  while (c->timers.root != NULL)
-    lk__heap_remove(&c->timers, c->timers.root);
   lk__auth_free_all(c);
   lk__sasl_free(c);
   lk__deadlines_free(&c->deadlines, &c->mem);
@@ -618,19 +643,51 @@ static void destroy_client(lk_client *c)
   lk__requests_free(&c->requests);
   lk__hosts_free(&c->hosts);
   lk__tls_free(&c->mem, c->tls);
-  if (c->lease.object != NULL)
-    c->lease.free(c->lease.object);
+  c->tls = NULL;
   lk__evidence_free(&c->evidence);
-  lk__mem_free(&mem, c);
+}
+
+/* lk_client_free() takes effect: no callback and no hook follows. */
+static void client_end(lk_client *c)
+{
+  lk_hooks hooks = c->hooks;
+
+  /* Callbacks may call the client: as nested calls these do not free it
+   * again. */
+  c->nesting.depth++;
+  if (c->session.state != LK_STATE_CLOSED)
+    lk__session_closed(c, lk__close_outcome(c, LK_ERR_IN_DOUBT));
+  client_free_parts(c);
+  c->hooks = (lk_hooks){
+      .now = last_reading, .random = no_random, .wake = no_wake, .arg = c};
+  c->options.log = NULL;
+  c->nesting = (lk_engine_nesting){.freed = true};
+  lk__client_unref(c);
   if (hooks.freed != NULL)
     hooks.freed(c, hooks.arg);
 }
 
 void lk_client_free(lk_client *c)
 {
-  if (c == NULL)
+  if (c == NULL || c->nesting.freed)
     return;
   c->nesting.free_wanted = true;
   if (c->nesting.depth == 0)
-    destroy_client(c);
+    client_end(c);
+}
+
+void lk__client_ref(lk_client *c)
+{
+  c->refs++;
+}
+
+void lk__client_unref(lk_client *c)
+{
+  lk_mem mem = c->mem;
+
+  if (--c->refs > 0)
+    return;
+  if (c->lease.object != NULL)
+    c->lease.free(c->lease.object);
+  lk__mem_free(&mem, c);
 }

@@ -57,6 +57,7 @@ typedef struct lk_engine_options {
 /** Calls of the library, which nest if a callback calls the client. */
 typedef struct lk_engine_nesting {
   int depth;        /**< calls that have not returned */
+  bool freed;       /**< lk_client_free() has taken effect */
   bool free_wanted; /**< free the client when the outermost call returns */
   bool wake_wanted; /**< call the hook `wake` when the outermost call returns */
   bool waking;      /**< the hook `wake` is running */
@@ -74,6 +75,8 @@ typedef struct lk_engine_input {
 
 struct lk_client {
   lk_mem mem;
+  size_t refs; /**< of the program until lk_client_free() takes effect, and of
+                  the objects that live on the client */
   lk_hooks hooks;
   lk_engine_options options;
   int64_t now;    /**< the clock in ms when it was last read */

@@ -140,17 +140,6 @@ static void client_leave_silent_server(lk_client *c)
   lk__engine_connection_end(c, LK_ERR_CONNECTION_LOSS, why);
 }
 
-/* An ended client fires the timers that are due, such as those by which objects
- * learn of the end, and waits for no others. */
-static int64_t timer_deadline(const lk_client *c)
-{
-  int64_t at = lk__timers_deadline(c);
-  bool has_ended = c->connection.phase == LK_PHASE_ENDED;
-
-  /* The driver makes no inputs any more, which would advance c->now. */
-  return has_ended && at > c->hooks.now(c->hooks.arg) ? LK_NEVER : at;
-}
-
 /* When client_run_due() or client_leave_silent_server() next has something to
  * do; LK_NEVER: nothing is due until another input comes. */
 static int64_t client_next_deadline(const lk_client *c)
@@ -160,8 +149,7 @@ static int64_t client_next_deadline(const lk_client *c)
 
   if (c->requests.late.count > 0)
     return c->now;
-  if (c->timers.root != NULL)
-    at = lk__earlier(at, timer_deadline(c));
+  at = lk__earlier(at, lk__timers_deadline(c));
   if (c->close.begun)
     at = lk__earlier(at, c->close.end_ms);
   /* Inside a callback nothing can be done yet: see run_phase(). */

@@ -313,7 +313,7 @@ void lk__hosts_free(lk_hosts *h)
   lk__mem_free(h->mem, h->chroot);
   lk__mem_free(h->mem, h->items);
   h->text = NULL;
-  h->chroot = NULL;
+  h->chroot = h->no_chroot;
   h->items = NULL;
   h->count = 0;
 }

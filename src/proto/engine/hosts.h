@@ -37,6 +37,7 @@ typedef struct lk_hosts {
   char *chroot; /**< "" if there is none; has the same address for the life of
                      the client */
   size_t chroot_len;
+  char no_chroot[1]; /**< the `chroot` of hosts that were freed: "" */
   size_t in_turn;         /**< index of the server in turn */
   uint32_t address_index; /**< of the attempt among those at that server */
   uint32_t address_count; /**< of the attempts at that server, before the next

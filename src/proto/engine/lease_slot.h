@@ -28,17 +28,22 @@ void lk__client_set_evidence_gap(lk_client *c, int32_t gap_ms);
 /** The session lease of the client; NULL: it has none yet. */
 lk_session_lease *lk__client_lease(const lk_client *c);
 
-/** Store `lease` in a client that has none. When the client is freed, it calls
-    `free_lease` once, after all callbacks and before it frees its own
-    memory. */
+/** Store `lease` in a client that has none. It is part of the client, which
+    calls `free_lease` before it frees itself. */
 void lk__client_set_lease(lk_client *c, lk_session_lease *lease,
                           void (*free_lease)(lk_session_lease *lease));
+
+/** References of the objects that live on the client. After lk_client_free() it
+    remains, ended and without its buffers, until the last one is given back. */
+void lk__client_ref(lk_client *c);
+void lk__client_unref(lk_client *c);
 
 /** Whether this process is a forked child of the one that made the client. */
 bool lk__client_is_forked(const lk_client *c);
 
-/** Why the client has ended: LK_ERR_CLOSED, LK_ERR_AUTH_FAILED or
-    LK_ERR_SESSION_EXPIRED; 0: it has not. */
+/** Why the client accepts no requests any more: LK_ERR_CLOSED, also if it is
+    closing, LK_ERR_AUTH_FAILED or LK_ERR_SESSION_EXPIRED; 0: it accepts
+    some. */
 int lk__client_end_err(const lk_client *c);
 /** Why every new request is refused: LK_ERR_FORKED, LK_ERR_CLOSED or
     LK_ERR_AUTH_FAILED; 0: requests are accepted. */

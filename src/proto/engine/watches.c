@@ -691,5 +691,6 @@ void lk__watches_free(lk_watches *ws)
     lk__mem_free(ws->mem, on);
   }
   lk__mem_free(ws->mem, ws->slots);
+  ws->nslots = 0; /* no handle is valid any more */
   lk__map_free(&ws->paths);
 }

@@ -53,7 +53,7 @@ static void candidate_destroy(lk_candidate *c)
   lk_session_lease *lease = c->lease;
 
   lk__mem_free(&lease->mem, c);
-  lk__lease_unref(lease);
+  lk__client_unref(lease->client);
 }
 
 static void candidate_enter(lk_candidate *c)
@@ -114,8 +114,7 @@ int lk_candidate_new(lk_candidate **out, lk_lock *lock,
   lk_candidate_config options;
 
   *out = NULL;
-  int err = lk__config_copy(lease->life.detached ? NULL : lease->client, &sized,
-                            &options, config);
+  int err = lk__config_copy(lease->client, &sized, &options, config);
 
   if (err != 0)
     return err;
@@ -131,7 +130,7 @@ int lk_candidate_new(lk_candidate **out, lk_lock *lock,
     return LK_ERR_BAD_ARGUMENT;
   }
   c->lease = lease;
-  lk__lease_ref(lease);
+  lk__client_ref(lease->client);
   c->on_event = options.on_event;
   c->arg = options.arg;
   candidate_take_lock(c, lock);
@@ -193,17 +192,10 @@ static void candidate_end(lk_candidate *c, int err)
       c, (lk_candidate_event){.type = LK_CANDIDATE_EVENT_ENDED, .err = err});
 }
 
-/* Why no acquire can follow: the client has ended; or 0. */
-static int candidate_end_err(const lk_candidate *c)
-{
-  return c->lease->end_err != 0 ? c->lease->end_err
-                                : lk__client_end_err(c->lease->client);
-}
-
 /* An acquire has failed with `err`. */
 static void candidate_retry(lk_candidate *c, int err)
 {
-  int end_err = candidate_end_err(c);
+  int end_err = lk__client_end_err(c->lease->client);
 
   if (end_err != 0) {
     candidate_end(c, end_err);
@@ -291,7 +283,7 @@ static void candidate_end_term(lk_candidate *c)
 
 static void candidate_deposed(lk_candidate *c, int err)
 {
-  int end_err = candidate_end_err(c);
+  int end_err = lk__client_end_err(c->lease->client);
   int64_t retry_ms = 0;
 
   (void)lk_lock_release(c->lock, NULL, NULL); /* makes the lost lock idle */

@@ -23,7 +23,7 @@ void lk__joint_init(lk_joint_acquisition *joint, const lk_joint_kind *kind,
 {
   joint->kind = kind;
   joint->lease = lease;
-  lk__lease_ref(lease);
+  lk__client_ref(lease->client);
   joint->refs = 1;
   joint->callbacks = callbacks;
   joint->callbacks_arg = arg;
@@ -50,7 +50,7 @@ void lk__joint_unref(lk_joint_acquisition *joint)
   for (size_t i = 0; i < joint->acquisition.count; i++)
     lk__contender_unref(joint->acquisition.parts[i]);
   lk__mem_free(&lease->mem, joint);
-  lk__lease_unref(lease);
+  lk__client_unref(lease->client);
 }
 
 /* ---- contenders ---------------------------------------------------------- */
@@ -128,7 +128,7 @@ void lk__joint_end(lk_joint_acquisition *joint, int err)
 
 bool lk__joint_begins_again_after_loss(lk_joint_acquisition *joint, int err)
 {
-  if (joint->lease->end_err != 0)
+  if (lk__client_end_err(joint->lease->client) != 0)
     return false;
   if (err == LK_ERR_SESSION_EXPIRED)
     return !joint->fail_on_expiry;

@@ -137,7 +137,7 @@ static void lock_destroy(lk_lock *l)
   if (l->source.free_plan != NULL)
     l->source.free_plan(l->source.plan, &lease->mem);
   lk__mem_free(&lease->mem, l);
-  lk__lease_unref(lease);
+  lk__client_unref(lease->client);
 }
 
 void lk__lock_enter(lk_lock *l)
@@ -194,7 +194,7 @@ void lk__lock_complete_reentry(lk_lock *l, int err)
 
 void lk__lock_complete_without_reply(lk_lock *l, int acquire_err)
 {
-  lk__lease_stop_timer(l->lease, &l->timers.next_turn);
+  lk_timer_stop(l->lease->client, &l->timers.next_turn);
   lk__lock_complete_reentry(l, acquire_err);
   if (l->released == NULL)
     lk__lock_complete(l, &l->release, 0);
@@ -209,19 +209,19 @@ bool lk__lock_holds(const lk_lock *l)
 
 bool lk__lock_is_forked(const lk_lock *l)
 {
-  return !l->lease->life.detached && lk__client_is_forked(l->lease->client);
+  return lk__client_is_forked(l->lease->client);
 }
 
 void lk__lock_start_timer(lk_lock *l, lk_timer *t, int64_t in_ms)
 {
   lk_session_lease *lease = l->lease;
 
-  lk__lease_start_timer(lease, t, lk_client_clock(lease->client) + in_ms);
+  lk_timer_start(lease->client, t, lk_client_clock(lease->client) + in_ms);
 }
 
 static void lock_stop_timer(lk_lock *l, lk_timer *t)
 {
-  lk__lease_stop_timer(l->lease, t);
+  lk_timer_stop(l->lease->client, t);
 }
 
 lk_acquisition *
@@ -321,7 +321,7 @@ int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
   if (l == NULL)
     return LK_ERR_NO_MEMORY;
   l->lease = lease;
-  lk__lease_ref(lease);
+  lk__client_ref(lease->client);
   l->timers.acquire = (lk_timer){.fire = on_acquire_timeout, .arg = l};
   l->timers.release = (lk_timer){.fire = on_release_timeout, .arg = l};
   l->timers.next_turn = (lk_timer){.fire = on_next_turn, .arg = l};

@@ -52,7 +52,7 @@ static int lock_begin_acquire(lk_lock *l, bool once, int64_t deadline_ms,
   l->acquire_reenters = false;
   lk__completion_set(&l->acquire, done, arg);
   if (deadline_ms != INT64_MAX)
-    lk__lease_start_timer(l->lease, &l->timers.acquire, deadline_ms);
+    lk_timer_start(l->lease->client, &l->timers.acquire, deadline_ms);
   return 0;
 }
 
@@ -97,11 +97,10 @@ static int lock_acquire_refusal(const lk_lock *l)
 {
   if (l->freeing)
     return LK_ERR_CLOSED;
-  if (l->lease->end_err != 0)
-    return l->lease->end_err == LK_ERR_AUTH_FAILED ? LK_ERR_AUTH_FAILED
-                                                   : LK_ERR_CLOSED;
-  if (lk__lock_is_forked(l))
-    return LK_ERR_FORKED;
+  int err = lk__client_refusal(l->lease->client);
+
+  if (err != 0)
+    return err;
   if (l->lost || l->acquire.pending ||
       (l->acquisition != NULL && !lk__lock_holds(l)))
     return LK_ERR_STATE;
@@ -181,7 +180,7 @@ static void lock_release_last(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
     lk__completion_set(&l->release, done, arg);
     l->released = a;
     if (deadline_ms != INT64_MAX)
-      lk__lease_start_timer(l->lease, &l->timers.release, deadline_ms);
+      lk_timer_start(l->lease->client, &l->timers.release, deadline_ms);
     lk__lock_stop_acquisition_and_report(a);
   }
   lk__lock_complete_verify(l, LK_ERR_NOT_HELD);

@@ -45,7 +45,6 @@ typedef struct lk_multilock_plan {
 typedef struct lk_multilock_acquisition {
   lk_joint_acquisition joint;
   lk_multilock_plan *plan;
-  bool listens;        /* `listener` is attached to the client */
   bool suspended;      /* the owner was notified of the lost connection */
   bool in_transaction; /* a transaction is under way */
   bool begin_again;    /* begin again when the transaction has completed */
@@ -89,25 +88,8 @@ static void multilock_stop_listening(lk_joint_acquisition *joint)
 {
   lk_multilock_acquisition *m = multilock_of(joint);
 
-  if (joint->lease->life.detached)
-    return;
-  lk__lease_stop_timer(joint->lease, &m->pause);
-  if (m->listens)
-    lk__lease_detach_listener(joint->lease, &m->listener);
-  m->listens = false;
-}
-
-/* End the acquisition with `err`, as lk__joint_end(), and leave the client. */
-static void multilock_end(lk_multilock_acquisition *m, int err)
-{
-  lk_joint_acquisition *joint = &m->joint;
-
-  if (joint->over)
-    return;
-  lk__joint_ref(joint);
-  lk__joint_end(joint, err);
-  lk__lease_listener_done(joint->lease);
-  lk__joint_unref(joint);
+  lk_timer_stop(joint->lease->client, &m->pause);
+  lk_client_detach(joint->lease->client, &m->listener);
 }
 
 /* ---- deletion of contender nodes ----------------------------------------- */
@@ -175,7 +157,7 @@ static void multilock_begin_again(lk_multilock_acquisition *m, int err)
   lk_notice notice = {.type = LK_NOTICE_PLACE_LOST, .err = err};
 
   if (!lk__joint_begins_again_after_loss(joint, err)) {
-    multilock_end(m, err);
+    lk__joint_end(&m->joint, err);
     return;
   }
   lk__joint_ref(joint);
@@ -225,7 +207,7 @@ static void part_ended(void *arg, int err)
   if (err == LK_ERR_SESSION_EXPIRED)
     multilock_begin_again(multilock_of(part->joint), err);
   else
-    multilock_end(multilock_of(part->joint), err);
+    lk__joint_end(part->joint, err);
 }
 
 static void part_lost(void *arg, int err)
@@ -233,7 +215,7 @@ static void part_lost(void *arg, int err)
   lk_joint_part *part = arg;
 
   if (lk__joint_was_granted(part->joint))
-    multilock_end(multilock_of(part->joint), err);
+    lk__joint_end(part->joint, err);
   else
     multilock_begin_again(multilock_of(part->joint), err);
 }
@@ -311,16 +293,16 @@ static void multilock_transaction_retry(lk_multilock_acquisition *m, int err)
   lk_session_lease *lease = m->joint.lease;
 
   if (multilock_session_is_local(m, err)) {
-    multilock_end(m, LK_ERR_EPHEMERAL_ON_LOCAL_SESSION);
+    lk__joint_end(&m->joint, LK_ERR_EPHEMERAL_ON_LOCAL_SESSION);
     return;
   }
   switch (lk__error_advice(lease->client, err)) {
   case LK_ADVICE_AWAIT_CONNECTION: break; /* the listener begins the next one */
   case LK_ADVICE_RETRY_LATER:
-    lk__lease_start_timer(lease, &m->pause,
-                          lk_client_clock(lease->client) + PAUSE_MS);
+    lk_timer_start(lease->client, &m->pause,
+                   lk_client_clock(lease->client) + PAUSE_MS);
     break;
-  case LK_ADVICE_GIVE_UP: multilock_end(m, err); break;
+  case LK_ADVICE_GIVE_UP: lk__joint_end(&m->joint, err); break;
   }
 }
 
@@ -332,7 +314,7 @@ static void multilock_parent_missing(lk_multilock_acquisition *m,
   if (parent_err != 0) {
     multilock_transaction_retry(m, parent_err);
   } else if (m->parents_missing == MAX_PARENTS_MISSING) {
-    multilock_end(m, LK_ERR_NO_NODE);
+    lk__joint_end(&m->joint, LK_ERR_NO_NODE);
   } else {
     m->parents_missing++;
     multilock_begin_transaction(m);
@@ -442,14 +424,14 @@ static void multilock_begin_transaction(lk_multilock_acquisition *m)
   m->first_new = m->joint.acquisition.count;
   for (size_t i = m->first_new; i < m->plan->count; i++) {
     if (multilock_add_contender(m) == NULL) {
-      multilock_end(m, LK_ERR_NO_MEMORY);
+      lk__joint_end(&m->joint, LK_ERR_NO_MEMORY);
       return;
     }
   }
   int err = multilock_request_transaction(m);
 
   if (err != 0) {
-    multilock_end(m, err);
+    lk__joint_end(&m->joint, err);
     return;
   }
   m->in_transaction = true;
@@ -479,7 +461,6 @@ static void multilock_on_state(lk_client *c, lk_state state, int err, void *arg)
 {
   lk_multilock_acquisition *m = arg;
 
-  (void)c;
   (void)err;
   lk__joint_ref(&m->joint);
   switch (state) {
@@ -489,7 +470,7 @@ static void multilock_on_state(lk_client *c, lk_state state, int err, void *arg)
       multilock_begin_transaction(m);
     break;
   case LK_STATE_EXPIRED: m->session_denied = 0; break;
-  case LK_STATE_CLOSED: multilock_end(m, m->joint.lease->end_err); break;
+  case LK_STATE_CLOSED: lk__joint_end(&m->joint, lk__client_end_err(c)); break;
   case LK_STATE_AUTH_FAILED:
   case LK_STATE_CONNECTING:
   case LK_STATE_READ_ONLY:
@@ -502,8 +483,7 @@ static void multilock_on_closing(lk_client *c, void *arg)
 {
   lk_multilock_acquisition *m = arg;
 
-  (void)c;
-  multilock_end(m, m->joint.lease->end_err);
+  lk__joint_end(&m->joint, lk__client_end_err(c));
 }
 
 /* ---- the acquisition ----------------------------------------------------- */
@@ -512,23 +492,8 @@ static void multilock_begin(lk_acquisition *a)
 {
   lk_multilock_acquisition *m = (lk_multilock_acquisition *)(void *)a;
 
-  m->listens = true;
-  lk__lease_attach_listener(m->joint.lease, &m->listener);
+  lk_client_attach(m->joint.lease->client, &m->listener);
   multilock_begin_transaction(m);
-}
-
-static void multilock_stop(lk_acquisition *a, lk_gone_report report)
-{
-  lk_joint_acquisition *joint = (lk_joint_acquisition *)(void *)a;
-
-  lk__joint_ref(joint);
-  if (report == LK_NO_GONE_REPORT)
-    joint->callbacks = NULL;
-  joint->over = true;
-  multilock_stop_listening(joint);
-  lk__lease_listener_done(joint->lease);
-  lk__joint_stop(a, report);
-  lk__joint_unref(joint);
 }
 
 /* Nothing is left to do when the contenders are stopped. */
@@ -539,7 +504,7 @@ static void multilock_after_stop(lk_joint_acquisition *joint)
 
 static const lk_joint_kind multilock_kind = {
     .acquisition = {.begin = multilock_begin,
-                    .stop = multilock_stop,
+                    .stop = lk__joint_stop,
                     .remove_callbacks = lk__joint_remove_callbacks,
                     .ref = lk__joint_ref_acquisition,
                     .unref = lk__joint_unref_acquisition},

@@ -57,8 +57,8 @@ static void permit_limit_read_after(lk_semaphore_acquisition *s, int64_t ms)
   lk_session_lease *lease = s->joint.lease;
 
   if (!s->joint.over)
-    lk__lease_start_timer(lease, &s->limit.pause,
-                          lk_client_clock(lease->client) + ms);
+    lk_timer_start(lease->client, &s->limit.pause,
+                   lk_client_clock(lease->client) + ms);
 }
 
 static void permit_limit_read_in_next_turn(lk_semaphore_acquisition *s)
@@ -284,8 +284,8 @@ void lk__permit_limit_forget(lk_semaphore_acquisition *s)
 {
   const bool on_server = true;
 
-  lk__lease_stop_timer(s->joint.lease, &s->limit.pause);
-  if (s->limit.watch != NULL && !s->joint.lease->life.detached)
+  lk_timer_stop(s->joint.lease->client, &s->limit.pause);
+  if (s->limit.watch != NULL)
     lk_watch_cancel(s->joint.lease->client, s->limit.watch, on_server);
   s->limit.watch = NULL;
 }

@@ -55,7 +55,7 @@ int lk_rwlock_new(lk_rwlock **out, lk_client *client, const char *path,
   if (rw == NULL)
     return LK_ERR_NO_MEMORY;
   rw->lease = lease;
-  lk__lease_ref(lease);
+  lk__client_ref(lease->client);
   err = lk__lock_make(&rw->read, client, path, &options, LK_MULTILOCK_READ);
 
   if (err == 0)
@@ -89,7 +89,7 @@ void lk_rwlock_free(lk_rwlock *rw)
     write->partner = NULL;
   lk_lock_free(read);
   lk_lock_free(write);
-  lk__lease_unref(lease);
+  lk__client_unref(lease->client);
 }
 
 lk_lock *lk_rwlock_read_side(const lk_rwlock *rw)

@@ -34,14 +34,16 @@ static void membership_ref(lk_membership *m)
 
 static void membership_unref(lk_membership *m)
 {
-  lk_mem mem = m->mem;
+  lk_client *c = m->client;
+  const lk_mem *mem = lk_client_mem(c);
 
   if (--m->refs > 0)
     return;
-  lk__mem_free(&mem, m->acl);
-  lk__mem_free(&mem, m->parent_acl);
-  lk__mem_free(&mem, m->data);
-  lk__mem_free(&mem, m);
+  lk__mem_free(mem, m->acl);
+  lk__mem_free(mem, m->parent_acl);
+  lk__mem_free(mem, m->data);
+  lk__mem_free(mem, m);
+  lk__client_unref(c);
 }
 
 /* ---- creation ------------------------------------------------------------ */
@@ -82,9 +84,9 @@ static bool membership_copy_config(lk_membership *m,
   m->arg = config->arg;
   m->parent_flags = config->persistent_parents ? LK_PERSISTENT : LK_CONTAINER;
   if (config->acl != NULL)
-    m->acl = lk__acls_copy(&m->mem, config->acl);
+    m->acl = lk__acls_copy(lk_client_mem(m->client), config->acl);
   if (config->parent_acl != NULL)
-    m->parent_acl = lk__acls_copy(&m->mem, config->parent_acl);
+    m->parent_acl = lk__acls_copy(lk_client_mem(m->client), config->parent_acl);
   return (m->acl != NULL || config->acl == NULL) &&
          (m->parent_acl != NULL || config->parent_acl == NULL) &&
          lk_membership_set_data(m, config->data) == 0;
@@ -93,11 +95,9 @@ static bool membership_copy_config(lk_membership *m,
 /* A client that has ended already does not report that again. */
 static void membership_attach(lk_membership *m)
 {
-  m->end_err = lk__client_end_err(m->client);
-  if (m->end_err != 0) {
-    m->client = NULL;
+  m->over = lk__client_end_err(m->client) != 0;
+  if (m->over)
     return;
-  }
   m->listener = (lk_listener){.state = on_client_state, .arg = m};
   lk_client_attach(m->client, &m->listener);
   membership_ref(m); /* until membership_leave_client() */
@@ -124,9 +124,9 @@ int lk_membership_new(lk_membership **out, lk_client *client, const char *path,
 
   if (m == NULL)
     return LK_ERR_NO_MEMORY;
-  m->mem = *mem;
   m->refs = 1;
   m->client = client;
+  lk__client_ref(client);
   m->backoff = (lk_backoff){.first_ms = FIRST_PAUSE_MS, .max_ms = MAX_PAUSE_MS};
   membership_write_path(m, path, name);
   int err = membership_copy_config(m, &options) ? 0 : LK_ERR_NO_MEMORY;
@@ -221,7 +221,7 @@ static bool error_ends_client(int err)
  * after a pause. The end of the client is reported by the listener. */
 static void membership_retry(lk_membership *m, int err)
 {
-  if (m->client == NULL || error_ends_client(err))
+  if (m->over || error_ends_client(err))
     return;
   int64_t ms = membership_pause(m);
 
@@ -278,7 +278,7 @@ static void membership_node_own(lk_membership *m, int64_t czxid)
     membership_pause_after_loss(m);
   membership_left(m, LK_ERR_NO_NODE);
   m->data_changed = true;
-  if (m->client != NULL && m->wanted)
+  if (!m->over && m->wanted)
     membership_joined(m, czxid);
 }
 
@@ -287,7 +287,7 @@ static void membership_node_foreign(lk_membership *m)
 {
   m->node.may_exist = false;
   membership_left(m, LK_ERR_NO_NODE);
-  if (m->client == NULL || m->node.name_taken || !m->wanted)
+  if (m->over || m->node.name_taken || !m->wanted)
     return;
   int err = m->node.watch == NULL ? membership_watch(m) : 0;
 
@@ -386,8 +386,7 @@ static int membership_note_request(lk_membership *m, int err)
 static bool membership_begin_reply(lk_membership *m)
 {
   m->busy = false;
-  return m->client != NULL &&
-         lk_client_session(m->client).id == m->node.session;
+  return !m->over && lk_client_session(m->client).id == m->node.session;
 }
 
 static void membership_end_reply(lk_membership *m)
@@ -656,19 +655,19 @@ static int membership_step(lk_membership *m)
   return m->joined ? membership_stay_step(m) : membership_join_step(m);
 }
 
-/* Forget the client. The callbacks of requests under way still come. */
+/* The callbacks of requests under way still come. */
 static void membership_leave_client(lk_membership *m)
 {
-  if (m->client == NULL)
+  if (m->over)
     return;
   lk__retry_pause_stop(&m->pause, m->client);
   membership_stop_watch(m);
   lk_client_detach(m->client, &m->listener);
-  m->client = NULL;
+  m->over = true;
   membership_unref(m);
 }
 
-/* A member that was freed has no client any more when nothing is left to do. */
+/* A member that was freed leaves its client when nothing is left to do. */
 static void membership_finish_if_done(lk_membership *m)
 {
   if (m->freed && !m->busy && !m->node.may_exist)
@@ -679,7 +678,7 @@ static void membership_finish_if_done(lk_membership *m)
  * again after a pause. */
 static void membership_step_or_retry(lk_membership *m)
 {
-  int err = m->client == NULL ? 0 : membership_step(m);
+  int err = m->over ? 0 : membership_step(m);
 
   if (err != 0)
     membership_retry(m, err);
@@ -695,7 +694,6 @@ static void membership_end(lk_membership *m)
   bool wanted = m->wanted;
 
   m->wanted = false;
-  m->end_err = err;
   membership_leave_client(m);
   membership_left(m, err);
   if (wanted)
@@ -737,13 +735,13 @@ static void on_client_state(lk_client *c, lk_state state, int err, void *arg)
 
 static bool membership_is_forked(const lk_membership *m)
 {
-  return m->client != NULL && lk__client_is_forked(m->client);
+  return lk__client_is_forked(m->client);
 }
 
 int lk_membership_join(lk_membership *m)
 {
-  if (m->client == NULL)
-    return m->end_err;
+  if (m->over)
+    return lk__client_end_err(m->client);
   if (membership_is_forked(m))
     return LK_ERR_FORKED;
   if (m->wanted)
@@ -776,12 +774,12 @@ int lk_membership_set_data(lk_membership *m, lk_bytes data)
   if (membership_is_forked(m))
     return LK_ERR_FORKED;
   if (data.len > 0) {
-    copy = lk__mem_new(&m->mem, data.len);
+    copy = lk__mem_new(lk_client_mem(m->client), data.len);
     if (copy == NULL)
       return LK_ERR_NO_MEMORY;
     memcpy(copy, data.at, data.len);
   }
-  lk__mem_free(&m->mem, m->data);
+  lk__mem_free(lk_client_mem(m->client), m->data);
   m->data = copy;
   m->data_len = data.len;
   m->data_changed = true;

@@ -29,9 +29,8 @@ typedef struct lk_member_node {
 } lk_member_node;
 
 struct lk_membership {
-  lk_mem mem;
-  lk_client
-      *client; /**< NULL: the client has ended, or nothing is left to do */
+  lk_client *client;
+  bool over; /**< the client has ended, or nothing is left to do */
   lk_listener listener;
   void (*on_event)(lk_membership *m, const lk_membership_event *event,
                    void *arg);
@@ -46,13 +45,13 @@ struct lk_membership {
   bool data_changed; /**< the node may have other data */
   /** When the member has joined, or has last paused after a loss. */
   int64_t undisturbed_since_ms;
-  int end_err; /**< why the client has ended; 0: it has not */
   lk_member_node node;
   bool busy;    /**< a request is under way; there is at most one */
   bool ordered; /**< the look at the node follows a transaction */
   lk_backoff backoff;
   lk_retry_pause pause;
-  size_t refs; /**< of the caller, the client, requests and running callbacks */
+  size_t refs; /**< of the caller, requests and running callbacks, and one until
+                    it is `over` */
   bool freed;  /**< by the caller: no event is reported */
   const char *dir; /**< the directory of the group, behind the path */
   char path[];

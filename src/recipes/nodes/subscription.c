@@ -38,8 +38,8 @@ typedef struct lk_node_state {
 } lk_node_state;
 
 struct lk_subscription {
-  lk_mem mem;
-  lk_client *client;                    /* NULL: the subscription has ended */
+  lk_client *client;
+  bool over; /* ended or freed: no request is sent any more */
   lk_subscribe_children_cb on_children; /* NULL: a subscription to the data */
   lk_subscribe_data_cb on_data;         /* NULL: one to the children */
   void *arg;
@@ -67,10 +67,12 @@ static void subscription_ref(lk_subscription *s)
 /* Give back a reference. The last one frees the subscription. */
 static void subscription_unref(lk_subscription *s)
 {
-  lk_mem mem = s->mem;
+  lk_client *c = s->client;
 
-  if (--s->refs == 0)
-    lk__mem_free(&mem, s);
+  if (--s->refs > 0)
+    return;
+  lk__mem_free(lk_client_mem(c), s);
+  lk__client_unref(c);
 }
 
 /* ---- reports ------------------------------------------------------------- */
@@ -226,7 +228,7 @@ static int subscription_note_request(lk_subscription *s, int err)
 static bool subscription_replied(lk_subscription *s)
 {
   s->request_sent = false;
-  return s->client != NULL;
+  return !s->over;
 }
 
 /* After a lost connection or session, the next connection starts a new read. A
@@ -297,7 +299,7 @@ static void subscription_await_creation(lk_subscription *s)
 static void subscription_node_absent(lk_subscription *s)
 {
   subscription_report_error(s, LK_ERR_NO_NODE);
-  if (s->client != NULL)
+  if (!s->over)
     subscription_await_creation(s);
 }
 
@@ -447,7 +449,7 @@ static void subscription_leave_client(lk_subscription *s)
 {
   lk_timer_stop(s->client, &s->timer);
   lk_client_detach(s->client, &s->listener);
-  s->client = NULL;
+  s->over = true;
 }
 
 static void subscription_finish(lk_subscription *s, int err)
@@ -507,14 +509,13 @@ static bool subscription_config_is_valid(const lk_subscription_config *config)
 static lk_subscription *subscription_make(lk_client *client, const char *path,
                                           void *arg)
 {
-  const lk_mem *mem = lk_client_mem(client);
   size_t len = strlen(path);
-  lk_subscription *s = lk__mem_new(mem, sizeof *s + len + 1);
+  lk_subscription *s = lk__mem_new(lk_client_mem(client), sizeof *s + len + 1);
 
   if (s == NULL)
     return NULL;
-  s->mem = *mem;
   s->client = client;
+  lk__client_ref(client);
   s->arg = arg;
   s->refs = 1;
   s->listener = (lk_listener){.state = subscription_on_state, .arg = s};
@@ -565,7 +566,7 @@ static int subscription_open(lk_subscription **out, lk_client *client,
   int err = subscription_begin(s);
 
   if (err != 0) {
-    lk__mem_free(&s->mem, s);
+    subscription_unref(s);
     return err;
   }
   lk_client_attach(client, &s->listener);
@@ -605,7 +606,7 @@ void lk_subscription_free(lk_subscription *s)
 {
   if (s == NULL)
     return;
-  if (s->client != NULL) {
+  if (!s->over) {
     subscription_cancel_watch(s);
     subscription_leave_client(s);
   }

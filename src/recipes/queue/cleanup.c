@@ -173,7 +173,7 @@ static int contender_enter_finished(lk_contender *ct)
   lk__own_node_set_missing(&ct->own);
   lk__contender_ignore_replies(ct);
   lk__contender_cancel_watches(ct);
-  lk__lease_stop_timer(ct->lease, &ct->pause.timer);
+  lk_timer_stop(ct->lease->client, &ct->pause.timer);
   lk__lease_remove_user(ct->lease, ct);
   lk__contender_unref(ct); /* the reference until FINISHED */
   return 0;

@@ -103,6 +103,7 @@ lk_contender *lk__contender_new(lk_session_lease *lease,
   lk__own_node_init(&ct->own, behind_struct, config->identity, config->dir,
                     name, config->data);
   lk__contender_prepare_create(ct);
+  lk__client_ref(lease->client);
   lk__lease_add_user(lease, ct);
   return ct;
 }
@@ -123,7 +124,7 @@ void lk__contender_unref(lk_contender *ct)
   lk__possible_nodes_free(&ct->possible, &lease->mem);
   lk__predecessors_free(&ct->predecessors, &lease->mem);
   lk__mem_free(&lease->mem, ct);
-  lk__lease_unref(lease);
+  lk__client_unref(lease->client);
 }
 
 /* ---- the start: IDLE, PAUSED --------------------------------------------- */
@@ -150,7 +151,7 @@ void lk__contender_begin(lk_contender *ct)
 
 static void contender_resume(lk_contender *ct)
 {
-  lk__lease_stop_timer(ct->lease, &ct->pause.timer);
+  lk_timer_stop(ct->lease->client, &ct->pause.timer);
   ct->round.checked = false;
   switch (ct->own.state) {
   case LK_OWN_NONE: lk__contender_step(ct, contender_first_event(ct)); break;
@@ -329,7 +330,7 @@ void lk__contender_start_pause(lk_contender *ct, int64_t ms)
 {
   lk_client *c = lk__contender_client(ct);
 
-  lk__lease_start_timer(ct->lease, &ct->pause.timer, lk_client_clock(c) + ms);
+  lk_timer_start(ct->lease->client, &ct->pause.timer, lk_client_clock(c) + ms);
 }
 
 int64_t lk__contender_backoff_ms(lk_contender *ct)
@@ -545,7 +546,7 @@ void lk__contender_stop(lk_contender *ct, lk_gone_report report)
   if (ct->own.state != LK_OWN_REQUESTED)
     lk__contender_ignore_replies(ct);
   lk__contender_cancel_watches(ct);
-  lk__lease_stop_timer(ct->lease, &ct->pause.timer);
+  lk_timer_stop(ct->lease->client, &ct->pause.timer);
   lk__contender_step(ct, LK_CONTENDER_ON_STOP);
 }
 

@@ -77,7 +77,6 @@ static void on_checks(lk_client *c, int err, const lk_op_result *results,
   lease->heartbeat.multis_completed++;
   report_checks(lease, multi, err, results, count);
   heartbeat_request_completed(lease);
-  lk__lease_unref(lease);
 }
 
 static bool send_checks(lk_session_lease *lease, const lk_op *ops, size_t count)
@@ -87,7 +86,6 @@ static bool send_checks(lk_session_lease *lease, const lk_op *ops, size_t count)
   if (lk_multi(lease->client, ops, count, LK_NO_OPTIONS, on_checks, lease) != 0)
     return false; /* the next heartbeat tries again */
   lease->heartbeat.outstanding++;
-  lk__lease_ref(lease);
   return true;
 }
 
@@ -132,7 +130,6 @@ static void on_single_heartbeat_request(lk_client *c, int err, void *arg)
   (void)c;
   heartbeat_count_reply(lease, err);
   heartbeat_request_completed(lease);
-  lk__lease_unref(lease);
 }
 
 static void send_sync(lk_session_lease *lease)
@@ -141,7 +138,6 @@ static void send_sync(lk_session_lease *lease)
               lease) != 0)
     return;
   lease->heartbeat.outstanding++;
-  lk__lease_ref(lease);
 }
 
 /* ---- while nothing is held ---------------------------------------------- */
@@ -188,7 +184,6 @@ static void send_check_of_waiter(lk_session_lease *lease,
                lease) != 0)
     return;
   lease->heartbeat.outstanding++;
-  lk__lease_ref(lease);
 }
 
 static void send_heartbeat_of_waiters(lk_session_lease *lease)
@@ -243,7 +238,7 @@ static void send_heartbeat(lk_session_lease *lease)
 
 static void heartbeat_start_timer(lk_session_lease *lease, int64_t at_ms)
 {
-  lk__lease_start_timer(lease, &lease->heartbeat.timer, at_ms);
+  lk_timer_start(lease->client, &lease->heartbeat.timer, at_ms);
   lease->heartbeat.timer_runs = true;
   lease->heartbeat.has_waited = false;
 }
@@ -289,7 +284,7 @@ static int64_t heartbeat_due(const lk_session_lease *lease)
 
 static bool heartbeat_is_needed(const lk_session_lease *lease)
 {
-  if (lease->life.detached || !lk__lease_is_online(lease))
+  if (!lk__lease_is_online(lease))
     return false;
   return lk__lease_count_held(lease) > 0 || lease->count[LK_LEASE_WAITING] > 0;
 }
@@ -297,7 +292,7 @@ static bool heartbeat_is_needed(const lk_session_lease *lease)
 static void heartbeat_stop_timer(lk_session_lease *lease)
 {
   if (lease->heartbeat.timer_runs)
-    lk__lease_stop_timer(lease, &lease->heartbeat.timer);
+    lk_timer_stop(lease->client, &lease->heartbeat.timer);
   lease->heartbeat.timer_runs = false;
 }
 

@@ -16,14 +16,14 @@
 static void watchdog_on_timer(lk_client *c, void *arg);
 static void lease_attach_client(lk_session_lease *lease);
 
-/* ---- creation and references --------------------------------------------- */
+/* ---- creation --------------------------------------------------------- */
 
-/* The client is being freed and gives back its reference. The session lease
- * remains until its last user ends, and must not use the client any more. */
-static void on_client_freed(lk_session_lease *lease)
+static void lease_free(lk_session_lease *lease)
 {
-  lease->life.detached = true;
-  lk__lease_unref(lease);
+  lk_mem mem = lease->mem;
+
+  lk__mem_free(&mem, lease->queues.scratch);
+  lk__mem_free(&mem, lease);
 }
 
 /* NULL: no memory. */
@@ -38,7 +38,6 @@ static lk_session_lease *lease_new(lk_client *c, const lk_lease_config *config)
   lease->client = c;
   lease->config = *config;
   lease->margin_ms = config->margin_ms;
-  lease->refs = 1; /* the client's, see on_client_freed() */
   lease->watchdog_due_ms = INT64_MAX;
   lk__safe_list_init(&lease->users);
   lease->watchdog = (lk_timer){.fire = watchdog_on_timer, .arg = lease};
@@ -49,7 +48,7 @@ static lk_session_lease *lease_new(lk_client *c, const lk_lease_config *config)
   lease_attach_client(lease);
   lease->known_deadline_ms = lk__lease_deadline(lease);
   lease->known_timeout_ms = lease->evidence->timeout_ms;
-  lk__client_set_lease(c, lease, on_client_freed);
+  lk__client_set_lease(c, lease, lease_free);
   return lease;
 }
 
@@ -61,21 +60,6 @@ lk_session_lease *lk__lease_get_or_new(lk_client *c)
   return lease == NULL ? lease_new(c, &defaults) : lease;
 }
 
-void lk__lease_ref(lk_session_lease *lease)
-{
-  lease->refs++;
-}
-
-void lk__lease_unref(lk_session_lease *lease)
-{
-  lk_mem mem = lease->mem;
-
-  if (--lease->refs > 0)
-    return;
-  lk__mem_free(&mem, lease->queues.scratch);
-  lk__mem_free(&mem, lease);
-}
-
 /* ---- users --------------------------------------------------------------- */
 
 void lk__lease_add_user(lk_session_lease *lease, lk_contender *ct)
@@ -83,10 +67,8 @@ void lk__lease_add_user(lk_session_lease *lease, lk_contender *ct)
   ct->lease_user.need = LK_LEASE_NOT_NEEDED;
   lease->count[LK_LEASE_NOT_NEEDED]++;
   lk__safe_list_add(&lease->users, &ct->lease_user.link);
-  lk__lease_ref(lease);
 }
 
-/* The user keeps its reference, and gives it back by lk__lease_unref(). */
 void lk__lease_remove_user(lk_session_lease *lease, lk_contender *ct)
 {
   lease->count[ct->lease_user.need]--;
@@ -96,8 +78,7 @@ void lk__lease_remove_user(lk_session_lease *lease, lk_contender *ct)
 
 void lk__lease_note_holder(const lk_session_lease *lease)
 {
-  if (!lease->life.detached)
-    lk__client_note_holder(lease->client, lk__lease_count_held(lease) > 0);
+  lk__client_note_holder(lease->client, lk__lease_count_held(lease) > 0);
 }
 
 lk_contender *lk__lease_next_user(const lk_session_lease *lease,
@@ -126,24 +107,11 @@ static void lease_for_each_user(lk_session_lease *lease,
   }
 }
 
-/* ---- what the users share: timers, the connection, memory ---------------- */
-
-void lk__lease_start_timer(lk_session_lease *lease, lk_timer *t, int64_t at_ms)
-{
-  if (!lease->life.detached &&
-      lk_client_state(lease->client) != LK_STATE_CLOSED)
-    lk_timer_start(lease->client, t, at_ms);
-}
-
-void lk__lease_stop_timer(lk_session_lease *lease, lk_timer *t)
-{
-  if (!lease->life.detached)
-    lk_timer_stop(lease->client, t);
-}
+/* ---- what the users share: the connection, memory ---------------- */
 
 bool lk__lease_is_online(const lk_session_lease *lease)
 {
-  return lease->end_err == 0 &&
+  return lk__client_end_err(lease->client) == 0 &&
          lk_client_state(lease->client) == LK_STATE_CONNECTED;
 }
 
@@ -183,9 +151,7 @@ int64_t lk__lease_gap_ms(const lk_session_lease *lease)
 
 int64_t lk__lease_deadline(const lk_session_lease *lease)
 {
-  return lease->end_err != 0
-             ? LK_NO_LEASE /* the client may be gone */
-             : lk__evidence_deadline(lease->evidence, lease->config.assurance);
+  return lk__evidence_deadline(lease->evidence, lease->config.assurance);
 }
 
 int64_t lk__lease_unsure_ms(const lk_session_lease *lease, int64_t deadline_ms)
@@ -280,7 +246,7 @@ void lk__lease_watch_deadline(lk_session_lease *lease)
   if (at >= lease->watchdog_due_ms)
     return; /* the timer fires early enough */
   lease->watchdog_due_ms = at;
-  lk__lease_start_timer(lease, &lease->watchdog, at);
+  lk_timer_start(lease->client, &lease->watchdog, at);
 }
 
 static void watch_deadline_if_held(lk_session_lease *lease)
@@ -314,15 +280,13 @@ static void watchdog_on_timer(lk_client *c, void *arg)
   lk_session_lease *lease = arg;
 
   (void)c;
-  lk__lease_ref(lease);
   lease->watchdog_due_ms = INT64_MAX;
   notify_if_renewed(lease);
   lease_for_each_user(lease, lk__contender_review_lease);
-  if (!lease->life.detached && lease->count[LK_LEASE_HELD] > 0) {
+  if (lease->count[LK_LEASE_HELD] > 0) {
     lease_need_reply(lease);
     lk__lease_watch_deadline(lease);
   }
-  lk__lease_unref(lease);
 }
 
 /* Let all users compare the deadline with the time. The timer fires in the next
@@ -330,7 +294,7 @@ static void watchdog_on_timer(lk_client *c, void *arg)
 static void watchdog_review_soon(lk_session_lease *lease)
 {
   lease->watchdog_due_ms = lk_client_input_ms(lease->client);
-  lk__lease_start_timer(lease, &lease->watchdog, lease->watchdog_due_ms);
+  lk_timer_start(lease->client, &lease->watchdog, lease->watchdog_due_ms);
 }
 
 /* A reply was received, so the deadline may have changed. */
@@ -342,7 +306,7 @@ static void watchdog_deadline_moved(lk_session_lease *lease)
 
   lease->known_deadline_ms = deadline;
   lease->known_timeout_ms = lease->evidence->timeout_ms;
-  if (lease->end_err != 0)
+  if (lk__client_end_err(lease->client) != 0)
     return;
   if ((lease->count[LK_LEASE_UNSURE] > 0 || lease->grant_awaited) &&
       deadline_is_later)
@@ -489,13 +453,13 @@ static void on_expired(lk_session_lease *lease)
 
 static void notify_closed(lk_contender *ct)
 {
-  lk__contender_client_closed(ct, ct->lease->end_err);
+  lk__contender_client_closed(ct, lk__client_end_err(ct->lease->client));
 }
 
 static void stop_timers(lk_session_lease *lease)
 {
-  lk__lease_stop_timer(lease, &lease->watchdog);
-  lk__lease_stop_timer(lease, &lease->heartbeat.timer);
+  lk_timer_stop(lease->client, &lease->watchdog);
+  lk_timer_stop(lease->client, &lease->heartbeat.timer);
   lease->heartbeat.timer_runs = false;
   lease->watchdog_due_ms = INT64_MAX;
 }
@@ -514,50 +478,16 @@ static void on_closing(lk_client *c, void *arg)
   lk_session_lease *lease = arg;
 
   (void)c;
-  lk__lease_ref(lease);
-  lease->end_err = LK_ERR_CLOSED;
   stop_timers(lease);
   lease_for_each_user(lease, notify_closed_unless_cleanup);
-  lk__lease_unref(lease);
 }
 
-/* After this call the session lease calls no function of the client.
- * Acquisitions with a listener of their own still stop timers of the client
- * when they are notified of CLOSED. So lease_detach_client() is called only
- * after all of them were notified. */
-static void lease_detach_client(lk_session_lease *lease)
+static void on_closed(lk_session_lease *lease)
 {
-  lk_client_detach(lease->client, &lease->life.listener);
-  lease->life.detached = true;
-}
-
-static void lease_close(lk_session_lease *lease)
-{
-  lease->end_err = lk__client_end_err(lease->client);
-  stop_timers(lease);
   lease_for_each_user(lease, notify_closed);
-  lease->life.closed = true;
-  if (lease->life.acquisition_listeners == 0)
-    lease_detach_client(lease);
-}
-
-void lk__lease_attach_listener(lk_session_lease *lease, lk_listener *l)
-{
-  lease->life.acquisition_listeners++;
-  lk_client_attach(lease->client, l);
-}
-
-void lk__lease_detach_listener(lk_session_lease *lease, lk_listener *l)
-{
-  lk_client_detach(lease->client, l);
-  lease->life.acquisition_listeners--;
-}
-
-void lk__lease_listener_done(lk_session_lease *lease)
-{
-  if (lease->life.closed && !lease->life.detached &&
-      lease->life.acquisition_listeners == 0)
-    lease_detach_client(lease);
+  lk__mem_free(&lease->mem, lease->queues.scratch);
+  lease->queues.scratch = NULL;
+  lease->queues.scratch_count = 0;
 }
 
 /* ---- the listener -------------------------------------------------------- */
@@ -568,7 +498,6 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
 
   (void)c;
   (void)err;
-  lk__lease_ref(lease);
   switch (state) {
   case LK_STATE_CONNECTING:
   case LK_STATE_READ_ONLY:
@@ -576,25 +505,16 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   case LK_STATE_CONNECTED: on_connected(lease); break;
   case LK_STATE_SUSPENDED: on_suspended(lease); break;
   case LK_STATE_EXPIRED: on_expired(lease); break;
-  case LK_STATE_CLOSED: lease_close(lease); break;
+  case LK_STATE_CLOSED: on_closed(lease); break;
   }
-  lk__lease_unref(lease);
 }
 
-/* Attach the session lease to its client as a listener. No listener is notified
- * after LK_STATE_CLOSED. */
+/* All other listeners are notified after the session lease. */
 static void lease_attach_client(lk_session_lease *lease)
 {
-  lease->life.listener = (lk_listener){.state = on_state,
-                                       .reply = on_reply,
-                                       .closing = on_closing,
-                                       .arg = lease};
-  if (lk_client_state(lease->client) == LK_STATE_CLOSED) {
-    lease->end_err = lk__client_end_err(lease->client);
-    lease->life.closed = true;
-    lease->life.detached = true;
-    return;
-  }
-  /* All other listeners are notified after the session lease. */
-  lk__client_attach_first(lease->client, &lease->life.listener);
+  lease->listener = (lk_listener){.state = on_state,
+                                  .reply = on_reply,
+                                  .closing = on_closing,
+                                  .arg = lease};
+  lk__client_attach_first(lease->client, &lease->listener);
 }

@@ -67,29 +67,16 @@ typedef struct lk_shared_queues {
   size_t scratch_count; /**< how many numbers fit in `scratch` */
 } lk_shared_queues;
 
-/** The end of the session and of the client. */
-typedef struct lk_client_life {
-  lk_listener listener;
-  size_t acquisition_listeners; /**< number of listeners that were attached by
-                                     lk__lease_attach_listener() */
-  bool closed;                  /**< CLOSED was reported */
-  bool detached; /**< CLOSED was reported to all listeners: the client must not
-                    be used any more */
-} lk_client_life;
-
 struct lk_contender_observer;
 
 struct lk_session_lease {
   lk_mem mem;
-  lk_client *client;                  /* not to be used once `life.detached` */
+  lk_client *client;                  /* the session lease is part of it */
   const lk_evidence_record *evidence; /* owned by the client */
   lk_lease_config config;             /* the options at the creation */
   int32_t margin_ms; /* before the deadline a lock is unsure; 0: an eighth of
                         the session timeout */
-  size_t refs;       /* of the client, users, lock handles, joint acquisitions,
-                        candidates, requests and running callbacks */
-  int end_err;       /* the error that ended all requests for good, or 0 */
-  lk_client_life life;
+  lk_listener listener;
 
   lk_safe_list users;
   size_t count[LK_LEASE_NEEDS]; /* number of users with each need */
@@ -108,13 +95,6 @@ struct lk_session_lease {
   const struct lk_contender_observer *observer;
 };
 
-void lk__lease_ref(lk_session_lease *lease);
-void lk__lease_unref(lk_session_lease *lease);
-/** Start or stop a timer of an object that uses the session lease. Once the
-    client is closed no timer is started. Once the session lease is detached
-    these functions have no effect. */
-void lk__lease_start_timer(lk_session_lease *lease, lk_timer *t, int64_t at_ms);
-void lk__lease_stop_timer(lk_session_lease *lease, lk_timer *t);
 /** Whether requests are sent at once, to a server with a quorum. */
 bool lk__lease_is_online(const lk_session_lease *lease);
 /** Memory for `count` numbers, valid until the next call. NULL: no memory. */
@@ -137,8 +117,7 @@ bool lk__lease_may_grant(const lk_session_lease *lease, int64_t now_ms);
     little later if it confirms a newer reply then. */
 int64_t lk__lease_renewal_ms(const lk_session_lease *lease, int64_t due_ms);
 
-/** Add a user, whose need is LK_LEASE_NOT_NEEDED at first. Adds a reference to
-    the session lease; the user calls lk__lease_unref() at its end. */
+/** Add a user, whose need is LK_LEASE_NOT_NEEDED at first. */
 void lk__lease_add_user(lk_session_lease *lease, lk_contender *ct);
 void lk__lease_remove_user(lk_session_lease *lease, lk_contender *ct);
 /** The needs of the users have changed: tell the engine whether one holds. */
@@ -175,14 +154,5 @@ void lk__lease_await(lk_session_lease *lease);
 
 /* The session lease as a listener of the client: it handles replies, new and
    lost connections, the expiry of the session, and the close. */
-
-/** Attach and detach the listener of an acquisition. The client notifies this
-    listener of each event after it has notified the session lease. */
-void lk__lease_attach_listener(lk_session_lease *lease, lk_listener *l);
-void lk__lease_detach_listener(lk_session_lease *lease, lk_listener *l);
-/** An acquisition has detached its listener, and neither the acquisition nor
-    its owner has a timer of the client any more. After the last of these calls
-    the session lease may detach itself from a closed client. */
-void lk__lease_listener_done(lk_session_lease *lease);
 
 #endif

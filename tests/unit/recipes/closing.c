@@ -4,7 +4,13 @@
 #include "support/locks.h"
 #include "support/suite.h"
 
+#include <latchkey/leader.h>
+#include <latchkey/member.h>
+#include <latchkey/multilock.h>
+#include <latchkey/nodes.h>
+#include <latchkey/roster.h>
 #include <latchkey/single.h>
+#include <latchkey/subscribe.h>
 #include <stdio.h>
 
 /* Locks and clients that are closed or freed: in any order, in callbacks, and
@@ -88,6 +94,208 @@ START_TEST(release_before_a_close_is_executed_first)
   model_turn(&lp.server);
   ck_assert_int_eq(lp.a.released, 0);
   ck_assert(model_check_log(lp.one.link, "delete closeSession"));
+  lock_pair_end(&lp);
+}
+END_TEST
+
+/* ---- clients that are freed before their objects ------------------------ */
+
+static unsigned ends_reported;
+
+static void on_any_lock_event(lk_lock *l, const lk_lock_event *event, void *arg)
+{
+  (void)l;
+  (void)arg;
+  ends_reported += event->type == LK_LOCK_EVENT_LOST;
+}
+
+static void on_candidate(lk_candidate *c, const lk_candidate_event *event,
+                         void *arg)
+{
+  (void)c;
+  (void)arg;
+  ends_reported += event->type == LK_CANDIDATE_EVENT_ENDED;
+}
+
+static void on_member(lk_membership *m, const lk_membership_event *event,
+                      void *arg)
+{
+  (void)m;
+  (void)arg;
+  ends_reported += event->type == LK_MEMBERSHIP_EVENT_ENDED;
+}
+
+static void on_names(lk_subscription *s, int err, const lk_bytes *names,
+                     size_t count, const lk_stat *stat, void *arg)
+{
+  (void)s;
+  (void)names;
+  (void)count;
+  (void)stat;
+  (void)arg;
+  ends_reported += err == LK_ERR_CLOSED;
+}
+
+static void on_roster(lk_roster *r, int err, const lk_roster_entry *entries,
+                      size_t count, void *arg)
+{
+  (void)r;
+  (void)entries;
+  (void)count;
+  (void)arg;
+  ends_reported += err == LK_ERR_CLOSED;
+}
+
+enum { OBJECTS = 6 };
+
+/* An object of each kind that lives on a client. */
+typedef struct all_objects {
+  lk_lock *lock;
+  lk_lock *multilock;
+  lk_candidate *candidate;
+  lk_membership *member;
+  lk_subscription *subscription;
+  lk_roster *roster;
+} all_objects;
+
+static void make_all_objects(all_objects *o, lk_client *c)
+{
+  const lk_multilock_member members[] = {{.path = "/m/a"}, {.path = "/m/b"}};
+  lk_lock_config lock = {.size = sizeof lock, .on_event = on_any_lock_event};
+  lk_candidate_config candidate = {.size = sizeof candidate,
+                                   .on_event = on_candidate};
+  lk_membership_config member = {.size = sizeof member, .on_event = on_member};
+
+  ck_assert_int_eq(lk_lock_new(&o->lock, c, "/l/a", &lock), 0);
+  ck_assert_int_eq(lk_multilock_new(&o->multilock, c, members, 2, &lock, NULL),
+                   0);
+  ck_assert_int_eq(lk_election_new(&o->candidate, c, "/e", LK_LAYOUT_LATCH,
+                                   NULL, &candidate),
+                   0);
+  ck_assert_int_eq(lk_membership_new(&o->member, c, "/g", "x", &member), 0);
+  ck_assert_int_eq(
+      lk_subscribe_children(&o->subscription, c, "/g", NULL, on_names, NULL),
+      0);
+  ck_assert_int_eq(
+      lk_roster_subscribe(&o->roster, c, "/e", NULL, on_roster, NULL), 0);
+  ck_assert_int_eq(lk_lock_acquire(o->lock, LK_NO_LIMIT, NULL, NULL), 0);
+  ck_assert_int_eq(lk_lock_acquire(o->multilock, LK_NO_LIMIT, NULL, NULL), 0);
+  ck_assert_int_eq(lk_candidate_start(o->candidate), 0);
+  ck_assert_int_eq(lk_membership_join(o->member), 0);
+}
+
+static void free_object(all_objects *o, int i)
+{
+  switch (i) {
+  case 0: lk_lock_free(o->lock); break;
+  case 1: lk_lock_free(o->multilock); break;
+  case 2: lk_candidate_free(o->candidate); break;
+  case 3: lk_membership_free(o->member); break;
+  case 4: lk_subscription_free(o->subscription); break;
+  case 5: lk_roster_free(o->roster); break;
+  }
+}
+
+/* What the objects, and the client of one of them, answer at the end. */
+static void check_ended(const all_objects *o, lk_client *c)
+{
+  ck_assert_int_eq(lk_lock_acquire(o->lock, LK_NO_LIMIT, NULL, NULL),
+                   LK_ERR_CLOSED);
+  ck_assert_int_eq(lk_lock_acquire(o->multilock, 1, NULL, NULL), LK_ERR_CLOSED);
+  ck_assert(!lk_lock_ok(o->lock));
+  ck_assert_int_eq(lk_candidate_start(o->candidate), LK_ERR_CLOSED);
+  ck_assert_int_eq(lk_membership_join(o->member), LK_ERR_CLOSED);
+  lk_lock_cancel(o->lock);
+  lk_candidate_resign(o->candidate);
+  lk_membership_leave(o->member);
+
+  lk_timer timer = {.fire = NULL};
+  lk_listener listener = {.state = NULL};
+  const char *text;
+  uint32_t random = 1;
+  lk_watch *watch = (lk_watch *)(uintptr_t)1; /* of the first watch */
+
+  ck_assert_int_eq(lk_client_state(c), LK_STATE_CLOSED);
+  ck_assert_int_eq(lk_client_clock(c), lk_client_input_ms(c));
+  ck_assert_int_eq(lk_get(c, "/", NULL, NULL, NULL), LK_ERR_CLOSED);
+  ck_assert_int_eq(lk_client_set_hosts(c, "b"), LK_ERR_CLOSED);
+  ck_assert_int_eq(lk_client_close(c, NULL, NULL), LK_ERR_CLOSED);
+  ck_assert_str_eq(lk_client_chroot(c), "");
+  ck_assert_ptr_null(lk_client_tls(c));
+  ck_assert_uint_eq(lk_client_connection(c), 0);
+  ck_assert_int_eq(lk_lease_deadline(c), INT64_MIN);
+  ck_assert_uint_eq(lk_lease_pending_cleanups(c), 0);
+  (void)lk_client_last_error(c, &text);
+  lk_client_random(c, &random, sizeof random);
+  ck_assert_uint_eq(random, 0);
+  lk_client_log(c, LK_LOG_ERROR, 0, "nobody reads this");
+  lk_watch_cancel(c, watch, true);
+  lk_timer_start(c, &timer, 0);
+  lk_timer_stop(c, &timer);
+  lk_client_attach(c, &listener);
+  lk_client_detach(c, &listener);
+}
+
+/* No hook is called after `freed`; model_client.c checks this. */
+START_TEST(objects_and_their_client_may_be_freed_in_any_order)
+{
+  enum { STEPS = OBJECTS + 1 }; /* the client is one of them */
+  all_objects objects;
+
+  for (int first = 0; first < STEPS; first++) {
+    for (int direction = 1; direction < STEPS; direction += STEPS - 2) {
+      begin();
+      lk_client *c = lp.two.link->client;
+
+      make_all_objects(&objects, c);
+      model_run(&lp.server, T / 4);
+      ends_reported = 0;
+      for (int i = 0; i < STEPS; i++) {
+        int step = (first + i * direction) % STEPS;
+
+        if (step < OBJECTS)
+          free_object(&objects, step);
+        else
+          lk_client_free(c);
+        if (step == OBJECTS && i == 0) {
+          ck_assert_uint_eq(ends_reported, OBJECTS);
+          check_ended(&objects, c);
+        }
+      }
+      ck_assert_ptr_null(lp.two.link->client);
+      model_expire(&lp.server, lp.two.link->last_session);
+      lock_pair_end(&lp);
+    }
+  }
+}
+END_TEST
+
+static void free_client_in_callback(lk_client *c, int err, const lk_stat *stat,
+                                    void *arg)
+{
+  (void)err;
+  (void)stat;
+  lk_client_free(c);
+  ck_assert_int_eq(lk_client_state(c), LK_STATE_CONNECTED);
+  *(bool *)arg = true;
+}
+
+START_TEST(client_freed_in_a_callback_ends_when_the_callback_has_returned)
+{
+  bool called = false;
+
+  begin();
+  lk_client *c = lp.one.link->client;
+
+  lock_pair_hold(&lp);
+  ck_assert_int_eq(lk_exists(c, "/", NULL, free_client_in_callback, &called),
+                   0);
+  model_turn(&lp.server);
+  ck_assert(called);
+  ck_assert_ptr_null(lp.one.link->client);
+  ck_assert_int_eq(lk_client_state(c), LK_STATE_CLOSED);
+  ck_assert_str_eq(lp.a.events, "lost CLOSED\n");
+  model_expire(&lp.server, lp.one.link->last_session);
   lock_pair_end(&lp);
 }
 END_TEST
@@ -678,6 +886,8 @@ END_TEST
 
 SUITE("closing", listener_closes_the_client_before_others_are_notified,
       release_before_a_close_is_executed_first,
+      objects_and_their_client_may_be_freed_in_any_order,
+      client_freed_in_a_callback_ends_when_the_callback_has_returned,
       expiry_ends_all_locks_of_a_client_with_one_session,
       node_of_a_lock_freed_during_its_create_is_deleted,
       node_of_a_lock_freed_while_held_is_deleted,
