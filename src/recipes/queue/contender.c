@@ -496,10 +496,16 @@ uint64_t lk__contender_token(const lk_contender *ct)
                                          : ct->own.token;
 }
 
-lk_contender *lk__contender_next_of_client(const lk_contender *ct,
-                                           const lk_contender *after)
+bool lk__node_is_of_other_contender(const lk_contender *ct, uint64_t token)
 {
-  return lk__lease_next_user(ct->lease, after);
+  lk_contender *other = NULL;
+
+  while ((other = lk__lease_next_user(ct->lease, other)) != NULL) {
+    if (other != ct && other->own.token == token &&
+        strcmp(other->own.path, ct->own.path) == 0)
+      return true;
+  }
+  return false;
 }
 
 bool lk__contender_is_next(const lk_contender *ct)

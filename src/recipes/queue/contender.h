@@ -216,11 +216,10 @@ lk__contender_rules(const lk_contender *ct)
 {
   return ct->machine->states[ct->state];
 }
-/** The next one behind `after` among all contenders of the client of `ct`, or
-    NULL after the last. If `after` is NULL, the first one. For loops that
-    invoke no callback. */
-lk_contender *lk__contender_next_of_client(const lk_contender *ct,
-                                           const lk_contender *after);
+/** Whether the node at the own path of `ct`, with the czxid `token`, is the own
+    node of another contender of the client. Neither suffices alone: a name can
+    be used again, and the nodes of one transaction have the same czxid. */
+bool lk__node_is_of_other_contender(const lk_contender *ct, uint64_t token);
 
 /** Invoke the owner's `notice`, if there are callbacks. `ct` may be freed. */
 void lk__contender_notify(lk_contender *ct, const lk_notice *notice);

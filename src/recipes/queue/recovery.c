@@ -208,14 +208,7 @@ static bool possible_node_is_revoked(const lk_contender *ct,
   if (ct->own.token != 0 || !is_new_enough || !lk__is_revocation(*data) ||
       !possible_node_is_of_session(ct, stat))
     return false;
-  lk_contender *other = NULL;
-
-  while ((other = lk__contender_next_of_client(ct, other)) != NULL) {
-    if (other->own.state == LK_OWN_CREATED &&
-        strcmp(other->own.path, ct->own.path) == 0)
-      return false;
-  }
-  return true;
+  return !lk__node_is_of_other_contender(ct, (uint64_t)stat->czxid);
 }
 
 static bool possible_node_is_own(const lk_contender *ct, const lk_bytes *data,

@@ -29,20 +29,6 @@ static const lk_single_node_config *single_node_config(const lk_contender *ct)
 
 /* ---- whose node it is --------------------------------------------------- */
 
-/* Whether the node with the czxid `token` is the own node of another contender
- * of this client. */
-static bool node_is_of_other_contender(const lk_contender *ct, uint64_t token)
-{
-  lk_contender *other = NULL;
-
-  while ((other = lk__contender_next_of_client(ct, other)) != NULL) {
-    if (other != ct && other->own.token == token &&
-        strcmp(other->own.path, ct->own.path) == 0)
-      return true;
-  }
-  return false;
-}
-
 static bool single_node_is_ours(const lk_contender *ct, const lk_stat *stat)
 {
   uint64_t token = (uint64_t)stat->czxid;
@@ -52,7 +38,7 @@ static bool single_node_is_ours(const lk_contender *ct, const lk_stat *stat)
   bool token_is_known = ct->own.token != 0;
 
   return token_is_known ? ct->own.token == token
-                        : !node_is_of_other_contender(ct, token);
+                        : !lk__node_is_of_other_contender(ct, token);
 }
 
 /* ---- waiting for the node of another contender -------------------------- */

@@ -906,6 +906,44 @@ START_TEST(revoked_node_is_not_recovered_while_the_own_cannot_be_read)
 }
 END_TEST
 
+static void throttle_first_read(model_server *s, model_link *l, int32_t op,
+                                const char *path)
+{
+  (void)s;
+  (void)path;
+  if (op == LK_OPCODE_GET_DATA && reads++ == 0)
+    l->throttle_at = l->requests;
+}
+
+/* The directory was deleted and made anew, so the node has the name of another
+ * handle's node, which that handle does not know to be gone. */
+START_TEST(revoked_node_with_the_name_of_an_older_one_is_recovered)
+{
+  locker other;
+
+  begin(&native);
+  locker_init(&other, &lp.one, &native);
+  ck_assert_int_eq(locker_acquire(&other, LK_NO_LIMIT), 0);
+  model_turn(&lp.server);
+  ck_assert_int_eq(other.acquired, 0);
+  lp.server.down = true;
+  model_delete(&lp.server, LOCKS "/seq-0000000000");
+  model_delete(&lp.server, LOCKS);
+  model_create(&lp.server, LOCKS);
+  acquire_with_lost_create(EXECUTED);
+  model_set(&lp.server, LOCKS "/seq-0000000000", LK_REVOKE_MESSAGE);
+  reads = 0;
+  lp.server.before = throttle_first_read;
+  lp.server.down = false;
+  model_run(&lp.server, T / 2);
+  ck_assert_int_eq(lp.a.acquired, 0);
+  ck_assert_str_eq(name_of(&lp.a), "seq-0000000000");
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 1);
+  locker_free(&other);
+  lock_pair_end(&lp);
+}
+END_TEST
+
 START_TEST(cancel_during_recovery_leaves_no_node)
 {
   enum { STEP_MS = 4, STEPS = 40 };
@@ -1280,6 +1318,7 @@ SUITE("layouts", nodes_are_named_as_the_layout_says,
       revoked_node_is_recovered_by_one_handle,
       revoked_node_is_not_recovered_before_the_own_data,
       revoked_node_is_not_recovered_while_the_own_cannot_be_read,
+      revoked_node_with_the_name_of_an_older_one_is_recovered,
       cancel_during_recovery_leaves_no_node,
       recovery_that_ends_after_its_client_was_freed_is_ignored,
       node_that_cannot_be_read_ends_the_recovery,
