@@ -267,6 +267,25 @@ START_TEST(loss_of_a_member_during_the_acquire_starts_it_again)
 }
 END_TEST
 
+/* Nothing that the leader has committed proves the lease for a while, so the
+ * member that is held becomes unsure. Its check completes after the grant of
+ * the last member. */
+START_TEST(member_granted_while_another_is_unsure_completes_the_acquire)
+{
+  begin();
+  acquire_now(&mutex_b);
+  start_acquire(&multilock);
+  one.link->multi_err = LK_ERR_SYSTEM;
+  model_run(&server, T);
+  one.link->multi_err = 0;
+  release_lock(&mutex_b);
+  model_run(&server, T / 4);
+  ck_assert_int_eq(multilock.acquired, 0);
+  ck_assert(lk_lock_ok(multilock.lock));
+  end();
+}
+END_TEST
+
 /* The first list is throttled. Before it is repeated, /m/b becomes free; /m/a
  * is still held by another client. */
 START_TEST(member_is_requested_only_after_all_earlier_ones_are_held)
@@ -434,6 +453,7 @@ SUITE("multilock", multilock_ends_if_its_session_is_a_local_one,
       members_acquired_in_one_transaction_have_one_token,
       two_multilocks_of_the_same_members_alternate,
       members_after_a_busy_one_are_released,
+      member_granted_while_another_is_unsure_completes_the_acquire,
       sides_of_read_write_locks_are_members, bad_members_are_refused,
       refused_create_of_a_directory_fails_the_acquire,
       loss_of_a_member_during_the_acquire_starts_it_again,
