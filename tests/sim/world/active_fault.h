@@ -45,6 +45,7 @@ struct sim_faults {
   sim_world *world;
   sim_rng rng;
   sim_job next;
+  size_t next_listed; /**< index in `world->schedule` */
   sim_condition_faults condition_faults[SIM_MOST_CONDITIONS];
   size_t ncondition_faults;
   lk_link active_faults;

@@ -150,8 +150,6 @@ void sim_coverage_fault(enum sim_fault fault)
 
 static void print_faults(FILE *out, bool with_counts)
 {
-#define FUNCTION(name, function, text) #function,
-  static const char *const names[] = {SIM_FAULTS(FUNCTION)};
   unsigned covered = 0;
 
   for (size_t i = 0; i < SIM_NFAULTS; i++) {
@@ -161,9 +159,10 @@ static void print_faults(FILE *out, bool with_counts)
   fprintf(out, "faults: %u of %u kinds\n", covered, (unsigned)SIM_NFAULTS);
   for (size_t i = 0; i < SIM_NFAULTS; i++) {
     if (with_counts)
-      fprintf(out, "  %10" PRIu64 " %s\n", coverage.faults[i], names[i]);
+      fprintf(out, "  %10" PRIu64 " %s\n", coverage.faults[i],
+              sim_fault_names[i]);
     else if (coverage.faults[i] == 0)
-      fprintf(out, "  never: %s\n", names[i]);
+      fprintf(out, "  never: %s\n", sim_fault_names[i]);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "sim/world/conditions.h"
 #include "sim/world/coverage.h"
 #include "sim/world/scenario.h"
+#include "sim/world/schedule.h"
 
 #include <stdlib.h>
 
@@ -109,6 +110,22 @@ sim_active_fault *sim_start_fault(sim_faults *f,
 static bool (*const injectors[SIM_NFAULTS])(sim_faults *f) = {
     SIM_FAULTS(INJECTOR)};
 
+#define NAME(name, function, text) #function,
+const char *const sim_fault_names[SIM_NFAULTS] = {SIM_FAULTS(NAME)};
+
+/* Injects a fault and records it. false: it is not possible now. */
+static bool inject(sim_faults *f, enum sim_fault kind)
+{
+  uint64_t draws = f->rng.state;
+
+  if (!injectors[kind](f))
+    return false;
+  sim_coverage_fault(kind);
+  if (f->world->record != NULL)
+    sim_schedule_add(f->world->record, f->world->agenda.now_us, kind, draws);
+  return true;
+}
+
 /* Injects a fault, chosen at random by the weights. false: it is not possible
  * now. */
 static bool inject_one(sim_faults *f, const unsigned *weights)
@@ -121,10 +138,7 @@ static bool inject_one(sim_faults *f, const unsigned *weights)
   /* finds the weight at a random point, as if all weights lay in a row */
   for (uint32_t point = sim_roll(&f->rng, sum); point >= weights[i]; i++)
     point -= weights[i];
-  if (!injectors[i](f))
-    return false;
-  sim_coverage_fault((enum sim_fault)i);
-  return true;
+  return inject(f, (enum sim_fault)i);
 }
 
 static void on_scenario_fault(void *arg)
@@ -161,6 +175,26 @@ static void on_condition_fault(void *arg)
   sim_schedule_in(&f->world->agenda, &t->next, gap);
 }
 
+/* Injects the listed faults that are due. */
+static void on_listed_fault(void *arg)
+{
+  sim_faults *f = arg;
+  sim_world *w = f->world;
+  const sim_schedule *s = w->schedule;
+
+  for (; f->next_listed < s->count; f->next_listed++) {
+    const sim_listed_fault *x = &s->faults[f->next_listed];
+
+    if (x->at_us > w->agenda.now_us) {
+      sim_schedule_at(&w->agenda, &f->next, x->at_us);
+      return;
+    }
+    f->rng.state = x->draws;
+    if (inject(f, x->kind))
+      w->nfaults++;
+  }
+}
+
 static void add_condition_faults(sim_faults *f, sim_condition_id id)
 {
   sim_condition_faults *t = &f->condition_faults[f->ncondition_faults++];
@@ -193,6 +227,11 @@ sim_faults *sim_faults_new(sim_world *w)
 
 void sim_faults_begin(sim_faults *f)
 {
+  if (f->world->schedule != NULL && f->world->schedule->is_listed) {
+    f->next.run = on_listed_fault;
+    on_listed_fault(f);
+    return;
+  }
   on_scenario_fault(f);
   for (size_t i = 0; i < f->ncondition_faults; i++)
     on_condition_fault(&f->condition_faults[i]);

@@ -64,9 +64,13 @@ typedef struct sim_faults sim_faults;
 #define SIM_FAULT_ENUM(name, function, text) SIM_FAULT_##name,
 enum sim_fault { SIM_FAULTS(SIM_FAULT_ENUM) SIM_NFAULTS };
 
+/** "cut", "partition", … */
+extern const char *const sim_fault_names[SIM_NFAULTS];
+
 sim_faults *sim_faults_new(sim_world *w);
 void sim_faults_free(sim_faults *f);
-/** Start faults by the weights of the scenario, one after the other. */
+/** Start faults, one after the other: by the weights of the scenario, or those
+    that the schedule lists. */
 void sim_faults_begin(sim_faults *f);
 /** End all active faults and start no more. */
 void sim_faults_end(sim_faults *f);

@@ -3,6 +3,7 @@
 
 #include "sim/world/report.h"
 
+#include "sim/world/allocate.h"
 #include "sim/world/conditions.h"
 #include "sim/world/lock_mix.h"
 #include "sim/world/lock_styles.h"
@@ -73,7 +74,7 @@ static void add_tally(tally *sum, const tally *t)
 
 /* ---- one run ------------------------------------------------------------ */
 
-static void world_begin(sim_world *w, const sim_plan *plan, uint64_t seed)
+void sim_plan_begin(sim_world *w, const sim_plan *plan, uint64_t seed)
 {
   sim_world_init(w, seed, &plan->choice);
   w->keep_going = plan->keep_going;
@@ -96,7 +97,7 @@ static tally tally_of(const sim_world *w)
                      !broken && (w->grants < ENOUGH || w->nfaults < ENOUGH)};
 }
 
-static size_t first_violated(const sim_world *w)
+size_t sim_first_violated(const sim_world *w)
 {
   size_t i = 0;
   const char *what;
@@ -110,7 +111,7 @@ static void run_seed(const sim_plan *plan, job_result *result)
 {
   sim_world w;
 
-  world_begin(&w, plan, result->seed);
+  sim_plan_begin(&w, plan, result->seed);
   sim_world_run(&w);
   tally t = tally_of(&w);
 
@@ -120,22 +121,55 @@ static void run_seed(const sim_plan *plan, job_result *result)
         (quiet_run){result->seed, t.grants, t.faults};
   if (t.broken > 0 && result->nfailures < SEEDS_LISTED_MAX)
     result->failures[result->nfailures++] =
-        (failure){.seed = result->seed, .invariant = first_violated(&w)};
+        (failure){.seed = result->seed, .invariant = sim_first_violated(&w)};
   sim_world_destroy(&w);
 }
 
-static void print_replay(const sim_world *w)
+/* Prints the choices for a run as options. */
+static void print_choices(const sim_world *w, FILE *out)
 {
   char conditions[SIM_CONDITIONS_TEXT];
 
   sim_conditions_print(w->conditions, conditions, sizeof conditions);
-  printf("replay: simulate --seed %" PRIu64
-         " --scenario %s --locks %s --style %s%s%s --trace\n",
-         w->seed, w->scenario->name, w->lock_mix->name, w->style->name,
-         conditions, w->all_requests ? " --all-requests" : "");
+  fprintf(out, "--seed %" PRIu64 " --scenario %s --locks %s --style %s%s%s",
+          w->seed, w->scenario->name, w->lock_mix->name, w->style->name,
+          conditions, w->all_requests ? " --all-requests" : "");
 }
 
-static void print_broken(const sim_world *w)
+static void print_replay(const sim_plan *plan, const sim_world *w)
+{
+  printf("replay: simulate ");
+  if (plan->schedule_file != NULL)
+    printf("--schedule %s", plan->schedule_file);
+  else
+    print_choices(w, stdout);
+  if (w->schedule != NULL && w->schedule->until_us > 0)
+    printf(" --until %" PRId64, w->schedule->until_us / SIM_MS);
+  if (w->schedule != NULL && w->schedule->is_listed) {
+    printf(" --faults ");
+    sim_schedule_print_numbers(w->schedule, stdout);
+  }
+  printf(" --trace\n");
+}
+
+static void save_schedule(const sim_plan *plan, const sim_world *w)
+{
+  FILE *file = fopen(plan->save_file, "w");
+
+  if (file == NULL) {
+    perror(plan->save_file);
+    exit(EXIT_FAILURE);
+  }
+  fprintf(file, "# For simulate --schedule FILE. A fault has its time in\n"
+                "# microseconds, its kind, and the state of the generator\n"
+                "# from which it draws its process, server, duration, ...\n");
+  print_choices(w, file);
+  fprintf(file, "\n");
+  sim_schedule_print(w->record, file);
+  fclose(file);
+}
+
+static void print_broken(const sim_plan *plan, const sim_world *w)
 {
   for (size_t i = 0; i < sim_ninvariants; i++) {
     const char *what;
@@ -145,7 +179,7 @@ static void print_broken(const sim_world *w)
       printf("BROKEN %s: %s%s\n", sim_invariants[i].name, what,
              count > 1 ? " (and more)" : "");
   }
-  print_replay(w);
+  print_replay(plan, w);
 }
 
 bool sim_report_one(const sim_plan *plan)
@@ -153,15 +187,20 @@ bool sim_report_one(const sim_plan *plan)
   sim_world w;
   tally t;
 
-  world_begin(&w, plan, plan->first);
+  sim_plan_begin(&w, plan, plan->first);
   if (!plan->trace)
     sim_trace_keep(&w.trace);
+  if (plan->save_file != NULL)
+    w.record = sim_allocate(sizeof *w.record);
   sim_world_run(&w);
   t = tally_of(&w);
   if (t.broken > 0) {
     sim_trace_print(&w.trace, stdout);
-    print_broken(&w);
+    print_broken(plan, &w);
   }
+  if (plan->save_file != NULL)
+    save_schedule(plan, &w);
+  free(w.record);
   printf("seed %" PRIu64 ", %s, %s, %s: %" PRIu64 " grants, %" PRIu64
          " faults, %.1f s, %s\n",
          w.seed, w.scenario->name, w.lock_mix->name, w.style->name, t.grants,
@@ -227,7 +266,7 @@ static void print_death(const sim_plan *plan, uint64_t seed)
 
   sim_world_choose(&w, seed, &plan->choice);
   printf("BROKEN: the program died\n");
-  print_replay(&w);
+  print_replay(plan, &w);
 }
 
 /* Runs the seed again and prints its trace. */

@@ -30,6 +30,13 @@ static const char help[] =
     "                       (default: by the seed)\n"
     "  --all-requests       add rare requesters and watchers\n"
     "  --trace              print each event of the run\n"
+    "  --until MS           end the phase with faults at this time\n"
+    "  --faults LIST        of the faults of this run, keep only these, as in\n"
+    "                       3,7-9, or none\n"
+    "  --shrink             of a run that violates an invariant, search the\n"
+    "                       shortest time and the fewest faults that still do\n"
+    "  --save FILE          write time and faults of this run to FILE\n"
+    "  --schedule FILE      run what was saved\n"
     "  --without INVARIANT  do not check this invariant; may be repeated\n"
     "  --all                continue after a violation\n"
     "  --jobs N             run N seeds at a time\n"
@@ -50,6 +57,11 @@ enum {
   OPT_CONDITION,
   OPT_ALL_REQUESTS,
   OPT_TRACE,
+  OPT_UNTIL,
+  OPT_FAULTS,
+  OPT_SHRINK,
+  OPT_SAVE,
+  OPT_SCHEDULE,
   OPT_WITHOUT,
   OPT_ALL,
   OPT_JOBS,
@@ -67,6 +79,11 @@ static const struct option options[] = {
     {"condition", required_argument, NULL, OPT_CONDITION},
     {"all-requests", no_argument, NULL, OPT_ALL_REQUESTS},
     {"trace", no_argument, NULL, OPT_TRACE},
+    {"until", required_argument, NULL, OPT_UNTIL},
+    {"faults", required_argument, NULL, OPT_FAULTS},
+    {"shrink", no_argument, NULL, OPT_SHRINK},
+    {"save", required_argument, NULL, OPT_SAVE},
+    {"schedule", required_argument, NULL, OPT_SCHEDULE},
     {"without", required_argument, NULL, OPT_WITHOUT},
     {"all", no_argument, NULL, OPT_ALL},
     {"jobs", required_argument, NULL, OPT_JOBS},
@@ -129,7 +146,7 @@ static void set_without(sim_plan *plan, const char *name)
     exit_with_usage_error("too many invariants");
   for (size_t i = 0; i < sim_ninvariants; i++) {
     if (strcmp(sim_invariants[i].name, name) == 0) {
-      plan->without[plan->nwithout++] = name;
+      plan->without[plan->nwithout++] = sim_invariants[i].name;
       return;
     }
   }
@@ -170,35 +187,91 @@ static void print_list(void)
 #undef FAULT
 }
 
+static void read_schedule(sim_plan *plan, const char *path);
+
+static void apply_option(sim_plan *plan, int option, char *value)
+{
+  switch (option) {
+  case OPT_SEED:
+    plan->first = parse_number(value);
+    plan->count = 1;
+    plan->one = true;
+    break;
+  case OPT_SEEDS: set_seeds(plan, value); break;
+  case OPT_SCENARIO: set_scenario(plan, value); break;
+  case OPT_LOCKS: set_lock_mix(plan, value); break;
+  case OPT_STYLE: set_style(plan, value); break;
+  case OPT_CONDITION: set_condition(plan, value); break;
+  case OPT_ALL_REQUESTS: plan->choice.all_requests = true; break;
+  case OPT_TRACE: plan->trace = true; break;
+  case OPT_UNTIL:
+    plan->schedule->until_us = (int64_t)parse_number(value) * SIM_MS;
+    break;
+  case OPT_FAULTS: plan->kept_faults = value; break;
+  case OPT_SHRINK: plan->shrink = true; break;
+  case OPT_SAVE: plan->save_file = value; break;
+  case OPT_SCHEDULE: read_schedule(plan, value); break;
+  case OPT_WITHOUT: set_without(plan, value); break;
+  case OPT_ALL: plan->keep_going = true; break;
+  case OPT_JOBS: plan->jobs = (unsigned)parse_number(value); break;
+  case OPT_COVERAGE: plan->coverage = true; break;
+  case OPT_LIST: print_list(); exit(EXIT_SUCCESS);
+  case OPT_HELP: fputs(help, stdout); exit(EXIT_SUCCESS);
+  default: exit_with_usage_error("unknown option");
+  }
+}
+
+/* Applies an option of a saved schedule; `file` is at its value. */
+static void apply_saved_option(sim_plan *plan, const char *word, FILE *file)
+{
+  const struct option *o = options;
+  char value[64] = "";
+
+  while (o->name != NULL && strcmp(word + 2, o->name) != 0)
+    o++;
+  bool is_fault = strcmp(word, "--fault") == 0;
+  bool has_value = is_fault || o->has_arg == required_argument;
+
+  if (o->val == OPT_FAULTS || o->val == OPT_SAVE || o->val == OPT_SCHEDULE)
+    exit_with_usage_error("not an option of a schedule");
+  if (has_value && fscanf(file, "%63s", value) != 1)
+    exit_with_usage_error("a saved option has no value");
+  if (!is_fault)
+    apply_option(plan, o->val, value);
+  else if (!sim_schedule_parse(plan->schedule, value))
+    exit_with_usage_error("a saved fault is malformed");
+}
+
+static void read_schedule(sim_plan *plan, const char *path)
+{
+  FILE *file = fopen(path, "r");
+  char word[64];
+
+  if (file == NULL)
+    exit_with_usage_error("cannot open the schedule");
+  while (fscanf(file, "%63s", word) == 1) {
+    if (word[0] == '#')
+      (void)fscanf(file, "%*[^\n]");
+    else if (strncmp(word, "--", 2) == 0)
+      apply_saved_option(plan, word, file);
+    else
+      exit_with_usage_error("not a saved schedule");
+  }
+  fclose(file);
+  plan->schedule_file = path;
+}
+
 static void parse_options(sim_plan *plan, int argc, char **argv)
 {
   int c;
 
-  while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-    switch (c) {
-    case OPT_SEED:
-      plan->first = parse_number(optarg);
-      plan->count = 1;
-      plan->one = true;
-      break;
-    case OPT_SEEDS: set_seeds(plan, optarg); break;
-    case OPT_SCENARIO: set_scenario(plan, optarg); break;
-    case OPT_LOCKS: set_lock_mix(plan, optarg); break;
-    case OPT_STYLE: set_style(plan, optarg); break;
-    case OPT_CONDITION: set_condition(plan, optarg); break;
-    case OPT_ALL_REQUESTS: plan->choice.all_requests = true; break;
-    case OPT_TRACE: plan->trace = true; break;
-    case OPT_WITHOUT: set_without(plan, optarg); break;
-    case OPT_ALL: plan->keep_going = true; break;
-    case OPT_JOBS: plan->jobs = (unsigned)parse_number(optarg); break;
-    case OPT_COVERAGE: plan->coverage = true; break;
-    case OPT_LIST: print_list(); exit(EXIT_SUCCESS);
-    case OPT_HELP: fputs(help, stdout); exit(EXIT_SUCCESS);
-    default: exit_with_usage_error("unknown option");
-    }
-  }
+  while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
+    apply_option(plan, c, optarg);
   if (optind < argc || plan->count == 0)
-    exit_with_usage_error("--seed or --seeds is required");
+    exit_with_usage_error("--seed, --seeds or --schedule is required");
+  if (!plan->one &&
+      (plan->kept_faults != NULL || plan->shrink || plan->save_file != NULL))
+    exit_with_usage_error("--faults, --shrink and --save are for one seed");
   if (plan->choice.lock_mix != NULL && plan->choice.style != NULL &&
       !sim_lock_style_fits(plan->choice.style, plan->choice.lock_mix))
     exit_with_usage_error("these locks do not support that style");
@@ -206,9 +279,15 @@ static void parse_options(sim_plan *plan, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-  sim_plan plan = {.jobs = 1};
+  static sim_schedule schedule; /* too large for the stack */
+  sim_plan plan = {
+      .jobs = 1, .schedule = &schedule, .choice.schedule = &schedule};
 
   parse_options(&plan, argc, argv);
+  if (plan.kept_faults != NULL && !sim_plan_keep_faults(&plan))
+    exit_with_usage_error("--faults: expected numbers, as in 3,7-9, or none");
+  if (plan.shrink)
+    sim_plan_shrink(&plan);
   bool no_violation = plan.one ? sim_report_one(&plan) : sim_report_many(&plan);
 
   return no_violation ? EXIT_SUCCESS : EXIT_VIOLATION;

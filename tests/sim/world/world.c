@@ -13,6 +13,7 @@
 #include "sim/world/network.h"
 #include "sim/world/process.h"
 #include "sim/world/scenario.h"
+#include "sim/world/schedule.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,6 +139,7 @@ void sim_world_choose(sim_world *w, uint64_t seed, const sim_choice *choice)
       choice->lock_mix == NULL ? choose_lock_mix(w) : choice->lock_mix;
   w->style = choice->style == NULL ? sim_lock_style_of(seed, w->lock_mix)
                                    : choice->style;
+  w->schedule = choice->schedule;
   w->all_requests = choice->all_requests;
 }
 
@@ -229,8 +231,17 @@ static bool pass_time(sim_world *w, int64_t us)
 
 /* ---- phases of a run ---------------------------------------------------- */
 
+/* As pass_time(); records until when the phase with faults lasts. */
+static bool pass_time_with_faults(sim_world *w, int64_t us)
+{
+  if (w->record != NULL)
+    w->record->until_us = w->agenda.now_us + us;
+  return pass_time(w, us);
+}
+
 static bool run_with_faults(sim_world *w, int64_t T_us)
 {
+  int64_t until_us = w->schedule == NULL ? 0 : w->schedule->until_us;
   sim_rng r = sim_rng_fork(&w->rng, 's');
   size_t faults = FAULTS_MIN + sim_roll(&r, 10);
   size_t grants = GRANTS_MIN + sim_roll(&r, 20);
@@ -240,10 +251,12 @@ static bool run_with_faults(sim_world *w, int64_t T_us)
   if (!pass_time(w, T_us))
     return false;
   sim_faults_begin(w->faults);
+  if (until_us > 0)
+    return pass_time_with_faults(w, until_us > T_us ? until_us - T_us : 0);
   for (int i = 0; i < TIMEOUTS_MAX; i++) {
     if (w->nfaults >= faults && w->grants >= grants)
       return true;
-    if (!pass_time(w, T_us))
+    if (!pass_time_with_faults(w, T_us))
       return false;
   }
   return true;

@@ -18,6 +18,7 @@ typedef struct sim_world sim_world;
 typedef struct sim_scenario sim_scenario;     /* scenario.h */
 typedef struct sim_lock_mix sim_lock_mix;     /* lock_mix.h */
 typedef struct sim_lock_style sim_lock_style; /* lock_styles.h */
+typedef struct sim_schedule sim_schedule;     /* schedule.h */
 
 enum {
   SIM_INCARNATION_EPOCHS = 1 << 16, /**< difference between the epochs of two
@@ -36,7 +37,9 @@ struct sim_world {
   const sim_scenario *scenario;
   const sim_lock_mix *lock_mix;
   const sim_lock_style *style;
-  unsigned conditions;      /**< a bit for each; see conditions.h */
+  const sim_schedule *schedule; /**< NULL: as the seed chooses */
+  sim_schedule *record;         /**< gets all that happens; NULL: nowhere */
+  unsigned conditions;          /**< a bit for each; see conditions.h */
   uint64_t possible_faults; /**< a bit for each; see sim_fault_is_possible() */
   sim_agenda agenda;
   sim_trace trace;
@@ -80,13 +83,14 @@ typedef struct sim_choice {
   const sim_lock_mix *lock_mix;
   const sim_lock_style *style;
   const unsigned *conditions;
+  const sim_schedule *schedule;
   bool all_requests; /**< add rare requesters and watchers */
 } sim_choice;
 
 /** Make all choices, in `w`; nothing else is set up. */
 void sim_world_choose(sim_world *w, uint64_t seed, const sim_choice *choice);
-/** Set up a run. Trace, checker and `keep_going` may be changed before it
-    starts. */
+/** Set up a run. Trace, checker, `record` and `keep_going` may be changed
+    before it starts. */
 void sim_world_init(sim_world *w, uint64_t seed, const sim_choice *choice);
 /** The first letter of the servers' names; another ensemble has another. */
 static inline char sim_first_letter(const sim_world *w)
