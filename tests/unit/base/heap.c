@@ -9,6 +9,12 @@ enum { COUNT = 300 };
 static lk_heap heap;
 static lk_heap_node nodes[COUNT];
 
+static void empty_heap(void)
+{
+  memset(&heap, 0, sizeof heap);
+  memset(nodes, 0, sizeof nodes);
+}
+
 /* A small generator of random numbers, so that every run uses the same ones. */
 static unsigned next_random(unsigned *seed)
 {
@@ -93,6 +99,6 @@ START_TEST(extreme_times_keep_their_order)
 }
 END_TEST
 
-SUITE("heap", the_root_is_always_the_earliest,
-      removing_the_root_repeatedly_sorts, a_node_in_no_heap_can_be_removed,
-      extreme_times_keep_their_order)
+SUITE_WITH("heap", empty_heap, the_root_is_always_the_earliest,
+           removing_the_root_repeatedly_sorts, a_node_in_no_heap_can_be_removed,
+           extreme_times_keep_their_order)

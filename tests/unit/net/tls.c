@@ -554,7 +554,14 @@ END_TEST
 
 /* ---- files --------------------------------------------------------------- */
 
-static char folder[] = "/tmp/latchkey-tls-XXXXXX";
+#define FOLDER_TEMPLATE "/tmp/latchkey-tls-XXXXXX"
+static char folder[] = FOLDER_TEMPLATE;
+
+static void make_folder(void)
+{
+  strcpy(folder, FOLDER_TEMPLATE);
+  ck_assert_ptr_nonnull(mkdtemp(folder));
+}
 
 /* Write a file. Its path is valid until four more files were written. */
 static const char *put_file(const char *name, const char *text)
@@ -587,7 +594,7 @@ START_TEST(files_are_read_at_each_attempt)
   char *other_pem;
 
   setup_client_and_server();
-  ck_assert_ptr_nonnull(mkdtemp(folder));
+  make_folder();
   other = tls_issue(NULL, "another CA", &wish);
   other_pem = tls_pem_of_certificate(&other);
   config.ca_pem = lk_text(NULL);
@@ -613,7 +620,7 @@ END_TEST
 START_TEST(certificate_key_and_password_come_from_files)
 {
   setup_client();
-  ck_assert_ptr_nonnull(mkdtemp(folder));
+  make_folder();
   want_certificate(&ca, "correct horse");
   config.cert_pem = config.key_pem = lk_text(NULL);
   config.cert_file = put_file("cert", cert_pem);
@@ -693,7 +700,7 @@ START_TEST(system_without_cas_is_an_error)
   char text[200];
 
   setup_client_and_server();
-  ck_assert_ptr_nonnull(mkdtemp(folder));
+  make_folder();
   config.ca_pem = lk_text(NULL);
   setenv("SSL_CERT_DIR", "/nowhere", 1);
   setenv("SSL_CERT_FILE", "/nowhere/ca.pem", 1);

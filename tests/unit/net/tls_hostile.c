@@ -400,10 +400,12 @@ END_TEST
 
 /* ---- files, callbacks, settings ------------------------------------------ */
 
-static char path[] = "/tmp/latchkey-tls-XXXXXX";
+#define PATH_TEMPLATE "/tmp/latchkey-tls-XXXXXX"
+static char path[] = PATH_TEMPLATE;
 
 static int new_file(void)
 {
+  strcpy(path, PATH_TEMPLATE);
   int fd = mkstemp(path);
 
   ck_assert_int_ge(fd, 0);
