@@ -243,8 +243,7 @@ static job_result *start_job(const sim_plan *plan, unsigned k, pid_t *pid)
     abort();
   if (*pid == 0) {
     run_job(plan, k, result);
-    fflush(stdout);
-    _exit(0);
+    exit(EXIT_SUCCESS); /* so that leaks are looked for, and gcov counts */
   }
   return result;
 }
@@ -260,13 +259,16 @@ static void print_seed(const sim_plan *plan, uint64_t seed)
          w.lock_mix->name, w.style->name, conditions);
 }
 
-static void print_death(const sim_plan *plan, uint64_t seed)
+void sim_report_death(const sim_plan *plan, uint64_t seed)
 {
   sim_world w;
 
   sim_world_choose(&w, seed, &plan->choice);
   printf("BROKEN: the program died\n");
   print_replay(plan, &w);
+  w.record = plan->schedule;
+  if (plan->save_file != NULL)
+    save_schedule(plan, &w);
 }
 
 /* Runs the seed again and prints its trace. */
@@ -295,7 +297,7 @@ static bool finish_job(const sim_plan *plan, job_result *result, pid_t pid,
   if (finished)
     sim_coverage_add(result->coverage);
   else
-    print_death(plan, result->seed);
+    sim_report_death(plan, result->seed);
   for (size_t i = 0; i < result->nfailures; i++) {
     const failure *f = &result->failures[i];
 

@@ -40,13 +40,17 @@ size_t sim_first_violated(const sim_world *w);
 /** Remove all faults but `kept_faults`. Without a list of faults, the seed is
     run to get one. false: `kept_faults` is malformed. */
 bool sim_plan_keep_faults(sim_plan *plan);
-/** Shorten the schedule for as long as the same invariant is violated first. No
-    effect if none is. */
-void sim_plan_shrink(sim_plan *plan);
+/** Shorten the schedule for as long as the same invariant is violated first, or
+    the program dies. No effect if neither happens. false: the program dies,
+    and that is reported. */
+bool sim_plan_shrink(sim_plan *plan);
 
 /** Run a seed, or many, and print a report. false: an invariant was
     violated. */
 bool sim_report_one(const sim_plan *plan);
 bool sim_report_many(const sim_plan *plan);
+/** Report that the program dies in the run of this seed, which another process
+    has found. */
+void sim_report_death(const sim_plan *plan, uint64_t seed);
 
 #endif

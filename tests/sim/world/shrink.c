@@ -156,7 +156,7 @@ static bool remove_faults(shrinker *s, size_t size)
   return any_removed;
 }
 
-void sim_plan_shrink(sim_plan *plan)
+bool sim_plan_shrink(sim_plan *plan)
 {
   shrinker *s = sim_allocate(sizeof *s);
 
@@ -182,6 +182,11 @@ void sim_plan_shrink(sim_plan *plan)
            s->runs, plan->schedule->until_us / SIM_MS, plan->schedule->count,
            first_ms, first_count);
   }
+  bool dies = s->invariant == sim_ninvariants;
+
+  if (dies)
+    sim_report_death(plan, plan->first);
   trial_free(s->last);
   free(s);
+  return !dies;
 }

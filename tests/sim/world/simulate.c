@@ -286,8 +286,8 @@ int main(int argc, char **argv)
   parse_options(&plan, argc, argv);
   if (plan.kept_faults != NULL && !sim_plan_keep_faults(&plan))
     exit_with_usage_error("--faults: expected numbers, as in 3,7-9, or none");
-  if (plan.shrink)
-    sim_plan_shrink(&plan);
+  if (plan.shrink && !sim_plan_shrink(&plan))
+    return EXIT_VIOLATION;
   bool no_violation = plan.one ? sim_report_one(&plan) : sim_report_many(&plan);
 
   return no_violation ? EXIT_SUCCESS : EXIT_VIOLATION;
