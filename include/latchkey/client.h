@@ -38,6 +38,7 @@
  *                         send it again, because servers close the connection
  *                         when they reject it;
  *   LK_ERR_NOT_READ_ONLY  a write, a multi or a sync in LK_STATE_READ_ONLY;
+ *   LK_ERR_DEADLINE       its deadline or timeout has passed already;
  *   LK_ERR_NO_MEMORY, LK_ERR_CLOSED (also after expiry, if `one_session` is
  *   set), LK_ERR_AUTH_FAILED, LK_ERR_FORKED.
  *
@@ -81,9 +82,10 @@
  *   0                 no limit             try once           has passed
  *   other negative    has passed           has passed         has passed
  *
- * A deadline has passed as soon as the clock has reached it. A request whose
- * deadline or timeout has passed when it is made is accepted, not sent, and
- * completes with LK_ERR_DEADLINE in the next turn of the driver's loop.
+ * A deadline has passed as soon as the clock has reached it. A call whose
+ * deadline or timeout has passed when it is made is refused with
+ * LK_ERR_DEADLINE. An accepted call that sends several requests completes in
+ * its callback instead, if the deadline passes before one of them.
  *
  * Options: a struct whose first member is `size` gets its own sizeof there, and
  * 0 in all options that keep their default: initialise it with

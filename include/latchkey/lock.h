@@ -279,15 +279,15 @@ typedef void (*lk_lock_cb)(lk_lock *l, int err, void *arg);
  *
  * @return 0: `done` is called exactly once, after this function has returned;
  *         LK_ERR_STATE: this handle is acquiring already, or its lock is lost
- *         and was not released since; LK_ERR_BAD_ARGUMENT; and what
+ *         and was not released since; LK_ERR_DEADLINE: the timeout has passed
+ *         already, and this handle does not hold; LK_ERR_BAD_ARGUMENT; and what
  *         lk_create2() returns: LK_ERR_NO_MEMORY, LK_ERR_TOO_BIG (the data),
  *         LK_ERR_CLOSED, LK_ERR_AUTH_FAILED, LK_ERR_FORKED and others.
  */
 LK_API int lk_lock_acquire(lk_lock *l, int64_t timeout_ms, lk_lock_cb done,
                            void *arg);
 
-/** The same with a deadline on lk_client_clock(), or LK_NO_LIMIT. If the
-    deadline is not later than the clock, no request is sent. */
+/** The same with a deadline on lk_client_clock(), or LK_NO_LIMIT. */
 LK_API int lk_lock_acquire_until(lk_lock *l, int64_t deadline_ms,
                                  lk_lock_cb done, void *arg);
 

@@ -105,8 +105,10 @@ typedef bool (*lk_progress_cb)(lk_client *c, size_t deleted, void *arg);
  * `done`: 0: the node was deleted; LK_ERR_NO_NODE: it did not exist; or the
  *         first other error: NO_AUTH (no READ or DELETE permission on a
  *         directory), NOT_EMPTY, CANCELLED, DEADLINE, NO_MEMORY; without
- *         `repeat` also NOT_SENT, CONNECTION_LOSS, IN_DOUBT. If the client ends
- *         first: NOT_SENT (no delete is in doubt) or CLOSED.
+ *         `repeat` also NOT_SENT, CONNECTION_LOSS, IN_DOUBT. With `repeat`,
+ *         IN_DOUBT: the reply to a delete was lost, and the deadline passed
+ *         before the next request. If the client ends first: NOT_SENT (no
+ *         delete is in doubt) or CLOSED.
  */
 LK_API int lk_delete_recursive(lk_client *c, const char *path,
                                const lk_call *call, lk_progress_cb more,
@@ -120,9 +122,10 @@ LK_API int lk_delete_recursive2(lk_client *c, const char *path,
 
 /**
  * Reliable writes are retried over lost connections until their outcome is
- * known or cannot be found out (LK_ERR_IN_DOUBT), or until the deadline. After
- * LK_ERR_DEADLINE the write may have been executed, or may be executed later. A
- * write is executed at most once.
+ * known or cannot be found out (LK_ERR_IN_DOUBT), or until the deadline. At the
+ * deadline a write whose reply was lost completes with LK_ERR_IN_DOUBT, another
+ * one with LK_ERR_DEADLINE. After both the write may have been executed, or may
+ * be executed later. A write is executed at most once.
  *
  * A write that certainly was not executed is sent again. A write whose reply
  * was lost, or whose session ended, is verified on the next connection: a

@@ -38,7 +38,8 @@ typedef struct lk_call {
   lk_watch_cb on_event;  /**< NULL: no watch */
   void *watch_arg;
   lk_watch **watch;    /**< gets the handle, before the call returns; or NULL */
-  int64_t deadline_ms; /**< complete with LK_ERR_DEADLINE then; 0: never */
+  int64_t deadline_ms; /**< complete with LK_ERR_DEADLINE then; if it has passed
+                            already, the call is refused; 0: never */
 } lk_call;
 
 /** `create` flags. */

@@ -107,8 +107,8 @@ typedef void (*lk_roster_get_cb)(lk_client *c, int err,
  * @return 0: `done` is called exactly once, and not before this function has
  *         returned, with 0; LK_ERR_NO_NODE; LK_ERR_DEADLINE; LK_ERR_NO_AUTH and
  *         other errors of the directory; LK_ERR_CLOSED, LK_ERR_AUTH_FAILED,
- *         LK_ERR_SESSION_EXPIRED. Else as lk_roster_subscribe();
- * LK_ERR_DEADLINE: the deadline had passed.
+ *         LK_ERR_SESSION_EXPIRED. Else as lk_roster_subscribe(), or
+ *         LK_ERR_DEADLINE.
  */
 LK_API int lk_roster_get(lk_client *client, const char *path,
                          const lk_roster_config *config, const lk_call *call,

@@ -387,6 +387,7 @@ static void report_open_lock_acl(cli_runner *r)
 static void acquire_run_lock(cli_runner *r)
 {
   int64_t wait_ms = r->options->wait_ms;
+  const bool can_wait = true;
 
   if (!compute_kill_margin_or_fail(r))
     return;
@@ -404,7 +405,7 @@ static void acquire_run_lock(cli_runner *r)
           : lk_lock_acquire(r->lock, wait_ms, on_lock_acquired, r);
 
   if (err != 0)
-    cli_run_fail(r, CLI_EXIT_FAILED, lk_error_text(err));
+    fail_to_acquire(r, err, can_wait);
 }
 
 static void adapt_to_session_timeout(cli_runner *r)

@@ -118,7 +118,7 @@ static void client_run_due(lk_client *c)
 {
   if (c->timers.root != NULL)
     lk__timers_run(c);
-  if (c->requests.late.count > 0 || c->now >= lk__deadline_next(&c->deadlines))
+  if (c->now >= lk__deadline_next(&c->deadlines))
     lk__requests_time_out(c);
   if (c->close.begun && lk__close_is_due(c))
     lk__session_closed(c, lk__close_outcome(c, LK_ERR_DEADLINE));
@@ -147,8 +147,6 @@ static int64_t client_next_deadline(const lk_client *c)
   int64_t at =
       lk__earlier(lk__deadline_next(&c->deadlines), lk__session_give_up_at(c));
 
-  if (c->requests.late.count > 0)
-    return c->now;
   at = lk__earlier(at, lk__timers_deadline(c));
   if (c->close.begun)
     at = lk__earlier(at, c->close.end_ms);

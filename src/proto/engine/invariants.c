@@ -181,7 +181,7 @@ static const char *broken_rings(const lk_client *c, lk_moment moment,
                                 size_t *watches)
 {
   const lk_ring *rings[] = {&c->requests.sent, &c->requests.waiting,
-                            &c->requests.late, &c->requests.ending_sent,
+                            &c->requests.ending_sent,
                             &c->requests.ending_waiting};
   const char *broken = NULL;
   size_t open = 0;
@@ -344,7 +344,7 @@ const char *lk__invariants_broken(const lk_client *c, lk_moment moment)
 void lk__invariants_check(lk_client *c, lk_moment moment)
 {
   size_t members = c->requests.sent.count + c->requests.waiting.count +
-                   c->requests.late.count + c->requests.ending_sent.count +
+                   c->requests.ending_sent.count +
                    c->requests.ending_waiting.count + c->watches.standing +
                    c->watches.adding;
 

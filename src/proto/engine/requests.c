@@ -23,7 +23,6 @@ void lk__requests_init(lk_engine_requests *q, const lk_mem *mem)
   q->path.mem = mem;
   lk__ring_init(&q->sent, mem, sizeof(lk_request));
   lk__ring_init(&q->waiting, mem, sizeof(lk_request));
-  lk__ring_init(&q->late, mem, sizeof(lk_request));
   lk__ring_init(&q->ending_sent, mem, sizeof(lk_request));
   lk__ring_init(&q->ending_waiting, mem, sizeof(lk_request));
 }
@@ -199,19 +198,20 @@ static bool is_time_limit(int64_t ms)
   return ms != 0 && ms != LK_NO_LIMIT;
 }
 
-/* The deadline of `call`; LK_NEVER: it has none. `*late` is set if the deadline
- * has passed already. The clock is read here, since c->now may be out of date:
- * a program can make requests for long without an input of the driver. */
-static int64_t deadline_of(const lk_client *c, const lk_call *call, bool *late)
+/* Set `*out` to the deadline of `call`; LK_NEVER: it has none. The clock is
+ * read here, since c->now may be out of date: a program can make requests for
+ * long without an input of the driver.
+ * @return 0, or LK_ERR_DEADLINE: the deadline has passed already. */
+static int find_deadline(const lk_client *c, const lk_call *call, int64_t *out)
 {
-  *late = false;
-  if (!is_time_limit(call->timeout_ms) && !is_time_limit(call->deadline_ms))
-    return LK_NEVER;
+  *out = LK_NEVER;
+  if (call == NULL ||
+      (!is_time_limit(call->timeout_ms) && !is_time_limit(call->deadline_ms)))
+    return 0;
   int64_t now = c->hooks.now(c->hooks.arg);
-  int64_t at = lk__timeout_end(now, call->timeout_ms, call->deadline_ms);
 
-  *late = at <= now;
-  return at;
+  *out = lk__timeout_end(now, call->timeout_ms, call->deadline_ms);
+  return *out <= now ? LK_ERR_DEADLINE : 0;
 }
 
 /* Create the watch that the options ask for, and give the caller its handle. */
@@ -283,41 +283,14 @@ static void request_place_waiting(lk_client *c, lk_request *r)
   update_deadline(r, is_waiting);
 }
 
-/* Accept a request whose deadline has passed. It is not sent and completes with
- * LK_ERR_DEADLINE in the next input, since no callback is invoked by the call
- * that makes the request. */
-static int queue_late(lk_client *c, const lk_call_spec *spec)
-{
-  if (!lk__ring_reserve(&c->requests.late))
-    return LK_ERR_NO_MEMORY;
-  lk_request *r = lk__ring_push(&c->requests.late);
-
-  *r = (lk_request){.op = spec->op,
-                    .operations = spec->operations,
-                    .done = spec->done,
-                    .arg = spec->arg};
-  int err = create_watch(c, r, spec);
-
-  if (err != 0) {
-    lk__ring_unpush(&c->requests.late);
-    return err;
-  }
-  if (r->watch != NULL)
-    lk__watch_set_unsent(r->watch);
-  c->requests.open++;
-  lk__client_wake(c);
-  return 0;
-}
-
 int lk__request_queue(lk_client *c, const lk_call_spec *spec)
 {
   bool live = c->connection.phase == LK_PHASE_LIVE;
-  bool late = false;
-  int64_t deadline_ms =
-      spec->call == NULL ? LK_NEVER : deadline_of(c, spec->call, &late);
+  int64_t deadline_ms;
+  int err = find_deadline(c, spec->call, &deadline_ms);
 
-  if (late)
-    return queue_late(c, spec);
+  if (err != 0)
+    return err;
   lk_buf *b = live ? &c->output.bytes : &c->requests.waiting_frames;
   lk_ring *ring = live ? &c->requests.sent : &c->requests.waiting;
 
@@ -336,8 +309,7 @@ int lk__request_queue(lk_client *c, const lk_call_spec *spec)
                     .operations = spec->operations,
                     .done = spec->done,
                     .arg = spec->arg};
-  int err = request_encode(b, spec, r->xid, c->options.send_limit, &r->len);
-
+  err = request_encode(b, spec, r->xid, c->options.send_limit, &r->len);
   if (err == 0 && spec->call != NULL)
     err = add_call_options(c, r, spec, deadline_ms, lk__buf_room(b));
   if (err != 0) {
@@ -767,20 +739,6 @@ static void complete_unanswered(lk_client *c, lk_request *r, int err)
     lk__request_complete(c, r, err, NULL);
 }
 
-/* Complete the requests in `late`, but not those that callbacks add meanwhile.
- * A callback that always makes another late request would keep this loop
- * running for ever. */
-static void complete_late(lk_client *c)
-{
-  for (size_t n = c->requests.late.count; n > 0; n--) {
-    lk_request r;
-
-    memcpy(&r, lk__ring_at(&c->requests.late, 0), sizeof r);
-    lk__ring_pop(&c->requests.late);
-    complete_unanswered(c, &r, LK_ERR_DEADLINE);
-  }
-}
-
 /* Take the next request that was set aside. false: there is none. */
 static bool take_ending(lk_client *c, lk_request *out)
 {
@@ -815,7 +773,6 @@ void lk__requests_finish_all(lk_client *c, int err)
 {
   lk_request r;
 
-  complete_late(c);
   while (take_ending(c, &r))
     complete_unanswered(c, &r, is_unsent_write(&r, err) ? r.outcome : err);
 }
@@ -899,7 +856,6 @@ static lk_request *overdue_request(const lk_client *c)
  * that each remaining request is moved only a few times. */
 void lk__requests_time_out(lk_client *c)
 {
-  complete_late(c);
   for (lk_request *r; (r = overdue_request(c)) != NULL;)
     time_out_request(c, r);
   if (c->requests.waiting_completed > 0 &&
@@ -915,7 +871,6 @@ void lk__requests_free(lk_engine_requests *q)
   lk__buf_free(&q->path);
   lk__ring_free(&q->sent);
   lk__ring_free(&q->waiting);
-  lk__ring_free(&q->late);
   lk__ring_free(&q->ending_sent);
   lk__ring_free(&q->ending_waiting);
 }

@@ -12,8 +12,8 @@
  *
  * The life of a request, by the rings of lk_engine_requests:
  *
- * - Acceptance: lk__request_queue() adds it to `late` if its own deadline has
- *   passed, to `sent` if there is a live connection, else to `waiting`.
+ * - Acceptance: lk__request_queue() adds it to `sent` if there is a live
+ *   connection, else to `waiting`.
  * - `waiting` to `sent`: lk__requests_send_waiting(), on a new connection. A
  *   request that the server does not support goes to `ending_sent` instead.
  * - `sent`, completion: lk__reply_take() in replies.c, at the reply. The reply
@@ -26,8 +26,6 @@
  * - `ending_sent`, then `ending_waiting`, completion: lk__requests_finish(), or
  *   lk__requests_finish_all() when the session ends. Between detaching and
  *   finishing, listeners are notified of the new state.
- * - `late`, completion: lk__requests_time_out() in the next input, or
- *   lk__requests_finish_all().
  * - `sent` or `waiting`, completion at the deadline: lk__requests_time_out().
  *   The request stays in its ring, too.
  *
@@ -90,9 +88,8 @@ typedef struct lk_request {
 /** The requests of a client, in rings of lk_request; see the life of a request
     above. */
 typedef struct lk_engine_requests {
-  lk_ring sent;    /**< sent, in the order of their xids */
-  lk_ring waiting; /**< wait for the next connection */
-  lk_ring late;    /**< were made after their own deadline, and are not sent */
+  lk_ring sent;           /**< sent, in the order of their xids */
+  lk_ring waiting;        /**< wait for the next connection */
   lk_ring ending_sent;    /**< were set aside from `sent`, or are not supported
                                by a new server; complete next */
   lk_ring ending_waiting; /**< were set aside from `waiting`; complete behind
@@ -174,8 +171,8 @@ void lk__requests_detach_sent(lk_client *c);
 void lk__requests_detach_all(lk_client *c);
 /** Complete the requests that were set aside, each with its own outcome. */
 void lk__requests_finish(lk_client *c);
-/** The session has ended: complete the requests that were set aside with `err`,
-    and those that are late. */
+/** The session has ended: complete the requests that were set aside with `err`.
+ */
 void lk__requests_finish_all(lk_client *c, int err);
 /** Complete requests whose own deadline has passed. */
 void lk__requests_time_out(lk_client *c);

@@ -76,8 +76,8 @@ static inline lk_watched *lk__watched_of_node(lk_map_node *node)
  *   list. `cb` is NULL during the callback.
  *
  * `unsent` is set only in a pending watch: its request is in the ring `waiting`
- * or `late`, or was set aside from `waiting`. `remove_at_reply` is set only in
- * a pending watch with `cb` NULL.
+ * or was set aside from there. `remove_at_reply` is set only in a pending watch
+ * with `cb` NULL.
  * `reported_too_early` is set only in a persistent watch that has stood.
  * `covered` and `bare` concern one-shot watches. In an unsent watch they have
  * no meaning, since they are chosen when the request is sent. Otherwise `bare`

@@ -257,7 +257,6 @@ void lk__lock_give_up(lk_lock *l, int err)
   lk_acquisition *a = lk__lock_detach_acquisition(l);
 
   lk__lock_enter(l);
-  l->acquire_is_late = false;
   if (a != NULL)
     lk__lock_stop_acquisition(a);
   lk__lock_complete(l, &l->acquire, err);
@@ -475,9 +474,6 @@ lk_lock_state lk_lock_get_state(const lk_lock *l)
 {
   if (lk__lock_is_forked(l))
     return LK_LOCK_IDLE;
-  /* An acquire whose deadline had passed when it began has no acquisition. */
-  if (l->acquire_is_late)
-    return LK_LOCK_ACQUIRING;
   if (l->acquisition == NULL)
     return l->lost ? LK_LOCK_LOST : LK_LOCK_IDLE;
   if (!lk__lock_holds(l))
@@ -572,7 +568,6 @@ static void lock_cancel_all(lk_lock *l)
   lock_stop_timer(l, &l->timers.next_turn);
   l->acquire.pending = false;
   l->release.pending = false;
-  l->acquire_is_late = false;
   l->lost = false;
   l->count = 0;
   lock_forget_released(l);

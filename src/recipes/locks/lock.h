@@ -92,8 +92,6 @@ struct lk_lock {
                       one that fails while it begins */
   lk_completion acquire;
   bool acquire_reenters; /**< the lock was held when `acquire` was set */
-  bool acquire_is_late;  /**< the deadline of `acquire` had passed when it was
-                              set: there is no acquisition */
   lk_completion release; /**< also for a release that only reduces `count` */
   /** Calls that lk_lock_reset() or lk_lock_free() has ended, until their
       callbacks are invoked. */
@@ -102,8 +100,7 @@ struct lk_lock {
   lk_lock_multi *verifying; /**< the multi under way for `verify`; or NULL */
   lk_lock_timers timers;
   lk_reported_events reported;
-  unsigned callbacks_running; /**< calls of lk__lock_enter() without a leave:
-                                 callbacks on the stack, and a late acquire */
+  unsigned callbacks_running; /**< calls of lk__lock_enter() without a leave */
   bool freeing;     /**< destroy the lock when `callbacks_running` is 0 */
   lk_lock *partner; /**< the other side of a read-write lock; or NULL */
 };

@@ -56,41 +56,6 @@ static int lock_begin_acquire(lk_lock *l, bool once, int64_t deadline_ms,
   return 0;
 }
 
-/* The acquire is not completed if it has been cancelled meanwhile. */
-static void on_late_acquire(lk_client *c, int err, const lk_stat *stat,
-                            void *arg)
-{
-  lk_lock *l = arg;
-
-  (void)c;
-  (void)stat;
-  if (l->acquire_is_late) {
-    l->acquire_is_late = false;
-    lk__lock_complete(l, &l->acquire, err);
-  }
-  lk__lock_leave(l); /* entered by lock_begin_late_acquire() */
-}
-
-/* The deadline has passed, and the acquire must complete after the caller has
- * returned. A read whose deadline is now is used for that: the client never
- * sends it, and completes it with LK_ERR_DEADLINE in the next turn of the loop,
- * or when the client is closed. */
-static int lock_begin_late_acquire(lk_lock *l, int64_t now_ms, lk_lock_cb done,
-                                   void *arg)
-{
-  const lk_call call = {.size = sizeof call, .deadline_ms = now_ms};
-  int err =
-      lk_exists(l->lease->client, l->options.path, &call, on_late_acquire, l);
-
-  if (err != 0)
-    return err;
-  lk__lock_enter(l);
-  l->acquire_is_late = true;
-  l->acquire_reenters = false;
-  lk__completion_set(&l->acquire, done, arg);
-  return 0;
-}
-
 /* Why this handle cannot acquire now. 0: the client exists and is not closed.
  */
 static int lock_acquire_refusal(const lk_lock *l)
@@ -118,7 +83,7 @@ static int lock_acquire(lk_lock *l, int64_t now, int64_t deadline_ms, bool once,
   if (lk__lock_holds(l))
     return lock_reenter(l, done, arg);
   return deadline_ms <= now
-             ? lock_begin_late_acquire(l, now, done, arg)
+             ? LK_ERR_DEADLINE
              : lock_begin_acquire(l, once, deadline_ms, done, arg);
 }
 

@@ -353,11 +353,14 @@ static void tree_deletion_record_error(tree_deletion *t, int err)
     t->err = err;
 }
 
-/* A request was refused, or the client ended in a pause. The deletes that were
- * not executed are known if none was in doubt. */
+/* A request was refused, or the client or the deadline ended a pause. The
+ * deletes that were not executed are known if none was in doubt. */
 static void tree_deletion_record_refusal(tree_deletion *t, int err)
 {
-  tree_deletion_record_error(t, t->in_doubt ? err : lk__error_of_unsent(err));
+  int err_in_doubt = err == LK_ERR_DEADLINE ? LK_ERR_IN_DOUBT : err;
+
+  tree_deletion_record_error(t, t->in_doubt ? err_in_doubt
+                                            : lk__error_of_unsent(err));
 }
 
 /* A request for the node has failed. Without memory its path is not known. */
@@ -429,8 +432,8 @@ static void tree_node_request_failed(lk_tree_node *n, int err)
   tree_deletion *t = node_deletion(n);
 
   n->in_doubt = true;
-  if (lk__error_meaning(err).outcome != LK_OUTCOME_NOT_DONE)
-    t->in_doubt = true;
+  if (!n->must_list && lk__error_meaning(err).outcome != LK_OUTCOME_NOT_DONE)
+    t->in_doubt = true; /* the request was a delete */
   switch (lk__error_advice(t->client, err)) {
   case LK_ADVICE_AWAIT_CONNECTION:
     if (!t->repeat)

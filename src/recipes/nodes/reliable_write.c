@@ -227,7 +227,8 @@ static int write_outcome(const lk_lost_write *w, const lk_node_facts *node)
 static void reliable_write_send(reliable_write *w);
 static void verification_begin(lk_write_verification *v);
 
-/* The verification ends with `outcome`; see write_outcome(). */
+/* The verification ends with `outcome`; see write_outcome(). At the deadline
+ * the write is still in doubt. */
 static void reliable_write_on_verified(lk_write_verification *v, int outcome)
 {
   reliable_write *w = LK_OWNER(v, reliable_write, verification);
@@ -235,7 +236,8 @@ static void reliable_write_on_verified(lk_write_verification *v, int outcome)
   if (outcome == LK_WRITE_SEND_AGAIN)
     reliable_write_send(w);
   else if (outcome != 0)
-    reliable_write_fail(w, outcome);
+    reliable_write_fail(w,
+                        outcome == LK_ERR_DEADLINE ? LK_ERR_IN_DOUBT : outcome);
   else
     reliable_write_complete(w, 0, w->path, &w->verification.node.stat);
 }

@@ -1707,7 +1707,7 @@ START_TEST(the_wait_for_a_session_ends_at_the_deadline)
   model_run(&server, T - T / 4 - 2);
   ck_assert_int_eq(result, NOT_YET);
   model_run(&server, 2);
-  ck_assert_int_eq(result, LK_ERR_DEADLINE);
+  ck_assert_int_eq(result, LK_ERR_IN_DOUBT);
   ck_assert(model_check_log(link, "create2"));
   finish();
 }
@@ -1900,8 +1900,86 @@ START_TEST(deadline_ends_a_write_in_doubt)
   model_run(&server, 500); /* timeouts are rounded up */
   ck_assert_int_eq(result, NOT_YET);
   model_run(&server, 1);
-  ck_assert_int_eq(result, LK_ERR_DEADLINE);
+  ck_assert_int_eq(result, LK_ERR_IN_DOUBT);
   finish();
+}
+END_TEST
+
+/* The calls whose next request is refused, since their deadline has passed. */
+static const lk_call brief = {
+    .size = sizeof brief, .timeout_ms = 100, .repeat = true};
+static const lk_call brief_write = {.size = sizeof brief, .timeout_ms = 100};
+
+static int start_create_with_parents(void)
+{
+  return lk_create_with_parents(link->client, "/a/b", lk_text(""), NULL,
+                                LK_PERSISTENT, NULL, &brief_write, on_created,
+                                created_path);
+}
+
+static int start_delete_of_tree(void)
+{
+  return lk_delete_recursive2(link->client, "/t", &brief, NULL, on_deleted,
+                              NULL);
+}
+
+static int start_reliable_create(void)
+{
+  return lk_create_reliable(link->client, "/d/n", lk_text(""), NULL,
+                            LK_PERSISTENT, SOLE, &brief_write, on_created,
+                            created_path);
+}
+
+static void pass_deadline_at_reply(lk_client *c, const lk_reply *reply,
+                                   void *arg)
+{
+  (void)c;
+  (void)reply;
+  (void)arg;
+  server.now += 2 * brief.timeout_ms;
+}
+
+static void pass_deadline_at_loss(lk_client *c, lk_state state, int err,
+                                  void *arg)
+{
+  (void)c;
+  (void)err;
+  (void)arg;
+  if (state == LK_STATE_SUSPENDED)
+    server.now += 2 * brief.timeout_ms;
+}
+
+enum { REPLY_ARRIVES = false, REPLY_IS_LOST = true };
+
+/* The deadline passes before the first request completes. */
+static void check_refused_step(int (*start)(void), bool reply_is_lost, int err)
+{
+  lk_listener listener = {.reply = pass_deadline_at_reply};
+
+  begin_without_node();
+  create_tree();
+  if (reply_is_lost) {
+    listener = (lk_listener){.state = pass_deadline_at_loss};
+    break_at_next_request(EXECUTED, others_do_nothing);
+  }
+  lk_client_attach(link->client, &listener);
+  link->log[0] = '\0';
+  ck_assert_int_eq(start(), 0);
+  result = NOT_YET;
+  callbacks = 0;
+  model_turn(&server);
+  ck_assert_int_eq(result, err);
+  ck_assert_uint_eq(callbacks, 1);
+  ck_assert_ptr_null(strchr(link->log, ' ')); /* one request */
+  finish();
+}
+
+START_TEST(call_whose_next_request_is_refused_at_its_deadline_completes)
+{
+  check_refused_step(start_create_with_parents, REPLY_ARRIVES, LK_ERR_DEADLINE);
+  check_refused_step(start_delete_of_tree, REPLY_ARRIVES, LK_ERR_DEADLINE);
+  check_refused_step(start_delete_of_tree, REPLY_IS_LOST, LK_ERR_IN_DOUBT);
+  check_refused_step(start_reliable_create, REPLY_IS_LOST, LK_ERR_IN_DOUBT);
 }
 END_TEST
 
@@ -2150,7 +2228,9 @@ SUITE("nodes", create_below_existing_parents_is_one_request,
       interrupted_recovery_of_a_write_starts_again,
       throttled_recovery_of_a_write_is_repeated,
       write_is_not_repeated_behind_a_transaction_that_was_not_committed,
-      deadline_ends_a_write_in_doubt, create_with_parents_ends_with_its_client,
+      deadline_ends_a_write_in_doubt,
+      call_whose_next_request_is_refused_at_its_deadline_completes,
+      create_with_parents_ends_with_its_client,
       unsent_reliable_write_ends_with_its_client,
       reliable_write_in_doubt_ends_with_its_client,
       delete_of_a_tree_ends_with_its_client,
