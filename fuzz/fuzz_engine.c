@@ -455,11 +455,10 @@ static int32_t take_error(fuzz_program *g)
 /* A valid reply to the oldest request, or an error. */
 static void do_reply(fuzz_program *g)
 {
-  const lk_client *c = g->h.client;
+  const lk_request *head = lk__requests_oldest(&g->h.client->requests);
 
-  if (c->requests.sent.count == 0)
+  if (head == NULL)
     return;
-  const lk_request *head = lk__ring_at(&c->requests.sent, 0);
   lk_buf b = wire_buf();
   size_t mark = wire_begin(&b);
   int32_t err = take_error(g);
@@ -474,11 +473,9 @@ static void do_reply(fuzz_program *g)
 /* A reply to the oldest request with an arbitrary body. */
 static void do_arbitrary_reply(fuzz_program *g)
 {
-  const lk_client *c = g->h.client;
+  const lk_request *head = lk__requests_oldest(&g->h.client->requests);
   lk_buf b = wire_buf();
   size_t mark = wire_begin(&b);
-  const lk_request *head =
-      c->requests.sent.count == 0 ? NULL : lk__ring_at(&c->requests.sent, 0);
 
   wire_header(&b, head == NULL ? 1 : head->xid, 9, 0);
   append_bytes(g, &b);

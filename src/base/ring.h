@@ -48,10 +48,4 @@ static inline void lk__ring_pop(lk_ring *r)
   r->count--;
 }
 
-/** Drop the newest item. */
-static inline void lk__ring_unpush(lk_ring *r)
-{
-  r->count--;
-}
-
 #endif

@@ -365,7 +365,7 @@ void harness_settle(harness *h)
   harness_must(h,
                h->client == NULL ||
                    h->client->connection.phase != LK_PHASE_LIVE ||
-                   h->client->requests.waiting.count == 0,
+                   lk__list_empty(&h->client->requests.waiting),
                "requests wait though there is a connection");
 }
 

@@ -634,13 +634,12 @@ static void client_free_parts(lk_client *c)
   detach_all_listeners(c);
   lk__auth_free_all(c);
   lk__sasl_free(c);
-  lk__deadlines_free(&c->deadlines, &c->mem);
   lk__watches_free(&c->watches);
   lk__arena_free(&c->input.arena);
   lk__buf_free(&c->input.frames.partial);
   lk__buf_free(&c->output.bytes);
   lk__ring_free(&c->pings.sent_ms);
-  lk__requests_free(&c->requests);
+  lk__requests_free(&c->requests, &c->mem);
   lk__hosts_free(&c->hosts);
   lk__tls_free(&c->mem, c->tls);
   c->tls = NULL;

@@ -68,9 +68,9 @@ typedef struct lk_engine_input {
   lk_frames frames;
   lk_arena arena;        /**< memory for decoding one reply or event */
   const lk_reply *reply; /**< the reply whose callback is running, or NULL */
-  /** Listeners are being notified of a reply, whose request has left its ring
+  /** Listeners are being notified of a reply, whose request has left its list
       and is not completed. */
-  bool request_in_no_ring;
+  bool request_in_no_list;
 } lk_engine_input;
 
 struct lk_client {
@@ -101,7 +101,6 @@ struct lk_client {
   lk_engine_auth auth;
   lk_engine_probe probe;
   lk_engine_requests requests;
-  lk_request_deadlines deadlines;
   lk_engine_close close;
   lk_hosts hosts;
   lk_watches watches;

@@ -76,7 +76,7 @@ static int64_t live_deadline(const lk_client *c)
     at = lk__earlier(at, lk__move_deadline(c));
   if (c->rejected.op != 0)
     at = lk__earlier(at, lk__rejected_deadline(c));
-  if (c->requests.sent.count > 0)
+  if (!lk__list_empty(&c->requests.sent))
     at = lk__earlier(at, lk__silence_deadline(c));
   return lk__earlier(at, lk__pings_deadline(c));
 }
@@ -118,7 +118,7 @@ static void client_run_due(lk_client *c)
 {
   if (c->timers.root != NULL)
     lk__timers_run(c);
-  if (c->now >= lk__deadline_next(&c->deadlines))
+  if (c->now >= lk__requests_deadline(&c->requests))
     lk__requests_time_out(c);
   if (c->close.begun && lk__close_is_due(c))
     lk__session_closed(c, lk__close_outcome(c, LK_ERR_DEADLINE));
@@ -133,8 +133,8 @@ static void client_leave_silent_server(lk_client *c)
 {
   char why[TEXT_SIZE];
 
-  if (c->connection.phase != LK_PHASE_LIVE || c->requests.sent.count == 0 ||
-      !lk__silence_run(c))
+  if (c->connection.phase != LK_PHASE_LIVE ||
+      lk__list_empty(&c->requests.sent) || !lk__silence_run(c))
     return;
   lk__silence_text(c, why, sizeof why);
   lk__engine_connection_end(c, LK_ERR_CONNECTION_LOSS, why);
@@ -144,8 +144,8 @@ static void client_leave_silent_server(lk_client *c)
  * do; LK_NEVER: nothing is due until another input comes. */
 static int64_t client_next_deadline(const lk_client *c)
 {
-  int64_t at =
-      lk__earlier(lk__deadline_next(&c->deadlines), lk__session_give_up_at(c));
+  int64_t at = lk__earlier(lk__requests_deadline(&c->requests),
+                           lk__session_give_up_at(c));
 
   at = lk__earlier(at, lk__timers_deadline(c));
   if (c->close.begun)

@@ -79,57 +79,54 @@ static const char *broken_phase(const lk_client *c, lk_moment moment)
 
 /* ---- requests ----------------------------------------------------------- */
 
-static const lk_request *request_at(const lk_ring *ring, size_t i)
+static const lk_request *request_of(lk_link *l)
 {
-  return lk__ring_at(ring, i);
+  return LK_OWNER(l, lk_request, link);
 }
 
 static const char *broken_sent(const lk_client *c)
 {
+  const lk_link *list = &c->requests.sent;
   uint64_t end = 0;
+  int32_t xid = 0; /* of the request before */
 
-  if (c->connection.phase != LK_PHASE_LIVE && c->requests.sent.count > 0)
+  if (c->connection.phase != LK_PHASE_LIVE && !lk__list_empty(list))
     return "a request is under way without a connection";
-  for (size_t i = 0; i < c->requests.sent.count; i++) {
-    const lk_request *r = request_at(&c->requests.sent, i);
+  for (lk_link *l = list->next; l != list; l = l->next) {
+    const lk_request *r = request_of(l);
 
-    if (r->xid <= 0 ||
-        (i > 0 && r->xid == request_at(&c->requests.sent, i - 1)->xid))
+    if (r->xid <= 0 || r->xid == xid)
       return "a request under way has no xid of its own";
     if (r->end <= end)
       return "places in the output do not ascend";
+    xid = r->xid;
     end = r->end;
   }
   if (end > c->output.sent + lk__buf_len(&c->output.bytes))
     return "a request ends behind the output";
-  if (c->close.sent &&
-      (c->requests.sent.count == 0 ||
-       request_at(&c->requests.sent, c->requests.sent.count - 1)->op !=
-           LK_OPCODE_CLOSE_SESSION))
+  if (c->close.sent && (lk__list_empty(list) ||
+                        request_of(list->prev)->op != LK_OPCODE_CLOSE_SESSION))
     return "closeSession is not the last request under way";
   return NULL;
 }
 
 static const char *broken_waiting(const lk_client *c, lk_moment moment)
 {
+  const lk_link *list = &c->requests.waiting;
   const unsigned char *frame = lk__buf_bytes(&c->requests.waiting_frames);
-  size_t left = lk__buf_len(&c->requests.waiting_frames), completed = 0;
-  uint64_t end = 0;
+  size_t left = lk__buf_len(&c->requests.waiting_frames), completed_len = 0;
 
   if (c->connection.phase == LK_PHASE_LIVE && moment == LK_MOMENT_REST &&
-      c->requests.waiting.count > 0)
+      !lk__list_empty(list))
     return "a request waits though there is a connection";
-  for (size_t i = 0; i < c->requests.waiting.count; i++) {
-    const lk_request *r = request_at(&c->requests.waiting, i);
+  for (lk_link *l = list->next; l != list; l = l->next) {
+    const lk_request *r = request_of(l);
     lk_reader in;
 
     if (r->xid != 0)
       return "a request that waits has an xid";
-    if (r->end <= end)
-      return "the ends of waiting requests do not ascend";
-    end = r->end;
     if (r->completed)
-      completed++;
+      completed_len += r->len;
     if (r->len > left)
       return "a waiting request has less than its frame";
     lk__reader_init(&in, frame, r->len);
@@ -142,32 +139,35 @@ static const char *broken_waiting(const lk_client *c, lk_moment moment)
     frame += r->len;
     left -= r->len;
   }
-  if (completed != c->requests.waiting_completed)
+  if (completed_len != c->requests.completed_len)
     return "what has completed and waits is counted wrong";
   return left == 0 ? NULL : "there are more frames than waiting requests";
 }
 
-/* Whether the deadline of `r`, a request in `ring`, refers to this request. */
-static bool deadline_fits(const lk_client *c, const lk_ring *ring,
+/* Whether the request is in no heap, or in the heap of deadlines as one that
+ * needs it: `list` is `sent` or `waiting`, and it has not completed. */
+static bool deadline_fits(const lk_client *c, const lk_link *list,
                           const lk_request *r)
 {
-  const lk_deadline *d = r->deadline;
+  const lk_heap_node *root = c->requests.deadlines.root;
 
-  return !r->completed && lk__heap_has(&d->node) && d->end == r->end &&
-         d->node.at >= c->deadlines.heap.root->at &&
-         ring == (d->is_waiting ? &c->requests.waiting : &c->requests.sent);
+  return !lk__heap_has(&r->deadline) ||
+         (!r->completed && root != NULL && r->deadline.at >= root->at &&
+          (list == &c->requests.sent || list == &c->requests.waiting));
 }
 
-/* Count the requests of a ring that have not completed, and their watches. */
-static const char *count_open(const lk_client *c, const lk_ring *ring,
+/* Count the requests of a list that have not completed, and their watches. */
+static const char *count_open(const lk_client *c, const lk_link *list,
                               size_t *open, size_t *watches)
 {
-  for (size_t i = 0; i < ring->count; i++) {
-    const lk_request *r = request_at(ring, i);
+  for (lk_link *l = list->next; l != list; l = l->next) {
+    const lk_request *r = request_of(l);
 
+    if (l->next->prev != l)
+      return "a request is in two lists";
     if (r->completed && (r->watch != NULL || r->copy != NULL))
       return "a request that has completed keeps what it had";
-    if (r->deadline != NULL && !deadline_fits(c, ring, r))
+    if (!deadline_fits(c, list, r))
       return "a deadline is not that of its request";
     if (!r->completed)
       (*open)++;
@@ -177,25 +177,47 @@ static const char *count_open(const lk_client *c, const lk_ring *ring,
   return NULL;
 }
 
-static const char *broken_rings(const lk_client *c, lk_moment moment,
+static const char *broken_chunks(const lk_client *c)
+{
+  const lk_link *list = &c->requests.chunks;
+  size_t unused_count = 0;
+
+  for (lk_link *l = list->next; l != list; l = l->next) {
+    const lk_request_chunk *chunk = LK_OWNER(l, lk_request_chunk, link);
+    size_t in_chunk = 0;
+
+    for (lk_link *u = chunk->unused; u != NULL; u = u->next) {
+      if (request_of(u)->chunk != chunk ||
+          lk__heap_has(&request_of(u)->deadline))
+        return "an unused request is not in its chunk alone";
+      in_chunk++;
+    }
+    if (in_chunk == 0 || in_chunk + chunk->used_count != LK_REQUEST_CHUNK)
+      return "the requests of a chunk are counted wrong";
+    unused_count += in_chunk;
+  }
+  return unused_count == c->requests.unused_count
+             ? NULL
+             : "unused requests are counted wrong";
+}
+
+static const char *broken_lists(const lk_client *c, lk_moment moment,
                                 size_t *watches)
 {
-  const lk_ring *rings[] = {&c->requests.sent, &c->requests.waiting,
-                            &c->requests.ending_sent,
-                            &c->requests.ending_waiting};
-  const char *broken = NULL;
+  const lk_link *lists[] = {&c->requests.sent, &c->requests.waiting,
+                            &c->requests.ending};
+  const char *broken = broken_chunks(c);
   size_t open = 0;
 
-  for (size_t i = 0; i < sizeof rings / sizeof rings[0] && broken == NULL; i++)
-    broken = count_open(c, rings[i], &open, watches);
+  for (size_t i = 0; i < sizeof lists / sizeof lists[0] && broken == NULL; i++)
+    broken = count_open(c, lists[i], &open, watches);
   if (broken != NULL)
     return broken;
-  if (c->input.request_in_no_ring)
+  if (c->input.request_in_no_list)
     open++;
   if (open != c->requests.open)
-    return "an accepted request is in no ring, or in two";
-  if (moment == LK_MOMENT_REST &&
-      c->requests.ending_sent.count + c->requests.ending_waiting.count > 0)
+    return "an accepted request is in no list, or in two";
+  if (moment == LK_MOMENT_REST && !lk__list_empty(&c->requests.ending))
     return "a request is set aside and not completed";
   return NULL;
 }
@@ -334,7 +356,7 @@ const char *lk__invariants_broken(const lk_client *c, lk_moment moment)
   if (broken == NULL)
     broken = broken_waiting(c, moment);
   if (broken == NULL)
-    broken = broken_rings(c, moment, &watches);
+    broken = broken_lists(c, moment, &watches);
   if (broken == NULL)
     broken = broken_watches(c, moment, watches);
   return broken;
@@ -343,10 +365,7 @@ const char *lk__invariants_broken(const lk_client *c, lk_moment moment)
 #ifdef LK_DEBUG
 void lk__invariants_check(lk_client *c, lk_moment moment)
 {
-  size_t members = c->requests.sent.count + c->requests.waiting.count +
-                   c->requests.ending_sent.count +
-                   c->requests.ending_waiting.count + c->watches.standing +
-                   c->watches.adding;
+  size_t members = c->requests.open + c->watches.standing + c->watches.adding;
 
   /* A check takes time proportional to `members`. With one check in members /
    * 16 calls, the checks during a burst of requests take time proportional to

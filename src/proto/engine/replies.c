@@ -109,16 +109,16 @@ static void deliver_reply(lk_client *c, lk_request *r,
     c->close.sent = false; /* closeSession is no longer outstanding */
   if (is_unknown_request(header))
     lk__request_rejected(c, r);
-  if (r->deadline != NULL)
-    lk__deadline_drop(&c->deadlines, &c->mem, r);
+  if (lk__heap_has(&r->deadline))
+    lk__heap_remove(&c->requests.deadlines, &r->deadline);
   lk__mem_free(&c->mem, r->copy);
   if (r->watch != NULL)
     lk__watch_request_completed(c, r->watch, r->op, header->err);
   if (r->op == LK_OPCODE_SET_WATCHES && !r->completed)
     lk__watch_repair_completed(c, r->arg, header->err);
-  c->input.request_in_no_ring = !r->completed;
+  c->input.request_in_no_list = !r->completed;
   notify_evidence(c, &reply);
-  c->input.request_in_no_ring = false;
+  c->input.request_in_no_list = false;
   c->input.reply = &reply;
   if (!r->completed)
     lk__request_complete(c, r, completion_error(r->op, header->err), body);
@@ -131,8 +131,10 @@ static void deliver_reply(lk_client *c, lk_request *r,
 
 static lk_request *find_by_xid(const lk_client *c, int32_t xid)
 {
-  for (size_t i = 0; i < c->requests.sent.count; i++) {
-    lk_request *r = lk__ring_at(&c->requests.sent, i);
+  const lk_link *list = &c->requests.sent;
+
+  for (lk_link *l = list->next; l != list; l = l->next) {
+    lk_request *r = LK_OWNER(l, lk_request, link);
 
     if (r->xid == xid)
       return r;
@@ -147,8 +149,7 @@ static lk_request *find_by_xid(const lk_client *c, int32_t xid)
 static lk_request *find_request(lk_client *c,
                                 const struct lk_reply_header *header)
 {
-  lk_request *oldest =
-      c->requests.sent.count > 0 ? lk__ring_at(&c->requests.sent, 0) : NULL;
+  lk_request *oldest = lk__requests_oldest(&c->requests);
   lk_request *r = oldest;
   const char *why = NULL;
 
@@ -164,21 +165,6 @@ static lk_request *find_request(lk_client *c,
     return r;
   lk__engine_connection_end(c, LK_ERR_PROTOCOL, why);
   return NULL;
-}
-
-/* Move the request of a reply out of its ring to `out`. A request that is not
- * the oldest one stays in the ring as `completed`, without what `out` owns. */
-static void take_request(lk_client *c, lk_request *r, lk_request *out)
-{
-  *out = *r;
-  if (r == lk__ring_at(&c->requests.sent, 0)) {
-    lk__ring_pop(&c->requests.sent);
-    return;
-  }
-  r->deadline = NULL;
-  r->completed = true;
-  r->copy = NULL;
-  r->watch = NULL;
 }
 
 static int decode_body(lk_client *c, const lk_request *r, int64_t zxid,
@@ -220,10 +206,9 @@ static void take_reply(lk_client *c, const struct lk_reply_header *header,
     lk__engine_connection_end(
         c, err == LK_ERR_NO_MEMORY ? err : LK_ERR_PROTOCOL, "malformed reply");
   } else {
-    lk_request taken;
-
-    take_request(c, r, &taken);
-    deliver_reply(c, &taken, header, &body);
+    lk__list_remove(&r->link);
+    deliver_reply(c, r, header, &body);
+    lk__request_free(c, r);
   }
   lk__arena_reset(&c->input.arena, MAX_ARENA_KEPT);
 }

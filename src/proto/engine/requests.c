@@ -15,71 +15,80 @@
 #include "proto/wire/opcode.h"
 #include "proto/wire/path.h"
 
-/* ---- creation ------------------------------------------------------------ */
+/* ---- creation, and memory ------------------------------------------------ */
+
+/* A new request takes a place in the first chunk of the list, and a chunk
+ * returns to the end of the list when the first of its requests is freed. So
+ * requests that complete in their order empty one chunk after the other, and
+ * besides the empty ones only two are partly used. */
+enum { MAX_UNUSED = 1024 }; /* requests; above that, empty chunks are freed */
 
 void lk__requests_init(lk_engine_requests *q, const lk_mem *mem)
 {
   q->waiting_frames.mem = mem;
   q->path.mem = mem;
-  lk__ring_init(&q->sent, mem, sizeof(lk_request));
-  lk__ring_init(&q->waiting, mem, sizeof(lk_request));
-  lk__ring_init(&q->ending_sent, mem, sizeof(lk_request));
-  lk__ring_init(&q->ending_waiting, mem, sizeof(lk_request));
+  lk__list_init(&q->sent);
+  lk__list_init(&q->waiting);
+  lk__list_init(&q->ending);
+  lk__list_init(&q->chunks);
 }
 
-/* ---- deadlines ----------------------------------------------------------- */
-
-enum { MAX_SPARES = 1024 };
-
-static lk_deadline *take_deadline(lk_request_deadlines *all, const lk_mem *mem)
+/* false: there is no memory. */
+static bool add_chunk(lk_engine_requests *q, const lk_mem *mem)
 {
-  lk_deadline *d = all->spares;
+  lk_request_chunk *chunk = lk__mem_resize(mem, NULL, sizeof *chunk);
 
-  if (d == NULL)
-    return lk__mem_new(mem, sizeof *d);
-  all->spares = d->spare;
-  all->nspares--;
-  return d;
-}
-
-/* Give `r` the deadline `at_ms`; LK_NEVER: none. @return false: no memory. */
-static bool deadline_add(lk_request_deadlines *all, const lk_mem *mem,
-                         lk_request *r, int64_t at_ms)
-{
-  if (at_ms == LK_NEVER)
-    return true;
-  r->deadline = take_deadline(all, mem);
-  if (r->deadline == NULL)
+  if (chunk == NULL)
     return false;
-  lk__heap_add(&all->heap, &r->deadline->node, at_ms);
+  chunk->unused = NULL;
+  chunk->used_count = 0;
+  for (size_t i = LK_REQUEST_CHUNK; i-- > 0;) {
+    chunk->requests[i] =
+        (lk_request){.link.next = chunk->unused, .chunk = chunk};
+    chunk->unused = &chunk->requests[i].link;
+  }
+  lk__list_add(&q->chunks, &chunk->link);
+  q->unused_count += LK_REQUEST_CHUNK;
   return true;
 }
 
-void lk__deadline_drop(lk_request_deadlines *all, const lk_mem *mem,
-                       lk_request *r)
+/* A request with `chunk` alone initialized; NULL: there is no memory. */
+static lk_request *request_new(lk_engine_requests *q, const lk_mem *mem)
 {
-  lk_deadline *d = r->deadline;
+  if (lk__list_empty(&q->chunks) && !add_chunk(q, mem))
+    return NULL;
+  lk_request_chunk *chunk = LK_OWNER(q->chunks.next, lk_request_chunk, link);
+  lk_request *r = LK_OWNER(chunk->unused, lk_request, link);
 
-  if (d == NULL)
-    return;
-  r->deadline = NULL;
-  lk__heap_remove(&all->heap, &d->node);
-  if (all->nspares == MAX_SPARES) {
-    lk__mem_free(mem, d);
-    return;
-  }
-  d->spare = all->spares;
-  all->spares = d;
-  all->nspares++;
+  chunk->unused = r->link.next;
+  chunk->used_count++;
+  q->unused_count--;
+  if (chunk->unused == NULL)
+    lk__list_remove(&chunk->link);
+  return r;
 }
 
-/* A deadline that has passed at `now`; NULL: none has. */
-static const lk_deadline *deadline_due(const lk_request_deadlines *all,
-                                       int64_t now)
+static void free_chunk(lk_engine_requests *q, const lk_mem *mem,
+                       lk_request_chunk *chunk)
 {
-  return lk__deadline_next(all) > now
-             ? NULL
-             : LK_OWNER(all->heap.root, lk_deadline, node);
+  lk__list_remove(&chunk->link);
+  q->unused_count -= LK_REQUEST_CHUNK;
+  lk__mem_free(mem, chunk);
+}
+
+void lk__request_free(lk_client *c, lk_request *r)
+{
+  lk_engine_requests *q = &c->requests;
+  lk_request_chunk *chunk = r->chunk;
+
+  if (chunk->unused == NULL)
+    lk__list_add(&q->chunks, &chunk->link);
+  r->link.next = chunk->unused;
+  chunk->unused = &r->link;
+  chunk->used_count--;
+  q->unused_count++;
+  if (chunk->used_count == 0 && q->unused_count > MAX_UNUSED)
+    free_chunk(q, &c->mem, chunk);
 }
 
 /* ---- encoding ------------------------------------------------------------ */
@@ -235,9 +244,8 @@ static int add_call_options(lk_client *c, lk_request *r,
                             const lk_call_spec *spec, int64_t deadline_ms,
                             const void *frame)
 {
-  if (deadline_ms != LK_NEVER &&
-      !deadline_add(&c->deadlines, &c->mem, r, deadline_ms))
-    return LK_ERR_NO_MEMORY;
+  if (deadline_ms != LK_NEVER)
+    lk__heap_add(&c->requests.deadlines, &r->deadline, deadline_ms);
   if (spec->call->repeat) {
     r->copy = lk__mem_resize(&c->mem, NULL, r->len);
     if (r->copy == NULL)
@@ -249,38 +257,17 @@ static int add_call_options(lk_client *c, lk_request *r,
 
 fail:
   lk__mem_free(&c->mem, r->copy);
-  lk__deadline_drop(&c->deadlines, &c->mem, r);
+  lk__heap_remove(&c->requests.deadlines, &r->deadline);
   return LK_ERR_NO_MEMORY;
 }
 
-/* Record in the deadline of `r` in which ring the request is, and where. */
-static void update_deadline(const lk_request *r, bool is_waiting)
+/* Add `r`, whose frame is the last one in the output, to `sent`. */
+static void request_add_sent(lk_client *c, lk_request *r)
 {
-  if (r->deadline == NULL)
-    return;
-  r->deadline->end = r->end;
-  r->deadline->is_waiting = is_waiting;
-}
-
-/* Set the position of `r`, whose frame is the last one in the output. */
-static void place_sent(lk_client *c, lk_request *r)
-{
-  bool is_waiting = false;
-
+  c->session.last_xid = r->xid;
   r->sent_ms = c->now;
   r->end = c->output.sent + lk__buf_len(&c->output.bytes);
-  update_deadline(r, is_waiting);
-}
-
-/* Set the position of `r`, which was just added to the ring `waiting`, with
-   its frame as the last one in `waiting_frames`. */
-static void request_place_waiting(lk_client *c, lk_request *r)
-{
-  bool is_waiting = true;
-
-  c->requests.waiting_end += r->len;
-  r->end = c->requests.waiting_end;
-  update_deadline(r, is_waiting);
+  lk__list_add(&c->requests.sent, &r->link);
 }
 
 int lk__request_queue(lk_client *c, const lk_call_spec *spec)
@@ -292,9 +279,9 @@ int lk__request_queue(lk_client *c, const lk_call_spec *spec)
   if (err != 0)
     return err;
   lk_buf *b = live ? &c->output.bytes : &c->requests.waiting_frames;
-  lk_ring *ring = live ? &c->requests.sent : &c->requests.waiting;
+  lk_request *r = request_new(&c->requests, &c->mem);
 
-  if (!lk__ring_reserve(ring))
+  if (r == NULL)
     return LK_ERR_NO_MEMORY;
   /* A request from outside of any input reads the clock for its sent_ms, but
    * only once for a burst of requests. */
@@ -302,9 +289,8 @@ int lk__request_queue(lk_client *c, const lk_call_spec *spec)
     c->now = c->hooks.now(c->hooks.arg);
     c->now_stale = false;
   }
-  lk_request *r = lk__ring_push(ring);
-
-  *r = (lk_request){.op = spec->op,
+  *r = (lk_request){.chunk = r->chunk,
+                    .op = spec->op,
                     .xid = live ? lk__request_next_xid(c) : 0,
                     .operations = spec->operations,
                     .done = spec->done,
@@ -313,16 +299,14 @@ int lk__request_queue(lk_client *c, const lk_call_spec *spec)
   if (err == 0 && spec->call != NULL)
     err = add_call_options(c, r, spec, deadline_ms, lk__buf_room(b));
   if (err != 0) {
-    lk__ring_unpush(ring);
+    lk__request_free(c, r);
     return err;
   }
   b->end += r->len;
-  if (live) {
-    c->session.last_xid = r->xid;
-    place_sent(c, r);
-  } else {
-    request_place_waiting(c, r);
-  }
+  if (live)
+    request_add_sent(c, r);
+  else
+    lk__list_add(&c->requests.waiting, &r->link);
   c->requests.open++;
   lk__client_wake(c);
   return 0;
@@ -353,116 +337,58 @@ static void choose_watch_flag(const lk_client *c, const lk_request *r,
   frame[r->len - 1] = w->covered ? 0 : 1; /* the flag is the last byte */
 }
 
-/* Send the oldest waiting request, whose frame is the first one in
- * `waiting_frames`. false: no memory. */
-static bool send_oldest_waiting(lk_client *c)
+/* Send `r`, whose frame is the first one in `waiting_frames`. There is room for
+ * it in the output. */
+static void send_waiting_request(lk_client *c, lk_request *r)
 {
-  const lk_request *waiting = lk__ring_at(&c->requests.waiting, 0);
-  size_t len = waiting->len;
-  lk_writer w;
+  unsigned char *frame = lk__buf_room(&c->output.bytes);
 
-  if (!lk__ring_reserve(&c->requests.sent) ||
-      !lk__buf_append(&c->output.bytes,
-                      lk__buf_bytes(&c->requests.waiting_frames), len))
-    return false;
-  lk_request *r = lk__ring_push(&c->requests.sent);
-
-  *r = *waiting;
+  memcpy(frame, lk__buf_bytes(&c->requests.waiting_frames), r->len);
+  c->output.bytes.end += r->len;
   r->xid = lk__request_next_xid(c);
-  c->session.last_xid = r->xid;
-  place_sent(c, r);
-  unsigned char *frame = lk__buf_room(&c->output.bytes) - len;
-
-  lk__writer_init(&w, frame, len);
-  lk__writer_patch(&w, XID_OFFSET, r->xid);
+  lk__put32(frame + XID_OFFSET, (uint32_t)r->xid);
   choose_watch_flag(c, r, frame);
-  lk__ring_pop(&c->requests.waiting);
-  lk__buf_consume(&c->requests.waiting_frames, len);
-  return true;
+  request_add_sent(c, r);
 }
 
-/* Set aside the oldest waiting request, which this server does not support, to
- * complete with `outcome`. false: no memory. */
-static bool set_aside_unsupported(lk_client *c, int outcome)
+/* Set aside `r`, which is in no list, to complete with `outcome`. */
+static void request_set_aside(lk_client *c, lk_request *r, int outcome)
 {
-  lk_request *r = lk__ring_at(&c->requests.waiting, 0);
-  size_t len = r->len;
-
-  if (!lk__ring_reserve(&c->requests.ending_sent))
-    return false;
+  lk__heap_remove(&c->requests.deadlines, &r->deadline);
   r->outcome = outcome;
-  lk__deadline_drop(&c->deadlines, &c->mem, r);
-  memcpy(lk__ring_push(&c->requests.ending_sent), r, sizeof *r);
-  lk__ring_pop(&c->requests.waiting);
-  lk__buf_consume(&c->requests.waiting_frames, len);
-  return true;
+  lk__list_add(&c->requests.ending, &r->link);
 }
 
-/* Remove the oldest waiting request, which has completed. */
-static void remove_completed(lk_client *c)
+/* Take `r`, the oldest waiting request, whose link was removed. */
+static void take_waiting_request(lk_client *c, lk_request *r)
 {
-  const lk_request *r = lk__ring_at(&c->requests.waiting, 0);
   size_t len = r->len;
-
-  lk__ring_pop(&c->requests.waiting);
-  lk__buf_consume(&c->requests.waiting_frames, len);
-  c->requests.waiting_completed--;
-}
-
-/* Take the oldest waiting request out of its ring. false: no memory. */
-static bool take_oldest_waiting(lk_client *c)
-{
-  const lk_request *r = lk__ring_at(&c->requests.waiting, 0);
   int support_err = lk__request_support_error(c, r->op);
 
   if (r->completed) {
-    remove_completed(c);
-    return true;
+    c->requests.completed_len -= len;
+    lk__request_free(c, r);
+  } else if (support_err != 0) {
+    request_set_aside(c, r, support_err);
+  } else {
+    send_waiting_request(c, r);
   }
-  if (support_err != 0)
-    return set_aside_unsupported(c, support_err);
-  return send_oldest_waiting(c);
-}
-
-static bool reserve_places(lk_ring *ring, size_t count)
-{
-  while (ring->cap - ring->count < count) {
-    if (!lk__ring_grow(ring))
-      return false;
-  }
-  return true;
-}
-
-/* Reserve memory for all waiting requests before the first one is sent. If
- * sending stopped halfway, the connection would be ended, and the requests that
- * were sent would be repeated behind those that still wait, out of order. */
-static bool reserve_for_waiting(lk_client *c)
-{
-  size_t unsupported = 0;
-
-  for (size_t i = 0; i < c->requests.waiting.count; i++) {
-    const lk_request *r = lk__ring_at(&c->requests.waiting, i);
-
-    if (lk__request_support_error(c, r->op) != 0)
-      unsupported++;
-  }
-  return lk__buf_reserve(&c->output.bytes,
-                         lk__buf_len(&c->requests.waiting_frames)) &&
-         reserve_places(&c->requests.sent, c->requests.waiting.count) &&
-         reserve_places(&c->requests.ending_sent, unsupported);
+  lk__buf_consume(&c->requests.waiting_frames, len);
 }
 
 /* Bytes of memory of `waiting_frames` that are kept once no request waits. */
 enum { MAX_WAITING_KEPT = 64 * 1024 };
 
+/* Memory is reserved for all requests before the first one is sent. If sending
+ * stopped halfway, the connection would be ended, and the requests that were
+ * sent would be repeated behind those that still wait, out of order. */
 bool lk__requests_send_waiting(lk_client *c)
 {
-  if (!reserve_for_waiting(c))
+  if (!lk__buf_reserve(&c->output.bytes,
+                       lk__buf_len(&c->requests.waiting_frames)))
     return false;
-  while (c->requests.waiting.count > 0) {
-    if (!take_oldest_waiting(c))
-      return false;
-  }
+  for (lk_link *l; (l = lk__list_pop(&c->requests.waiting)) != NULL;)
+    take_waiting_request(c, LK_OWNER(l, lk_request, link));
   lk__buf_trim(&c->requests.waiting_frames, MAX_WAITING_KEPT);
   return true;
 }
@@ -589,8 +515,7 @@ void lk__request_complete(lk_client *c, const lk_request *r, int err,
 
 bool lk__requests_have_replies(const lk_client *c, uint64_t until)
 {
-  const lk_request *first =
-      c->requests.sent.count == 0 ? NULL : lk__ring_at(&c->requests.sent, 0);
+  const lk_request *first = lk__requests_oldest(&c->requests);
 
   return first == NULL || first->end > until;
 }
@@ -604,8 +529,7 @@ static bool is_write(int32_t op)
 
 void lk__request_forbid_retry(lk_client *c, int outcome)
 {
-  lk_request *r =
-      c->requests.sent.count == 0 ? NULL : lk__ring_at(&c->requests.sent, 0);
+  lk_request *r = lk__requests_oldest(&c->requests);
 
   if (r == NULL || is_write(r->op))
     return;
@@ -615,14 +539,6 @@ void lk__request_forbid_retry(lk_client *c, int outcome)
 }
 
 /* ---- the loss of the connection, and the end of the session -------------- */
-
-static void swap_rings(lk_ring *a, lk_ring *b)
-{
-  lk_ring r = *a;
-
-  *a = *b;
-  *b = r;
-}
 
 static bool was_sent(const lk_request *r)
 {
@@ -642,123 +558,68 @@ static int outcome_without_reply(const lk_client *c, const lk_request *r)
   return is_write(r->op) ? LK_ERR_IN_DOUBT : LK_ERR_CONNECTION_LOSS;
 }
 
-/* Let the request wait for the next connection, to be sent again. false: it may
- * not be repeated, or there is no memory, so it must complete. */
-static bool repeat_request(lk_client *c, const lk_request *r)
+/* Let `r`, which is in no list, wait for the next connection, to be sent again.
+ * false: it may not be repeated, or there is no memory, so it must complete. */
+static bool repeat_request(lk_client *c, lk_request *r)
 {
   if (r->completed || r->copy == NULL || c->close.begun ||
-      !lk__ring_reserve(&c->requests.waiting) ||
       !lk__buf_append(&c->requests.waiting_frames, r->copy, r->len))
     return false;
-  lk_request *again = lk__ring_push(&c->requests.waiting);
-
-  *again = *r;
-  again->xid = 0;
-  request_place_waiting(c, again);
+  r->xid = 0;
+  lk__list_add(&c->requests.waiting, &r->link);
   if (r->watch != NULL)
     lk__watch_set_unsent(r->watch);
   return true;
 }
 
-/* Move the requests that are repeated from ending_sent to `waiting`, before any
- * new request is made. The others stay in ending_sent, in their order: each
- * request is taken from the front, and added at the end if it is not repeated.
- */
-static void repeat_requests(lk_client *c)
-{
-  lk_ring *ring = &c->requests.ending_sent;
-
-  for (size_t n = ring->count; n > 0; n--) {
-    lk_request r;
-
-    memcpy(&r, lk__ring_at(ring, 0), sizeof r);
-    lk__ring_pop(ring);
-    if (repeat_request(c, &r))
-      continue;
-    lk__deadline_drop(&c->deadlines, &c->mem, &r);
-    r.outcome = outcome_without_reply(c, &r);
-    /* There is room for it: an item was removed above. */
-    memcpy(lk__ring_push(ring), &r, sizeof r);
-  }
-}
-
 void lk__requests_detach_sent(lk_client *c)
 {
-  /* ending_sent is empty: lk__requests_finish() has completed its requests. */
-  swap_rings(&c->requests.sent, &c->requests.ending_sent);
-  repeat_requests(c);
-}
+  for (lk_link *l; (l = lk__list_pop(&c->requests.sent)) != NULL;) {
+    lk_request *r = LK_OWNER(l, lk_request, link);
 
-/* Set the outcome of the writes that were certainly not sent. */
-static void mark_unsent_writes(const lk_client *c, lk_ring *ring)
-{
-  for (size_t i = 0; i < ring->count; i++) {
-    lk_request *r = lk__ring_at(ring, i);
-
-    if (is_write(r->op) && outcome_without_reply(c, r) == LK_ERR_NOT_SENT)
-      r->outcome = LK_ERR_NOT_SENT;
+    if (!repeat_request(c, r))
+      request_set_aside(c, r, outcome_without_reply(c, r));
   }
 }
 
-static void drop_deadlines(lk_client *c, const lk_ring *ring)
+static void set_aside_list(lk_client *c, lk_link *list)
 {
-  for (size_t i = 0; i < ring->count; i++)
-    lk__deadline_drop(&c->deadlines, &c->mem, lk__ring_at(ring, i));
+  for (lk_link *l; (l = lk__list_pop(list)) != NULL;) {
+    lk_request *r = LK_OWNER(l, lk_request, link);
+
+    request_set_aside(c, r, outcome_without_reply(c, r));
+  }
 }
 
 void lk__requests_detach_all(lk_client *c)
 {
-  mark_unsent_writes(c, &c->requests.sent);
-  mark_unsent_writes(c, &c->requests.waiting);
-  swap_rings(&c->requests.sent, &c->requests.ending_sent);
-  swap_rings(&c->requests.waiting, &c->requests.ending_waiting);
-  drop_deadlines(c, &c->requests.ending_sent);
-  drop_deadlines(c, &c->requests.ending_waiting);
+  set_aside_list(c, &c->requests.sent);
+  set_aside_list(c, &c->requests.waiting);
   lk__buf_consume(&c->requests.waiting_frames,
                   lk__buf_len(&c->requests.waiting_frames));
-  c->requests.waiting_completed = 0;
+  c->requests.completed_len = 0;
 }
 
 /* ---- completion without a reply ------------------------------------------ */
 
-/* Complete a request that gets no reply. A request whose callback was invoked
- * at its deadline (`completed`) only frees what it still has. */
+/* Complete a request that gets no reply, unless it has completed at its
+ * deadline. */
 static void complete_unanswered(lk_client *c, lk_request *r, int err)
 {
   lk_watch *w = r->watch;
 
+  if (r->completed)
+    return;
+  r->completed = true;
   lk__mem_free(&c->mem, r->copy);
   r->copy = NULL;
   r->watch = NULL;
   if (w != NULL)
     lk__watch_request_completed(c, w, was_sent(r) ? r->op : LK_OPCODE_OF_UNSENT,
                                 err);
-  if (r->op == LK_OPCODE_SET_WATCHES && !r->completed)
+  if (r->op == LK_OPCODE_SET_WATCHES)
     lk__watch_repair_completed(c, r->arg, err);
-  if (!r->completed)
-    lk__request_complete(c, r, err, NULL);
-}
-
-/* Take the next request that was set aside. false: there is none. */
-static bool take_ending(lk_client *c, lk_request *out)
-{
-  lk_ring *ring = c->requests.ending_sent.count > 0
-                      ? &c->requests.ending_sent
-                      : &c->requests.ending_waiting;
-
-  if (ring->count == 0)
-    return false;
-  memcpy(out, lk__ring_at(ring, 0), sizeof *out);
-  lk__ring_pop(ring);
-  return true;
-}
-
-void lk__requests_finish(lk_client *c)
-{
-  lk_request r;
-
-  while (take_ending(c, &r))
-    complete_unanswered(c, &r, r.outcome);
+  lk__request_complete(c, r, err, NULL);
 }
 
 /* If the client is closed, LK_ERR_CLOSED would leave open whether a write was
@@ -766,33 +627,41 @@ void lk__requests_finish(lk_client *c)
  * instead. */
 static bool is_unsent_write(const lk_request *r, int err)
 {
-  return err == LK_ERR_CLOSED && r->outcome == LK_ERR_NOT_SENT;
+  return err == LK_ERR_CLOSED && r->outcome == LK_ERR_NOT_SENT &&
+         is_write(r->op);
+}
+
+void lk__requests_finish(lk_client *c)
+{
+  for (lk_link *l; (l = lk__list_pop(&c->requests.ending)) != NULL;) {
+    lk_request *r = LK_OWNER(l, lk_request, link);
+
+    complete_unanswered(c, r, r->outcome);
+    lk__request_free(c, r);
+  }
 }
 
 void lk__requests_finish_all(lk_client *c, int err)
 {
-  lk_request r;
+  for (lk_link *l; (l = lk__list_pop(&c->requests.ending)) != NULL;) {
+    lk_request *r = LK_OWNER(l, lk_request, link);
 
-  while (take_ending(c, &r))
-    complete_unanswered(c, &r, is_unsent_write(&r, err) ? r.outcome : err);
+    complete_unanswered(c, r, is_unsent_write(r, err) ? r->outcome : err);
+    lk__request_free(c, r);
+  }
 }
 
 /* ---- deadlines that have passed ------------------------------------------ */
 
-/* Complete a request whose deadline has passed. It stays in its ring: a sent
+/* Complete a request whose deadline has passed. It stays in its list: a sent
  * request until its reply comes, a waiting one until completed requests are
  * removed together. */
 static void time_out_request(lk_client *c, lk_request *r)
 {
-  lk__deadline_drop(&c->deadlines, &c->mem, r);
-  lk_request late = *r;
-
+  lk__heap_remove(&c->requests.deadlines, &r->deadline);
   if (!was_sent(r))
-    c->requests.waiting_completed++;
-  r->completed = true;
-  r->copy = NULL;
-  r->watch = NULL;
-  complete_unanswered(c, &late, LK_ERR_DEADLINE);
+    c->requests.completed_len += r->len;
+  complete_unanswered(c, r, LK_ERR_DEADLINE);
 }
 
 /* Remove the waiting requests that have completed. The frames of the others
@@ -801,88 +670,48 @@ static void remove_completed_waiting(lk_client *c)
 {
   unsigned char *from = lk__buf_bytes(&c->requests.waiting_frames);
   unsigned char *to = from; /* behind the last frame that is kept */
-  lk_ring *ring = &c->requests.waiting;
+  lk_link *list = &c->requests.waiting;
 
-  for (size_t n = ring->count; n > 0; n--) {
-    lk_request r;
+  for (lk_link *l = list->next, *next; l != list; l = next) {
+    lk_request *r = LK_OWNER(l, lk_request, link);
+    size_t len = r->len;
 
-    memcpy(&r, lk__ring_at(ring, 0), sizeof r);
-    lk__ring_pop(ring);
-    if (!r.completed) {
-      if (to != from)
-        memmove(to, from, r.len);
-      to += r.len;
-      memcpy(lk__ring_push(ring), &r, sizeof r); /* an item was removed above */
+    next = l->next;
+    if (r->completed) {
+      lk__list_remove(l);
+      lk__request_free(c, r);
+    } else {
+      memmove(to, from, len);
+      to += len;
     }
-    from += r.len;
+    from += len;
   }
   c->requests.waiting_frames.end -= (size_t)(from - to);
-  c->requests.waiting_completed = 0;
+  c->requests.completed_len = 0;
   /* If the buffer is empty now, this lets it start again at its beginning. */
   lk__buf_consume(&c->requests.waiting_frames, 0);
 }
 
-/* Find the request with this `end`, by which the ring is ordered. */
-static lk_request *find_by_end(const lk_ring *ring, uint64_t end)
-{
-  size_t low = 0, high = ring->count;
-
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    lk_request *r = lk__ring_at(ring, middle);
-
-    if (r->end == end)
-      return r;
-    if (r->end < end)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return NULL;
-}
-
-/* A request whose deadline has passed; NULL: there is none. */
-static lk_request *overdue_request(const lk_client *c)
-{
-  const lk_deadline *d = deadline_due(&c->deadlines, c->now);
-
-  return d == NULL ? NULL
-                   : find_by_end(d->is_waiting ? &c->requests.waiting
-                                               : &c->requests.sent,
-                                 d->end);
-}
-
-/* Completed requests are removed when they are half of the waiting ones, so
- * that each remaining request is moved only a few times. */
+/* Completed requests are removed when their frames are half of the bytes, so
+ * that each remaining frame is moved only a few times. */
 void lk__requests_time_out(lk_client *c)
 {
-  for (lk_request *r; (r = overdue_request(c)) != NULL;)
-    time_out_request(c, r);
-  if (c->requests.waiting_completed > 0 &&
-      c->requests.waiting_completed * 2 >= c->requests.waiting.count)
+  lk_engine_requests *q = &c->requests;
+
+  while (lk__requests_deadline(q) <= c->now)
+    time_out_request(c, LK_OWNER(q->deadlines.root, lk_request, deadline));
+  if (q->completed_len > 0 &&
+      q->completed_len * 2 >= lk__buf_len(&q->waiting_frames))
     remove_completed_waiting(c);
 }
 
 /* ---- the end ------------------------------------------------------------- */
 
-void lk__requests_free(lk_engine_requests *q)
+/* All requests have completed, so all chunks are in the list. */
+void lk__requests_free(lk_engine_requests *q, const lk_mem *mem)
 {
+  while (!lk__list_empty(&q->chunks))
+    free_chunk(q, mem, LK_OWNER(q->chunks.next, lk_request_chunk, link));
   lk__buf_free(&q->waiting_frames);
   lk__buf_free(&q->path);
-  lk__ring_free(&q->sent);
-  lk__ring_free(&q->waiting);
-  lk__ring_free(&q->ending_sent);
-  lk__ring_free(&q->ending_waiting);
-}
-
-/* The requests dropped their deadlines when they completed, so only the spares
- * are left. */
-void lk__deadlines_free(lk_request_deadlines *all, const lk_mem *mem)
-{
-  while (all->spares != NULL) {
-    lk_deadline *d = all->spares;
-
-    all->spares = d->spare;
-    lk__mem_free(mem, d);
-  }
 }

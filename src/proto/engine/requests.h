@@ -10,66 +10,52 @@
  * identities of lk_add_auth() and the setWatches of a reconnect, whose replies
  * are known by their xids, and the tokens of SASL.
  *
- * The life of a request, by the rings of lk_engine_requests:
+ * The life of a request, by the lists of lk_engine_requests:
  *
  * - Acceptance: lk__request_queue() adds it to `sent` if there is a live
- *   connection, else to `waiting`.
+ *   connection, else to `waiting`. Its memory is an unused place in a chunk.
  * - `waiting` to `sent`: lk__requests_send_waiting(), on a new connection. A
- *   request that the server does not support goes to `ending_sent` instead.
+ *   request that the server does not support goes to `ending` instead.
  * - `sent`, completion: lk__reply_take() in replies.c, at the reply. The reply
- *   belongs to the oldest request. A request that the server rejects as unknown
- *   before it replies to older ones completes, too, but stays in `sent`.
- * - `sent` to `ending_sent`: lk__requests_detach_sent(), when the connection is
- *   lost. Requests that may be repeated (lk_call.repeat) go on to `waiting`.
- * - `sent` to `ending_sent`, `waiting` to `ending_waiting`:
- *   lk__requests_detach_all(), when the session ends.
- * - `ending_sent`, then `ending_waiting`, completion: lk__requests_finish(), or
- *   lk__requests_finish_all() when the session ends. Between detaching and
- *   finishing, listeners are notified of the new state.
+ *   belongs to the oldest request. A server may reject a request as unknown
+ *   before it replies to older ones.
+ * - `sent` to `ending`: lk__requests_detach_sent(), at the loss of the
+ *   connection. Requests that may be repeated (lk_call.repeat) go to `waiting`
+ *   instead.
+ * - `sent` and `waiting` to `ending`: lk__requests_detach_all(), when the
+ *   session ends.
+ * - `ending`, completion: lk__requests_finish(), or lk__requests_finish_all()
+ *   when the session ends. Between detaching and finishing, listeners are
+ *   notified of the new state.
  * - `sent` or `waiting`, completion at the deadline: lk__requests_time_out().
- *   The request stays in its ring, too.
+ *   The request stays in its list, too: in `sent` until its reply comes, in
+ *   `waiting` because of its frame. It is `completed`, has neither watch, copy
+ *   nor deadline, and leaves its list without a callback.
+ * - The end: lk__request_free(), after the completion.
  *
- * A request that has completed and stays is `completed`. It has neither watch,
- * copy nor deadline, and leaves its ring without a callback.
+ * A request is in no list while its reply, or its end, is reported.
  */
 
 #include <latchkey/client.h>
 
 #include "base/buf.h"
 #include "base/heap.h"
-#include "base/ring.h"
+#include "base/list.h"
 #include "jute/record.h"
 #include "proto/engine/time.h"
 #include "proto/engine/watches.h"
 #include "proto/wire/opcode.h"
 
-/** The deadline of a request in the ring `sent` or `waiting`. A request has no
-    fixed address, since its ring moves it. So a deadline knows its request by
-    lk_request.end, by which the requests of a ring are sorted, and finds it by
-    a binary search. */
-typedef struct lk_deadline {
-  lk_heap_node node;         /**< in lk_request_deadlines.heap */
-  uint64_t end;              /**< lk_request.end of its request */
-  bool is_waiting;           /**< its request is in the ring `waiting`; else in
-                                  `sent` */
-  struct lk_deadline *spare; /**< the next one in lk_request_deadlines.spares */
-} lk_deadline;
-
-/** The deadlines of all requests of a client. */
-typedef struct lk_request_deadlines {
-  lk_heap heap;        /**< of lk_deadline */
-  lk_deadline *spares; /**< a list of unused ones, or NULL */
-  size_t nspares;      /**< length of that list */
-} lk_request_deadlines;
-
 typedef struct lk_request {
+  lk_link link; /**< in a list of lk_engine_requests, or in none; of an unused
+                     one, `next` is the next one of its chunk, or NULL */
+  struct lk_request_chunk *chunk; /**< which contains the request */
+  lk_heap_node deadline; /**< in lk_engine_requests.deadlines, or in no heap */
   int32_t op;
   int32_t xid; /**< 0: not sent on a connection */
   int64_t sent_ms;
-  lk_deadline *deadline; /**< NULL: the request has none */
-  uint64_t end; /**< position of the end of its frame: of a sent request, in the
-                     output of the connection; of a waiting one, in all bytes
-                     that were ever added to `waiting_frames` */
+  uint64_t end; /**< of a sent request: position of the end of its frame in the
+                     output of the connection */
   size_t len;   /**< bytes of the frame, with the length field */
   size_t operations; /**< number of operations of a multi or multiRead */
   /** The callback, whose type follows from `op`; or NULL. */
@@ -78,28 +64,36 @@ typedef struct lk_request {
   lk_watch *watch;     /**< the watch that the request sets, or NULL */
   unsigned char *copy; /**< a copy of the frame if the request may be repeated
                             on another connection; else NULL */
-  bool completed; /**< the callback was invoked; the request stays in its ring
-                       until its reply has come, or in `waiting` until the
-                       waiting requests are sent */
-  int outcome;    /**< the error with which the request completes if it gets no
-                       reply; 0: not known yet */
+  bool completed;      /**< the callback was invoked, or is being invoked */
+  int outcome; /**< the error with which the request completes if it gets no
+                    reply; 0: not known yet */
 } lk_request;
 
-/** The requests of a client, in rings of lk_request; see the life of a request
+/** The memory of some requests. */
+enum { LK_REQUEST_CHUNK = 16 };
+
+typedef struct lk_request_chunk {
+  lk_link link;    /**< in lk_engine_requests.chunks; or in no list, if all its
+                        requests are used */
+  lk_link *unused; /**< its unused requests, by lk_link.next; NULL: none */
+  size_t used_count;
+  lk_request requests[LK_REQUEST_CHUNK];
+} lk_request_chunk;
+
+/** The requests of a client, in lists of lk_request; see the life of a request
     above. */
 typedef struct lk_engine_requests {
-  lk_ring sent;           /**< sent, in the order of their xids */
-  lk_ring waiting;        /**< wait for the next connection */
-  lk_ring ending_sent;    /**< were set aside from `sent`, or are not supported
-                               by a new server; complete next */
-  lk_ring ending_waiting; /**< were set aside from `waiting`; complete behind
-                               those of `ending_sent` */
-  size_t waiting_completed; /**< requests in `waiting` that have completed */
-  size_t open;              /**< requests that have not completed */
-  lk_buf waiting_frames;    /**< the frames of the requests in `waiting` */
-  uint64_t waiting_end;     /**< number of bytes that were ever added to
-                               `waiting_frames` */
-  lk_buf path;              /**< scratch memory for a path with its chroot */
+  lk_link sent;          /**< sent, in the order of their xids */
+  lk_link waiting;       /**< wait for the next connection */
+  lk_link ending;        /**< were set aside, and complete next */
+  lk_link chunks;        /**< of lk_request_chunk: those with unused requests */
+  size_t unused_count;   /**< of requests in `chunks` */
+  lk_heap deadlines;     /**< of requests in `sent` and `waiting` */
+  size_t open;           /**< requests that have not completed */
+  lk_buf waiting_frames; /**< the frames of the requests in `waiting` */
+  size_t completed_len;  /**< bytes in `waiting_frames` of those that have
+                              completed */
+  lk_buf path;           /**< scratch memory for a path with its chroot */
 } lk_engine_requests;
 
 /** A request to be queued. */
@@ -125,18 +119,20 @@ typedef struct lk_call_spec {
 } lk_call_spec;
 
 void lk__requests_init(lk_engine_requests *q, const lk_mem *mem);
-void lk__requests_free(lk_engine_requests *q);
+void lk__requests_free(lk_engine_requests *q, const lk_mem *mem);
 
-/** Remove the deadline of `r`, if it has one. */
-void lk__deadline_drop(lk_request_deadlines *all, const lk_mem *mem,
-                       lk_request *r);
-/** When the next deadline passes; LK_NEVER: there is none. */
-static inline int64_t lk__deadline_next(const lk_request_deadlines *all)
+/** When the next deadline of a request passes; LK_NEVER: there is none. */
+static inline int64_t lk__requests_deadline(const lk_engine_requests *q)
 {
-  return all->heap.root == NULL ? LK_NEVER : all->heap.root->at;
+  return q->deadlines.root == NULL ? LK_NEVER : q->deadlines.root->at;
 }
-/** Free the unused deadlines; all others must have been dropped. */
-void lk__deadlines_free(lk_request_deadlines *all, const lk_mem *mem);
+
+/** The request that was sent first and has no reply; NULL: there is none. */
+static inline lk_request *lk__requests_oldest(const lk_engine_requests *q)
+{
+  return lk__list_empty(&q->sent) ? NULL
+                                  : LK_OWNER(q->sent.next, lk_request, link);
+}
 
 /** Why a new request is refused now; 0: it is accepted. */
 int lk__request_refusal(lk_client *c);
@@ -180,5 +176,8 @@ void lk__requests_time_out(lk_client *c);
 /** Invoke the callback of `r`. `body` is read only if `err` is 0. */
 void lk__request_complete(lk_client *c, const lk_request *r, int err,
                           const lk_reply_body *body);
+/** Keep the memory of `r`, which is in no list and no heap, for new requests.
+   If enough is kept, an empty chunk is freed. */
+void lk__request_free(lk_client *c, lk_request *r);
 
 #endif

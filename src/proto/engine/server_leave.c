@@ -33,10 +33,7 @@ int64_t lk__rejected_deadline(const lk_client *c)
 {
   if (c->rejected.op == 0)
     return LK_NEVER;
-  /* lk__requests_have_replies(c, end - 1) means that all requests before the
-   * rejected one have their replies. The rejected request itself, whose last
-   * byte is at `end`, may still be in the ring and must not count. */
-  bool earlier_have_replies = lk__requests_have_replies(c, c->rejected.end - 1);
+  bool earlier_have_replies = lk__requests_have_replies(c, c->rejected.end);
 
   return earlier_have_replies ? c->now : c->rejected.until_ms;
 }
@@ -254,11 +251,7 @@ void lk__silence_note_reply(lk_client *c, int32_t op)
 /* ---- silent servers: the oldest request ---------------------------------- */
 
 /* Replies come in the order of the requests, so the oldest one tells how long
- * the server has not replied. NULL: there is none. */
-static const lk_request *oldest_request(const lk_client *c)
-{
-  return c->requests.sent.count == 0 ? NULL : lk__ring_at(&c->requests.sent, 0);
-}
+ * the server has not replied. */
 
 /* Since when the server could have replied to this request: it was sent, those
  * before it have their replies, and its bytes have arrived. */
@@ -301,7 +294,7 @@ static int64_t holder_wait_ms(const lk_client *c)
 void lk__silence_suspect(lk_client *c, int64_t needed_ms)
 {
   lk_engine_silence *s = &c->silence;
-  const lk_request *oldest = oldest_request(c);
+  const lk_request *oldest = lk__requests_oldest(&c->requests);
   bool left_lately =
       s->left_ms != INT64_MIN && c->now < s->left_ms + c->session.timeout_ms;
 
@@ -331,7 +324,7 @@ static int64_t stall_limit_ms(const lk_client *c)
 
 static int64_t stall_end(const lk_client *c)
 {
-  const lk_request *oldest = oldest_request(c);
+  const lk_request *oldest = lk__requests_oldest(&c->requests);
 
   return oldest == NULL || !may_leave(c)
              ? LK_NEVER
@@ -385,7 +378,7 @@ bool lk__silence_avoids_server(const lk_client *c)
 
 void lk__silence_text(const lk_client *c, char *out, size_t size)
 {
-  const lk_request *oldest = oldest_request(c);
+  const lk_request *oldest = lk__requests_oldest(&c->requests);
 
   snprintf(out, size, "no reply to %s for %d ms",
            oldest == NULL ? "a request" : lk__opcode_info(oldest->op)->name,
@@ -426,7 +419,7 @@ static void count_loss(lk_client *c, int32_t op)
 bool lk__silence_note_loss(lk_client *c, int err)
 {
   lk_engine_silence *s = &c->silence;
-  const lk_request *oldest = oldest_request(c);
+  const lk_request *oldest = lk__requests_oldest(&c->requests);
   bool holder_waits = s->look_ms != LK_NEVER && s->for_holder;
 
   /* With another error, the server has replied, or could not. */

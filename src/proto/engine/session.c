@@ -144,7 +144,7 @@ static bool has_nothing_to_close(const lk_client *c)
   bool has_session =
       c->connection.phase == LK_PHASE_LIVE || c->session.identity.id != 0;
   bool requests_wait =
-      c->requests.waiting.count > c->requests.waiting_completed;
+      lk__buf_len(&c->requests.waiting_frames) > c->requests.completed_len;
 
   return !has_session && !requests_wait;
 }
@@ -156,7 +156,7 @@ static void send_close(lk_client *c)
   if (c->rejected.op != 0)
     return; /* the server closes this connection: send it on the next one */
   c->output.limit = UINT64_MAX;
-  if (c->requests.waiting.count == 0)
+  if (lk__list_empty(&c->requests.waiting))
     (void)lk__close_send(c); /* without memory the deadline ends the client */
 }
 
@@ -192,7 +192,7 @@ int lk__close_outcome(const lk_client *c, int unanswered)
 {
   if (c->close.sent) {
     const lk_request *close_session =
-        lk__ring_at(&c->requests.sent, c->requests.sent.count - 1);
+        LK_OWNER(c->requests.sent.prev, lk_request, link);
 
     if (close_session->end <= c->output.sent)
       return unanswered; /* it was sent in full */

@@ -75,7 +75,7 @@ static inline lk_watched *lk__watched_of_node(lk_map_node *node)
  * - ending: it gets its last event next, or is getting it. `link` is in no
  *   list. `cb` is NULL during the callback.
  *
- * `unsent` is set only in a pending watch: its request is in the ring `waiting`
+ * `unsent` is set only in a pending watch: its request is in the list `waiting`
  * or was set aside from there. `remove_at_reply` is set only in a pending watch
  * with `cb` NULL.
  * `reported_too_early` is set only in a persistent watch that has stood.

@@ -57,22 +57,6 @@ START_TEST(ring_in_use_allocates_no_more_memory)
 }
 END_TEST
 
-START_TEST(newest_item_can_be_removed)
-{
-  lk_ring r;
-
-  lk__ring_init(&r, &lk__mem_libc, sizeof(int));
-  push(&r, 1);
-  push(&r, 2);
-  lk__ring_unpush(&r);
-  ck_assert_uint_eq(r.count, 1);
-  push(&r, 3);
-  ck_assert_int_eq(at(&r, 0), 1);
-  ck_assert_int_eq(at(&r, 1), 3);
-  lk__ring_free(&r);
-}
-END_TEST
-
 START_TEST(adding_to_reserved_room_cannot_fail)
 {
   failing_mem f;
@@ -127,7 +111,6 @@ START_TEST(impossible_size_of_a_ring_is_refused)
 END_TEST
 
 SUITE("ring", items_come_out_in_order_round_the_end_of_the_array,
-      ring_in_use_allocates_no_more_memory, newest_item_can_be_removed,
-      adding_to_reserved_room_cannot_fail,
+      ring_in_use_allocates_no_more_memory, adding_to_reserved_room_cannot_fail,
       a_ring_that_cannot_grow_keeps_its_items,
       impossible_size_of_a_ring_is_refused)

@@ -600,6 +600,101 @@ START_TEST(many_listeners_cost_nothing_at_a_reply)
 }
 END_TEST
 
+/* ---- the memory of requests ---------------------------------------------- */
+
+static int32_t last_xid; /* of the requests that have a reply */
+
+static void send_gets(int count)
+{
+  for (int i = 0; i < count; i++)
+    ck_assert_int_eq(lk_get(h->client, "/a", NULL, on_reply_to_get, NULL), 0);
+  harness_settle(h);
+}
+
+static void reply_to_gets(int count)
+{
+  lk_buf b = wire_buf();
+  unsigned gets = called.gets;
+
+  for (int i = 0; i < count; i++)
+    wire_reply(&b, ++last_xid, 77, LK_ERR_NO_NODE);
+  receive(&b);
+  ck_assert_uint_eq(called.gets, gets + (unsigned)count);
+}
+
+static void begin_burst(int count)
+{
+  lk_client_config config = {.size = sizeof config,
+                             .outstanding_limit = (size_t)count};
+
+  begin(&config);
+  connect_client();
+  last_xid = 0;
+  send_gets(count);
+}
+
+START_TEST(memory_of_many_requests_is_given_back)
+{
+  enum { MANY = 100000, KEPT = 1024 };
+
+  begin_burst(MANY);
+  size_t live = h->mem.live;
+
+  reply_to_gets(MANY);
+  ck_assert_uint_eq(h->client->requests.unused_count, KEPT);
+  ck_assert_uint_le(h->mem.live, live - (MANY - KEPT) / LK_REQUEST_CHUNK);
+  /* The memory that is kept is enough for so many requests. */
+  send_gets(KEPT);
+  reply_to_gets(KEPT);
+  size_t count = h->mem.count;
+
+  send_gets(KEPT);
+  reply_to_gets(KEPT);
+  ck_assert_uint_eq(h->mem.count, count);
+  end();
+}
+END_TEST
+
+/* The oldest of many requests get their replies, and as many new ones follow.
+ */
+START_TEST(many_outstanding_requests_allocate_nothing_in_the_steady_state)
+{
+  enum { MANY = 10000, ROUND = 100 };
+  size_t count = 0;
+
+  begin_burst(MANY);
+  for (int i = 0; i < 3 * MANY / ROUND; i++) {
+    if (i == 1) /* the buffers have been used */
+      count = h->mem.count;
+    reply_to_gets(ROUND);
+    send_gets(ROUND);
+  }
+  ck_assert_uint_eq(h->mem.count, count);
+  reply_to_gets(MANY);
+  ck_assert_uint_le(h->client->requests.unused_count, 1024);
+  end();
+}
+END_TEST
+
+/* The next request uses the memory of the lost one. */
+START_TEST(deadline_of_a_lost_request_ends_no_other)
+{
+  lk_client_config config = {.size = sizeof config};
+  lk_call call = {.size = sizeof call, .timeout_ms = 10};
+
+  begin(&config);
+  connect_client();
+  ck_assert_int_eq(lk_get(h->client, "/a", &call, on_reply_to_get, NULL), 0);
+  harness_failed(h, 0, NULL);
+  ck_assert_uint_eq(called.gets, 1);
+  ck_assert_int_eq(lk_get(h->client, "/a", NULL, on_reply_to_get, NULL), 0);
+  ck_assert_int_gt(lk_client_deadline(h->client), h->now);
+  lk_client_tick(h->client);
+  ck_assert_uint_eq(called.gets, 1);
+  end();
+}
+END_TEST
+
 static void on_deep_event(lk_client *c, lk_watch *w, const lk_event *event,
                           void *arg)
 {
@@ -687,8 +782,8 @@ START_TEST(requests_that_completed_while_they_waited_are_not_sent)
 }
 END_TEST
 
-/* The memory of completed requests is freed when they are half of all waiting
-   ones. */
+/* The memory of completed requests is freed when they have half of the bytes of
+   all waiting ones. */
 START_TEST(requests_that_completed_while_they_waited_keep_no_memory)
 {
   lk_client_config config = {.size = sizeof config};
@@ -700,12 +795,12 @@ START_TEST(requests_that_completed_while_they_waited_keep_no_memory)
   ck_assert_int_eq(lk_get(h->client, "/a", &call, on_get_after_deadline, NULL),
                    0);
   harness_pass(h, 11);
-  ck_assert_uint_eq(h->client->requests.waiting.count, 3);
+  ck_assert_uint_eq(lk__buf_len(&h->client->requests.waiting_frames),
+                    3 * GET_LEN);
   ck_assert_int_eq(lk_get(h->client, "/a", &call, on_get_after_deadline, NULL),
                    0);
   harness_pass(h, 11);
   ck_assert_uint_eq(called.gets, 2);
-  ck_assert_uint_eq(h->client->requests.waiting.count, 2);
   ck_assert_uint_eq(lk__buf_len(&h->client->requests.waiting_frames),
                     2 * GET_LEN);
   end();
@@ -881,6 +976,9 @@ SUITE("client_costs", in_the_steady_state_nothing_is_allocated,
       replies_keep_256_kibibytes, memory_of_watches_that_fired_is_given_back,
       many_watches_of_one_path_cost_no_more_each,
       many_deadlines_cost_no_more_each, many_listeners_cost_nothing_at_a_reply,
+      memory_of_many_requests_is_given_back,
+      deadline_of_a_lost_request_ends_no_other,
+      many_outstanding_requests_allocate_nothing_in_the_steady_state,
       a_component_of_an_event_costs_no_more_in_a_deep_path,
       requests_that_completed_while_they_waited_are_not_sent,
       requests_that_completed_while_they_waited_keep_no_memory,

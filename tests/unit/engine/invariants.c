@@ -67,15 +67,20 @@ static void end(void)
   free(h);
 }
 
-/* The i-th request that was sent, or that waits. */
+/* The i-th request of a list, one of two. */
+static lk_request *request_in(const lk_link *list, size_t i)
+{
+  return LK_OWNER(i == 0 ? list->next : list->prev, lk_request, link);
+}
+
 static lk_request *sent(lk_client *c, size_t i)
 {
-  return lk__ring_at(&c->requests.sent, i);
+  return request_in(&c->requests.sent, i);
 }
 
 static lk_request *waiting(lk_client *c, size_t i)
 {
-  return lk__ring_at(&c->requests.waiting, i);
+  return request_in(&c->requests.waiting, i);
 }
 
 static void break_state(lk_client *c)
@@ -203,17 +208,32 @@ static void break_open_count(lk_client *c)
 
 static void break_deadline(lk_client *c)
 {
-  sent(c, 1)->end--; /* its deadline is found by the old `end` */
+  c->requests.deadlines.root = NULL;
 }
 
-static void break_order_of_waiting(lk_client *c)
+static void break_links(lk_client *c)
 {
-  waiting(c, 1)->end = waiting(c, 0)->end;
+  sent(c, 1)->link.prev = &c->requests.sent;
 }
 
-static void break_completed_count(lk_client *c)
+static void break_unused_count(lk_client *c)
 {
-  c->requests.waiting_completed++;
+  c->requests.unused_count++;
+}
+
+static void break_used_count(lk_client *c)
+{
+  sent(c, 0)->chunk->used_count--;
+}
+
+static void undo_used_count(lk_client *c)
+{
+  sent(c, 0)->chunk->used_count++;
+}
+
+static void break_completed_len(lk_client *c)
+{
+  c->requests.completed_len++;
 }
 
 static void break_watch_of_sent(lk_client *c)
@@ -275,8 +295,11 @@ static const breakage with_connection[] = {
     {break_end_of_last_sent, "behind the output", NULL},
     {break_close_sent, "closeSession", NULL},
     {break_completed, "keeps what it had", NULL},
-    {break_open_count, "in no ring", NULL},
+    {break_open_count, "in no list", NULL},
     {break_deadline, "deadline is not", NULL},
+    {break_links, "in two lists", NULL},
+    {break_unused_count, "unused requests", NULL},
+    {break_used_count, "requests of a chunk", undo_used_count},
     {break_watch_of_sent, "pending without its request", NULL},
     {break_standing_more, "fewer watches", NULL},
     {break_standing_less, "more watches", NULL},
@@ -289,8 +312,7 @@ static const breakage without_connection[] = {
     {break_wanted_move, "outlives it", NULL},
     {break_output, "output without", NULL},
     {break_waiting_xid, "waits has an xid", NULL},
-    {break_order_of_waiting, "ends of waiting requests", NULL},
-    {break_completed_count, "waits is counted wrong", NULL},
+    {break_completed_len, "waits is counted wrong", NULL},
     {break_waiting_more, "more frames", NULL},
     {break_waiting_less, "less than its frame", NULL},
     {break_waiting_frame, "another frame", NULL},
@@ -301,12 +323,11 @@ static const breakage without_connection[] = {
 static void expect_message(const breakage *b)
 {
   lk_client *c = h->client, saved_client = *c;
-  lk_ring *ring =
-      c->requests.sent.count > 0 ? &c->requests.sent : &c->requests.waiting;
-  lk_request saved_requests[2];
+  lk_link *list = lk__list_empty(&c->requests.sent) ? &c->requests.waiting
+                                                    : &c->requests.sent;
+  lk_request *requests[] = {request_in(list, 0), request_in(list, 1)};
+  lk_request saved_requests[] = {*requests[0], *requests[1]};
 
-  for (size_t i = 0; i < 2; i++)
-    memcpy(&saved_requests[i], lk__ring_at(ring, i), sizeof saved_requests[i]);
   ck_assert_ptr_null(lk__invariants_broken(c, LK_MOMENT_REST));
   b->break_it(c);
   const char *message = lk__invariants_broken(c, LK_MOMENT_REST);
@@ -316,7 +337,7 @@ static void expect_message(const breakage *b)
                 message == NULL ? "nothing" : message);
   memcpy(c, &saved_client, sizeof saved_client);
   for (size_t i = 0; i < 2; i++)
-    memcpy(lk__ring_at(ring, i), &saved_requests[i], sizeof saved_requests[i]);
+    *requests[i] = saved_requests[i];
   if (b->undo != NULL)
     b->undo(c);
 }
