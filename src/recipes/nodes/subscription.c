@@ -7,6 +7,7 @@
 #include "proto/engine/lease_slot.h"
 #include "recipes/call.h"
 #include "recipes/error_advice.h"
+#include "recipes/retry.h"
 
 /**
  * @file
@@ -17,9 +18,7 @@
  * node is reported only if it differs from the last reported one.
  */
 
-/* A pause lasts at least PAUSE_MS, which is doubled up to MAX_PAUSE_DOUBLINGS
- * times: 25.6 s. Up to as much again is added at random. */
-enum { PAUSE_MS = 100, MAX_PAUSE_DOUBLINGS = 8 };
+enum { FIRST_PAUSE_MS = 100, MAX_PAUSE_MS = 25600 };
 
 /* The interval between checks is at most a day. */
 enum {
@@ -52,8 +51,8 @@ struct lk_subscription {
   lk_listener listener;
   lk_timer timer; /* ends a pause, or starts a check */
   bool pausing;   /* no request before `timer` fires, even after a reconnect */
-  int64_t check_ms;         /* time between checks; -1: no checks */
-  unsigned pause_doublings; /* how many times the next pause is doubled */
+  int64_t check_ms; /* time between checks; -1: no checks */
+  lk_backoff backoff;
   char path[];
 };
 
@@ -147,12 +146,8 @@ static int64_t subscription_random_below(const lk_subscription *s,
 
 static void subscription_pause(lk_subscription *s)
 {
-  int64_t ms = (int64_t)PAUSE_MS << s->pause_doublings;
-
-  if (s->pause_doublings < MAX_PAUSE_DOUBLINGS)
-    s->pause_doublings++;
   s->pausing = true;
-  subscription_start_timer(s, ms + subscription_random_below(s, ms));
+  subscription_start_timer(s, lk__backoff_draw(&s->backoff, s->client));
 }
 
 /* A request is sent now, and its reply starts the timer again. If the
@@ -168,7 +163,7 @@ static void subscription_stop_timer(lk_subscription *s)
  * the checks of many clients spread out. */
 static void subscription_schedule_check(lk_subscription *s)
 {
-  s->pause_doublings = 0;
+  lk__backoff_reset(&s->backoff);
   if (s->check_ms > 0)
     subscription_start_timer(
         s, s->check_ms - subscription_random_below(s, s->check_ms / 4));
@@ -242,7 +237,7 @@ static void subscription_request_failed(lk_subscription *s, int err)
   if (advice == LK_ADVICE_AWAIT_CONNECTION)
     return;
   if (err == LK_ERR_REPLY_TOO_BIG)
-    s->pause_doublings = MAX_PAUSE_DOUBLINGS;
+    s->backoff.next_ms = MAX_PAUSE_MS;
   subscription_pause(s);
   if (advice == LK_ADVICE_GIVE_UP)
     subscription_report_error(s, err);
@@ -516,6 +511,7 @@ static lk_subscription *subscription_make(lk_client *client, const char *path,
     return NULL;
   s->client = client;
   lk__client_ref(client);
+  s->backoff = (lk_backoff){.first_ms = FIRST_PAUSE_MS, .max_ms = MAX_PAUSE_MS};
   s->arg = arg;
   s->refs = 1;
   s->listener = (lk_listener){.state = subscription_on_state, .arg = s};

@@ -48,9 +48,7 @@ static void cleanup_failed(lk_contender *ct, int err)
   }
   switch (lk__error_cleanup_advice(lk__contender_client(ct), err)) {
   case LK_ADVICE_AWAIT_CONNECTION: break;
-  case LK_ADVICE_RETRY_LATER:
-    lk__contender_start_pause(ct, lk__contender_backoff_ms(ct));
-    break;
+  case LK_ADVICE_RETRY_LATER: lk__contender_start_backoff(ct); break;
   case LK_ADVICE_GIVE_UP: cleanup_finish(ct, err); break;
   }
 }

@@ -18,6 +18,9 @@
 #include "recipes/queue/queue.h"
 #include "recipes/queue/recovery.h"
 
+/* Pauses before a retry. */
+enum { FIRST_PAUSE_MS = 50, MAX_PAUSE_MS = 800 };
+
 /* ---- the functions of an acquisition with one contender ------------------ */
 
 static lk_contender *contender_of(lk_acquisition *a)
@@ -98,6 +101,8 @@ lk_contender *lk__contender_new(lk_session_lease *lease,
   ct->state = LK_CONTENDER_IDLE;
   ct->pause.timer.fire = on_pause_end;
   ct->pause.timer.arg = ct;
+  ct->pause.backoff =
+      (lk_backoff){.first_ms = FIRST_PAUSE_MS, .max_ms = MAX_PAUSE_MS};
   char *behind_struct = (char *)(ct + 1);
 
   lk__own_node_init(&ct->own, behind_struct, config->identity, config->dir,
@@ -162,7 +167,7 @@ static void contender_resume(lk_contender *ct)
     lk__contender_step(ct, LK_CONTENDER_ON_OWN_EXISTS);
     break;
   case LK_OWN_REQUESTED: /* wait for the reply to the create */
-    lk__contender_start_pause(ct, lk__contender_backoff_ms(ct));
+    lk__contender_start_backoff(ct);
     break;
   }
 }
@@ -307,7 +312,7 @@ void lk__contender_request_failed(lk_contender *ct, int err)
     lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
     break;
   case LK_ADVICE_RETRY_LATER:
-    lk__contender_start_pause(ct, lk__contender_backoff_ms(ct));
+    lk__contender_start_backoff(ct);
     lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
     break;
   case LK_ADVICE_GIVE_UP: lk__contender_fail(ct, err); break;
@@ -324,8 +329,6 @@ bool lk__contender_fail_if_too_big(lk_contender *ct, int err)
 
 /* ---- pauses -------------------------------------------------------------- */
 
-enum { FIRST_PAUSE_MS = 50, MAX_PAUSE_DOUBLINGS = 4 };
-
 void lk__contender_start_pause(lk_contender *ct, int64_t ms)
 {
   lk_client *c = lk__contender_client(ct);
@@ -333,15 +336,10 @@ void lk__contender_start_pause(lk_contender *ct, int64_t ms)
   lk_timer_start(ct->lease->client, &ct->pause.timer, lk_client_clock(c) + ms);
 }
 
-int64_t lk__contender_backoff_ms(lk_contender *ct)
+void lk__contender_start_backoff(lk_contender *ct)
 {
-  int64_t ms = (int64_t)FIRST_PAUSE_MS << ct->pause.doublings;
-  uint16_t jitter;
-
-  if (ct->pause.doublings < MAX_PAUSE_DOUBLINGS)
-    ct->pause.doublings++;
-  lk_client_random(lk__contender_client(ct), &jitter, sizeof jitter);
-  return ms + jitter % ms;
+  lk__contender_start_pause(
+      ct, lk__backoff_draw(&ct->pause.backoff, lk__contender_client(ct)));
 }
 
 /* ---- the connection, the session and the client -------------------------- */

@@ -27,6 +27,7 @@
 #include "recipes/queue/predecessors.h"
 #include "recipes/queue/queue.h"
 #include "recipes/queue/recovery.h"
+#include "recipes/retry.h"
 
 typedef struct lk_session_lease lk_session_lease;
 
@@ -70,7 +71,7 @@ typedef struct lk_request_count {
 /** The pause before a retry, or before the next check of the lease. */
 typedef struct lk_contender_pause {
   lk_timer timer;
-  unsigned doublings; /**< how often the next pause before a retry is doubled */
+  lk_backoff backoff; /**< of pauses before retries */
 } lk_contender_pause;
 
 /** Results of the current round of requests. Each error is 0 or the error of
@@ -273,9 +274,8 @@ void lk__contender_continue_if_all_read(lk_contender *ct);
 /** Start the timer of a pause of `ms`. At its end, the contender continues by
     lk_contender_rules.resume of its state. */
 void lk__contender_start_pause(lk_contender *ct, int64_t ms);
-/** The length of the next pause before a retry: twice that of the last one, up
-    to a limit, plus a random part. */
-int64_t lk__contender_backoff_ms(lk_contender *ct);
+/** Start a pause before a retry. */
+void lk__contender_start_backoff(lk_contender *ct);
 
 /* What the session lease notifies each contender of. It has a reference to `ct`
    meanwhile; without one `ct` may be freed. */

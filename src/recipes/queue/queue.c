@@ -347,7 +347,7 @@ static void contender_take_first_list(lk_contender *ct, const lk_bytes *names,
   int err =
       contender_refusal(ct, names_count_excluding(ct->role, names, count));
 
-  ct->pause.doublings = 0;
+  lk__backoff_reset(&ct->pause.backoff);
   if (err != 0)
     lk__contender_fail(ct, err);
   else
@@ -428,7 +428,7 @@ static void permit_take_list(lk_contender *ct, const lk_bytes *names,
   lk__permit_nodes_find_position(&p, ct->role,
                                  lk_text(lk__own_node_name(&ct->own)), names,
                                  count, max_permits_of(ct));
-  ct->pause.doublings = 0;
+  lk__backoff_reset(&ct->pause.backoff);
   ct->wait.limit_changed = false;
   ct->wait.listed_zxid = ct->lease->evidence->seen_zxid;
   lk__predecessors_set_count_only(&ct->predecessors, p.predecessors);
@@ -458,7 +458,7 @@ void lk__contender_take_list(lk_contender *ct, const lk_bytes *names,
   }
   lk__queue_position_find(&p, ct->role, lk_text(lk__own_node_name(&ct->own)),
                           names, count, scratch);
-  ct->pause.doublings = 0;
+  lk__backoff_reset(&ct->pause.backoff);
   if (!p.found) {
     lk__contender_own_missing(ct, LK_ERR_NO_NODE);
   } else if (p.unsafe) {

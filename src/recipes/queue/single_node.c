@@ -68,7 +68,7 @@ static void single_node_wait(lk_contender *ct)
   int32_t poll_ms = single_node_config(ct)->poll_ms;
 
   ct->wait.node_is_foreign = true;
-  ct->pause.doublings = 0;
+  lk__backoff_reset(&ct->pause.backoff);
   if (ct->config->once) {
     lk__contender_fail(ct, LK_ERR_BUSY);
     return;
@@ -135,7 +135,7 @@ static void single_node_take_own(lk_contender *ct, const lk_stat *stat)
 
   lk__own_node_set_found(&ct->own, (uint64_t)stat->czxid, connection);
   lk__own_node_watched(&ct->own, connection);
-  ct->pause.doublings = 0;
+  lk__backoff_reset(&ct->pause.backoff);
   lk__contender_try_grant(ct, lk_client_clock(lk__contender_client(ct)));
 }
 

@@ -406,7 +406,7 @@ static bool delete_comes_first(const sim_contender *a)
 
   return was_released(a->stop_reason) &&
          ct->state == LK_CONTENDER_CLEANING_UP &&
-         ct->own.state == LK_OWN_CREATED && ct->pause.doublings == 0 &&
+         ct->own.state == LK_OWN_CREATED && ct->pause.backoff.next_ms == 0 &&
          !ct->cleanup.recovering &&
          !lk__own_node_needs_verification(&ct->own,
                                           lk__contender_connection(ct));
@@ -436,7 +436,7 @@ static void check_not_behind_released(sim_checker *checker,
     const sim_entry *e = sim_entry_of(checker, o);
 
     if (e != NULL && sim_entry_existed_at(e, a->list_zxid) &&
-        o->pause.doublings == 0 &&
+        o->pause.backoff.next_ms == 0 &&
         !lk__own_node_needs_verification(&o->own, lk__contender_connection(o)))
       sim_violated(checker, "%s queues behind %s, which was released before",
                    a->handle->name, e->name);
