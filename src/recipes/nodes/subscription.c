@@ -421,12 +421,13 @@ static void subscription_on_event(lk_client *c, lk_watch *w,
                                   const lk_event *event, void *arg)
 {
   lk_subscription *s = arg;
+  bool connection_is_lost =
+      event->type == LK_EVENT_ENDED && lk_client_connection(c) == 0;
 
-  (void)c;
   (void)w;
   s->watch = NULL;
-  if (event->type == LK_EVENT_ENDED)
-    return;
+  if (connection_is_lost)
+    return; /* it reads again on the next connection */
   subscription_ref(s);
   /* A request under way is a check: only a check is sent while a watch is set.
    * Its reply starts the read. */

@@ -647,7 +647,8 @@ static void on_own_event(lk_client *c, lk_watch *w, const lk_event *event,
       lk__contender_lose(ct, LK_ERR_NO_NODE);
     else
       lk__contender_own_missing(ct, LK_ERR_NO_NODE);
-  } else if (event->type != LK_EVENT_ENDED) { /* the data changed */
+  } else if (lk__lease_is_online(ct->lease)) {
+    /* The data changed, or the watch has ended without its connection. */
     int err = lk__contender_watch_own(ct);
 
     /* A holder does not fail: the next heartbeat sets its watch again. */

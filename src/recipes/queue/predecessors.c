@@ -181,8 +181,8 @@ static void on_predecessor_event(lk_client *c, lk_watch *w,
     /* While reads are under way, the last reply continues the contender. */
     if (ct->state == LK_CONTENDER_WAITING)
       contender_direct_predecessor_deleted(ct);
-  } else if (is_waiting && event->type != LK_EVENT_ENDED) {
-    /* Only the data changed, by a revocation. */
+  } else if (is_waiting) {
+    /* The watch has ended, or the data changed, by a revocation. */
     int err = predecessors_watch_direct(ct);
 
     if (err != 0)

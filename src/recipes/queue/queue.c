@@ -305,9 +305,12 @@ static void on_directory_event(lk_client *c, lk_watch *w, const lk_event *event,
 
   (void)c;
   (void)w;
+  (void)event;
   lk__contender_ref(ct);
   ct->wait.watch = NULL;
-  if (event->type != LK_EVENT_ENDED && ct->state == LK_CONTENDER_WAITING)
+  /* The watch may also have ended. If its connection was lost, the contender is
+   * not waiting any more. */
+  if (ct->state == LK_CONTENDER_WAITING)
     lk__contender_step(ct, LK_CONTENDER_ON_LIST_NEEDED);
   lk__contender_unref(ct);
 }

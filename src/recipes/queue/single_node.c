@@ -100,12 +100,12 @@ static void single_node_deleted(lk_contender *ct)
 
 static void on_foreign_node(lk_contender *ct, lk_event_type type)
 {
-  if (ct->state != LK_CONTENDER_WAITING || type == LK_EVENT_ENDED)
+  if (ct->state != LK_CONTENDER_WAITING)
     return;
   if (type == LK_EVENT_DELETED)
     single_node_deleted(ct);
   else
-    /* The node's data changed, which ended the watch: read and watch again. */
+    /* The node's data changed, or the watch has ended: read and watch again. */
     lk__contender_step(ct, LK_CONTENDER_ON_LIST_FIRST);
 }
 

@@ -488,6 +488,34 @@ START_TEST(h3_own_node_is_not_watched)
 }
 END_TEST
 
+/* A watch of a waiter ends although the connection stands. */
+START_TEST(waiter_reads_again_when_its_watches_have_ended)
+{
+  begin_queue();
+  model_end_watches(lp.two.link);
+  model_turn(&lp.server);
+  ck_assert(model_check_log(lp.two.link, "getData getData"));
+  release_a();
+  assert_granted_without_list();
+  lock_pair_end(&lp);
+}
+END_TEST
+
+START_TEST(holder_watches_its_node_again_when_the_watch_has_ended)
+{
+  begin();
+  lock_pair_hold(&lp);
+  model_run(&lp.server, T / 2); /* a heartbeat sets the watch */
+  ck_assert_uint_eq(model_watches(lp.one.link), 1);
+  model_end_watches(lp.one.link);
+  model_turn(&lp.server);
+  model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
+  model_turn(&lp.server);
+  ck_assert_int_eq(lk_lock_get_state(lp.a.lock), LK_LOCK_LOST);
+  lock_pair_end(&lp);
+}
+END_TEST
+
 START_TEST(h4_a_curator_writer_was_a_predecessor)
 {
   begin();
@@ -1286,6 +1314,8 @@ SUITE("mutex_failures", cleanup_awaits_the_list_behind_its_transaction,
       deletion_of_the_only_predecessor_grants_without_a_list,
       h1_another_predecessor_is_left,
       h2_deletion_is_noticed_on_another_connection, h3_own_node_is_not_watched,
+      waiter_reads_again_when_its_watches_have_ended,
+      holder_watches_its_node_again_when_the_watch_has_ended,
       h4_a_curator_writer_was_a_predecessor,
       h4_a_curator_writer_was_a_predecessor_and_a_reader_is_deleted_last,
       h5_a_number_in_the_queue_is_out_of_range,

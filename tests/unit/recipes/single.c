@@ -205,6 +205,19 @@ START_TEST(a_waiter_watches_and_is_granted_by_one_write)
 }
 END_TEST
 
+START_TEST(waiter_reads_again_when_its_watch_has_ended)
+{
+  begin();
+  acquire_at_once(0);
+  start_acquire(1);
+  model_end_watches(link_of(1));
+  model_turn(&server);
+  release_lock(0);
+  ck_assert_int_eq(handle[1].acquired, 0);
+  end();
+}
+END_TEST
+
 START_TEST(release_costs_waiters_one_or_two_writes)
 {
   begin_with_path(NODE, DEFAULT_SPREAD);
@@ -677,6 +690,7 @@ END_TEST
 SUITE("single", delete_in_doubt_is_not_repeated_on_the_node_of_the_next_holder,
       lock_node_may_be_a_child_of_the_root,
       a_waiter_watches_and_is_granted_by_one_write,
+      waiter_reads_again_when_its_watch_has_ended,
       release_costs_waiters_one_or_two_writes, polling_waiter_sets_no_watch,
       acquire_with_peek_writes_nothing_for_a_held_lock,
       handles_of_one_session_wait_for_each_other,

@@ -466,6 +466,19 @@ START_TEST(subscription_reads_again_after_a_reconnect)
 }
 END_TEST
 
+START_TEST(subscription_reads_again_when_its_watch_has_ended)
+{
+  begin_with(&names);
+  one.link->log[0] = '\0';
+  model_end_watches(one.link);
+  model_turn(&server);
+  expect_requests("getChildren2");
+  create_node(NODE "/a");
+  ck_assert(check_reports(&names, "a\n"));
+  end();
+}
+END_TEST
+
 START_TEST(read_of_a_subscription_is_sent_before_waiting_requests)
 {
   begin_with(&names);
@@ -1108,6 +1121,7 @@ SUITE("subscriptions", children_are_reported_at_once_and_after_each_change,
       node_deleted_before_the_read_is_missing,
       child_created_and_deleted_between_reads_is_reported,
       subscription_reads_again_after_a_reconnect,
+      subscription_reads_again_when_its_watch_has_ended,
       read_of_a_subscription_is_sent_before_waiting_requests,
       changes_are_reported_though_any_request_is_lost,
       subscription_watches_again_in_a_new_session,
