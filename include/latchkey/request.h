@@ -34,7 +34,8 @@ typedef struct lk_call {
   bool repeat;        /**< reads and sync: repeat after a lost connection. For
                            writes: LK_ERR_BAD_ARGUMENT */
   bool until_disconnect; /**< the watch ends when the connection does; other
-                              watches are registered again on the next one */
+                              watches are registered again on the next one,
+                              but see lk_watch_cb */
   lk_watch_cb on_event;  /**< NULL: no watch */
   void *watch_arg;
   lk_watch **watch;    /**< gets the handle, before the call returns; or NULL */
@@ -179,10 +180,9 @@ LK_API int lk_set_acl(lk_client *c, const char *path, const lk_acls *acl,
  * LK_EVENT_REREGISTERED comes when it has accepted it: read the node again
  * then. An expired session ends the watch as it ends every watch.
  *
- * After a reconnect, a persistent watch may get an event twice: if this client
- * also has a one-shot watch on the node, or on a node that the recursive watch
- * covers. Servers do report to a one-shot watch what it missed, and the client
- * passes such an event to both watches.
+ * After a reconnect, a recursive watch may get an event twice if this client
+ * also has a one-shot watch on a node below. Servers do report to a one-shot
+ * watch what it missed, and the client passes such an event to both watches.
  *
  * Servers from 3.7.3, 3.8.4 and 3.9.2 on send no event of a node that the
  * client has no permission to read at that moment. The client then learns of
@@ -190,11 +190,10 @@ LK_API int lk_set_acl(lk_client *c, const char *path, const lk_acls *acl,
  *
  * Other watches of this client on the same node work as well, except that one
  * node cannot have both modes: the second mode is refused with
- * LK_ERR_WATCH_MODE. No event is lost, but one may come twice, or after a reply
- * that shows its change: servers before 3.9 keep one watch for a path and
- * connection, which several watches of this client then share. A node with a
- * recursive watch has no LK_EVENT_CHILDREN: to get that event, too, set a
- * one-shot watch on the node by lk_get_children().
+ * LK_ERR_WATCH_MODE. One-shot watches on the same node rely on this one and may
+ * end with it: see lk_watch_cb. A node with a recursive watch has no
+ * LK_EVENT_CHILDREN: to get that event, too, set a one-shot watch on the node
+ * by lk_get_children().
  */
 LK_API int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,
                         const lk_call *call, lk_done_cb done, void *arg);

@@ -30,17 +30,18 @@ typedef enum lk_event_type {
                                   a lost connection. Events in between are lost:
                                   read again */
   LK_EVENT_ENDED = 0 /**< the watch has ended, neither by its event nor by
-                          lk_watch_cancel(); see err */
+                          lk_watch_cancel(); see err. Changes may have been
+                          missed: read again if the session goes on */
 } lk_event_type;
 
 typedef struct lk_event {
   lk_event_type type;
   lk_bytes path; /**< of the node, without the chroot;
                       NUL-terminated as well */
-  int err; /**< LK_EVENT_ENDED: LK_ERR_CONNECTION_LOSS (an until_disconnect
-                watch lost its connection), LK_ERR_SESSION_EXPIRED,
-                LK_ERR_CLOSED, LK_ERR_AUTH_FAILED, LK_ERR_UNIMPLEMENTED (a
-                persistent watch, and a server before 3.6). Else 0 */
+  int err; /**< LK_EVENT_ENDED: LK_ERR_NO_WATCHER or LK_ERR_CONNECTION_LOSS
+                (see lk_watch_cb), LK_ERR_SESSION_EXPIRED, LK_ERR_CLOSED,
+                LK_ERR_AUTH_FAILED, LK_ERR_UNIMPLEMENTED (a persistent watch,
+                and a server before 3.6). Else 0 */
 } lk_event;
 
 /**
@@ -49,16 +50,26 @@ typedef struct lk_event {
  * watch is valid until the callback for its last event returns.
  *
  * Usually a client receives the event of a change before any reply that shows
- * the change. After a reconnect, the event may come after such a reply, in two
- * cases:
- *   - The server was too busy to re-register the watches (LK_ERR_THROTTLED).
- *     The client repeats that request on the same connection, and until it
- *     succeeds, replies may show changes whose events come later. Such an event
- *     also goes to watches that were set on the path after the reconnect,
- *     because a server names only the path of an event.
- *   - A persistent watch has ended, and the connection broke before the client
- *     had registered the one-shot watches on the same path. The server did not
- *     know them, because the persistent watch served them as well.
+ * the change. After a reconnect, the event may come after such a reply if the
+ * server was too busy to re-register the watches (LK_ERR_THROTTLED). The client
+ * repeats that request on the same connection, and until it succeeds, replies
+ * may show changes whose events come later. Such an event also goes to watches
+ * that were set on the path after the reconnect, because a server names only
+ * the path of an event.
+ *
+ * Where the client has a persistent watch on the path, a one-shot watch relies
+ * on it: servers before 3.9 keep only one of the two. The one-shot watch gets
+ * the first event that it waits for. It ends with LK_ERR_NO_WATCHER
+ *   - when the persistent watch is cancelled with `on_server`, as all one-shot
+ *     watches of the path do that were requested before;
+ *   - after the completion of its request, if the persistent watch, which was
+ *     requested before, could not be registered;
+ *   - if it waits for children, when a recursive watch is added on the path, or
+ *     re-registered there later than the connection was established;
+ *   - if a persistent watch is added while the server was too busy to
+ *     re-register it.
+ * It ends with LK_ERR_CONNECTION_LOSS when the connection is lost. So does
+ * every watch with `until_disconnect`.
  */
 typedef void (*lk_watch_cb)(lk_client *c, lk_watch *w, const lk_event *event,
                             void *arg);

@@ -66,6 +66,29 @@ void test_client_init(test_client *p, model_server *s,
     abort();
 }
 
+static void ignore_event(lk_client *c, lk_watch *w, const lk_event *event,
+                         void *arg)
+{
+  (void)c;
+  (void)w;
+  (void)event;
+  (void)arg;
+}
+
+void test_client_end_watches(test_client *p, const char *path)
+{
+  const bool on_server = true;
+  lk_watch *w;
+  lk_call call = {.size = sizeof call, .on_event = ignore_event, .watch = &w};
+
+  if (lk_add_watch(p->link->client, path, LK_WATCH_PERSISTENT, &call, NULL,
+                   NULL) != 0)
+    abort();
+  model_turn(p->link->server);
+  lk_watch_cancel(p->link->client, w, on_server);
+  model_turn(p->link->server);
+}
+
 void test_client_free(test_client *p)
 {
   if (p->link != NULL)

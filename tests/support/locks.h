@@ -52,6 +52,10 @@ bool test_client_try_init(test_client *p, model_server *s,
 /** Free the client, if it exists, and check that all its memory is freed. */
 void test_client_free(test_client *p);
 
+/** End the client's one-shot watches on `path`, by a persistent watch that is
+    added and removed. */
+void test_client_end_watches(test_client *p, const char *path);
+
 /** lk_lock_config.on_event of lockers; `arg` is the locker. */
 void locker_on_event(lk_lock *lock, const lk_lock_event *e, void *arg);
 /** Prepare a locker for a lock that the test creates. */

@@ -3,7 +3,6 @@
 
 #include "support/model_server.h"
 
-#include "proto/engine/client.h"
 #include "proto/wire/multi.h"
 #include "proto/wire/opcode.h"
 #include "sim/model/read_only.h"
@@ -392,18 +391,6 @@ void model_drop_watches(model_link *l)
 {
   if (l->conn != NULL)
     sim_watches_remove_of_conn(l->conn);
-}
-
-void model_end_watches(model_link *l)
-{
-  lk_link ended;
-
-  model_drop_watches(l);
-  lk__list_init(&ended);
-  lk__client_enter(l->client);
-  lk__watches_take_until_disconnect(&l->client->watches, &ended);
-  lk__watches_notify_ended(l->client, &ended, LK_ERR_NO_WATCHER);
-  lk__client_leave(l->client);
 }
 
 size_t model_watches(const model_link *l)

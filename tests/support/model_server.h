@@ -147,9 +147,6 @@ void model_counter(model_server *s, const char *path, int32_t counter);
 void model_sweep(model_server *s);
 /** Have the server forget the watches of the connection. */
 void model_drop_watches(model_link *l);
-/** Have the server forget the watches of the connection, and end those of the
-    client, which reports LK_EVENT_ENDED with LK_ERR_NO_WATCHER. */
-void model_end_watches(model_link *l);
 /** The number of watches of the connection. */
 size_t model_watches(const model_link *l);
 

@@ -108,24 +108,6 @@ static int call_create(lk_client *c, lk_call_spec *spec, int flags,
   return call_on_path(c, spec, lk__create_path_use(flags), rec, value, call);
 }
 
-/* Set spec->covered: whether a persistent watch covers the watch of `spec`. */
-static int find_covering_watch(lk_client *c, lk_call_spec *spec)
-{
-  /* Without a connection, the waiting requests will be sent before this one. */
-  lk_coverage coverage = c->connection.phase == LK_PHASE_LIVE
-                             ? LK_BY_SENT_REQUESTS
-                             : LK_BY_ALL_REQUESTS;
-  lk_watched *on;
-  int err;
-
-  if (c->watches.adding == 0)
-    return 0; /* no persistent watch was requested */
-  err = lk__request_find_watched(c, spec, &on);
-  spec->covered =
-      on != NULL && lk__watched_covers(&c->watches, on, spec->kind, coverage);
-  return err;
-}
-
 /* Queue a read of one node, which may set a watch. */
 static int call_read(lk_client *c, lk_call_spec *spec, const lk_call *call)
 {
@@ -139,12 +121,7 @@ static int call_read(lk_client *c, lk_call_spec *spec, const lk_call *call)
     spec->path = lk__path_rest(c->hosts.chroot, spec->path, LK_PATH_OF_NODE);
     spec->chroot = c->hosts.chroot;
   }
-  if (asks_for_watch(spec))
-    err = find_covering_watch(c, spec);
-  if (err != 0)
-    return err;
-  bool sets_watch = asks_for_watch(spec) && !spec->covered;
-  struct lk_path_watch_request r = {.watch = sets_watch};
+  struct lk_path_watch_request r = {.watch = asks_for_watch(spec)};
 
   return lk__call_send(c, spec, &lk__path_watch_request_record, &r);
 }

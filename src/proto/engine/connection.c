@@ -353,7 +353,6 @@ void lk__engine_connection_reset(lk_client *c)
   c->set_watches.tries = 0;
   c->set_watches.retry_ms = LK_NEVER;
   c->watches.set_watches_under_way = false;
-  c->set_watches.failed = false;
   c->connection.input_lost = false;
   c->auth.next_reply = NULL;
   c->connection.read_only = false;
@@ -499,7 +498,7 @@ void lk__engine_connection_end(lk_client *c, int err, const char *why)
   if (!was_live)
     return;
   lk__list_init(&ended);
-  lk__watches_take_until_disconnect(&c->watches, &ended);
+  lk__watches_take_disconnected(&c->watches, &ended);
   lk__requests_detach_sent(c);
   lk__client_enter_state(c, LK_STATE_SUSPENDED, err);
   lk__requests_finish(c);

@@ -56,9 +56,6 @@ static void run_live(lk_client *c)
     leave_rejecting_server(c);
   else if (c->move.wanted && lk__move_run(c))
     lk__engine_connection_end(c, 0, lk__move_text(c));
-  else if (c->set_watches.failed)
-    lk__engine_connection_end(c, LK_ERR_NO_MEMORY,
-                              "out of memory for re-registering a watch");
   else {
     if (c->now >= c->probe.due_ms)
       lk__probe_run(c);
@@ -70,8 +67,6 @@ static int64_t live_deadline(const lk_client *c)
 {
   int64_t at = lk__earlier(c->probe.due_ms, c->set_watches.retry_ms);
 
-  if (c->set_watches.failed)
-    return c->now;
   if (c->move.wanted)
     at = lk__earlier(at, lk__move_deadline(c));
   if (c->rejected.op != 0)
@@ -120,6 +115,7 @@ static void client_run_due(lk_client *c)
     lk__timers_run(c);
   if (c->now >= lk__requests_deadline(&c->requests))
     lk__requests_time_out(c);
+  lk__watches_report_ended(c, &c->watches);
   if (c->close.begun && lk__close_is_due(c))
     lk__session_closed(c, lk__close_outcome(c, LK_ERR_DEADLINE));
   if (c->now >= lk__session_give_up_at(c))
@@ -147,6 +143,8 @@ static int64_t client_next_deadline(const lk_client *c)
   int64_t at = lk__earlier(lk__requests_deadline(&c->requests),
                            lk__session_give_up_at(c));
 
+  if (!lk__list_empty(&c->watches.ended))
+    return c->now;
   at = lk__earlier(at, lk__timers_deadline(c));
   if (c->close.begun)
     at = lk__earlier(at, c->close.end_ms);
@@ -338,7 +336,10 @@ static void receive_frames(lk_client *c, uint64_t attempt, lk_bytes bytes)
     case LK_FRAME_NONE:
       lk__silence_note_bytes(c, lk__buf_len(&c->input.frames.partial));
       return;
-    case LK_FRAME_WHOLE: take_frame(c, frame); break;
+    case LK_FRAME_WHOLE:
+      take_frame(c, frame);
+      lk__watches_report_ended(c, &c->watches);
+      break;
     case LK_FRAME_BAD:
       lk__engine_connection_end_bad(c, "frame of negative length");
       break;

@@ -253,11 +253,17 @@ static bool is_on(const lk_watched *on, const lk_watch *w)
 
 static const char *count_watched(const lk_watched *on, tally *t)
 {
+  bool has_staying = !lk__list_empty(&on->kinds[LK_WATCH_KIND_PERSISTENT]) ||
+                     !lk__list_empty(&on->kinds[LK_WATCH_KIND_RECURSIVE]);
   size_t watches = 0;
 
   for (int i = 0; i < LK_WATCH_KINDS; i++) {
-    if (on->missing_after[i] != LK_REGISTERED && !lk__list_empty(&on->kinds[i]))
+    if (on->missing_after[i] != LK_REGISTERED &&
+        !lk__list_empty(&on->kinds[i])) {
+      if (has_staying && !lk__watch_stays((lk_watch_kind)i))
+        return "a one-shot watch is not registered beside a persistent one";
       t->missing++;
+    }
     for (lk_link *l = on->kinds[i].next; l != &on->kinds[i]; l = l->next) {
       const lk_watch *w = LK_OWNER(l, lk_watch, link);
 
@@ -306,10 +312,11 @@ static const char *broken_watches(const lk_client *c, lk_moment moment,
       (t.standing != ws->standing || t.added != ws->added ||
        t.recursive != ws->recursive))
     return "fewer watches stand than are counted";
+  if (!lk__list_empty(&ws->ended) && c->connection.phase != LK_PHASE_LIVE)
+    return "a watch that the server lost outlives the connection";
   if (moment == LK_MOMENT_REST && c->connection.phase == LK_PHASE_LIVE &&
       t.missing > 0 && c->set_watches.unanswered == 0 &&
-      c->set_watches.retry_ms == LK_NEVER && !c->close.begun &&
-      !c->set_watches.failed)
+      c->set_watches.retry_ms == LK_NEVER && !c->close.begun)
     return "a watch is not registered, and no setWatches will come";
   return NULL;
 }
@@ -365,7 +372,7 @@ const char *lk__invariants_broken(const lk_client *c, lk_moment moment)
 #ifdef LK_DEBUG
 void lk__invariants_check(lk_client *c, lk_moment moment)
 {
-  size_t members = c->requests.open + c->watches.standing + c->watches.adding;
+  size_t members = c->requests.open + c->watches.standing;
 
   /* A check takes time proportional to `members`. With one check in members /
    * 16 calls, the checks during a burst of requests take time proportional to

@@ -61,15 +61,13 @@ static void notify_evidence(lk_client *c, const lk_reply *reply)
 }
 
 /* Some errors end the connection or the session, not only their request. */
-static void apply_connection_error(lk_client *c, int32_t op, int err)
+static void apply_connection_error(lk_client *c, int err)
 {
   if (err == LK_ERR_AUTH_REQUIRED)
     lk__session_refused(c, err, NULL);
   else if (err == LK_ERR_SESSION_MOVED || err == LK_ERR_SESSION_EXPIRED)
     /* The next handshake shows whether the session still exists. */
     lk__engine_connection_end(c, err, NULL);
-  else if (op == LK_OPCODE_SET_WATCHES && err != 0 && err != LK_ERR_THROTTLED)
-    lk__engine_connection_end(c, err, "cannot re-register a watch");
 }
 
 /* Whether the server does not know the request. A request that the server
@@ -114,8 +112,6 @@ static void deliver_reply(lk_client *c, lk_request *r,
   lk__mem_free(&c->mem, r->copy);
   if (r->watch != NULL)
     lk__watch_request_completed(c, r->watch, r->op, header->err);
-  if (r->op == LK_OPCODE_SET_WATCHES && !r->completed)
-    lk__watch_repair_completed(c, r->arg, header->err);
   c->input.request_in_no_list = !r->completed;
   notify_evidence(c, &reply);
   c->input.request_in_no_list = false;
@@ -126,7 +122,7 @@ static void deliver_reply(lk_client *c, lk_request *r,
   if (r->op == LK_OPCODE_CLOSE_SESSION)
     lk__session_closed(c, header->err);
   else
-    apply_connection_error(c, r->op, err);
+    apply_connection_error(c, err);
 }
 
 static lk_request *find_by_xid(const lk_client *c, int32_t xid)
@@ -294,8 +290,7 @@ static void take_auth(lk_client *c, const struct lk_reply_header *header)
 }
 
 /* The setWatches whose reply comes next has been throttled: it and all
- * setWatches behind it are repeated, which keeps the order of the watches on
- * each path. */
+ * setWatches behind it are repeated, although some of these may succeed. */
 static void note_throttled_set_watches(lk_client *c)
 {
   size_t answered = c->set_watches.sent - c->set_watches.unanswered;
@@ -328,12 +323,10 @@ static void take_set_watches(lk_client *c, const struct lk_reply_header *header)
   if (throttled && !c->set_watches.throttled)
     note_throttled_set_watches(c);
   c->set_watches.unanswered--;
-  if (c->set_watches.unanswered == 0) {
-    bool missing = c->set_watches.throttled ||
-                   lk__set_watches_acknowledge(&c->watches, LK_ALL_SET_WATCHES);
-
-    lk__set_watches_finish(c, missing);
-  }
+  if (c->set_watches.unanswered == 0 &&
+      (c->set_watches.throttled ||
+       lk__set_watches_acknowledge(&c->watches, LK_ALL_SET_WATCHES)))
+    lk__set_watches_retry_later(c);
   if (is_repetition)
     lk__watches_notify_reregistered_late(c);
 }

@@ -194,7 +194,6 @@ static lk_watch *new_request_watch(lk_client *c, const lk_call_spec *spec)
 
   if (w != NULL) {
     w->outside_chroot = spec->chroot[0] == '\0';
-    w->covered = spec->covered;
     if (c->connection.phase != LK_PHASE_LIVE)
       lk__watch_set_unsent(w);
   }
@@ -270,6 +269,23 @@ static void request_add_sent(lk_client *c, lk_request *r)
   lk__list_add(&c->requests.sent, &r->link);
 }
 
+/* The request is being sent. Its flag for a watch is clear if a persistent
+ * watch will serve that watch when the server executes the request
+ * (watch_calls.c). That depends on the requests that are sent before this one.
+ * Of a request that has waited, some of these may be younger: listeners can
+ * make requests in LK_STATE_CONNECTED. */
+static void request_send_watch(const lk_client *c, const lk_request *r,
+                               unsigned char *frame)
+{
+  lk_watch *w = r->watch;
+
+  lk__watch_set_sent(w);
+  if (lk__watch_stays(w->kind))
+    return; /* an addWatch has no such flag */
+  w->relies = lk__watched_will_serve(&c->watches, w->on, w->kind);
+  frame[r->len - 1] = w->relies ? 0 : 1; /* the flag is the last byte */
+}
+
 int lk__request_queue(lk_client *c, const lk_call_spec *spec)
 {
   bool live = c->connection.phase == LK_PHASE_LIVE;
@@ -303,10 +319,13 @@ int lk__request_queue(lk_client *c, const lk_call_spec *spec)
     return err;
   }
   b->end += r->len;
-  if (live)
+  if (live) {
+    if (r->watch != NULL)
+      request_send_watch(c, r, lk__buf_room(b) - r->len);
     request_add_sent(c, r);
-  else
+  } else {
     lk__list_add(&c->requests.waiting, &r->link);
+  }
   c->requests.open++;
   lk__client_wake(c);
   return 0;
@@ -316,26 +335,6 @@ int lk__request_queue(lk_client *c, const lk_call_spec *spec)
 
 /* The place of the xid in a frame: behind the length field. */
 enum { XID_OFFSET = 4 };
-
-/* Set the watch flag of a request that has waited. The flag is clear if a
- * persistent watch will cover the path when the server executes the request.
- * That depends on the requests that are sent before this one, and some of them
- * may be new: listeners can make requests in LK_STATE_CONNECTED. */
-static void choose_watch_flag(const lk_client *c, const lk_request *r,
-                              unsigned char *frame)
-{
-  lk_watch *w = r->watch;
-
-  if (w == NULL)
-    return;
-  lk__watch_set_sent(w);
-  if (lk__watch_stays(w->kind))
-    return; /* an addWatch has no such flag */
-  w->covered =
-      lk__watched_covers(&c->watches, w->on, w->kind, LK_BY_SENT_REQUESTS);
-  w->bare = false;
-  frame[r->len - 1] = w->covered ? 0 : 1; /* the flag is the last byte */
-}
 
 /* Send `r`, whose frame is the first one in `waiting_frames`. There is room for
  * it in the output. */
@@ -347,7 +346,8 @@ static void send_waiting_request(lk_client *c, lk_request *r)
   c->output.bytes.end += r->len;
   r->xid = lk__request_next_xid(c);
   lk__put32(frame + XID_OFFSET, (uint32_t)r->xid);
-  choose_watch_flag(c, r, frame);
+  if (r->watch != NULL)
+    request_send_watch(c, r, frame);
   request_add_sent(c, r);
 }
 
@@ -617,8 +617,6 @@ static void complete_unanswered(lk_client *c, lk_request *r, int err)
   if (w != NULL)
     lk__watch_request_completed(c, w, was_sent(r) ? r->op : LK_OPCODE_OF_UNSENT,
                                 err);
-  if (r->op == LK_OPCODE_SET_WATCHES)
-    lk__watch_repair_completed(c, r->arg, err);
   lk__request_complete(c, r, err, NULL);
 }
 

@@ -112,8 +112,6 @@ typedef struct lk_call_spec {
   lk_call options;      /**< a copy of the caller's options */
   const lk_call *call;  /**< `options`; NULL: the caller gave none */
   lk_watch_kind kind;   /**< the kind of the watch that `call` may ask for */
-  bool covered;         /**< a persistent watch serves that watch, see
-                             watch_calls.c */
   void (*done)(void);
   void *arg;
 } lk_call_spec;

@@ -17,31 +17,18 @@ enum {
   PATHS_LIMIT = 128 * 1024 /* bytes of paths, with their length fields */
 };
 
-/* The value in lk_watched.missing_after of a persistent watch that is
- * registered, but is sent in a setWatches behind a one-shot watch that would
- * replace it. It is registered afterwards, whether or not that request
- * succeeds. */
-#define REPLACED (LK_REGISTERED - 1)
-#define NO_ZXID  REPLACED /* no server has so large a zxid */
-
 /* ---- watches that may miss changes --------------------------------------- */
-
-void lk__watched_mark_missing(lk_watched *on, lk_watch_kind kind, int64_t zxid)
-{
-  if (lk__list_empty(&on->kinds[kind]))
-    return;
-  if (zxid < on->missing_after[kind])
-    on->missing_after[kind] = zxid;
-  on->asked[kind] = false; /* setWatches under way may have a newer zxid */
-}
 
 void lk__watches_mark_missing(lk_watches *ws, int64_t zxid)
 {
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
        n = lk__map_next(n)) {
-    for (int kind = 0; kind < LK_WATCH_KINDS; kind++)
-      lk__watched_mark_missing(lk__watched_of_node(n), (lk_watch_kind)kind,
-                               zxid);
+    lk_watched *on = lk__watched_of_node(n);
+
+    for (int kind = 0; kind < LK_WATCH_KINDS; kind++) {
+      if (!lk__list_empty(&on->kinds[kind]) && zxid < on->missing_after[kind])
+        on->missing_after[kind] = zxid;
+    }
   }
 }
 
@@ -69,39 +56,8 @@ static bool is_due(const lk_watched *on, int kind)
            !is_being_added(on, LK_WATCH_KIND_RECURSIVE)));
 }
 
-/* Mark the watches of the kind `persistent` as replaced if those of the kind
- * `one_shot` are about to be registered. */
-static void mark_replaced(lk_watched *on, lk_watch_kind persistent,
-                          int one_shot)
-{
-  if (is_due(on, one_shot) && on->missing_after[persistent] == LK_REGISTERED &&
-      !lk__list_empty(&on->kinds[persistent]))
-    on->missing_after[persistent] = REPLACED;
-}
-
-/* A recursive watch that is registered replaces the child watches on its path,
- * whose events it does not report. That also holds for child watches whose
- * request is under way. So the child watches have to be registered again, from
- * `zxid` on. */
-static void mark_children_replaced(lk_watched *on, int64_t zxid)
-{
-  const lk_link *list = &on->pending;
-
-  if (!is_due(on, LK_WATCH_KIND_RECURSIVE))
-    return;
-  lk__watched_mark_missing(on, LK_WATCH_KIND_CHILD, zxid);
-  for (lk_link *l = list->next; l != list; l = l->next) {
-    lk_watch *w = LK_OWNER(l, lk_watch, link);
-
-    if (w->kind == LK_WATCH_KIND_CHILD)
-      w->covered = true;
-  }
-}
-
-/* A one-shot watch that is registered replaces a persistent watch on its path,
- * so the persistent watch is registered again behind it. A child watch does not
- * replace a recursive watch. */
-static void prepare_encoding(lk_watches *ws, int64_t zxid)
+/* Forget which watches earlier setWatches had. */
+static void reset_asked(lk_watches *ws)
 {
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
        n = lk__map_next(n)) {
@@ -109,21 +65,16 @@ static void prepare_encoding(lk_watches *ws, int64_t zxid)
 
     on->last_request = 0;
     memset(on->asked, 0, sizeof on->asked);
-    for (int kind = 0; kind < LK_ONE_SHOT_KINDS; kind++) {
-      mark_replaced(on, LK_WATCH_KIND_PERSISTENT, kind);
-      if (kind != LK_WATCH_KIND_CHILD)
-        mark_replaced(on, LK_WATCH_KIND_RECURSIVE, kind);
-    }
-    mark_children_replaced(on, zxid);
   }
 }
 
 /* ---- the order of the watches -------------------------------------------- */
 
-/* The smallest zxid above `zxid` of the watches that are due; NO_ZXID: none. */
+/* The smallest zxid above `zxid` of the watches that are due; LK_REGISTERED:
+ * none. */
 static int64_t next_zxid(const lk_watches *ws, int64_t zxid)
 {
-  int64_t next = NO_ZXID;
+  int64_t next = LK_REGISTERED;
 
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
        n = lk__map_next(n)) {
@@ -138,43 +89,16 @@ static int64_t next_zxid(const lk_watches *ws, int64_t zxid)
   return next;
 }
 
-/* The newest zxid of the one-shot watches on a path that are due. */
-static int64_t newest_due_one_shot(const lk_watched *on)
-{
-  int64_t zxid = INT64_MIN;
-
-  for (int kind = 0; kind < LK_ONE_SHOT_KINDS; kind++) {
-    if (is_due(on, kind) && on->missing_after[kind] > zxid)
-      zxid = on->missing_after[kind];
-  }
-  return zxid;
-}
-
-/* A walk through the watches that are sent with `zxid`, kind by kind.
- * Persistent watches need no certain zxid: they are sent with the newest one,
- * or with that of the one-shot watch that replaces them. */
+/* A walk through the watches that are sent with `zxid`, kind by kind. */
 typedef struct cursor {
   int64_t zxid;
-  bool is_newest;    /* no due watch has a newer zxid */
   int kind;          /* lk_watch_kind */
   lk_map_node *node; /* a path; NULL: no more of this kind */
-  /* The second pass sends only child watches: servers before 3.9 have replaced
-   * them by the recursive watches of the first pass. */
-  bool second_pass;
 } cursor;
 
 static bool cursor_stops_at(const cursor *c, const lk_watched *on)
 {
-  if (c->second_pass && (c->kind != LK_WATCH_KIND_CHILD ||
-                         !is_missing(on, LK_WATCH_KIND_RECURSIVE)))
-    return false;
-  if (!is_due(on, c->kind))
-    return false;
-  if (!lk__watch_stays((lk_watch_kind)c->kind))
-    return on->missing_after[c->kind] == c->zxid;
-  if (on->missing_after[c->kind] == REPLACED)
-    return newest_due_one_shot(on) == c->zxid;
-  return c->is_newest;
+  return is_due(on, c->kind) && on->missing_after[c->kind] == c->zxid;
 }
 
 static void cursor_advance(const lk_watches *ws, cursor *c)
@@ -262,24 +186,6 @@ static void patch_int(lk_buf *out, size_t offset, size_t v)
   lk__writer_patch(&w, offset, (int32_t)v);
 }
 
-/* Let the persistent watches of `kind` get another LK_EVENT_REREGISTERED once
- * they are registered. */
-static void mark_reported_too_early(lk_watched *on, int kind)
-{
-  const lk_link *list = &on->kinds[kind];
-
-  for (lk_link *l = list->next; l != list; l = l->next)
-    LK_OWNER(l, lk_watch, link)->reported_too_early = true;
-}
-
-/* One request replaces the persistent watches, and only a later one registers
- * them again. Between the two they may miss events. */
-static void mark_lost(lk_watched *on, int kind, int64_t zxid)
-{
-  on->missing_after[kind] = zxid;
-  mark_reported_too_early(on, kind);
-}
-
 /* Append the list of the paths of `kind`, from the cursor on, up to `*budget`
  * bytes. If the budget is too small for a path, the cursor stays there, and the
  * lists of the kinds behind are empty. false: no memory. */
@@ -300,11 +206,6 @@ static bool append_kind(const lk_watches *ws, cursor *c, int kind,
       return false;
     append_path(out, c->node);
     *budget -= need;
-    bool earlier_request_replaces =
-        on->missing_after[kind] == REPLACED && on->last_request != number;
-
-    if (earlier_request_replaces)
-      mark_lost(on, kind, c->zxid);
     on->asked[kind] = true;
     on->last_request = number;
     count++;
@@ -347,28 +248,17 @@ static int append_requests(const lk_watches *ws, cursor c, int count,
   return count;
 }
 
-int lk__set_watches_encode(lk_watches *ws, int64_t last_zxid, size_t send_limit,
-                           lk_buf *out)
+int lk__set_watches_encode(lk_watches *ws, size_t send_limit, lk_buf *out)
 {
   size_t limit = paths_limit(ws, send_limit);
+  int64_t zxid = next_zxid(ws, INT64_MIN);
   int count = 0;
 
-  prepare_encoding(ws, last_zxid);
-  int passes = ws->recursive > 0 ? 2 : 1; /* see cursor.second_pass */
+  reset_asked(ws);
+  for (; zxid != LK_REGISTERED && count >= 0; zxid = next_zxid(ws, zxid)) {
+    cursor c = {.zxid = zxid, .node = lk__map_first(&ws->paths)};
 
-  for (int pass = 1; pass <= passes; pass++) {
-    int64_t zxid = next_zxid(ws, INT64_MIN);
-
-    while (zxid != NO_ZXID && count >= 0) {
-      int64_t next = next_zxid(ws, zxid);
-      cursor c = {.zxid = zxid,
-                  .is_newest = next == NO_ZXID,
-                  .node = lk__map_first(&ws->paths),
-                  .second_pass = pass == 2};
-
-      count = append_requests(ws, c, count, limit, out);
-      zxid = next;
-    }
+    count = append_requests(ws, c, count, limit, out);
   }
   ws->set_watches_under_way = count > 0;
   return count;
@@ -376,8 +266,8 @@ int lk__set_watches_encode(lk_watches *ws, int64_t last_zxid, size_t send_limit,
 
 bool lk__set_watches_send(lk_client *c)
 {
-  int count = lk__set_watches_encode(&c->watches, c->session.last_zxid,
-                                     c->options.send_limit, &c->output.bytes);
+  int count = lk__set_watches_encode(&c->watches, c->options.send_limit,
+                                     &c->output.bytes);
 
   if (count < 0)
     return false;
@@ -388,20 +278,31 @@ bool lk__set_watches_send(lk_client *c)
 
 /* ---- replies ------------------------------------------------------------- */
 
+/* Let the persistent watches of `kind` get another LK_EVENT_REREGISTERED once
+ * they are registered. */
+static void mark_reported_too_early(lk_watched *on, int kind)
+{
+  const lk_link *list = &on->kinds[kind];
+
+  for (lk_link *l = list->next; l != list; l = l->next)
+    LK_OWNER(l, lk_watch, link)->reported_too_early = true;
+}
+
 /* Returns whether watches of `kind` are still missing. */
-static bool acknowledge_kind(lk_watched *on, int kind, uint32_t end)
+static bool acknowledge_kind(lk_watches *ws, lk_watched *on, int kind,
+                             uint32_t end)
 {
   bool succeeded = on->asked[kind] && on->last_request < end;
 
-  if (succeeded || on->missing_after[kind] == REPLACED)
+  if (succeeded)
     on->missing_after[kind] = LK_REGISTERED;
+  if (succeeded && lk__watch_stays((lk_watch_kind)kind))
+    lk__watched_end_replaced(ws, on, (lk_watch_kind)kind);
   on->asked[kind] = false;
   if (!is_missing(on, kind))
     return false;
-  if (lk__watch_stays((lk_watch_kind)kind)) {
-    lk__watched_mark_covered_bare(on);
+  if (lk__watch_stays((lk_watch_kind)kind))
     mark_reported_too_early(on, kind);
-  }
   return true;
 }
 
@@ -412,26 +313,17 @@ bool lk__set_watches_acknowledge(lk_watches *ws, uint32_t end)
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
        n = lk__map_next(n)) {
     for (int kind = 0; kind < LK_WATCH_KINDS; kind++)
-      missing = acknowledge_kind(lk__watched_of_node(n), kind, end) || missing;
+      missing =
+          acknowledge_kind(ws, lk__watched_of_node(n), kind, end) || missing;
   }
   ws->set_watches_under_way = false;
   return missing;
-}
-
-void lk__set_watches_finish(lk_client *c, bool missing)
-{
-  if (missing)
-    lk__set_watches_retry_later(c);
-  else
-    c->set_watches.tries = 0;
 }
 
 /* ---- retries ------------------------------------------------------------- */
 
 void lk__set_watches_retry_later(lk_client *c)
 {
-  if (c->set_watches.unanswered > 0 || c->set_watches.retry_ms != LK_NEVER)
-    return;
   c->set_watches.tries++;
   c->set_watches.retry_ms =
       c->now + lk__hosts_pause_ms(c->session.timeout_ms, c->set_watches.tries,
@@ -444,9 +336,8 @@ void lk__set_watches_retry_later(lk_client *c)
  * or have ended. */
 static void finish_retry(lk_client *c)
 {
-  bool missing = lk__set_watches_acknowledge(&c->watches, LK_ALL_SET_WATCHES);
-
-  lk__set_watches_finish(c, missing);
+  if (lk__set_watches_acknowledge(&c->watches, LK_ALL_SET_WATCHES))
+    lk__set_watches_retry_later(c);
   lk__watches_notify_reregistered_late(c);
 }
 

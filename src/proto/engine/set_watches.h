@@ -27,11 +27,8 @@ typedef struct lk_engine_set_watches {
                           registered */
   int64_t retry_ms;  /**< when these watches are tried again; LK_NEVER: none are
                           left */
-  bool failed;       /**< there was no memory for a setWatches: reconnect */
 } lk_engine_set_watches;
 
-/** Standing watches of `kind` on a path may miss changes after `zxid`. */
-void lk__watched_mark_missing(lk_watched *on, lk_watch_kind kind, int64_t zxid);
 /** All standing watches may miss changes after `zxid`: the connection was
     lost. */
 void lk__watches_mark_missing(lk_watches *ws, int64_t zxid);
@@ -40,15 +37,14 @@ void lk__watches_mark_missing(lk_watches *ws, int64_t zxid);
  * Append the setWatches requests for all watches that are missing. Each has at
  * most 128 KiB of paths (ZOOKEEPER-706), and its frame is within `send_limit`;
  * a request with a single path may be longer. Requests with an older zxid come
- * first. Persistent watches come behind one-shot watches, since on servers
- * before 3.9 the last watch of a path replaces the others. One-shot watches are
- * left out while an addWatch for their path is under way. `last_zxid` is the
- * zxid of the last reply: registered watches have got all events up to it.
+ * first. No path of a persistent watch has one-shot watches that are missing
+ * (watch_calls.c). On servers before 3.9 a one-shot watch that is registered
+ * replaces a persistent one, so one-shot watches are left out while an addWatch
+ * for their path is under way.
  *
  * @return the number of requests; -1: there is no memory.
  */
-int lk__set_watches_encode(lk_watches *ws, int64_t last_zxid, size_t send_limit,
-                           lk_buf *out);
+int lk__set_watches_encode(lk_watches *ws, size_t send_limit, lk_buf *out);
 
 /** Send setWatches for all watches that are not registered.
     @return false: no memory. */
@@ -61,10 +57,8 @@ bool lk__set_watches_acknowledge(lk_watches *ws, uint32_t end);
 /** The value of `end` if all requests have succeeded. */
 #define LK_ALL_SET_WATCHES UINT32_MAX
 
-/** All setWatches have replies. `missing`: some watches are still not
-    registered, and are tried again later. */
-void lk__set_watches_finish(lk_client *c, bool missing);
-/** Send setWatches again after a pause with jitter. */
+/** All setWatches have replies, and some watches are still not registered: send
+    setWatches again after a pause with jitter. */
 void lk__set_watches_retry_later(lk_client *c);
 /** Send setWatches again, which is due at `retry_ms`. @return false: no
     memory. */

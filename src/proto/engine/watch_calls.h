@@ -4,8 +4,7 @@
 
 /**
  * @file
- * Setting and cancelling watches, and registering one-shot watches that no
- * persistent watch covers any more.
+ * Setting and cancelling watches.
  */
 
 #include "proto/engine/watches.h"
@@ -18,8 +17,5 @@ enum { LK_OPCODE_OF_UNSENT = 0 };
     LK_OPCODE_OF_UNSENT. */
 void lk__watch_request_completed(lk_client *c, lk_watch *w, int32_t op,
                                  int err);
-/** A setWatches that is not part of a reconnect has completed with `err`.
-    `repair` is the `arg` of its request, and is freed. */
-void lk__watch_repair_completed(lk_client *c, void *repair, int err);
 
 #endif

@@ -21,6 +21,7 @@ bool lk__watches_init(lk_watches *ws, const lk_mem *mem)
 {
   *ws = (lk_watches){.mem = mem};
   lk__list_init(&ws->spare_watches);
+  lk__list_init(&ws->ended);
   return lk__map_init(&ws->paths, mem);
 }
 
@@ -148,7 +149,6 @@ static lk_watched *new_watched(lk_watches *ws, lk_bytes path)
   lk__list_init(&on->pending);
   memset(on->pending_count, 0, sizeof on->pending_count);
   memset(on->unsent_count, 0, sizeof on->unsent_count);
-  memset(on->covered, 0, sizeof on->covered);
   memset(on->asked, 0, sizeof on->asked);
   for (int i = 0; i < LK_WATCH_KINDS; i++)
     on->missing_after[i] = LK_REGISTERED;
@@ -247,10 +247,7 @@ lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
   w->remove_at_reply = false;
   w->reported_too_early = false;
   w->outside_chroot = false;
-  w->covered = false;
-  w->bare = false;
-  if (lk__watch_stays(kind))
-    ws->adding++;
+  w->relies = false;
   lk__list_add(&w->on->pending, &w->link);
   w->on->pending_count[kind]++;
   return w;
@@ -311,8 +308,6 @@ void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind)
     w->on->missing_after[kind] = LK_REGISTERED;
   lk__list_remove(&w->link);
   lk__list_add(&w->on->kinds[kind], &w->link);
-  if (w->covered && !lk__watch_stays(kind))
-    w->on->covered[kind] = true;
 }
 
 /* Undo lk__watch_stand(): the watch gets no further events. */
@@ -337,8 +332,6 @@ void lk__watch_drop(lk_watches *ws, lk_watch *w)
   lk__list_remove(&w->link);
   lk__list_remove(&w->event_link);
   watch_fall(ws, w);
-  if (lk__watch_stays(w->kind))
-    ws->adding--;
   watch_free_handle(ws, w);
   keep_spare_watch(ws, w);
   lk__watched_unref(ws, on);
@@ -369,48 +362,38 @@ bool lk__watched_has(const lk_watched *on, lk_watch_kind kind,
   return has_other(&on->kinds[kind], w) || other_pending > 0;
 }
 
-/* Whether a watch of `kind`, which is persistent, covers one-shot watches. */
-static bool is_covered_by(const lk_watches *ws, const lk_watched *on,
-                          lk_watch_kind kind, lk_coverage coverage)
+/* Whether the server has the watches of `kind`, which is persistent. */
+static bool is_registered(const lk_watched *on, lk_watch_kind kind)
 {
-  bool registered_or_asked = on->missing_after[kind] == LK_REGISTERED ||
-                             (ws->set_watches_under_way && on->asked[kind]);
-  uint32_t pending = on->pending_count[kind];
-
-  if (coverage == LK_BY_SENT_REQUESTS)
-    pending -= on->unsent_count[kind];
-  return (registered_or_asked && !lk__list_empty(&on->kinds[kind])) ||
-         pending > 0;
+  return on->missing_after[kind] == LK_REGISTERED &&
+         !lk__list_empty(&on->kinds[kind]);
 }
 
-bool lk__watched_covers(const lk_watches *ws, const lk_watched *on,
-                        lk_watch_kind kind, lk_coverage coverage)
+bool lk__watched_serves(const lk_watched *on, lk_watch_kind kind)
 {
-  return is_covered_by(ws, on, LK_WATCH_KIND_PERSISTENT, coverage) ||
+  return is_registered(on, LK_WATCH_KIND_PERSISTENT) ||
          (kind != LK_WATCH_KIND_CHILD &&
-          is_covered_by(ws, on, LK_WATCH_KIND_RECURSIVE, coverage));
+          is_registered(on, LK_WATCH_KIND_RECURSIVE));
 }
 
-/* A one-shot watch without a reply is `bare` if the persistent watch that
- * covered it is gone. An unsent watch relies on no other watch yet. */
-void lk__watched_mark_covered_bare(lk_watched *on)
+/* Whether a request for watches of `kind`, which is persistent, was sent and
+ * has no reply. */
+static bool is_requested(const lk_watches *ws, const lk_watched *on,
+                         lk_watch_kind kind)
 {
-  for (lk_link *l = on->pending.next; l != &on->pending; l = l->next) {
-    lk_watch *w = LK_OWNER(l, lk_watch, link);
+  bool by_set_watches = ws->set_watches_under_way && on->asked[kind] &&
+                        !lk__list_empty(&on->kinds[kind]);
 
-    if (!w->unsent && w->covered)
-      w->bare = true;
-  }
+  return by_set_watches || on->pending_count[kind] > on->unsent_count[kind];
 }
 
-void lk__watched_mark_all_bare(lk_watched *on)
+bool lk__watched_will_serve(const lk_watches *ws, const lk_watched *on,
+                            lk_watch_kind kind)
 {
-  for (lk_link *l = on->pending.next; l != &on->pending; l = l->next) {
-    lk_watch *w = LK_OWNER(l, lk_watch, link);
-
-    if (!w->unsent)
-      w->covered = w->bare = true;
-  }
+  return lk__watched_serves(on, kind) ||
+         is_requested(ws, on, LK_WATCH_KIND_PERSISTENT) ||
+         (kind != LK_WATCH_KIND_CHILD &&
+          is_requested(ws, on, LK_WATCH_KIND_RECURSIVE));
 }
 
 /* Whether a removeWatches for a watch of kind `a` would remove what a watch of
@@ -433,6 +416,43 @@ bool lk__watch_is_removable(const lk_watch *w)
       return false;
   }
   return true;
+}
+
+/* ---- watches that end before an event ------------------------------------ */
+
+void lk__watch_end(lk_watches *ws, lk_watch *w)
+{
+  lk__list_remove(&w->link);
+  watch_fall(ws, w);
+  lk__list_add(&ws->ended, &w->event_link);
+}
+
+static void watched_end_kind(lk_watches *ws, lk_watched *on, int kind)
+{
+  while (!lk__list_empty(&on->kinds[kind]))
+    lk__watch_end(ws, LK_OWNER(on->kinds[kind].next, lk_watch, link));
+}
+
+/* One-shot watches that the server had get the events of the persistent watch.
+ * For those that were not registered, nothing reports the changes before it. */
+void lk__watched_end_replaced(lk_watches *ws, lk_watched *on,
+                              lk_watch_kind staying)
+{
+  for (int kind = 0; kind < LK_ONE_SHOT_KINDS; kind++) {
+    bool lacks_its_events =
+        kind == LK_WATCH_KIND_CHILD && staying == LK_WATCH_KIND_RECURSIVE;
+
+    if (lacks_its_events || on->missing_after[kind] != LK_REGISTERED)
+      watched_end_kind(ws, on, kind);
+  }
+}
+
+void lk__watched_end_removed(lk_watches *ws, lk_watched *on)
+{
+  for (int kind = 0; kind < LK_ONE_SHOT_KINDS; kind++)
+    watched_end_kind(ws, on, kind);
+  for (lk_link *l = on->pending.next; l != &on->pending; l = l->next)
+    LK_OWNER(l, lk_watch, link)->relies = true;
 }
 
 /* ---- finding the watches that get an event ------------------------------- */
@@ -530,30 +550,47 @@ static void take_watches(lk_link *list, bool only_until_disconnect,
   }
 }
 
-static void take_from_all_paths(lk_watches *ws, bool only_until_disconnect,
+/* One-shot watches on the path of a persistent watch are not registered again,
+ * see watch_calls.c. */
+static void take_from_path(lk_watched *on, bool only_disconnected, lk_link *out)
+{
+  bool has_staying = !lk__list_empty(&on->kinds[LK_WATCH_KIND_PERSISTENT]) ||
+                     !lk__list_empty(&on->kinds[LK_WATCH_KIND_RECURSIVE]);
+
+  for (int i = 0; i < LK_WATCH_KINDS; i++) {
+    bool all = !only_disconnected ||
+               (has_staying && !lk__watch_stays((lk_watch_kind)i));
+
+    take_watches(&on->kinds[i], !all, out);
+  }
+}
+
+static void take_from_all_paths(lk_watches *ws, bool only_disconnected,
                                 lk_link *out)
 {
-  for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
-       n = lk__map_next(n)) {
-    lk_watched *on = lk__watched_of_node(n);
+  while (!lk__list_empty(&ws->ended)) {
+    lk_link *event_link = ws->ended.next;
 
-    for (int i = 0; i < LK_WATCH_KINDS; i++)
-      take_watches(&on->kinds[i], only_until_disconnect, out);
+    lk__list_remove(event_link);
+    lk__list_add(out, event_link);
   }
+  for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
+       n = lk__map_next(n))
+    take_from_path(lk__watched_of_node(n), only_disconnected, out);
 }
 
 void lk__watches_take_all(lk_watches *ws, lk_link *out)
 {
-  bool only_until_disconnect = false;
+  bool only_disconnected = false;
 
-  take_from_all_paths(ws, only_until_disconnect, out);
+  take_from_all_paths(ws, only_disconnected, out);
 }
 
-void lk__watches_take_until_disconnect(lk_watches *ws, lk_link *out)
+void lk__watches_take_disconnected(lk_watches *ws, lk_link *out)
 {
-  bool only_until_disconnect = true;
+  bool only_disconnected = true;
 
-  take_from_all_paths(ws, only_until_disconnect, out);
+  take_from_all_paths(ws, only_disconnected, out);
 }
 
 /* Add the standing persistent watches, which stay in their lists. */

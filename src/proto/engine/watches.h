@@ -42,9 +42,6 @@ typedef struct lk_watched {
   uint32_t pending_count[LK_WATCH_KINDS]; /**< pending watches of each kind */
   uint32_t unsent_count[LK_WATCH_KINDS]; /**< pending watches of each kind whose
                                             request waits for a connection */
-  bool covered[LK_ONE_SHOT_KINDS]; /**< some standing watches of the kind may
-                                          rely on a persistent watch, without a
-                                          watch of their own on the server */
   /** The zxid after which the server may have reported no changes to the
       standing watches of the kind; LK_REGISTERED: it reports all changes. See
       set_watches.h. */
@@ -73,15 +70,15 @@ static inline lk_watched *lk__watched_of_node(lk_map_node *node)
  * - standing: it gets events. `standing` is set, `link` is in lk_watched.kinds,
  *   and `cb` is not NULL.
  * - ending: it gets its last event next, or is getting it. `link` is in no
- *   list. `cb` is NULL during the callback.
+ *   list. `cb` is NULL during the callback. In lk_watches.ended, `standing` is
+ *   clear.
  *
  * `unsent` is set only in a pending watch: its request is in the list `waiting`
  * or was set aside from there. `remove_at_reply` is set only in a pending watch
  * with `cb` NULL.
  * `reported_too_early` is set only in a persistent watch that has stood.
- * `covered` and `bare` concern one-shot watches. In an unsent watch they have
- * no meaning, since they are chosen when the request is sent. Otherwise `bare`
- * is set only with `covered`, and is read when the request completes.
+ * `relies` concerns pending one-shot watches, and is chosen when the request is
+ * sent.
  */
 struct lk_watch {
   lk_link link; /**< in a list of `on`, or in that of unused ones; in no list
@@ -103,11 +100,9 @@ struct lk_watch {
                                 LK_EVENT_REREGISTERED was reported, so the event
                                 is reported again */
   bool outside_chroot;     /**< events have the path on the server */
-  bool covered; /**< a one-shot watch: it may rely on a persistent watch,
-                     without a watch of its own on the server */
-  bool bare;    /**< a one-shot watch whose request has no reply: the persistent
-                     watch that covered it has failed or was removed. A later
-                     persistent watch does not report earlier changes. */
+  bool relies; /**< a one-shot watch whose request has no reply: the server
+                    registers no watch for it, or removes it. So it ends with
+                    the reply if no persistent watch serves it then. */
 };
 
 /** A slot of the table of handles. */
@@ -123,11 +118,11 @@ typedef struct lk_watches {
   size_t standing;  /**< number of standing watches */
   size_t added;     /**< number of standing persistent and recursive watches */
   size_t recursive; /**< number of standing recursive watches */
-  size_t longest_recursive; /**< no path of these is longer; 0: none stands */
-  size_t adding; /**< number of persistent and recursive watches, standing or
-                      not */
+  size_t longest_recursive;   /**< no path of these is longer; 0: none stands */
   bool set_watches_under_way; /**< and none of these setWatches was throttled */
-  lk_watched *spare_paths;    /**< unused ones; NULL: none */
+  lk_link ended; /**< one-shot watches of which the server has none, by
+                      `event_link`; see lk__watches_report_ended() */
+  lk_watched *spare_paths; /**< unused ones; NULL: none */
   size_t nspare_paths;
   lk_link spare_watches; /**< unused ones */
   size_t nspare_watches;
@@ -179,26 +174,23 @@ void lk__watched_unref(lk_watches *ws, lk_watched *on);
 /** Whether the path has a watch of `kind`, standing or not, other than `w`. */
 bool lk__watched_has(const lk_watched *on, lk_watch_kind kind,
                      const lk_watch *w);
-/** The pending persistent watches that can cover a one-shot watch. */
-typedef enum lk_coverage {
-  LK_BY_SENT_REQUESTS, /**< those whose request was sent */
-  LK_BY_ALL_REQUESTS   /**< also those whose request waits for a connection */
-} lk_coverage;
+/** Whether the server has a persistent watch on the path that reports all
+    events that a one-shot watch of `kind` waits for. */
+bool lk__watched_serves(const lk_watched *on, lk_watch_kind kind);
+/** Whether it has such a watch, or has been sent a request for one. Then a
+    request that is sent now must not set a watch of `kind`. */
+bool lk__watched_will_serve(const lk_watches *ws, const lk_watched *on,
+                            lk_watch_kind kind);
 
-/** Whether a persistent watch on the path reports all events that a one-shot
-    watch of `kind` waits for. A persistent watch of an earlier connection
-    counts if the server has registered it again, or a setWatches for it is
-    under way. */
-bool lk__watched_covers(const lk_watches *ws, const lk_watched *on,
-                        lk_watch_kind kind, lk_coverage coverage);
-
-/** A persistent watch on the path has failed: mark as `bare` the one-shot
-    watches that relied on it when their requests were sent. */
-void lk__watched_mark_covered_bare(lk_watched *on);
-/** A persistent watch was removed from the server, and with it all other
-    watches of the path: mark as `bare` every one-shot watch whose request was
-    sent. */
-void lk__watched_mark_all_bare(lk_watched *on);
+/** The server has no watch for `w`, a standing one-shot watch: let it end. */
+void lk__watch_end(lk_watches *ws, lk_watch *w);
+/** The server has registered a persistent watch of kind `staying` on the path:
+    let the one-shot watches end of which it does not report all events. */
+void lk__watched_end_replaced(lk_watches *ws, lk_watched *on,
+                              lk_watch_kind staying);
+/** A removeWatches was sent that removes all watches of the path from the
+    server: let all one-shot watches of earlier requests end. */
+void lk__watched_end_removed(lk_watches *ws, lk_watched *on);
 
 /** Whether the server's watch of `w` may be removed: no other watch of the
     client needs it. */
@@ -211,10 +203,12 @@ bool lk__watch_is_removable(const lk_watch *w);
     leave their lists. */
 void lk__watches_match(lk_watches *ws, int32_t type, lk_bytes path,
                        lk_link *out);
-/** Add all standing watches, which leave their lists. */
+/** Add all watches but pending ones. They leave their lists. */
 void lk__watches_take_all(lk_watches *ws, lk_link *out);
-/** Add the standing watches with until_disconnect, which leave their lists. */
-void lk__watches_take_until_disconnect(lk_watches *ws, lk_link *out);
+/** Add the watches that end with the connection, which leave their lists: those
+    with until_disconnect, one-shot watches on the path of a persistent watch,
+    and those that were about to end. */
+void lk__watches_take_disconnected(lk_watches *ws, lk_link *out);
 /** Add the standing persistent watches, which leave their lists and are
     standing no more. */
 void lk__watches_take_staying(lk_watches *ws, lk_link *out);
@@ -226,6 +220,14 @@ void lk__watches_notify(lk_client *c, lk_link *list, lk_event_type type,
                         lk_bytes path, int err);
 /** Report LK_EVENT_ENDED to the watches in `list`. */
 void lk__watches_notify_ended(lk_client *c, lk_link *list, int err);
+/** Report it, with LK_ERR_NO_WATCHER, to the watches in lk_watches.ended. This
+    is called before the next reply or event is processed, which may rely on
+    these watches. */
+static inline void lk__watches_report_ended(lk_client *c, lk_watches *ws)
+{
+  if (!lk__list_empty(&ws->ended))
+    lk__watches_notify_ended(c, &ws->ended, LK_ERR_NO_WATCHER);
+}
 /** Report LK_EVENT_REREGISTERED to all persistent watches. */
 void lk__watches_notify_reregistered(lk_client *c);
 /** Report LK_EVENT_REREGISTERED again to the persistent watches that got it

@@ -2,7 +2,8 @@
 #include "config.h"
 
 /* Persistent and recursive watches against a real server: their events, other
- * watches on the same node, and a restart of the server. */
+ * watches on the same node, those of locks, too, and a restart of the
+ * server. */
 
 #include "live/client/world.h"
 
@@ -136,19 +137,21 @@ START_TEST(recursive_watch_covers_any_depth)
 }
 END_TEST
 
-START_TEST(one_shot_and_persistent_watches_are_independent)
+START_TEST(one_shot_watches_rely_on_a_persistent_watch)
 {
   event_log persistent, by_get, by_children;
 
   connect_here(with_chroot(_i));
   ck_assert_int_eq(create(here, "/m", "", LK_PERSISTENT), 0);
-  ck_assert_int_eq(
-      add_logged_watch(here, &persistent, "/m", LK_WATCH_PERSISTENT), 0);
   for (int i = 0; i < 2; i++) {
     event_log_init(&by_get);
     event_log_init(&by_children);
     ck_assert_int_eq(get_and_watch(here, "/m", &by_get.call), 0);
     ck_assert_int_eq(children_and_watch(here, "/m", &by_children.call), 0);
+    /* The first two watches are older than the persistent one. */
+    if (i == 0)
+      ck_assert_int_eq(
+          add_logged_watch(here, &persistent, "/m", LK_WATCH_PERSISTENT), 0);
     ck_assert_int_eq(set(there, absolute("/m"), lk_text("1"), -1), 0);
     ck_assert_int_eq(create(there, absolute("/m/x"), "", LK_PERSISTENT), 0);
     ck_assert_int_eq(set(there, absolute("/m"), lk_text("2"), -1), 0);
@@ -158,17 +161,20 @@ START_TEST(one_shot_and_persistent_watches_are_independent)
     assert_new_events(&by_get, "changed /m");
     assert_new_events(&by_children, "children /m");
   }
-  /* Cancelling the persistent watch does not affect the one-shot watches. */
+  /* Cancelling the persistent watch ends the one-shot watches. */
   event_log_init(&by_get);
   event_log_init(&by_children);
   ck_assert_int_eq(get_and_watch(here, "/m", &by_get.call), 0);
   ck_assert_int_eq(children_and_watch(here, "/m", &by_children.call), 0);
   lk_watch_cancel(here, persistent.watch, REMOVE_AT_SERVER);
-  ck_assert_int_eq(sync_with(here, "/"), 0);
+  assert_new_events(&by_get, "ended /m");
+  assert_new_events(&by_children, "ended /m");
+  ck_assert_int_eq(by_get.err, LK_ERR_NO_WATCHER);
+  event_log_init(&by_get);
+  ck_assert_int_eq(get_and_watch(here, "/m", &by_get.call), 0);
   ck_assert_int_eq(create(there, absolute("/m/y"), "", LK_PERSISTENT), 0);
   ck_assert_int_eq(set(there, absolute("/m"), lk_text("3"), -1), 0);
   assert_new_events(&by_get, "changed /m");
-  assert_new_events(&by_children, "children /m");
   assert_new_events(&persistent, "");
   ck_assert_int_eq(delete_node(here, "/m/y", -1), 0);
   ck_assert_int_eq(delete_node(here, "/m", -1), 0);
@@ -187,9 +193,9 @@ START_TEST(recursive_watch_and_child_watch_of_its_root_coexist)
   ck_assert_int_eq(add_logged_watch(here, &refused, "/wn", LK_WATCH_PERSISTENT),
                    LK_ERR_WATCH_MODE);
   ck_assert_ptr_null(refused.watch);
-  ck_assert_int_eq(sync_with(here, "/"), 0);
+  /* The recursive watch has replaced the child watch. */
+  assert_new_events(&before, "ended /wn");
   ck_assert_int_eq(create(there, absolute("/wn/x"), "", LK_PERSISTENT), 0);
-  assert_new_events(&before, "children /wn");
   assert_new_events(&tree, "created /wn/x");
   event_log_init(&after);
   ck_assert_int_eq(children_and_watch(here, "/wn", &after.call), 0);
@@ -248,6 +254,8 @@ START_TEST(persistent_watches_continue_after_a_reconnect)
   server_ask(&zk, "restart 1");
   wait_until(&node.was_reregistered);
   wait_until(&tree.was_reregistered);
+  ck_assert_str_eq(one_shot.text, "ended /wr");
+  ck_assert_int_eq(one_shot.err, LK_ERR_CONNECTION_LOSS);
   ck_assert_str_eq(until_disconnect.text, "ended /o");
   ck_assert_int_eq(until_disconnect.err, LK_ERR_CONNECTION_LOSS);
   ck_assert_int_eq(set(here, "/wr", lk_text("1"), -1), 0);
@@ -256,7 +264,6 @@ START_TEST(persistent_watches_continue_after_a_reconnect)
   ck_assert_int_eq(create(here, "/wr/x", "", LK_PERSISTENT), 0);
   assert_new_events(&node, "reregistered /wr, changed /wr, children /wr");
   assert_new_events(&tree, "reregistered /s, created /s, created /s/x");
-  assert_new_events(&one_shot, "changed /wr");
   ck_assert_int_eq(delete_node(here, "/s/x", -1), 0);
   ck_assert_int_eq(delete_node(here, "/s", -1), 0);
   ck_assert_int_eq(delete_node(here, "/wr/x", -1), 0);
@@ -267,12 +274,104 @@ START_TEST(persistent_watches_continue_after_a_reconnect)
 }
 END_TEST
 
+/* ---- waiters of a program that has persistent watches -------------------- */
+
+/* A lock and the result of its acquire. */
+typedef struct acquisition {
+  lk_lock *lock;
+  bool is_waiting;
+  bool is_granted;
+} acquisition;
+
+static void on_lock_event(lk_lock *l, const lk_lock_event *event, void *arg)
+{
+  (void)l;
+  if (event->type == LK_LOCK_EVENT_WAITING)
+    ((acquisition *)arg)->is_waiting = true;
+}
+
+static void on_acquired(lk_lock *l, int err, void *arg)
+{
+  (void)l;
+  ck_assert_int_eq(err, 0);
+  ((acquisition *)arg)->is_granted = true;
+}
+
+static void make_mutex(acquisition *a, lk_client *c)
+{
+  const lk_lock_config config = {
+      .size = sizeof config, .on_event = on_lock_event, .arg = a};
+
+  memset(a, 0, sizeof *a);
+  ck_assert_int_eq(lk_lock_new(&a->lock, c, "/q", &config), 0);
+}
+
+static void make_semaphore(acquisition *a, lk_client *c)
+{
+  const lk_lock_config config = {
+      .size = sizeof config, .on_event = on_lock_event, .arg = a};
+  const lk_semaphore_config options = {.size = sizeof options, .permits = 1};
+
+  memset(a, 0, sizeof *a);
+  ck_assert_int_eq(lk_semaphore_new(&a->lock, c, "/q", &config, &options), 0);
+}
+
+static void start_acquire(acquisition *a)
+{
+  ck_assert_int_eq(lk_lock_acquire(a->lock, LK_NO_LIMIT, on_acquired, a), 0);
+}
+
+/* `here` waits for the lock that `there` holds, and has a persistent watch on
+ * the node that it watches as a waiter, which it cancels. */
+static void check_waiter(void (*make)(acquisition *a, lk_client *c),
+                         bool watches_directory)
+{
+  acquisition holder, waiter;
+  event_log log;
+
+  connect_here(WITHOUT_CHROOT);
+  make(&holder, there);
+  make(&waiter, here);
+  start_acquire(&holder);
+  wait_until(&holder.is_granted);
+  const char *watched =
+      watches_directory ? "/q/leases" : lk_lock_node(holder.lock);
+
+  ck_assert_int_eq(add_logged_watch(here, &log, watched, LK_WATCH_PERSISTENT),
+                   0);
+  start_acquire(&waiter);
+  wait_until(&waiter.is_waiting);
+  /* The reads of the waiter have been answered before the second reply. */
+  ck_assert_int_eq(sync_with(here, "/"), 0);
+  ck_assert_int_eq(sync_with(here, "/"), 0);
+  lk_watch_cancel(here, log.watch, REMOVE_AT_SERVER);
+  ck_assert_int_eq(sync_with(here, "/"), 0);
+  ck_assert_int_eq(sync_with(here, "/"), 0);
+  ck_assert(!waiter.is_granted);
+  ck_assert_int_eq(lk_lock_release(holder.lock, NULL, NULL), 0);
+  wait_until(&waiter.is_granted);
+  lk_lock_free(holder.lock);
+  lk_lock_free(waiter.lock);
+}
+
+START_TEST(waiter_is_granted_after_a_persistent_watch_is_cancelled)
+{
+  check_waiter(make_mutex, false);
+}
+END_TEST
+
+START_TEST(first_waiter_of_a_semaphore_is_granted_after_such_a_cancel)
+{
+  check_waiter(make_semaphore, true);
+}
+END_TEST
+
 TCase *persistent_watch_tests(void)
 {
   const TTest *const tests[] = {
       persistent_watch_survives_creation_and_deletion,
       recursive_watch_covers_any_depth,
-      one_shot_and_persistent_watches_are_independent,
+      one_shot_watches_rely_on_a_persistent_watch,
       recursive_watch_and_child_watch_of_its_root_coexist,
       last_cancel_of_a_path_removes_the_watch_at_the_server,
       persistent_watches_continue_after_a_reconnect,
@@ -280,5 +379,7 @@ TCase *persistent_watch_tests(void)
   TCase *t = tcase_create("persistent");
 
   add_tests_without_and_with_chroot(t, tests, sizeof tests / sizeof tests[0]);
+  tcase_add_test(t, waiter_is_granted_after_a_persistent_watch_is_cancelled);
+  tcase_add_test(t, first_waiter_of_a_semaphore_is_granted_after_such_a_cancel);
   return t;
 }

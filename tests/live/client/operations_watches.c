@@ -229,7 +229,8 @@ static void set_one_shot_watches(int cover, int change)
 enum { PERSISTENT_LAST = false, PERSISTENT_FIRST = true };
 
 /* Create the nodes, except those of CREATED, and set all watches. The order of
- * persistent and one-shot watches on a node must not matter. */
+ * persistent and one-shot watches on a node matters only for a child watch,
+ * which a recursive watch ends. */
 static void create_nodes_and_watches(bool persistent_first)
 {
   for (int cover = 0; cover < NCOVERS; cover++) {
@@ -289,12 +290,33 @@ static const char *missed_event(int change, int shot)
   return of[change][shot];
 }
 
-/* The event that a one-shot watch reports for touch_all(), after the reconnect;
- * NULL: none, since the watch has fired already or was never set. */
-static const char *later_event(int change, int shot)
+/* The change CREATED has one watch, since the node is missing at first. */
+static bool is_set(int change, int shot)
 {
-  if (missed_event(change, shot) != NULL ||
-      (change == CREATED && shot != EXISTS))
+  return change != CREATED || shot == EXISTS;
+}
+
+/* Whether a persistent watch is on the node itself. One-shot watches on the
+ * node rely on it and end with the connection, a child watch also when a
+ * recursive watch is added. */
+static bool relies_on_persistent(int cover)
+{
+  return cover == PERSISTENT || cover == RECURSIVE;
+}
+
+/* The event that a one-shot watch reports up to the reconnect; NULL: none. */
+static const char *first_event(int cover, int change, int shot)
+{
+  if (!relies_on_persistent(cover))
+    return missed_event(change, shot);
+  return is_set(change, shot) ? "ended" : NULL;
+}
+
+/* The event that a one-shot watch reports for touch_all(), after the reconnect;
+ * NULL: none, since the watch has ended already or was never set. */
+static const char *later_event(int cover, int change, int shot)
+{
+  if (first_event(cover, change, shot) != NULL || !is_set(change, shot))
     return NULL;
   return shot == CHILDREN ? "children" : "changed";
 }
@@ -314,8 +336,8 @@ static void assert_text(const char *text, const char *expected, int cover,
 
 /* Check that each one-shot watch has reported one event, `expected_event`, or
  * none if that is NULL. */
-static void assert_one_shots(const char *(*expected_event)(int change,
-                                                           int shot))
+static void
+assert_one_shots(const char *(*expected_event)(int cover, int change, int shot))
 {
   char expected[128];
 
@@ -323,9 +345,9 @@ static void assert_one_shots(const char *(*expected_event)(int change,
     for (int change = 0; change < NCHANGES; change++) {
       for (int shot = 0; shot < NSHOTS; shot++) {
         expected[0] = '\0';
-        if (expected_event(change, shot) != NULL)
+        if (expected_event(cover, change, shot) != NULL)
           snprintf(expected, sizeof expected, "%s %s",
-                   expected_event(change, shot), node_of(cover, change));
+                   expected_event(cover, change, shot), node_of(cover, change));
         assert_text(one_shots[cover][change][shot].text, expected, cover,
                     change, shot);
       }
@@ -334,8 +356,8 @@ static void assert_one_shots(const char *(*expected_event)(int change,
 }
 
 /* Whether `text` is the event of a one-shot watch for a missed change of a node
- * with this cover. */
-static bool is_missed_event(const char *text, int cover)
+ * below the recursive watch on its parent. */
+static bool is_missed_event(const char *text)
 {
   char missed[128];
 
@@ -345,7 +367,8 @@ static bool is_missed_event(const char *text, int cover)
 
       if (event == NULL)
         continue;
-      snprintf(missed, sizeof missed, "%s %s", event, node_of(cover, change));
+      snprintf(missed, sizeof missed, "%s %s", event,
+               node_of(PARENT_RECURSIVE, change));
       if (strcmp(missed, text) == 0)
         return true;
     }
@@ -353,31 +376,34 @@ static bool is_missed_event(const char *text, int cover)
   return false;
 }
 
-/* Check that the first event of a persistent watch says that it was registered
- * again. Missed changes that one-shot watches report may follow. */
-static void assert_reregistered_and_missed(const event_log *log,
-                                           const char *path, int cover)
+/* Check that the first event of the watch on the parent says that it was
+ * registered again. Missed changes that one-shot watches report may follow. */
+static void assert_parent_reregistered(void)
 {
-  char text[sizeof log->text], *rest, expected[64];
+  char text[sizeof parent_log->text], *rest, expected[64];
 
-  snprintf(text, sizeof text, "%s", log->text);
-  snprintf(expected, sizeof expected, "reregistered %s", path);
+  snprintf(text, sizeof text, "%s", parent_log->text);
+  snprintf(expected, sizeof expected, "reregistered %s",
+           parent_of(PARENT_RECURSIVE));
   ck_assert_str_eq(strtok_r(text, ",", &rest), expected);
   for (char *at = strtok_r(NULL, ",", &rest); at != NULL;
        at = strtok_r(NULL, ",", &rest))
-    ck_assert_msg(is_missed_event(at + 1, cover), "%s: %s", path, log->text);
+    ck_assert_msg(is_missed_event(at + 1), "%s", parent_log->text);
 }
 
 static void assert_all_reregistered(void)
 {
-  for (int change = 0; change < NCHANGES; change++) {
-    assert_reregistered_and_missed(&persistent[PERSISTENT][change],
-                                   node_of(PERSISTENT, change), PERSISTENT);
-    assert_reregistered_and_missed(&persistent[RECURSIVE][change],
-                                   node_of(RECURSIVE, change), RECURSIVE);
+  char expected[64];
+
+  for (int cover = PERSISTENT; cover <= RECURSIVE; cover++) {
+    for (int change = 0; change < NCHANGES; change++) {
+      snprintf(expected, sizeof expected, "reregistered %s",
+               node_of(cover, change));
+      assert_text(persistent[cover][change].text, expected, cover, change,
+                  NO_ONE_SHOT);
+    }
   }
-  assert_reregistered_and_missed(parent_log, parent_of(PARENT_RECURSIVE),
-                                 PARENT_RECURSIVE);
+  assert_parent_reregistered();
 }
 
 /* Write the events that a persistent watch reports for touch_all(). */
@@ -464,9 +490,9 @@ START_TEST(missed_changes_are_reported_after_a_reconnect)
   wire_mend(wire_of_here);
   wait_until(&queued_get.done);
   /* Events of missed changes precede the replies that show these changes. */
-  assert_one_shots(missed_event);
+  assert_one_shots(first_event);
   ck_assert_int_eq(sync_with(here, "/"), 0);
-  assert_one_shots(missed_event);
+  assert_one_shots(first_event);
   assert_all_reregistered();
   clear_logs();
   touch_all();

@@ -195,9 +195,8 @@ typedef struct sim_contender {
 
 /** Replies to setWatches. */
 enum sim_frame_type {
-  SIM_FRAME_SET_WATCHES = 0,       /**< to one that the reconnect sent */
-  SIM_FRAME_LATE_SET_WATCHES = -1, /**< to one that was sent later */
-  SIM_FRAME_THROTTLED = -2         /**< one was refused as throttled */
+  SIM_FRAME_SET_WATCHES = 0, /**< to one that has succeeded */
+  SIM_FRAME_THROTTLED = -1   /**< to one that was refused as throttled */
 };
 
 /** An event or a reply to setWatches, as received. */
@@ -212,8 +211,6 @@ static inline bool sim_frame_is_event(const sim_received_frame *frame)
   return frame->type > 0;
 }
 
-enum { SIM_MOST_LATE_SET_WATCHES = 16 };
-
 /** Frames received on a connection (received.c). The client reports them later,
     in the same order. */
 typedef struct sim_received {
@@ -224,9 +221,6 @@ typedef struct sim_received {
   size_t set_watches_sent; /**< number of setWatches sent */
   size_t at_reconnect; /**< of these, the ones that the reconnect sent; each had
                           its own zxid */
-  size_t nlate;        /**< of these, the ones that were sent later */
-  int32_t late_xids[SIM_MOST_LATE_SET_WATCHES]; /**< xids of the last of the
-                                                   later ones */
   int64_t late_zxid;   /**< smallest zxid of the later ones */
   int64_t oldest_zxid; /**< smallest zxid of all that were sent */
   bool throttled;      /**< one of them was refused as throttled */
@@ -344,11 +338,10 @@ bool sim_is_recording_frames(const sim_world *w);
 /** Whether a setWatches was sent and has no reply yet. */
 bool sim_received_awaits_set_watches(const sim_received *h);
 /** A setWatches was sent. */
-void sim_received_set_watches_sent(sim_life *l, int32_t xid);
+void sim_received_set_watches_sent(sim_life *l);
 
 /** Whether a one-shot watch of the process may report that event now, later
-    than usual: a setWatches was throttled, or one that followed the reconnect's
-    was lost. */
+    than usual: a setWatches was throttled. */
 bool sim_event_may_be_late(const sim_checker *checker, const sim_life *l,
                            const lk_event *e);
 

@@ -388,7 +388,7 @@ void sim_watch_stays(sim_checker *checker, const sim_fact *f)
   if (f->type == SIM_SENT) {
     if (sim_is_recording_frames(checker->world) &&
         (f->op == LK_OPCODE_SET_WATCHES || f->op == LK_OPCODE_SET_WATCHES2))
-      sim_received_set_watches_sent(f->life, f->xid);
+      sim_received_set_watches_sent(f->life);
     return;
   }
   if (!checker->world->all_requests) /* there are no persistent watches */

@@ -80,15 +80,12 @@ static bool has_persistent_watch(const sim_life *l, const char *path)
   return false;
 }
 
-/* Whether the event may come later than the change. In servers before 3.9 a
- * persistent watch takes the place of the one-shot watches on its path. When it
- * is removed, the client registers the one-shot watches again behind the reply,
- * and their events until then are late. */
+/* Whether the event may come later than the change: the client repeats a
+ * throttled setWatches after a pause. */
 static bool event_may_be_late(const sim_checker *checker, const sim_life *l,
                               sim_request *r)
 {
-  /* the client repeats a throttled setWatches after a pause */
-  if (!has_persistent_watch(l, r->path) && !r->throttled)
+  if (!r->throttled)
     return false;
   /* the grace period begins when the setWatches is answered, which takes longer
    * on a slow route or in a paused process */
@@ -230,9 +227,8 @@ static bool is_meant_for_other_watch(const sim_checker *checker,
          sim_event_may_be_late(checker, &checker->lives[r->process->index], e);
 }
 
-/* Whether the event is of a later change than the first, received for the
- * persistent watch on the path, while the setWatches that reports the first
- * change is outstanding. */
+/* Whether the event is of a later change than the first, while the setWatches
+ * that reports the first change is outstanding. */
 static bool is_overtaken(const sim_checker *checker, sim_request *r,
                          const lk_event *e)
 {
@@ -252,6 +248,19 @@ static bool event_is_explained(const sim_checker *checker, sim_request *r,
          is_meant_for_other_watch(checker, r, e) || is_overtaken(checker, r, e);
 }
 
+/* Whether the watch may end with this error. A watch on the path of a persistent
+ * one may have no watch of its own on the server. */
+static bool may_end(const sim_checker *checker, const sim_request *r, int err)
+{
+  switch (err) {
+  case LK_ERR_CONNECTION_LOSS:
+  case LK_ERR_NO_WATCHER:
+    return (r->until_disconnect && err == LK_ERR_CONNECTION_LOSS) ||
+           has_persistent_watch(&checker->lives[r->process->index], r->path);
+  default: return true;
+  }
+}
+
 static void check_one_shot_event(sim_checker *checker, sim_request *r,
                                  const lk_event *e)
 {
@@ -261,9 +270,9 @@ static void check_one_shot_event(sim_checker *checker, sim_request *r,
   if (!r->watch_registered)
     sim_violated(checker, "a watch on %s reports %d without being registered",
                  r->path, (int)e->type);
-  else if (e->type == LK_EVENT_ENDED && e->err == LK_ERR_CONNECTION_LOSS &&
-           !r->until_disconnect)
-    sim_violated(checker, "a watch on %s ends with its connection", r->path);
+  else if (e->type == LK_EVENT_ENDED && !may_end(checker, r, e->err))
+    sim_violated(checker, "a watch on %s ends with %s", r->path,
+                 lk_error_name(e->err));
   else if (e->type != LK_EVENT_ENDED && r->until_disconnect &&
            r->connection != lk_client_connection(c))
     sim_violated(checker, "a watch on %s outlives its connection", r->path);

@@ -103,17 +103,9 @@ static void note_late_set_watches(sim_life *l, int64_t zxid)
   }
 }
 
-/* Overwrites the oldest xid if there are many. */
-static void add_late_xid(sim_received *received, int32_t xid)
-{
-  received->late_xids[received->nlate % SIM_MOST_LATE_SET_WATCHES] = xid;
-  received->nlate++;
-}
-
-/* A setWatches is late if it is not one of those that the reconnect sent first.
- * A client repeats one that was throttled, or whose watches a later
- * removeWatches may have removed. */
-void sim_received_set_watches_sent(sim_life *l, int32_t xid)
+/* A setWatches is late if it is not one of those that the reconnect sent first:
+ * the client repeats one that was throttled. */
+void sim_received_set_watches_sent(sim_life *l)
 {
   sim_received *received = &l->received;
   int64_t zxid = relative_zxid(l);
@@ -121,24 +113,10 @@ void sim_received_set_watches_sent(sim_life *l, int32_t xid)
   received->set_watches_sent++;
   if (zxid < received->oldest_zxid)
     received->oldest_zxid = zxid;
-  if (xid != LK_XID_SET_WATCHES)
-    add_late_xid(received, xid);
-  bool is_late = xid != LK_XID_SET_WATCHES || has_set_watches_reply(received);
-
-  if (is_late)
+  if (has_set_watches_reply(received))
     note_late_set_watches(l, zxid);
   else
     received->at_reconnect++;
-}
-
-static bool is_late_set_watches(const sim_received *received, int32_t xid)
-{
-  for (size_t i = 0; i < received->nlate && i < SIM_MOST_LATE_SET_WATCHES;
-       i++) {
-    if (received->late_xids[i] == xid)
-      return true;
-  }
-  return false;
 }
 
 static void keep_frame(sim_received *received, int32_t type, int64_t zxid,
@@ -191,16 +169,13 @@ static void parse_frame(sim_life *l)
     l->progress_us = sim_now_us(l->process->world->checker);
   if (head.err == LK_ERR_THROTTLED)
     l->throttled_us = sim_now_us(l->process->world->checker);
-  if (head.err == LK_ERR_THROTTLED && (head.xid == LK_XID_SET_WATCHES ||
-                                       is_late_set_watches(received, head.xid)))
+  if (head.err == LK_ERR_THROTTLED && head.xid == LK_XID_SET_WATCHES)
     note_throttled(l);
   if (head.xid == LK_XID_SET_WATCHES)
     keep_frame(received,
                head.err == LK_ERR_THROTTLED ? SIM_FRAME_THROTTLED
                                             : SIM_FRAME_SET_WATCHES,
                head.zxid, lk_text(""));
-  else if (is_late_set_watches(received, head.xid))
-    keep_frame(received, SIM_FRAME_LATE_SET_WATCHES, head.zxid, lk_text(""));
   else if (head.xid == LK_XID_EVENT &&
            lk__record_decode(&lk__watcher_event_record, &event, &in, NULL) == 0)
     keep_frame(received, event.type, 0,

@@ -58,7 +58,7 @@ static void watch(lk_bytes path, lk_watch_kind kind)
 static int encode(int64_t zxid, size_t send_limit)
 {
   lk__watches_mark_missing(&ws, zxid);
-  return lk__set_watches_encode(&ws, zxid, send_limit, &out);
+  return lk__set_watches_encode(&ws, send_limit, &out);
 }
 
 /* ---- the encoded requests ------------------------------------------------ */
@@ -246,8 +246,6 @@ static int count_lists(const lk_buf *b, size_t counts[LK_WATCH_KINDS],
   return chunks;
 }
 
-/* The recursive watch of /both replaces the child watch of /both at the server.
-   So a later request has the child watch once more. */
 START_TEST(lists_of_persistent_watches_are_split_like_the_others)
 {
   enum { OF_EACH_KIND = 10 };
@@ -262,16 +260,12 @@ START_TEST(lists_of_persistent_watches_are_split_like_the_others)
       snprintf(path, sizeof path, "/some/path/%d", i);
       watch(lk_text(path), (lk_watch_kind)(i % LK_WATCH_KINDS));
     }
-    watch(lk_text("/both"), LK_WATCH_KIND_RECURSIVE);
-    watch(lk_text("/both"), LK_WATCH_KIND_CHILD);
     int chunks = encode(9, limit);
 
     ck_assert_int_eq(count_lists(&out, counts, limit), chunks);
     ck_assert_int_ge(chunks, 2);
     for (int i = 0; i < LK_WATCH_KINDS; i++)
       expected[i] = OF_EACH_KIND;
-    expected[LK_WATCH_KIND_RECURSIVE] += 1;
-    expected[LK_WATCH_KIND_CHILD] += 2;
     ck_assert_mem_eq(counts, expected, sizeof counts);
     end();
   }
@@ -397,10 +391,6 @@ END_TEST
 
 /* ---- throttled requests -------------------------------------------------- */
 
-/* The zxid that lk__set_watches_encode() uses for a watch that has none of its
-   own. */
-enum { LAST_ZXID = 99 };
-
 /* For lk__set_watches_acknowledge(), which has the number of the first request
    that failed. */
 enum { ALL_SUCCEEDED = INT32_MAX };
@@ -454,7 +444,7 @@ START_TEST(oldest_zxid_of_a_path_is_kept_and_ends_with_its_watches)
   watch(lk_text("/a"), LK_WATCH_KIND_DATA);
   lk__watches_mark_missing(&ws, 9);
   ck_assert_int_eq(old->on->missing_after[LK_WATCH_KIND_DATA], 5);
-  lk__watched_mark_missing(old->on, LK_WATCH_KIND_DATA, 3);
+  lk__watches_mark_missing(&ws, 3);
   ck_assert_int_eq(old->on->missing_after[LK_WATCH_KIND_DATA], 3);
   end();
   begin();
@@ -465,8 +455,7 @@ START_TEST(oldest_zxid_of_a_path_is_kept_and_ends_with_its_watches)
   lk__watches_mark_missing(&ws, 5);
   lk__watch_drop(&ws, old);
   lk__watch_stand(&ws, later, LK_WATCH_KIND_DATA);
-  ck_assert_int_eq(
-      lk__set_watches_encode(&ws, LAST_ZXID, DEFAULT_SEND_LIMIT, &out), 0);
+  ck_assert_int_eq(lk__set_watches_encode(&ws, DEFAULT_SEND_LIMIT, &out), 0);
   end();
 }
 END_TEST
@@ -483,123 +472,37 @@ START_TEST(requests_from_the_first_throttled_one_on_are_repeated)
     watch(lk_text(path), LK_WATCH_KIND_EXIST);
     lk__watches_mark_missing(&ws, i);
   }
-  ck_assert_int_eq(
-      lk__set_watches_encode(&ws, LAST_ZXID, DEFAULT_SEND_LIMIT, &out), 3);
+  ck_assert_int_eq(lk__set_watches_encode(&ws, DEFAULT_SEND_LIMIT, &out), 3);
   ck_assert(lk__set_watches_acknowledge(&ws, 2)); /* 2 was throttled */
   discard_output();
-  ck_assert_int_eq(
-      lk__set_watches_encode(&ws, LAST_ZXID, DEFAULT_SEND_LIMIT, &out), 2);
+  ck_assert_int_eq(lk__set_watches_encode(&ws, DEFAULT_SEND_LIMIT, &out), 2);
   ck_assert_int_eq(read_chunk(&at).r.relative_zxid, 2);
   ck_assert_int_eq(read_chunk(&at).r.relative_zxid, 3);
   ck_assert(!lk__set_watches_acknowledge(&ws, ALL_SUCCEEDED));
-  ck_assert_int_eq(
-      lk__set_watches_encode(&ws, LAST_ZXID, DEFAULT_SEND_LIMIT, &out), 0);
+  ck_assert_int_eq(lk__set_watches_encode(&ws, DEFAULT_SEND_LIMIT, &out), 0);
   lk__arena_free(&arena);
   end();
 }
 END_TEST
 
-START_TEST(persistent_watch_covers_nothing_while_it_is_not_registered)
+START_TEST(persistent_watch_serves_no_others_while_it_is_not_registered)
 {
   begin();
   lk_watch *stays = pending("/a", LK_WATCH_KIND_PERSISTENT);
 
   lk__watch_stand(&ws, stays, LK_WATCH_KIND_PERSISTENT);
-  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD,
-                               LK_BY_SENT_REQUESTS));
+  ck_assert(lk__watched_serves(stays->on, LK_WATCH_KIND_CHILD));
   lk__watches_mark_missing(&ws, 5);
-  ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD,
-                                LK_BY_SENT_REQUESTS));
-  ck_assert_int_eq(
-      lk__set_watches_encode(&ws, LAST_ZXID, DEFAULT_SEND_LIMIT, &out), 1);
-  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD,
-                               LK_BY_SENT_REQUESTS));
-  ck_assert(lk__set_watches_acknowledge(&ws, 1));
-  ck_assert(stays->reported_too_early);
-  ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD,
-                                LK_BY_SENT_REQUESTS));
-  watch(lk_text("/a"), LK_WATCH_KIND_PERSISTENT); /* registers it */
-  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD,
-                               LK_BY_SENT_REQUESTS));
-  ck_assert_int_eq(
-      lk__set_watches_encode(&ws, LAST_ZXID, DEFAULT_SEND_LIMIT, &out), 0);
-  end();
-}
-END_TEST
-
-START_TEST(persistent_watches_are_in_the_last_request_whatever_their_zxid)
-{
-  size_t counts[LK_WATCH_KINDS] = {0};
-
-  begin();
-  lk_watch *stays = pending("/a", LK_WATCH_KIND_PERSISTENT);
-
-  lk__watch_stand(&ws, stays, LK_WATCH_KIND_PERSISTENT);
-  lk__watches_mark_missing(&ws, 3);
-  watch(lk_text("/b"), LK_WATCH_KIND_DATA);
-  lk__watches_mark_missing(&ws, 5);
-  watch(lk_text("/a"), LK_WATCH_KIND_DATA);
-  ck_assert_int_eq(encode(7, DEFAULT_SEND_LIMIT), 2); /* none with zxid 3 */
-  ck_assert_int_eq(count_lists(&out, counts, DEFAULT_SEND_LIMIT), 2);
-  ck_assert_uint_eq(counts[LK_WATCH_KIND_DATA], 2);
-  ck_assert_uint_eq(counts[LK_WATCH_KIND_PERSISTENT], 1);
-  ck_assert_uint_eq(stays->on->last_request, 2);
-  end();
-}
-END_TEST
-
-/* A persistent watch covers a one-shot watch if one request has both. Between
-   two requests an event may be missed. */
-START_TEST(persistent_watch_covers_a_one_shot_watch_of_the_same_request)
-{
-  size_t counts[LK_WATCH_KINDS] = {0};
-
-  begin();
-  watch(lk_text("/a"), LK_WATCH_KIND_DATA);
-  lk__watches_mark_missing(&ws, 5);
-  lk_watch *stays = pending("/a", LK_WATCH_KIND_PERSISTENT);
-
-  lk__watch_stand(&ws, stays, LK_WATCH_KIND_PERSISTENT);
-  ck_assert_int_eq(
-      lk__set_watches_encode(&ws, LAST_ZXID, DEFAULT_SEND_LIMIT, &out), 1);
-  ck_assert_int_eq(count_lists(&out, counts, DEFAULT_SEND_LIMIT), 1);
-  ck_assert_uint_eq(counts[LK_WATCH_KIND_DATA], 1);
-  ck_assert_uint_eq(counts[LK_WATCH_KIND_PERSISTENT], 1);
+  ck_assert(!lk__watched_will_serve(&ws, stays->on, LK_WATCH_KIND_CHILD));
+  ck_assert_int_eq(lk__set_watches_encode(&ws, DEFAULT_SEND_LIMIT, &out), 1);
+  ck_assert(lk__watched_will_serve(&ws, stays->on, LK_WATCH_KIND_CHILD));
+  ck_assert(!lk__watched_serves(stays->on, LK_WATCH_KIND_CHILD));
   ck_assert(lk__set_watches_acknowledge(&ws, 1)); /* 1 was throttled */
-  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_DATA,
-                               LK_BY_SENT_REQUESTS));
-  ck_assert(!stays->reported_too_early);
-  /* A limit of 0 puts each path into a request of its own. */
-  ck_assert_int_eq(lk__set_watches_encode(&ws, LAST_ZXID, 0, &out), 2);
   ck_assert(stays->reported_too_early);
-  ck_assert(lk__set_watches_acknowledge(&ws, 2));
-  ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_DATA,
-                                LK_BY_SENT_REQUESTS));
-  end();
-}
-END_TEST
-
-START_TEST(child_watches_are_repeated_behind_a_repeated_recursive_watch)
-{
-  size_t counts[LK_WATCH_KINDS] = {0};
-
-  begin();
-  lk_watch *tree = pending("/a", LK_WATCH_KIND_RECURSIVE);
-
-  lk__watch_stand(&ws, tree, LK_WATCH_KIND_RECURSIVE);
-  lk__watches_mark_missing(&ws, 5);
-  watch(lk_text("/a"), LK_WATCH_KIND_CHILD);
-  lk_watch *child = pending("/a", LK_WATCH_KIND_CHILD);
-
-  ck_assert_int_eq(
-      lk__set_watches_encode(&ws, LAST_ZXID, DEFAULT_SEND_LIMIT, &out), 2);
-  ck_assert_int_eq(tree->on->missing_after[LK_WATCH_KIND_CHILD], LAST_ZXID);
-  ck_assert(child->covered);
-  ck_assert_int_eq(count_lists(&out, counts, DEFAULT_SEND_LIMIT), 2);
-  ck_assert_uint_eq(counts[LK_WATCH_KIND_RECURSIVE], 1);
-  ck_assert_uint_eq(counts[LK_WATCH_KIND_CHILD], 2);
-  ck_assert_uint_eq(tree->on->last_request, 2);
-  lk__watch_drop(&ws, child);
+  ck_assert(!lk__watched_will_serve(&ws, stays->on, LK_WATCH_KIND_CHILD));
+  watch(lk_text("/a"), LK_WATCH_KIND_PERSISTENT); /* registers it */
+  ck_assert(lk__watched_serves(stays->on, LK_WATCH_KIND_CHILD));
+  ck_assert_int_eq(lk__set_watches_encode(&ws, DEFAULT_SEND_LIMIT, &out), 0);
   end();
 }
 END_TEST
@@ -611,12 +514,10 @@ START_TEST(one_shot_watch_waits_for_an_add_watch_under_way)
   lk__watches_mark_missing(&ws, 5);
   lk_watch *stays = pending("/a", LK_WATCH_KIND_PERSISTENT);
 
-  ck_assert_int_eq(
-      lk__set_watches_encode(&ws, LAST_ZXID, DEFAULT_SEND_LIMIT, &out), 0);
+  ck_assert_int_eq(lk__set_watches_encode(&ws, DEFAULT_SEND_LIMIT, &out), 0);
   ck_assert(lk__set_watches_acknowledge(&ws, ALL_SUCCEEDED));
   lk__watch_set_unsent(stays); /* the addWatch waits for a connection */
-  ck_assert_int_eq(
-      lk__set_watches_encode(&ws, LAST_ZXID, DEFAULT_SEND_LIMIT, &out), 1);
+  ck_assert_int_eq(lk__set_watches_encode(&ws, DEFAULT_SEND_LIMIT, &out), 1);
   lk__watch_drop(&ws, stays);
   end();
 }
@@ -634,8 +535,5 @@ SUITE("set_watches", request_is_equal_to_a_captured_one,
       each_watch_keeps_the_zxid_at_which_its_connection_was_lost,
       oldest_zxid_of_a_path_is_kept_and_ends_with_its_watches,
       requests_from_the_first_throttled_one_on_are_repeated,
-      persistent_watch_covers_nothing_while_it_is_not_registered,
-      persistent_watches_are_in_the_last_request_whatever_their_zxid,
-      persistent_watch_covers_a_one_shot_watch_of_the_same_request,
-      child_watches_are_repeated_behind_a_repeated_recursive_watch,
+      persistent_watch_serves_no_others_while_it_is_not_registered,
       one_shot_watch_waits_for_an_add_watch_under_way)

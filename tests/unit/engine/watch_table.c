@@ -158,7 +158,7 @@ static bool reports(lk_watch_kind kind, const char *watched, int32_t type,
   ck_assert(lk__list_empty(&fired));
   ck_assert_uint_eq(ws.standing, 1);
   lk__watch_drop(&ws, w);
-  ck_assert_uint_eq(ws.added + ws.recursive + ws.adding, 0);
+  ck_assert_uint_eq(ws.added + ws.recursive, 0);
   end();
   return reported;
 }
@@ -279,27 +279,22 @@ START_TEST(watch_is_alone_if_no_other_shares_its_server_watch)
 }
 END_TEST
 
-START_TEST(persistent_watch_covers_others_once_its_request_was_sent)
+START_TEST(persistent_watch_serves_others_once_its_request_was_sent)
 {
   begin();
   lk_watch *tree = pending("/a", LK_WATCH_KIND_RECURSIVE);
 
   lk__watch_set_unsent(tree);
-  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_DATA,
-                               LK_BY_ALL_REQUESTS));
-  ck_assert(!lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_DATA,
-                                LK_BY_SENT_REQUESTS));
+  ck_assert(!lk__watched_will_serve(&ws, tree->on, LK_WATCH_KIND_DATA));
   lk__watch_set_sent(tree);
-  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_EXIST,
-                               LK_BY_SENT_REQUESTS));
-  ck_assert(!lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_CHILD,
-                                LK_BY_SENT_REQUESTS));
+  ck_assert(lk__watched_will_serve(&ws, tree->on, LK_WATCH_KIND_EXIST));
+  ck_assert(!lk__watched_will_serve(&ws, tree->on, LK_WATCH_KIND_CHILD));
+  ck_assert(!lk__watched_serves(tree->on, LK_WATCH_KIND_EXIST));
   lk__watch_stand(&ws, tree, LK_WATCH_KIND_RECURSIVE);
-  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_DATA,
-                               LK_BY_SENT_REQUESTS));
+  ck_assert(lk__watched_serves(tree->on, LK_WATCH_KIND_DATA));
+  ck_assert(!lk__watched_serves(tree->on, LK_WATCH_KIND_CHILD));
   lk_watch *node = pending("/a", LK_WATCH_KIND_PERSISTENT);
-  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_CHILD,
-                               LK_BY_SENT_REQUESTS));
+  ck_assert(lk__watched_will_serve(&ws, tree->on, LK_WATCH_KIND_CHILD));
   lk__watch_drop(&ws, node);
   lk__watch_drop(&ws, tree);
   end();
@@ -335,8 +330,7 @@ START_TEST(watch_dropped_while_its_request_waits_is_not_counted_as_waiting)
   lk__watch_drop(&ws, first);
   lk_watch *second = pending("/a", LK_WATCH_KIND_RECURSIVE);
 
-  ck_assert(lk__watched_covers(&ws, data->on, LK_WATCH_KIND_DATA,
-                               LK_BY_SENT_REQUESTS));
+  ck_assert(lk__watched_will_serve(&ws, data->on, LK_WATCH_KIND_DATA));
   lk__watch_drop(&ws, second);
   lk__watch_drop(&ws, data);
   end();
@@ -371,11 +365,80 @@ START_TEST(watches_until_disconnect_are_taken_alone_or_with_all)
   }
   lk_watch *under_way = pending_until_disconnect("/0", LK_WATCH_KIND_DATA);
 
-  ck_assert_uint_eq(take_and_drop(lk__watches_take_until_disconnect), 6);
-  ck_assert_uint_eq(take_and_drop(lk__watches_take_until_disconnect), 0);
+  ck_assert_uint_eq(take_and_drop(lk__watches_take_disconnected), 6);
+  ck_assert_uint_eq(take_and_drop(lk__watches_take_disconnected), 0);
   ck_assert_uint_eq(ws.standing, 24);
   ck_assert_uint_eq(take_and_drop(lk__watches_take_all), 24);
   lk__watch_drop(&ws, under_way);
+  end();
+}
+END_TEST
+
+START_TEST(one_shot_watches_beside_a_persistent_one_end_with_the_connection)
+{
+  begin();
+  lk_watch *stays = standing("/a", LK_WATCH_KIND_PERSISTENT);
+  lk_watch *tree = standing("/b", LK_WATCH_KIND_RECURSIVE);
+
+  standing("/a", LK_WATCH_KIND_DATA);
+  standing("/b", LK_WATCH_KIND_CHILD);
+  lk_watch *below = standing("/b/c", LK_WATCH_KIND_DATA);
+
+  ck_assert_uint_eq(take_and_drop(lk__watches_take_disconnected), 2);
+  ck_assert_uint_eq(ws.standing, 3);
+  lk__watch_drop(&ws, stays);
+  lk__watch_drop(&ws, tree);
+  lk__watch_drop(&ws, below);
+  end();
+}
+END_TEST
+
+/* The numbers of watches of each one-shot kind that stand on a path. */
+static void check_standing(const lk_watched *on, size_t data, size_t exist,
+                           size_t child)
+{
+  const size_t expected[] = {data, exist, child};
+
+  for (int i = 0; i < LK_ONE_SHOT_KINDS; i++)
+    ck_assert_uint_eq(lk__watched_has(on, (lk_watch_kind)i, LK_ANY_WATCH),
+                      expected[i]);
+}
+
+static size_t drop_ended(void)
+{
+  size_t count = 0;
+
+  for (; !lk__list_empty(&ws.ended); count++)
+    lk__watch_drop(&ws, LK_OWNER(ws.ended.next, lk_watch, event_link));
+  return count;
+}
+
+START_TEST(persistent_watch_ends_the_one_shot_watches_that_it_does_not_serve)
+{
+  begin();
+  lk_watch *data = standing("/a", LK_WATCH_KIND_DATA);
+
+  standing("/a", LK_WATCH_KIND_EXIST);
+  standing("/a", LK_WATCH_KIND_CHILD);
+  lk__watched_ref(data->on);
+  lk_watched *on = data->on;
+
+  lk__watched_end_replaced(&ws, on, LK_WATCH_KIND_PERSISTENT);
+  check_standing(on, 1, 1, 1);
+  lk__watched_end_replaced(&ws, on, LK_WATCH_KIND_RECURSIVE);
+  check_standing(on, 1, 1, 0);
+  on->missing_after[LK_WATCH_KIND_EXIST] = 5; /* not registered */
+  lk__watched_end_replaced(&ws, on, LK_WATCH_KIND_PERSISTENT);
+  check_standing(on, 1, 0, 0);
+  ck_assert_uint_eq(drop_ended(), 2);
+  lk_watch *later = pending("/a", LK_WATCH_KIND_CHILD);
+
+  lk__watched_end_removed(&ws, on);
+  check_standing(on, 0, 0, 1); /* `later` */
+  ck_assert(later->relies);
+  ck_assert_uint_eq(take_and_drop(lk__watches_take_disconnected), 1);
+  lk__watch_drop(&ws, later);
+  lk__watched_unref(&ws, on);
   end();
 }
 END_TEST
@@ -518,10 +581,12 @@ SUITE("watch_table", each_event_fires_the_watches_that_the_server_removed,
       persistent_watch_reports_again, event_fires_watches_of_exactly_its_path,
       watch_without_a_reply_gets_no_event,
       watch_is_alone_if_no_other_shares_its_server_watch,
-      persistent_watch_covers_others_once_its_request_was_sent,
+      persistent_watch_serves_others_once_its_request_was_sent,
       fired_one_shot_watch_is_removed,
       watch_dropped_while_its_request_waits_is_not_counted_as_waiting,
       watches_until_disconnect_are_taken_alone_or_with_all,
+      one_shot_watches_beside_a_persistent_one_end_with_the_connection,
+      persistent_watch_ends_the_one_shot_watches_that_it_does_not_serve,
       memory_of_removed_watches_is_reused,
       handle_of_a_removed_watch_matches_no_other,
       number_of_watches_is_limited_by_their_handles,

@@ -492,9 +492,10 @@ END_TEST
 START_TEST(waiter_reads_again_when_its_watches_have_ended)
 {
   begin_queue();
-  model_end_watches(lp.two.link);
-  model_turn(&lp.server);
-  ck_assert(model_check_log(lp.two.link, "getData getData"));
+  for (size_t i = 0; i < 2; i++)
+    test_client_end_watches(&lp.two, model_child(&lp.server, LOCKS, i));
+  ck_assert_uint_eq(model_count(lp.two.link, "getData"), 2);
+  ck_assert_uint_eq(model_watches(lp.two.link), 2);
   release_a();
   assert_granted_without_list();
   lock_pair_end(&lp);
@@ -507,8 +508,7 @@ START_TEST(holder_watches_its_node_again_when_the_watch_has_ended)
   lock_pair_hold(&lp);
   model_run(&lp.server, T / 2); /* a heartbeat sets the watch */
   ck_assert_uint_eq(model_watches(lp.one.link), 1);
-  model_end_watches(lp.one.link);
-  model_turn(&lp.server);
+  test_client_end_watches(&lp.one, model_child(&lp.server, LOCKS, 0));
   model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
   model_turn(&lp.server);
   ck_assert_int_eq(lk_lock_get_state(lp.a.lock), LK_LOCK_LOST);

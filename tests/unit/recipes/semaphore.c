@@ -570,8 +570,7 @@ START_TEST(first_waiter_lists_again_when_its_watch_has_ended)
   begin(1);
   acquire_at_once(0);
   start_acquire(1);
-  model_end_watches(clients[1].link);
-  model_turn(&server);
+  test_client_end_watches(&clients[1], permit_dir);
   release_lock(0);
   ck_assert_int_eq(handle[1].acquired, 0);
   end();

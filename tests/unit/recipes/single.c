@@ -210,8 +210,7 @@ START_TEST(waiter_reads_again_when_its_watch_has_ended)
   begin();
   acquire_at_once(0);
   start_acquire(1);
-  model_end_watches(link_of(1));
-  model_turn(&server);
+  test_client_end_watches(client_of(1), NODE);
   release_lock(0);
   ck_assert_int_eq(handle[1].acquired, 0);
   end();

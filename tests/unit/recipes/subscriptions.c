@@ -470,9 +470,8 @@ START_TEST(subscription_reads_again_when_its_watch_has_ended)
 {
   begin_with(&names);
   one.link->log[0] = '\0';
-  model_end_watches(one.link);
-  model_turn(&server);
-  expect_requests("getChildren2");
+  test_client_end_watches(&one, NODE);
+  ck_assert_uint_eq(model_count(one.link, "getChildren2"), 1);
   create_node(NODE "/a");
   ck_assert(check_reports(&names, "a\n"));
   end();
