@@ -684,6 +684,10 @@ int lk_sync_lock_fd(lk_sync_lock *l)
 
   if (owner == NULL)
     return LK_ERR_NOT_HELD;
+  /* lk__flag_fd_set() writes: a thread that was cancelled there would end with
+     the mutex. */
+  int cancel_state = lk__sync_disable_cancel();
+
   pthread_mutex_lock(&owner->client->mutex);
   if (owner->doubt_fd.read_fd < 0) {
     /* A doubt that arises now is not missed: `sure_until_ms` is stored first,
@@ -697,6 +701,7 @@ int lk_sync_lock_fd(lk_sync_lock *l)
   int fd = owner->doubt_fd.read_fd;
 
   pthread_mutex_unlock(&owner->client->mutex);
+  lk__sync_restore_cancel(cancel_state);
   return fd >= 0 ? fd : LK_ERR_SYSTEM;
 }
 

@@ -392,6 +392,42 @@ START_TEST(wait_ends_when_it_is_cancelled)
 }
 END_TEST
 
+/* A doubt is there already, so the call writes into the descriptor, with the
+ * mutex of the client. write() would end a cancelled thread. */
+static atomic_bool descriptor_opened;
+
+static void *open_descriptor_while_cancelled(void *arg)
+{
+  int previous_state;
+
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &previous_state);
+  start_unsure();
+  pthread_cancel(pthread_self());
+  pthread_setcancelstate(previous_state, NULL);
+  *(int *)arg = lk_sync_lock_fd(lock);
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+  ck_assert_int_eq(lk_sync_lock_release(lock), 0);
+  atomic_store(&descriptor_opened, true);
+  return NULL;
+}
+
+START_TEST(descriptor_of_an_unsure_lock_is_opened_by_a_cancelled_thread)
+{
+  enum { LIMIT_MS = 10000 };
+  int fd = -1;
+  pthread_t thread;
+
+  ck_assert_int_eq(
+      pthread_create(&thread, NULL, open_descriptor_while_cancelled, &fd), 0);
+  for (int ms = 0; ms < LIMIT_MS && !atomic_load(&descriptor_opened); ms++)
+    usleep(1000);
+  ck_assert(atomic_load(&descriptor_opened)); /* else the thread cannot end */
+  ck_assert_int_eq(pthread_join(thread, NULL), 0);
+  ck_assert_int_ge(fd, 0);
+  stop();
+}
+END_TEST
+
 /* ---- calls of the holder ------------------------------------------------- */
 
 START_TEST(acquire_by_the_holder_counts_and_sends_nothing)
@@ -713,6 +749,7 @@ SUITE("locks", close_in_the_iteration_of_an_acquire_ends_both,
       downgrade_of_a_lost_lock_does_not_wait,
       wait_ends_when_the_client_is_closed_or_the_lock_freed,
       wait_ends_when_it_is_cancelled,
+      descriptor_of_an_unsure_lock_is_opened_by_a_cancelled_thread,
       acquire_by_the_holder_counts_and_sends_nothing,
       call_that_acquires_again_may_be_refused, calls_for_locks_refuse_a_watch,
       verify_asks_the_server_and_ends_at_its_deadline,
