@@ -380,14 +380,14 @@ def abandoned_cgroups_are_removed():
     try:
         for path in paths:
             os.mkdir(path)
-            if path != young:
-                os.utime(path, (0, 0))
         lock = os.open(locked, os.O_RDONLY)
         fcntl.flock(lock, fcntl.LOCK_SH)
         with start("600", program="sleep") as member:
             with open(full + "/cgroup.procs", "w") as procs:
                 procs.write(str(member.pid))
-            os.utime(full, (0, 0))
+            # From here on a latchkey of another test may remove `abandoned`.
+            for path in (locked, full, other, abandoned):
+                os.utime(path, (0, 0))
             command.expect_exit(0, "run", "/abandoned", "true")
             left = [path for path in paths if os.path.exists(path)]
             member.kill()
