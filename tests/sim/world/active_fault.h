@@ -19,6 +19,7 @@
 typedef struct sim_active_fault {
   lk_link link;
   sim_faults *faults;
+  sim_rng rng; /**< for heal(), which must not depend on later faults */
   sim_job job;
   bool (*heal)(struct sim_active_fault
                    *x); /**< end the fault; false: not possible now */

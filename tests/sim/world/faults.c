@@ -78,8 +78,14 @@ unsigned sim_random_server(sim_faults *f)
 static void on_heal(void *arg)
 {
   sim_active_fault *x = arg;
+  sim_rng scenario_rng = x->faults->rng;
 
-  if (!x->heal(x)) { /* not possible now */
+  x->faults->rng = x->rng;
+  bool is_over = x->heal(x);
+
+  x->rng = x->faults->rng;
+  x->faults->rng = scenario_rng;
+  if (!is_over) { /* not possible now */
     sim_schedule_in(&x->faults->world->agenda, &x->job, RETRY_US);
     return;
   }
@@ -95,6 +101,7 @@ sim_active_fault *sim_start_fault(sim_faults *f,
   sim_active_fault *x = sim_allocate(sizeof *x);
 
   x->faults = f;
+  x->rng = sim_rng_fork(&f->rng, 'h');
   x->heal = heal;
   x->job = (sim_job){.run = on_heal, .arg = x};
   lk__list_init(&x->link);
