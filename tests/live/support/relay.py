@@ -416,6 +416,7 @@ class Relay:
         self.drips = {UP: None, DOWN: None}
         self.port = 0           # any free port, until the relay listens
         self.listener = None    # an asyncio.Server; None: connections are refused
+        self.placeholder = None     # keeps the port while they are refused
         self.tls_context = None
         if parsed == ZOOKEEPER_FRAMES:
             self.tls_context = tls.relay_context()
@@ -434,6 +435,7 @@ class Relay:
         await self._listen()
 
     async def _listen(self):
+        self._leave_port()
         if self.listener is None:
             self.listener = await asyncio.start_server(
                 self._serve_client, "127.0.0.1", self.port, limit=READ_SIZE,
@@ -508,9 +510,19 @@ class Relay:
             self.listener.close()
             await self.listener.wait_closed()
             self.listener = None
+            # Else a server of another test could get the port.
+            self.placeholder = socket.socket()
+            self.placeholder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.placeholder.bind(("127.0.0.1", self.port))
+
+    def _leave_port(self):
+        if self.placeholder is not None:
+            self.placeholder.close()
+            self.placeholder = None
 
     async def _close(self):
         await self._refuse()
+        self._leave_port()
         self._drop(even_shortening=True)
 
     # ---- the interface of tests
