@@ -195,17 +195,6 @@ lk_contender_state lk__contender_next_state(const lk_contender_machine *m,
   return rules == NULL ? LK_CONTENDER_NO_STEP : rules->next[ev];
 }
 
-/* A waiter for a single-node lock does not need the lease: it has no own node
- * to keep, and the create before its grant renews the lease. */
-static lk_lease_need contender_lease_need(const lk_contender *ct)
-{
-  lk_lease_need need = lk__contender_rules(ct)->need;
-
-  return need == LK_LEASE_WAITING && lk__contender_is_single_node(ct)
-             ? LK_LEASE_NOT_NEEDED
-             : need;
-}
-
 void lk__contender_restart(lk_contender *ct)
 {
   const lk_contender_rules *rules = lk__contender_rules(ct);
@@ -261,7 +250,7 @@ void lk__contender_step(lk_contender *ct, lk_contender_event ev)
   }
   lk__contender_ref(ct);
   ct->state = next;
-  lk__lease_set_need(ct->lease, ct, contender_lease_need(ct));
+  lk__lease_set_need(ct->lease, ct, lk__contender_rules(ct)->need);
   if (observer != NULL)
     observer->on_step(observer->arg, ct, ev, from);
   const lk_contender_rules *rules = ct->machine->states[next];

@@ -315,8 +315,11 @@ static const lk_contender_rules reading_again = {
              LK_ON_ANY_IN_QUEUE},
     .enter = lk__contender_enter_listing};
 
+/* There is no own node that the lease keeps. But the server may answer pings
+ * alone: then no event comes, and the heartbeat gets no reply. */
 static const lk_contender_rules waiting = {
-    .next = {LK_ON(LIST_FIRST, LISTING_FIRST), LK_ON_ANY_IN_QUEUE}};
+    .next = {LK_ON(LIST_FIRST, LISTING_FIRST), LK_ON_ANY_IN_QUEUE},
+    .need = LK_LEASE_WAITING};
 
 /* Whether the contender reads the node before it creates: it does if it has
  * seen the node of another contender, or if `max_queue` or `peek` require it.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "jute/reader.h"
 #include "proto/wire/opcode.h"
 #include "support/locks.h"
 #include "support/suite.h"
@@ -195,8 +196,8 @@ START_TEST(a_waiter_watches_and_is_granted_by_one_write)
   ck_assert_int_eq(handle[1].acquired, NOT_YET);
   ck_assert(locker_check_events(&handle[1], WAITING));
   ck_assert(model_check_log(link_of(1), "create2 getData"));
-  model_run(&server, 2 * T); /* a waiter sends nothing while it waits */
-  ck_assert(model_check_log(link_of(1), ""));
+  model_run(&server, T); /* the heartbeats of a waiter */
+  ck_assert(model_check_log(link_of(1), "sync | sync | sync | sync"));
   release_lock(0);
   ck_assert_int_eq(handle[1].acquired, 0);
   ck_assert(model_check_log(link_of(1), "create2 getData"));
@@ -686,7 +687,45 @@ START_TEST(delete_in_doubt_is_not_repeated_on_the_node_of_the_next_holder)
 }
 END_TEST
 
-SUITE("single", delete_in_doubt_is_not_repeated_on_the_node_of_the_next_holder,
+static model_link *half_dead; /* its server answers pings alone */
+
+static bool serve_pings_alone(model_link *l, lk_bytes frame)
+{
+  lk_reader in;
+
+  lk__reader_init(&in, frame.at, frame.len);
+  return (l == half_dead && lk__reader_int(&in) != LK_XID_PING) ||
+         model_serve(l, frame);
+}
+
+/* No event comes from such a server, either. */
+START_TEST(waiter_leaves_a_server_that_answers_pings_alone)
+{
+  begin();
+  ck_assert_int_eq(locker_acquire(&handle[0], LK_NO_LIMIT), 0);
+  model_turn(&server);
+  ck_assert_int_eq(locker_acquire(&handle[1], LK_NO_LIMIT), 0);
+  model_run(&server, T);
+  uint64_t connection = lk_client_connection(clients[1].link->client);
+
+  half_dead = clients[1].link;
+  server.serve = serve_pings_alone;
+  for (int ms = 0; ms < 2 * T &&
+                   lk_client_connection(clients[1].link->client) == connection;
+       ms++)
+    model_run(&server, 1);
+  half_dead = NULL;
+  ck_assert_msg(lk_client_connection(clients[1].link->client) != connection,
+                "%s", clients[1].link->log);
+  locker_release(&handle[0]);
+  model_run(&server, T);
+  ck_assert_int_eq(handle[1].acquired, 0);
+  end();
+}
+END_TEST
+
+SUITE("single", waiter_leaves_a_server_that_answers_pings_alone,
+      delete_in_doubt_is_not_repeated_on_the_node_of_the_next_holder,
       lock_node_may_be_a_child_of_the_root,
       a_waiter_watches_and_is_granted_by_one_write,
       waiter_reads_again_when_its_watch_has_ended,
