@@ -121,7 +121,7 @@ bool cli_command_open(cli_command *command, const cli_options *o,
 
 /* The deadline is the end of -w, or a session timeout (as the server has
    granted it) from now if that is earlier. */
-lk_call cli_command_unrepeatable_call(const cli_command *command)
+lk_call cli_command_unrepeatable_call(cli_command *command)
 {
   lk_call call = {.size = sizeof call};
   int64_t end_of_wait_ms = cli_session_deadline(&command->session);
@@ -130,10 +130,11 @@ lk_call cli_command_unrepeatable_call(const cli_command *command)
                      lk_client_timeout_ms(command->session.client);
   if (end_of_wait_ms != LK_NO_LIMIT && end_of_wait_ms < call.deadline_ms)
     call.deadline_ms = end_of_wait_ms;
+  command->deadline_ms = call.deadline_ms;
   return call;
 }
 
-lk_call cli_command_repeatable_call(const cli_command *command)
+lk_call cli_command_repeatable_call(cli_command *command)
 {
   lk_call call = cli_command_unrepeatable_call(command);
 
@@ -167,7 +168,11 @@ void cli_command_free(cli_command *command)
 static int fail_command(const cli_command *command, int err)
 {
   cli_text line = {0};
+  bool is_late =
+      lk_client_clock(command->session.client) >= command->deadline_ms;
 
+  if (err == LK_ERR_IN_DOUBT && is_late) /* the reason, not the outcome */
+    err = LK_ERR_DEADLINE;
   if (err != LK_ERR_NO_NODE || !creates_chroot(command))
     return cli_fail_request(command->verb, command->path,
                             cli_session_error(&command->session, err));

@@ -12,9 +12,10 @@ typedef struct cli_command {
   const char *verb;
   const char *path;
   cli_session session;
-  cli_text out; /**< for standard output */
-  bool done;    /**< the current request has completed */
-  int err;      /**< its error, or 0 */
+  cli_text out;        /**< for standard output */
+  bool done;           /**< the current request has completed */
+  int err;             /**< its error, or 0 */
+  int64_t deadline_ms; /**< of the last call options */
 } cli_command;
 
 /** Starts to connect. On false, `complaint` gets one line, and there is nothing
@@ -28,10 +29,10 @@ bool cli_command_open(cli_command *command, const cli_options *o,
                       const char *verb, const char *path);
 /** Returns the call options, with the deadline, of a request that may be sent
     again after a connection loss. */
-lk_call cli_command_repeatable_call(const cli_command *command);
+lk_call cli_command_repeatable_call(cli_command *command);
 /** Returns the call options, with the deadline, of a request that is sent only
     once. */
-lk_call cli_command_unrepeatable_call(const cli_command *command);
+lk_call cli_command_unrepeatable_call(cli_command *command);
 /** Stores the result of the request; for callbacks. */
 void cli_command_complete(cli_command *command, int err);
 /** Waits until the request has completed. `err` is what the call that sent the
