@@ -160,7 +160,7 @@ static int contender_enter_checking_own(lk_contender *ct)
 
 const lk_contender_rules lk__rules_checking_own = {
     .next = {LK_ON(GRANT, HELD), LK_ON(LIST_NEEDED, LISTING),
-             LK_ON_ANY_IN_QUEUE},
+             LK_ON(TOKEN_NEEDED, READING_OWN), LK_ON_ANY_IN_QUEUE},
     .need = LK_LEASE_WAITING,
     .enter = contender_enter_checking_own};
 

@@ -600,6 +600,14 @@ void lk__contender_note_revocation(lk_contender *ct, const lk_bytes *data)
     lk__contender_notify(ct, &notice);
 }
 
+/* The watch on the node has fired or was cancelled. */
+static inline void own_node_unwatched(lk_own_node *own)
+{
+  own->watch = NULL;
+  own->watched_on = 0;
+  own->verified_on = 0;
+}
+
 static void on_own_read(lk_client *c, int err, const lk_bytes *data,
                         const lk_stat *stat, void *arg)
 {
@@ -607,10 +615,12 @@ static void on_own_read(lk_client *c, int err, const lk_bytes *data,
 
   (void)c;
   if (lk__contender_take_reply(ct)) {
-    if (err != 0)
+    if (err == 0)
+      err = own_node_take_stat(ct, stat);
+    else if (err == LK_ERR_NO_AUTH)
       ct->own.watch = NULL; /* a read that fails sets no watch */
     else
-      err = own_node_take_stat(ct, stat);
+      own_node_unwatched(&ct->own);
     ct->round.own_err = err;
     if (err == LK_ERR_NO_AUTH)
       lk__contender_own_unreadable(ct);
@@ -622,13 +632,6 @@ static void on_own_read(lk_client *c, int err, const lk_bytes *data,
       lk__contender_note_revocation(ct, data);
   }
   lk__contender_unref(ct);
-}
-
-/* The watch on the node has fired or was cancelled. */
-static inline void own_node_unwatched(lk_own_node *own)
-{
-  own->watch = NULL;
-  own->watched_on = 0;
 }
 
 static void on_own_event(lk_client *c, lk_watch *w, const lk_event *event,

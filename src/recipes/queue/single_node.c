@@ -352,6 +352,7 @@ const lk_contender_machine lk__single_node_machine = {
                [LK_CONTENDER_RECOVERING] = &recovering,
                [LK_CONTENDER_LISTING] = &reading_again,
                [LK_CONTENDER_WAITING] = &waiting,
+               [LK_CONTENDER_READING_OWN] = &lk__rules_reading_own,
                [LK_CONTENDER_CHECKING_OWN] = &lk__rules_checking_own,
                [LK_CONTENDER_HELD] = &lk__rules_held,
                [LK_CONTENDER_UNSURE] = &lk__rules_unsure,

@@ -1291,7 +1291,67 @@ START_TEST(cleanup_awaits_the_list_behind_its_transaction)
 }
 END_TEST
 
-SUITE("mutex_failures", cleanup_awaits_the_list_behind_its_transaction,
+static const lk_lock_config shared_names = {.size = sizeof shared_names,
+                                            .layout = LK_LAYOUT_NATIVE};
+
+/* The own node of a waiter is replaced by another session's, and then its
+ * predecessor is deleted. */
+static void replace_own_node(void)
+{
+  char path[128];
+
+  snprintf(path, sizeof path, "%s", model_child(&lp.server, LOCKS, 1));
+  model_delete(&lp.server, path);
+  model_create_ephemeral(&lp.server, path, "other", 77);
+  model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
+  model_turn(&lp.server);
+  ck_assert_int_ne(lp.b.acquired, 0);
+}
+
+static void end_with_foreign_node(void)
+{
+  locker_free(&lp.b);
+  model_run(&lp.server, T);
+  model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
+  model_run(&lp.server, T);
+  lock_pair_end(&lp);
+}
+
+/* The watch on the own node has fired, and the read that sets the next one is
+ * throttled. */
+START_TEST(waiter_that_lost_its_watch_does_not_take_a_node_of_its_name)
+{
+  lock_pair_begin(&lp, NULL, &shared_names);
+  lock_pair_queue(&lp);
+  lp.two.link->requests = 0;
+  lp.two.link->throttle_at = 1;
+  model_set(&lp.server, model_child(&lp.server, LOCKS, 1), "x");
+  model_turn(&lp.server);
+  replace_own_node();
+  end_with_foreign_node();
+}
+END_TEST
+
+START_TEST(waiter_without_a_first_watch_does_not_take_a_node_of_its_name)
+{
+  lock_pair_begin(&lp, NULL, &shared_names);
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
+  model_turn(&lp.server);
+  lp.two.link->requests = 0;
+  lp.two.link->throttle_at = 4; /* create, list, two reads */
+  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
+  model_turn(&lp.server);
+  replace_own_node();
+  model_run(&lp.server, 120);
+  ck_assert_int_ne(lp.b.acquired, 0);
+  end_with_foreign_node();
+}
+END_TEST
+
+SUITE("mutex_failures",
+      waiter_that_lost_its_watch_does_not_take_a_node_of_its_name,
+      waiter_without_a_first_watch_does_not_take_a_node_of_its_name,
+      cleanup_awaits_the_list_behind_its_transaction,
       stop_leads_to_cleanup_and_loss_of_the_node_to_the_end,
       predecessor_name_as_long_as_the_own_name_takes_no_memory,
       directory_that_another_client_creates_and_deletes_is_created_again,
