@@ -121,9 +121,8 @@ static void semaphore_begin_again(lk_semaphore_acquisition *s, int err)
   permit_nodes_drop(s);
   semaphore_drop_queue_node(s);
   s->reported_first = false;
+  semaphore_begin(&s->joint.acquisition);
   lk__joint_notify(&s->joint, &notice);
-  if (!s->joint.over)
-    semaphore_begin(&s->joint.acquisition);
   lk__joint_unref(&s->joint);
 }
 

@@ -806,6 +806,30 @@ START_TEST(semaphore_may_be_freed_when_its_queue_node_is_lost)
 }
 END_TEST
 
+static int acquired_at_close;
+
+static void close_when_place_is_lost(locker *l, const char *what)
+{
+  if (strncmp(what, "place lost", strlen("place lost")) != 0)
+    return;
+  ck_assert_int_eq(lk_client_close(l->p->link->client, NULL, NULL), 0);
+  acquired_at_close = l->acquired;
+}
+
+START_TEST(acquire_ends_when_the_client_is_closed_as_its_place_is_lost)
+{
+  begin(1);
+  acquire_at_once(1);
+  start_acquire(0);
+  acquired_at_close = NOT_YET;
+  handle[0].react = close_when_place_is_lost;
+  model_delete(&server, model_child(&server, "/s/locks", 0));
+  model_run(&server, T / 4);
+  ck_assert_int_eq(acquired_at_close, LK_ERR_CLOSED);
+  end();
+}
+END_TEST
+
 /* ---- the layout of kazoo ------------------------------------------------ */
 
 static const sim_node *node(const char *path)
@@ -1022,7 +1046,8 @@ START_TEST(watch_of_a_cleanup_ends_with_it)
 }
 END_TEST
 
-SUITE("semaphore", watch_of_a_cleanup_ends_with_it, TESTS_OF_BOTH_LAYOUTS,
+SUITE("semaphore", acquire_ends_when_the_client_is_closed_as_its_place_is_lost,
+      watch_of_a_cleanup_ends_with_it, TESTS_OF_BOTH_LAYOUTS,
       number_of_permits_is_read_from_a_node,
       increase_during_the_count_of_permits_is_not_missed,
       limit_node_is_watched_in_a_new_session,
