@@ -49,9 +49,9 @@ typedef enum lk_membership_event_type {
       in `retry_ms`. */
   LK_MEMBERSHIP_EVENT_RETRYING,
   /** The client has ended with `err`: LK_ERR_CLOSED, LK_ERR_AUTH_FAILED or
-      LK_ERR_SESSION_EXPIRED (with lk_client_config.one_session). This is the
-      last event; the member cannot join again. A member that has left does not
-      get it. */
+      LK_ERR_SESSION_EXPIRED (with lk_client_config.one_session, or while the
+      client closes). This is the last event; the member cannot join again. A
+     member that has left does not get it. */
   LK_MEMBERSHIP_EVENT_ENDED
 } lk_membership_event_type;
 

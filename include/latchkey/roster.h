@@ -41,9 +41,9 @@ typedef struct lk_roster lk_roster;
 typedef struct lk_roster_entry {
   lk_bytes name; /**< without the directory */
   lk_bytes data; /**< as of lk_get(); empty if `err` is not 0 */
-  int err; /**< why the data cannot be read, such as LK_ERR_NO_AUTH; or
-                LK_ERR_BAD_PATH: old servers allowed characters in a name that
-                requests must not have; or 0 */
+  int err;       /**< why the data cannot be read, such as LK_ERR_NO_AUTH; or
+                      LK_ERR_BAD_PATH: old servers allowed characters in a name that
+                      requests must not have; or 0 */
   const lk_stat *stat; /**< NULL if `err` is not 0. `czxid` is the term of a
                             leader, `ephemeral_owner` the session */
   int64_t number;      /**< of a candidate: its sequence number */
@@ -66,13 +66,13 @@ typedef struct lk_roster_config {
  * Invoked with the roster, and again after each change. `err`:
  *   0: `entries` (`count` of them) are borrowed until the callback returns;
  *   LK_ERR_NO_NODE: the directory does not exist, so there are no nodes;
- *   LK_ERR_SESSION_EXPIRED (only with lk_client_config.one_session),
- *     LK_ERR_AUTH_FAILED, LK_ERR_CLOSED: the roster has ended, and this is the
- *     last call; only lk_roster_free() remains to be called;
- *   any other: the directory cannot be read, and the last roster may be
- *     outdated; see lk_subscribe_children_cb.
- * Unless `err` is 0, `entries` is NULL and `count` 0. A report waits until all
- * children have been read. The callback may free the roster and the client.
+ *   LK_ERR_SESSION_EXPIRED (with lk_client_config.one_session, or while the
+ *     client closes), LK_ERR_AUTH_FAILED, LK_ERR_CLOSED: the roster has ended,
+ * and this is the last call; only lk_roster_free() remains to be called; any
+ * other: the directory cannot be read, and the last roster may be outdated; see
+ * lk_subscribe_children_cb. Unless `err` is 0, `entries` is NULL and `count` 0.
+ * A report waits until all children have been read. The callback may free the
+ * roster and the client.
  */
 typedef void (*lk_roster_cb)(lk_roster *r, int err,
                              const lk_roster_entry *entries, size_t count,

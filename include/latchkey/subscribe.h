@@ -68,17 +68,16 @@ typedef struct lk_subscription_config {
  *     not NUL-terminated) and `stat` belong to the same state. A change of the
  *     node's data alone is not reported;
  *   LK_ERR_NO_NODE: the node does not exist;
- *   LK_ERR_SESSION_EXPIRED (with lk_client_config.one_session, else never),
- *   LK_ERR_AUTH_FAILED, LK_ERR_CLOSED: the subscription has ended, and this is
- *     the last call; only lk_subscription_free() remains to be called;
- *   any other, such as LK_ERR_NO_AUTH (READ on the node), LK_ERR_NO_MEMORY,
- *     LK_ERR_TOO_MANY, LK_ERR_REPLY_TOO_BIG: the node cannot be read, and the
- *     last reported state may be outdated. The read is retried; the callback is
- *     invoked again when the read succeeds or fails with another error. A reply
- *     that is too big breaks the connection, so after LK_ERR_REPLY_TOO_BIG the
- *     pause before each retry is 25 to 52 s.
- * `names` and `stat` are borrowed until the callback returns, NULL unless `err`
- * is 0.
+ *   LK_ERR_SESSION_EXPIRED (with lk_client_config.one_session, or while the
+ *   client closes), LK_ERR_AUTH_FAILED, LK_ERR_CLOSED: the subscription has
+ * ended, and this is the last call; only lk_subscription_free() remains to be
+ * called; any other, such as LK_ERR_NO_AUTH (READ on the node),
+ * LK_ERR_NO_MEMORY, LK_ERR_TOO_MANY, LK_ERR_REPLY_TOO_BIG: the node cannot be
+ * read, and the last reported state may be outdated. The read is retried; the
+ * callback is invoked again when the read succeeds or fails with another error.
+ * A reply that is too big breaks the connection, so after LK_ERR_REPLY_TOO_BIG
+ * the pause before each retry is 25 to 52 s. `names` and `stat` are borrowed
+ * until the callback returns, NULL unless `err` is 0.
  */
 typedef void (*lk_subscribe_children_cb)(lk_subscription *s, int err,
                                          const lk_bytes *names, size_t count,

@@ -67,7 +67,8 @@ typedef struct lk_event {
  *   - if it waits for children, when a recursive watch is added on the path, or
  *     re-registered there later than the connection was established;
  *   - if a persistent watch is added while the server was too busy to
- *     re-register it.
+ *     re-register it;
+ *   - if an addWatch on the path has no reply at its deadline.
  * It ends with LK_ERR_CONNECTION_LOSS when the connection is lost. So does
  * every watch with `until_disconnect`.
  */

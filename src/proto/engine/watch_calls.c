@@ -137,7 +137,9 @@ int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,
   spec.chroot = c->hosts.chroot;
   lk_watched *on;
 
-  err = lk__request_find_watched(c, &spec, &on);
+  err = lk__request_refusal(c);
+  if (err == 0)
+    err = lk__request_find_watched(c, &spec, &on);
   if (err != 0)
     return err;
   lk_watch_kind other_kind = spec.kind == LK_WATCH_KIND_RECURSIVE

@@ -400,7 +400,7 @@ bool lk__watched_will_serve(const lk_watches *ws, const lk_watched *on,
  * kind `b` needs. The server keeps one watch for data and exist together, and
  * one for children. A persistent watch `b` is both of them, so before 3.9 it
  * loses half when a one-shot watch is removed. A persistent watch `a` is
- * removed even if one-shot watches are left, which are registered again. */
+ * removed even if one-shot watches are left, which end. */
 static bool removal_concerns(lk_watch_kind a, lk_watch_kind b)
 {
   if (lk__watch_stays(a) || lk__watch_stays(b))

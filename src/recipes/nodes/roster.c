@@ -7,6 +7,7 @@
 #include <latchkey/subscribe.h>
 
 #include "base/mem.h"
+#include "proto/engine/lease_slot.h"
 #include "recipes/call.h"
 #include "recipes/names.h"
 #include "recipes/retry.h"
@@ -137,6 +138,7 @@ static void roster_child_free(lk_roster_child *child)
 
 static void roster_destroy(lk_roster *r)
 {
+  lk_client *c = r->client;
   lk_mem mem = r->mem;
 
   for (size_t i = 0; i < r->count; i++)
@@ -144,6 +146,7 @@ static void roster_destroy(lk_roster *r)
   lk__mem_free(&mem, r->children);
   lk__mem_free(&mem, r->entries);
   lk__mem_free(&mem, r);
+  lk__client_unref(c);
 }
 
 static void roster_enter(lk_roster *r)
@@ -191,6 +194,7 @@ int lk_roster_subscribe(lk_roster **out, lk_client *client, const char *path,
     lk__mem_free(mem, r);
     return err;
   }
+  lk__client_ref(client);
   *out = r;
   return 0;
 }

@@ -234,7 +234,8 @@ static void subscription_request_failed(lk_subscription *s, int err)
 {
   lk_advice advice = lk__error_advice(s->client, err);
 
-  if (advice == LK_ADVICE_AWAIT_CONNECTION)
+  if (advice == LK_ADVICE_AWAIT_CONNECTION ||
+      lk__client_end_err(s->client) != 0)
     return;
   if (err == LK_ERR_REPLY_TOO_BIG)
     s->backoff.next_ms = MAX_PAUSE_MS;

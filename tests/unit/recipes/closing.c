@@ -196,6 +196,15 @@ static void free_object(all_objects *o, int i)
   }
 }
 
+static void on_no_event(lk_client *c, lk_watch *w, const lk_event *event,
+                        void *arg)
+{
+  (void)c;
+  (void)w;
+  (void)event;
+  (void)arg;
+}
+
 /* What the objects, and the client of one of them, answer at the end. */
 static void check_ended(const all_objects *o, lk_client *c)
 {
@@ -229,6 +238,11 @@ static void check_ended(const all_objects *o, lk_client *c)
   lk_client_random(c, &random, sizeof random);
   ck_assert_uint_eq(random, 0);
   lk_client_log(c, LK_LOG_ERROR, 0, "nobody reads this");
+  ck_assert_int_eq(
+      lk_add_watch(c, "/g", LK_WATCH_PERSISTENT,
+                   &(lk_call){.size = sizeof(lk_call), .on_event = on_no_event},
+                   NULL, NULL),
+      LK_ERR_CLOSED);
   lk_watch_cancel(c, watch, true);
   lk_timer_start(c, &timer, 0);
   lk_timer_stop(c, &timer);

@@ -922,6 +922,26 @@ START_TEST(nothing_is_reported_after_the_client_has_ended)
 }
 END_TEST
 
+/* The client closes and reads no node any more, so the event is not answered by
+ * a read. Then its session expires. */
+START_TEST(subscription_of_a_closing_client_ends_once)
+{
+  begin_with(&names);
+  one.link->frozen = true;
+  ck_assert_int_eq(lk_client_close(client(), NULL, NULL), 0);
+  create_node(NODE "/a");
+  one.link->frozen = false;
+  server.down = true;
+  model_drop(one.link);
+  model_expire(&server, one.link->last_session);
+  server.down = false;
+  model_run(&server, 1000);
+  ck_assert_int_eq(lk_client_state(client()), LK_STATE_CLOSED);
+  ck_assert(check_reports(&names, "SESSION_EXPIRED\n"));
+  end();
+}
+END_TEST
+
 START_TEST(refused_credentials_end_a_subscription)
 {
   begin_with(&names);
@@ -1108,7 +1128,8 @@ START_TEST(changes_are_reported_though_one_allocation_fails)
 }
 END_TEST
 
-SUITE("subscriptions", children_are_reported_at_once_and_after_each_change,
+SUITE("subscriptions", subscription_of_a_closing_client_ends_once,
+      children_are_reported_at_once_and_after_each_change,
       data_are_reported_at_once_and_after_each_change,
       change_of_data_is_no_change_of_children,
       missing_node_and_its_creation_are_reported,
