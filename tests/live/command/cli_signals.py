@@ -543,7 +543,7 @@ def pid_1_exits_with_130_after_an_interrupt():
     skip_without_pid_namespaces("--mount-proc")
     with start("--pid", "--fork", "--mount-proc", "--kill-child",
                command.PROGRAM, "run", "/pid1int", "sh", "-c",
-               "echo go; sleep 600", program="unshare") as process:
+               "echo go; exec sleep 600", program="unshare") as process:
         assert process.stdout.readline() == "go\n", process.finish()
         os.kill(command.children_of(process.pid)[0], signal.SIGINT)
         done = process.finish()
