@@ -341,9 +341,8 @@ typedef void (*lk_close_cb)(lk_client *c, int err, void *arg);
  * begins anew when they elect a leader.
  *
  * @return 0; LK_ERR_CLOSED: closing already, or the client has ended;
- *         LK_ERR_FORKED: in a child of the client's
- *         process, which cannot close the session. After an error `done` is not
- *         called.
+ *         LK_ERR_FORKED: in a child of the client's process, which cannot close
+ *         the session. After an error `done` is not called.
  */
 LK_API int lk_client_close(lk_client *c, lk_close_cb done, void *arg);
 
@@ -362,8 +361,9 @@ LK_API int lk_client_close(lk_client *c, lk_close_cb done, void *arg);
  * its buffers, until the last of them is freed through the client's lk_mem,
  * which must work until then. Its pointer stays valid as long, and it answers:
  *
- *   a request, lk_client_close(),     LK_ERR_CLOSED (LK_ERR_AUTH_FAILED if the
+ *   a request,                        LK_ERR_CLOSED (LK_ERR_AUTH_FAILED if the
  *   lk_client_set_hosts()             client has ended with that)
+ *   lk_client_close()                 LK_ERR_CLOSED
  *   a call of an object, such as      as after any other end of the client
  *   lk_lock_acquire()
  *   lk_client_state()                 LK_STATE_CLOSED

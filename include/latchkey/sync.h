@@ -367,8 +367,8 @@ LK_API int lk_sync_subscribe_roster(lk_sync_subscription **out,
  *         LK_ERR_NO_NODE: no such node; LK_ERR_NO_AUTH and others: the node
  *         cannot be read, and the subscription retries; LK_ERR_NO_MEMORY: the
  *         next call reads again; LK_ERR_CLOSED, LK_ERR_SESSION_EXPIRED
- *         (one_session), LK_ERR_AUTH_FAILED: the subscription has ended, and
- *         each call returns this.
+ *         (one_session, or while closing), LK_ERR_AUTH_FAILED: the subscription
+ *         has ended, and each call returns this.
  *         No state: LK_ERR_DEADLINE, LK_ERR_CANCELLED, LK_ERR_STATE,
  *         LK_ERR_BAD_ARGUMENT, LK_ERR_FORKED.
  */

@@ -18,8 +18,7 @@
 
 /** Copy the caller's options `from`, a struct that begins with its size, to
     `out`. If `from` is NULL, all options in `out` are 0. Returns 0, or
-    LK_ERR_BAD_ARGUMENT if the struct is not valid; the reason is logged, unless
-    `c` is NULL. */
+    LK_ERR_BAD_ARGUMENT if the struct is not valid; the reason is logged. */
 static inline int lk__config_copy(const lk_client *c,
                                   const lk_sized_struct *sized, void *out,
                                   const void *from)
@@ -28,8 +27,7 @@ static inline int lk__config_copy(const lk_client *c,
 
   if (wrong == NULL)
     return 0;
-  if (c != NULL)
-    lk_client_log(c, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT, wrong);
+  lk_client_log(c, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT, wrong);
   return LK_ERR_BAD_ARGUMENT;
 }
 

@@ -25,8 +25,8 @@ typedef struct lk_retry_pause {
 } lk_retry_pause;
 
 /** Start a pause until `end_ms`. Then `over` is called with 0. If the client
-    ends first, `over` is called with LK_ERR_CLOSED or LK_ERR_AUTH_FAILED
-    instead. */
+    ends first, `over` is called with the reason instead, see
+    lk__client_end_err(). Not for a client that has ended. */
 void lk__retry_pause_until(lk_retry_pause *p, lk_client *c, int64_t end_ms,
                            void (*over)(void *arg, int err), void *arg);
 /** Start a pause of 100 ms. If `deadline_ms`, the call's deadline, comes first,

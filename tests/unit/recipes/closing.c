@@ -237,7 +237,7 @@ static void check_ended(const all_objects *o, lk_client *c)
   (void)lk_client_last_error(c, &text);
   lk_client_random(c, &random, sizeof random);
   ck_assert_uint_eq(random, 0);
-  lk_client_log(c, LK_LOG_ERROR, 0, "nobody reads this");
+  lk_client_log(c, LK_LOG_ERROR, 0, "no log function gets this");
   ck_assert_int_eq(
       lk_add_watch(c, "/g", LK_WATCH_PERSISTENT,
                    &(lk_call){.size = sizeof(lk_call), .on_event = on_no_event},
