@@ -128,6 +128,13 @@ def leader_keeps_its_term_over_a_reconnect(pair, wire, frame):
     assert successor.facts().state == "waiting"
 
 
+def wait_for_reads(wire):
+    """A candidate in the queue reads its own node and the one before, to watch
+    them: wait for both replies."""
+    eventually(lambda: [f.op for f in wire.frames_since()
+                        if not f.up].count(GET) >= 2, "two nodes are watched")
+
+
 def waiting_candidate(pair, wire):
     """A leader, and a candidate that watches its node."""
     leader = pair.candidate(pair.direct)
@@ -135,8 +142,7 @@ def waiting_candidate(pair, wire):
     leader.wait_for_event("elected")
     candidate = pair.candidate(pair.tested)
     candidate.start()
-    eventually(lambda: [f.op for f in wire.frames_since()
-                        if not f.up].count(GET) >= 1)
+    wait_for_reads(wire)
     return leader, candidate
 
 
@@ -285,8 +291,7 @@ def resignation_wakes_the_successor_only(pair, wire):
     eventually(lambda: len(pair.names()) == 2, "the second is in the queue")
     third = pair.candidate(pair.tested)
     third.start()
-    eventually(lambda: [f.op for f in wire.frames_since()
-                        if not f.up].count(GET) >= 1)
+    wait_for_reads(wire)
     mark = wire.mark()
     leader.resign()
     second.wait_for_event("elected")
