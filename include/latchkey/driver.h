@@ -51,7 +51,9 @@ extern "C" {
  * and _deadline(), and for an attempt that is not connected yet
  * lk_client_resolved(), _connected(), _failed() and _failed_tls(). Other inputs
  * have to wait until the call that woke the driver has returned.
- * lk_client_free() is allowed and takes effect when `wake` has returned.
+ * lk_client_free() is allowed: it takes effect at the end of the input that is
+ * running, or, if the program's own call woke the driver, of the next input,
+ * which is due at once.
  */
 typedef struct lk_want {
   uint64_t attempt; /**< 0: no connection is wanted, close the present one */

@@ -187,7 +187,9 @@ fail_hosts:
 
 /*
  * Calls of the library may nest: a callback calls the client that invoked it.
- * Waking the driver and freeing the client wait until the outermost call ends.
+ * Waking the driver waits until the outermost call ends. Freeing the client
+ * waits until the outermost input ends: another call is only a step of a
+ * function of the program or of a recipe, which uses the client further.
  */
 
 void lk__client_enter(lk_client *c)
@@ -204,6 +206,8 @@ void lk__client_leave(lk_client *c)
 {
   c->now_stale = true;
   lk__client_end_call(c);
+  if (c->nesting.depth == 0 && c->nesting.free_wanted)
+    client_end(c);
 }
 
 void lk__client_begin_call(lk_client *c)
@@ -224,8 +228,6 @@ static void end_outermost(lk_client *c)
     c->nesting.waking = false;
   }
   c->nesting.depth = 0;
-  if (c->nesting.free_wanted)
-    client_end(c);
 }
 
 void lk__client_end_call(lk_client *c)

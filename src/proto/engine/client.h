@@ -58,7 +58,7 @@ typedef struct lk_engine_options {
 typedef struct lk_engine_nesting {
   int depth;        /**< calls that have not returned */
   bool freed;       /**< lk_client_free() has taken effect */
-  bool free_wanted; /**< free the client when the outermost call returns */
+  bool free_wanted; /**< free the client when the outermost input returns */
   bool wake_wanted; /**< call the hook `wake` when the outermost call returns */
   bool waking;      /**< the hook `wake` is running */
 } lk_engine_nesting;
@@ -114,13 +114,14 @@ struct lk_client {
     reads the clock, and its end can free the client. */
 void lk__client_enter(lk_client *c);
 void lk__client_leave(lk_client *c);
-/** Begin and end another call, without reading the clock. The end of the
-    outermost call can free the client. */
+/** Begin and end another call, without reading the clock. Neither frees the
+    client: if the hook `wake` has called lk_client_free(), the next input does,
+    which is due at once. */
 void lk__client_begin_call(lk_client *c);
 void lk__client_end_call(lk_client *c);
 /** Call the driver's hook `wake` when the outermost call ends, since the fields
     of the client may be inconsistent until then. Outside of any call this is at
-    once, and can free the client. */
+    once. */
 void lk__client_wake(lk_client *c);
 
 /* lk_timer: timers of recipes and programs on a client's clock. */

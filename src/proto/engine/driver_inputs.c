@@ -149,7 +149,8 @@ static int64_t client_next_deadline(const lk_client *c)
   if (c->close.begun)
     at = lk__earlier(at, c->close.end_ms);
   /* Inside a callback nothing can be done yet: see run_phase(). */
-  if (c->connection.input_lost && c->nesting.depth == 0)
+  if ((c->connection.input_lost || c->nesting.free_wanted) &&
+      c->nesting.depth == 0)
     return c->now;
   switch (c->connection.phase) {
   case LK_PHASE_PAUSE: return lk__earlier(at, c->connection.retry_ms);

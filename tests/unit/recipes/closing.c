@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "proto/engine/client.h"
 #include "support/locks.h"
 #include "support/suite.h"
 
@@ -309,6 +310,35 @@ START_TEST(client_freed_in_a_callback_ends_when_the_callback_has_returned)
   ck_assert_ptr_null(lp.one.link->client);
   ck_assert_int_eq(lk_client_state(c), LK_STATE_CLOSED);
   ck_assert_str_eq(lp.a.events, "lost CLOSED\n");
+  model_expire(&lp.server, lp.one.link->last_session);
+  lock_pair_end(&lp);
+}
+END_TEST
+
+static void (*model_wake)(lk_client *c, void *arg);
+
+static void free_client_in_wake(lk_client *c, void *arg)
+{
+  model_wake(c, arg);
+  lk_client_free(c);
+}
+
+/* The program's call sends the first of several requests. The hook frees the
+ * client at it, and the rest of the call uses the client. */
+START_TEST(client_freed_in_the_hook_wake_ends_with_the_next_input)
+{
+  begin();
+  lk_client *c = lp.one.link->client;
+
+  model_wake = c->hooks.wake;
+  c->hooks.wake = free_client_in_wake;
+  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), LK_ERR_CLOSED);
+  ck_assert_int_eq(lk_client_deadline(c), lk_client_clock(c));
+  ck_assert_int_eq(lk_delete_recursive(c, "/x", NULL, NULL, NULL, NULL),
+                   LK_ERR_CLOSED);
+  lk_client_tick(c);
+  ck_assert_ptr_null(lp.one.link->client);
+  ck_assert_int_eq(lp.a.acquired, NOT_YET);
   model_expire(&lp.server, lp.one.link->last_session);
   lock_pair_end(&lp);
 }
@@ -902,6 +932,7 @@ SUITE("closing", listener_closes_the_client_before_others_are_notified,
       release_before_a_close_is_executed_first,
       objects_and_their_client_may_be_freed_in_any_order,
       client_freed_in_a_callback_ends_when_the_callback_has_returned,
+      client_freed_in_the_hook_wake_ends_with_the_next_input,
       expiry_ends_all_locks_of_a_client_with_one_session,
       node_of_a_lock_freed_during_its_create_is_deleted,
       node_of_a_lock_freed_while_held_is_deleted,
