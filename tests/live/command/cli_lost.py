@@ -427,8 +427,8 @@ def loss_is_found_before_the_first_heartbeat():
 # ---- renewal of the lease -------------------------------------------------------------
 
 def every_assurance_renews_the_lease():
-    jobs = [Job(zk, "/" + assurance, "-T", "2", "--assurance", assurance,
-                seconds=5) for assurance in ("quorum", "sync", "ping")]
+    jobs = [Job(zk, "/" + assurance, "-T", "4", "--assurance", assurance,
+                seconds=9) for assurance in ("quorum", "sync", "ping")]
     for job in jobs:
         with job:
             assert job.finish().code == 0
