@@ -4,9 +4,8 @@
 
 /**
  * @file
- * The connection of a client: its phases from the attempt to the end, the
- * handshake, the requests that its server supports, and the pings. The session
- * is what connections have in common; session.h has its end.
+ * The connection of a client: its phases from the attempt to the end, and the
+ * pings. session.h has the handshake.
  */
 
 #include <latchkey/client.h>
@@ -14,7 +13,6 @@
 #include "base/buf.h"
 #include "base/ring.h"
 #include "proto/engine/hosts.h"
-#include "proto/wire/handshake_frames.h"
 
 /** How far the connection, or the attempt at one, has come. */
 typedef enum lk_phase {
@@ -25,20 +23,6 @@ typedef enum lk_phase {
   LK_PHASE_LIVE,       /**< the server serves requests */
   LK_PHASE_ENDED       /**< the client was closed, or has failed for good */
 } lk_phase;
-
-typedef struct lk_engine_session {
-  lk_state state;      /**< the state that was last reported to listeners */
-  int final_err;       /**< why the client has ended, in LK_PHASE_ENDED; else
-                            0 */
-  lk_session identity; /**< id 0: there is no session */
-  int32_t timeout_ms;  /**< the negotiated timeout; without a session, the one
-                            that is asked for */
-  int64_t last_zxid;   /**< the largest zxid of a reply; those of events do not
-                            count */
-  int32_t last_xid;    /**< of the newest request that was sent */
-  int64_t proven_ms;   /**< when the newest request with a reply was sent */
-  int64_t abandoned_end_ms; /**< lk_client_abandoned_session_end() */
-} lk_engine_session;
 
 typedef struct lk_engine_connection {
   lk_phase phase;
@@ -94,20 +78,8 @@ typedef struct lk_engine_output {
 
 /** Set the phase, which only this function does. */
 void lk__engine_connection_enter_phase(lk_client *c, lk_phase phase);
-/** When lk__session_give_up() is due, since the client has had no connection
-    for long. LK_NEVER: there is a connection, or no session. */
-int64_t lk__session_give_up_at(const lk_client *c);
 /** Ask the driver for a transport to the server in turn. */
 void lk__engine_connection_begin(lk_client *c);
-/** The transport is connected: send the connect request. */
-void lk__engine_connection_send_handshake(lk_client *c);
-/** Decode the first frame of a connection into `*welcome`. @return false: the
-    server does not serve the session, and the connection was ended. */
-bool lk__engine_connection_take_handshake(lk_client *c, lk_bytes frame,
-                                          lk_handshake *welcome);
-/** Handshake and SASL have succeeded: enter LK_PHASE_LIVE, report it, and send
-    the waiting requests. */
-void lk__engine_connection_establish(lk_client *c, const lk_handshake *h);
 /** End the connection or the attempt at one, and go on with another. */
 void lk__engine_connection_end(lk_client *c, int err, const char *why);
 /** The same for bytes that no server sends. `why`: what is wrong with them,
@@ -125,17 +97,6 @@ void lk__engine_connection_reset(lk_client *c);
 /** Store and log why the connection ended. `why` NULL: the error's text. */
 void lk__engine_connection_note_error(lk_client *c, int level, int err,
                                       const char *why);
-/** Forget the id and password of the session, and its negotiated timeout. */
-void lk__session_clear_identity(lk_client *c);
-
-/** Note that the connected server does not know `op`: it has replied
-    UNIMPLEMENTED, and closes the connection. The client does not send it such a
-    request again for an hour. */
-void lk__request_note_unsupported(lk_client *c, int32_t op);
-/** Why the client does not send `op` to the connected server:
-    LK_ERR_UNIMPLEMENTED or LK_ERR_NOT_READ_ONLY; 0: it does. */
-int lk__request_support_error(const lk_client *c, int32_t op);
-
 /** The pings of an idle client. */
 typedef struct lk_engine_pings {
   lk_ring sent_ms; /**< of int64_t: when each ping without a reply was sent */
