@@ -253,7 +253,7 @@ void lk_client_connected(lk_client *c, uint64_t attempt)
   if (begin_input_also_in_wake(c, attempt) &&
       c->connection.phase == LK_PHASE_CONNECTING) {
     warn_unverified_tls(c);
-    lk__engine_connection_send_handshake(c);
+    lk__session_send_handshake(c);
   }
   lk__client_leave(c);
 }
@@ -300,12 +300,12 @@ static void take_handshake(lk_client *c, lk_bytes frame)
 {
   lk_handshake welcome;
 
-  if (!lk__engine_connection_take_handshake(c, frame, &welcome))
+  if (!lk__session_take_handshake(c, frame, &welcome))
     return;
   if (c->sasl != NULL)
     lk__sasl_begin(c, &welcome);
   else
-    lk__engine_connection_establish(c, &welcome);
+    lk__session_establish(c, &welcome);
 }
 
 static void take_frame(lk_client *c, lk_bytes frame)

@@ -231,7 +231,7 @@ static void sasl_succeed(lk_client *c)
   lk__sasl_drop(c);
   lk__client_logf(c, LK_LOG_INFO, 0, "%s: authenticated by SASL %s",
                   c->connection.server, c->sasl->mechanism.name);
-  lk__engine_connection_establish(c, &welcome);
+  lk__session_establish(c, &welcome);
 }
 
 /* ---- tokens -------------------------------------------------------------- */

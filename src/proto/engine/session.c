@@ -37,7 +37,7 @@ static lk_handshake connect_request(const lk_client *c)
                         .read_only = read_only};
 }
 
-void lk__engine_connection_send_handshake(lk_client *c)
+void lk__session_send_handshake(lk_client *c)
 {
   lk_handshake h = connect_request(c);
 
@@ -58,8 +58,8 @@ void lk__engine_connection_send_handshake(lk_client *c)
   lk__client_wake(c);
 }
 
-bool lk__engine_connection_take_handshake(lk_client *c, lk_bytes frame,
-                                          lk_handshake *welcome)
+bool lk__session_take_handshake(lk_client *c, lk_bytes frame,
+                                lk_handshake *welcome)
 {
   /* lk__handshake_decode() compares the reply with the request. */
   *welcome = connect_request(c);
@@ -172,7 +172,7 @@ static bool prepare_connection(lk_client *c, const lk_handshake *h,
   return false;
 }
 
-void lk__engine_connection_establish(lk_client *c, const lk_handshake *h)
+void lk__session_establish(lk_client *c, const lk_handshake *h)
 {
   bool resumed = c->session.identity.id != 0;
   lk_link unsupported;

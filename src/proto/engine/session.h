@@ -42,14 +42,14 @@ typedef struct lk_engine_close {
 } lk_engine_close;
 
 /** The transport is connected: send the connect request. */
-void lk__engine_connection_send_handshake(lk_client *c);
+void lk__session_send_handshake(lk_client *c);
 /** Decode the first frame of a connection into `*welcome`. @return false: the
     server does not serve the session, and the connection was ended. */
-bool lk__engine_connection_take_handshake(lk_client *c, lk_bytes frame,
-                                          lk_handshake *welcome);
+bool lk__session_take_handshake(lk_client *c, lk_bytes frame,
+                                lk_handshake *welcome);
 /** Handshake and SASL have succeeded: enter LK_PHASE_LIVE, report it, and send
     the waiting requests. */
-void lk__engine_connection_establish(lk_client *c, const lk_handshake *h);
+void lk__session_establish(lk_client *c, const lk_handshake *h);
 
 /** Queue closeSession behind all other requests. @return false: no memory. */
 bool lk__close_send(lk_client *c);

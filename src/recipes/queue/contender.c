@@ -250,7 +250,7 @@ void lk__contender_step(lk_contender *ct, lk_contender_event ev)
   }
   lk__contender_ref(ct);
   ct->state = next;
-  lk__lease_set_need(ct->lease, ct, lk__contender_rules(ct)->need);
+  lk__heartbeat_set_need(ct->lease, ct, lk__contender_rules(ct)->need);
   if (observer != NULL)
     observer->on_step(observer->arg, ct, ev, from);
   const lk_contender_rules *rules = ct->machine->states[next];

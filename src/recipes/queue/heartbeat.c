@@ -271,8 +271,8 @@ static int64_t heartbeat_due(const lk_session_lease *lease)
   int64_t waiters_deadline = LK_NO_LEASE;
 
   if (lease->count[LK_LEASE_WAITING] > 0)
-    waiters_deadline =
-        lk__evidence_deadline(lease->evidence, assurance_of_waiters(lease));
+    waiters_deadline = lk__lease_deadline_by_evidence(
+        lease->evidence, assurance_of_waiters(lease));
   int64_t due_for_waiters = heartbeat_due_for(lease, waiters_deadline);
 
   if (lease->count[LK_LEASE_HELD] == 0)
@@ -384,8 +384,8 @@ static void heartbeat_request_completed(lk_session_lease *lease)
 
 /* ---- needs of the users ------------------------------------------------- */
 
-void lk__lease_set_need(lk_session_lease *lease, lk_contender *ct,
-                        lk_lease_need need)
+void lk__heartbeat_set_need(lk_session_lease *lease, lk_contender *ct,
+                            lk_lease_need need)
 {
   lease->count[ct->lease_user.need]--;
   lease->count[need]++;

@@ -12,8 +12,8 @@
 
 /** Set the need of a user, and start or stop the timer of the heartbeat
     accordingly. */
-void lk__lease_set_need(lk_session_lease *lease, lk_contender *ct,
-                        lk_lease_need need);
+void lk__heartbeat_set_need(lk_session_lease *lease, lk_contender *ct,
+                            lk_lease_need need);
 /** Start the timer if a heartbeat is needed, else stop it. The timer is left
     alone if it runs already or a heartbeat is under way. */
 void lk__heartbeat_update_timer(lk_session_lease *lease);

@@ -151,7 +151,8 @@ int64_t lk__lease_gap_ms(const lk_session_lease *lease)
 
 int64_t lk__lease_deadline(const lk_session_lease *lease)
 {
-  return lk__evidence_deadline(lease->evidence, lease->config.assurance);
+  return lk__lease_deadline_by_evidence(lease->evidence,
+                                        lease->config.assurance);
 }
 
 int64_t lk__lease_unsure_ms(const lk_session_lease *lease, int64_t deadline_ms)
@@ -195,8 +196,8 @@ int64_t lk__lease_renewal_ms(const lk_session_lease *lease, int64_t due_ms)
 
   if (quarter_of_rest < longest_wait)
     longest_wait = quarter_of_rest;
-  return lk__evidence_renewal_ms(lease->evidence, lease->config.assurance,
-                                 due_ms, due_ms + longest_wait);
+  return lk__lease_deadline_renewal_ms(lease->evidence, lease->config.assurance,
+                                       due_ms, due_ms + longest_wait);
 }
 
 /* ---- the watchdog -------------------------------------------------------- */
@@ -371,7 +372,8 @@ int64_t lk_lease_deadline(const lk_client *c)
   if (lk__client_is_forked(c))
     return LK_NO_LEASE;
   if (lease == NULL) /* the default assurance applies */
-    return lk__evidence_deadline(lk__client_evidence(c), LK_ASSURE_QUORUM);
+    return lk__lease_deadline_by_evidence(lk__client_evidence(c),
+                                          LK_ASSURE_QUORUM);
   return lk__lease_deadline(lease);
 }
 

@@ -17,8 +17,8 @@ static lk_evidence_level needed_level(lk_assurance assurance)
   return LK_PROVEN_BY_COMMIT;
 }
 
-int64_t lk__evidence_deadline(const lk_evidence_record *r,
-                              lk_assurance assurance)
+int64_t lk__lease_deadline_by_evidence(const lk_evidence_record *r,
+                                       lk_assurance assurance)
 {
   int64_t sent_ms = r->evidence_ms[needed_level(assurance)];
 
@@ -28,9 +28,9 @@ int64_t lk__evidence_deadline(const lk_evidence_record *r,
          (int64_t)r->timeout_ms * DRIFT_PERCENT / 100 - DRIFT_MS;
 }
 
-int64_t lk__evidence_renewal_ms(const lk_evidence_record *r,
-                                lk_assurance assurance, int64_t from_ms,
-                                int64_t until_ms)
+int64_t lk__lease_deadline_renewal_ms(const lk_evidence_record *r,
+                                      lk_assurance assurance, int64_t from_ms,
+                                      int64_t until_ms)
 {
   int64_t proven_ms = r->evidence_ms[needed_level(assurance)];
   int64_t wanted_ms = proven_ms + r->timeout_ms / 8;

@@ -20,14 +20,14 @@
     request of the newest such reply was sent, plus the smallest timeout of the
     session, less an allowance for clocks that run at different speeds.
     LK_NO_LEASE: there is no evidence. */
-int64_t lk__evidence_deadline(const lk_evidence_record *r,
-                              lk_assurance assurance);
+int64_t lk__lease_deadline_by_evidence(const lk_evidence_record *r,
+                                       lk_assurance assurance);
 
 /** Return when to send a heartbeat that is due at `from_ms` and can wait until
     `until_ms`: the earliest time at which it moves the deadline by an eighth of
     the session timeout or more. `from_ms`: there is no such time. */
-int64_t lk__evidence_renewal_ms(const lk_evidence_record *r,
-                                lk_assurance assurance, int64_t from_ms,
-                                int64_t until_ms);
+int64_t lk__lease_deadline_renewal_ms(const lk_evidence_record *r,
+                                      lk_assurance assurance, int64_t from_ms,
+                                      int64_t until_ms);
 
 #endif

@@ -51,9 +51,12 @@ static int64_t deadline_from(int64_t ms)
 
 static void assert_deadlines(int64_t quorum, int64_t sync, int64_t ping)
 {
-  ck_assert_int_eq(lk__evidence_deadline(&record, LK_ASSURE_QUORUM), quorum);
-  ck_assert_int_eq(lk__evidence_deadline(&record, LK_ASSURE_SYNC), sync);
-  ck_assert_int_eq(lk__evidence_deadline(&record, LK_ASSURE_PING), ping);
+  ck_assert_int_eq(lk__lease_deadline_by_evidence(&record, LK_ASSURE_QUORUM),
+                   quorum);
+  ck_assert_int_eq(lk__lease_deadline_by_evidence(&record, LK_ASSURE_SYNC),
+                   sync);
+  ck_assert_int_eq(lk__lease_deadline_by_evidence(&record, LK_ASSURE_PING),
+                   ping);
 }
 
 START_TEST(no_evidence_proves_no_lease)
@@ -122,10 +125,12 @@ START_TEST(heartbeats_keep_the_deadline_half_a_timeout_away)
 
     receive_reply(LK_EVIDENCE_COMMIT, sent, received);
     if (i > 0) { /* the heartbeat confirms the previous one */
-      ck_assert_int_eq(lk__evidence_deadline(&record, LK_ASSURE_QUORUM),
-                       deadline_from(previous));
-      ck_assert_int_ge(lk__evidence_deadline(&record, LK_ASSURE_QUORUM),
-                       received + T / 2);
+      ck_assert_int_eq(
+          lk__lease_deadline_by_evidence(&record, LK_ASSURE_QUORUM),
+          deadline_from(previous));
+      ck_assert_int_ge(
+          lk__lease_deadline_by_evidence(&record, LK_ASSURE_QUORUM),
+          received + T / 2);
     }
     previous = sent;
     sent = received + GAP;
@@ -141,9 +146,9 @@ START_TEST(busy_session_needs_no_heartbeat)
   for (int64_t t = 0; t <= LAST_MS; t += EVERY_MS)
     receive_reply(LK_EVIDENCE_COMMIT, t, t + REPLY_MS);
   /* one sample is kept in each 48th of the timeout */
-  ck_assert_int_ge(lk__evidence_deadline(&record, LK_ASSURE_QUORUM),
+  ck_assert_int_ge(lk__lease_deadline_by_evidence(&record, LK_ASSURE_QUORUM),
                    deadline_from(LAST_MS - GAP - T / 48 - EVERY_MS - REPLY_MS));
-  ck_assert_int_le(lk__evidence_deadline(&record, LK_ASSURE_QUORUM),
+  ck_assert_int_le(lk__lease_deadline_by_evidence(&record, LK_ASSURE_QUORUM),
                    deadline_from(LAST_MS - GAP));
 }
 END_TEST
@@ -169,7 +174,7 @@ START_TEST(replies_of_another_connection_are_not_combined)
   begin(DEFAULT_GAP);
   receive_reply(LK_EVIDENCE_RESUMED, 1000, 1010);
   lk__evidence_add(&record, &reply, T);
-  ck_assert_int_eq(lk__evidence_deadline(&record, LK_ASSURE_QUORUM),
+  ck_assert_int_eq(lk__lease_deadline_by_evidence(&record, LK_ASSURE_QUORUM),
                    LK_NO_LEASE);
 }
 END_TEST
@@ -248,10 +253,10 @@ START_TEST(the_gap_can_be_chosen)
   begin(CHOSEN_GAP);
   receive_reply(LK_EVIDENCE_CONTACT, 1000, 1010);
   receive_reply(LK_EVIDENCE_COMMIT, 1009 + CHOSEN_GAP, 1311);
-  ck_assert_int_eq(lk__evidence_deadline(&record, LK_ASSURE_QUORUM),
+  ck_assert_int_eq(lk__lease_deadline_by_evidence(&record, LK_ASSURE_QUORUM),
                    LK_NO_LEASE);
   receive_reply(LK_EVIDENCE_COMMIT, 1010 + CHOSEN_GAP, 1312);
-  ck_assert_int_eq(lk__evidence_deadline(&record, LK_ASSURE_QUORUM),
+  ck_assert_int_eq(lk__lease_deadline_by_evidence(&record, LK_ASSURE_QUORUM),
                    deadline_from(1000));
 }
 END_TEST
@@ -262,7 +267,8 @@ END_TEST
  */
 static int64_t sent_when_due(lk_assurance assurance, int64_t due_ms)
 {
-  return lk__evidence_renewal_ms(&record, assurance, due_ms, due_ms + 100);
+  return lk__lease_deadline_renewal_ms(&record, assurance, due_ms,
+                                       due_ms + 100);
 }
 
 START_TEST(heartbeat_waits_until_the_newest_reply_is_a_gap_old)
@@ -278,7 +284,7 @@ START_TEST(heartbeat_waits_until_the_newest_reply_is_a_gap_old)
   ck_assert_int_eq(sent_when_due(LK_ASSURE_PING, DUE - 1), DUE - 1);
   ck_assert_int_eq(sent_when_due(LK_ASSURE_QUORUM, DUE + 1), DUE + 1);
   receive_reply(LK_EVIDENCE_COMMIT, DUE, DUE + 20);
-  ck_assert_int_eq(lk__evidence_deadline(&record, LK_ASSURE_QUORUM),
+  ck_assert_int_eq(lk__lease_deadline_by_evidence(&record, LK_ASSURE_QUORUM),
                    deadline_from(1300));
 }
 END_TEST
@@ -344,10 +350,10 @@ START_TEST(commit_counts_once_for_each_time_gap_and_connection)
   receive_reply(LK_EVIDENCE_COMMIT, 1010 + GAP, 1019 + GAP);
   ck_assert_uint_eq(record.samples.count, 2);
   lk__evidence_set_gap(&record, GAP - 1);
-  ck_assert_int_eq(lk__evidence_deadline(&record, LK_ASSURE_QUORUM),
+  ck_assert_int_eq(lk__lease_deadline_by_evidence(&record, LK_ASSURE_QUORUM),
                    LK_NO_LEASE);
   receive_reply(LK_EVIDENCE_COMMIT, 1010 + GAP, 1020 + GAP);
-  ck_assert_int_eq(lk__evidence_deadline(&record, LK_ASSURE_QUORUM),
+  ck_assert_int_eq(lk__lease_deadline_by_evidence(&record, LK_ASSURE_QUORUM),
                    deadline_from(1000));
   lk__evidence_add(&record, &other, T);
   ck_assert_uint_eq(record.samples.count, 1);
@@ -388,7 +394,7 @@ START_TEST(newest_reply_of_a_burst_counts_after_a_stall)
   receive_reply(LK_EVIDENCE_CONTACT, 0, 3000); /* the reply arrives after 3 s */
   receive_reply(LK_EVIDENCE_CONTACT, 2990, 3002);
   receive_reply(LK_EVIDENCE_COMMIT, 3002 + GAP, 3010 + GAP);
-  ck_assert_int_eq(lk__evidence_deadline(&record, LK_ASSURE_QUORUM),
+  ck_assert_int_eq(lk__lease_deadline_by_evidence(&record, LK_ASSURE_QUORUM),
                    deadline_from(2990));
 }
 END_TEST
@@ -400,10 +406,10 @@ START_TEST(reply_that_follows_at_once_does_not_replace_the_sample)
   /* newer, but received too late to be confirmed by the first commit */
   receive_reply(LK_EVIDENCE_CONTACT, 107, 112);
   receive_reply(LK_EVIDENCE_COMMIT, 107 + GAP, 115 + GAP);
-  ck_assert_int_eq(lk__evidence_deadline(&record, LK_ASSURE_QUORUM),
+  ck_assert_int_eq(lk__lease_deadline_by_evidence(&record, LK_ASSURE_QUORUM),
                    deadline_from(100));
   receive_reply(LK_EVIDENCE_COMMIT, 112 + GAP, 120 + GAP);
-  ck_assert_int_eq(lk__evidence_deadline(&record, LK_ASSURE_QUORUM),
+  ck_assert_int_eq(lk__lease_deadline_by_evidence(&record, LK_ASSURE_QUORUM),
                    deadline_from(107));
 }
 END_TEST
@@ -416,7 +422,7 @@ START_TEST(slow_reply_does_not_replace_a_quick_one_as_the_sample)
   receive_reply(LK_EVIDENCE_CONTACT, 109, 111);
   receive_reply(LK_EVIDENCE_CONTACT, 110, 140); /* received much later */
   receive_reply(LK_EVIDENCE_COMMIT, 111 + GAP, 120 + GAP);
-  ck_assert_int_eq(lk__evidence_deadline(&record, LK_ASSURE_QUORUM),
+  ck_assert_int_eq(lk__lease_deadline_by_evidence(&record, LK_ASSURE_QUORUM),
                    deadline_from(109));
 }
 END_TEST
@@ -428,9 +434,9 @@ START_TEST(samples_reach_back_over_a_slow_answer)
     receive_reply(LK_EVIDENCE_CONTACT, t, t + 5);
   /* the commit was sent 2.5 s ago, so it confirms replies that are 3.5 s old */
   receive_reply(LK_EVIDENCE_COMMIT, 17500, 20000);
-  ck_assert_int_ge(lk__evidence_deadline(&record, LK_ASSURE_QUORUM),
+  ck_assert_int_ge(lk__lease_deadline_by_evidence(&record, LK_ASSURE_QUORUM),
                    deadline_from(17500 - GAP - T / 48 - 20));
-  ck_assert_int_le(lk__evidence_deadline(&record, LK_ASSURE_QUORUM),
+  ck_assert_int_le(lk__lease_deadline_by_evidence(&record, LK_ASSURE_QUORUM),
                    deadline_from(17500 - GAP));
 }
 END_TEST
@@ -455,19 +461,20 @@ START_TEST(without_memory_evidence_is_lost_and_none_is_invented)
     mem.for_good = true;
     for (int64_t t = 0; t < 20000; t += 10) {
       receive_reply(LK_EVIDENCE_CONTACT, t, t + 5);
-      ck_assert_int_eq(lk__evidence_deadline(&record, LK_ASSURE_PING),
+      ck_assert_int_eq(lk__lease_deadline_by_evidence(&record, LK_ASSURE_PING),
                        deadline_from(t));
     }
     receive_reply(LK_EVIDENCE_COMMIT, 20000, 20005);
     ck_assert(failing_mem_failed(&mem));
-    ck_assert_int_eq(lk__evidence_deadline(&record, LK_ASSURE_QUORUM),
+    ck_assert_int_eq(lk__lease_deadline_by_evidence(&record, LK_ASSURE_QUORUM),
                      LK_NO_LEASE);
     receive_reply(LK_EVIDENCE_COMMIT, 20005 + GAP, 20010 + GAP);
     if (fail_at == 1)
       assert_deadlines(LK_NO_LEASE, LK_NO_LEASE, deadline_from(20005 + GAP));
     else
-      ck_assert_int_ge(lk__evidence_deadline(&record, LK_ASSURE_QUORUM),
-                       deadline_from(20000 - T / 48));
+      ck_assert_int_ge(
+          lk__lease_deadline_by_evidence(&record, LK_ASSURE_QUORUM),
+          deadline_from(20000 - T / 48));
   }
 }
 END_TEST
