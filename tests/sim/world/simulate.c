@@ -30,7 +30,7 @@ static const char help[] =
     "                       (default: by the seed)\n"
     "  --all-requests       add rare requesters and watchers\n"
     "  --trace              print each event of the run\n"
-    "  --until MS           end the phase with faults at this time\n"
+    "  --until MS           end the phase with faults after this time\n"
     "  --faults LIST        of the faults of this run, keep only these, as in\n"
     "                       3,7-9, or none\n"
     "  --shrink             of a run that violates an invariant, search the\n"

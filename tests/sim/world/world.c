@@ -251,8 +251,9 @@ static bool run_with_faults(sim_world *w, int64_t T_us)
   if (!pass_time(w, T_us))
     return false;
   sim_faults_begin(w->faults);
-  if (until_us > 0)
-    return pass_time_with_faults(w, until_us > T_us ? until_us - T_us : 0);
+  if (until_us > 0) /* and all that is due at its end, as a last fault */
+    return pass_time_with_faults(w, until_us > T_us ? until_us - T_us : 0) &&
+           pass_time(w, AT_ONCE);
   for (int i = 0; i < TIMEOUTS_MAX; i++) {
     if (w->nfaults >= faults && w->grants >= grants)
       return true;
