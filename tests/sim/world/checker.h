@@ -90,7 +90,8 @@ void sim_checker_note_sent(sim_checker *checker, sim_process *p,
 void sim_checker_note_received(sim_checker *checker, sim_process *p,
                                const void *bytes, size_t len);
 
-/** The name that a process uses has other addresses. */
-void sim_checker_note_addresses(sim_checker *checker, sim_process *p);
+/** The addresses that a process uses have changed, or a proxy has begun to let
+    it through. So its time to connect starts anew. */
+void sim_checker_note_reachable(sim_checker *checker, sim_process *p);
 
 #endif

@@ -180,7 +180,10 @@ bool sim_inject_partition(sim_faults *f)
 
 static bool heal_proxy(sim_active_fault *x)
 {
+  sim_world *w = x->faults->world;
+
   route_of(x)->proxies--;
+  sim_checker_note_reachable(w->checker, &w->processes[x->process]);
   return true;
 }
 
@@ -279,7 +282,7 @@ bool sim_inject_addresses(sim_faults *f)
   sim_process *p = &f->world->processes[sim_random_process(f)];
 
   sim_driver_set_addresses(p, &f->rng, 1 + sim_roll(&f->rng, SIM_MOST_DEAD));
-  sim_checker_note_addresses(f->world->checker, p);
+  sim_checker_note_reachable(f->world->checker, p);
   TRACE(f, "%s: other addresses, %u in all", p->name, p->naddresses);
   return true;
 }

@@ -150,7 +150,7 @@ void sim_checker_note_closed(sim_checker *checker, sim_process *p, int err)
 
 /* The round of attempts that is under way may miss the addresses that answer.
  */
-void sim_checker_note_addresses(sim_checker *checker, sim_process *p)
+void sim_checker_note_reachable(sim_checker *checker, sim_process *p)
 {
   sim_life *l = sim_life_of(checker, p);
 
