@@ -22,7 +22,8 @@ trace_of() { # PROGRAM OPTION...
 
 # Listed faults are those that the seed chooses, with and without faults of
 # conditions. With 21 the last fault is due when the phase with faults ends.
-for seed in 3 8 11 21 28 173; do
+# shellcheck disable=SC2086 # a seed and options
+for seed in 3 8 11 21 28 '6 --servers 1' 173; do
   "$simulate" --seed $seed --save saved >/dev/null || fail "seed $seed"
   trace_of "$simulate" --seed $seed >random
   trace_of "$simulate" --schedule saved >listed

@@ -12,6 +12,7 @@ trap 'rm -rf "$traces"' EXIT
 "$simulate" --scenario moves --seeds 1:30 || exit 1
 "$simulate" --all-requests --seeds 1:20 || exit 1
 "$simulate" --scenario slow --seeds 1:30 || exit 1
+"$simulate" --servers 1 --seeds 1:60 || exit 1
 
 # A createSession takes longer than an attempt at one of six addresses.
 "$simulate" --seed 11987 --scenario operator --locks multilock --style brief \
@@ -32,5 +33,8 @@ trace_of --seeds 7:3 >"$traces/together"
 [ -s "$traces/alone" ] || exit 1
 cmp "$traces/alone" "$traces/together" || exit 1
 
-"$simulate" --seeds 1 2>"$traces/usage"
-[ $? = 2 ] || exit 1
+for wrong in '--seeds 1' '--seed 1 --servers 0' '--seed 1 --servers 6'; do
+  # shellcheck disable=SC2086 # options
+  "$simulate" $wrong 2>"$traces/usage"
+  [ $? = 2 ] || exit 1
+done

@@ -113,11 +113,12 @@ static void cut_off_from_processes(sim_faults *f, unsigned server,
  * more, so that each client is at rest again. */
 bool sim_inject_one_silent(sim_faults *f)
 {
+  bool others_have_quorum = f->world->config.servers > 2;
   unsigned i = sim_random_server(f);
   int64_t t = sim_fault_T_us(f);
   int64_t for_us = sim_between(&f->rng, t / 100, t * 3 / 2);
 
-  if ((int)i == sim_ensemble_leader(f->world->ensemble))
+  if (!others_have_quorum || (int)i == sim_ensemble_leader(f->world->ensemble))
     return false;
   switch (sim_roll(&f->rng, 3)) {
   case 0: return stop_server(f, i, for_us);

@@ -134,6 +134,8 @@ static void print_choices(const sim_world *w, FILE *out)
   fprintf(out, "--seed %" PRIu64 " --scenario %s --locks %s --style %s%s%s",
           w->seed, w->scenario->name, w->lock_mix->name, w->style->name,
           conditions, w->all_requests ? " --all-requests" : "");
+  if (w->servers > 0)
+    fprintf(out, " --servers %u", w->servers);
 }
 
 static void print_replay(const sim_plan *plan, const sim_world *w)

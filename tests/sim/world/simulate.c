@@ -28,6 +28,8 @@ static const char help[] =
     "  --style NAME         layout of the nodes (default: by the seed)\n"
     "  --condition NAME     an additional condition, or none; may be repeated\n"
     "                       (default: by the seed)\n"
+    "  --servers N          number of servers, 1 to 5 (default: by the seed);\n"
+    "                       one server is never wiped or restored\n"
     "  --all-requests       add rare requesters and watchers\n"
     "  --trace              print each event of the run\n"
     "  --until MS           end the phase with faults after this time\n"
@@ -55,6 +57,7 @@ enum {
   OPT_LOCKS,
   OPT_STYLE,
   OPT_CONDITION,
+  OPT_SERVERS,
   OPT_ALL_REQUESTS,
   OPT_TRACE,
   OPT_UNTIL,
@@ -77,6 +80,7 @@ static const struct option options[] = {
     {"locks", required_argument, NULL, OPT_LOCKS},
     {"style", required_argument, NULL, OPT_STYLE},
     {"condition", required_argument, NULL, OPT_CONDITION},
+    {"servers", required_argument, NULL, OPT_SERVERS},
     {"all-requests", no_argument, NULL, OPT_ALL_REQUESTS},
     {"trace", no_argument, NULL, OPT_TRACE},
     {"until", required_argument, NULL, OPT_UNTIL},
@@ -138,6 +142,15 @@ static void set_condition(sim_plan *plan, const char *name)
     exit_with_usage_error("no such condition");
   plan->conditions |= bit;
   plan->choice.conditions = &plan->conditions; /* none are chosen by the seed */
+}
+
+static void set_servers(sim_plan *plan, const char *text)
+{
+  uint64_t n = parse_number(text);
+
+  if (n < 1 || n > SIM_WORLD_SERVERS)
+    exit_with_usage_error("--servers: expected 1 to 5");
+  plan->choice.servers = (unsigned)n;
 }
 
 static void set_without(sim_plan *plan, const char *name)
@@ -202,6 +215,7 @@ static void apply_option(sim_plan *plan, int option, char *value)
   case OPT_LOCKS: set_lock_mix(plan, value); break;
   case OPT_STYLE: set_style(plan, value); break;
   case OPT_CONDITION: set_condition(plan, value); break;
+  case OPT_SERVERS: set_servers(plan, value); break;
   case OPT_ALL_REQUESTS: plan->choice.all_requests = true; break;
   case OPT_TRACE: plan->trace = true; break;
   case OPT_UNTIL:

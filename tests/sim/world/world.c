@@ -56,15 +56,22 @@ static void choose_long_timeout(sim_world *w, sim_rng *r, int32_t *tick)
   w->timeout_ms = (int32_t)sim_between(r, TIMEOUT_MAX_MS, LONG_TIMEOUT_MAX_MS);
 }
 
-static unsigned choose_servers(const sim_world *w, sim_rng *r)
+static unsigned random_servers(const sim_world *w, sim_rng *r)
 {
-  /* A single server has no epochs, by which incarnations are told apart. */
   bool has_epochs = sim_fault_is_possible(w, SIM_FAULT_WIPE) ||
                     sim_fault_is_possible(w, SIM_FAULT_RESTORE);
 
   if (sim_has_condition(w, SIM_FEW_SERVERS))
     return has_epochs ? 2 : 1 + sim_roll(r, 2);
   return sim_one_in(r, 4) ? 5 : 3;
+}
+
+/* The other draws of a seed are the same with each number of servers. */
+static unsigned choose_servers(const sim_world *w, sim_rng *r)
+{
+  unsigned by_seed = random_servers(w, r);
+
+  return w->servers == 0 ? by_seed : w->servers;
 }
 
 static void choose_sizes(sim_world *w)
@@ -110,14 +117,19 @@ static void choose_sizes(sim_world *w)
              paths[(first_path + i) % PATHS]);
 }
 
-/* Scenarios that bound what happens have no conditions, which add faults. */
+/* Scenarios that bound what happens have no conditions, which add faults. A
+ * single server has no epochs, by which incarnations are told apart. */
 static unsigned choose_conditions(const sim_world *w, const unsigned *chosen)
 {
   enum { NO_CONDITIONS = 0 };
+  const unsigned need_epochs =
+      SIM_CONDITION(SIM_WIPES) | SIM_CONDITION(SIM_RESTORES);
 
   if (w->scenario->calm || w->scenario->one_silent)
     return NO_CONDITIONS;
-  return chosen == NULL ? sim_conditions_of(w->seed) : *chosen;
+  unsigned set = chosen == NULL ? sim_conditions_of(w->seed) : *chosen;
+
+  return w->servers == 1 ? set & ~need_epochs : set;
 }
 
 /* Many readers need read-write locks. */
@@ -133,6 +145,7 @@ void sim_world_choose(sim_world *w, uint64_t seed, const sim_choice *choice)
   w->seed = seed;
   w->scenario =
       choice->scenario == NULL ? sim_scenario_of(seed) : choice->scenario;
+  w->servers = choice->servers;
   w->conditions = choose_conditions(w, choice->conditions);
   sim_note_possible_faults(w);
   w->lock_mix =

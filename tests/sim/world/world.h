@@ -39,6 +39,7 @@ struct sim_world {
   const sim_lock_style *style;
   const sim_schedule *schedule; /**< NULL: as the seed chooses */
   sim_schedule *record;         /**< gets all that happens; NULL: nowhere */
+  unsigned servers;             /**< number of servers; 0: the seed chooses */
   unsigned conditions;          /**< a bit for each; see conditions.h */
   uint64_t possible_faults; /**< a bit for each; see sim_fault_is_possible() */
   sim_agenda agenda;
@@ -77,13 +78,14 @@ struct sim_world {
   size_t nfaults;  /**< counted by faults.c */
 };
 
-/** The choices for a run. NULL: the seed chooses. */
+/** The choices for a run. NULL or 0: the seed chooses. */
 typedef struct sim_choice {
   const sim_scenario *scenario;
   const sim_lock_mix *lock_mix;
   const sim_lock_style *style;
   const unsigned *conditions;
   const sim_schedule *schedule;
+  unsigned servers;  /**< at most SIM_WORLD_SERVERS */
   bool all_requests; /**< add rare requesters and watchers */
 } sim_choice;
 
