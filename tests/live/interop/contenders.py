@@ -45,6 +45,10 @@ class Contender(threading.Thread):
                 self.errors[str(e)[:120]] += 1
                 self.over.wait(.1)
 
+    def ways(self):
+        """How it can hold: pairs of the side, or None, and the claims."""
+        return [(None, self.claims)]
+
     def pause_with_all(self):
         """Pause at the same time as all other contenders, so that the queues
         become empty and the server deletes the containers."""
@@ -91,6 +95,9 @@ class ReadWriter(Contender):
         super().__init__(rival, claims=None)  # they depend on the side
         self.path, self.downgrades = path, downgrades
         self.reading, self.writing = {path: 1}, {path: self.WRITER_WEIGHT}
+
+    def ways(self):
+        return [(READ, self.reading), (WRITE, self.writing)]
 
     def acquire_and_release(self):
         side = self.random.choice((READ, WRITE))

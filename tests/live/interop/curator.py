@@ -42,7 +42,7 @@ def _compile():
     folder = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, folder)
     sources = [os.path.join(SOURCES, name)
-               for name in ("Contender.java", "Locks.java", "Downgrader.java")]
+               for name in sorted(os.listdir(SOURCES))]
     # Java runs the compiler as a module, so javac need not be in PATH.
     try:
         done = subprocess.run(

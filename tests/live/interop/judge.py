@@ -4,6 +4,7 @@ contender enters it after its grant, and leaves it before its release. So
 contenders that are inside at the same time have held the lock at the same
 time."""
 
+import collections
 import threading
 import time
 
@@ -32,6 +33,15 @@ class Judge:
             limits.pop(0)
         return max(limit for _, limit in limits)
 
+    def allows(self, *all_claims):
+        """Whether contenders with these claims may be inside together."""
+        weights = collections.Counter()
+        for claims in all_claims:
+            weights.update(claims)
+        with self._lock:
+            return all(weight <= self._limit_of(resource)
+                       for resource, weight in weights.items())
+
     def _check_limit(self, resource):
         holders = self._holders[resource]
         self.most_holders[resource] = max(len(holders),
@@ -53,7 +63,7 @@ class Judge:
             return True
 
     def reduce(self, contender, claims):
-        """Reresource the claims of a holder by smaller ones."""
+        """Replace the claims of a holder by smaller ones."""
         with self._lock:
             for resource, weight in claims.items():
                 if contender in self._holders[resource]:

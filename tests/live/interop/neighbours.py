@@ -16,6 +16,9 @@ import live
 from curator import Curator
 from live import eventually
 from worker import EPHEMERAL_SEQUENTIAL, Worker
+from kazoos import Lock as KazooLock  # first: it skips the test without kazoo
+import kazoo.client
+import kazoo.security
 
 CHILDREN_CHANGED = 4  # the type of an event
 
@@ -45,14 +48,6 @@ def enter_and_leave(folder, library):
         pass
 """
 exec(CRITICAL_SECTION)
-
-
-try:
-    import kazoo.client
-    import kazoo.security
-    from kazoos import Lock as KazooLock
-except ImportError:
-    live.missing("there is no kazoo (Debian: python3-kazoo)")
 
 
 # ---- Curator

@@ -4,105 +4,35 @@ the round trips of an acquire and of a handoff, and whether a holder that is
 separated from the servers reports its lock as held after its session expired."""
 
 import sys
-import time
+from concurrent import futures
 
 sys.path.append(sys.path[0] + "/../support")
 
-import curator
+import driver
+import kazoos
 import live
 import locks
 import relay
 from live import eventually
-from worker import SEQUENTIAL, Worker
 from relay import Relay
+from rivals import CuratorLock, Host, LatchkeyLock
 
-try:
-    import kazoo.client
-    import kazoo.recipe.lock
-except ImportError:
-    live.missing("there is no kazoo (Debian: python3-kazoo)")
-import kazoos  # noqa: F401 - quiets kazoo's log
-
-SESSION_MS = 4000
-
-
-class Latchkey:
-    name = "latchkey"
-
-    def __init__(self, connect, directory):
-        self.worker = Worker()
-        self.client = self.worker.client(connect, timeout=SESSION_MS)
-        self.client.wait_for_state("connected")
-        self.lock = self.client.lock(directory)
-
-    def acquire(self):
-        self.lock.acquire()
-
-    def begin_acquire(self):
-        """Gives a function that waits for the grant."""
-        return self.lock.submit("acquire").succeeds
-
-    def release(self):
-        self.lock.release()
-
-    def reports_held(self):
-        return self.lock.inspect().ok == 1
-
-    def close(self):
-        self.worker.close()
+WAIT_MS = 20000
+LIBRARIES = {
+    "latchkey": lambda wire, path: LatchkeyLock(
+        run, run.latchkey_hosts[0], lambda c: c.lock(path)),
+    "Curator": lambda wire, path: CuratorLock(
+        run, run.curator_hosts[0], "mutex", path),
+    "kazoo": lambda wire, path: kazoos.Kazoo(
+        run, Host(lambda: wire), path, kazoos.mutex)}
 
 
-class Curator:
-    name = "Curator"
-
-    def __init__(self, connect, directory):
-        self.process = curator.Curator()
-        client = self.process.client(connect, SESSION_MS)
-        self.lock = self.process.lock("mutex", client, directory)
-
-    def acquire(self):
-        assert self.process.do("acquire", self.lock, 20000) == "held"
-
-    def begin_acquire(self):
-        pending = self.process.submit("acquire", self.lock, 20000)
-        return pending.result
-
-    def release(self):
-        assert self.process.do("release", self.lock) == "released"
-
-    def reports_held(self):
-        return self.process.do("holds", self.lock) == "true"
-
-    def close(self):
-        self.process.kill()
-
-
-class Kazoo:
-    name = "kazoo"
-
-    def __init__(self, connect, directory):
-        self.client = kazoo.client.KazooClient(connect,
-                                               timeout=SESSION_MS / 1000)
-        self.client.start(30)
-        self.lock = kazoo.recipe.lock.Lock(self.client, directory)
-
-    def acquire(self):
-        assert self.lock.acquire(timeout=20)
-
-    def begin_acquire(self):
-        handler = self.client.handler
-        pending = handler.spawn(self.lock.acquire, timeout=20)
-        return pending.join
-
-    def release(self):
-        self.lock.release()
-
-    def reports_held(self):
-        return self.lock.is_acquired
-
-    def close(self):
-        self.client.stop()
-        self.client.close()
+def mutex(library, wire, path):
+    """A mutex of this library, whose client connects through the relay."""
+    rival = LIBRARIES[library](wire, path)
+    rival.connect = wire.address
+    rival.open()
+    return rival
 
 
 def round_trips(frames):
@@ -132,75 +62,67 @@ def has_watched(wire, path):
         (f.connection, f.xid) in replies for f in requests)
 
 
-def measure(make, base):
+def measure(library, base):
     """(round trips of an acquire, round trips of a handoff)"""
-    directory = base + "/" + make.name
-    with Relay(server.connect) as wire, Relay(server.connect) as holder_wire:
-        measured = make(wire.address, directory)
-        holder = make(holder_wire.address, directory)
-        try:
-            measured.acquire()  # creates the directory
-            measured.release()
-            mark = wire.mark()
-            measured.acquire()
-            acquire_trips = round_trips(wire.frames_since(mark))
-            measured.release()
-            holder.acquire()
-            (predecessor,) = names(directory)
-            wait_for_grant = measured.begin_acquire()
-            eventually(lambda: has_watched(wire, directory + "/" + predecessor))
-            mark = wire.mark()
-            holder.release()
-            wait_for_grant()
-            handoff_trips = round_trips(wire.frames_since(mark))
-            measured.release()
-        finally:
-            measured.close()
-            holder.close()
+    directory = base + "/" + library
+    with Relay(zk.connect) as wire, Relay(zk.connect) as holder_wire, \
+            futures.ThreadPoolExecutor() as pool:
+        measured = mutex(library, wire, directory)
+        holder = mutex(library, holder_wire, directory)
+        assert measured.acquire(WAIT_MS)  # creates the directory
+        measured.release()
+        mark = wire.mark()
+        assert measured.acquire(WAIT_MS)
+        acquire_trips = round_trips(wire.frames_since(mark))
+        measured.release()
+        assert holder.acquire(WAIT_MS)
+        (predecessor,) = locks.names(run.direct, directory)
+        holds = pool.submit(measured.acquire, WAIT_MS)
+        eventually(lambda: has_watched(wire, directory + "/" + predecessor))
+        mark = wire.mark()
+        holder.release()
+        assert holds.result()
+        handoff_trips = round_trips(wire.frames_since(mark))
+        measured.release()
+        measured.close()
+        holder.close()
     return acquire_trips, handoff_trips
 
 
-def names(directory):
-    return locks.names(watcher, directory)
-
-
 def round_trips_are_those_of_the_readme():
-    base = watcher.create("/peers-", flags=SEQUENTIAL).path
-    measured = {make.name: measure(make, base)
-                for make in (Latchkey, Curator, Kazoo)}
+    measured = {library: measure(library, "/peers") for library in LIBRARIES}
     print(measured)
     assert measured == {"latchkey": (1, 0), "Curator": (2, 1),
                         "kazoo": (3, 1)}, measured
 
 
-def separated_holder_reports_held(make, base):
+def separated_holder_reports_held(library, base):
     """Whether a holder that is separated from the server still reports the lock
     as held when the server has deleted its node."""
-    directory = base + "/cut-" + make.name
-    with Relay(server.connect) as wire:
-        holder = make(wire.address, directory)
-        try:
-            holder.acquire()
-            assert holder.reports_held()
-            wire.freeze()
-            eventually(lambda: not names(directory), "its session expires")
-            return holder.reports_held()
-        finally:
-            wire.thaw()
-            holder.close()
+    with Relay(zk.connect) as wire:
+        holder = mutex(library, wire, base + "/" + library)
+        assert holder.acquire(WAIT_MS)
+        assert holder.reports_held()
+        wire.freeze()
+        eventually(lambda: not locks.names(run.direct, base + "/" + library),
+                   "its session expires")
+        reports_held = holder.reports_held()
+        wire.thaw()
+        holder.close()
+        return reports_held
 
 
 def only_latchkey_reports_that_it_does_not_hold_after_the_deadline():
-    base = watcher.create("/peers-", flags=SEQUENTIAL).path
-    reports = {make.name: separated_holder_reports_held(make, base)
-               for make in (Latchkey, Curator, Kazoo)}
+    reports = {library: separated_holder_reports_held(library, "/cut")
+               for library in LIBRARIES}
     print(reports)
     assert reports == {"latchkey": False, "Curator": True,
                        "kazoo": True}, reports
 
 
-with locks.serve() as server, Worker() as worker:
-    watcher = worker.client(server.connect, timeout=locks.LONG)
+with live.zkserver.Server() as zk:
+    run = driver.Run(zk, session_ms=4000)
     live.run(round_trips_are_those_of_the_readme,
              only_latchkey_reports_that_it_does_not_hold_after_the_deadline)
+    run.close()
 sys.exit(0)

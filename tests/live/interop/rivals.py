@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locks of latchkey, of Curator, of kazoo, and of a writer with ZooKeeper's Java
-client, behind one interface:
+"""Locks, candidates and members of latchkey, of Curator, and of programs with
+ZooKeeper's Java client, behind one interface; kazoos.py has those of kazoo:
 
-    rival.open()        make a session and a lock
-    rival.acquire(ms)   gives whether it holds
+    rival.open()        make a session and a lock, a candidate or a member
+    rival.acquire(ms)   gives whether it holds, leads, or has joined
     rival.certain()     whether no event has reported it unsure or lost
-    rival.release()
+    rival.release()     release, resign or leave
+    rival.reports_held()    of a lock: whether its library says that it is held
+    rival.choose(side)  of a read-write lock
+    rival.participants()    of a candidate: "ID=leader" or "ID=candidate" of each
+    rival.sees()        of a member: the data of all members, sorted
 
 The methods raise Gone if the process has ended, and Broken after an error. The
 `host` of a rival is its process, which can be ended, stopped and started again.
@@ -17,8 +21,8 @@ import time
 
 import curator
 import worker
+from relay import UNPARSED, Relay
 
-SESSION_MS = 8000
 WAIT_S = 300        # for a lock
 READ, WRITE = 0, 1  # the sides of a read-write lock
 
@@ -31,8 +35,18 @@ class Broken(Exception):
     """An error with which an acquire or a release completed."""
 
 
+class Wire(Relay):
+    """A relay in place of a process: its rivals, in this process, lose the server
+    when it is killed or stopped."""
+
+    def __init__(self, target):
+        super().__init__(target, UNPARSED)
+        self.kill = self.stop = self.freeze
+        self.cont = self.thaw
+
+
 class Host:
-    """A process that has rivals. `make` starts one: Worker or Curator."""
+    """A process that has rivals. `make` starts one: Worker, Curator or Wire."""
 
     def __init__(self, make):
         self.make = make
@@ -79,9 +93,11 @@ class Host:
 class Rival:
     numbers = itertools.count(1)
 
-    def __init__(self, host, connect, judge):
+    def __init__(self, run, host):
+        """`run`: the Run of driver.py."""
         self.name = "%s-%d" % (self.side, next(Rival.numbers))
-        self.host, self.connect, self.judge = host, connect, judge
+        self.host, self.connect, self.judge = host, run.zk.connect, run.judge
+        self.session_ms = run.session_ms
         self.opened = 0         # generation of the host when it was opened
         self.safe = False       # no event has reported it unsure or lost
         self.revoked = threading.Event()
@@ -93,6 +109,9 @@ class Rival:
 
     def is_open(self):
         return self.opened == self.host.generation
+
+    def close(self):
+        """Close the client, if it does not end with the host."""
 
     def doubt(self):
         """The lock is unsure or lost: leave the judge's resources."""
@@ -115,14 +134,14 @@ class Rival:
 class LatchkeyLock(Rival):
     side = "latchkey"
 
-    def __init__(self, host, connect, judge, make):
+    def __init__(self, run, host, make):
         """`make(client)` makes the lock."""
-        super().__init__(host, connect, judge)
+        super().__init__(run, host)
         self.make = make
 
     def open(self):
         generation, self.process = self.host.generation, self.host.process
-        self.client = self.process.client(self.connect, timeout=SESSION_MS)
+        self.client = self.process.client(self.connect, timeout=self.session_ms)
         self.locks = self.make(self.client)
         if not isinstance(self.locks, list):
             self.locks = [self.locks]
@@ -181,6 +200,9 @@ class LatchkeyLock(Rival):
         self.safe = self.safe and line.at > self.host.resumed_ms
         return True
 
+    def reports_held(self):
+        return self.lock.inspect().ok == 1
+
     def acquire_read_side(self):
         """Acquire the read side as a writer, which does not wait."""
         self.choose(READ)
@@ -214,6 +236,7 @@ class LatchkeyCandidate(LatchkeyLock):
                 raise Gone from None
             self.release()
             return False
+        self.term = line.term
         # A term that began before the process was stopped does not count.
         self.safe = self.safe and line.at > self.host.resumed_ms
         return True
@@ -223,12 +246,32 @@ class LatchkeyCandidate(LatchkeyLock):
         self.lock.clear_lines()
 
 
+class LatchkeyMember(LatchkeyLock):
+    """A member, and a roster of its group; `make(client)` makes both."""
+
+    def acquire(self, ms):
+        self.lock.join()
+        return True
+
+    def release(self):
+        self.lock.leave()
+
+    def set_data(self, text):
+        self.lock.do("data", data=text.encode())
+
+    def sees(self):
+        reports = [line for line in self.locks[1].lines_like("roster")
+                   if line.err in ("0", "NO_NODE")]
+        return sorted(bytes.fromhex(name.split(":")[1]).decode()
+                      for line in reports[-1:] for name in line.names)
+
+
 class CuratorLock(Rival):
-    """A lock of Curator."""
+    """A lock, a candidate or a member of Curator."""
     side = "curator"
 
-    def __init__(self, host, connect, judge, kind, *words):
-        super().__init__(host, connect, judge)
+    def __init__(self, run, host, kind, *words):
+        super().__init__(run, host)
         self.kind, self.words = kind, words
 
     def open(self):
@@ -236,7 +279,7 @@ class CuratorLock(Rival):
         java = self.process = self.host.process
         self.connected = True
         try:
-            client = java.client(self.connect, SESSION_MS)
+            client = java.client(self.connect, self.session_ms)
             self.client = client
             java.on_line[client] = self.on_line
             self.lock = self.locks = java.lock(self.kind, client, *self.words)
@@ -305,13 +348,23 @@ class CuratorLock(Rival):
     def downgrade(self):
         self.do("downgrade", self.lock)
 
+    def reports_held(self):
+        return self.do("holds", self.lock) == "true"
+
+    def participants(self):
+        return self.do("nodes", self.lock).split(",")
+
+    def sees(self):
+        return sorted(entry.split("=")[1]
+                      for entry in self.participants() if entry)
+
     def release(self):
         self.do("release", self.lock)
 
 
 class Plain(CuratorLock):
-    """A writer that downgrades to a reader, with ZooKeeper's Java client. It
-    takes the same commands as a lock of Curator."""
+    """A lock with ZooKeeper's Java client. It takes the same commands as a lock
+    of Curator."""
     side = "plain"
 
 

@@ -347,6 +347,16 @@ class Locks {
         return both;
     }
 
+    /** Read and write side as in tutorials. */
+    private static Map<String, Lock> tutorialSides(String name, String connect,
+            String path) {
+        Map<String, Lock> both = new LinkedHashMap<>();
+
+        both.put(name + ".read", new Tutorial(name, connect, path, "r-"));
+        both.put(name + ".write", new Tutorial(name, connect, path, "w-"));
+        return both;
+    }
+
     /** Semaphores: PATH PERMITS TAKE, or PATH COUNTPATH TAKE, where the node at
      *  COUNTPATH holds the number of permits. */
     private static Lock semaphore(CuratorFramework c, String[] words)
@@ -368,6 +378,8 @@ class Locks {
         String path = words[0];
         List<String> paths = Arrays.asList(path.split(","));
         String id = words.length > 1 ? words[1] : "";
+        String connect =
+            c.getZookeeperClient().getCurrentConnectionString();
 
         switch (kind) {
         case "mutex":
@@ -394,9 +406,14 @@ class Locks {
         case "nested":
             return mapOfOne(name, new Nested(c, paths));
         case "downgrader":
-            return mapOfOne(name, new Downgrader(name,
-                        c.getZookeeperClient().getCurrentConnectionString(),
-                        path));
+            return mapOfOne(name, new Downgrader(name, connect, path));
+        case "tutorial": // with the prefix of the nodes
+            return mapOfOne(name, new Tutorial(name, connect, path, id));
+        case "tutorial-async":
+            return mapOfOne(name,
+                    new Tutorial.InCallbacks(name, connect, path, id));
+        case "tutorial-rwlock":
+            return tutorialSides(name, connect, path);
         default:
             throw new IllegalArgumentException(kind);
         }
