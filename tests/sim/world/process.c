@@ -283,7 +283,6 @@ static bool accepts_read_only(const sim_process *p)
 
 void sim_process_init(sim_process *p, sim_world *w, unsigned index)
 {
-  const sim_scenario *s = w->scenario;
   sim_rng r = sim_rng_fork(&w->rng, 'p' * 256 + index);
 
   memset(p, 0, sizeof *p);
@@ -291,9 +290,8 @@ void sim_process_init(sim_process *p, sim_world *w, unsigned index)
   p->index = index;
   snprintf(p->name, sizeof p->name, "p%u", index);
   p->clock_base_ms = random_clock(&r);
-  p->drift_ppm = random_drift(&r, s->drift);
-  p->assurance = s->assurance > 0 ? (lk_assurance)(s->assurance - 1)
-                                  : random_assurance(&r);
+  p->drift_ppm = random_drift(&r, w->scenario->drift);
+  p->assurance = random_assurance(&r);
   p->one_session = sim_one_in(&r, 8);
   p->mem = (lk_mem){.resize = process_resize, .arg = p};
   p->resume_job = (sim_job){.run = on_resume, .arg = p};

@@ -19,8 +19,6 @@ struct sim_scenario {
   bool one_silent;  /**< no fault but that one follower is silent, at times that
                        are far apart: no holder may become unsure */
   bool subscribers; /**< one run of three has subscribers */
-  unsigned assurance; /**< 1 + the assurance of all processes; 0: each process
-                         has any, mostly quorum */
   bool drift; /**< clocks are 1 % off, and the session timeout is 20 ticks */
   int32_t sweep_ms; /**< interval of deleting empty containers; 0: 60,000 */
   /** mean time between faults, in thousandths of T; 0: 300 */
