@@ -6,6 +6,7 @@ A cell is one scenario with one kind of lock, and is called SCENARIO__KIND.
 Arguments of the program name the cells, scenarios or kinds to test; --cells
 lists the cells."""
 
+import re
 import sys
 import time
 
@@ -16,32 +17,38 @@ import locks as shared
 from live import eventually
 from locks import LONG, SHORT, CountedClient, names, on_server, digest_identity, \
     wait_until_empty
-from relay import CHILDREN, CREATE, CREATE2, CREATE_CONTAINER, DELETE, GET, \
-    MULTI, REMOVE_WATCHES, Relay
+from relay import CHILDREN, CREATE, CREATE2, CREATE_CONTAINER, DELETE, DOWN, \
+    EVENT, GET, MULTI, REMOVE_WATCHES, UP, Relay
 from worker import Worker
 
 ANY = None  # any number of send() calls: it depends on how the replies arrive
 READ_SIDE, WRITE_SIDE = 0, 1  # of a read-write lock
 CURATOR, KAZOO, NATIVE, NATIVE_UUID, LATCH = range(5)  # layouts
+# Regular expressions of names of nodes; the group is what an acquire chooses.
+UUID = "([0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})"
+CURATORS_LOCK = "_c_" + UUID + r"-lock-\d{10}"
+KAZOOS_LOCK = r"([0-9a-f]{32})__lock__\d{10}"
 # Permissions of access lists.
 MAY_READ, MAY_CREATE, MAY_DELETE, MAY_ALL = 1, 4, 8, 31
 
 
 class Kind:
     """A kind of lock: the functions that make a lock and a rival that excludes
-    it, the directories and numbers of its nodes, and its requests."""
+    it, the directories, names and numbers of its nodes, and its requests."""
 
     def __init__(self, name, make_lock, queues, *, make_rival=None,
                  holder_nodes=1, waiter_nodes=1, deleted_queue_nodes=0,
                  contended=None, create=None, **costs):
         self.name = name
         self.make_lock, self.make_rival = make_lock, make_rival or make_lock
-        self.queues = queues    # directories of contender nodes, below `base`
+        # The directories of contender nodes, below `base`, and the regular
+        # expressions of their names.
+        self.queues, self.node_names = list(queues), queues
         self.holder_nodes = holder_nodes    # number of nodes of a holder
         self.waiter_nodes = waiter_nodes    # of a waiter behind a holder
         self.deleted_queue_nodes = deleted_queue_nodes  # by a grant
         # The directory in which lock and rival both have nodes.
-        self.contended = contended or queues[-1]
+        self.contended = contended or self.queues[-1]
         self.create = create    # creates the directories; None: as plain nodes
         # The requests of an acquire, a release, ...: (send() calls, *opcodes).
         # Without directories, the creates of contender nodes fail, and are
@@ -97,10 +104,10 @@ def create_kazoo_directories(permits):
     return create
 
 
-def mutex_kind(name, make_lock, create_directory=CREATE, **more):
+def mutex_kind(name, make_lock, node_name, create_directory=CREATE, **more):
     """`create_directory`: the opcode that creates a missing directory."""
     return Kind(
-        name, make_lock, ["/l"], **more,
+        name, make_lock, {"/l": node_name}, **more,
         acquire=(1, CREATE2, CHILDREN),
         release=(1, DELETE),
         acquire_without_directories=(
@@ -130,19 +137,22 @@ def semaphore_kind(name, permits, queues, make_lock, first_requests=(),
 
 
 DIRECTORIES = 3 * [CREATE_CONTAINER]  # the base, /l, and one below it
-SEMAPHORE_QUEUES = ["/l/locks", "/l/leases"]
-KAZOO_SEMAPHORE_QUEUES = ["/l-__lock__", "/l"]
+SEMAPHORE_QUEUES = {"/l/locks": CURATORS_LOCK,
+                    "/l/leases": "_c_" + UUID + r"-lease-\d{10}"}
+KAZOO_SEMAPHORE_QUEUES = {"/l-__lock__": KAZOOS_LOCK, "/l": "([0-9a-f]{32})"}
 
 KINDS = [
-    mutex_kind("mutex", mutex(), CREATE_CONTAINER),
-    mutex_kind("mutex-kazoo", mutex(layout=KAZOO)),
-    mutex_kind("mutex-native", mutex(layout=NATIVE)),
-    mutex_kind("mutex-native-uuid", mutex(layout=NATIVE_UUID, prefix="seq-")),
-    mutex_kind("mutex-latch", mutex(layout=LATCH), CREATE_CONTAINER),
-    mutex_kind("read-side", side(READ_SIDE), CREATE_CONTAINER,
-               make_rival=side(WRITE_SIDE)),
-    mutex_kind("write-side", side(WRITE_SIDE), CREATE_CONTAINER,
-               make_rival=side(READ_SIDE)),
+    mutex_kind("mutex", mutex(), CURATORS_LOCK, CREATE_CONTAINER),
+    mutex_kind("mutex-kazoo", mutex(layout=KAZOO), KAZOOS_LOCK),
+    mutex_kind("mutex-native", mutex(layout=NATIVE), r"seq-\d{10}"),
+    mutex_kind("mutex-native-uuid", mutex(layout=NATIVE_UUID, prefix="seq-"),
+               UUID + r"-seq-\d{10}"),
+    mutex_kind("mutex-latch", mutex(layout=LATCH),
+               "_c_" + UUID + r"-latch-\d{10}", CREATE_CONTAINER),
+    mutex_kind("read-side", side(READ_SIDE), "_c_" + UUID + r"-__READ__\d{10}",
+               CREATE_CONTAINER, make_rival=side(WRITE_SIDE)),
+    mutex_kind("write-side", side(WRITE_SIDE), "_c_" + UUID + r"-__WRIT__\d{10}",
+               CREATE_CONTAINER, make_rival=side(READ_SIDE)),
     semaphore_kind(
         "semaphore", 1, SEMAPHORE_QUEUES, semaphore(1),
         acquire_without_directories=(
@@ -165,7 +175,8 @@ KINDS = [
         acquire_without_directories=(
             ANY, GET, *4 * [CREATE2, CHILDREN], *2 * [CREATE2], CREATE, GET,
             *3 * [CREATE, CREATE], REMOVE_WATCHES, DELETE)),
-    Kind("multi-lock", multilock, ["/a", "/b", "/c"], make_rival=second_member,
+    Kind("multi-lock", multilock, dict.fromkeys(("/a", "/b", "/c"), CURATORS_LOCK),
+         make_rival=second_member,
          holder_nodes=3, waiter_nodes=2, contended="/b",
          acquire=(1, MULTI, *3 * [CHILDREN]),
          release=(1, *3 * [DELETE]),
@@ -174,7 +185,7 @@ KINDS = [
              *3 * [CHILDREN]),
          wait=(ANY, MULTI, *3 * [CHILDREN], GET, GET, DELETE),
          grant=(1, MULTI, CHILDREN)),
-    Kind("single-node", single, ["/d"], waiter_nodes=0,
+    Kind("single-node", single, {"/d": "the-lock"}, waiter_nodes=0,
          acquire=(1, CREATE2, GET),
          release=(1, DELETE),
          acquire_without_directories=(2, CREATE2, GET, CREATE, CREATE, CREATE2,
@@ -188,12 +199,14 @@ class Cell:
     """A lock `lock` of the client `tested`, and a lock `rival` of the client
     `direct`. The client `direct` also changes nodes as an operator would."""
 
-    def __init__(self, kind, worker, direct, base, timeout=LONG):
+    def __init__(self, kind, worker, direct, base, hosts=None, timeout=LONG,
+                 gap=None, **options):
         self.kind, self.worker, self.direct, self.base = kind, worker, direct, base
         kind.create_directories(direct, base)
-        self.tested = worker.client(shared.connect_string(), timeout=timeout)
+        self.tested = worker.client(hosts or shared.connect_string(),
+                                    timeout=timeout, gap=gap)
         self.tested.wait_for_state("connected")
-        self.lock = kind.make_lock(self.tested, base)
+        self.lock = kind.make_lock(self.tested, base, **options)
         self.rival = kind.make_rival(direct, base)
 
     def nodes(self):
@@ -320,21 +333,57 @@ def held_lock_is_waited_for_and_granted_with_these_requests(kind, worker,
 @scenario
 def holder_knows_its_node_its_token_and_its_deadline(kind, worker, direct,
                                                      base):
-    kind.create_directories(direct, base)
-    lock = kind.make_lock(direct, base, data=b"label")
+    cell = Cell(kind, worker, direct, base, data=b"label")
     tokens = []
     for _ in range(2):
-        grant = lock.acquire()
+        grant = cell.hold(cell.lock, kind.holder_nodes)
         node = direct.get(grant.node)
         assert node.data.startswith(b"label"), node
-        assert node.owner == direct.facts().session
-        now = lock.inspect()
+        assert node.owner == cell.tested.facts().session
+        now = cell.lock.inspect()
         assert (now.state, now.ok, now.count) == ("held", 1, 1), now
-        assert now.token == grant.token >= node.czxid
+        assert now.token == grant.token
+        assert 0 < now.deadline - now.at <= LONG, now
+        czxids = [direct.do("exists", path=path).czxid for path in cell.nodes()]
+        assert max(czxids) == grant.token, (czxids, grant)
+        # A transaction creates all nodes with one czxid.
+        if MULTI in kind.costs["acquire"]:
+            assert min(czxids) == grant.token, (czxids, grant)
         tokens.append(grant.token)
-        lock.release()
-        assert lock.inspect().state == "idle" and lock.inspect().token == 0
+        cell.lock.release()
+        now = cell.lock.inspect()
+        assert (now.state, now.token) == ("idle", 0), now
+        cell.wait_for_nodes(0)
     assert tokens[0] < tokens[1]
+    cell.end()
+
+
+@scenario
+def nodes_have_the_names_that_other_clients_use(kind, worker, direct, base):
+    cell = Cell(kind, worker, direct, base)
+
+    def unique_parts():
+        parts = set()
+        for path in cell.nodes_of(cell.tested):
+            queue, _, name = path[len(base):].rpartition("/")
+            match = re.fullmatch(kind.node_names[queue], name)
+            assert match, path
+            parts.update(match.groups())
+        return parts
+
+    used = set()
+    for _ in range(2):
+        _, pending = cell.let_lock_wait()
+        parts = unique_parts()
+        cell.rival.release()
+        pending.succeeds()
+        cell.wait_for_nodes(kind.holder_nodes)
+        parts |= unique_parts()
+        assert parts.isdisjoint(used), (parts, used)
+        used |= parts
+        cell.lock.release()
+        cell.wait_for_nodes(0)
+    cell.end()
 
 
 @scenario
@@ -491,6 +540,43 @@ def holder_whose_node_is_deleted_loses_the_lock_once(kind, worker, direct,
 
 
 @slow_scenario
+def verify_and_guarded_write_need_the_lock(kind, worker, direct, base):
+    data = base + "/data"
+    direct.create(data, data=b"0")
+    # A reply proves the session if its request was sent at least half a tick
+    # after an earlier reply. The session lease records one such reply for each
+    # 48th of the session timeout.
+    cell = Cell(kind, worker, direct, base, timeout=12000, gap=250)
+    lock = cell.lock
+    lock.submit("verify").fails("NOT_HELD")
+    lock.submit("guarded", path=data, data=b"x").fails("NOT_HELD")
+    cell.hold(lock, kind.holder_nodes)
+    deadline = lock.inspect().deadline
+    time.sleep(.3)
+    cell.tested.do("sync", path="/")
+    time.sleep(.3)
+    lock.do("verify")
+    assert lock.inspect().deadline > deadline
+    done = lock.do("guarded", path=data, data=b"1", version=0)
+    assert (done.count, done.version) == (1, 1)
+    lock.submit("guarded", path=data, data=b"x", version=0).fails("BAD_VERSION")
+    lock.submit("guarded", path=base + "/nowhere", data=b"x").fails("NO_NODE")
+    assert lock.inspect().state == "held"
+    direct.do("delete", path=cell.nodes_of(cell.tested)[0])
+    lock.submit("guarded", path=data, data=b"x").fails("LOST")
+    assert direct.get(data).data == b"1"
+    lock.submit("release").fails("LOST")
+    cell.wait_for_nodes(0)
+    cell.hold(lock, kind.holder_nodes)
+    direct.do("delete", path=cell.nodes_of(cell.tested)[0])
+    for _ in range(2):
+        lock.submit("verify").fails("LOST")
+    lock.submit("release").fails("LOST")
+    assert len(lock.lines_like("lock", "lost")) == 2
+    cell.end()
+
+
+@slow_scenario
 def waiter_whose_node_is_deleted_queues_again(kind, worker, direct, base):
     cell = Cell(kind, worker, direct, base, timeout=SHORT)
     # The node of the multi-lock's held member is tested in multilock.py.
@@ -617,6 +703,46 @@ def deleted_containers_lose_no_acquire(kind, worker, direct, base):
         assert created >= 2 * directories, "the server deleted no directory"
         for client in clients:
             client.do("close")
+
+
+def check_breaks(up, kind, worker, direct, base):
+    """Break the connection once at each request of an acquire and a release, and
+    of a grant to a waiter: at the request if `up`, else at the reply."""
+    breaks = [(is_held, op, ops[:at].count(op) + 1)
+              for is_held, ops in (
+                  (False, kind.costs["acquire"][1:] + kind.costs["release"][1:]),
+                  (True, kind.costs["grant"][1:]))
+              for at, op in enumerate(ops)]
+    if not up:
+        breaks.append((True, EVENT, 1))
+    for number, (is_held, op, count) in enumerate(breaks):
+        below = direct.create("%s/%d" % (base, number)).path
+        with Relay(shared.connect_string()) as wire:
+            cell = Cell(kind, worker, direct, below, hosts=wire.address)
+            if is_held:
+                _, pending = cell.let_lock_wait()
+            trap = wire.at_frame("cut", up=up, op=op, count=count)
+            if is_held:
+                cell.rival.release()
+            else:
+                pending = cell.lock.submit("acquire")
+            assert pending.succeeds().token == cell.lock.inspect().token
+            cell.rival.submit("acquire", wait=0).fails("BUSY")
+            cell.lock.release()
+            trap.wait()
+            cell.end()
+
+
+@slow_scenario
+def break_before_any_request_loses_no_node_and_no_place(kind, worker, direct,
+                                                        base):
+    check_breaks(UP, kind, worker, direct, base)
+
+
+@slow_scenario
+def break_after_any_request_loses_no_node_and_no_place(kind, worker, direct,
+                                                       base):
+    check_breaks(DOWN, kind, worker, direct, base)
 
 
 @slow_scenario

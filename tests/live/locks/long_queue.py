@@ -84,33 +84,6 @@ def list_above_a_megabyte_is_received(worker, direct, base):
 
 
 @on_server
-def full_queue_refuses_contenders(worker, direct, base):
-    holder, waiter, late = [direct.lock(base + "/l", max_queue=2)
-                            for _ in range(3)]
-    holder.acquire()
-    waiting = waiter.submit("acquire")
-    waiter.wait_until_queued()
-    late_waiting = late.submit("acquire")
-    assert late.wait_until_queued().position == 2
-    with CountedClient() as counted:
-        lock = counted.client.lock(base + "/l", max_queue=2)
-        # With `peek` it lists the queue before it creates a node.
-        peeking = counted.client.lock(base + "/l", max_queue=2, peek=1)
-        lock.submit("acquire").fails("QUEUE_FULL")
-        counted.expect_requests(2, relay.CREATE2, relay.CHILDREN, relay.DELETE)
-        peeking.submit("acquire").fails("QUEUE_FULL")
-        peeking.submit("acquire", wait=0).fails("BUSY")
-        counted.expect_requests(2, relay.CHILDREN, relay.CHILDREN)
-        assert len(names(direct, base + "/l")) == 3
-        for lock in (late, waiter, holder):
-            lock.free()
-        for pending in (waiting, late_waiting):
-            pending.fails("CLOSED")
-        eventually(lambda: not names(direct, base + "/l"))
-        peeking.submit("acquire", wait=0).succeeds()
-
-
-@on_server
 def timeouts_leave_no_watch_behind(worker, direct, base):
     direct.create(base + "/l")
     holder = direct.lock(base + "/l")
@@ -138,7 +111,6 @@ def timeouts_leave_no_watch_behind(worker, direct, base):
 with shared.serve("--heap", "1200" if IS_LONG else "256"):
     live.run(
         timeouts_leave_no_watch_behind,
-        full_queue_refuses_contenders,
         list_above_a_megabyte_is_received,
         long_queue_takes_at_most_a_list_for_each_handoff,
     )

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Multi-locks on a real server: all members are held or none, and the requests
-of an acquire."""
+"""What the multi-lock alone does, on a real server: members in any order, of any
+kind, busy ones and deleted ones."""
 
-import re
 import sys
 
 sys.path.append(sys.path[0] + "/../support")
@@ -13,18 +12,15 @@ from live import eventually
 from locks import CountedClient, names, on_server
 from relay import CHILDREN, DELETE, GET, MULTI
 
-# The name of a contender node, with Curator's prefix and a UUID in it.
-NAME = re.compile(r"_c_[0-9a-f-]{36}-lock-[0-9]{10}")
-
 
 def paths(base, letters="abc"):
     return [base + "/" + letter for letter in letters]
 
 
-def make_directories(direct, base, letters="abc"):
+def make_directories(direct, base):
     """Create the lock directories as persistent nodes: unlike containers, the
     server does not delete them."""
-    for path in paths(base, letters):
+    for path in paths(base):
         direct.create(path)
 
 
@@ -32,50 +28,13 @@ def members(base, letters="abc"):
     return ["x:" + path for path in paths(base, letters)]
 
 
-def counts(direct, base, letters="abc"):
+def counts(direct, base):
     """The number of contender nodes of each member."""
-    return [len(names(direct, path)) for path in paths(base, letters)]
+    return [len(names(direct, path)) for path in paths(base)]
 
 
-def wait_until_free(direct, base, letters="abc"):
-    eventually(lambda: not any(counts(direct, base, letters)))
-
-
-# ---- all members are held, or none
-
-@on_server
-def members_share_one_token(worker, direct, base):
-    lock = direct.multilock(*members(base))
-    grant = lock.acquire()
-    assert counts(direct, base) == [1, 1, 1]
-    for path in paths(base):
-        (name,) = names(direct, path)
-        assert NAME.fullmatch(name), name
-        assert direct.get(path + "/" + name).czxid == grant.token
-        direct.lock(path).submit("acquire", wait=0).fails("BUSY")
-    lock.release()
-    wait_until_free(direct, base)
-
-
-@on_server
-def waiter_holds_no_later_members(worker, direct, base):
-    make_directories(direct, base)
-    lock = direct.multilock(*members(base))
-    # The expected numbers of nodes of a, b and c while the multi-lock waits for
-    # the member `held`: this member has the node of its holder, too.
-    for held, node_counts in (("a", [2, 0, 0]), ("b", [1, 2, 0]),
-                              ("c", [1, 1, 2])):
-        holder = direct.lock(base + "/" + held)
-        holder.acquire()
-        lock.submit("acquire", wait=0).fails("BUSY")
-        pending = lock.submit("acquire")
-        lock.wait_until_queued()
-        eventually(lambda: counts(direct, base) == node_counts, node_counts)
-        holder.release()
-        pending.succeeds()
-        assert counts(direct, base) == [1, 1, 1]
-        lock.release()
-        wait_until_free(direct, base)
+def wait_until_free(direct, base):
+    eventually(lambda: not any(counts(direct, base)))
 
 
 @on_server
@@ -113,20 +72,19 @@ def readers_and_writers_may_be_members(worker, direct, base):
     wait_until_free(direct, base)
 
 
-# ---- requests
-
 @on_server
 def nodes_of_members_behind_a_held_one_are_deleted_and_created_again(
         worker, direct, base):
     make_directories(direct, base)
     with CountedClient() as it:
         lock = it.client.multilock(*members(base))
-        # The held member, the number of members behind it, and the requests
-        # that create their nodes again after the wait, and list their queues.
-        for held, behind, recreate in (
-                ("a", 2, [MULTI, CHILDREN, CHILDREN]),
-                ("b", 1, [MULTI, CHILDREN]),
-                ("c", 0, [])):
+        # The held member, the number of members behind it, the numbers of nodes
+        # of a, b and c while the multi-lock waits, and the requests that create
+        # its nodes again after the wait, and list their queues.
+        for held, behind, node_counts, recreate in (
+                ("a", 2, [2, 0, 0], [MULTI, CHILDREN, CHILDREN]),
+                ("b", 1, [1, 2, 0], [MULTI, CHILDREN]),
+                ("c", 0, [1, 1, 2], [])):
             holder = direct.lock(base + "/" + held)
             holder.acquire()
             it.reset_counts()
@@ -141,18 +99,15 @@ def nodes_of_members_behind_a_held_one_are_deleted_and_created_again(
                              len(first + then) and it.counts()[0])
             assert ops[:len(first)] == first, ops
             assert sorted(ops[len(first):]) == sorted(then), ops
-            # Three nodes of the multi-lock and one of the holder, less those
-            # that were deleted.
-            eventually(lambda: sum(counts(direct, base)) == 4 - behind)
+            eventually(lambda: counts(direct, base) == node_counts, node_counts)
             it.reset_counts()
             holder.release()
             pending.succeeds()
             it.expect_requests(1 if recreate else 0, *recreate)
+            assert counts(direct, base) == [1, 1, 1]
             lock.release()
             wait_until_free(direct, base)
 
-
-# ---- changes by other clients
 
 @on_server
 def verify_finds_a_member_deleted_while_another_was_waited_for(
@@ -172,11 +127,8 @@ def verify_finds_a_member_deleted_while_another_was_waited_for(
 
 
 with shared.serve("--tick", "500", "--container-check", "300") as _zk:
-    live.run(
-        members_share_one_token,
-        waiter_holds_no_later_members,
+    live.run(live.together(
         any_order_of_members_is_free_of_deadlock,
         readers_and_writers_may_be_members,
         nodes_of_members_behind_a_held_one_are_deleted_and_created_again,
-        verify_finds_a_member_deleted_while_another_was_waited_for,
-    )
+        verify_finds_a_member_deleted_while_another_was_waited_for))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The single-node lock on a real server: exclusion, requests, and deletes and
-creates whose reply is lost."""
+"""What the single-node lock alone does, on a real server: waiters without a queue,
+a delete in doubt, and a holder that cannot be read."""
 
 import sys
 
@@ -10,39 +10,12 @@ import live
 import locks as shared
 from live import eventually
 from locks import LONG, on_server
-from relay import CREATE2, DELETE, DOWN, EVENT, GET, MULTI, UP, Relay
-
-
-def czxid(direct, path):
-    found = direct.submit("exists", path=path).result()
-    return found.czxid if found.err == "0" else None
+from relay import CREATE2, DELETE, DOWN, GET, MULTI, UP, Relay
 
 
 def wait_until_gone(direct, path):
-    eventually(lambda: czxid(direct, path) is None, "%s is gone" % path)
-
-
-# ---- exclusion
-
-@on_server
-def single_node_is_the_lock(worker, direct, base):
-    path = base + "/a/b/lock"
-    lock = direct.single(path, data=b"label")
-    grant = lock.acquire()
-    assert grant.node == path
-    node = direct.get(path)
-    assert node.data == b"label" and node.owner == direct.facts().session
-    assert node.czxid == grant.token
-    # It may be acquired again, and is held until it was released as often.
-    assert lock.acquire().token == grant.token
-    lock.release()
-    assert lock.inspect().state == "held"
-    lock.release()
-    wait_until_gone(direct, path)
-    # The directories are persistent.
-    assert direct.do("exists", path=base + "/a/b").children == 0
-    assert lock.acquire().token > grant.token
-    lock.release()
+    eventually(lambda: direct.submit("exists", path=path).result().err ==
+               "NO_NODE", "%s is gone" % path)
 
 
 @on_server
@@ -63,8 +36,6 @@ def waiters_acquire_one_after_the_other(worker, direct, base):
         client.do("close")
 
 
-# ---- requests
-
 @on_server
 def spread_makes_few_waiters_create_after_a_release(worker, direct, base):
     path = base + "/lock"
@@ -84,127 +55,33 @@ def spread_makes_few_waiters_create_after_a_release(worker, direct, base):
     wire.close()
 
 
-# ---- broken connections
-
-class TwoClients:
-    """A lock of the client `tested` behind a relay, and a lock `other` of the
-    client `direct` without a relay."""
-
-    def __init__(self, worker, direct, wire, base):
-        self.direct, self.wire, self.path = direct, wire, base + "/lock"
-        self.tested = worker.client(wire.address, timeout=LONG)
-        self.tested.wait_for_state("connected")
-        self.lock = self.tested.single(self.path, spread=-1)
-        self.other = direct.single(self.path, spread=-1)
-
-    def end(self):
-        wait_until_gone(self.direct, self.path)
-        eventually(lambda: self.tested.facts().unfinished == 0)
-        self.tested.do("close")
-
-
-
-
-def with_two_clients(*all_arguments):
-    """Run the test test(clients, wire, *arguments) once for each of these
-    arguments, each time with new clients."""
-    def decorate(test):
-        @on_server
-        def run_all(worker, direct, base):
-            for number, arguments in enumerate(all_arguments):
-                below = direct.create("%s/%d" % (base, number)).path
-                with Relay(shared.connect_string()) as wire:
-                    clients = TwoClients(worker, direct, wire, below)
-                    test(clients, wire, *arguments)
-                    clients.end()
-        run_all.__name__ = test.__name__
-        return run_all
-    return decorate
-
-
-@with_two_clients((UP,), (DOWN,))
-def delete_in_doubt_does_not_delete_the_next_holders_node(clients, wire, up):
-    clients.lock.acquire()
-    pending = clients.other.submit("acquire")
-    clients.other.wait_until_queued()
-    trap = wire.at_frame("cut", up=up, op=DELETE)
-    released = clients.lock.submit("release")
-    trap.wait()
-    wire.refuse()
-    if up:  # the server did not receive the delete, so an operator deletes it
-        clients.direct.do("delete", path=clients.path)
-    token = pending.succeeds().token
-    mark = wire.mark()
-    wire.accept()
-    released.succeeds()
-    assert DELETE not in wire.ops(mark), wire.ops(mark)
-    assert MULTI in wire.ops(mark)
-    assert czxid(clients.direct, clients.path) == token
-    assert clients.other.inspect().ok == 1
-    clients.other.release()
-
-
-@with_two_clients(())
-def lost_delete_is_repeated(clients, wire):
-    clients.lock.acquire()
-    pending = clients.other.submit("acquire")
-    clients.other.wait_until_queued()
-    trap = wire.at_frame("cut", up=UP, op=DELETE)
-    released = clients.lock.submit("release")
-    trap.wait()
-    released.succeeds()
-    pending.succeeds()
-    clients.other.release()
-
-
-@with_two_clients((UP, CREATE2), (UP, GET), (DOWN, CREATE2), (DOWN, GET))
-def create_in_doubt_is_resolved(clients, wire, up, op):
-    trap = wire.at_frame("cut", up=up, op=op)
-    pending = clients.lock.submit("acquire")
-    trap.wait()
-    grant = pending.succeeds()
-    assert czxid(clients.direct, clients.path) == grant.token
-    clients.other.submit("acquire", wait=0).fails("BUSY")
-    clients.lock.release()
-
-
-@with_two_clients((UP, CREATE2), (DOWN, CREATE2), (DOWN, GET))
-def cancelled_create_in_doubt_is_deleted(clients, wire, up, op):
-    trap = wire.at_frame("cut", up=up, op=op)
-    pending = clients.lock.submit("acquire")
-    trap.wait()
-    wire.refuse()
-    clients.lock.do("cancel")
-    pending.fails("CANCELLED")
-    wire.accept()
-    clients.other.acquire()
-    clients.other.release()
-
-
-@with_two_clients((DOWN, EVENT), (UP, CREATE2), (DOWN, GET))
-def waiter_acquires_after_a_broken_connection(clients, wire, up, op):
-    clients.other.acquire()
-    pending = clients.lock.submit("acquire")
-    clients.lock.wait_until_queued()
-    trap = wire.at_frame("cut", up=up, op=op)
-    clients.other.release()
-    trap.wait()
-    assert pending.succeeds().token == czxid(clients.direct, clients.path)
-    clients.lock.release()
-
-
-@with_two_clients(())
-def replaced_node_is_a_loss(clients, wire):
-    clients.lock.acquire()
-    wire.refuse()
-    wire.drop()
-    clients.lock.wait_for_event("suspended")
-    clients.direct.do("delete", path=clients.path)
-    token = clients.other.acquire().token
-    wire.accept()
-    clients.lock.wait_for_event("lost", err="NO_NODE")
-    assert czxid(clients.direct, clients.path) == token
-    clients.other.release()
+@on_server
+def delete_in_doubt_does_not_delete_the_next_holders_node(worker, direct, base):
+    for up in (UP, DOWN):
+        path = "%s/lock-%d" % (base, up)
+        with Relay(shared.connect_string()) as wire:
+            client = worker.client(wire.address, timeout=LONG)
+            lock, other = [each.single(path, spread=-1)
+                           for each in (client, direct)]
+            lock.acquire()
+            pending = other.submit("acquire")
+            other.wait_until_queued()
+            trap = wire.at_frame("cut", up=up, op=DELETE)
+            released = lock.submit("release")
+            trap.wait()
+            wire.refuse()
+            if up:  # the server did not receive the delete: an operator deletes
+                direct.do("delete", path=path)
+            token = pending.succeeds().token
+            mark = wire.mark()
+            wire.accept()
+            released.succeeds()
+            assert DELETE not in wire.ops(mark), wire.ops(mark)
+            assert MULTI in wire.ops(mark)
+            assert direct.do("exists", path=path).czxid == token
+            assert other.inspect().ok == 1
+            other.release()
+            client.do("close")
 
 
 @on_server
@@ -217,14 +94,8 @@ def unreadable_holder_is_an_error(worker, direct, base):
 
 with shared.serve("--tick", "500", "--container-check", "300") as _zk:
     live.run(
-        single_node_is_the_lock,
-        waiters_acquire_one_after_the_other,
         spread_makes_few_waiters_create_after_a_release,
-        delete_in_doubt_does_not_delete_the_next_holders_node,
-        lost_delete_is_repeated,
-        create_in_doubt_is_resolved,
-        cancelled_create_in_doubt_is_deleted,
-        waiter_acquires_after_a_broken_connection,
-        replaced_node_is_a_loss,
-        unreadable_holder_is_an_error,
-    )
+        live.together(
+            waiters_acquire_one_after_the_other,
+            delete_in_doubt_does_not_delete_the_next_holders_node,
+            unreadable_holder_is_an_error))

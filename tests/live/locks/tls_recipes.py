@@ -32,6 +32,8 @@ SHARED = {
         "waiters_are_granted_in_the_order_of_their_requests__mutex",
         "release_wakes_one_of_a_hundred__mutex",
         "cancel_ends_the_acquire_before_it_returns__mutex",
+        "holder_knows_its_node_its_token_and_its_deadline__multi_lock",
+        "break_after_any_request_loses_no_node_and_no_place__single_node",
     ),
     "locks/lock.py": (
         "identities_are_sent_again_before_lock_requests",
@@ -39,19 +41,16 @@ SHARED = {
     "locks/rwlock.py": (
         "readers_share_and_writers_exclude_all",
         "writer_downgrades_to_reader",
-        "a_mutex_and_a_read_write_lock_exclude_each_other",
     ),
     "locks/semaphore.py": (
         "semaphore_grants_no_more_than_its_permits",
         "several_permits_are_acquired_together",
     ),
     "locks/multilock.py": (
-        "members_share_one_token",
         "readers_and_writers_may_be_members",
     ),
     "locks/single.py": (
         "waiters_acquire_one_after_the_other",
-        "create_in_doubt_is_resolved",
     ),
     "nodes/subscribe.py": (
         "change_of_children_costs_an_event_and_a_request",
