@@ -505,15 +505,29 @@ class Relay:
             if even_shortening or not connection.is_shortening:
                 connection.end()
 
+    async def _stop_listening(self):
+        self.listener.close()
+        await self.listener.wait_closed()
+        self.listener = None
+
     async def _refuse(self):
-        if self.listener is not None:
-            self.listener.close()
-            await self.listener.wait_closed()
-            self.listener = None
-            # Else a server of another test could get the port.
-            self.placeholder = socket.socket()
-            self.placeholder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            self.placeholder.bind(("127.0.0.1", self.port))
+        if self.listener is None:
+            return
+        await self._stop_listening()
+        # Else a server of another test could get the port.
+        self.placeholder = socket.socket()
+        self.placeholder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # A process that another test starts keeps the listener open from its
+        # fork to its exec. Until then the port is in use.
+        end = time.monotonic() + 2
+        while True:
+            try:
+                self.placeholder.bind(("127.0.0.1", self.port))
+                return
+            except OSError:
+                if time.monotonic() >= end:
+                    raise
+                await asyncio.sleep(.005)
 
     def _leave_port(self):
         if self.placeholder is not None:
@@ -521,7 +535,8 @@ class Relay:
             self.placeholder = None
 
     async def _close(self):
-        await self._refuse()
+        if self.listener is not None:
+            await self._stop_listening()
         self._leave_port()
         self._drop(even_shortening=True)
 
