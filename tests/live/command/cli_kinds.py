@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""latchkey run with -s, -x, -l and -p: the tests show which locks can be held
-at the same time."""
+"""Every kind of lock and every --layout as the command sees them. KINDS is a
+table of them, and each scenario runs for each row: run, status, wait and revoke
+while the lock is free, held, waited for and granted. The functions below the
+scenarios test what a single kind does.
 
+A test of a row is called SCENARIO__KIND."""
+
+import contextlib
 import json
-import os
+import re
 import signal
+import subprocess
 import sys
-import tempfile
 
 sys.path.append(sys.path[0] + "/../support")
 
@@ -15,92 +20,334 @@ import live
 import relay
 from command import expect_exit, run, start
 
-folder = tempfile.TemporaryDirectory()
+UUID = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+CURATORS = "_c_" + UUID + r"-%s\d{10}"
+KAZOOS = r"[0-9a-f]{32}__%s__\d{10}"
 
-# A shell script that prints "go" and runs until it gets TERM.
-RUN_UNTIL_TERM = "trap 'exit 7' TERM; echo go; while :; do sleep 0.1; done"
-
-
-def start_holder(*words):
-    """`latchkey run WORDS sleep 600`; the caller ends it with end()."""
-    return start("run", *words, "sleep", "600")
-
-
-def wait_until_held(path, holders=1):
-    live.eventually(lambda: len(command.status(path)["holders"]) == holders,
-                    "%s is held by %d" % (path, holders))
+# A shell script that prints what latchkey says about the lock. After TERM it
+# ends with 7, as soon as its standard input has ended.
+JOB = """exec 2>/dev/null
+sleep 600 & trap 'kill $!; read line; exit 7' TERM
+echo $LATCHKEY_MODE $LATCHKEY_NODE $LATCHKEY_FENCING_TOKEN $LATCHKEY_SESSION
+echo "$LATCHKEY_FENCING_TOKENS"
+wait"""
+SINGLE = "--layout=single"
 
 
-def is_busy(*words):
-    """Whether `latchkey run` cannot acquire the lock at once."""
-    return run("run", "-n", *words, "true").code == 124
+class Kind:
+    """A kind of lock. Options are those of `run` behind the layout, and nodes
+    are regular expressions of what `status` shows: the path below the lock's."""
+
+    def __init__(self, name, options, node, *, mode="exclusive", holders=1,
+                 nodes=1, excludes=None, shares=(), waiter_node=None,
+                 waiting=("node", "position", "holder"), label="%s",
+                 missing=": no such node; the first use of the lock creates it"):
+        self.name, self.options = name, options.split()
+        # The options of the other verbs.
+        self.layout = [word for word in self.options
+                       if word.startswith("--layout")]
+        self.node, self.mode = node, mode  # mode: $LATCHKEY_MODE
+        # The number of runs that can hold the lock, and of nodes of each.
+        self.holders, self.nodes = holders, nodes
+        # The options of other runs while it is held so often.
+        self.excludes = (options,) if excludes is None else excludes
+        self.shares = shares
+        # A run with the options excludes[0] waits: its node, and the members of
+        # its event "waiting". Without a queue it has neither node nor position.
+        self.waiter_node = waiter_node or node
+        self.waiting = set(waiting)
+        self.is_queued = "position" in waiting
+        self.label = label      # what status shows of --id
+        self.missing = missing  # what it says behind "free"
+
+
+def permits(name, options, permit, waiter_node, **more):
+    return Kind(name, options, permit, mode="permits", waiter_node=waiter_node,
+                waiting=("node", "position"), **more)
+
+
+def native(name, options, node, **more):
+    """Names without a unique part, which stands behind the label."""
+    return Kind(name, options, node, label="%s " + UUID, **more)
+
+
+def sides(name, layout, reader, writer, make=Kind, mutex=()):
+    """A reader and a writer. `mutex`: the options of one of the same path."""
+    s, x = layout + " -s", layout + " -x"
+    return [make(name + "reader", s, reader, mode="shared", excludes=(x, *mutex),
+                 shares=(s,), waiter_node=writer),
+            make(name + "writer", x, writer, excludes=(s, x, *mutex),
+                 waiter_node=reader)]
+
+
+KINDS = [
+    Kind("mutex", "", CURATORS % "lock-", excludes=("", "-s", "-x")),
+    *sides("", "", CURATORS % "__READ__", CURATORS % "__WRIT__", mutex=("",)),
+    permits("permits", "-p 2", "leases/" + CURATORS % "lease-",
+            "locks/" + CURATORS % "lock-", holders=2),
+    permits("several-permits", "-p 3 --take 2", "leases/" + CURATORS % "lease-",
+            "locks/" + CURATORS % "lock-", nodes=2, shares=("-p 3",)),
+    Kind("latch", "--layout=latch", CURATORS % "latch-"),
+    Kind("kazoo", "--layout=kazoo", KAZOOS % "lock"),
+    *sides("kazoo-", "--layout=kazoo", KAZOOS % "rlock", KAZOOS % "lock"),
+    permits("kazoo-permits", "--layout=kazoo -p 2", "[0-9a-f]{32}",
+            "-__lock__/" + KAZOOS % "lock", holders=2),
+    native("native", "--layout=native", r"seq-\d{10}",
+           excludes=("--layout=native", "--layout=native-uuid")),
+    native("native-unprefixed", "--layout=native:", r"\d{10}"),
+    native("native-lock", "--layout=native:lock", r"lock\d{10}"),
+    *sides("native-", "--layout=native", r"r-\d{10}", r"w-\d{10}", native),
+    Kind("native-uuid", "--layout=native-uuid", UUID + r"-seq-\d{10}",
+         excludes=("--layout=native-uuid", "--layout=native")),
+    Kind("native-uuid-job", "--layout=native-uuid:job-", UUID + r"-job-\d{10}"),
+    *sides("native-uuid-", "--layout=native-uuid", UUID + r"-r-\d{10}",
+           UUID + r"-w-\d{10}"),
+    Kind("single", SINGLE, "", waiting=("holder",), missing=""),
+]
+SINGLE_NODE = KINDS[-1]
+
+
+def status(kind, path):
+    """What `latchkey status --json` prints for the lock."""
+    done = run("status", "--json", *kind.layout, path)
+    (facts,) = done.json()
+    assert done.code == (1 if facts["state"] == "held" else 0), done
+    return facts
+
+
+def start_run(path, options, *words):
+    """A run of JOB. If it does not get the lock it ends, so that no read of its
+    output waits for ever."""
+    return start("run", "-w", str(command.SECONDS), *options, *words, path, "sh",
+                 "-c", JOB, stdin=subprocess.PIPE)
+
+
+def read_grant(process, path):
+    """Wait for the lines of JOB; gives mode, node, token and session."""
+    grant = process.stdout.readline().split()
+    assert len(grant) == 4, grant
+    assert process.stdout.readline() == "%s %s\n" % (grant[2], path), grant
+    return grant
+
+
+@contextlib.contextmanager
+def held(kind, path):
+    """As many runs as can hold the lock; gives them and their grants."""
+    with contextlib.ExitStack() as stack:
+        runs = [stack.enter_context(start_run(path, kind.options, "-i", "holder"))
+                for _ in range(kind.holders)]
+        yield runs, [read_grant(each, path) for each in runs]
 
 
 def end(*processes):
-    """End the processes with TERM, all at the same time."""
-    for p in processes:
-        p.terminate()
-    for p in processes:
-        p.finish()
+    """End these runs of JOB with TERM, all at the same time."""
+    for each in processes:
+        each.terminate()
+    for each in processes:
+        done = each.finish()
+        assert done.code == 7, done
 
 
-def readers_share_and_writers_do_not():
-    with start_holder("-s", "/rw") as a, start_holder("-s", "/rw") as b:
-        wait_until_held("/rw", 2)
-        assert is_busy("-x", "/rw")
-        assert is_busy("/rw")  # the mutex of the same path
-        expect_exit(0, "run", "-n", "-s", "/rw", "true")
-        end(a, b)
-    with start_holder("-x", "/rw") as a:
-        wait_until_held("/rw")
-        assert is_busy("-s", "/rw") and is_busy("-x", "/rw")
-        assert is_busy("/rw")
-        end(a)
-    with start_holder("/rw") as a:
-        wait_until_held("/rw")
-        assert is_busy("-s", "/rw") and is_busy("-x", "/rw")
-        end(a)
+def name_of(node, path):
+    """The path of a node, below that of its lock."""
+    return node[len(path):].removeprefix("/")
 
 
-def reader_behind_a_waiting_writer_waits():
-    with start_holder("-s", "/turn") as reader:
-        wait_until_held("/turn")
-        with start("run", "-x", "/turn", "sleep", "600") as writer:
-            live.eventually(lambda: command.status("/turn")["waiters"])
-            assert is_busy("-s", "/turn")
-            end(reader)
-            wait_until_held("/turn")
-            assert not command.status("/turn")["waiters"]
-            end(writer)
+def check_holders(kind, path, lines):
+    """Check what status shows of the holders: in JSON, which it gives, and in
+    the lines."""
+    facts = status(kind, path)
+    holders = facts.pop("holders")
+    assert facts == {"lock": path, "state": "held", "missing": False,
+                     "waiters": []}, facts
+    for holder, line in zip(holders, lines, strict=True):
+        assert set(holder) == {"node", "token", "session", "label", "age_ms"}
+        name, label = name_of(holder["node"], path), holder["label"]
+        assert re.fullmatch(kind.node, name), name
+        assert re.fullmatch(kind.label % "holder", label), label
+        assert 0 <= holder["age_ms"] < command.SECONDS * 1000, holder
+        (node,) = expect_exit(0, "stat", "--json", holder["node"]).json()
+        assert node["czxid"] == holder["token"], (node, holder)
+        assert node["ephemeral_owner"] == holder["session"], (node, holder)
+        assert re.fullmatch(
+            r"holds  %s  age \d+\.\d s  token %s  session %s  %s" % (
+                label, node["czxid"], node["ephemeral_owner"],
+                re.escape(name or path[1:])), line), line
+    return holders
 
 
-def command_finds_the_mode_in_its_environment():
-    def mode(*words):
-        return expect_exit(0, "run", *words, "sh", "-c",
-                           "echo $LATCHKEY_MODE").out.strip()
-    assert mode("/mode") == mode("-x", "/mode") == "exclusive"
-    assert mode("-s", "/mode") == "shared"
-    assert mode("-p", "2", "/perm") == "permits"
-    assert mode("-p", "1", "/one") == "permits"
+# ---- scenarios
+
+def held_lock_excludes_others_and_is_shown(kind, path):
+    done = expect_exit(0, "status", *kind.layout, path)
+    assert done.out == "%s: free%s\n" % (path, kind.missing), done
+    assert status(kind, path) == {"lock": path, "state": "free", "missing": True,
+                                  "holders": [], "waiters": []}
+    expect_exit(0, "wait", *kind.layout, path)
+    with held(kind, path) as (runs, grants):
+        done = expect_exit(1, "status", *kind.layout, path)
+        head, *lines = done.out.splitlines()
+        waiting = ", 0 waiting" if kind.is_queued else ""
+        assert head == "%s: held%s" % (path, waiting), head
+        holders = check_holders(kind, path, lines)
+        for mode, node, token, session in grants:
+            assert mode == kind.mode
+            own = {holder["node"]: int(holder["token"]) for holder in holders
+                   if holder["session"] == session}
+            assert len(own) == kind.nodes, (own, session)
+            assert node in own and int(token) == max(own.values()), (own, token)
+        for options in kind.excludes:
+            done = expect_exit(124, "run", "-n", *options.split(), path, "true")
+            assert done.err.endswith("latchkey: %s: is held by another client; -w "
+                                     "waits for it\n" % path), done
+        for options in kind.shares:
+            expect_exit(0, "run", "-n", *options.split(), path, "true")
+        expect_exit(1, "wait", *kind.layout, "-w", "0", path)
+        end(*runs)
+    expect_exit(0, "run", "-n", *kind.options, path, "true")
+    expect_exit(0, "status", *kind.layout, path)
+
+
+def next_event(process, *members):
+    """The next event that `run --json` prints, checked for these members."""
+    event = json.loads(process.stderr.readline())
+    assert set(event) == {"event", "time", "lock", *members}, event
+    return event
+
+
+def start_waiter(kind, path):
+    """Start a run with the label "waiter"; gives it when it waits."""
+    waiter = start_run(path, kind.excludes[0].split(), "--json", "-i", "waiter")
+    event = next_event(waiter, *kind.waiting)
+    assert event["event"] == "waiting", event
+    assert event.get("position", 1) == 1, event
+    if "holder" in kind.waiting:
+        assert re.fullmatch(kind.label % "holder", event["holder"]), event
+    return waiter
+
+
+def waiters(kind, path):
+    return [name_of(waiter["node"], path)
+            for waiter in status(kind, path)["waiters"]]
+
+
+def waiter_is_shown_and_granted(kind, path):
+    layout = kind.layout
+    with held(kind, path) as (runs, grants), \
+            start("wait", *layout, path) as free:
+        with start_waiter(kind, path) as waiter:
+            if kind.is_queued:
+                live.eventually(lambda: waiters(kind, path))
+            waiter.terminate()
+            assert waiter.finish().code == 128 + signal.SIGTERM
+        assert waiters(kind, path) == []
+        with start_waiter(kind, path) as waiter:
+            if kind.is_queued:
+                (name,) = live.eventually(lambda: waiters(kind, path))
+                assert re.fullmatch(kind.waiter_node, name), name
+            # A change of the data is no release.
+            for _, node, *_ in grants:
+                expect_exit(0, "set", node, "other")
+            expect_exit(1, "wait", *layout, "-w", "0", path)
+            assert free.poll() is None and waiter.poll() is None
+            end(*runs)
+            _, node, token, session = read_grant(waiter, path)
+            grant = {"node": node, "token": token, "session": session}
+            if kind.is_queued:  # else it may have been free for a moment
+                assert free.poll() is None
+            (now,) = expect_exit(0, "revoke", *layout, "--json", path).json()
+            asked = {holder["node"]: holder["label"] for holder in now["asked"]}
+            assert len(asked) == kind.nodes and node in asked, (asked, node)
+            for label in asked.values():
+                assert re.fullmatch(kind.label % "waiter", label), label
+            done = waiter.finish()
+            assert done.code == 7, done
+            events = [json.loads(line) for line in done.err.splitlines()]
+            assert [event["event"] for event in events] == [
+                "acquired", "revoked", "notice", "released"], events
+            for event in events:
+                assert event["event"] == "notice" or \
+                    grant.items() <= event.items(), (event, grant)
+        assert free.finish().code == 0
+
+
+def revoke_asks_all_holders_and_no_waiter(kind, path):
+    layout = kind.layout
+    done = expect_exit(1, "revoke", *layout, path)
+    missing = ": no such node" if kind.missing else ""
+    assert done.err == "latchkey: revoke %s: the lock is free%s\n" % (
+        path, missing), done
+    with held(kind, path) as (runs, _):
+        holders = status(kind, path)["holders"]
+        done = expect_exit(0, "revoke", *layout, path)
+        assert done.out.splitlines() == [
+            "asked  %s  %s" % (holder["label"],
+                               name_of(holder["node"], path) or path[1:])
+            for holder in holders], done
+        # They have not released yet. The revocation has replaced the label in
+        # the node, and must not be shown as one.
+        head, *lines = expect_exit(1, "status", *layout, path).out.splitlines()
+        assert len(lines) == len(holders)
+        for line in lines:
+            assert line.startswith("holds  (asked to release)  age "), line
+        for holder in status(kind, path)["holders"]:
+            assert holder["asked_to_release"] is True, holder
+            assert "label" not in holder, holder
+        options = kind.excludes[0].split()
+        with start("run", *options, "-v", path, "echo", "in") as waiter:
+            place = "position 1, " if kind.is_queued else ""
+            message = "latchkey: waiting for %s: %sheld by another client\n" % (
+                path, place)
+            assert message in iter(waiter.stderr.readline, "")
+            asked = expect_exit(0, "revoke", *layout, "--json", path).json()
+            assert asked == [{"lock": path, "asked": [
+                {"node": holder["node"], "asked_to_release": True}
+                for holder in holders]}], asked
+            for each in runs:
+                done = each.finish()
+                assert done.code == 7, done
+                assert done.err == ("latchkey: %s: another client asked for the "
+                                    "lock: sent TERM to COMMAND\n" % path), done
+            done = waiter.finish()
+            assert (done.code, done.out) == (0, "in\n"), done
+
+
+SCENARIOS = (held_lock_excludes_others_and_is_shown, waiter_is_shown_and_granted,
+             revoke_asks_all_holders_and_no_waiter)
+
+
+def cells(scenario):
+    """The tests of a scenario, one for each kind."""
+    def cell(kind):
+        def test():
+            scenario(kind, "/%s-%s" % (scenario.__name__, kind.name))
+        test.__name__ = "%s__%s" % (scenario.__name__, kind.name.replace("-", "_"))
+        return test
+    return live.together(*map(cell, KINDS))
+
+
+# ---- several locks
+
+def wait_until_held(path, *layout):
+    live.eventually(lambda: run("status", *layout, path).code == 1,
+                    path + " is held")
 
 
 def token_and_node_of_several_locks_are_those_of_the_operand():
-    script = ("echo $LATCHKEY_FENCING_TOKEN; echo $LATCHKEY_NODE; "
-              "echo \"$LATCHKEY_FENCING_TOKENS\"; echo end; sleep 600")
     for lock, option_l in (("/t/a", "/t/b"), ("/t/b", "/t/a")):
-        with start_holder("/t/a") as first_holder:
+        with start("run", "/t/a", "sleep", "600") as first_holder:
             wait_until_held("/t/a")
             with start("run", "--json", "-l", option_l, lock, "sh", "-c",
-                       script) as a:
+                       JOB) as a:
                 live.eventually(lambda: command.status("/t/a")["waiters"])
-                end(first_holder)
-                token, node, *lines = (
-                    line.strip() for line in iter(a.stdout.readline, "end\n"))
+                first_holder.terminate()
+                _, node, token, _ = a.stdout.readline().split()
+                lines = [a.stdout.readline() for _ in range(2)]
                 tokens = {path: command.status(path)["holders"][0]["token"]
                           for path in (lock, option_l)}
                 assert token == tokens[lock], (token, tokens)
                 assert node.startswith(lock + "/"), node
-                assert lines == ["%s %s" % (tokens[path], path)
+                assert lines == ["%s %s\n" % (tokens[path], path)
                                  for path in (lock, option_l)], (lines, tokens)
                 a.terminate()
                 events = [json.loads(line) for line in
@@ -112,154 +359,48 @@ def token_and_node_of_several_locks_are_those_of_the_operand():
         assert int(tokens["/t/a"]) < int(tokens["/t/b"]), tokens
 
 
-def tokens_of_one_lock_are_one_line():
-    for words in (("/t1",), ("-s", "/t1"), ("-p", "2", "/t2"),
-                  ("-l", "/t1", "/t1")):
-        done = expect_exit(0, "run", *words, "sh", "-c",
-                           "echo $LATCHKEY_FENCING_TOKEN $LATCHKEY_LOCK; "
-                           "echo \"$LATCHKEY_FENCING_TOKENS\"")
-        token_and_lock, tokens = done.out.splitlines()
-        assert tokens == token_and_lock, done
-        assert tokens.split()[0].isdigit(), done
-
-
 def all_locks_are_acquired_or_none():
-    with start_holder("-l", "/l/b", "-l", "s:/l/c", "/l/a") as a:
-        for path in ("/l/a", "/l/b", "/l/c"):
-            wait_until_held(path)
-        assert is_busy("/l/b")
-        expect_exit(0, "run", "-n", "-s", "/l/c", "true")
-        assert is_busy("-x", "/l/c")
-        # /l/a is held, so /l/0 is not acquired either.
-        assert is_busy("-l", "/l/a", "/l/0")
-        assert command.status("/l/0")["state"] == "free"
-        # The message names the lock that is held.
-        done = run("-v", "-w", "0.3", "-l", "/l/b", "/l/0", "true")
-        assert "waiting for /l/b: position 1, held by " in done.err, done
-        assert done.err.endswith(
-            "latchkey: /l/b: is still held by another client\n"), done
-        done = run("--json", "-w", "0.3", "-l", "/l/b", "/l/0", "true")
-        waiting = json.loads(done.err.splitlines()[0])
-        assert (waiting["lock"], waiting["waits_for"]) == ("/l/0", "/l/b"), done
-        end(a)
-    for path in ("/l/a", "/l/b", "/l/c"):
-        expect_exit(0, "run", "-n", path, "true")
+    for layout in ((), ("--layout", "native")):
+        a, b, c, free = ["/l%d/%s" % (len(layout), name) for name in "abc0"]
 
+        def is_busy(*words):
+            return run("run", "-n", *layout, *words, "true").code == 124
 
-def opposite_orders_do_not_deadlock():
-    """Four loops increment a number under two locks, which they name in
-    different orders."""
-    number = os.path.join(folder.name, "number")
-    with open(number, "w") as f:
-        f.write("0")
-    increment = "n=$(cat %s); sleep 0.01; echo $((n+1)) > %s" % (number, number)
-    loop = ('for i in 1 2 3 4 5; do "$0" run -l "$1" "$2" sh -c "$3" '
-            "|| exit 1; done")
-    jobs = [start("-c", loop, command.PROGRAM, lock, other_lock, increment,
-                  program="sh")
-            for lock, other_lock in [("/o/a", "/o/b"), ("/o/b", "/o/a")] * 2]
-    for job in jobs:
-        assert job.finish().code == 0
-    assert open(number).read() == "20\n"  # 4 loops with 5 increments each
-
-
-def semaphore_grants_as_many_permits_as_it_has():
-    with start_holder("-p", "2", "/p") as a, start_holder("-p", "2", "/p") as b:
-        wait_until_held("/p", 2)
-        assert is_busy("-p", "2", "/p")
-        with start("run", "--json", "-p", "2", "/p", "sleep", "600") as c:
-            # c waits for permits, not for one node, so no holder is named.
-            event = json.loads(c.stderr.readline())
-            assert event["event"] == "waiting" and event["position"] == 1, event
-            assert "holder" not in event, event
-            live.eventually(lambda: command.status("/p")["waiters"])
-            assert len(command.status("/p")["holders"]) == 2
-            end(a)
-            live.eventually(lambda: not command.status("/p")["waiters"])
-            wait_until_held("/p", 2)
-            end(c)
-        end(b)
-    assert expect_exit(0, "status", "/p").out.startswith("/p: free")
-
-
-def take_acquires_several_permits():
-    with start_holder("-p", "3", "--take", "2", "/k") as a:
-        wait_until_held("/k", 2)
-        assert is_busy("-p", "3", "--take", "2", "/k")
-        expect_exit(0, "run", "-n", "-p", "3", "/k", "true")
+        with start("run", *layout, "-l", b, "-l", "s:" + c, a, "sh", "-c",
+                   JOB) as holder:
+            assert holder.stdout.readline().split()[1].startswith(a + "/")
+            assert is_busy(a) and is_busy(b)
+            expect_exit(0, "run", "-n", *layout, "-s", c, "true")
+            assert is_busy("-x", c)
+            # a is held, so the free lock is not acquired either.
+            assert is_busy("-l", a, free)
+            expect_exit(0, "status", *layout, free)
+            # The message names the lock that is held.
+            done = run("run", *layout, "-v", "-w", "1", "-l", b, free, "true")
+            assert "waiting for %s: position 1, held by " % b in done.err, done
+            assert done.err.endswith(
+                "latchkey: %s: is still held by another client\n" % b), done
+            with start("run", *layout, "--json", "-l", b, free, "true") as waiter:
+                waiting = json.loads(waiter.stderr.readline())
+                assert (waiting["lock"], waiting["waits_for"]) == (free, b), waiting
+                waiter.terminate()
+                assert waiter.finish().code == 128 + signal.SIGTERM
+            end(holder)
+        for path in (a, b, c):
+            expect_exit(0, "run", "-n", *layout, path, "true")
+    # The same path twice is one lock.
+    with start("run", "-l", "/same", "/same", "sh", "-c", JOB) as a:
+        read_grant(a, "/same")
         end(a)
 
 
-def revoke_ends_the_holder():
-    assert run("revoke", "/r").code == 1  # there is no holder
-    with start("run", "/r", "sh", "-c", RUN_UNTIL_TERM) as a:
-        assert a.stdout.readline() == "go\n"
-        with start("run", "/r", "true") as b:
-            live.eventually(lambda: command.status("/r")["waiters"])
-            expect_exit(0, "revoke", "/r")
-            done = a.finish()
-            assert done.code == 7 and "another client asked for the lock" in done.err, done
-            assert b.finish().code == 0
-
-
-def revoke_shows_the_label_that_it_replaces():
-    with start("run", "-i", "host 1", "/label", "sh", "-c",
-               "trap '' TERM; echo go; while :; do sleep 0.1; done") as a:
-        assert a.stdout.readline() == "go\n"
-        (holder,) = command.status("/label")["holders"]
-        name = holder["node"].rpartition("/")[2]
-        assert expect_exit(0, "revoke", "/label").out == (
-            "asked  host 1  %s\n" % name)
-        # The holder does not release. The revocation has replaced the label in
-        # its node, and must not be shown as a label.
-        line = expect_exit(1, "status", "/label").out.splitlines()[1]
-        assert line.startswith("holds  (asked to release)  age "), line
-        (holder,) = command.status("/label")["holders"]
-        assert holder["asked_to_release"] is True, holder
-        assert "label" not in holder, holder
-        assert expect_exit(0, "revoke", "--json", "/label").json() == [{
-            "lock": "/label", "asked": [{"node": holder["node"],
-                                         "asked_to_release": True}]}]
-        done = run("run", "-v", "-w", "2", "/label", "true")
-        assert "position 1, held by another client\n" in done.err, done
-        a.kill()
-    with start("run", "-i", "host 2", "/label2", "sleep", "600") as a:
-        command.wait_until_held("/label2")
-        (asked,) = expect_exit(0, "revoke", "--json", "/label2").json()
-        assert [h["label"] for h in asked["asked"]] == ["host 2"], asked
-        assert a.finish().code == 128 + signal.SIGTERM
-
-
-def revoke_of_permits_does_not_end_waiters():
-    with start("run", "-p", "1", "/rp", "sh", "-c", RUN_UNTIL_TERM) as a:
-        assert a.stdout.readline() == "go\n"
-        with start("run", "-p", "1", "/rp", "sh", "-c", "echo in") as b:
-            # The first waiter has created its node in leases already.
-            live.eventually(lambda: len(command.children("/rp/leases")) == 2)
-            expect_exit(0, "revoke", "/rp")
-            done = a.finish()
-            assert done.code == 7 and "another client asked for the lock" in done.err, done
-            done = b.finish()
-            assert (done.code, done.out) == (0, "in\n"), done
-
-
-def mutex_beside_nodes_named_as_those_of_a_semaphore_is_held():
-    for name in "locks", "leases":
-        expect_exit(0, "create", "-p", "/mutex/" + name)
-    with start_holder("/mutex") as a:
-        wait_until_held("/mutex")
-        assert expect_exit(1, "status", "/mutex").out.startswith(
-            "/mutex: held, 0 waiting\n")
-        assert run("wait", "-w", "0", "/mutex").code == 1
-        end(a)
-    assert expect_exit(0, "status", "/mutex").out.startswith("/mutex: free")
-
+# ---- permits
 
 def status_tells_the_holder_of_a_permit_from_the_waiters():
     """The holder's node in leases is younger than the queue nodes of the
     waiters, and it is still reported as the holder."""
-    jobs = [start("run", "-i", str(n), "-p", "1", "/four", "sh", "-c",
-                  RUN_UNTIL_TERM) for n in range(4)]
+    jobs = [start("run", "-i", str(n), "-p", "1", "/four", "sh", "-c", JOB)
+            for n in range(4)]
     live.eventually(lambda: len(command.status("/four")["waiters"]) == 3)
     for waiting in (3, 2, 1, 0):
         # leases has the holder's node, and that of the first waiter if any.
@@ -272,13 +413,80 @@ def status_tells_the_holder_of_a_permit_from_the_waiters():
         assert len(waiters) == waiting and holder not in waiters, (
             holder, waiters)
         job = jobs[int(holder)]
-        assert job.stdout.readline() == "go\n"
-        assert run("wait", "-w", "0", "/four").code == 1
+        assert read_grant(job, "/four")[0] == "permits"
         expect_exit(0, "revoke", "/four")
         assert job.finish().code == 7
         if waiting > 0:
-            live.eventually(lambda: command.status("/four")["holders"])
-    assert run("revoke", "/four").code == 1
+            wait_until_held("/four")
+    expect_exit(1, "revoke", "/four")
+
+
+def another_number_of_permits_is_reported():
+    with contextlib.ExitStack() as stack:
+        def hold(*options, path):
+            process = stack.enter_context(start("run", *options, path, "sh", "-c", JOB))
+            read_grant(process, path)
+            return process
+
+        many = [hold("-p", "3", path="/many") for _ in range(3)]
+        few = hold("-p", "1", path="/few")
+        waiter = stack.enter_context(start("run", "-p", "1", "/many", "true"))
+        # With the same number there is no warning. Holders are counted a second
+        # after the acquire.
+        done = run("run", "-p", "1", "-w", "2", "/few", "true")
+        assert done.code == 124 and "warning" not in done.err, done
+        assert waiter.stderr.readline() == (
+            "latchkey: warning: /many: other clients hold 3 permits, but "
+            "-p says 1; all clients must use the same number\n")
+        end(*many, few)
+        done = waiter.finish()
+        assert (done.code, done.err) == (0, ""), done
+
+
+def signal_ends_a_run_whose_permit_check_is_unanswered():
+    """While a run waits for permits, it checks the holders' number of permits."""
+    with start("run", "-p", "1", "/asked", "sh", "-c", JOB) as a, \
+            relay.Relay(zk.connect) as proxy:
+        read_grant(a, "/asked")
+        # The waiter lists the queue and the permits, and a second later the
+        # permits again.
+        check = proxy.at_frame("freeze", op=relay.CHILDREN, count=3)
+        with start("run", "-p", "1", "-z", proxy.address, "/asked",
+                   "true") as waiter:
+            check.wait()
+            assert command.status("/asked")["waiters"]
+            waiter.terminate()
+            done = waiter.finish()
+            assert done.code == 128 + signal.SIGTERM, done
+        end(a)
+
+
+def node_of_a_kazoo_semaphore_has_its_number_of_permits():
+    with start("run", "--layout", "kazoo", "-p", "2", "/two", "sh", "-c",
+               JOB) as a:
+        read_grant(a, "/two")
+        assert expect_exit(0, "get", "/two").out == "2"
+        done = expect_exit(125, "run", "-n", "--layout", "kazoo", "-p", "3", "/two",
+                           "true")
+        assert "number of permits" in done.err, done
+        # Without --layout the permit is not shown, but not ignored either.
+        done = expect_exit(0, "status", "/two")
+        assert "not shown are the nodes of another" in done.err, done
+        end(a)
+
+
+# ---- nodes of other kinds and layouts
+
+def mutex_beside_nodes_named_as_those_of_a_semaphore_is_held():
+    for name in "locks", "leases":
+        expect_exit(0, "create", "-p", "/mutex/" + name)
+    with start("run", "/mutex", "sh", "-c", JOB) as a:
+        read_grant(a, "/mutex")
+        assert expect_exit(1, "status", "/mutex").out.startswith(
+            "/mutex: held, 0 waiting\n")
+        expect_exit(1, "wait", "-w", "0", "/mutex")
+        end(a)
+    assert expect_exit(0, "status", "/mutex").out.startswith("/mutex: free")
 
 
 def nodes_of_another_lock_kind_are_reported():
@@ -304,89 +512,166 @@ def nodes_of_another_lock_kind_are_reported():
         assert not done.err, done
 
 
-def another_number_of_permits_is_reported():
-    with start_holder("-p", "3", "/many") as a, start_holder("-p", "3", "/many") as b, \
-            start_holder("-p", "3", "/many") as c:
-        wait_until_held("/many", 3)
-        with start("run", "-p", "1", "/many", "true") as waiter:
-            assert waiter.stderr.readline() == (
-                "latchkey: warning: /many: other clients hold 3 permits, but "
-                "-p says 1; all clients must use the same number\n")
-            end(a, b, c)
-            done = waiter.finish()
-            assert (done.code, done.err) == (0, ""), done
-    # With the same number there is no warning.
-    with start_holder("-p", "1", "/few") as a:
-        wait_until_held("/few")
-        done = run("run", "-p", "1", "-w", "3", "/few", "true")
-        assert done.code == 124 and "warning" not in done.err, done
+def children_of_other_names_are_no_contenders():
+    for name in ("seq-1", "x-seq-0000000001", "lock-0000000001", "config"):
+        expect_exit(0, "create", "-p", "/others/" + name)
+    expect_exit(0, "status", "--layout", "native", "/others")
+    # Curator's layout, the default, has nodes named lock- and a number.
+    expect_exit(1, "status", "/others")
+    expect_exit(0, "run", "-n", "--layout", "native", "/others", "true")
+    assert len(command.children("/others")) == 4
+
+
+def locks_with_a_prefix_can_be_in_the_root():
+    layout = ("--layout", "native:job-")
+    with start("run", *layout, "/", "sh", "-c", JOB) as a:
+        read_grant(a, "/")
+        expect_exit(124, "run", "-n", *layout, "/", "true")
+        expect_exit(1, "wait", "-w", "0", *layout, "/")
         end(a)
+    for name in "curator", "kazoo", "latch", "native:", "single":
+        done = expect_exit(125, "run", "--layout", name, "/", "true")
+        assert 'the path must be below "/"' in done.err, done
 
 
-def signal_ends_a_run_whose_permit_check_is_unanswered():
-    """While a run waits for permits, it checks the holders' number of permits."""
-    with start_holder("-p", "1", "/asked") as a, \
-            relay.Relay(os.environ["LATCHKEY_ZK"]) as proxy:
-        wait_until_held("/asked")
-        # The waiter lists the queue and the permits, and a second later the
-        # permits again.
-        check = proxy.at_frame("freeze", op=relay.CHILDREN, count=3)
-        with start("run", "-p", "1", "-z", proxy.address, "/asked",
-                   "true") as waiter:
-            check.wait()
-            assert command.status("/asked")["waiters"]
-            waiter.terminate()
-            done = waiter.finish()
-            assert done.code == 128 + signal.SIGTERM, done
-        end(a)
+# ---- single nodes
+
+def node_deleted_before_the_grant_is_created_again():
+    lock = "/again"
+    with relay.Relay(zk.connect) as proxy:
+        # The create and a read of the node leave together.
+        trap = proxy.at_frame(
+            lambda: live.eventually(lambda: run("delete", lock).code == 0),
+            op=relay.GET)
+        with start("run", SINGLE, "-z", proxy.address, lock, "echo",
+                   "in") as process:
+            trap.wait()
+            done = process.finish()
+    assert (done.code, done.out) == (0, "in\n"), done
+    assert done.err == ("latchkey: the own node is gone (no such node); trying "
+                        "again\n"), done
 
 
-def wait_returns_when_the_lock_is_free():
-    expect_exit(0, "wait", "/w")
-    with start_holder("/w") as a:
-        wait_until_held("/w")
-        expect_exit(1, "wait", "-w", "1", "/w")
-        with start_holder("/w") as b, start("wait", "/w") as waiter:
-            live.eventually(lambda: command.status("/w")["waiters"])
-            end(a)
-            wait_until_held("/w")  # by b
+def missing_parent_is_created_and_mentioned():
+    lock = "/mentioned/lock"
+    done = expect_exit(0, "run", SINGLE, "-v", "-i", "me", lock, command.PROGRAM,
+                       "get", lock)
+    assert done.out == "me", done
+    assert "if this run creates the parent of the lock's node, every client " \
+        "may create and delete in it" in done.err, done
+    (parent,) = expect_exit(0, "stat", "--json", "/mentioned").json()
+    assert (parent["ephemeral_owner"], parent["num_children"]) == ("0x0", 0), parent
+
+
+def node_of_another_program_is_a_holder():
+    lock = "/foreign"
+    with start("create", "-e", lock, "other program") as other:
+        assert other.stdout.readline() == lock + "\n"
+        (holder,) = status(SINGLE_NODE, lock)["holders"]
+        assert holder["label"] == "other program", holder
+        expect_exit(124, "run", SINGLE, "-n", lock, "true")
+        with start("run", SINGLE, lock, "echo", "in") as waiter, \
+                start("wait", SINGLE, lock) as other_waiter:
             assert waiter.poll() is None
-            end(b)
-            assert waiter.finish().code == 0
+            other.terminate()
+            assert waiter.finish().out == "in\n"
+            assert other_waiter.finish().code == 0
 
 
-def contradictory_options_are_refused():
-    for words, text in (
-            (("--take", "2", "/x", "true"), "--take needs -p"),
-            (("-p", "2", "--take", "3", "/x", "true"), "more permits than"),
-            (("-p", "2", "-s", "/x", "true"), "-p excludes"),
-            (("-p", "2", "-l", "/y", "/x", "true"), "-p excludes"),
-            (("-p", "0", "/x", "true"), "number of permits"),
-            (("-l", "y", "/x", "true"), "not a path"),
-            (("-l", "s:/x", "/x", "true"), "two sides")):
-        done = run("run", *words)
-        assert done.code == 125 and text in done.err, (words, done)
+def node_that_cannot_be_read_is_reported():
+    lock = "/hidden"
+    with start("create", "-e", "--acl", "world:anyone:cdwa", lock) as other:
+        assert other.stdout.readline() == lock + "\n"
+        done = expect_exit(1, "status", SINGLE, lock)
+        assert done.out == lock + ": held\nholds  (not readable)  hidden\n", done
+        assert status(SINGLE_NODE, lock)["holders"] == [{"node": lock}]
+        done = expect_exit(125, "run", SINGLE, lock, "true")
+        assert "does not permit READ" in done.err, done
+        expect_exit(125, "wait", SINGLE, lock)
+        other.terminate()
 
 
-with command.serve():
+def node_that_is_not_ephemeral_holds_until_it_is_deleted():
+    lock = "/stays"
+    warning = ("latchkey: warning: /stays is not ephemeral, so no session holds "
+               "it: the lock is held until a client deletes the node\n")
+    expect_exit(0, "create", lock, "settings")
+    head, line = expect_exit(1, "status", SINGLE, lock).out.splitlines()
+    assert head == lock + ": held", head
+    assert "  session none: not ephemeral  stays" in line, line
+    (holder,) = status(SINGLE_NODE, lock)["holders"]
+    assert holder["ephemeral"] is False and holder["session"] == "0x0", holder
+    done = expect_exit(1, "wait", SINGLE, "-w", "1", lock)
+    assert done.err == warning, done
+    done = expect_exit(125, "revoke", SINGLE, lock)
+    assert done.err == (
+        "latchkey: revoke %s: the node is not ephemeral, so no client of the "
+        "lock has created it; latchkey delete deletes it\n" % lock), done
+    assert (done.out, expect_exit(0, "get", lock).out) == ("", "settings"), done
+    done = expect_exit(124, "run", SINGLE, "-n", lock, "true")
+    assert done.err == (warning + "latchkey: %s: is held by another client\n"
+                        % lock), done
+    done = expect_exit(124, "run", SINGLE, "-w", "1", "-q", lock, "true")
+    assert done.err == "", done
+    with start("run", SINGLE, lock, "echo", "in") as waiter:
+        assert waiter.stderr.readline() == warning
+        expect_exit(0, "delete", lock)
+        done = waiter.finish()
+        assert (done.code, done.out, done.err) == (0, "in\n", ""), done
+
+
+def candidates_of_a_single_node_lead_one_after_the_other():
+    path = "/elect"
+    words = ("elect", SINGLE, path, "sh", "-c", JOB)
+    with start(*words) as leader:
+        _, _, term, _ = read_grant(leader, path)
+        (holder,) = status(SINGLE_NODE, path)["holders"]
+        assert holder["token"] == term, (holder, term)
+        with start(*words) as candidate:
+            end(leader)
+            _, _, next_term, _ = read_grant(candidate, path)
+            assert int(next_term) > int(term)
+            end(candidate)
+    assert status(SINGLE_NODE, path)["state"] == "free"
+
+
+# ---- usage
+
+def options_that_exclude_each_other_are_refused():
+    """The other usage errors are in cli_messages.py."""
+    done = expect_exit(125, "run", "-p", "2", "-l", "/y", "/x", "true")
+    assert "-p excludes -s, -x and -l" in done.err, done
+    for words in (("-s",), ("-x",), ("-p", "2"), ("-p", "2", "--take", "1"),
+                  ("--take", "1"), ("-l", "/y")):
+        done = expect_exit(125, "run", SINGLE, *words, "/x", "true")
+        assert done.err == (
+            "latchkey: run: --layout single excludes -s, -x, -p, --take and -l; "
+            "latchkey run --help shows the usage\n"), (words, done)
+    for verb in ("run", "elect", "status", "wait", "revoke"):
+        operands = ("/x", "true") if verb in ("run", "elect") else ("/x",)
+        for layout in ("single:prefix", "kazoo:x"):
+            done = expect_exit(125, verb, "--layout", layout, *operands)
+            assert "is followed by a prefix" in done.err, done
+
+
+with command.serve("--tick", "1000") as zk:
     live.run(
+        *map(cells, SCENARIOS),
         live.together(
-            readers_share_and_writers_do_not,
-            reader_behind_a_waiting_writer_waits,
-            command_finds_the_mode_in_its_environment,
             token_and_node_of_several_locks_are_those_of_the_operand,
-            tokens_of_one_lock_are_one_line,
             all_locks_are_acquired_or_none,
-            semaphore_grants_as_many_permits_as_it_has,
-            take_acquires_several_permits,
-            revoke_ends_the_holder,
-            revoke_shows_the_label_that_it_replaces,
-            revoke_of_permits_does_not_end_waiters,
             status_tells_the_holder_of_a_permit_from_the_waiters,
-            mutex_beside_nodes_named_as_those_of_a_semaphore_is_held,
-            nodes_of_another_lock_kind_are_reported,
             another_number_of_permits_is_reported,
             signal_ends_a_run_whose_permit_check_is_unanswered,
-            wait_returns_when_the_lock_is_free,
-            contradictory_options_are_refused),
-        opposite_orders_do_not_deadlock)
+            node_of_a_kazoo_semaphore_has_its_number_of_permits,
+            mutex_beside_nodes_named_as_those_of_a_semaphore_is_held,
+            nodes_of_another_lock_kind_are_reported,
+            children_of_other_names_are_no_contenders,
+            locks_with_a_prefix_can_be_in_the_root,
+            node_deleted_before_the_grant_is_created_again,
+            missing_parent_is_created_and_mentioned,
+            node_of_another_program_is_a_holder,
+            node_that_cannot_be_read_is_reported,
+            node_that_is_not_ephemeral_holds_until_it_is_deleted,
+            candidates_of_a_single_node_lead_one_after_the_other,
+            options_that_exclude_each_other_are_refused))
