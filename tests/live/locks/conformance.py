@@ -267,8 +267,8 @@ def wait_for_queue_nodes(kind, direct, base):
 # ---- scenarios
 
 SCENARIOS = []
-# Scenarios that wait for heartbeats or for the end of a session. Each is run
-# with all kinds at the same time.
+# Scenarios that wait for heartbeats, reconnects, sweeps of the server or for the
+# end of a session. Each is run with all kinds at the same time.
 SLOW = []
 
 
@@ -685,7 +685,7 @@ def unreadable_holder_is_waited_for(kind, worker, direct, base):
     amy.do("close")
 
 
-@scenario
+@slow_scenario
 def deleted_containers_lose_no_acquire(kind, worker, direct, base):
     directories = kind.costs["acquire_without_directories"].count(
         CREATE_CONTAINER)
