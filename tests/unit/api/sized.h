@@ -5,6 +5,7 @@
 #include "base/sized_struct.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /**
  * Public structs whose first member is their size, as they come from programs
@@ -26,6 +27,8 @@ typedef struct sized_row {
     .valid = &(variable), .what = LK_SIZED_STRUCT(type), __VA_ARGS__ \
   }
 
+/** The timeout of a blocking call that takes the struct. */
+extern int64_t sized_timeout_ms;
 /** For lk_client_config.log. */
 void sized_log(void *arg, int level, int err, const char *text);
 /** Try valid sizes, sizes that were forgotten, and sizes of newer headers. */
