@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "support/every_call.h"
 #include "support/suite.h"
 #include "unit/fake/loopback.h"
 #include "unit/fake/sockets.h"
-#include "unit/sync/every_call.h"
 
 static const lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 20};
 static char hosts[64];

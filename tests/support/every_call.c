@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "unit/sync/every_call.h"
+#include "support/every_call.h"
+
+#include "support/shown.h"
 
 #include <check.h>
+#include <stdio.h>
+#include <string.h>
 
 static const lk_semaphore_config three_permits = {.size = sizeof three_permits,
                                                   .permits = 3};
 static const lk_reconfiguration change = {.size = sizeof change,
-                                          .leaving = "1"};
+                                          .joining =
+                                              "server.4=host:2888:3888;2181",
+                                          .leaving = "1,3",
+                                          .version = 7};
+static const lk_parents_config container_parents = {
+    .size = sizeof container_parents, .containers = true, .acl = &lk_acl_read};
 
 static void do_nothing(lk_client *c, void *arg)
 {
@@ -57,25 +66,43 @@ static lk_sync_result *result_before(const every_object *o)
     return lk_sync_##name(__VA_ARGS__);         \
   }
 
-/* A function that fills in a variable of type `type`. */
-#define FILLS(type, name, ...)                                \
-  static int call_##name(const every_object *o)               \
-  {                                                           \
-    type out;                                                 \
-                                                              \
-    return lk_sync_##name(o->client, OUT(&out), __VA_ARGS__); \
+/* A request that fills in a stat. */
+#define FILLS_STAT(name, ...)                                     \
+  static int call_##name(const every_object *o)                   \
+  {                                                               \
+    lk_stat stat = {.czxid = -1};                                 \
+    int err = lk_sync_##name(o->client, OUT(&stat), __VA_ARGS__); \
+                                                                  \
+    if (stat.czxid != -1)                                         \
+      shown_add_stat(&stat);                                      \
+    return err;                                                   \
   }
 
-/* A function that gives an lk_sync_result. */
-#define GIVES(name, ...)                                       \
-  static int call_##name(const every_object *o)                \
-  {                                                            \
-    lk_sync_result *r = result_before(o);                      \
-    int err = lk_sync_##name(o->client, OUT(&r), __VA_ARGS__); \
-                                                               \
-    lk_sync_result_free(r);                                    \
-    return err;                                                \
+/* A request that fills in a number of type `type`. */
+#define FILLS_NUMBER(type, name, ...)                               \
+  static int call_##name(const every_object *o)                     \
+  {                                                                 \
+    type number = 99;                                               \
+    int err = lk_sync_##name(o->client, OUT(&number), __VA_ARGS__); \
+                                                                    \
+    if (err == 0)                                                   \
+      shown_add(" %lld", (long long)number);                        \
+    return err;                                                     \
   }
+
+/* A function of `object` that gives an lk_sync_result, with operations or reads
+ * that `declare` declares. */
+#define GIVES_FROM(object, name, declare, ...)              \
+  static int call_##name(const every_object *o)             \
+  {                                                         \
+    declare;                                                \
+    lk_sync_result *r = result_before(o);                   \
+    int err = lk_sync_##name(object, OUT(&r), __VA_ARGS__); \
+                                                            \
+    shown_add_result(r);                                    \
+    return err;                                             \
+  }
+#define GIVES(name, ...) GIVES_FROM(o->client, name, (void)0, __VA_ARGS__)
 
 /* A function that makes an object, which `free` frees. */
 #define MAKES(type, name, free, ...)                   \
@@ -144,24 +171,44 @@ VOID(cancel_clear, o->cancel)
 
 /* ---- requests ------------------------------------------------------------ */
 
-static int call_multi(const every_object *o)
+const char *every_path(const char *path, const char *name)
 {
-  lk_op op = lk_op_check(o->path, -1);
-  lk_sync_result *r = result_before(o);
-  int err = lk_sync_multi(o->client, OUT(&r), &op, 1, o->call);
+  static char text[8][300];
+  static unsigned ncalls;
+  char *out = text[ncalls++ % 8];
 
-  lk_sync_result_free(r);
-  return err;
+  if (path == NULL)
+    return NULL;
+  snprintf(out, sizeof text[0], "%s%s", path, name);
+  return out;
 }
 
-static int call_multi_read(const every_object *o)
+size_t every_ops(lk_op *ops, const char *path, int32_t version,
+                 const lk_acls *acl)
 {
-  lk_read read = lk_read_get(o->path);
-  lk_sync_result *r = result_before(o);
-  int err = lk_sync_multi_read(o->client, OUT(&r), &read, 1, o->call);
+  const lk_op all[EVERY_OPS] = {
+      lk_op_check(path, version),
+      lk_op_create(every_path(path, "/new"), lk_text("x"), acl, LK_PERSISTENT),
+      lk_op_create2(every_path(path, "/new/e"), lk_text("x"), acl,
+                    LK_EPHEMERAL),
+      lk_op_create(every_path(path, "/box"), lk_text("x"), acl, LK_CONTAINER),
+      lk_op_create_ttl(every_path(path, "/n-"), lk_text("x"), acl,
+                       LK_SEQUENTIAL, LK_TTL_MAX_MS),
+      lk_op_set(path, lk_text("two"), version),
+      lk_op_check(path, version + 1),
+      lk_op_delete(every_path(path, "/kid"), version),
+  };
 
-  lk_sync_result_free(r);
-  return err;
+  memcpy(ops, all, sizeof all);
+  return EVERY_OPS;
+}
+
+size_t every_reads(lk_read *reads, const char *path)
+{
+  reads[0] = lk_read_get(path);
+  reads[1] = lk_read_get_children(path);
+  reads[2] = lk_read_get(every_path(path, "/none"));
+  return EVERY_READS;
 }
 
 static int add_watch(const every_object *o, lk_sync_watch **watch)
@@ -198,40 +245,42 @@ static int make_result(lk_sync_result **out, const every_object *o)
 
 FREES(lk_sync_watch, watch_free, make_watch(&made, o))
 FREES(lk_sync_result, result_free, make_result(&made, o))
-GIVES(create, o->path, lk_text("x"), NULL, LK_EPHEMERAL, o->call)
-ERROR(delete, o->client, o->path, -1, o->call)
-FILLS(lk_stat, exists, o->path, o->call)
+GIVES(create, every_path(o->path, "/new"), lk_text("x"), o->acl, LK_EPHEMERAL,
+      o->call)
+ERROR(delete, o->client, every_path(o->path, "/kid"), o->version, o->call)
+FILLS_STAT(exists, o->path, o->call)
 GIVES(get, o->path, o->call)
-FILLS(lk_stat, set, o->path, lk_text("x"), -1, o->call)
+FILLS_STAT(set, o->path, lk_text("two"), o->version, o->call)
 GIVES(get_children, o->path, o->call)
 ERROR(sync, o->client, o->path, o->call)
-GIVES(create_ttl, o->path, lk_text("x"), NULL, LK_PERSISTENT, 1000, o->call)
-FILLS(int32_t, count_descendants, o->path, o->call)
-GIVES(ephemerals, o->path, o->call)
+GIVES_FROM(o->client, multi, lk_op ops[EVERY_OPS], ops,
+           every_ops(ops, o->path, o->version, o->acl), o->call)
+GIVES(create_ttl, every_path(o->path, "/n-"), lk_text("x"), o->acl,
+      LK_SEQUENTIAL, LK_TTL_MAX_MS, o->call)
+FILLS_NUMBER(int32_t, count_descendants, o->path, o->call)
+GIVES(ephemerals, every_path(o->path, "/"), o->call)
 GIVES(get_acl, o->path, o->call)
-FILLS(lk_stat, set_acl, o->path, &lk_acl_open, -1, o->call)
+FILLS_STAT(set_acl, o->path, o->acl == NULL ? &lk_acl_open : o->acl, o->version,
+           o->call)
+GIVES_FROM(o->client, multi_read, lk_read reads[EVERY_READS], reads,
+           every_reads(reads, o->path), o->call)
 GIVES(who_am_i, o->call)
 GIVES(get_config, o->call)
 GIVES(reconfig, &change, o->call)
-ERROR(add_auth, o->client, o->path, lk_text("x"), o->call)
-GIVES(create_with_parents, o->path, lk_text("x"), NULL, LK_PERSISTENT, NULL,
-      o->call)
-FILLS(size_t, delete_recursive, o->path, o->call)
-GIVES(create_reliable, o->path, lk_text("x"), NULL, 0, true, o->call)
-FILLS(lk_stat, set_reliable, o->path, lk_text("x"), -1, true, o->call)
-ERROR(delete_reliable, o->client, o->path, -1, true, o->call)
+ERROR(add_auth, o->client, o->path == NULL ? NULL : "digest",
+      lk_text("bob:secret"), o->call)
+GIVES(create_with_parents, every_path(o->path, "/new"), lk_text("x"), o->acl,
+      LK_EPHEMERAL, &container_parents, o->call)
+FILLS_NUMBER(size_t, delete_recursive, o->path, o->call)
+GIVES(create_reliable, o->path, lk_text("x"), o->acl, LK_CONTAINER,
+      !o->is_shared, o->call)
+FILLS_STAT(set_reliable, o->path, lk_text("x"), o->version, !o->is_shared,
+           o->call)
+ERROR(delete_reliable, o->client, o->path, o->version, !o->is_shared, o->call)
 
 /* ---- subscriptions ------------------------------------------------------- */
 
-static int call_subscription_next(const every_object *o)
-{
-  lk_sync_result *r = result_before(o);
-  int err = lk_sync_subscription_next(o->subscription, OUT(&r), o->call);
-
-  lk_sync_result_free(r);
-  return err;
-}
-
+GIVES_FROM(o->subscription, subscription_next, (void)0, o->call)
 MAKES(lk_sync_subscription, subscribe_children, lk_sync_subscription_free,
       o->client, o->path, NULL)
 MAKES(lk_sync_subscription, subscribe_data, lk_sync_subscription_free,
@@ -252,15 +301,8 @@ static int call_multilock_new(const every_object *o)
   return err;
 }
 
-static int call_lock_guarded_multi(const every_object *o)
-{
-  lk_op op = lk_op_check(o->path, -1);
-  lk_sync_result *r = result_before(o);
-  int err = lk_sync_lock_guarded_multi(o->lock, OUT(&r), &op, 1, o->call);
-
-  lk_sync_result_free(r);
-  return err;
-}
+GIVES_FROM(o->lock, lock_guarded_multi, lk_op op = lk_op_check(o->path, -1),
+           &op, 1, o->call)
 
 static int call_lock_fd(const every_object *o)
 {
@@ -298,18 +340,8 @@ VALUE(lock_path, lk_sync_lock_path(o->lock) == NULL)
 
 /* ---- candidates ---------------------------------------------------------- */
 
-static int call_candidate_guarded_multi(const every_object *o)
-{
-  lk_op op = lk_op_check(o->path, -1);
-  lk_sync_result *r = result_before(o);
-  const uint64_t some_term = 1;
-  int err = lk_sync_candidate_guarded_multi(o->candidate, OUT(&r), some_term,
-                                            &op, 1, o->call);
-
-  lk_sync_result_free(r);
-  return err;
-}
-
+GIVES_FROM(o->candidate, candidate_guarded_multi,
+           lk_op op = lk_op_check(o->path, -1), 1, &op, 1, o->call)
 MAKES(lk_sync_candidate, election_new, lk_sync_candidate_free, o->client,
       o->path, LK_LAYOUT_LATCH, NULL, NULL)
 MAKES(lk_sync_candidate, candidate_new, lk_sync_candidate_free, o->lock, NULL)
@@ -328,15 +360,7 @@ VALUE(candidate_get_state,
 
 /* ---- members and rosters ------------------------------------------------- */
 
-static int call_roster_get(const every_object *o)
-{
-  lk_sync_result *r = result_before(o);
-  int err = lk_sync_roster_get(o->client, OUT(&r), o->path, NULL, o->call);
-
-  lk_sync_result_free(r);
-  return err;
-}
-
+GIVES(roster_get, o->path, NULL, o->call)
 MAKES(lk_sync_subscription, subscribe_roster, lk_sync_subscription_free,
       o->client, o->path, NULL)
 MAKES(lk_sync_membership, membership_new, lk_sync_membership_free, o->client,
@@ -458,6 +482,16 @@ const every_call every_calls[] = {
 };
 
 const size_t every_call_count = sizeof every_calls / sizeof every_calls[0];
+
+const every_call *every_call_named(const char *name)
+{
+  for (size_t i = 0; i < every_call_count; i++) {
+    if (strcmp(every_calls[i].name, name) == 0)
+      return &every_calls[i];
+  }
+  ck_abort_msg("no function %s", name);
+  return NULL;
+}
 
 /* ---- objects ------------------------------------------------------------- */
 
