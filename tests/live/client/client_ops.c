@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* Every request of client.h against a real server, without a chroot and with
- * one. */
+/* Requests to a real server, without a chroot and with one: what the table of
+ * operations (operations_table.c) does not cover. */
 
 #include "live/client/world.h"
 
@@ -59,64 +59,6 @@ START_TEST(each_kind_of_node_is_created)
 }
 END_TEST
 
-START_TEST(create_reports_the_path_and_no_stat)
-{
-  connect_here(with_chroot(_i));
-  memset(&last_reply, 0, sizeof last_reply);
-  ck_assert_int_eq(lk_create(here, "/plain-", lk_text("x"), NULL, LK_SEQUENTIAL,
-                             NULL, on_created, &last_reply),
-                   0);
-  wait_until(&last_reply.done);
-  ck_assert_int_eq(last_reply.err, 0);
-  ck_assert(!last_reply.has_stat);
-  ck_assert_uint_eq(strlen(last_reply.path), strlen("/plain-0123456789"));
-  ck_assert_int_eq(get(there, absolute(last_reply.path)), 0);
-  ck_assert_str_eq(last_reply.data, "x");
-}
-END_TEST
-
-START_TEST(container_is_deleted_after_its_last_child)
-{
-  connect_here(with_chroot(_i));
-  ck_assert_int_eq(create(here, "/box", NULL, LK_CONTAINER), 0);
-  ck_assert_int_eq(create(here, "/box/child", NULL, LK_PERSISTENT), 0);
-  ck_assert_int_eq(delete_node(here, "/box/child", -1), 0);
-  while (exists(here, "/box") == 0)
-    usleep(20 * 1000);
-  ck_assert_int_eq(last_reply.err, LK_ERR_NO_NODE);
-}
-END_TEST
-
-START_TEST(refused_create_names_its_cause)
-{
-  static const lk_acls empty_acl = {NULL, 0};
-  lk_acl unknown_scheme = {LK_PERM_ALL, lk_text("nosuch"), lk_text("x")};
-  lk_acls unknown_scheme_acl = {&unknown_scheme, 1};
-
-  connect_here(with_chroot(_i));
-  ck_assert_int_eq(create(here, "/x", "", LK_EPHEMERAL), 0);
-  ck_assert_int_eq(create(here, "/x", "", LK_PERSISTENT), LK_ERR_NODE_EXISTS);
-  ck_assert_int_eq(create(here, "/x/y", "", LK_PERSISTENT),
-                   LK_ERR_NO_CHILDREN_FOR_EPHEMERALS);
-  ck_assert_int_eq(create(here, "/no/y", "", LK_PERSISTENT), LK_ERR_NO_NODE);
-  ck_assert_int_eq(create_as(here, "/y", &empty_acl, LK_PERSISTENT),
-                   LK_ERR_INVALID_ACL);
-  ck_assert_int_eq(create_as(here, "/y", &unknown_scheme_acl, LK_PERSISTENT),
-                   LK_ERR_INVALID_ACL);
-  ck_assert_int_eq(create_as(here, "/y", &lk_acl_creator, LK_PERSISTENT),
-                   LK_ERR_INVALID_ACL);
-  ck_assert_int_eq(create(here, "/y", "", UNKNOWN_FLAG), LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(create(here, "/y", "", -1), LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(create(here, "y", "", LK_PERSISTENT), LK_ERR_BAD_PATH);
-  ck_assert_int_eq(create(here, "/y/", "", LK_PERSISTENT), LK_ERR_BAD_PATH);
-  ck_assert_int_eq(create(here, "/a//b", "", LK_PERSISTENT), LK_ERR_BAD_PATH);
-  ck_assert_int_eq(create(here, "/a/../b", "", LK_PERSISTENT), LK_ERR_BAD_PATH);
-  ck_assert_int_eq(create(here, "/\x01", "", LK_PERSISTENT), LK_ERR_BAD_PATH);
-  /* None of the errors has cost the connection. */
-  ck_assert_uint_eq(lk_client_connection(here), 1);
-}
-END_TEST
-
 /* ---- data --------------------------------------------------------------- */
 
 START_TEST(null_and_empty_data_differ)
@@ -141,66 +83,6 @@ START_TEST(null_and_empty_data_differ)
   ck_assert_mem_eq(last_reply.data, "\0\xff\0", 3);
   ck_assert_int_eq(delete_node(here, path, -1), 0);
   free(path);
-}
-END_TEST
-
-START_TEST(request_with_a_wrong_version_fails)
-{
-  connect_here(with_chroot(_i));
-  ck_assert_int_eq(create(here, "/v", "0", LK_EPHEMERAL), 0);
-  ck_assert_int_eq(set(here, "/v", lk_text("1"), 0), 0);
-  ck_assert_int_eq(set(here, "/v", lk_text("2"), 0), LK_ERR_BAD_VERSION);
-  ck_assert_int_eq(last_reply.evidence, LK_EVIDENCE_CONTACT);
-  ck_assert_int_eq(delete_node(here, "/v", 0), LK_ERR_BAD_VERSION);
-  ck_assert_int_eq(get(here, "/v"), 0);
-  ck_assert_str_eq(last_reply.data, "1");
-  ck_assert_int_eq(delete_node(here, "/v", 1), 0);
-  ck_assert_int_eq(set(here, "/v", lk_text(""), INVALID_VERSION),
-                   LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(delete_node(here, "/v", INVALID_VERSION),
-                   LK_ERR_BAD_ARGUMENT);
-}
-END_TEST
-
-START_TEST(requests_for_a_missing_node_end_with_no_node)
-{
-  connect_here(with_chroot(_i));
-  ck_assert_int_eq(exists(here, "/no"), LK_ERR_NO_NODE);
-  ck_assert_int_eq(get(here, "/no"), LK_ERR_NO_NODE);
-  ck_assert_int_eq(set(here, "/no", lk_text("x"), -1), LK_ERR_NO_NODE);
-  ck_assert_int_eq(children(here, "/no"), LK_ERR_NO_NODE);
-  ck_assert_int_eq(delete_node(here, "/no", -1), LK_ERR_NO_NODE);
-  ck_assert_int_eq(sync_with(here, "/no"), 0);
-  ck_assert_int_eq(last_reply.evidence, LK_EVIDENCE_LEADER);
-}
-END_TEST
-
-/* Whether the list of children in the last reply has this name. */
-static bool lists_child(const char *name)
-{
-  for (size_t i = 0; i < last_reply.count; i++) {
-    if (strcmp(last_reply.names[i], name) == 0)
-      return true;
-  }
-  return false;
-}
-
-START_TEST(children_are_listed)
-{
-  connect_here(with_chroot(_i));
-  ck_assert_int_eq(create(here, "/p", "", LK_PERSISTENT), 0);
-  ck_assert_int_eq(children(here, "/p"), 0);
-  ck_assert_uint_eq(last_reply.count, 0);
-  ck_assert_int_eq(create(here, "/p/one", "", LK_PERSISTENT), 0);
-  ck_assert_int_eq(create(here, "/p/two", "", LK_PERSISTENT), 0);
-  ck_assert_int_eq(children(here, "/p"), 0);
-  ck_assert_uint_eq(last_reply.count, 2);
-  ck_assert_int_eq(last_reply.stat.num_children, 2);
-  ck_assert(lists_child("one") && lists_child("two"));
-  ck_assert_int_eq(delete_node(here, "/p", -1), LK_ERR_NOT_EMPTY);
-  ck_assert_int_eq(delete_node(here, "/p/one", -1), 0);
-  ck_assert_int_eq(delete_node(here, "/p/two", -1), 0);
-  ck_assert_int_eq(delete_node(here, "/p", -1), 0);
 }
 END_TEST
 
@@ -230,63 +112,110 @@ START_TEST(names_need_not_be_ascii)
 }
 END_TEST
 
+/* ---- access lists ------------------------------------------------------- */
+
+static char acl_text[256]; /* of the last reply */
+
+static void on_acl(lk_client *c, int err, const lk_acls *acl,
+                   const lk_stat *stat, void *arg)
+{
+  (void)stat;
+  if (acl != NULL)
+    ck_assert_uint_lt(lk_acl_print(acl_text, sizeof acl_text, acl),
+                      sizeof acl_text);
+  on_done(c, err, arg);
+}
+
+static int wait_for_reply(int call_err)
+{
+  if (call_err != 0)
+    return call_err;
+  wait_until(&last_reply.done);
+  return last_reply.err;
+}
+
+static const char *get_acl(lk_client *c, const char *path)
+{
+  last_reply.done = false;
+  ck_assert_int_eq(
+      wait_for_reply(lk_get_acl(c, path, NULL, on_acl, &last_reply)), 0);
+  return acl_text;
+}
+
+static int set_acl(lk_client *c, const char *path, const char *text)
+{
+  lk_acls *acl;
+
+  ck_assert_int_eq(lk_acl_parse(&acl, text, NULL, NULL), 0);
+  last_reply.done = false;
+  int err =
+      wait_for_reply(lk_set_acl(c, path, acl, -1, NULL, on_stat, &last_reply));
+
+  lk_acl_free(acl, NULL);
+  return err;
+}
+
+START_TEST(server_computes_and_hides_digests)
+{
+  char id_of_bob[64], text[256];
+
+  connect_here(with_chroot(_i));
+  ck_assert_int_eq(create(here, "/a", "", LK_EPHEMERAL), 0);
+  ck_assert_int_eq(lk_acl_digest(id_of_bob, sizeof id_of_bob, "bob:secret"), 0);
+  snprintf(text, sizeof text, "world:anyone:r,digest:%s:cdrwa", id_of_bob);
+  ck_assert_int_eq(set_acl(here, "/a", text), 0);
+  /* The server hides digests from clients without the ADMIN permission. */
+  ck_assert_str_eq(get_acl(there, absolute("/a")),
+                   "world:anyone:r,digest:bob:x:cdrwa");
+  /* The server computed the same digest as lk_acl_digest(). */
+  ck_assert_int_eq(add_auth(here, "digest", "bob:secret"), 0);
+  ck_assert_str_eq(get_acl(here, "/a"), text);
+  ck_assert_int_eq(set_acl(here, "/a", "nosuch:x:r"), LK_ERR_INVALID_ACL);
+  ck_assert_int_eq(set_acl(here, "/a", "auth::ra"), 0);
+  snprintf(text, sizeof text, "digest:%s:ra", id_of_bob);
+  ck_assert_str_eq(get_acl(here, "/a"), text);
+}
+END_TEST
+
+/* ---- nodes that the server deletes --------------------------------------- */
+
+static int create_ttl(const char *path, int flags, int64_t ttl_ms)
+{
+  last_reply.done = false;
+  return wait_for_reply(lk_create_ttl(here, path, lk_text("x"), NULL, flags,
+                                      ttl_ms, NULL, on_created, &last_reply));
+}
+
+START_TEST(node_with_a_ttl_is_deleted_when_the_ttl_has_passed)
+{
+  connect_here(with_chroot(_i));
+  ck_assert_int_eq(create_ttl("/t", LK_PERSISTENT, 100), 0);
+  ck_assert_int_eq(last_reply.stat.ephemeral_owner, 0);
+  ck_assert_int_eq(create_ttl("/stay", LK_PERSISTENT, LK_TTL_MAX_MS), 0);
+  ck_assert_int_eq(create_ttl("/stay/n-", LK_SEQUENTIAL, 100), 0);
+  ck_assert_str_eq(last_reply.path, "/stay/n-0000000000");
+  ck_assert_int_eq(create_ttl("/t", LK_EPHEMERAL, 100), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(create_ttl("/t", LK_PERSISTENT, -1), LK_ERR_BAD_ARGUMENT);
+  while (exists(here, "/t") == 0 || exists(here, "/stay/n-0000000000") == 0)
+    usleep(20 * 1000);
+  ck_assert_int_eq(exists(here, "/stay"), 0);
+  ck_assert_int_eq(delete_node(here, "/stay", -1), 0);
+}
+END_TEST
+
+START_TEST(container_is_deleted_after_its_last_child)
+{
+  connect_here(with_chroot(_i));
+  ck_assert_int_eq(create(here, "/box", NULL, LK_CONTAINER), 0);
+  ck_assert_int_eq(create(here, "/box/child", NULL, LK_PERSISTENT), 0);
+  ck_assert_int_eq(delete_node(here, "/box/child", -1), 0);
+  while (exists(here, "/box") == 0)
+    usleep(20 * 1000);
+  ck_assert_int_eq(last_reply.err, LK_ERR_NO_NODE);
+}
+END_TEST
+
 /* ---- multi -------------------------------------------------------------- */
-
-START_TEST(multi_executes_all_operations)
-{
-  lk_op ops[] = {
-      lk_op_create("/m", lk_text("0"), NULL, LK_PERSISTENT),
-      lk_op_create("/m/s-", lk_text(NULL), NULL, LK_SEQUENTIAL),
-      lk_op_set("/m", lk_text("1"), 0),
-      lk_op_check("/m", 1),
-      lk_op_delete("/m/s-0000000000", -1),
-      lk_op_create2("/m/e", lk_text(""), NULL, LK_EPHEMERAL),
-  };
-
-  connect_here(with_chroot(_i));
-  ck_assert_int_eq(multi(here, ops, 6), 0);
-  ck_assert_uint_eq(last_reply.count, 6);
-  ck_assert_str_eq(last_reply.paths[0], "/m");
-  ck_assert_str_eq(last_reply.paths[1], "/m/s-0000000000");
-  ck_assert_int_eq(last_reply.versions[2], 1);
-  ck_assert_ptr_null(last_reply.results[3].path);
-  ck_assert_ptr_null(last_reply.results[4].path);
-  ck_assert_str_eq(last_reply.paths[5], "/m/e");
-  for (size_t i = 0; i < 6; i++)
-    ck_assert_int_eq(last_reply.results[i].err, 0);
-  ck_assert_int_eq(last_reply.evidence, LK_EVIDENCE_COMMIT);
-  int64_t zxid = last_reply.zxid;
-  ck_assert_int_eq(exists(here, "/m/e"), 0);
-  ck_assert_int_eq(last_reply.stat.czxid, zxid);
-  ck_assert_int_eq(get(there, absolute("/m")), 0);
-  ck_assert_str_eq(last_reply.data, "1");
-  ck_assert_int_eq(last_reply.stat.czxid, zxid);
-  ck_assert_int_eq(delete_node(here, "/m/e", -1), 0);
-  ck_assert_int_eq(delete_node(here, "/m", -1), 0);
-}
-END_TEST
-
-START_TEST(failed_multi_names_the_failed_operation)
-{
-  lk_op ops[] = {
-      lk_op_create("/f", lk_text(""), NULL, LK_PERSISTENT),
-      lk_op_check("/f", 7),
-      lk_op_delete("/f", -1),
-  };
-
-  connect_here(with_chroot(_i));
-  ck_assert_int_eq(multi(here, ops, 3), LK_ERR_BAD_VERSION);
-  ck_assert_uint_eq(last_reply.count, 3);
-  ck_assert_int_eq(last_reply.results[0].err, 0);
-  ck_assert_ptr_null(last_reply.results[0].path);
-  ck_assert_int_eq(last_reply.results[1].err, LK_ERR_BAD_VERSION);
-  ck_assert_int_eq(last_reply.results[2].err, LK_ERR_RUNTIME_INCONSISTENCY);
-  ck_assert_int_eq(exists(here, "/f"), LK_ERR_NO_NODE);
-  ops[1] = lk_op_check("/absent", -1);
-  ck_assert_int_eq(multi(here, ops, 3), LK_ERR_NO_NODE);
-  ck_assert_int_eq(last_reply.results[1].err, LK_ERR_NO_NODE);
-}
-END_TEST
 
 START_TEST(empty_multi_succeeds)
 {
@@ -309,6 +238,23 @@ START_TEST(multi_with_an_invalid_operation_is_not_sent)
   ops[1].type = UNKNOWN_OPCODE;
   ck_assert_int_eq(multi(here, ops, 2), LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(multi(here, ops, 1), 0); /* the valid one alone */
+}
+END_TEST
+
+/* ---- configuration ------------------------------------------------------ */
+
+START_TEST(reconfig_is_disabled_by_default)
+{
+  lk_reconfiguration change = {
+      .size = sizeof change, .leaving = "1", .version = -1};
+
+  connect_here(with_chroot(_i));
+  last_reply.done = false;
+  ck_assert_int_eq(
+      wait_for_reply(lk_reconfig(here, &change, NULL, on_get, &last_reply)),
+      LK_ERR_RECONFIG_DISABLED);
+  /* The server refuses the request and keeps the connection. */
+  ck_assert_uint_eq(lk_client_connection(here), 1);
 }
 END_TEST
 
@@ -380,19 +326,15 @@ TCase *data_tests(void)
 {
   const TTest *const tests[] = {
       each_kind_of_node_is_created,
-      create_reports_the_path_and_no_stat,
       container_is_deleted_after_its_last_child,
-      refused_create_names_its_cause,
       null_and_empty_data_differ,
-      request_with_a_wrong_version_fails,
-      requests_for_a_missing_node_end_with_no_node,
-      children_are_listed,
+      server_computes_and_hides_digests,
+      node_with_a_ttl_is_deleted_when_the_ttl_has_passed,
       root_is_a_node,
       names_need_not_be_ascii,
-      multi_executes_all_operations,
-      failed_multi_names_the_failed_operation,
       empty_multi_succeeds,
       multi_with_an_invalid_operation_is_not_sent,
+      reconfig_is_disabled_by_default,
       closing_ends_the_session,
       freeing_completes_outstanding_requests,
       a_callback_may_free_its_client,
@@ -408,8 +350,8 @@ int main(void)
   static const char *const options[] = {
       "--container-check", "200", "--property",
       "zookeeper.extendedTypesEnabled=true", NULL};
-  TCase *cases[] = {data_tests(),  watch_tests(),   access_tests(),
-                    limit_tests(), request_tests(), persistent_watch_tests()};
+  TCase *cases[] = {data_tests(), watch_tests(), access_tests(), limit_tests(),
+                    persistent_watch_tests()};
   Suite *suite = suite_create("client_ops");
   SRunner *runner;
   int failed;

@@ -8,6 +8,7 @@
  */
 
 #include "live/client/operations.h"
+#include "support/shown.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,6 +117,15 @@ static void choose_servers(void)
   }
 }
 
+const char *hosts_of_here(void)
+{
+  static char text[256];
+
+  snprintf(text, sizeof text, "%s%s", server_address(server_of_here),
+           chroot_path);
+  return text;
+}
+
 void fixture_set_up(bool use_chroot)
 {
   test_driver_open();
@@ -123,6 +133,7 @@ void fixture_set_up(bool use_chroot)
   ck_assert_int_eq(create(there, "/p-", "", LK_SEQUENTIAL), 0);
   snprintf(test_directory, sizeof test_directory, "%s", last_reply.path);
   chroot_path = use_chroot ? test_directory : "";
+  shown_directory = use_chroot ? "" : test_directory;
   wire_of_here = wire_new(server_address(server_of_here));
   here = client_to_address(wire_address(wire_of_here), chroot_path);
   ck_assert_int_eq(sync_with(here, "/"), 0);
@@ -153,15 +164,20 @@ static int64_t last_reconfig(void)
   return last_reply.stat.mzxid;
 }
 
-void make_test_node(const char *node)
+void make_node_and_kid(const char *node)
 {
   ck_assert_int_eq(create(there, path_there(node, ""), "one", LK_PERSISTENT),
                    0);
   ck_assert_int_eq(create(there, path_there(node, "/kid"), "x", LK_PERSISTENT),
                    0);
   ck_assert_int_eq(sync_with(here, "/"), 0);
-  ck_assert_int_eq(create(here, path_here(node, "/mine"), "", LK_EPHEMERAL), 0);
   first_reconfig = last_reconfig();
+}
+
+void make_test_node(const char *node)
+{
+  make_node_and_kid(node);
+  ck_assert_int_eq(create(here, path_here(node, "/mine"), "", LK_EPHEMERAL), 0);
 }
 
 static int compare_names(const void *a, const void *b)

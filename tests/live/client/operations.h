@@ -13,12 +13,12 @@
 #include "live/client/wire.h"
 #include "live/client/world.h"
 
-/** The results of the last request of an operation, as text. (The functions of
-    world.h leave theirs in `last_reply`.) */
+/** The end of the last request of an operation, whose results are the
+    shown_text(). (The functions of world.h leave theirs in `last_reply`.) */
 typedef struct outcome {
   bool done;
   int err;
-  char text[512];
+  lk_evidence evidence; /**< of the reply */
 } outcome;
 
 extern outcome last_result;
@@ -42,7 +42,9 @@ typedef struct operation {
   /** Send the request for `node`, a path as `here` names it. When the request
       completes, the callback fills `last_result`. */
   int (*send)(lk_client *c, const char *node, const lk_call *call);
-  const char *result;     /**< the expected `last_result.text` */
+  const char *blocking;   /**< the function of the blocking interface, as in
+                             every_calls[]; NULL: it has none of its own */
+  const char *result;     /**< the expected results as text, of both */
   const char *tree_after; /**< the expected tree_of(); NULL: unchanged */
   int missing_err;        /**< the error if the node is missing */
   int denied_err;         /**< the error if the client has no permission */
@@ -72,6 +74,8 @@ extern bool is_ensemble;
 
 /** A client of the n-th server, from 1 on, without chroot or wire. */
 lk_client *client_to(int n);
+/** The hosts of `here`, without the wire but with its chroot. */
+const char *hosts_of_here(void);
 /** The current members of the ensemble, in the format of lk_reconfig(). */
 const char *all_members(void);
 
@@ -89,6 +93,8 @@ const char *path_there(const char *node, const char *name);
 void make_test_node(const char *node);
 /** tree_of() of a new test node. */
 extern const char test_node_tree[];
+/** The same without /mine. */
+void make_node_and_kid(const char *node);
 /** A node and its descendants as text, as `there` reads them after a sync. Each
     node is "NAME=DATA"; NAME is "." for the node, and otherwise the path below
     it. Behind NAME follow "*" if the node is ephemeral, "@N" if its version N

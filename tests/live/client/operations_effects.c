@@ -4,9 +4,13 @@
 /* The effects of requests, and their errors when a connection breaks. */
 
 #include "live/client/operations.h"
+#include "support/every_call.h"
+#include "support/shown.h"
 
 #include <stdio.h>
 #include <string.h>
+
+enum { SYNC = 9 }; /* the opcode */
 
 /* The tree that the operation leaves of a test node. */
 static const char *tree_left_by(const operation *o)
@@ -32,7 +36,19 @@ static void assert_text(const operation *o, const char *text,
 static void assert_succeeded(const operation *o, int err, const char *what)
 {
   assert_err(o, err, 0, what);
-  assert_text(o, last_result.text, o->result, what);
+  assert_text(o, shown_text(), o->result, what);
+}
+
+/* Check what the reply to a request that succeeded proves. */
+static void assert_evidence(const operation *o)
+{
+  const lk_evidence expected =
+      (o->flags & WRITES) != 0
+          ? LK_EVIDENCE_COMMIT
+          : (o->op == SYNC ? LK_EVIDENCE_LEADER : LK_EVIDENCE_CONTACT);
+
+  ck_assert_msg(last_result.evidence == expected, "%s: evidence %d", o->name,
+                (int)last_result.evidence);
 }
 
 START_TEST(each_request_has_its_documented_effect)
@@ -42,8 +58,34 @@ START_TEST(each_request_has_its_documented_effect)
   fixture_set_up(with_chroot(_i));
   make_test_node("/a");
   assert_succeeded(o, send_and_wait(o, path_here("/a", ""), NULL), "done");
+  assert_evidence(o);
   assert_text(o, tree_of("/a"), tree_left_by(o), "done");
   ck_assert_uint_eq(lk_client_connection(here), 1);
+  fixture_tear_down();
+}
+END_TEST
+
+START_TEST(each_blocking_request_has_the_same_effect)
+{
+  const operation *o = operation_of(_i);
+  lk_client_config config = {.size = sizeof config};
+  lk_sync_config sync_config = {.size = sizeof sync_config, .client = &config};
+  every_object b = {.path = NULL};
+
+  if (o->blocking == NULL)
+    return;
+  fixture_set_up(with_chroot(_i));
+  make_node_and_kid("/a");
+  config.hosts = hosts_of_here();
+  ck_assert_int_eq(lk_sync_client_new(&b.client, &sync_config), 0);
+  ck_assert_int_eq(lk_sync_create(b.client, NULL, path_here("/a", "/mine"),
+                                  lk_text(""), NULL, LK_EPHEMERAL, NULL),
+                   0);
+  b.path = path_here("/a", "");
+  shown_clear();
+  assert_succeeded(o, every_call_named(o->blocking)->call(&b), "blocking");
+  assert_text(o, tree_of("/a"), tree_left_by(o), "blocking");
+  lk_sync_client_free(b.client);
   fixture_tear_down();
 }
 END_TEST
@@ -149,6 +191,7 @@ TCase *effect_tests(bool ensemble)
 {
   const TTest *const tests[] = {
       each_request_has_its_documented_effect,
+      each_blocking_request_has_the_same_effect,
       broken_connection_ends_a_request_with_its_error,
       read_with_repeat_is_sent_again,
       request_without_connection_is_sent_later_or_times_out,

@@ -4,6 +4,7 @@
 /* Tests of every error that the headers name for a request. */
 
 #include "live/client/operations.h"
+#include "support/shown.h"
 
 #include <latchkey/nodes.h>
 #include <stdio.h>
@@ -119,6 +120,8 @@ START_TEST(failed_create_names_its_cause)
       create_as(here, path_here("/b", ""), &lk_acl_creator, LK_PERSISTENT),
       LK_ERR_INVALID_ACL);
   assert_error_is(create(here, path_here("/b", ""), "", UNKNOWN_FLAG),
+                  LK_ERR_BAD_ARGUMENT);
+  assert_error_is(create(here, path_here("/b", ""), "", -1),
                   LK_ERR_BAD_ARGUMENT);
   ck_assert_uint_eq(lk_client_connection(here), 1);
   fixture_tear_down();
@@ -265,8 +268,8 @@ START_TEST(add_auth_is_repeated_on_the_next_connection)
   ck_assert_uint_eq(lk_client_connection(here), 3);
   reset_last_result();
   assert_error_is(wait_for_result(lk_who_am_i(here, NULL, on_ids, NULL)), 0);
-  ck_assert_ptr_nonnull(strstr(last_result.text, "digest:ann"));
-  ck_assert_ptr_nonnull(strstr(last_result.text, "digest:bea"));
+  ck_assert_ptr_nonnull(strstr(shown_text(), "digest\" user=\"ann"));
+  ck_assert_ptr_nonnull(strstr(shown_text(), "digest\" user=\"bea"));
   assert_error_is(add_auth(here, "nosuch", "x"), LK_ERR_AUTH_FAILED);
   fixture_tear_down();
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* The blocking interface against a real server: requests and watches. */
+/* The blocking interface against a real server: requests and watches. The
+ * requests that the server executes as they are: operations_table.c. */
 
 #include "live/client/sync_world.h"
 
@@ -36,77 +37,6 @@ static void make_test_node(void)
 }
 
 /* ---- requests ------------------------------------------------------------ */
-
-START_TEST(node_is_created_read_changed_and_deleted)
-{
-  lk_sync_result *r;
-  lk_stat stat;
-
-  make_test_node();
-  ck_assert_int_eq(lk_sync_create(here, &r, path_of("n-"), lk_text("one"), NULL,
-                                  LK_EPHEMERAL | LK_SEQUENTIAL, &ten_seconds),
-                   0);
-  ck_assert_str_eq(r->path, path_of("n-0000000000"));
-  ck_assert_int_eq(r->stat.czxid, r->zxid);
-  ck_assert_int_ne(r->stat.ephemeral_owner, 0);
-  lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_get(here, &r, path_of("n-0000000000"), &ten_seconds),
-                   0);
-  ck_assert_str_eq(r->data.at, "one");
-  ck_assert_uint_eq(r->data.len, 3);
-  ck_assert_int_eq(r->stat.version, 0);
-  lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_set(here, &stat, path_of("n-0000000000"),
-                               lk_bytes_of(NULL, 0), 0, &ten_seconds),
-                   0);
-  ck_assert_int_eq(stat.version, 1);
-  ck_assert_int_eq(lk_sync_get(here, &r, path_of("n-0000000000"), NULL), 0);
-  ck_assert_ptr_null(r->data.at);
-  lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_set(here, NULL, path_of("n-0000000000"),
-                               lk_text("x"), 0, &ten_seconds),
-                   LK_ERR_BAD_VERSION);
-  ck_assert_int_eq(
-      lk_sync_delete(here, path_of("n-0000000000"), 1, &ten_seconds), 0);
-  ck_assert_int_eq(
-      lk_sync_exists(here, &stat, path_of("n-0000000000"), &ten_seconds),
-      LK_ERR_NO_NODE);
-  ck_assert_int_eq(lk_sync_exists(here, NULL, test_node, &ten_seconds), 0);
-  ck_assert_int_eq(lk_sync_exists(here, &stat, test_node, &ten_seconds), 0);
-  ck_assert_int_eq(stat.cversion, 2); /* a child was created and deleted */
-}
-END_TEST
-
-START_TEST(children_are_listed)
-{
-  lk_sync_result *r;
-  size_t len = 0;
-
-  make_test_node();
-  ck_assert_int_eq(lk_sync_get_children(here, &r, test_node, &ten_seconds), 0);
-  ck_assert_uint_eq(r->count, 0);
-  lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_create(here, NULL, path_of("a"), lk_text(""), NULL,
-                                  LK_CONTAINER, NULL),
-                   0);
-  ck_assert_int_eq(lk_sync_create(here, NULL, path_of("bcd"), lk_text(""), NULL,
-                                  LK_PERSISTENT, NULL),
-                   0);
-  ck_assert_int_eq(lk_sync_get_children(here, &r, test_node, &ten_seconds), 0);
-  ck_assert_uint_eq(r->count, 2);
-  ck_assert_int_eq(r->stat.num_children, 2);
-  for (size_t i = 0; i < 2; i++) {
-    ck_assert_uint_eq(strlen(r->names[i].at), r->names[i].len);
-    len += r->names[i].len;
-  }
-  ck_assert_uint_eq(len, strlen("a") + strlen("bcd"));
-  lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_sync(here, test_node, &ten_seconds), 0);
-  ck_assert_int_eq(lk_sync_get_children(here, &r, "/none", &ten_seconds),
-                   LK_ERR_NO_NODE);
-  ck_assert_ptr_null(r);
-}
-END_TEST
 
 /* Create a tree of three levels; returns its number of nodes. */
 static size_t make_tree(void)
@@ -242,37 +172,6 @@ START_TEST(reliable_writes_name_their_outcome)
 }
 END_TEST
 
-START_TEST(multi_reports_each_operation)
-{
-  lk_sync_result *r;
-
-  make_test_node();
-  lk_op ops[] = {lk_op_create(path_of("m-"), lk_text("1"), NULL, LK_SEQUENTIAL),
-                 lk_op_set(test_node, lk_text("2"), 0),
-                 lk_op_create(path_of("e"), lk_text(""), NULL, LK_EPHEMERAL)};
-
-  ck_assert_int_eq(lk_sync_multi(here, &r, ops, 3, &ten_seconds), 0);
-  ck_assert_uint_eq(r->count, 3);
-  ck_assert_str_eq(r->results[0].path, path_of("m-0000000000"));
-  ck_assert_int_eq(r->results[1].stat->version, 1);
-  ck_assert_str_eq(r->results[2].path, path_of("e"));
-  ck_assert_int_gt(r->zxid, 0);
-  lk_sync_result_free(r);
-  /* Now the test node has version 1. */
-  ck_assert_int_eq(lk_sync_multi(here, &r, ops, 3, &ten_seconds),
-                   LK_ERR_BAD_VERSION);
-  ck_assert_uint_eq(r->count, 3);
-  ck_assert_int_eq(r->results[1].err, LK_ERR_BAD_VERSION);
-  ck_assert_int_eq(r->results[2].err, LK_ERR_RUNTIME_INCONSISTENCY);
-  lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_multi(here, NULL, ops, 3, &ten_seconds),
-                   LK_ERR_BAD_VERSION);
-  ck_assert_int_eq(lk_sync_multi(here, &r, NULL, 0, &ten_seconds), 0);
-  ck_assert_uint_eq(r->count, 0);
-  lk_sync_result_free(r);
-}
-END_TEST
-
 START_TEST(added_identity_admits_its_client_only)
 {
   make_test_node();
@@ -286,72 +185,6 @@ START_TEST(added_identity_admits_its_client_only)
                    0);
   ck_assert_int_eq(lk_sync_get(there, NULL, path_of("x"), &ten_seconds),
                    LK_ERR_NO_AUTH);
-}
-END_TEST
-
-START_TEST(each_other_request_returns_its_result)
-{
-  lk_sync_result *r;
-  int32_t count = -1;
-  lk_stat stat;
-
-  make_test_node();
-  const lk_read reads[] = {lk_read_get(test_node),
-                           lk_read_get_children(test_node),
-                           lk_read_get("/none")};
-
-  ck_assert_int_eq(lk_sync_create_ttl(here, &r, path_of("t"), lk_text("one"),
-                                      NULL, LK_PERSISTENT, LK_TTL_MAX_MS,
-                                      &ten_seconds),
-                   0);
-  ck_assert_str_eq(r->path, path_of("t"));
-  ck_assert_int_eq(r->stat.czxid, r->zxid);
-  lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_create_ttl(here, &r, path_of("t"), lk_text(""), NULL,
-                                      LK_EPHEMERAL, 1, &ten_seconds),
-                   LK_ERR_BAD_ARGUMENT);
-  ck_assert_ptr_null(r);
-  ck_assert_int_eq(lk_sync_create(here, NULL, path_of("e"), lk_text(""), NULL,
-                                  LK_EPHEMERAL, &ten_seconds),
-                   0);
-  ck_assert_int_eq(lk_sync_get_children(here, &r, test_node, &ten_seconds), 0);
-  ck_assert_uint_eq(r->count, 2);
-  lk_sync_result_free(r);
-  ck_assert_int_eq(
-      lk_sync_count_descendants(here, &count, test_node, &ten_seconds), 0);
-  ck_assert_int_eq(count, 2);
-  ck_assert_int_eq(lk_sync_ephemerals(here, &r, test_node, &ten_seconds), 0);
-  ck_assert_uint_eq(r->count, 1);
-  ck_assert_str_eq(r->names[0].at, path_of("e"));
-  lk_sync_result_free(r);
-  ck_assert_int_eq(
-      lk_sync_set_acl(here, &stat, path_of("e"), &lk_acl_read, 0, &ten_seconds),
-      0);
-  ck_assert_int_eq(stat.aversion, 1);
-  ck_assert_int_eq(lk_sync_get_acl(here, &r, path_of("e"), &ten_seconds), 0);
-  ck_assert_uint_eq(r->acl->count, 1);
-  ck_assert_int_eq(r->acl->entries->perms, LK_PERM_READ);
-  ck_assert_str_eq(r->acl->entries->id.at, "anyone");
-  ck_assert_int_eq(r->stat.aversion, 1);
-  lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_multi_read(here, &r, reads, 3, &ten_seconds), 0);
-  ck_assert_uint_eq(r->count, 3);
-  ck_assert_int_eq(r->reads[0].stat->num_children, 2);
-  ck_assert_uint_eq(r->reads[1].count, 2);
-  ck_assert_uint_eq(strlen(r->reads[1].names[0].at), 1);
-  ck_assert_int_eq(r->reads[2].err, LK_ERR_NO_NODE);
-  ck_assert_ptr_null(r->reads[2].names);
-  lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_who_am_i(here, &r, &ten_seconds), 0);
-  ck_assert_uint_eq(r->count, 1);
-  ck_assert_str_eq(r->ids[0].scheme.at, "ip");
-  lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_get_config(here, &r, &ten_seconds), 0);
-  ck_assert_uint_eq(r->data.len, 0);
-  lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_get_acl(here, &r, "/none", &ten_seconds),
-                   LK_ERR_NO_NODE);
-  ck_assert_ptr_null(r);
 }
 END_TEST
 
@@ -691,14 +524,10 @@ END_TEST
 TCase *call_tests(void)
 {
   const TTest *const tests[] = {
-      node_is_created_read_changed_and_deleted,
-      children_are_listed,
       tree_is_deleted_unless_cancelled,
       tree_in_which_another_client_creates_nodes_is_deleted,
       reliable_writes_name_their_outcome,
-      multi_reports_each_operation,
       added_identity_admits_its_client_only,
-      each_other_request_returns_its_result,
       silent_server_ends_calls_at_their_deadline,
       persistent_watch_reports_events_until_freed,
       one_shot_watch_fires_once,

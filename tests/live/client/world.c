@@ -229,12 +229,8 @@ void on_multi(lk_client *c, int err, const lk_op_result *results, size_t count,
   a->count = count;
   for (size_t i = 0; i < count && i < 8; i++) {
     a->results[i] = results[i];
+    a->results[i].path = NULL;
     a->results[i].stat = NULL;
-    a->versions[i] = results[i].stat == NULL ? -1 : results[i].stat->version;
-    if (results[i].path != NULL) {
-      snprintf(a->paths[i], sizeof a->paths[i], "%s", results[i].path);
-      a->results[i].path = a->paths[i];
-    }
   }
   a->done = true;
 }

@@ -33,9 +33,7 @@ typedef struct completion {
   size_t len;              /* of the data */
   size_t count;            /* number of children, or of results of a multi */
   char names[8][64];       /* the first children; long names are cut off */
-  lk_op_result results[8]; /* the first results; `stat` is not set */
-  char paths[8][128];      /* the path of each result */
-  int32_t versions[8];     /* the version of each result; -1: it has no stat */
+  lk_op_result results[8]; /* the first results, without `path` and `stat` */
   lk_evidence evidence;
   int64_t zxid;
   uint64_t order; /* 1, 2, ... in the order of the completions */
@@ -113,7 +111,6 @@ TCase *data_tests(void);
 TCase *watch_tests(void);
 TCase *access_tests(void);
 TCase *limit_tests(void);
-TCase *request_tests(void);
 TCase *persistent_watch_tests(void);
 
 #endif
