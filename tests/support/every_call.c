@@ -173,8 +173,8 @@ VOID(cancel_clear, o->cancel)
 
 const char *every_path(const char *path, const char *name)
 {
-  static char text[8][300];
-  static unsigned ncalls;
+  static _Thread_local char text[8][300];
+  static _Thread_local unsigned ncalls;
   char *out = text[ncalls++ % 8];
 
   if (path == NULL)

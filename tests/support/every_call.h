@@ -28,8 +28,8 @@ typedef struct every_object {
   bool no_out;    /**< pass NULL for the place of the result */
 } every_object;
 
-/** NULL if `path` is, or the path of `name` below it, in one of eight buffers,
-    which are used in turn. */
+/** NULL if `path` is, or the path of `name` below it, in one of eight buffers
+    of the thread, which are used in turn. */
 const char *every_path(const char *path, const char *name);
 
 /** The operations of a multi, which are also those of the callback interface:

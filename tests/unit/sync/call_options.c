@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "support/every_call.h"
 #include "support/suite.h"
 #include "unit/fake/scripted.h"
 
@@ -294,55 +295,29 @@ END_TEST
 
 /* ---- repetition ---------------------------------------------------------- */
 
-static int do_sync(const lk_sync_call *call)
-{
-  return lk_sync_sync(client, "/a", call);
-}
-
-static int do_count(const lk_sync_call *call)
-{
-  return lk_sync_count_descendants(client, NULL, "/a", call);
-}
-
-static int do_ephemerals(const lk_sync_call *call)
-{
-  return lk_sync_ephemerals(client, NULL, "/a", call);
-}
-
-static int do_get_acl(const lk_sync_call *call)
-{
-  return lk_sync_get_acl(client, NULL, "/a", call);
-}
-
-static int do_who_am_i(const lk_sync_call *call)
-{
-  return lk_sync_who_am_i(client, NULL, call);
-}
-
-static int do_multi_read(const lk_sync_call *call)
-{
-  const lk_read read = lk_read_get("/a");
-
-  return lk_sync_multi_read(client, NULL, &read, 1, call);
-}
-
 START_TEST(read_is_repeated_only_if_requested)
 {
-  int (*const calls[])(const lk_sync_call *call) = {
-      do_exists, do_get,     do_children, do_config,     do_sync,
-      do_count,  do_get_acl, do_who_am_i, do_multi_read, do_ephemerals,
+  static const char *const reads[] = {
+      "exists",     "get",      "get_children",
+      "get_config", "sync",     "multi_read",
+      "get_acl",    "who_am_i", "count_descendants",
+      "ephemerals",
   };
   lk_sync_call call = {.size = sizeof call, .timeout_ms = limit_ms};
 
   start();
-  for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+  const every_object o = {.client = client, .path = "/a", .call = &call};
+
+  for (size_t i = 0; i < sizeof reads / sizeof reads[0]; i++) {
+    const every_call *c = every_call_named(reads[i]);
+
     scripted_set(&zk, NULL, FIRST_REQUEST);
     call.repeat = false;
-    ck_assert_int_eq(calls[i](&call), LK_ERR_CONNECTION_LOSS);
+    ck_assert_int_eq(c->call(&o), LK_ERR_CONNECTION_LOSS);
     scripted_set(&zk, NULL, FIRST_REQUEST);
     call.repeat = true;
     /* A request for which the test gives no reply gets NO_AUTH. */
-    ck_assert_int_eq(calls[i](&call), LK_ERR_NO_AUTH);
+    ck_assert_int_eq(c->call(&o), LK_ERR_NO_AUTH);
     ck_assert_uint_eq(zk.requests, 2);
   }
   stop();
