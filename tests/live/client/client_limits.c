@@ -31,14 +31,10 @@ static int create_big(lk_client *c, size_t len)
   int err;
 
   ck_assert_ptr_nonnull(data);
-  memset(&last_reply, 0, sizeof last_reply);
   err = lk_create2(c, "/big", lk_bytes_of(data, len), NULL, LK_PERSISTENT, NULL,
-                   on_created, &last_reply);
+                   on_created, reset_last_reply());
   free(data);
-  if (err != 0)
-    return err;
-  wait_until(&last_reply.done);
-  return last_reply.err;
+  return wait_for_completion(err);
 }
 
 START_TEST(largest_request_that_a_server_accepts_is_sent)

@@ -126,19 +126,11 @@ static void on_acl(lk_client *c, int err, const lk_acls *acl,
   on_done(c, err, arg);
 }
 
-static int wait_for_reply(int call_err)
-{
-  if (call_err != 0)
-    return call_err;
-  wait_until(&last_reply.done);
-  return last_reply.err;
-}
-
 static const char *get_acl(lk_client *c, const char *path)
 {
-  last_reply.done = false;
-  ck_assert_int_eq(
-      wait_for_reply(lk_get_acl(c, path, NULL, on_acl, &last_reply)), 0);
+  ck_assert_int_eq(wait_for_completion(
+                       lk_get_acl(c, path, NULL, on_acl, reset_last_reply())),
+                   0);
   return acl_text;
 }
 
@@ -147,9 +139,8 @@ static int set_acl(lk_client *c, const char *path, const char *text)
   lk_acls *acl;
 
   ck_assert_int_eq(lk_acl_parse(&acl, text, NULL, NULL), 0);
-  last_reply.done = false;
-  int err =
-      wait_for_reply(lk_set_acl(c, path, acl, -1, NULL, on_stat, &last_reply));
+  int err = wait_for_completion(
+      lk_set_acl(c, path, acl, -1, NULL, on_stat, reset_last_reply()));
 
   lk_acl_free(acl, NULL);
   return err;
@@ -181,9 +172,9 @@ END_TEST
 
 static int create_ttl(const char *path, int flags, int64_t ttl_ms)
 {
-  last_reply.done = false;
-  return wait_for_reply(lk_create_ttl(here, path, lk_text("x"), NULL, flags,
-                                      ttl_ms, NULL, on_created, &last_reply));
+  return wait_for_completion(lk_create_ttl(here, path, lk_text("x"), NULL,
+                                           flags, ttl_ms, NULL, on_created,
+                                           reset_last_reply()));
 }
 
 START_TEST(node_with_a_ttl_is_deleted_when_the_ttl_has_passed)
@@ -249,10 +240,9 @@ START_TEST(reconfig_is_disabled_by_default)
       .size = sizeof change, .leaving = "1", .version = -1};
 
   connect_here(with_chroot(_i));
-  last_reply.done = false;
-  ck_assert_int_eq(
-      wait_for_reply(lk_reconfig(here, &change, NULL, on_get, &last_reply)),
-      LK_ERR_RECONFIG_DISABLED);
+  ck_assert_int_eq(wait_for_completion(lk_reconfig(here, &change, NULL, on_get,
+                                                   reset_last_reply())),
+                   LK_ERR_RECONFIG_DISABLED);
   /* The server refuses the request and keeps the connection. */
   ck_assert_uint_eq(lk_client_connection(here), 1);
 }

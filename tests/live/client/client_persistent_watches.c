@@ -67,13 +67,8 @@ static int add_logged_watch(lk_client *c, event_log *log, const char *path,
                             lk_watch_mode mode)
 {
   event_log_init(log);
-  memset(&last_reply, 0, sizeof last_reply);
-  int err = lk_add_watch(c, path, mode, &log->call, on_done, &last_reply);
-
-  if (err != 0)
-    return err;
-  wait_until(&last_reply.done);
-  return last_reply.err;
+  return wait_for_completion(
+      lk_add_watch(c, path, mode, &log->call, on_done, reset_last_reply()));
 }
 
 /* Check the events since the last check, and clear the log. It sends a sync
@@ -244,11 +239,10 @@ START_TEST(persistent_watches_continue_after_a_reconnect)
   ck_assert_int_eq(add_logged_watch(here, &tree, "/s", LK_WATCH_RECURSIVE), 0);
   event_log_init(&until_disconnect);
   until_disconnect.call.until_disconnect = true;
-  memset(&last_reply, 0, sizeof last_reply);
-  ck_assert_int_eq(lk_add_watch(here, "/o", LK_WATCH_PERSISTENT,
-                                &until_disconnect.call, on_done, &last_reply),
+  ck_assert_int_eq(wait_for_completion(lk_add_watch(
+                       here, "/o", LK_WATCH_PERSISTENT, &until_disconnect.call,
+                       on_done, reset_last_reply())),
                    0);
-  wait_until(&last_reply.done);
   event_log_init(&one_shot);
   ck_assert_int_eq(get_and_watch(here, "/wr", &one_shot.call), 0);
   server_ask(&zk, "restart 1");

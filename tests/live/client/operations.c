@@ -231,29 +231,10 @@ const char *tree_of(const char *node)
 
 /* ---- requests ----------------------------------------------------------- */
 
-void reset_last_result(void)
-{
-  memset(&last_result, 0, sizeof last_result);
-}
-
-int wait_for_last_result(void)
-{
-  wait_until(&last_result.done);
-  return last_result.err;
-}
-
-int wait_for_result(int call_err)
-{
-  if (call_err != 0)
-    return call_err;
-  ck_assert_msg(!last_result.done, "it completed before its call returned");
-  return wait_for_last_result();
-}
-
 int send_and_wait(const operation *o, const char *node, const lk_call *call)
 {
-  reset_last_result();
-  return wait_for_result(o->send(here, node, call));
+  reset_last_reply();
+  return wait_for_completion(o->send(here, node, call));
 }
 
 int turns_of_operations(bool ensemble)

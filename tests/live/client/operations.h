@@ -13,16 +13,6 @@
 #include "live/client/wire.h"
 #include "live/client/world.h"
 
-/** The end of the last request of an operation, whose results are the
-    shown_text(). (The functions of world.h leave theirs in `last_reply`.) */
-typedef struct outcome {
-  bool done;
-  int err;
-  lk_evidence evidence; /**< of the reply */
-} outcome;
-
-extern outcome last_result;
-
 /** The flags of an operation. */
 enum {
   WRITES = 1,        /**< a write, which a client must not send twice */
@@ -40,7 +30,8 @@ typedef struct operation {
   int32_t op; /**< the opcode of the request */
   int flags;
   /** Send the request for `node`, a path as `here` names it. When the request
-      completes, the callback fills `last_result`. */
+      completes, its results are the shown_text(), and `last_reply` has the
+      rest. */
   int (*send)(lk_client *c, const char *node, const lk_call *call);
   const char *blocking;   /**< the function of the blocking interface, as in
                              every_calls[]; NULL: it has none of its own */
@@ -105,15 +96,7 @@ const char *tree_of(const char *node);
 
 /** Send the request, wait until it completes, and return its error. */
 int send_and_wait(const operation *o, const char *node, const lk_call *call);
-/** Clear `last_result`, before a call that queues a request. */
-void reset_last_result(void);
-/** Wait until the request of this call completes, and return its error;
-    `call_err` is what the call returned. If it is an error, return it. */
-int wait_for_result(int call_err);
-/** Wait until an accepted request completes, and return its error. */
-int wait_for_last_result(void);
-
-/** Callbacks that fill `last_result` and ignore `arg`. */
+/** Callbacks for operations. They ignore `arg`. */
 void on_ended(lk_client *c, int err, void *arg);
 void on_version(lk_client *c, int err, const lk_stat *stat, void *arg);
 void on_ids(lk_client *c, int err, const lk_identity *ids, size_t count,

@@ -47,8 +47,8 @@ static void assert_evidence(const operation *o)
           ? LK_EVIDENCE_COMMIT
           : (o->op == SYNC ? LK_EVIDENCE_LEADER : LK_EVIDENCE_CONTACT);
 
-  ck_assert_msg(last_result.evidence == expected, "%s: evidence %d", o->name,
-                (int)last_result.evidence);
+  ck_assert_msg(last_reply.evidence == expected, "%s: evidence %d", o->name,
+                (int)last_reply.evidence);
 }
 
 START_TEST(each_request_has_its_documented_effect)
@@ -176,11 +176,11 @@ START_TEST(request_without_connection_is_sent_later_or_times_out)
   wait_for_state(here, LK_STATE_SUSPENDED);
   assert_err(o, send_and_wait(o, path_here("/a", ""), &with_timeout),
              LK_ERR_DEADLINE, "with a timeout");
-  reset_last_result();
+  reset_last_reply();
   ck_assert_int_eq(o->send(here, path_here("/b", ""), NULL), 0);
-  ck_assert(!last_result.done);
+  ck_assert(!last_reply.done);
   wire_mend(wire_of_here);
-  assert_succeeded(o, wait_for_last_result(), "sent later");
+  assert_succeeded(o, wait_for_completion(0), "sent later");
   assert_text(o, tree_of("/b"), tree_left_by(o), "sent later");
   ck_assert_uint_eq(lk_client_connection(here), 2);
   fixture_tear_down();

@@ -130,8 +130,8 @@ END_TEST
 
 static int set_acl(const char *path, const lk_acls *acl, int32_t version)
 {
-  reset_last_result();
-  return wait_for_result(
+  reset_last_reply();
+  return wait_for_completion(
       lk_set_acl(here, path, acl, version, NULL, on_version, NULL));
 }
 
@@ -203,12 +203,10 @@ END_TEST
 
 static void create_with_parents(const char *path, const char *data)
 {
-  memset(&last_reply, 0, sizeof last_reply);
-  ck_assert_int_eq(lk_create_with_parents(there, path, lk_text(data), NULL, 0,
-                                          NULL, NULL, on_created, &last_reply),
+  ck_assert_int_eq(wait_for_completion(lk_create_with_parents(
+                       there, path, lk_text(data), NULL, 0, NULL, NULL,
+                       on_created, reset_last_reply())),
                    0);
-  wait_until(&last_reply.done);
-  ck_assert_int_eq(last_reply.err, 0);
 }
 
 /* Set a quota of as many nodes and bytes as the test node has already: 3 nodes,
@@ -266,8 +264,9 @@ START_TEST(add_auth_is_repeated_on_the_next_connection)
   assert_error_is(add_auth(here, "digest", "bea:x"), 0);
   ck_assert(wire_has_broken(wire_of_here));
   ck_assert_uint_eq(lk_client_connection(here), 3);
-  reset_last_result();
-  assert_error_is(wait_for_result(lk_who_am_i(here, NULL, on_ids, NULL)), 0);
+  reset_last_reply();
+  assert_error_is(wait_for_completion(lk_who_am_i(here, NULL, on_ids, NULL)),
+                  0);
   ck_assert_ptr_nonnull(strstr(shown_text(), "digest\" user=\"ann"));
   ck_assert_ptr_nonnull(strstr(shown_text(), "digest\" user=\"bea"));
   assert_error_is(add_auth(here, "nosuch", "x"), LK_ERR_AUTH_FAILED);
@@ -290,9 +289,9 @@ START_TEST(unknown_opcode_costs_one_connection)
   wire_replace_opcode(wire_of_here, o->op);
   assert_err(o, send_and_wait(o, a, NULL), LK_ERR_UNIMPLEMENTED, "unknown");
   wait_for_state(here, LK_STATE_SUSPENDED);
-  reset_last_result();
+  reset_last_reply();
   assert_err(o, o->send(here, a, NULL), 0, "queued without a connection");
-  assert_err(o, wait_for_last_result(), LK_ERR_UNIMPLEMENTED,
+  assert_err(o, wait_for_completion(0), LK_ERR_UNIMPLEMENTED,
              "after the reconnect");
   assert_err(o, o->send(here, a, NULL), LK_ERR_UNIMPLEMENTED, "again");
   ck_assert_uint_eq(lk_client_connection(here), 2);
@@ -320,9 +319,9 @@ START_TEST(persistent_watch_ends_at_a_server_without_set_watches2)
       .size = sizeof call, .on_event = on_event, .watch_arg = &has_ended};
 
   fixture_set_up(with_chroot(_i));
-  reset_last_result();
-  assert_error_is(wait_for_result(lk_add_watch(here, "/", LK_WATCH_RECURSIVE,
-                                               &call, on_ended, NULL)),
+  reset_last_reply();
+  assert_error_is(wait_for_completion(lk_add_watch(
+                      here, "/", LK_WATCH_RECURSIVE, &call, on_ended, NULL)),
                   0);
   wire_replace_opcode(wire_of_here, SET_WATCHES2);
   wire_break(wire_of_here);
@@ -343,8 +342,8 @@ static int reconfig(const char *members, const char *leaving, int64_t version)
                                .leaving = leaving,
                                .version = version};
 
-  reset_last_result();
-  return wait_for_result(lk_reconfig(here, &change, NULL, on_config, NULL));
+  reset_last_reply();
+  return wait_for_completion(lk_reconfig(here, &change, NULL, on_config, NULL));
 }
 
 START_TEST(standalone_server_refuses_reconfig)
@@ -358,10 +357,11 @@ END_TEST
 
 static void set_config_acl(const lk_acls *acl)
 {
-  reset_last_result();
-  assert_error_is(wait_for_result(lk_set_acl(there, "/zookeeper/config", acl,
-                                             -1, NULL, on_version, NULL)),
-                  0);
+  reset_last_reply();
+  assert_error_is(
+      wait_for_completion(lk_set_acl(there, "/zookeeper/config", acl, -1, NULL,
+                                     on_version, NULL)),
+      0);
 }
 
 START_TEST(configuration_read_needs_permission)
@@ -370,9 +370,10 @@ START_TEST(configuration_read_needs_permission)
   ck_assert_int_eq(add_auth(there, "digest", "super:secret"), 0);
   set_config_acl(&lk_acl_creator);
   ck_assert_int_eq(sync_with(here, "/"), 0);
-  reset_last_result();
-  assert_error_is(wait_for_result(lk_get_config(here, NULL, on_config, NULL)),
-                  LK_ERR_NO_AUTH);
+  reset_last_reply();
+  assert_error_is(
+      wait_for_completion(lk_get_config(here, NULL, on_config, NULL)),
+      LK_ERR_NO_AUTH);
   set_config_acl(&lk_acl_read);
   fixture_tear_down();
 }
@@ -422,12 +423,13 @@ START_TEST(second_reconfig_at_once_is_refused)
   c = client_to(leader);
   ck_assert_int_eq(add_auth(c, "digest", "super:secret"), 0);
   command_followers(leader, "stop");
-  reset_last_result();
+  reset_last_reply();
   ck_assert_int_eq(lk_reconfig(c, &change, NULL, on_get, &first_reconfig), 0);
   ck_assert_int_eq(lk_reconfig(c, &change, NULL, on_config, NULL), 0);
   test_driver_turn(0); /* sends both requests */
   command_followers(leader, "cont");
-  assert_error_is(wait_for_last_result(), LK_ERR_RECONFIG_IN_PROGRESS);
+  wait_until(&last_reply.done);
+  assert_error_is(last_reply.err, LK_ERR_RECONFIG_IN_PROGRESS);
   assert_error_is(first_reconfig.err, 0);
   close_client(c);
   lk_client_free(c);

@@ -8,19 +8,12 @@
 #include "support/every_call.h"
 #include "support/shown.h"
 
-outcome last_result;
-
 /* ---- callbacks ----------------------------------------------------------- */
 
 /* Note that the last request has completed. Returns whether it succeeded. */
 static bool note_completion(lk_client *c, int err)
 {
-  const lk_reply *reply = lk_client_reply(c);
-
-  ck_assert_msg(!last_result.done, "a request completed twice");
-  last_result.done = true;
-  last_result.err = err;
-  last_result.evidence = reply == NULL ? LK_EVIDENCE_NONE : reply->evidence;
+  on_done(c, err, &last_reply);
   shown_clear();
   return err == 0;
 }

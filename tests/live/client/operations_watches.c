@@ -192,8 +192,9 @@ static int add_logged_watch(const char *path, lk_watch_mode mode,
 {
   lk_call call = call_with_log(log);
 
-  reset_last_result();
-  return wait_for_result(lk_add_watch(here, path, mode, &call, on_ended, NULL));
+  reset_last_reply();
+  return wait_for_completion(
+      lk_add_watch(here, path, mode, &call, on_ended, NULL));
 }
 
 static void set_persistent_watch(int cover, int change)

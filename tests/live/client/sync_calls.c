@@ -286,34 +286,6 @@ START_TEST(persistent_watch_reports_events_until_freed)
 }
 END_TEST
 
-START_TEST(one_shot_watch_fires_once)
-{
-  watch_record by_get = {.type = -1}, by_exists = {.type = -1};
-  watch_record by_children = {.type = -1};
-  lk_sync_call call = call_with_watch(&by_get);
-
-  make_test_node();
-  ck_assert_int_eq(lk_sync_get(here, NULL, test_node, &call), 0);
-  call.watch_arg = &by_exists;
-  ck_assert_int_eq(lk_sync_exists(here, NULL, path_of("x"), &call),
-                   LK_ERR_NO_NODE);
-  call.watch_arg = &by_children;
-  ck_assert_int_eq(lk_sync_get_children(here, NULL, test_node, &call), 0);
-  lk_sync_set(there, NULL, test_node, lk_text("new"), -1, &ten_seconds);
-  lk_sync_create(there, NULL, path_of("x"), lk_text(""), NULL, LK_PERSISTENT,
-                 &ten_seconds);
-  wait_for_event(&by_get.count);
-  wait_for_event(&by_exists.count);
-  wait_for_event(&by_children.count);
-  ck_assert_int_eq(by_get.type, LK_EVENT_CHANGED);
-  ck_assert_int_eq(by_exists.type, LK_EVENT_CREATED);
-  ck_assert_int_eq(by_children.type, LK_EVENT_CHILDREN);
-  lk_sync_set(there, NULL, test_node, lk_text("newer"), -1, &ten_seconds);
-  ck_assert_int_eq(lk_sync_sync(here, test_node, &ten_seconds), 0);
-  ck_assert_uint_eq(by_get.count, 1);
-}
-END_TEST
-
 START_TEST(watch_with_a_handle_can_be_freed)
 {
   watch_record first = {.type = -1}, next = {.type = -1};
@@ -341,34 +313,6 @@ START_TEST(watch_with_a_handle_can_be_freed)
   lk_sync_watch_free(NULL);
   lk_sync_set(there, NULL, test_node, lk_text("newest"), -1, &ten_seconds);
   wait_for_event(&next.count);
-}
-END_TEST
-
-START_TEST(watch_may_be_freed_by_its_callback)
-{
-  lk_sync_watch *watch;
-  watch_record seen = {.type = -1, .freed_watch = &watch};
-  lk_sync_call call = call_with_watch(&seen);
-
-  make_test_node();
-  call.watch = &watch;
-  ck_assert_int_eq(lk_sync_get(here, NULL, test_node, &call), 0);
-  lk_sync_delete(there, test_node, -1, &ten_seconds);
-  wait_for_event(&seen.count);
-  ck_assert_int_eq(seen.type, LK_EVENT_DELETED);
-}
-END_TEST
-
-START_TEST(closing_the_client_ends_a_watch)
-{
-  watch_record seen = {.type = -1};
-  lk_sync_call call = call_with_watch(&seen);
-
-  make_test_node();
-  ck_assert_int_eq(lk_sync_get(here, NULL, test_node, &call), 0);
-  ck_assert_int_eq(lk_sync_client_close(here), 0);
-  ck_assert_uint_eq(seen.count, 1);
-  ck_assert_int_eq(seen.type, LK_EVENT_ENDED);
 }
 END_TEST
 
@@ -530,10 +474,7 @@ TCase *call_tests(void)
       added_identity_admits_its_client_only,
       silent_server_ends_calls_at_their_deadline,
       persistent_watch_reports_events_until_freed,
-      one_shot_watch_fires_once,
       watch_with_a_handle_can_be_freed,
-      watch_may_be_freed_by_its_callback,
-      closing_the_client_ends_a_watch,
       cancelled_call_leaves_no_watch,
       subscription_merges_changes_of_children,
       each_change_of_data_goes_to_one_waiting_thread,

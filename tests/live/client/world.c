@@ -242,14 +242,13 @@ static void on_closed(lk_client *c, int err, void *arg)
 
 /* ---- requests that wait ------------------------------------------------- */
 
-static completion *reset_last_reply(void)
+completion *reset_last_reply(void)
 {
   memset(&last_reply, 0, sizeof last_reply);
   return &last_reply;
 }
 
-/* `call_err` is what the call has returned that queues the request. */
-static int wait_for_completion(int call_err)
+int wait_for_completion(int call_err)
 {
   if (call_err != 0)
     return call_err;

@@ -69,6 +69,12 @@ lk_client *client_of(const lk_client_config *config);
 void wait_until(const bool *flag);
 void wait_for_state(lk_client *c, lk_state state);
 
+/** Clear `last_reply`, for a call whose callback gets it. */
+completion *reset_last_reply(void);
+/** Wait until the request of that call completes, and return its error.
+    `call_err` is what the call returned; if it is an error, return it. */
+int wait_for_completion(int call_err);
+
 int create(lk_client *c, const char *path, const char *data, int flags);
 int create_as(lk_client *c, const char *path, const lk_acls *acl, int flags);
 int delete_node(lk_client *c, const char *path, int32_t version);
