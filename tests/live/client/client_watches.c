@@ -66,27 +66,6 @@ static void wait_for_watch_count(long count)
   }
 }
 
-START_TEST(get_and_exists_watch_data)
-{
-  watch_record record;
-
-  connect_here(with_chroot(_i));
-  ck_assert_int_eq(create(here, "/w", "", LK_PERSISTENT), 0);
-  watch_record_init(&record);
-  ck_assert_int_eq(get_and_watch(here, "/w", &record.call), 0);
-  ck_assert_int_eq(set(there, absolute("/w"), lk_text("1"), -1), 0);
-  assert_event(&record, LK_EVENT_CHANGED, "/w");
-  watch_record_init(&record);
-  ck_assert_int_eq(exists_and_watch(here, "/w", &record.call), 0);
-  ck_assert_int_eq(set(there, absolute("/w"), lk_text("2"), -1), 0);
-  assert_event(&record, LK_EVENT_CHANGED, "/w");
-  watch_record_init(&record);
-  ck_assert_int_eq(get_and_watch(here, "/w", &record.call), 0);
-  ck_assert_int_eq(delete_node(there, absolute("/w"), -1), 0);
-  assert_event(&record, LK_EVENT_DELETED, "/w");
-}
-END_TEST
-
 START_TEST(exists_watch_reports_creation)
 {
   watch_record record;
@@ -252,7 +231,6 @@ END_TEST
 TCase *watch_tests(void)
 {
   const TTest *const tests[] = {
-      get_and_exists_watch_data,
       exists_watch_reports_creation,
       list_of_children_watches_children,
       failed_request_leaves_no_watch,
