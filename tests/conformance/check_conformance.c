@@ -21,7 +21,7 @@
 
 static const scenario *const scenarios[] = {
     request_scenarios, waiting_scenarios,  fault_scenarios,
-    loss_scenarios,    lifetime_scenarios,
+    loss_scenarios,    lifetime_scenarios, callback_scenarios,
 };
 
 static const exception *find_exception(const TTest *test, const kind *k)

@@ -12,5 +12,6 @@ extern const scenario waiting_scenarios[];  /* grants, and waits that end */
 extern const scenario fault_scenarios[];    /* breaks, refusals, memory */
 extern const scenario loss_scenarios[];     /* lost sessions and nodes */
 extern const scenario lifetime_scenarios[]; /* freed handles and clients */
+extern const scenario callback_scenarios[]; /* calls in callbacks */
 
 #endif

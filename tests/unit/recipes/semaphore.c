@@ -30,12 +30,6 @@ static const char *semaphore = "/s";
 static const char *queue = "/s/locks";
 static const char *permit_dir = "/s/leases";
 
-/* No handle reports this event in these tests. */
-#define NO_EVENT LK_LOCK_EVENT_UNSURE
-
-/* The callback of this event frees the first handle. */
-static lk_lock_event_type freeing_event = NO_EVENT;
-
 /* locker_on_event() prints the last ten characters of a node's path. This text
  * stands for the path of a waiter that waits for permits, not for a node. */
 #define FOR_PERMITS "permits..."
@@ -47,10 +41,6 @@ static void on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
   if (e->type == LK_LOCK_EVENT_WAITING && e->node == NULL)
     copy.node = FOR_PERMITS;
   locker_on_event(lock, &copy, arg);
-  if (arg == &handle[0] && e->type == freeing_event) {
-    lk_lock_free(lock);
-    handle[0].lock = NULL;
-  }
 }
 
 static bool try_init(locker *x, test_client *p)
@@ -88,7 +78,6 @@ static void begin(int32_t permit_count)
   permits = permit_count;
   take = 1;
   limit_path = NULL;
-  freeing_event = NO_EVENT;
   model_init(&server);
   make_dirs();
   for (int i = 0; i < CLIENTS; i++) {
@@ -791,45 +780,6 @@ START_TEST(waiter_whose_permit_is_deleted_in_an_unreadable_directory_creates_it)
 }
 END_TEST
 
-START_TEST(semaphore_may_be_freed_when_its_queue_node_is_lost)
-{
-  begin(1);
-  acquire_at_once(1);
-  freeing_event = LK_LOCK_EVENT_PLACE_LOST;
-  start_acquire(0);
-  model_expire(&server, clients[0].link->session);
-  model_drop(clients[0].link);
-  model_run(&server, T / 4);
-  ck_assert_ptr_null(handle[0].lock);
-  ck_assert_int_eq(handle[0].acquired, LK_ERR_CLOSED);
-  end();
-}
-END_TEST
-
-static int acquired_at_close;
-
-static void close_when_place_is_lost(locker *l, const char *what)
-{
-  if (strncmp(what, "place lost", strlen("place lost")) != 0)
-    return;
-  ck_assert_int_eq(lk_client_close(l->p->link->client, NULL, NULL), 0);
-  acquired_at_close = l->acquired;
-}
-
-START_TEST(acquire_ends_when_the_client_is_closed_as_its_place_is_lost)
-{
-  begin(1);
-  acquire_at_once(1);
-  start_acquire(0);
-  acquired_at_close = NOT_YET;
-  handle[0].react = close_when_place_is_lost;
-  model_delete(&server, model_child(&server, "/s/locks", 0));
-  model_run(&server, T / 4);
-  ck_assert_int_eq(acquired_at_close, LK_ERR_CLOSED);
-  end();
-}
-END_TEST
-
 /* ---- the layout of kazoo ------------------------------------------------ */
 
 static const sim_node *node(const char *path)
@@ -1021,8 +971,7 @@ END_TEST
       after_three_failures_a_new_handle_creates_the_queue_node_first, \
       timed_out_waiter_leaves_no_node,                                \
       permits_created_late_by_a_throttling_server_are_counted,        \
-      permits_created_after_a_break_are_counted,                      \
-      semaphore_may_be_freed_when_its_queue_node_is_lost
+      permits_created_after_a_break_are_counted
 
 /* The acquire is cancelled before its replies have arrived: the create and the
  * list that sets a watch have failed. The list of the cleanup, which follows,
@@ -1046,8 +995,7 @@ START_TEST(watch_of_a_cleanup_ends_with_it)
 }
 END_TEST
 
-SUITE("semaphore", acquire_ends_when_the_client_is_closed_as_its_place_is_lost,
-      watch_of_a_cleanup_ends_with_it, TESTS_OF_BOTH_LAYOUTS,
+SUITE("semaphore", watch_of_a_cleanup_ends_with_it, TESTS_OF_BOTH_LAYOUTS,
       number_of_permits_is_read_from_a_node,
       increase_during_the_count_of_permits_is_not_missed,
       limit_node_is_watched_in_a_new_session,
