@@ -26,6 +26,9 @@ static void take_turns(locker *first, locker *second)
       if (steps_left[j] == 0 || lockers[j]->acquired == NOT_YET)
         continue;
       ck_assert_int_eq(lockers[j]->acquired, 0);
+      if (steps_left[j] == HOLD_STEPS)
+        ck_assert_uint_eq(lk_lock_token(lockers[j]->lock),
+                          fixture_newest_czxid(lockers[j]->p));
       if (--steps_left[j] == 0)
         ck_assert_int_eq(lk_lock_release(lockers[j]->lock, NULL, NULL), 0);
     }
@@ -48,12 +51,16 @@ static void set_fault(fault f, unsigned n)
   fx.own_client.link->cut_after = f == BREAK_AFTER;
 }
 
+enum { WHOLE = 0 }; /* replies are not delivered in pieces */
+
 /* Both clients take turns, and the fault happens at the own client's n-th
-   request. false: the client has sent fewer requests. */
+   request. Its replies arrive in pieces of `piece_len` bytes. false: the client
+   has sent fewer requests. */
 static bool take_turns_with_fault(const kind *k, fault f, unsigned n,
-                                  bool own_first)
+                                  bool own_first, size_t piece_len)
 {
   fixture_begin(k);
+  fx.own_client.link->step = piece_len;
   set_fault(f, n);
   if (own_first)
     take_turns(&fx.own, &fx.rival);
@@ -71,7 +78,7 @@ static void take_turns_with_fault_at_each_request(const kind *k, fault f)
     const bool own_first = i == 1;
     unsigned n = 1;
 
-    while (take_turns_with_fault(k, f, n, own_first))
+    while (take_turns_with_fault(k, f, n, own_first, WHOLE))
       n++;
     ck_assert_uint_ge(n, 5); /* some requests were struck */
   }
@@ -87,9 +94,76 @@ SCENARIO(break_after_any_request_loses_no_node_and_no_place)
   take_turns_with_fault_at_each_request(k, BREAK_AFTER);
 }
 
+SCENARIO(break_among_replies_in_pieces_prevents_no_grant)
+{
+  for (size_t piece_len = 1; piece_len < 8; piece_len++) {
+    for (int i = 0; i < 2; i++)
+      ck_assert(take_turns_with_fault(k, BREAK_AFTER, 3, i == 1, piece_len));
+  }
+}
+
 SCENARIO(throttled_request_is_repeated)
 {
   take_turns_with_fault_at_each_request(k, THROTTLE);
+}
+
+typedef enum giving_up { CANCEL, FREE, FREE_UNSENT } giving_up;
+
+static void give_up(giving_up how)
+{
+  if (how != CANCEL) {
+    locker_free(&fx.own);
+    return;
+  }
+  lk_lock_cancel(fx.own.lock);
+  (void)lk_lock_release(fx.own.lock, NULL, NULL); /* if it was granted */
+}
+
+/* The connection breaks at the n-th request, and the acquire is given up after
+   `bytes` on the next connection have arrived, or before its first request is
+   sent. Sets whether more bytes would have arrived. false: the client has sent
+   fewer requests. */
+static bool give_up_after_fault(const kind *k, fault f, unsigned n,
+                                giving_up how, size_t bytes, bool *more)
+{
+  fixture_begin(k);
+  set_fault(f, n);
+  ck_assert_int_eq(locker_acquire(&fx.own, FOREVER), 0);
+  if (how == FREE_UNSENT)
+    give_up(how);
+  model_turn(&fx.server);
+  fx.own_client.link->allow = bytes;
+  model_run(&fx.server, T / 10);
+  *more = fx.own_client.link->allow == 0;
+  if (how != FREE_UNSENT)
+    give_up(how);
+  fx.own_client.link->allow = SIZE_MAX;
+  model_run(&fx.server, T / 2);
+  bool happened = fx.own_client.link->requests >= n;
+
+  ck_assert_uint_eq(fixture_count_nodes(), 0);
+  fixture_end();
+  return happened;
+}
+
+SCENARIO(acquire_given_up_after_a_break_leaves_nothing)
+{
+  for (int how = CANCEL; how <= FREE_UNSENT; how++) {
+    for (int f = BREAK_BEFORE; f <= BREAK_AFTER; f++) {
+      unsigned n = 0;
+      bool happened = true;
+
+      while (happened) {
+        bool more = true;
+
+        n++;
+        for (size_t bytes = 0; more; bytes += 19) /* less than a reply has */
+          happened =
+              give_up_after_fault(k, (fault)f, n, (giving_up)how, bytes, &more);
+      }
+      ck_assert_uint_gt(n, 2); /* some requests were struck */
+    }
+  }
 }
 
 /* A try must be granted although the own client may have left a node before the
@@ -136,6 +210,8 @@ typedef struct starved_acquire {
   bool for_good;    /* all allocations after the first that fails do so, too */
   bool rival_holds; /* the rival holds the lock at first, in directories that
                        exist */
+  bool breaks;      /* the connection breaks after the first request of the
+                       acquire */
 } starved_acquire;
 
 /* Allocation n of the own client fails. false: it has made fewer. */
@@ -159,6 +235,8 @@ static bool acquire_without_allocation(const kind *k, size_t n,
   if (test_client_try_init(&fx.own_client, &fx.server, NULL) &&
       fixture_try_make(&fx.own, &fx.own_client, &c)) {
     model_run(&fx.server, T / 4);
+    if (how->breaks)
+      set_fault(BREAK_AFTER, 1);
     int err = locker_acquire(&fx.own, 2 * T);
 
     model_run(&fx.server, T / 2);
@@ -210,12 +288,20 @@ SCENARIO(any_allocation_of_a_waiter_may_fail)
   acquire_without_each_allocation(k, (starved_acquire){.rival_holds = true});
 }
 
+SCENARIO(any_allocation_of_a_recovery_may_fail)
+{
+  acquire_without_each_allocation(k, (starved_acquire){.breaks = true});
+}
+
 const scenario fault_scenarios[] = {
     &break_before_any_request_loses_no_node_and_no_place,
     &break_after_any_request_loses_no_node_and_no_place,
+    &break_among_replies_in_pieces_prevents_no_grant,
     &try_of_a_free_lock_is_granted_with_a_fault_at_any_request,
     &throttled_request_is_repeated,
+    &acquire_given_up_after_a_break_leaves_nothing,
     &any_allocation_of_an_acquire_may_fail,
     &all_later_allocations_may_fail_too,
     &any_allocation_of_a_waiter_may_fail,
+    &any_allocation_of_a_recovery_may_fail,
     NULL};

@@ -127,6 +127,20 @@ const char *fixture_node_of(const test_client *p, size_t i)
   return NULL;
 }
 
+uint64_t fixture_newest_czxid(const test_client *p)
+{
+  int64_t newest = 0;
+  const char *path;
+
+  for (size_t i = 0; (path = fixture_node_of(p, i)) != NULL; i++) {
+    const sim_node *n = model_node(&fx.server, path);
+
+    if (n->stat.czxid > newest)
+      newest = n->stat.czxid;
+  }
+  return (uint64_t)newest;
+}
+
 void fixture_request(locker *l)
 {
   ck_assert_int_eq(locker_acquire(l, FOREVER), 0);

@@ -48,6 +48,8 @@ size_t fixture_count_nodes(void);
 /** The path of the i-th node of the client's session, or NULL; valid until the
     next call. */
 const char *fixture_node_of(const test_client *p, size_t i);
+/** The largest czxid of the nodes of the client's session. */
+uint64_t fixture_newest_czxid(const test_client *p);
 
 /** Request a lock, and run the clients and the server. */
 void fixture_request(locker *l);

@@ -26,21 +26,6 @@ static void expect_nothing_left(size_t nodes)
 
 /* ---- grants -------------------------------------------------------------- */
 
-/* The largest czxid of the own client's nodes. */
-static uint64_t newest_own_czxid(void)
-{
-  int64_t newest = 0;
-  const char *path;
-
-  for (size_t i = 0; (path = fixture_node_of(&fx.own_client, i)) != NULL; i++) {
-    const sim_node *n = model_node(&fx.server, path);
-
-    if (n->stat.czxid > newest)
-      newest = n->stat.czxid;
-  }
-  return (uint64_t)newest;
-}
-
 SCENARIO(holder_knows_its_node_its_token_and_its_deadline)
 {
   fixture_begin(k);
@@ -54,7 +39,8 @@ SCENARIO(holder_knows_its_node_its_token_and_its_deadline)
   model_turn(&fx.server);
   ck_assert_int_eq(lk_lock_get_state(fx.own.lock), LK_LOCK_HELD);
   ck_assert_ptr_nonnull(model_node(&fx.server, lk_lock_node(fx.own.lock)));
-  ck_assert_uint_eq(lk_lock_token(fx.own.lock), newest_own_czxid());
+  ck_assert_uint_eq(lk_lock_token(fx.own.lock),
+                    fixture_newest_czxid(&fx.own_client));
   /* The session timeout less 1 percent and 10 ms for differing clocks. */
   ck_assert_int_eq(lk_lock_deadline(fx.own.lock),
                    fx.server.now + T - T / 100 - 10);
@@ -102,6 +88,9 @@ SCENARIO(waiters_are_granted_in_the_order_of_their_requests)
         &crowd[i], i % 2 == 0 ? &fx.own_client : &fx.rival_client, &c));
     fixture_request(&crowd[i]);
     ck_assert_int_eq(crowd[i].acquired, NOT_YET);
+    /* Another lock of the client that holds is not held. */
+    ck_assert_int_eq(lk_lock_release(crowd[i].lock, NULL, NULL),
+                     LK_ERR_NOT_HELD);
   }
   fixture_release(&fx.rival);
   for (int i = 0; i < CROWD; i++) {

@@ -370,17 +370,6 @@ START_TEST(expiry_ends_all_locks_of_a_client_with_one_session)
 }
 END_TEST
 
-START_TEST(node_of_a_lock_freed_during_its_create_is_deleted)
-{
-  begin();
-  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-  locker_free(&lp.a);
-  model_turn(&lp.server);
-  ck_assert(model_check_log(lp.one.link, "create2 getChildren2 | delete"));
-  lock_pair_end(&lp);
-}
-END_TEST
-
 START_TEST(node_of_a_lock_freed_while_held_is_deleted)
 {
   begin();
@@ -403,24 +392,6 @@ START_TEST(node_of_a_lock_freed_while_disconnected_is_deleted_on_reconnect)
   model_run(&lp.server, T / 10);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
   lock_pair_end(&lp);
-}
-END_TEST
-
-START_TEST(lock_freed_before_the_connection_breaks_leaves_no_node)
-{
-  enum { CREATE = 1, LIST }; /* the requests of the acquire */
-
-  for (unsigned request = CREATE; request <= LIST; request++) {
-    begin();
-    lp.one.link->requests = 0;
-    lp.one.link->cut_at = request;
-    lp.one.link->cut_after = true;
-    ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-    locker_free(&lp.a);
-    model_run(&lp.server, T / 10);
-    ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
-    lock_pair_end(&lp);
-  }
 }
 END_TEST
 
@@ -747,10 +718,8 @@ SUITE("closing", listener_closes_the_client_before_others_are_notified,
       client_freed_in_a_callback_ends_when_the_callback_has_returned,
       client_freed_in_the_hook_wake_ends_with_the_next_input,
       expiry_ends_all_locks_of_a_client_with_one_session,
-      node_of_a_lock_freed_during_its_create_is_deleted,
       node_of_a_lock_freed_while_held_is_deleted,
       node_of_a_lock_freed_while_disconnected_is_deleted_on_reconnect,
-      lock_freed_before_the_connection_breaks_leaves_no_node,
       acquire_in_the_callback_of_an_expiry_survives_that_expiry,
       acquire_in_the_callback_of_a_release_survives_that_release,
       acquire_in_the_callback_of_a_loss_survives_that_loss,

@@ -944,27 +944,6 @@ START_TEST(revoked_node_with_the_name_of_an_older_one_is_recovered)
 }
 END_TEST
 
-START_TEST(cancel_during_recovery_leaves_no_node)
-{
-  enum { STEP_MS = 4, STEPS = 40 };
-
-  for (unsigned steps = 0; steps < STEPS; steps++) {
-    begin(&native);
-    cut_next_request(EXECUTED);
-    ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-    for (unsigned i = 0; i < steps; i++)
-      model_run(&lp.server, STEP_MS);
-    lk_lock_cancel(lp.a.lock);
-    model_run(&lp.server, T / 4);
-    if (lp.a.acquired == 0) /* before the cancel */
-      locker_release(&lp.a);
-    model_run(&lp.server, T / 4);
-    ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
-    lock_pair_end(&lp);
-  }
-}
-END_TEST
-
 static void leave_read_unanswered(model_server *s, model_link *l, int32_t op,
                                   const char *path)
 {
@@ -1210,41 +1189,6 @@ START_TEST(any_request_of_the_recovery_may_be_throttled)
 }
 END_TEST
 
-/* An acquire whose create is repeated, and whose n-th allocation fails. false:
- * there were fewer allocations. */
-static bool acquire_survives_failed_allocation(const lk_lock_config *c,
-                                               size_t n)
-{
-  bool failed;
-
-  model_init(&lp.server);
-  model_create(&lp.server, "/locks");
-  model_create(&lp.server, LOCKS);
-  failing_mem_init(&lp.one.mem);
-  lp.one.mem.fail_at = n;
-  lp.a.lock = NULL;
-  if (test_client_try_init(&lp.one, &lp.server, NULL) &&
-      locker_try_init(&lp.a, &lp.one, c)) {
-    cut_next_request(EXECUTED);
-    model_turn(&lp.server);
-    int err = locker_acquire(&lp.a, LK_NO_LIMIT);
-
-    model_run(&lp.server, T / 2);
-    if (err == 0)
-      ck_assert(lp.a.acquired == 0 || lp.a.acquired == LK_ERR_NO_MEMORY);
-    if (err == 0 && lp.a.acquired == 0)
-      locker_release(&lp.a);
-    model_run(&lp.server, T);
-  }
-  locker_free(&lp.a);
-  failed = failing_mem_failed(&lp.one.mem);
-  model_run(&lp.server, T);
-  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
-  test_client_free(&lp.one);
-  model_done(&lp.server);
-  return failed;
-}
-
 /* The connection breaks at a create, and the acquire is cancelled before the
  * recovery. Seven nodes of other clients are newer. The n-th allocation of the
  * recovery fails. false: it has fewer allocations. */
@@ -1282,18 +1226,6 @@ START_TEST(recovery_without_memory_for_all_reads_begins_again)
 }
 END_TEST
 
-START_TEST(memory_may_run_out_anywhere)
-{
-  for (size_t i = 0; i < COUNT(mutex_configs); i++) {
-    size_t n = 1;
-
-    while (acquire_survives_failed_allocation(&mutex_configs[i], n))
-      n++;
-    ck_assert_uint_gt(n, 10);
-  }
-}
-END_TEST
-
 SUITE("layouts", nodes_are_named_as_the_layout_says,
       data_of_a_node_are_the_uuid_if_the_user_gives_none,
       only_names_of_exactly_this_form_are_contenders,
@@ -1319,7 +1251,6 @@ SUITE("layouts", nodes_are_named_as_the_layout_says,
       revoked_node_is_not_recovered_before_the_own_data,
       revoked_node_is_not_recovered_while_the_own_cannot_be_read,
       revoked_node_with_the_name_of_an_older_one_is_recovered,
-      cancel_during_recovery_leaves_no_node,
       recovery_that_ends_after_its_client_was_freed_is_ignored,
       node_that_cannot_be_read_ends_the_recovery,
       delete_is_not_repeated_on_a_foreign_node,
@@ -1330,5 +1261,4 @@ SUITE("layouts", nodes_are_named_as_the_layout_says,
       break_during_recovery_starts_it_again,
       recovery_that_found_the_node_before_a_break_is_not_repeated,
       any_request_of_the_recovery_may_be_throttled,
-      recovery_without_memory_for_all_reads_begins_again,
-      memory_may_run_out_anywhere)
+      recovery_without_memory_for_all_reads_begins_again)

@@ -337,36 +337,6 @@ START_TEST(node_that_cannot_be_deleted_is_reported_and_the_acquire_completes)
 }
 END_TEST
 
-enum { NOT_EXECUTED = false, EXECUTED = true };
-
-/* The connection breaks at the request with the number `cut_at`, before or
- * after the server has executed it. The multi-lock is freed `ms` after the
- * acquire. */
-static void free_after_break(unsigned cut_at, bool executed, int64_t ms)
-{
-  begin();
-  one.link->requests = 0;
-  one.link->cut_at = cut_at;
-  one.link->cut_after = executed;
-  ck_assert_int_eq(locker_acquire(&multilock, LK_NO_LIMIT), 0);
-  model_run(&server, ms);
-  locker_free(&multilock);
-  model_run(&server, T);
-  ck_assert_uint_eq(nodes_left(), 0);
-  end();
-}
-
-START_TEST(multilock_freed_during_a_cleanup_leaves_nothing)
-{
-  for (unsigned cut_at = 1; cut_at <= 4; cut_at++) {
-    for (int64_t ms = 0; ms < T / 10; ms += T / 200) {
-      free_after_break(cut_at, NOT_EXECUTED, ms);
-      free_after_break(cut_at, EXECUTED, ms);
-    }
-  }
-}
-END_TEST
-
 static void store_result_and_free(lk_lock *l, int err, void *result)
 {
   *(int *)result = err;
@@ -459,6 +429,5 @@ SUITE("multilock", multilock_ends_if_its_session_is_a_local_one,
       loss_of_a_member_during_the_acquire_starts_it_again,
       member_is_requested_only_after_all_earlier_ones_are_held,
       node_that_cannot_be_deleted_is_reported_and_the_acquire_completes,
-      multilock_freed_during_a_cleanup_leaves_nothing,
       callback_may_free_the_multilock_while_its_client_is_freed,
       refused_credentials_end_the_client_and_all_requests)

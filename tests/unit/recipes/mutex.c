@@ -377,23 +377,6 @@ START_TEST(
 }
 END_TEST
 
-START_TEST(another_handle_cannot_release_the_lock_and_queues)
-{
-  locker other;
-
-  begin_held();
-  locker_init(&other, &lp.one, NULL);
-  ck_assert_int_eq(lk_lock_release(other.lock, NULL, NULL), LK_ERR_NOT_HELD);
-  ck_assert_int_eq(locker_acquire(&other, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
-  ck_assert_int_eq(other.acquired, NOT_YET);
-  ck_assert_int_eq(lk_lock_release(other.lock, NULL, NULL), LK_ERR_NOT_HELD);
-  locker_free(&other);
-  ck_assert_int_eq(other.acquired, LK_ERR_CLOSED);
-  lock_pair_end(&lp);
-}
-END_TEST
-
 START_TEST(cancelled_reentrant_acquire_leaves_the_lock_held)
 {
   begin_held();
@@ -690,7 +673,6 @@ SUITE("mutex", every_lock_state_and_event_has_a_text,
       waiter_watches_its_own_node_with_the_reads,
       watch_event_does_not_extend_the_timeout,
       second_release_with_a_callback_is_refused_while_the_first_is_outstanding,
-      another_handle_cannot_release_the_lock_and_queues,
       cancelled_reentrant_acquire_leaves_the_lock_held,
       release_and_cancel_of_a_reentrant_acquire_release_the_lock,
       two_releases_before_a_reentrant_acquire_completes_cancel_it,

@@ -49,36 +49,6 @@ static void lose_first_reply(model_link *l)
   l->cut_after = true;
 }
 
-static bool both_are_sure_to_hold(void)
-{
-  return lk_lock_ok(lp.a.lock) && lk_lock_ok(lp.b.lock);
-}
-
-/* Wait until a and b have held the lock, one after the other, each for longer
- * than the interval of heartbeats, T / 4. */
-static void let_each_hold_once(void)
-{
-  enum { STEP_MS = T / 40, STEPS_HELD = 12, MOST_STEPS = 400 };
-
-  locker *const lockers[] = {&lp.a, &lp.b};
-  int steps_left[] = {STEPS_HELD, STEPS_HELD};
-
-  for (int i = 0; i < MOST_STEPS && steps_left[0] + steps_left[1] > 0; i++) {
-    model_run(&lp.server, STEP_MS);
-    ck_assert(!both_are_sure_to_hold());
-    for (int j = 0; j < 2; j++) {
-      locker *l = lockers[j];
-
-      if (steps_left[j] == 0 || l->acquired == NOT_YET)
-        continue;
-      ck_assert_int_eq(l->acquired, 0);
-      if (--steps_left[j] == 0)
-        ck_assert_int_eq(lk_lock_release(l->lock, NULL, NULL), 0);
-    }
-  }
-  ck_assert_int_eq(steps_left[0] + steps_left[1], 0);
-}
-
 /* ---- the table --------------------------------------------------------- */
 
 static int next_state(const lk_contender_machine *machine, int state, int event)
@@ -160,21 +130,6 @@ START_TEST(grant_or_lease_leads_to_held_and_unsure_follows_held_only)
 END_TEST
 
 /* ---- broken connections ------------------------------------------------ */
-
-START_TEST(break_among_replies_in_pieces_prevents_no_grant)
-{
-  for (size_t piece_len = 1; piece_len < 8; piece_len++) {
-    begin();
-    lp.two.link->step = piece_len;
-    lp.two.link->cut_at = 3;
-    lp.two.link->cut_after = true;
-    ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-    ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-    let_each_hold_once();
-    lock_pair_end(&lp);
-  }
-}
-END_TEST
 
 START_TEST(create_with_a_lost_reply_is_recovered_by_a_list)
 {
@@ -369,44 +324,6 @@ START_TEST(token_is_the_czxid_of_the_last_node_created)
       lk_lock_token(lp.b.lock),
       (uint64_t)model_node(&lp.server, lk_lock_node(lp.b.lock))->stat.czxid);
   lock_pair_end(&lp);
-}
-END_TEST
-
-/* b cancels before its create is sent, or after the connection broke. */
-START_TEST(cancelled_create_leaves_no_node)
-{
-  enum {
-    REQUEST_LOST_BEFORE_CANCEL, /* the create is not executed */
-    REPLY_LOST_BEFORE_CANCEL,
-    REPLY_LOST_AFTER_CANCEL,
-    NOTHING_LOST,
-    CASES
-  };
-
-  for (int lost = 0; lost < CASES; lost++) {
-    begin();
-    lp.two.link->cut_at = lost == NOTHING_LOST ? 0 : 1;
-    lp.two.link->cut_after = lost != REQUEST_LOST_BEFORE_CANCEL;
-    lp.two.link->frozen = lost == REPLY_LOST_AFTER_CANCEL;
-    ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-    if (lost == REQUEST_LOST_BEFORE_CANCEL || lost == REPLY_LOST_BEFORE_CANCEL)
-      model_turn(&lp.server);
-    lk_lock_cancel(lp.b.lock);
-    ck_assert_int_eq(lp.b.acquired, LK_ERR_CANCELLED);
-    ck_assert_uint_eq(lk_lease_pending_cleanups(lp.two.link->client), 1);
-    model_turn(&lp.server);
-    lp.two.link->frozen = false;
-    model_run(&lp.server, T / 10);
-    ck_assert_uint_eq(lk_lease_pending_cleanups(lp.two.link->client), 0);
-    ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
-    if (lost == REQUEST_LOST_BEFORE_CANCEL)
-      ck_assert(model_check_log(lp.two.link,
-                                "create2 getChildren2 | multi getChildren2"));
-    else if (lost != NOTHING_LOST)
-      ck_assert(model_check_log(lp.two.link, "create2 getChildren2 | "
-                                             "multi getChildren2 | delete"));
-    lock_pair_end(&lp);
-  }
 }
 END_TEST
 
@@ -1358,7 +1275,6 @@ SUITE("mutex_failures",
       contender_in_cleanup_is_never_granted,
       restarted_waiter_lists_and_restarted_holder_verifies,
       grant_or_lease_leads_to_held_and_unsure_follows_held_only,
-      break_among_replies_in_pieces_prevents_no_grant,
       create_with_a_lost_reply_is_recovered_by_a_list,
       create_that_was_not_executed_is_sent_again_after_a_list,
       break_while_waiting_leads_to_a_list_and_another_wait,
@@ -1370,7 +1286,6 @@ SUITE("mutex_failures",
       recovery_is_repeated_if_its_transaction_is_throttled,
       recovery_does_not_take_a_foreign_node,
       token_is_the_czxid_of_the_last_node_created,
-      cancelled_create_leaves_no_node,
       deletion_of_the_only_predecessor_grants_without_a_list,
       h1_another_predecessor_is_left,
       h2_deletion_is_noticed_on_another_connection, h3_own_node_is_not_watched,

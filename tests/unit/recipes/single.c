@@ -533,37 +533,6 @@ START_TEST(cancelled_create_in_doubt_deletes_no_node_of_another_handle)
 }
 END_TEST
 
-/* The connection breaks at request number `at`. Meanwhile another session may
- * acquire the lock. */
-static void break_while_another_session_acquires(unsigned at, bool executed)
-{
-  begin();
-  break_at(0, at, executed);
-  server.down = true;
-  start_acquire(0);
-  start_acquire(1);
-  reconnect(0);
-  int first_holder = find_holder();
-  int second_holder = first_holder == 0 ? 1 : 0;
-
-  ck_assert(first_holder == 0 || first_holder == 1);
-  ck_assert_int_eq(handle[second_holder].acquired, NOT_YET);
-  link_of(0)->cut_at = 0;
-  release_lock(first_holder);
-  model_run(&server, T / 4);
-  ck_assert_int_eq(find_holder(), second_holder);
-  end();
-}
-
-START_TEST(create_in_doubt_is_recovered)
-{
-  for (unsigned at = 1; at <= 2; at++) {
-    break_while_another_session_acquires(at, NOT_EXECUTED);
-    break_while_another_session_acquires(at, EXECUTED);
-  }
-}
-END_TEST
-
 START_TEST(waiter_survives_a_break)
 {
   begin();
@@ -742,6 +711,6 @@ SUITE("single", waiter_leaves_a_server_that_answers_pings_alone,
       delete_in_doubt_spares_the_node_of_the_next_handle,
       two_creates_in_doubt_grant_one_lock,
       cancelled_create_in_doubt_deletes_no_node_of_another_handle,
-      create_in_doubt_is_recovered, waiter_survives_a_break,
+      waiter_survives_a_break,
       node_deleted_before_its_first_read_is_created_again,
       options_out_of_range_are_refused, largest_options_are_accepted)
