@@ -99,7 +99,7 @@ static const char *const parent[] = {"/c", NULL};
   .queued = true, .acquire = "create2 getChildren2",                         \
   .wait = "create2 getChildren2 | getData getData", .grant = "",             \
   .give_up = "removeWatches delete", .try = "create2 getChildren2 | delete", \
-  .release = "delete"
+  .release = "delete", .turn = "delete create2 getChildren2 | getData getData"
 
 #define CONTAINER                                                       \
   .containers = true, .cold = "create2 getChildren2 | createContainer " \
@@ -145,7 +145,9 @@ const kind kinds[] = {
      .wait = ONE_PERMIT,
      .try = ONE_PERMIT " | removeWatches delete delete",
      .give_up = "removeWatches delete delete",
-     .release = "delete"},
+     .release = "delete",
+     .turn = "delete " ONE_PERMIT " | getData getData delete removeWatches |"
+             " create2 getChildren2"},
     {.name = "semaphore-several", SEMAPHORE, .make = make_two_permits,
      .held_nodes = 2, .waiting_nodes = 3,
      .acquire = TWO_PERMITS " | removeWatches delete",
@@ -155,7 +157,9 @@ const kind kinds[] = {
      .wait = TWO_PERMITS,
      .try = TWO_PERMITS " | removeWatches delete delete delete",
      .give_up = "delete removeWatches delete delete",
-     .release = "delete delete"},
+     .release = "delete delete",
+     .turn = "delete delete " TWO_PERMITS " | getData getData delete delete"
+             " removeWatches | create2 create2 getChildren2"},
     {.name = "semaphore-kazoo", KAZOO_SEMAPHORE("1"), .make = make_one_permit,
      .held_nodes = 1, .waiting_nodes = 2,
      .acquire = "getData " ONE_PERMIT " | removeWatches delete",
@@ -165,7 +169,9 @@ const kind kinds[] = {
      .wait = "getData " ONE_PERMIT,
      .try = "getData " ONE_PERMIT " | removeWatches delete delete",
      .give_up = "removeWatches delete delete",
-     .release = "delete"},
+     .release = "delete",
+     .turn = "delete getData " ONE_PERMIT " | getData getData delete"
+             " removeWatches | create2 getChildren2"},
     {.name = "semaphore-kazoo-several", KAZOO_SEMAPHORE("2"),
      .make = make_two_permits,
      .held_nodes = 2, .waiting_nodes = 3,
@@ -176,7 +182,9 @@ const kind kinds[] = {
      .wait = "getData " TWO_PERMITS,
      .try = "getData " TWO_PERMITS " | removeWatches delete delete delete",
      .give_up = "delete removeWatches delete delete",
-     .release = "delete delete"},
+     .release = "delete delete",
+     .turn = "delete delete getData " TWO_PERMITS " | getData getData delete"
+             " delete removeWatches | create2 create2 getChildren2"},
     {.name = "multi-lock",
      .make = make_multilock,
      .dirs = multilock_dirs,
@@ -190,7 +198,8 @@ const kind kinds[] = {
      .grant = "multi getChildren2",
      .try = THREE_LOCKS " | delete delete delete",
      .give_up = "delete removeWatches delete",
-     .release = "delete delete delete"},
+     .release = "delete delete delete",
+     .turn = "delete delete delete " THREE_LOCKS " | getData getData delete"},
     {.name = "single-node",
      .make = make_single,
      .dirs = parent,
@@ -203,7 +212,8 @@ const kind kinds[] = {
      .grant = "create2 getData",
      .try = "create2 getData | removeWatches",
      .give_up = "removeWatches",
-     .release = "delete"},
+     .release = "delete",
+     .turn = "delete create2 getData"},
 };
 /* clang-format on */
 

@@ -45,6 +45,8 @@ typedef struct kind {
   const char *give_up; /**< requests at the end of the acquire's timeout */
   const char *try;     /**< requests of a try of a held lock */
   const char *release; /**< requests of a release */
+  const char *turn;    /**< requests of a release and an acquire while the rival
+                            waits */
 } kind;
 
 extern const kind kinds[];

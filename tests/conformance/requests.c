@@ -62,7 +62,35 @@ SCENARIO(held_lock_is_waited_for_and_granted_with_these_requests)
   fixture_end();
 }
 
+/* Both clients request the lock at the same time, and each again with its
+   release. */
+SCENARIO(alternating_holders_send_these_requests)
+{
+  fixture_begin(k);
+  ck_assert_int_eq(locker_acquire(&fx.own, FOREVER), 0);
+  ck_assert_int_eq(locker_acquire(&fx.rival, FOREVER), 0);
+  model_turn(&fx.server);
+  for (int i = 0; i < 10; i++) {
+    const bool own_holds = fx.own.acquired == 0;
+    locker *holder = own_holds ? &fx.own : &fx.rival;
+    locker *waiter = own_holds ? &fx.rival : &fx.own;
+
+    ck_assert_int_eq(holder->acquired, 0);
+    ck_assert_int_eq(waiter->acquired, NOT_YET);
+    ck_assert(lk_lock_ok(holder->lock) && !lk_lock_ok(waiter->lock));
+    fixture_clear_logs();
+    locker_release(holder);
+    ck_assert_int_eq(locker_acquire(holder, FOREVER), 0);
+    model_turn(&fx.server);
+    ck_assert_int_eq(holder->released, 0);
+    if (i < 2) /* after failures, a semaphore requests its permits later */
+      ck_assert_str_eq(fx.own_client.link->log, own_holds ? k->turn : k->grant);
+  }
+  fixture_end();
+}
+
 const scenario request_scenarios[] = {
     &free_lock_is_acquired_with_these_requests,
     &missing_directories_are_created_with_these_requests,
-    &held_lock_is_waited_for_and_granted_with_these_requests, NULL};
+    &held_lock_is_waited_for_and_granted_with_these_requests,
+    &alternating_holders_send_these_requests, NULL};

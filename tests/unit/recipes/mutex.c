@@ -91,30 +91,6 @@ START_TEST(short_hold_costs_three_requests_with_other_locks_held)
 }
 END_TEST
 
-START_TEST(alternating_holders_send_one_list_for_each_grant)
-{
-  locker *holder = &lp.a, *waiter = &lp.b;
-
-  begin_queue();
-  for (int i = 0; i < 20; i++) {
-    locker *next = waiter;
-
-    locker_release(holder);
-    ck_assert_int_eq(locker_acquire(holder, LK_NO_LIMIT), 0);
-    model_turn(&lp.server);
-    ck_assert_int_eq(holder->released, 0);
-    ck_assert_int_eq(next->acquired, 0);
-    ck_assert_int_eq(holder->acquired, NOT_YET);
-    ck_assert(model_check_log(holder->p->link, "delete create2 getChildren2 | "
-                                               "getData getData"));
-    ck_assert(model_check_log(next->p->link, ""));
-    waiter = holder;
-    holder = next;
-  }
-  lock_pair_end(&lp);
-}
-END_TEST
-
 /* ---- nodes, tokens and positions ----------------------------------------- */
 
 START_TEST(node_has_the_name_that_curator_uses_and_the_given_data)
@@ -135,29 +111,6 @@ START_TEST(node_has_the_name_that_curator_uses_and_the_given_data)
   ck_assert_int_eq(n->stat.data_length, 9);
   ck_assert_mem_eq(n->data, "host 4711", 9);
   ck_assert(n->stat.ephemeral_owner == lp.one.link->session);
-  lock_pair_end(&lp);
-}
-END_TEST
-
-START_TEST(tokens_grow_with_each_grant)
-{
-  uint64_t last_token = 0;
-
-  begin();
-  for (int i = 0; i < 10; i++) {
-    locker *l = i % 2 == 0 ? &lp.a : &lp.b;
-
-    ck_assert_int_eq(locker_acquire(l, LK_NO_LIMIT), 0);
-    model_turn(&lp.server);
-    ck_assert_uint_gt(lk_lock_token(l->lock), last_token);
-    last_token = lk_lock_token(l->lock);
-    ck_assert_int_eq(lk_lock_release(l->lock, NULL, NULL), 0);
-    model_turn(&lp.server);
-    if (i == 5) { /* the next sequence number is 0 again */
-      model_delete(&lp.server, LOCKS);
-      model_create(&lp.server, LOCKS);
-    }
-  }
   lock_pair_end(&lp);
 }
 END_TEST
@@ -664,9 +617,8 @@ END_TEST
 
 SUITE("mutex", every_lock_state_and_event_has_a_text,
       short_hold_costs_three_requests_with_other_locks_held,
-      alternating_holders_send_one_list_for_each_grant,
       node_has_the_name_that_curator_uses_and_the_given_data,
-      tokens_grow_with_each_grant, deletion_notifies_one_waiter_only,
+      deletion_notifies_one_waiter_only,
       waiter_is_notified_of_its_position_and_the_holder,
       predecessor_deleted_in_a_long_list_costs_up_to_eight_reads_or_a_list,
       predecessor_deleted_in_a_short_list_costs_a_list,

@@ -179,21 +179,6 @@ START_TEST(break_while_waiting_leads_to_a_list_and_another_wait)
 }
 END_TEST
 
-START_TEST(release_during_a_break_is_found_by_the_next_list)
-{
-  begin_queue();
-  lp.server.down = true;
-  model_drop(lp.two.link);
-  model_run(&lp.server, T / 10);
-  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
-  model_turn(&lp.server);
-  lp.server.down = false;
-  model_run(&lp.server, T / 4);
-  ck_assert_int_eq(lp.b.acquired, 0);
-  lock_pair_end(&lp);
-}
-END_TEST
-
 START_TEST(release_during_a_break_is_sent_before_other_requests)
 {
   begin_queue();
@@ -349,15 +334,6 @@ static void release_a(void)
   ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
   model_turn(&lp.server);
 }
-
-START_TEST(deletion_of_the_only_predecessor_grants_without_a_list)
-{
-  begin_queue();
-  release_a();
-  assert_granted_without_list();
-  lock_pair_end(&lp);
-}
-END_TEST
 
 START_TEST(h1_another_predecessor_is_left)
 {
@@ -1278,7 +1254,6 @@ SUITE("mutex_failures",
       create_with_a_lost_reply_is_recovered_by_a_list,
       create_that_was_not_executed_is_sent_again_after_a_list,
       break_while_waiting_leads_to_a_list_and_another_wait,
-      release_during_a_break_is_found_by_the_next_list,
       release_during_a_break_is_sent_before_other_requests,
       release_is_repeated_after_a_break_whether_executed_or_not,
       delete_is_sent_before_the_check_of_held_locks,
@@ -1286,7 +1261,6 @@ SUITE("mutex_failures",
       recovery_is_repeated_if_its_transaction_is_throttled,
       recovery_does_not_take_a_foreign_node,
       token_is_the_czxid_of_the_last_node_created,
-      deletion_of_the_only_predecessor_grants_without_a_list,
       h1_another_predecessor_is_left,
       h2_deletion_is_noticed_on_another_connection, h3_own_node_is_not_watched,
       waiter_reads_again_when_its_watches_have_ended,

@@ -219,25 +219,6 @@ START_TEST(several_permits_are_acquired_together)
 }
 END_TEST
 
-START_TEST(two_contenders_for_all_permits_do_not_deadlock)
-{
-  begin(2);
-  make_handle_again(0, 2);
-  make_handle_again(1, 2);
-  ck_assert_int_eq(locker_acquire(&handle[0], LK_NO_LIMIT), 0);
-  ck_assert_int_eq(locker_acquire(&handle[1], LK_NO_LIMIT), 0);
-  model_turn(&server);
-  int first = handle[0].acquired == 0 ? 0 : 1;
-  int second = 1 - first;
-
-  ck_assert_int_eq(handle[first].acquired, 0);
-  ck_assert_int_eq(handle[second].acquired, NOT_YET);
-  release_lock(first);
-  ck_assert_int_eq(handle[second].acquired, 0);
-  end();
-}
-END_TEST
-
 enum { NO_WAIT = 0 }; /* a timeout of an acquire */
 
 /* The acquire fails: handle[0] holds, and handle[1] is first in the queue. */
@@ -966,7 +947,6 @@ END_TEST
       contender_with_a_late_queue_node_is_notified_that_it_waits,     \
       contender_that_becomes_first_sends_no_check,                    \
       several_permits_are_acquired_together,                          \
-      two_contenders_for_all_permits_do_not_deadlock,                 \
       after_three_failures_the_queue_node_is_created_first,           \
       after_three_failures_a_new_handle_creates_the_queue_node_first, \
       timed_out_waiter_leaves_no_node,                                \
