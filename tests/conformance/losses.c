@@ -79,13 +79,19 @@ SCENARIO(expired_holder_loses_the_lock_once)
 
 SCENARIO(holder_whose_node_is_deleted_loses_the_lock_once)
 {
-  for (size_t i = 0; i < k->held_nodes; i++) {
+  for (size_t i = 0; i < 2 * k->held_nodes; i++) {
+    const bool watch_ended = i >= k->held_nodes;
+
     fixture_begin(k);
     fixture_hold(&fx.own);
     fixture_request(&fx.rival);
     if (k->queued) /* its nodes are watched from the first heartbeat on */
       model_run(&fx.server, T / 2);
-    model_delete(&fx.server, fixture_node_of(&fx.own_client, i));
+    const char *node = fixture_node_of(&fx.own_client, i % k->held_nodes);
+
+    if (watch_ended)
+      test_client_end_watches(&fx.own_client, node);
+    model_delete(&fx.server, node);
     model_turn(&fx.server);
     /* The client has deleted its other nodes. */
     ck_assert_ptr_null(fixture_node_of(&fx.own_client, 0));
@@ -117,10 +123,31 @@ SCENARIO(waiter_whose_node_is_deleted_queues_again)
   }
 }
 
+SCENARIO(waiter_reads_again_when_its_watches_have_ended)
+{
+  fixture_begin(k);
+  fixture_wait_behind_rival();
+  size_t watches = model_watches(fx.own_client.link);
+
+  for (size_t i = 0; k->queues[i] != NULL; i++) {
+    test_client_end_watches(&fx.own_client, k->queues[i]);
+    for (size_t n = 0; n < model_children(&fx.server, k->queues[i]); n++)
+      test_client_end_watches(&fx.own_client,
+                              model_child(&fx.server, k->queues[i], n));
+  }
+  ck_assert_uint_eq(model_watches(fx.own_client.link), watches);
+  fixture_clear_logs();
+  fixture_release(&fx.rival);
+  ck_assert_int_eq(fx.own.acquired, 0);
+  ck_assert_str_eq(fx.own_client.link->log, k->grant);
+  fixture_end();
+}
+
 SCENARIO(change_of_a_nodes_data_is_no_release)
 {
   fixture_begin(k);
   fixture_wait_behind_rival();
+  model_run(&fx.server, T / 2); /* until the holder's nodes are watched */
   for (int n = 0; n < 3; n++) {
     const char *path;
 
@@ -135,7 +162,10 @@ SCENARIO(change_of_a_nodes_data_is_no_release)
   ck_assert(lk_lock_ok(fx.rival.lock));
   ck_assert(locker_check_events(&fx.own, "") &&
             locker_check_events(&fx.rival, ""));
-  fixture_release(&fx.rival);
+  /* The nodes are still watched. */
+  model_delete(&fx.server, fixture_node_of(&fx.rival_client, 0));
+  model_turn(&fx.server);
+  ck_assert(locker_check_events(&fx.rival, "lost NO_NODE\n"));
   ck_assert_int_eq(fx.own.acquired, 0);
   fixture_end();
 }
@@ -160,6 +190,38 @@ SCENARIO(acquire_without_create_permission_fails_and_leaves_nothing)
 {
   for (size_t i = 0; k->queues[i] != NULL; i++)
     acquire_without_permission(k, k->queues[i], LK_PERM_CREATE);
+}
+
+/* The first `dir_count` directories of the kind exist, and the clients lack the
+   permission to create children of `denied`. */
+static void acquire_without_directories(const kind *k, size_t dir_count,
+                                        const char *denied, int expected)
+{
+  fixture_begin_empty(k);
+  test_client_init(&fx.own_client, &fx.server, NULL);
+  const lk_lock_config c = fixture_config((lk_lock_config){0});
+
+  ck_assert(fixture_try_make(&fx.own, &fx.own_client, &c));
+  for (size_t i = 0; i < dir_count; i++)
+    model_create(&fx.server, k->dirs[i]);
+  model_deny(&fx.server, denied, LK_PERM_CREATE);
+  fixture_request(&fx.own);
+  ck_assert_int_eq(fx.own.acquired, expected);
+  ck_assert_uint_le(model_count(fx.own_client.link, "create2"),
+                    2 * (k->held_nodes + k->places));
+  ck_assert_uint_eq(fixture_count_nodes(), expected == 0 ? k->held_nodes : 0);
+  locker_free(&fx.own);
+  model_turn(&fx.server);
+  test_client_free(&fx.own_client);
+  model_done(&fx.server);
+}
+
+SCENARIO(refused_create_of_a_directory_fails_the_acquire)
+{
+  acquire_without_directories(k, 0, "/", LK_ERR_NO_AUTH);
+  acquire_without_directories(k, 1, k->dirs[0], LK_ERR_NO_AUTH);
+  /* That of a directory that exists does not. */
+  acquire_without_directories(k, 1, "/", 0);
 }
 
 SCENARIO(acquire_without_read_permission_fails_and_leaves_nothing)
@@ -200,8 +262,10 @@ const scenario loss_scenarios[] = {
     &expired_holder_loses_the_lock_once,
     &holder_whose_node_is_deleted_loses_the_lock_once,
     &waiter_whose_node_is_deleted_queues_again,
+    &waiter_reads_again_when_its_watches_have_ended,
     &change_of_a_nodes_data_is_no_release,
     &acquire_without_create_permission_fails_and_leaves_nothing,
+    &refused_create_of_a_directory_fails_the_acquire,
     &acquire_without_read_permission_fails_and_leaves_nothing,
     &node_without_delete_permission_is_left_and_that_is_reported,
     NULL};

@@ -225,27 +225,6 @@ END_TEST
 
 /* ---- refusals, losses and frees ---------------------------------------- */
 
-/* The directory /d/c cannot be created; /m/a exists. */
-START_TEST(refused_create_of_a_directory_fails_the_acquire)
-{
-  static const lk_multilock_member members_in_d_and_m[] = {
-      {"/d/c", LK_MULTILOCK_MUTEX}, {"/m/a", LK_MULTILOCK_MUTEX}};
-  locker l;
-
-  begin();
-  model_create(&server, "/d");
-  model_deny(&server, "/d", LK_PERM_CREATE);
-  locker_clear(&l, &one);
-  ck_assert_int_eq(lk_multilock_new(&l.lock, one.link->client,
-                                    members_in_d_and_m, 2, NULL, NULL),
-                   0);
-  start_acquire(&l);
-  ck_assert_int_eq(l.acquired, LK_ERR_NO_AUTH);
-  locker_free(&l);
-  end();
-}
-END_TEST
-
 /* The own node in /m/a is deleted while the server reads no requests of the
  * client. */
 START_TEST(loss_of_a_member_during_the_acquire_starts_it_again)
@@ -425,7 +404,6 @@ SUITE("multilock", multilock_ends_if_its_session_is_a_local_one,
       members_after_a_busy_one_are_released,
       member_granted_while_another_is_unsure_completes_the_acquire,
       sides_of_read_write_locks_are_members, bad_members_are_refused,
-      refused_create_of_a_directory_fails_the_acquire,
       loss_of_a_member_during_the_acquire_starts_it_again,
       member_is_requested_only_after_all_earlier_ones_are_held,
       node_that_cannot_be_deleted_is_reported_and_the_acquire_completes,

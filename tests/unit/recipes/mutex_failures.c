@@ -34,14 +34,6 @@ static lk_contender *contender_of(const locker *l)
   return l->lock->acquisition->parts[0];
 }
 
-/* Let every client read and change the node again. */
-static void allow_all(const char *path)
-{
-  const int32_t no_permission = 0;
-
-  model_deny(&lp.server, path, no_permission);
-}
-
 /* The connection breaks after the client's first request is executed. */
 static void lose_first_reply(model_link *l)
 {
@@ -317,12 +309,6 @@ END_TEST
 /* The tests h1 to h6 each break one condition of
  * lk__direct_handoff_is_proven(). Then b is not granted without a list. */
 
-static void assert_granted_without_list(void)
-{
-  ck_assert_int_eq(lp.b.acquired, 0);
-  ck_assert_uint_eq(model_count(lp.two.link, "getChildren2"), 0);
-}
-
 static void assert_granted_after_list(void)
 {
   ck_assert_int_eq(lp.b.acquired, 0);
@@ -377,34 +363,6 @@ START_TEST(h3_own_node_is_not_watched)
   lp.two.link->allow = SIZE_MAX;
   model_turn(&lp.server);
   assert_granted_after_list();
-  lock_pair_end(&lp);
-}
-END_TEST
-
-/* A watch of a waiter ends although the connection stands. */
-START_TEST(waiter_reads_again_when_its_watches_have_ended)
-{
-  begin_queue();
-  for (size_t i = 0; i < 2; i++)
-    test_client_end_watches(&lp.two, model_child(&lp.server, LOCKS, i));
-  ck_assert_uint_eq(model_count(lp.two.link, "getData"), 2);
-  ck_assert_uint_eq(model_watches(lp.two.link), 2);
-  release_a();
-  assert_granted_without_list();
-  lock_pair_end(&lp);
-}
-END_TEST
-
-START_TEST(holder_watches_its_node_again_when_the_watch_has_ended)
-{
-  begin();
-  lock_pair_hold(&lp);
-  model_run(&lp.server, T / 2); /* a heartbeat sets the watch */
-  ck_assert_uint_eq(model_watches(lp.one.link), 1);
-  test_client_end_watches(&lp.one, model_child(&lp.server, LOCKS, 0));
-  model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
-  model_turn(&lp.server);
-  ck_assert_int_eq(lk_lock_get_state(lp.a.lock), LK_LOCK_LOST);
   lock_pair_end(&lp);
 }
 END_TEST
@@ -552,24 +510,6 @@ START_TEST(
 }
 END_TEST
 
-START_TEST(changed_data_of_the_own_node_is_no_loss)
-{
-  begin_queue();
-  model_run(&lp.server, T / 4);
-  lp.one.link->log[0] = '\0';
-  model_set(&lp.server, model_child(&lp.server, LOCKS, 0), "x");
-  model_set(&lp.server, model_child(&lp.server, LOCKS, 1), "x");
-  model_turn(&lp.server);
-  ck_assert(model_check_log(lp.one.link, "getData"));
-  ck_assert(locker_check_events(&lp.a, "") && locker_check_events(&lp.b, ""));
-  model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
-  model_turn(&lp.server);
-  ck_assert(locker_check_events(&lp.a, "lost NO_NODE\n"));
-  ck_assert_int_eq(lp.b.acquired, 0);
-  lock_pair_end(&lp);
-}
-END_TEST
-
 /* Deletes the predecessor just before b reads it. */
 static void delete_predecessor_before_read(model_server *s, model_link *l,
                                            int32_t op, const char *path)
@@ -630,44 +570,6 @@ static void deny_read_of_own_node(model_server *s, model_link *l, int32_t op,
 }
 
 /* ---- access ------------------------------------------------------------ */
-
-START_TEST(refused_create_of_the_directory_fails_at_once)
-{
-  begin();
-  model_delete(&lp.server, LOCKS);
-  model_deny(&lp.server, "/locks", LK_PERM_CREATE);
-  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
-  ck_assert_int_eq(lp.a.acquired, LK_ERR_NO_AUTH);
-  ck_assert_uint_eq(model_count(lp.one.link, "create2"), 2);
-  lock_pair_end(&lp);
-}
-END_TEST
-
-START_TEST(error_of_the_create_of_a_parent_is_the_result)
-{
-  locker deep;
-
-  begin();
-  locker_clear(&deep, &lp.one);
-  ck_assert_int_eq(
-      lk_lock_new(&deep.lock, lp.one.link->client, "/locks/p/q/r", NULL), 0);
-  model_deny(&lp.server, "/locks", LK_PERM_CREATE);
-  ck_assert_int_eq(locker_acquire(&deep, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
-  ck_assert_int_eq(deep.acquired, LK_ERR_NO_AUTH);
-  /* if the directory exists, no create is needed */
-  allow_all("/locks");
-  model_create(&lp.server, "/locks/p");
-  model_deny(&lp.server, "/locks", LK_PERM_CREATE);
-  ck_assert_int_eq(locker_acquire(&deep, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
-  ck_assert_int_eq(deep.acquired, 0);
-  locker_free(&deep);
-  allow_all("/locks");
-  lock_pair_end(&lp);
-}
-END_TEST
 
 enum { DEEP = 3000, ONE_MB = 1 << 20 };
 
@@ -755,7 +657,7 @@ START_TEST(predecessor_that_became_readable_is_watched_after_a_new_create)
   model_deny(&lp.server, LOCKS "/x-lock-0000000000", LK_PERM_READ);
   ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   model_turn(&lp.server);
-  allow_all(LOCKS "/x-lock-0000000000");
+  model_deny(&lp.server, LOCKS "/x-lock-0000000000", 0);
   lp.two.link->log[0] = '\0';
   model_delete(&lp.server, lk_lock_node(lp.b.lock));
   model_turn(&lp.server);
@@ -1263,8 +1165,6 @@ SUITE("mutex_failures",
       token_is_the_czxid_of_the_last_node_created,
       h1_another_predecessor_is_left,
       h2_deletion_is_noticed_on_another_connection, h3_own_node_is_not_watched,
-      waiter_reads_again_when_its_watches_have_ended,
-      holder_watches_its_node_again_when_the_watch_has_ended,
       h4_a_curator_writer_was_a_predecessor,
       h4_a_curator_writer_was_a_predecessor_and_a_reader_is_deleted_last,
       h5_a_number_in_the_queue_is_out_of_range,
@@ -1273,11 +1173,8 @@ SUITE("mutex_failures",
       own_node_deleted_three_times_fails_the_acquire,
       own_node_missing_in_three_lists_fails_the_acquire,
       own_node_deleted_just_after_the_grant_is_found_by_the_first_heartbeat,
-      changed_data_of_the_own_node_is_no_loss,
       predecessor_deleted_before_its_read_is_not_missed,
       predecessor_deleted_after_its_read_is_not_missed,
-      refused_create_of_the_directory_fails_at_once,
-      error_of_the_create_of_a_parent_is_the_result,
       directories_of_a_long_path_are_not_created,
       unreadable_predecessor_is_watched_by_its_directory,
       predecessor_that_became_readable_is_watched_after_a_new_create,

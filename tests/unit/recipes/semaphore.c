@@ -535,18 +535,6 @@ START_TEST(repeated_list_leaves_no_watch)
 }
 END_TEST
 
-START_TEST(first_waiter_lists_again_when_its_watch_has_ended)
-{
-  begin(1);
-  acquire_at_once(0);
-  start_acquire(1);
-  test_client_end_watches(&clients[1], permit_dir);
-  release_lock(0);
-  ck_assert_int_eq(handle[1].acquired, 0);
-  end();
-}
-END_TEST
-
 START_TEST(limit_node_without_a_number_fails_the_acquire)
 {
   begin(1);
@@ -983,7 +971,6 @@ SUITE("semaphore", watch_of_a_cleanup_ends_with_it, TESTS_OF_BOTH_LAYOUTS,
       limit_lowered_before_the_own_node_is_read_prevents_the_grant,
       throttled_read_of_the_limit_is_repeated,
       only_a_changed_limit_costs_a_second_count, repeated_list_leaves_no_watch,
-      first_waiter_lists_again_when_its_watch_has_ended,
       limit_node_without_a_number_fails_the_acquire,
       refused_create_of_the_limit_node_fails_the_acquire,
       throttled_create_of_the_limit_node_is_repeated_after_a_pause,

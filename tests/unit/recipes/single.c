@@ -206,18 +206,6 @@ START_TEST(a_waiter_watches_and_is_granted_by_one_write)
 }
 END_TEST
 
-START_TEST(waiter_reads_again_when_its_watch_has_ended)
-{
-  begin();
-  acquire_at_once(0);
-  start_acquire(1);
-  test_client_end_watches(client_of(1), NODE);
-  release_lock(0);
-  ck_assert_int_eq(handle[1].acquired, 0);
-  end();
-}
-END_TEST
-
 START_TEST(release_costs_waiters_one_or_two_writes)
 {
   begin_with_path(NODE, DEFAULT_SPREAD);
@@ -697,7 +685,6 @@ SUITE("single", waiter_leaves_a_server_that_answers_pings_alone,
       delete_in_doubt_is_not_repeated_on_the_node_of_the_next_holder,
       lock_node_may_be_a_child_of_the_root,
       a_waiter_watches_and_is_granted_by_one_write,
-      waiter_reads_again_when_its_watch_has_ended,
       release_costs_waiters_one_or_two_writes, polling_waiter_sets_no_watch,
       acquire_with_peek_writes_nothing_for_a_held_lock,
       handles_of_one_session_wait_for_each_other,
