@@ -23,7 +23,8 @@ static unsigned invoked; /* bits: completions of each call, and events */
 
 static void expect(bool fine, const char *failure)
 {
-  ck_assert_msg(fine, "%s in callback %u: %s", call_name, act_at, failure);
+  if (!fine) /* an assertion costs a system call */
+    ck_abort_msg("%s in callback %u: %s", call_name, act_at, failure);
 }
 
 static void on_callback(locker *l, const char *what)
@@ -346,24 +347,27 @@ static void run_sequence(const kind *k, locker *a, locker *b)
   finish();
 }
 
+static void call_in_each_callback(const kind *k, locker *a, locker *b)
+{
+  for (size_t i = 0; i < COUNT(calls_in_callbacks); i++) {
+    call_name = calls_in_callbacks[i].name;
+    act = calls_in_callbacks[i].act;
+    act_at = 0;
+    invoked = 0;
+    do {
+      act_at++;
+      run_sequence(k, a, b);
+    } while (callbacks >= act_at);
+    expect(invoked == ALL_CALLBACKS, "a kind of callback was never invoked");
+    expect(act_at > 14, "hardly any callback was invoked");
+  }
+}
+
 SCENARIO(every_call_is_allowed_in_every_callback)
 {
-  locker *const both[] = {&fx.own, &fx.rival};
-
-  for (int first = 0; first < 2; first++) {
-    for (size_t i = 0; i < COUNT(calls_in_callbacks); i++) {
-      call_name = calls_in_callbacks[i].name;
-      act = calls_in_callbacks[i].act;
-      act_at = 0;
-      invoked = 0;
-      do {
-        act_at++;
-        run_sequence(k, both[first], both[1 - first]);
-      } while (callbacks >= act_at);
-      expect(invoked == ALL_CALLBACKS, "a kind of callback was never invoked");
-      expect(act_at > 14, "hardly any callback was invoked");
-    }
-  }
+  call_in_each_callback(k, &fx.own, &fx.rival);
+  if (k->rival_differs)
+    call_in_each_callback(k, &fx.rival, &fx.own);
 }
 
 /* ---- callbacks of a freed or reset lock ---------------------------------- */

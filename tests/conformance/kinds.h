@@ -37,6 +37,7 @@ typedef struct kind {
                              which the server deletes */
   bool reentrant;       /**< the holder can acquire the lock again */
   bool queued;          /**< a waiter has a node, and a place in a queue */
+  bool rival_differs;   /**< the rival's lock is of another kind */
 
   const char *acquire; /**< requests of an acquire of a free lock */
   const char *cold;    /**< of an acquire when the directories are missing */
