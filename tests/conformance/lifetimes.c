@@ -31,12 +31,43 @@ SCENARIO(second_acquire_is_counted_or_refused)
   ck_assert_int_eq(fx.own.acquired, 0);
   ck_assert_uint_eq(lk_lock_count(fx.own.lock), 2);
   ck_assert_uint_eq(lk_lock_token(fx.own.lock), token);
-  fixture_release(&fx.own);
+  locker_release(&fx.own);
+  ck_assert_uint_eq(lk_lock_count(fx.own.lock), 1);
+  /* Only one release at a time can have a callback. */
+  ck_assert_int_eq(locker_try_release(&fx.own), LK_ERR_STATE);
+  model_turn(&fx.server);
+  ck_assert_int_eq(fx.own.released, 0);
   ck_assert(lk_lock_ok(fx.own.lock));
   ck_assert_str_eq(fx.own_client.link->log, "");
   fixture_release(&fx.own);
   ck_assert_uint_eq(fixture_count_nodes(), 0);
   ck_assert_int_eq(lk_lock_release(fx.own.lock, NULL, NULL), LK_ERR_NOT_HELD);
+  fixture_end();
+}
+
+SCENARIO(second_acquire_can_be_cancelled)
+{
+  fixture_begin(k);
+  fixture_hold(&fx.own);
+  ck_assert_int_eq(locker_acquire(&fx.own, FOREVER), 0);
+  lk_lock_cancel(fx.own.lock);
+  ck_assert_int_eq(fx.own.acquired, LK_ERR_CANCELLED);
+  ck_assert_uint_eq(lk_lock_count(fx.own.lock), 1);
+  /* It keeps the lock after the release of the first hold. */
+  for (int cancels = 0; cancels < 2; cancels++) {
+    ck_assert_int_eq(locker_acquire(&fx.own, FOREVER), 0);
+    ck_assert_int_eq(lk_lock_release(fx.own.lock, NULL, NULL), 0);
+    ck_assert_int_eq(fx.own.acquired, NOT_YET);
+    if (cancels)
+      lk_lock_cancel(fx.own.lock);
+    else
+      ck_assert_int_eq(lk_lock_release(fx.own.lock, NULL, NULL), 0);
+    ck_assert_int_eq(fx.own.acquired, LK_ERR_CANCELLED);
+    ck_assert_int_eq(lk_lock_get_state(fx.own.lock), LK_LOCK_IDLE);
+    model_turn(&fx.server);
+    ck_assert_uint_eq(fixture_count_nodes(), 0);
+    fixture_hold(&fx.own);
+  }
   fixture_end();
 }
 
@@ -114,6 +145,18 @@ SCENARIO(freed_lock_is_released_and_its_calls_end)
     ck_assert_int_eq(fx.own.acquired, LK_ERR_CLOSED);
     make_own_lock_again();
   }
+  for (int breaks = 0; breaks < 2; breaks++) {
+    fixture_hold(&fx.own);
+    fixture_clear_logs();
+    if (breaks)
+      fixture_break_connection(&fx.own_client);
+    locker_free(&fx.own);
+    fixture_reconnect();
+    if (!breaks)
+      ck_assert_str_eq(fx.own_client.link->log, k->release);
+    ck_assert_uint_eq(fixture_count_nodes(), 0);
+    make_own_lock_again();
+  }
   fixture_hold(&fx.own);
   fixture_request(&fx.rival);
   locker_release(&fx.own);
@@ -160,6 +203,32 @@ SCENARIO(freed_client_ends_waits_and_loses_locks)
   end_clients(k, free_client);
 }
 
+static void free_locker(locker *l, const char *what)
+{
+  (void)what;
+  l->react = NULL;
+  locker_free(l);
+}
+
+SCENARIO(callback_may_free_the_lock_while_its_client_is_freed)
+{
+  for (int waits = 0; waits < 2; waits++) {
+    fixture_begin(k);
+    if (waits) {
+      fixture_wait_behind_rival();
+    } else {
+      fixture_break_connection(&fx.own_client);
+      ck_assert_int_eq(locker_acquire(&fx.own, FOREVER), 0);
+    }
+    fx.own.react = free_locker;
+    lk_client_free(fx.own_client.link->client);
+    ck_assert_ptr_null(fx.own.lock);
+    ck_assert_int_eq(fx.own.acquired, LK_ERR_CLOSED);
+    fx.server.down = false;
+    fixture_end_sessions();
+  }
+}
+
 SCENARIO(freed_client_ends_calls_of_its_holder)
 {
   fixture_begin(k);
@@ -204,6 +273,7 @@ SCENARIO(refused_credentials_end_waits_and_lose_locks)
                    LK_ERR_AUTH_FAILED);
   refuse_credentials(&fx.rival_client);
   ck_assert(locker_check_events(&fx.rival, "lost AUTH_FAILED\n"));
+  lk_client_free(fx.own_client.link->client); /* before its lock */
   fixture_end_sessions();
 }
 
@@ -231,7 +301,7 @@ SCENARIO(verify_succeeds_while_held_and_reports_a_loss)
   }
 }
 
-SCENARIO(verify_ends_with_the_hold)
+SCENARIO(verify_ends_with_the_hold_and_with_the_connection)
 {
   fixture_begin(k);
   fixture_hold(&fx.own);
@@ -240,21 +310,35 @@ SCENARIO(verify_ends_with_the_hold)
   ck_assert_int_eq(fx.own.verified, LK_ERR_NOT_HELD);
   model_turn(&fx.server);
   ck_assert_int_eq(fx.own.released, 0);
+  fixture_hold(&fx.own);
+  fx.own_client.link->cut_at = fx.own_client.link->requests + 1;
+  fx.own_client.link->cut_after = true;
+  ck_assert_int_eq(locker_verify(&fx.own), 0);
+  model_turn(&fx.server);
+  ck_assert_int_eq(fx.own.verified, LK_ERR_UNSURE);
+  fixture_reconnect();
+  ck_assert_int_eq(locker_verify(&fx.own), 0);
+  locker_free(&fx.own);
+  ck_assert_int_eq(fx.own.verified, LK_ERR_CLOSED);
   fixture_end();
 }
 
 SCENARIO(revoked_holder_is_notified_once)
 {
   /* Any of the holder's nodes may be used. */
-  for (size_t i = 0; i < k->held_nodes; i++) {
-    fixture_begin_with(k, (lk_lock_config){.revocable = true});
+  for (size_t i = 0; i < 2 * k->held_nodes; i++) {
+    const bool revocable = i >= k->held_nodes;
+    const size_t node = i % k->held_nodes;
+
+    fixture_begin_with(k, (lk_lock_config){.revocable = revocable});
     fixture_hold(&fx.own);
-    model_run(&fx.server, T / 10); /* until the node is watched */
-    model_set(&fx.server, fixture_node_of(&fx.own_client, i), "other data");
+    /* Until the node is watched: otherwise a heartbeat does it. */
+    model_run(&fx.server, revocable ? T / 10 : T / 2);
+    model_set(&fx.server, fixture_node_of(&fx.own_client, node), "other data");
     model_turn(&fx.server);
     ck_assert(locker_check_events(&fx.own, ""));
     for (int n = 0; n < 2; n++) {
-      model_set(&fx.server, fixture_node_of(&fx.own_client, i),
+      model_set(&fx.server, fixture_node_of(&fx.own_client, node),
                 LK_REVOKE_MESSAGE);
       model_turn(&fx.server);
     }
@@ -287,15 +371,17 @@ SCENARIO(revoked_waiter_is_notified_when_it_holds)
 
 const scenario lifetime_scenarios[] = {
     &second_acquire_is_counted_or_refused,
+    &second_acquire_can_be_cancelled,
     &released_lock_is_acquired_again_at_once,
     &reset_lock_is_as_new,
     &freed_lock_is_released_and_its_calls_end,
     &freed_client_ends_waits_and_loses_locks,
+    &callback_may_free_the_lock_while_its_client_is_freed,
     &freed_client_ends_calls_of_its_holder,
     &closed_client_ends_waits_and_loses_locks,
     &refused_credentials_end_waits_and_lose_locks,
     &verify_succeeds_while_held_and_reports_a_loss,
-    &verify_ends_with_the_hold,
+    &verify_ends_with_the_hold_and_with_the_connection,
     &revoked_holder_is_notified_once,
     &revoked_waiter_is_notified_when_it_holds,
     NULL};

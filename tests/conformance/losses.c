@@ -178,11 +178,17 @@ static void acquire_without_permission(const kind *k, const char *dir,
 {
   fixture_begin(k);
   model_deny(&fx.server, dir, permission);
-  fixture_request(&fx.own);
-  ck_assert_int_eq(fx.own.acquired, LK_ERR_NO_AUTH);
-  ck_assert_uint_eq(fixture_count_nodes(), 0);
-  ck_assert_uint_eq(lk_lease_pending_cleanups(fx.own_client.link->client), 0);
-  ck_assert_str_eq(fx.own_client.left_behind, "");
+  for (int cancels = 0; cancels < 2; cancels++) {
+    ck_assert_int_eq(locker_acquire(&fx.own, FOREVER), 0);
+    if (cancels)
+      lk_lock_cancel(fx.own.lock);
+    model_turn(&fx.server);
+    ck_assert_int_eq(fx.own.acquired,
+                     cancels ? LK_ERR_CANCELLED : LK_ERR_NO_AUTH);
+    ck_assert_uint_eq(fixture_count_nodes(), 0);
+    ck_assert_uint_eq(lk_lease_pending_cleanups(fx.own_client.link->client), 0);
+    ck_assert_str_eq(fx.own_client.left_behind, "");
+  }
   fixture_end();
 }
 

@@ -127,11 +127,19 @@ SCENARIO(try_of_a_held_lock_is_busy_and_leaves_nothing)
 
 SCENARIO(timeout_ends_the_wait_and_leaves_nothing)
 {
+  locker second; /* in the queue behind the own lock */
+
   fixture_begin(k);
   size_t nodes = hold_by_rival();
+  const lk_lock_config c = fixture_config((lk_lock_config){0});
 
   ck_assert_int_eq(locker_acquire(&fx.own, 300), 0);
+  model_turn(&fx.server);
+  ck_assert(fixture_try_make(&second, &fx.rival_client, &c));
+  ck_assert_int_eq(locker_acquire(&second, 200), 0);
   model_run(&fx.server, 300);
+  ck_assert_int_eq(second.acquired, LK_ERR_DEADLINE);
+  locker_free(&second);
   ck_assert_int_eq(fx.own.acquired, NOT_YET);
   fx.own_client.link->log[0] = '\0';
   model_run(&fx.server, 1);

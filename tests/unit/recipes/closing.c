@@ -370,31 +370,6 @@ START_TEST(expiry_ends_all_locks_of_a_client_with_one_session)
 }
 END_TEST
 
-START_TEST(node_of_a_lock_freed_while_held_is_deleted)
-{
-  begin();
-  lock_pair_hold(&lp);
-  locker_free(&lp.a);
-  model_turn(&lp.server);
-  ck_assert(model_check_log(lp.one.link, "delete"));
-  lock_pair_end(&lp);
-}
-END_TEST
-
-START_TEST(node_of_a_lock_freed_while_disconnected_is_deleted_on_reconnect)
-{
-  begin();
-  lock_pair_hold(&lp);
-  lp.server.down = true;
-  model_drop(lp.one.link);
-  locker_free(&lp.a);
-  lp.server.down = false;
-  model_run(&lp.server, T / 10);
-  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
-  lock_pair_end(&lp);
-}
-END_TEST
-
 static void acquire_again_after_a_failure(locker *l, const char *what)
 {
   if (strcmp(what, "acquired") == 0 && l->acquired != 0)
@@ -718,8 +693,6 @@ SUITE("closing", listener_closes_the_client_before_others_are_notified,
       client_freed_in_a_callback_ends_when_the_callback_has_returned,
       client_freed_in_the_hook_wake_ends_with_the_next_input,
       expiry_ends_all_locks_of_a_client_with_one_session,
-      node_of_a_lock_freed_while_held_is_deleted,
-      node_of_a_lock_freed_while_disconnected_is_deleted_on_reconnect,
       acquire_in_the_callback_of_an_expiry_survives_that_expiry,
       acquire_in_the_callback_of_a_release_survives_that_release,
       acquire_in_the_callback_of_a_loss_survives_that_loss,

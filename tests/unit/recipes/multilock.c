@@ -316,52 +316,6 @@ START_TEST(node_that_cannot_be_deleted_is_reported_and_the_acquire_completes)
 }
 END_TEST
 
-static void store_result_and_free(lk_lock *l, int err, void *result)
-{
-  *(int *)result = err;
-  lk_lock_free(l);
-}
-
-/* Without a connection, no node is created: only the end of the client ends the
- * acquire. */
-START_TEST(callback_may_free_the_multilock_while_its_client_is_freed)
-{
-  int result = NOT_YET;
-
-  begin();
-  server.down = true;
-  model_drop(one.link);
-  model_run(&server, T / 10);
-  ck_assert_int_eq(
-      lk_lock_acquire(multilock.lock, T, store_result_and_free, &result), 0);
-  lk_client_free(one.link->client);
-  one.link->client = NULL;
-  multilock.lock = NULL;
-  ck_assert_int_eq(result, LK_ERR_CLOSED);
-  server.down = false;
-  model_expire(&server, one.link->last_session);
-  end();
-}
-END_TEST
-
-START_TEST(refused_credentials_end_the_client_and_all_requests)
-{
-  begin();
-  acquire_now(&mutex_b);
-  start_acquire(&multilock);
-  one.link->answer_at = one.link->requests + 1;
-  one.link->answer_err = LK_ERR_AUTH_REQUIRED;
-  lk_get(one.link->client, "/m", NULL, NULL, NULL);
-  model_turn(&server);
-  ck_assert_int_eq(multilock.acquired, LK_ERR_AUTH_FAILED);
-  /* the multi-lock is still a listener of the client */
-  lk_client_free(one.link->client);
-  one.link->client = NULL;
-  model_expire(&server, one.link->last_session);
-  end();
-}
-END_TEST
-
 /* ---- errors in the results of a transaction ------------------------------ */
 
 /* A server that keeps the session as a local one refuses ephemeral nodes with
@@ -406,6 +360,4 @@ SUITE("multilock", multilock_ends_if_its_session_is_a_local_one,
       sides_of_read_write_locks_are_members, bad_members_are_refused,
       loss_of_a_member_during_the_acquire_starts_it_again,
       member_is_requested_only_after_all_earlier_ones_are_held,
-      node_that_cannot_be_deleted_is_reported_and_the_acquire_completes,
-      callback_may_free_the_multilock_while_its_client_is_freed,
-      refused_credentials_end_the_client_and_all_requests)
+      node_that_cannot_be_deleted_is_reported_and_the_acquire_completes)

@@ -308,64 +308,6 @@ END_TEST
 
 /* ---- re-entrance and release ------------------------------------------- */
 
-START_TEST(
-    second_release_with_a_callback_is_refused_while_the_first_is_outstanding)
-{
-  begin_held();
-  /* a count of 4 with the first hold */
-  for (int i = 0; i < 3; i++) {
-    ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-    model_turn(&lp.server);
-  }
-  locker_release(&lp.a);
-  /* refused, so the callback is not called */
-  ck_assert_int_eq(lk_lock_release(lp.a.lock, (lk_lock_cb)abort, NULL),
-                   LK_ERR_STATE);
-  ck_assert_uint_eq(lk_lock_count(lp.a.lock), 3);
-  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
-  model_turn(&lp.server);
-  ck_assert_int_eq(lp.a.released, 0);
-  ck_assert_uint_eq(lk_lock_count(lp.a.lock), 2);
-  lock_pair_end(&lp);
-}
-END_TEST
-
-START_TEST(cancelled_reentrant_acquire_leaves_the_lock_held)
-{
-  begin_held();
-  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-  lk_lock_cancel(lp.a.lock);
-  ck_assert_int_eq(lp.a.acquired, LK_ERR_CANCELLED);
-  ck_assert_uint_eq(lk_lock_count(lp.a.lock), 1);
-  lock_pair_end(&lp);
-}
-END_TEST
-
-START_TEST(release_and_cancel_of_a_reentrant_acquire_release_the_lock)
-{
-  begin_held();
-  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
-  lk_lock_cancel(lp.a.lock);
-  ck_assert_int_eq(lp.a.acquired, LK_ERR_CANCELLED);
-  ck_assert_int_eq(lk_lock_get_state(lp.a.lock), LK_LOCK_IDLE);
-  model_turn(&lp.server);
-  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
-  lock_pair_end(&lp);
-}
-END_TEST
-
-START_TEST(two_releases_before_a_reentrant_acquire_completes_cancel_it)
-{
-  begin_held();
-  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
-  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
-  ck_assert_int_eq(lp.a.acquired, LK_ERR_CANCELLED);
-  lock_pair_end(&lp);
-}
-END_TEST
-
 /* ---- directories ------------------------------------------------------- */
 
 START_TEST(directories_can_be_persistent_nodes)
@@ -624,10 +566,6 @@ SUITE("mutex", every_lock_state_and_event_has_a_text,
       predecessor_deleted_in_a_short_list_costs_a_list,
       waiter_watches_its_own_node_with_the_reads,
       watch_event_does_not_extend_the_timeout,
-      second_release_with_a_callback_is_refused_while_the_first_is_outstanding,
-      cancelled_reentrant_acquire_leaves_the_lock_held,
-      release_and_cancel_of_a_reentrant_acquire_release_the_lock,
-      two_releases_before_a_reentrant_acquire_completes_cancel_it,
       directories_can_be_persistent_nodes,
       a_server_without_containers_is_remembered,
       acquire_fails_when_the_directory_is_deleted_ten_times,

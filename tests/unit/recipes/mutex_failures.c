@@ -748,20 +748,6 @@ START_TEST(recovered_node_that_cannot_be_read_is_deleted)
 }
 END_TEST
 
-START_TEST(cancel_deletes_the_node_without_permission_to_list)
-{
-  begin();
-  model_deny(&lp.server, LOCKS, LK_PERM_READ);
-  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-  lk_lock_cancel(lp.a.lock);
-  model_turn(&lp.server);
-  ck_assert_str_eq(lp.one.left_behind, "");
-  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
-  ck_assert_uint_eq(lk_lease_pending_cleanups(lp.one.link->client), 0);
-  lock_pair_end(&lp);
-}
-END_TEST
-
 START_TEST(own_node_that_cannot_be_read_is_reported_and_disables_rule_h)
 {
   begin();
@@ -1181,7 +1167,6 @@ SUITE("mutex_failures",
       predecessor_that_cannot_be_read_counts,
       change_of_the_directory_during_the_read_of_the_own_node_is_seen,
       recovered_node_that_cannot_be_read_is_deleted,
-      cancel_deletes_the_node_without_permission_to_list,
       deletion_of_a_node_that_cannot_be_read_is_noticed_while_waiting,
       own_node_that_cannot_be_read_is_reported_and_disables_rule_h,
       unreadable_nodes_do_not_hide_the_loss_of_another_lock,

@@ -669,20 +669,6 @@ END_TEST
 
 /* ---- timeouts, faults and losses --------------------------------------- */
 
-START_TEST(timed_out_waiter_leaves_no_node)
-{
-  begin(1);
-  acquire_at_once(0);
-  ck_assert_int_eq(locker_acquire(&handle[1], 100), 0);
-  ck_assert_int_eq(locker_acquire(&handle[2], 100), 0);
-  model_run(&server, 150);
-  ck_assert_int_eq(handle[1].acquired, LK_ERR_DEADLINE);
-  ck_assert_int_eq(handle[2].acquired, LK_ERR_DEADLINE);
-  ck_assert_uint_eq(count_nodes(), 1);
-  end();
-}
-END_TEST
-
 enum { NO_BREAK = 0 };
 
 /* Requests two permits while another handle holds one. Request number
@@ -937,7 +923,6 @@ END_TEST
       several_permits_are_acquired_together,                          \
       after_three_failures_the_queue_node_is_created_first,           \
       after_three_failures_a_new_handle_creates_the_queue_node_first, \
-      timed_out_waiter_leaves_no_node,                                \
       permits_created_late_by_a_throttling_server_are_counted,        \
       permits_created_after_a_break_are_counted
 

@@ -1290,36 +1290,6 @@ START_TEST(verify_renews_the_lease_and_watches_the_node)
 }
 END_TEST
 
-START_TEST(verify_with_a_lost_reply_completes_with_unsure)
-{
-  begin_held(LK_ASSURE_QUORUM);
-  lp.one.link->cut_at = lp.one.link->requests + 1;
-  lp.one.link->cut_after = true;
-  ck_assert_int_eq(locker_verify(&lp.a), 0);
-  model_turn(&lp.server);
-  ck_assert_int_eq(lp.a.verified, LK_ERR_UNSURE);
-  lock_pair_end(&lp);
-}
-END_TEST
-
-START_TEST(verify_ends_with_the_release_and_with_the_handle)
-{
-  begin_held(LK_ASSURE_QUORUM);
-  ck_assert_int_eq(locker_verify(&lp.a), 0);
-  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
-  ck_assert_int_eq(lp.a.verified, LK_ERR_NOT_HELD);
-  model_turn(&lp.server);
-  lock_pair_hold(&lp);
-  ck_assert_int_eq(locker_verify(&lp.a), 0);
-  locker *l = &lp.a;
-
-  lk_lock_free(l->lock);
-  ck_assert_int_eq(l->verified, LK_ERR_CLOSED);
-  l->lock = NULL;
-  lock_pair_end(&lp);
-}
-END_TEST
-
 enum { ANY_VERSION = -1 };
 
 typedef struct outcome {
@@ -1447,7 +1417,5 @@ SUITE("session_lease", holder_sends_a_heartbeat_each_quarter_of_the_timeout,
       holder_tries_to_reconnect_before_those_that_hold_nothing,
       margin_can_be_changed_while_a_lock_is_held,
       verify_renews_the_lease_and_watches_the_node,
-      verify_with_a_lost_reply_completes_with_unsure,
-      verify_ends_with_the_release_and_with_the_handle,
       guarded_write_is_executed_only_while_the_own_node_exists,
       guarded_write_completes_after_its_lock_is_freed)

@@ -304,17 +304,6 @@ START_TEST(handles_of_one_session_wait_for_each_other)
 }
 END_TEST
 
-START_TEST(revocation_is_reported_to_the_holder)
-{
-  begin();
-  acquire_at_once(0);
-  model_set(&server, NODE, LK_REVOKE_MESSAGE);
-  model_turn(&server);
-  ck_assert(locker_check_events(&handle[0], "revoked\n"));
-  end();
-}
-END_TEST
-
 /* ---- loss -------------------------------------------------------------- */
 
 START_TEST(node_of_another_session_is_not_taken_for_the_own_node)
@@ -688,7 +677,6 @@ SUITE("single", waiter_leaves_a_server_that_answers_pings_alone,
       release_costs_waiters_one_or_two_writes, polling_waiter_sets_no_watch,
       acquire_with_peek_writes_nothing_for_a_held_lock,
       handles_of_one_session_wait_for_each_other,
-      revocation_is_reported_to_the_holder,
       node_of_another_session_is_not_taken_for_the_own_node,
       read_without_a_watch_proves_nothing,
       lock_node_that_cannot_be_read_fails_the_acquire,
