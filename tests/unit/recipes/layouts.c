@@ -93,42 +93,43 @@ static void delete_foreign(const char *name)
 
 /* ---- names --------------------------------------------------------------- */
 
-START_TEST(nodes_are_named_as_the_layout_says)
+START_TEST(nodes_are_named_as_the_layout_says_and_have_the_given_data)
 {
-  static const char *const forms[] = {
-      HEX_FORM "__lock__0000000000", "seq-0000000000", "0000000000",
-      "lock0000000000", UUID_FORM "-seq-0000000000"};
+  static const struct {
+    lk_layout layout;
+    const char *prefix;
+    const char *form;
+    bool data_has_uuid; /* since the name has none */
+  } cases[] = {
+      {LK_LAYOUT_CURATOR, NULL, "_c_" UUID_FORM "-lock-0000000000", false},
+      {LK_LAYOUT_LATCH, NULL, "_c_" UUID_FORM "-latch-0000000000", false},
+      {LK_LAYOUT_KAZOO, NULL, HEX_FORM "__lock__0000000000", false},
+      {LK_LAYOUT_NATIVE, NULL, "seq-0000000000", true},
+      {LK_LAYOUT_NATIVE, "", "0000000000", true},
+      {LK_LAYOUT_NATIVE, "lock", "lock0000000000", true},
+      {LK_LAYOUT_NATIVE_UUID, "seq-", UUID_FORM "-seq-0000000000", false}};
 
-  for (size_t i = 0; i < COUNT(mutex_configs); i++) {
-    lk_lock_config c = mutex_configs[i];
+  for (size_t i = 0; i < 2 * COUNT(cases); i++) {
+    const bool has_data = i % 2 == 0;
+    lk_lock_config c = {.size = sizeof c,
+                        .layout = cases[i / 2].layout,
+                        .prefix = cases[i / 2].prefix,
+                        .data = lk_text(has_data ? "me" : "")};
 
-    c.data = lk_text("me");
     begin(&c);
     lock_pair_hold(&lp);
     const char *name = name_of(&lp.a);
     const sim_node *n = node_of(&lp.a);
     size_t len = (size_t)n->stat.data_length;
-    bool name_is_unique = forms[i][0] == 'x';
 
-    ck_assert_msg(has_form(name, strlen(name), forms[i]), "%s", name);
-    if (name_is_unique)
-      ck_assert(len == 2 && memcmp(n->data, "me", 2) == 0);
+    ck_assert_msg(has_form(name, strlen(name), cases[i / 2].form), "%s", name);
+    if (cases[i / 2].data_has_uuid)
+      ck_assert(has_form((const char *)n->data, len,
+                         has_data ? "me " UUID_FORM : UUID_FORM));
     else
-      ck_assert(has_form((const char *)n->data, len, "me " UUID_FORM));
+      ck_assert(len == c.data.len && memcmp(n->data, "me", len) == 0);
     lock_pair_end(&lp);
   }
-}
-END_TEST
-
-START_TEST(data_of_a_node_are_the_uuid_if_the_user_gives_none)
-{
-  begin(&native);
-  lock_pair_hold(&lp);
-  const sim_node *n = node_of(&lp.a);
-
-  ck_assert(
-      has_form((const char *)n->data, (size_t)n->stat.data_length, UUID_FORM));
-  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -679,31 +680,26 @@ static void acquire_with_lost_create(bool executed)
   model_run(&lp.server, T / 10);
 }
 
-START_TEST(lost_create_is_recovered_by_its_data)
+START_TEST(lost_create_is_recovered_by_its_data_or_sent_again)
 {
-  begin(&native);
-  acquire_with_lost_create(EXECUTED);
-  ck_assert_int_eq(lp.a.acquired, 0);
-  ck_assert(model_check_log(
-      lp.one.link, "create2 getChildren2 | multi getChildren2 | getData | "
-                   "getChildren2"));
-  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 1);
-  ck_assert_uint_eq(lk_lock_token(lp.a.lock),
-                    (uint64_t)node_of(&lp.a)->stat.czxid);
-  lock_pair_end(&lp);
-}
-END_TEST
-
-START_TEST(lost_create_that_was_not_executed_is_sent_again)
-{
-  begin(&native);
-  acquire_with_lost_create(NOT_EXECUTED);
-  ck_assert_int_eq(lp.a.acquired, 0);
   /* The directory is empty, so no node is read to find the own one. */
-  ck_assert(model_check_log(lp.one.link, "create2 getChildren2 | "
-                                         "multi getChildren2 | "
-                                         "create2 getChildren2"));
-  lock_pair_end(&lp);
+  static const char *const next_requests[] = {
+      [NOT_EXECUTED] = "create2 getChildren2",
+      [EXECUTED] = "getData | getChildren2"};
+  char log[128];
+
+  for (int executed = NOT_EXECUTED; executed <= EXECUTED; executed++) {
+    begin(&native);
+    acquire_with_lost_create(executed);
+    ck_assert_int_eq(lp.a.acquired, 0);
+    snprintf(log, sizeof log, "create2 getChildren2 | multi getChildren2 | %s",
+             next_requests[executed]);
+    ck_assert(model_check_log(lp.one.link, log));
+    ck_assert_uint_eq(model_children(&lp.server, LOCKS), 1);
+    ck_assert_uint_eq(lk_lock_token(lp.a.lock),
+                      (uint64_t)node_of(&lp.a)->stat.czxid);
+    lock_pair_end(&lp);
+  }
 }
 END_TEST
 
@@ -1226,8 +1222,8 @@ START_TEST(recovery_without_memory_for_all_reads_begins_again)
 }
 END_TEST
 
-SUITE("layouts", nodes_are_named_as_the_layout_says,
-      data_of_a_node_are_the_uuid_if_the_user_gives_none,
+SUITE("layouts", nodes_are_named_as_the_layout_says_and_have_the_given_data,
+
       only_names_of_exactly_this_form_are_contenders,
       contenders_with_and_without_a_uuid_share_a_queue,
       negative_number_fails_the_acquire_in_native_layouts,
@@ -1241,8 +1237,7 @@ SUITE("layouts", nodes_are_named_as_the_layout_says,
       options_that_contradict_the_layout_are_refused,
       readers_share_and_writers_do_not, sides_are_named_as_the_layout_says,
       plain_locks_can_be_members_of_a_multilock,
-      lost_create_is_recovered_by_its_data,
-      lost_create_that_was_not_executed_is_sent_again,
+      lost_create_is_recovered_by_its_data_or_sent_again,
       recovery_in_a_long_queue_reads_only_the_newest_nodes,
       two_handles_of_a_session_recover_their_own_nodes,
       own_node_with_a_revocation_is_recovered,

@@ -93,28 +93,6 @@ END_TEST
 
 /* ---- nodes, tokens and positions ----------------------------------------- */
 
-START_TEST(node_has_the_name_that_curator_uses_and_the_given_data)
-{
-  lk_lock_config c = {.size = sizeof c, .data = lk_text("host 4711")};
-  const sim_node *n;
-  const char *name;
-
-  lock_pair_begin(&lp, NULL, &c);
-  lock_pair_hold(&lp);
-  n = model_node(&lp.server, lk_lock_node(lp.a.lock));
-  name = n->path + strlen(LOCKS "/");
-  /* "_c_", a UUID of version 4 with 36 characters, and "-lock-0000000000" */
-  ck_assert_uint_eq(strlen(name), 55);
-  ck_assert_mem_eq(name, "_c_", 3);
-  ck_assert(name[17] == '4' && name[11] == '-' && name[39] == '-');
-  ck_assert_str_eq(name + 40, "lock-0000000000");
-  ck_assert_int_eq(n->stat.data_length, 9);
-  ck_assert_mem_eq(n->data, "host 4711", 9);
-  ck_assert(n->stat.ephemeral_owner == lp.one.link->session);
-  lock_pair_end(&lp);
-}
-END_TEST
-
 /* ---- queue ------------------------------------------------------------- */
 
 enum { CROWD = 24 };
@@ -455,6 +433,8 @@ END_TEST
 START_TEST(bad_arguments_are_refused)
 {
   lk_lock_config wrong_size = {.size = 1};
+  lk_lock_config revocation = {.size = sizeof revocation,
+                               .data = lk_text(LK_REVOKE_MESSAGE)};
   lk_lease_config lease_config = {.size = sizeof lease_config, .margin_ms = -1};
   lk_lock *l;
 
@@ -468,6 +448,8 @@ START_TEST(bad_arguments_are_refused)
                    LK_ERR_BAD_PATH);
   ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, "/a", &wrong_size),
                    LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, "/a", &revocation),
+                   LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(lk_lease_configure(lp.one.link->client, &lease_config),
                    LK_ERR_BAD_ARGUMENT);
   lease_config =
@@ -477,21 +459,6 @@ START_TEST(bad_arguments_are_refused)
                    LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(lk_lock_verify(lp.a.lock, NULL, NULL), LK_ERR_NOT_HELD);
   lk_lock_free(NULL);
-  lock_pair_end(&lp);
-}
-END_TEST
-
-/* ---- revocation --------------------------------------------------------- */
-
-START_TEST(data_that_look_like_a_revocation_are_refused)
-{
-  lk_lock_config config = {.size = sizeof config};
-  lk_lock *l;
-
-  begin();
-  config.data = lk_text(LK_REVOKE_MESSAGE);
-  ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, LOCKS, &config),
-                   LK_ERR_BAD_ARGUMENT);
   lock_pair_end(&lp);
 }
 END_TEST
@@ -559,7 +526,6 @@ END_TEST
 
 SUITE("mutex", every_lock_state_and_event_has_a_text,
       short_hold_costs_three_requests_with_other_locks_held,
-      node_has_the_name_that_curator_uses_and_the_given_data,
       deletion_notifies_one_waiter_only,
       waiter_is_notified_of_its_position_and_the_holder,
       predecessor_deleted_in_a_long_list_costs_up_to_eight_reads_or_a_list,
@@ -571,4 +537,4 @@ SUITE("mutex", every_lock_state_and_event_has_a_text,
       acquire_fails_when_the_directory_is_deleted_ten_times,
       only_consecutive_deletions_of_the_directory_count,
       nodes_have_the_configured_access_lists, bad_arguments_are_refused,
-      data_that_look_like_a_revocation_are_refused, forked_child_holds_nothing)
+      forked_child_holds_nothing)

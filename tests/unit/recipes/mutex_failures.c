@@ -510,52 +510,33 @@ START_TEST(
 }
 END_TEST
 
-/* Deletes the predecessor just before b reads it. */
+static unsigned reads_of_b;
+static unsigned read_of_deletion; /* the predecessor is deleted before it */
+
 static void delete_predecessor_before_read(model_server *s, model_link *l,
                                            int32_t op, const char *path)
 {
   (void)path;
   if (op == LK_OPCODE_GET_DATA && l == lp.two.link &&
-      model_node(s, LOCKS "/x-lock-0000000000") != NULL)
+      ++reads_of_b == read_of_deletion)
     model_delete(s, LOCKS "/x-lock-0000000000");
 }
 
-START_TEST(predecessor_deleted_before_its_read_is_not_missed)
+/* The first read of b is that of the predecessor. */
+START_TEST(predecessor_deleted_before_or_after_its_read_is_not_missed)
 {
-  begin();
-  model_create(&lp.server, LOCKS "/x-lock-0000000000");
-  lp.server.before = delete_predecessor_before_read;
-  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
-  ck_assert_int_eq(lp.b.acquired, 0);
-  ck_assert(
-      model_check_log(lp.two.link, "create2 getChildren2 | getData getData"));
-  lock_pair_end(&lp);
-}
-END_TEST
-
-static unsigned reads_of_b;
-
-static void delete_predecessor_before_second_read(model_server *s,
-                                                  model_link *l, int32_t op,
-                                                  const char *path)
-{
-  if (op == LK_OPCODE_GET_DATA && l == lp.two.link && ++reads_of_b == 2)
-    delete_predecessor_before_read(s, l, op, path);
-}
-
-START_TEST(predecessor_deleted_after_its_read_is_not_missed)
-{
-  begin();
-  reads_of_b = 0;
-  model_create(&lp.server, LOCKS "/x-lock-0000000000");
-  lp.server.before = delete_predecessor_before_second_read;
-  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
-  ck_assert_int_eq(lp.b.acquired, 0);
-  ck_assert(
-      model_check_log(lp.two.link, "create2 getChildren2 | getData getData"));
-  lock_pair_end(&lp);
+  for (read_of_deletion = 1; read_of_deletion <= 2; read_of_deletion++) {
+    begin();
+    reads_of_b = 0;
+    model_create(&lp.server, LOCKS "/x-lock-0000000000");
+    lp.server.before = delete_predecessor_before_read;
+    ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
+    model_turn(&lp.server);
+    ck_assert_int_eq(lp.b.acquired, 0);
+    ck_assert(
+        model_check_log(lp.two.link, "create2 getChildren2 | getData getData"));
+    lock_pair_end(&lp);
+  }
 }
 END_TEST
 
@@ -1159,8 +1140,7 @@ SUITE("mutex_failures",
       own_node_deleted_three_times_fails_the_acquire,
       own_node_missing_in_three_lists_fails_the_acquire,
       own_node_deleted_just_after_the_grant_is_found_by_the_first_heartbeat,
-      predecessor_deleted_before_its_read_is_not_missed,
-      predecessor_deleted_after_its_read_is_not_missed,
+      predecessor_deleted_before_or_after_its_read_is_not_missed,
       directories_of_a_long_path_are_not_created,
       unreadable_predecessor_is_watched_by_its_directory,
       predecessor_that_became_readable_is_watched_after_a_new_create,

@@ -6,7 +6,7 @@
 
 #include <latchkey/rwlock.h>
 
-/* The read-write lock: two owners, each with both sides, on one server. */
+/* The read-write lock: three owners, each with both sides, on one server. */
 
 typedef struct owner {
   test_client p;
@@ -19,6 +19,7 @@ typedef struct owner {
 static model_server server;
 static owner one;
 static owner two;
+static owner three;
 
 static void on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
 {
@@ -51,13 +52,6 @@ static void init_owner(owner *o)
   ck_assert(try_init_owner(o));
 }
 
-static void free_owner(owner *o)
-{
-  lk_rwlock_free(o->rw);
-  o->rw = NULL;
-  test_client_free(&o->p);
-}
-
 static void begin(void)
 {
   model_init(&server);
@@ -65,20 +59,23 @@ static void begin(void)
   model_create(&server, LOCKS);
   init_owner(&one);
   init_owner(&two);
+  init_owner(&three);
   model_turn(&server);
 }
 
 /* Free all, and check that no node is left. */
 static void end(void)
 {
-  lk_rwlock_free(one.rw);
-  lk_rwlock_free(two.rw);
-  one.rw = NULL;
-  two.rw = NULL;
+  owner *const owners[] = {&one, &two, &three};
+
+  for (int i = 0; i < 3; i++) {
+    lk_rwlock_free(owners[i]->rw);
+    owners[i]->rw = NULL;
+  }
   model_run(&server, T);
   ck_assert_uint_eq(model_children(&server, LOCKS), 0);
-  free_owner(&one);
-  free_owner(&two);
+  for (int i = 0; i < 3; i++)
+    test_client_free(&owners[i]->p);
   model_done(&server);
 }
 
@@ -108,44 +105,25 @@ static void empty_logs(void)
 
 /* ---- exclusion ----------------------------------------------------------- */
 
-START_TEST(readers_hold_at_the_same_time)
+START_TEST(writer_waits_for_all_readers)
 {
   begin();
   acquire_at_once(&one.r);
   acquire_at_once(&two.r);
   ck_assert(lk_lock_ok(one.r.lock) && lk_lock_ok(two.r.lock));
-  end();
-}
-END_TEST
-
-START_TEST(writer_waits_for_all_readers)
-{
-  owner three = {.rw = NULL};
-
-  begin();
-  init_owner(&three);
-  model_turn(&server);
-  acquire_at_once(&one.r);
-  acquire_at_once(&two.r);
   start_acquire(&three.w);
   ck_assert_int_eq(three.w.acquired, NOT_YET);
   release_lock(&one.r);
   ck_assert_int_eq(three.w.acquired, NOT_YET);
   release_lock(&two.r);
   ck_assert_int_eq(three.w.acquired, 0);
-  release_lock(&three.w);
-  free_owner(&three);
   end();
 }
 END_TEST
 
 START_TEST(a_reader_does_not_overtake_a_writer_that_waits)
 {
-  owner three = {.rw = NULL};
-
   begin();
-  init_owner(&three);
-  model_turn(&server);
   acquire_at_once(&one.r);
   start_acquire(&two.w);
   start_acquire(&three.r);
@@ -156,19 +134,13 @@ START_TEST(a_reader_does_not_overtake_a_writer_that_waits)
   ck_assert_int_eq(three.r.acquired, NOT_YET);
   release_lock(&two.w);
   ck_assert_int_eq(three.r.acquired, 0);
-  release_lock(&three.r);
-  free_owner(&three);
   end();
 }
 END_TEST
 
 START_TEST(all_readers_behind_a_writer_are_served_together)
 {
-  owner three = {.rw = NULL};
-
   begin();
-  init_owner(&three);
-  model_turn(&server);
   acquire_at_once(&one.w);
   start_acquire(&two.r);
   start_acquire(&three.r);
@@ -179,8 +151,6 @@ START_TEST(all_readers_behind_a_writer_are_served_together)
   /* A reader needs no list: every contender with a smaller number is a reader,
      too. */
   ck_assert(model_check_log(two.p.link, ""));
-  release_lock(&three.r);
-  free_owner(&three);
   end();
 }
 END_TEST
@@ -375,42 +345,29 @@ END_TEST
 
 /* The connection breaks at the create of the read node, before or after it is
  * executed. */
-static void break_at_create_of_read_node(bool executed)
+START_TEST(create_of_a_read_node_is_recovered_or_sent_again_after_a_break)
 {
-  begin();
-  acquire_at_once(&one.w);
-  start_acquire(&two.w);
-  uint64_t token = lk_lock_token(one.w.lock);
+  for (int executed = 0; executed < 2; executed++) {
+    begin();
+    acquire_at_once(&one.w);
+    start_acquire(&two.w);
+    uint64_t token = lk_lock_token(one.w.lock);
 
-  one.p.link->requests = 0;
-  one.p.link->cut_at = 1;
-  one.p.link->cut_after = executed;
-  start_acquire(&one.r);
-  model_run(&server, T / 4);
-  ck_assert_int_eq(one.r.acquired, 0);
-  /* the two nodes of `one`, and that of the waiting `two` */
-  ck_assert_uint_eq(model_children(&server, LOCKS), 3);
-  ck_assert_uint_eq(lk_lock_token(one.r.lock), token);
-  release_lock(&one.w);
-  ck_assert_int_eq(two.w.acquired, NOT_YET);
-  release_lock(&one.r);
-  ck_assert_int_eq(two.w.acquired, 0);
-  end();
-}
-
-START_TEST(read_node_not_created_before_a_break_is_created_again)
-{
-  const bool executed = false;
-
-  break_at_create_of_read_node(executed);
-}
-END_TEST
-
-START_TEST(read_node_created_before_a_break_is_recovered)
-{
-  const bool executed = true;
-
-  break_at_create_of_read_node(executed);
+    one.p.link->requests = 0;
+    one.p.link->cut_at = 1;
+    one.p.link->cut_after = executed;
+    start_acquire(&one.r);
+    model_run(&server, T / 4);
+    ck_assert_int_eq(one.r.acquired, 0);
+    /* the two nodes of `one`, and that of the waiting `two` */
+    ck_assert_uint_eq(model_children(&server, LOCKS), 3);
+    ck_assert_uint_eq(lk_lock_token(one.r.lock), token);
+    release_lock(&one.w);
+    ck_assert_int_eq(two.w.acquired, NOT_YET);
+    release_lock(&one.r);
+    ck_assert_int_eq(two.w.acquired, 0);
+    end();
+  }
 }
 END_TEST
 
@@ -465,6 +422,7 @@ static bool downgrade_without_memory(size_t fail_at)
   model_create(&server, "/locks");
   model_create(&server, LOCKS);
   init_owner(&two);
+  init_owner(&three);
   memset(&one, 0, sizeof one);
   failing_mem_init(&one.p.mem);
   one.p.mem.fail_at = fail_at;
@@ -497,7 +455,7 @@ START_TEST(downgrade_survives_any_failed_allocation)
 }
 END_TEST
 
-SUITE("rwlock", readers_hold_at_the_same_time, writer_waits_for_all_readers,
+SUITE("rwlock", writer_waits_for_all_readers,
       a_reader_does_not_overtake_a_writer_that_waits,
       all_readers_behind_a_writer_are_served_together,
       a_writer_behind_a_writer_lists_before_it_is_granted,
@@ -511,8 +469,7 @@ SUITE("rwlock", readers_hold_at_the_same_time, writer_waits_for_all_readers,
       reentrant_acquires_are_counted_for_each_side,
       writer_that_lost_its_lock_gets_no_read_lock,
       read_side_cancelled_when_the_write_side_is_lost_leaves_no_node,
-      read_node_not_created_before_a_break_is_created_again,
-      read_node_created_before_a_break_is_recovered,
+      create_of_a_read_node_is_recovered_or_sent_again_after_a_break,
       read_side_cancelled_at_once_leaves_no_node,
       expired_session_loses_both_sides,
       handle_may_be_freed_while_one_side_is_held_and_the_other_acquired,

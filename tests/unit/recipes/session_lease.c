@@ -829,23 +829,6 @@ static void wait_behind_two(int64_t ms)
   model_delete(&lp.server, LOCKS "/x-lock-0000000001");
 }
 
-START_TEST(grant_on_old_evidence_sends_a_check_first)
-{
-  begin(LK_ASSURE_QUORUM);
-  wait_behind_two(3 * T + 100);
-  ck_assert_int_lt(lk_lease_deadline(lp.two.link->client), lp.server.now);
-  lp.two.link->allow = 0;
-  model_turn(&lp.server);
-  ck_assert_int_eq(lp.b.acquired, NOT_YET);
-  lp.two.link->allow = SIZE_MAX;
-  model_turn(&lp.server);
-  ck_assert_int_eq(lp.b.acquired, 0);
-  ck_assert(model_check_log(lp.two.link, "multi getChildren2"));
-  ck_assert_int_ge(lk_lock_deadline(lp.b.lock), lp.server.now + T / 4);
-  lock_pair_end(&lp);
-}
-END_TEST
-
 /* With less than a quarter left, a check of the own node is sent with the list.
  * With exactly a quarter, the first heartbeat follows the grant at once. The
  * first of two equal runs measures how much is left. */
@@ -1401,7 +1384,6 @@ SUITE("session_lease", holder_sends_a_heartbeat_each_quarter_of_the_timeout,
       stale_event_after_a_pause_grants_nothing,
       slow_callback_delays_the_grant_until_new_evidence,
       next_holder_is_granted_by_the_deletion_alone_after_any_time,
-      grant_on_old_evidence_sends_a_check_first,
       a_grant_needs_a_quarter_of_the_timeout,
       lease_that_ends_between_two_clock_readings_blocks_no_waiter,
       shorter_session_timeout_shortens_the_lease,
