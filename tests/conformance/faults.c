@@ -44,10 +44,8 @@ typedef enum fault { BREAK_BEFORE, BREAK_AFTER, THROTTLE } fault;
 static void set_fault(fault f, unsigned n)
 {
   fx.own_client.link->requests = 0;
-  if (f == THROTTLE)
-    fx.own_client.link->throttle_at = n;
-  else
-    fx.own_client.link->cut_at = n;
+  fx.own_client.link->throttle_at = f == THROTTLE ? n : 0;
+  fx.own_client.link->cut_at = f == THROTTLE ? 0 : n;
   fx.own_client.link->cut_after = f == BREAK_AFTER;
 }
 
@@ -105,6 +103,43 @@ SCENARIO(break_among_replies_in_pieces_prevents_no_grant)
 SCENARIO(throttled_request_is_repeated)
 {
   take_turns_with_fault_at_each_request(k, THROTTLE);
+}
+
+/* No reply to an acquire arrives before the connection breaks. The fault
+   happens at the n-th request on the next connection, when the rival has
+   queued. false: the client has sent fewer requests. */
+static bool recover_with_fault(const kind *k, fault f, unsigned n)
+{
+  fixture_begin(k);
+  fx.own_client.link->allow = 0;
+  fixture_request(&fx.own);
+  fixture_break_connection(&fx.own_client);
+  fx.own_client.link->allow = SIZE_MAX;
+  set_fault(f, n);
+  fixture_request(&fx.rival);
+  fixture_reconnect();
+  model_run(&fx.server, T / 4);
+  bool happened = fx.own_client.link->requests >= n;
+
+  ck_assert_int_eq(fx.own.acquired, 0);
+  ck_assert_int_eq(fx.rival.acquired, NOT_YET);
+  locker_release(&fx.own);
+  model_run(&fx.server, T / 2);
+  ck_assert_int_eq(fx.rival.acquired, 0);
+  ck_assert_ptr_null(fixture_node_of(&fx.own_client, 0));
+  fixture_end();
+  return happened;
+}
+
+SCENARIO(fault_at_any_request_of_a_recovery_loses_no_place)
+{
+  for (int f = BREAK_BEFORE; f <= THROTTLE; f++) {
+    unsigned n = 1;
+
+    while (recover_with_fault(k, (fault)f, n))
+      n++;
+    ck_assert_uint_gt(n, 2); /* some requests were struck */
+  }
 }
 
 typedef enum giving_up { CANCEL, FREE, FREE_UNSENT } giving_up;
@@ -299,6 +334,7 @@ const scenario fault_scenarios[] = {
     &break_among_replies_in_pieces_prevents_no_grant,
     &try_of_a_free_lock_is_granted_with_a_fault_at_any_request,
     &throttled_request_is_repeated,
+    &fault_at_any_request_of_a_recovery_loses_no_place,
     &acquire_given_up_after_a_break_leaves_nothing,
     &any_allocation_of_an_acquire_may_fail,
     &all_later_allocations_may_fail_too,

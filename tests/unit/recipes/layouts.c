@@ -1101,41 +1101,6 @@ END_TEST
 
 /* ---- breaks and failed allocations --------------------------------------- */
 
-/* The connection breaks at a create, and again at the n-th request of its
- * recovery. false: the recovery has fewer requests. */
-static bool recovery_survives_break(unsigned n, bool executed)
-{
-  bool reached;
-
-  begin(&native);
-  lp.server.down = true;
-  acquire_with_lost_create(EXECUTED);
-  create_foreign("seq-0000000001", "");
-  lp.one.link->requests = 0;
-  lp.one.link->cut_at = n;
-  lp.one.link->cut_after = executed;
-  lp.server.down = false;
-  model_run(&lp.server, T / 2);
-  reached = lp.one.link->requests >= n;
-  ck_assert_int_eq(lp.a.acquired, 0);
-  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 2);
-  delete_foreign("seq-0000000001");
-  lock_pair_end(&lp);
-  return reached;
-}
-
-START_TEST(break_during_recovery_starts_it_again)
-{
-  for (int executed = NOT_EXECUTED; executed <= EXECUTED; executed++) {
-    unsigned n = 1;
-
-    while (recovery_survives_break(n, executed))
-      n++;
-    ck_assert_uint_ge(n, 5);
-  }
-}
-END_TEST
-
 /* The own node is newer than a node of another session, so recovery reads both.
  * The connection breaks when the reply for the own node has arrived. */
 START_TEST(recovery_that_found_the_node_before_a_break_is_not_repeated)
@@ -1165,23 +1130,6 @@ START_TEST(recovery_that_found_the_node_before_a_break_is_not_repeated)
   model_run(&lp.server, T / 4);
   ck_assert_int_eq(lp.a.acquired, 0);
   lock_pair_end(&lp);
-}
-END_TEST
-
-START_TEST(any_request_of_the_recovery_may_be_throttled)
-{
-  for (unsigned n = 1; n < 7; n++) {
-    begin(&native);
-    lp.server.down = true;
-    acquire_with_lost_create(EXECUTED);
-    lp.one.link->requests = 0;
-    lp.one.link->throttle_at = n;
-    lp.server.down = false;
-    model_run(&lp.server, T / 2);
-    ck_assert_int_eq(lp.a.acquired, 0);
-    ck_assert_uint_eq(model_children(&lp.server, LOCKS), 1);
-    lock_pair_end(&lp);
-  }
 }
 END_TEST
 
@@ -1253,7 +1201,5 @@ SUITE("layouts", nodes_are_named_as_the_layout_says_and_have_the_given_data,
       own_node_with_changed_data_is_deleted,
       holder_does_not_take_a_foreign_node_for_its_own,
       waiter_does_not_take_a_foreign_node_for_its_own,
-      break_during_recovery_starts_it_again,
       recovery_that_found_the_node_before_a_break_is_not_repeated,
-      any_request_of_the_recovery_may_be_throttled,
       recovery_without_memory_for_all_reads_begins_again)
