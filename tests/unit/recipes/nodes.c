@@ -351,27 +351,23 @@ static void delete_parent_before_create(model_server *s, model_link *l,
   model_delete(s, "/a/b");
 }
 
-START_TEST(container_parents_that_a_server_deletes_are_created_again)
-{
-  begin();
-  deletions_left = 3;
-  server.before = delete_parent_before_create;
-  ck_assert_int_eq(create_with_parents("/a/b/c", LK_PERSISTENT, &containers),
-                   0);
-  ck_assert_uint_eq(deletions_left, 0);
-  finish();
-}
-END_TEST
-
 START_TEST(deleted_container_parents_are_created_again_ten_times_at_most)
 {
-  begin();
-  deletions_left = 100; /* more than the client has patience for */
-  server.before = delete_parent_before_create;
-  ck_assert_int_eq(create_with_parents("/a/b/c", LK_PERSISTENT, &containers),
-                   LK_ERR_NO_NODE);
-  ck_assert_uint_eq(deletions_left, 100 - 10);
-  finish();
+  static const struct {
+    unsigned deletions;
+    unsigned left; /* of these */
+    int err;
+  } cases[] = {{3, 0, 0}, {100, 90, LK_ERR_NO_NODE}};
+
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    begin();
+    deletions_left = cases[i].deletions;
+    server.before = delete_parent_before_create;
+    ck_assert_int_eq(create_with_parents("/a/b/c", LK_PERSISTENT, &containers),
+                     cases[i].err);
+    ck_assert_uint_eq(deletions_left, cases[i].left);
+    finish();
+  }
 }
 END_TEST
 
@@ -951,32 +947,21 @@ enum {
   DIRECTORIES = 3
 };
 
-/* Deletes a directory of which `names` children are in memory when the first
- * list is requested. */
-static void delete_with_names_in_memory(int names)
-{
-  int children = SENT_NAMES + names;
-
-  begin();
-  server.serve = serve_list_backwards;
-  create_wide_tree(children - DIRECTORIES, DIRECTORIES);
-  ck_assert_int_eq(delete_tree("/w"), 0);
-  ck_assert_uint_eq(deleted_count, 1 + (size_t)children + DIRECTORIES);
-}
-
+/* `names`: how many children of the directory are in memory when the first list
+ * is requested. */
 START_TEST(with_many_names_in_memory_one_list_is_requested_at_a_time)
 {
-  delete_with_names_in_memory(MANY_NAMES);
-  ck_assert_uint_eq(most_lists, 1);
-  finish();
-}
-END_TEST
+  for (int names = MANY_NAMES - 1; names <= MANY_NAMES; names++) {
+    int children = SENT_NAMES + names;
 
-START_TEST(with_fewer_names_in_memory_lists_are_requested_together)
-{
-  delete_with_names_in_memory(MANY_NAMES - 1);
-  ck_assert_uint_eq(most_lists, DIRECTORIES);
-  finish();
+    begin();
+    server.serve = serve_list_backwards;
+    create_wide_tree(children - DIRECTORIES, DIRECTORIES);
+    ck_assert_int_eq(delete_tree("/w"), 0);
+    ck_assert_uint_eq(deleted_count, 1 + (size_t)children + DIRECTORIES);
+    ck_assert_uint_eq(most_lists, names < MANY_NAMES ? DIRECTORIES : 1);
+    finish();
+  }
 }
 END_TEST
 
@@ -1050,20 +1035,6 @@ static void throttle_range(model_server *s, model_link *l, int32_t op,
   l->answer_at = l->requests;
   l->answer_err = LK_ERR_THROTTLED;
 }
-
-START_TEST(throttled_delete_of_a_tree_succeeds)
-{
-  for (unsigned at = 1; at < 12; at++) {
-    begin();
-    create_tree();
-    link->requests = 0;
-    link->throttle_at = at;
-    ck_assert_int_eq(delete_tree("/t"), 0);
-    ck_assert_uint_eq(deleted_count, TREE_NODES);
-    finish();
-  }
-}
-END_TEST
 
 /* The number of requests for the delete of the tree if `throttled` of them in a
  * row are throttled, from number `at` on. */
@@ -2173,7 +2144,6 @@ SUITE("nodes", create_below_existing_parents_is_one_request,
       lost_connection_ends_the_requests_of_a_long_path,
       parents_can_be_containers_with_their_own_acl,
       containers_are_refused_by_an_old_server,
-      container_parents_that_a_server_deletes_are_created_again,
       deleted_container_parents_are_created_again_ten_times_at_most,
       missing_permission_for_a_parent_is_the_result,
       create_below_an_ephemeral_node_fails_with_its_error,
@@ -2196,14 +2166,12 @@ SUITE("nodes", create_below_existing_parents_is_one_request,
       delete_of_a_tree_can_be_cancelled,
       sixteen_lists_are_requested_at_a_time_at_most,
       with_many_names_in_memory_one_list_is_requested_at_a_time,
-      with_fewer_names_in_memory_lists_are_requested_together,
       leaves_are_deleted_while_a_directory_is_listed,
       node_created_by_the_last_zxid_seen_is_deleted,
       delete_of_a_tree_respects_the_limit_of_outstanding_requests,
       delete_of_a_tree_with_repeat_continues_after_connection_loss,
       delete_with_a_lost_reply_succeeds_if_the_node_is_gone,
       delete_of_a_tree_without_repeat_ends_with_the_connection,
-      throttled_delete_of_a_tree_succeeds,
       each_throttled_request_costs_one_more_request,
       pause_of_a_delete_ends_with_the_client,
       client_can_be_freed_during_the_delete_of_a_tree,

@@ -73,6 +73,15 @@ static void make_dirs(void)
     model_create(&server, permit_dir);
 }
 
+static void make_clients(void)
+{
+  for (int i = 0; i < CLIENTS; i++) {
+    test_client_init(&clients[i], &server, NULL);
+    ck_assert(try_init(&handle[i], &clients[i]));
+  }
+  model_turn(&server);
+}
+
 static void begin(int32_t permit_count)
 {
   permits = permit_count;
@@ -80,11 +89,7 @@ static void begin(int32_t permit_count)
   limit_path = NULL;
   model_init(&server);
   make_dirs();
-  for (int i = 0; i < CLIENTS; i++) {
-    test_client_init(&clients[i], &server, NULL);
-    ck_assert(try_init(&handle[i], &clients[i]));
-  }
-  model_turn(&server);
+  make_clients();
 }
 
 static size_t count_nodes(void)
@@ -354,13 +359,15 @@ START_TEST(number_of_permits_is_read_from_a_node)
 }
 END_TEST
 
-static void raise_limit_before_count(model_server *s, model_link *link,
-                                     int32_t op, const char *path)
+static const char *next_limit; /* set before the count of permits */
+
+static void set_limit_before_count(model_server *s, model_link *link,
+                                   int32_t op, const char *path)
 {
   if (op != LK_OPCODE_GET_CHILDREN2 || link != clients[1].link ||
       strcmp(path, permit_dir) != 0)
     return;
-  model_set(s, "/n/limit", MANY_PERMITS);
+  model_set(s, "/n/limit", next_limit);
   s->before = NULL;
 }
 
@@ -370,7 +377,8 @@ START_TEST(increase_during_the_count_of_permits_is_not_missed)
 {
   begin_limited();
   acquire_at_once(0);
-  server.before = raise_limit_before_count;
+  next_limit = MANY_PERMITS;
+  server.before = set_limit_before_count;
   start_acquire(1);
   ck_assert(server.before == NULL);
   ck_assert_int_eq(handle[1].acquired, 0);
@@ -432,16 +440,6 @@ END_TEST
 /* The number -1 in the limit node: there are no permits. */
 #define NO_PERMITS "\xff\xff\xff\xff"
 
-static void lower_limit_before_count(model_server *s, model_link *link,
-                                     int32_t op, const char *path)
-{
-  if (op != LK_OPCODE_GET_CHILDREN2 || link != clients[1].link ||
-      strcmp(path, permit_dir) != 0)
-    return;
-  model_set(s, "/n/limit", NO_PERMITS);
-  s->before = NULL;
-}
-
 /* The replies to the requests before the create of the permit arrive. */
 static void lose_replies_from_create(model_server *s, model_link *link,
                                      int32_t op, const char *path)
@@ -465,7 +463,8 @@ START_TEST(limit_lowered_before_the_own_node_is_read_prevents_the_grant)
   server.before = lose_replies_from_create;
   start_acquire(1);
   ck_assert(server.before == NULL);
-  server.before = lower_limit_before_count;
+  next_limit = NO_PERMITS;
+  server.before = set_limit_before_count;
   model_drop(clients[1].link);
   clients[1].link->allow = SIZE_MAX;
   model_run(&server, T / 4);
@@ -754,39 +753,6 @@ static void use_kazoo_layout(void)
   permit_dir = "/s";
 }
 
-START_TEST(kazoo_node_holds_the_limit_in_decimal)
-{
-  permits = 12;
-  take = 1;
-  limit_path = NULL;
-  model_init(&server);
-  for (int i = 0; i < CLIENTS; i++) {
-    test_client_init(&clients[i], &server, NULL);
-    ck_assert(try_init(&handle[i], &clients[i]));
-  }
-  model_turn(&server);
-  clients[0].link->log[0] = '\0';
-  acquire_at_once(0);
-  ck_assert(model_check_log(
-      clients[0].link,
-      "getData create2 getChildren2 create2 getChildren2 | create getData "
-      "create create2 getChildren2 create create2 getChildren2 | "
-      "removeWatches delete"));
-  ck_assert_int_eq(node("/s")->stat.data_length, 2);
-  ck_assert(memcmp(node("/s")->data, "12", 2) == 0);
-  ck_assert(!node("/s")->container && !node("/s-__lock__")->container);
-  ck_assert_int_eq(node("/s-__lock__")->stat.data_length, 0);
-  const char *permit = model_child(&server, "/s", 0);
-
-  ck_assert_uint_eq(strlen(permit), strlen("/s/") + 32);
-  ck_assert_uint_eq(strspn(permit + strlen("/s/"), "0123456789abcdef"), 32);
-  ck_assert_int_ne(node(permit)->stat.ephemeral_owner, 0);
-  ck_assert_uint_eq(lk_lock_token(handle[0].lock),
-                    (uint64_t)node(permit)->stat.czxid);
-  end();
-}
-END_TEST
-
 START_TEST(another_limit_in_the_kazoo_node_fails_and_leaves_nothing)
 {
   begin(2);
@@ -809,24 +775,29 @@ END_TEST
 
 /* The create of the limit and the creates of permits may each create the node.
  */
-START_TEST(kazoo_node_below_missing_parents_holds_the_limit)
+START_TEST(kazoo_node_holds_the_limit_in_decimal)
 {
-  permits = 2;
+  static const char *const paths[][2] = {{"/s", "/s-__lock__"},
+                                         {"/far/off/s", "/far/off/s-__lock__"}};
+
+  permits = 12;
   take = 1;
   limit_path = NULL;
-  semaphore = "/far/off/s";
-  queue = "/far/off/s-__lock__";
-  permit_dir = semaphore;
-  model_init(&server);
-  for (int i = 0; i < CLIENTS; i++) {
-    test_client_init(&clients[i], &server, NULL);
-    ck_assert(try_init(&handle[i], &clients[i]));
+  for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+    semaphore = permit_dir = paths[i][0];
+    queue = paths[i][1];
+    model_init(&server);
+    make_clients();
+    acquire_at_once(0);
+    ck_assert_int_eq(node(semaphore)->stat.data_length, 2);
+    ck_assert(memcmp(node(semaphore)->data, "12", 2) == 0);
+    ck_assert_int_eq(node(queue)->stat.data_length, 0);
+    const char *permit = strrchr(model_child(&server, semaphore, 0), '/') + 1;
+
+    ck_assert_uint_eq(strlen(permit), 32);
+    ck_assert_uint_eq(strspn(permit, "0123456789abcdef"), 32);
+    end();
   }
-  model_turn(&server);
-  acquire_at_once(0);
-  ck_assert_int_eq(node(semaphore)->stat.data_length, 1);
-  ck_assert(memcmp(node(semaphore)->data, "2", 1) == 0);
-  end();
 }
 END_TEST
 
@@ -905,11 +876,6 @@ START_TEST(options_that_kazoo_lacks_are_refused)
   ck_assert_int_eq(
       lk_semaphore_new(&x, clients[0].link->client, "/s", &config, &options),
       LK_ERR_BAD_ARGUMENT);
-  options.limit_path = NULL;
-  config.layout = LK_LAYOUT_NATIVE;
-  ck_assert_int_eq(
-      lk_semaphore_new(&x, clients[0].link->client, "/s", &config, &options),
-      LK_ERR_BAD_ARGUMENT);
   end();
 }
 END_TEST
@@ -968,7 +934,6 @@ SUITE_WITH("semaphore_kazoo", use_kazoo_layout, TESTS_OF_BOTH_LAYOUTS,
            kazoo_node_holds_the_limit_in_decimal,
            another_limit_in_the_kazoo_node_fails_and_leaves_nothing,
            kazoo_node_without_a_number_sets_no_limit,
-           kazoo_node_below_missing_parents_holds_the_limit,
            no_permit_is_granted_before_the_limit_is_known,
            permits_of_kazoo_are_counted, queue_node_of_kazoo_is_a_predecessor,
            options_that_kazoo_lacks_are_refused)
