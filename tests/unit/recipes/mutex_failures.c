@@ -123,54 +123,6 @@ END_TEST
 
 /* ---- broken connections ------------------------------------------------ */
 
-START_TEST(create_with_a_lost_reply_is_recovered_by_a_list)
-{
-  begin();
-  lose_first_reply(lp.one.link);
-  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-  model_run(&lp.server, T / 10);
-  ck_assert_int_eq(lp.a.acquired, 0);
-  ck_assert(model_check_log(lp.one.link,
-                            "create2 getChildren2 | multi getChildren2 | "
-                            "getData"));
-  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 1);
-  ck_assert_uint_eq(
-      lk_lock_token(lp.a.lock),
-      (uint64_t)model_node(&lp.server, model_child(&lp.server, LOCKS, 0))
-          ->stat.czxid);
-  lock_pair_end(&lp);
-}
-END_TEST
-
-START_TEST(create_that_was_not_executed_is_sent_again_after_a_list)
-{
-  begin();
-  lp.one.link->cut_at = 1;
-  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-  model_run(&lp.server, T / 10);
-  ck_assert_int_eq(lp.a.acquired, 0);
-  ck_assert(model_check_log(lp.one.link,
-                            "create2 getChildren2 | multi getChildren2 | "
-                            "create2 getChildren2"));
-  lock_pair_end(&lp);
-}
-END_TEST
-
-START_TEST(break_while_waiting_leads_to_a_list_and_another_wait)
-{
-  begin_queue();
-  model_drop(lp.two.link);
-  model_run(&lp.server, T / 10);
-  ck_assert(model_check_log(lp.two.link, "getChildren2 | getData getData"));
-  /* its position, which is the same as before, is not reported again */
-  ck_assert(locker_check_events(&lp.b, ""));
-  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
-  model_turn(&lp.server);
-  ck_assert_int_eq(lp.b.acquired, 0);
-  lock_pair_end(&lp);
-}
-END_TEST
-
 START_TEST(release_during_a_break_is_sent_before_other_requests)
 {
   begin_queue();
@@ -363,26 +315,6 @@ START_TEST(h3_own_node_is_not_watched)
   lp.two.link->allow = SIZE_MAX;
   model_turn(&lp.server);
   assert_granted_after_list();
-  lock_pair_end(&lp);
-}
-END_TEST
-
-START_TEST(h4_a_curator_writer_was_a_predecessor)
-{
-  begin();
-  model_create(&lp.server, LOCKS "/x-__WRIT__0000000000");
-  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
-  lp.two.link->log[0] = '\0';
-  /* Curator's downgrade: the holder keeps the read side */
-  model_create(&lp.server, LOCKS "/x-__READ__0000000000");
-  model_delete(&lp.server, LOCKS "/x-__WRIT__0000000000");
-  model_turn(&lp.server);
-  ck_assert_int_eq(lp.b.acquired, NOT_YET);
-  ck_assert_uint_eq(model_count(lp.two.link, "getChildren2"), 1);
-  model_delete(&lp.server, LOCKS "/x-__READ__0000000000");
-  model_turn(&lp.server);
-  ck_assert_int_eq(lp.b.acquired, 0);
   lock_pair_end(&lp);
 }
 END_TEST
@@ -1120,9 +1052,6 @@ SUITE("mutex_failures",
       contender_in_cleanup_is_never_granted,
       restarted_waiter_lists_and_restarted_holder_verifies,
       grant_or_lease_leads_to_held_and_unsure_follows_held_only,
-      create_with_a_lost_reply_is_recovered_by_a_list,
-      create_that_was_not_executed_is_sent_again_after_a_list,
-      break_while_waiting_leads_to_a_list_and_another_wait,
       release_during_a_break_is_sent_before_other_requests,
       release_is_repeated_after_a_break_whether_executed_or_not,
       delete_is_sent_before_the_check_of_held_locks,
@@ -1132,7 +1061,6 @@ SUITE("mutex_failures",
       token_is_the_czxid_of_the_last_node_created,
       h1_another_predecessor_is_left,
       h2_deletion_is_noticed_on_another_connection, h3_own_node_is_not_watched,
-      h4_a_curator_writer_was_a_predecessor,
       h4_a_curator_writer_was_a_predecessor_and_a_reader_is_deleted_last,
       h5_a_number_in_the_queue_is_out_of_range,
       h6_the_lease_is_too_short_for_a_grant,
