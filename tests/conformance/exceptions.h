@@ -16,6 +16,8 @@ static const exception exceptions[] = {
      "without a queue there is no order"},
     {"fault_at_any_request_of_a_recovery_loses_no_place", "multi-lock",
      "it deletes its nodes and begins again"},
+    {"fault_at_any_request_of_a_recovery_loses_no_place", "multi-lock-alike",
+     "it deletes its nodes and begins again"},
     {"waiter_whose_node_is_deleted_queues_again", "single-node",
      "a waiter has no node"},
     {"second_acquire_can_be_cancelled", "semaphore", "it is refused"},

@@ -245,15 +245,15 @@ typedef struct starved_acquire {
   bool for_good;    /* all allocations after the first that fails do so, too */
   bool rival_holds; /* the rival holds the lock at first, in directories that
                        exist */
-  bool breaks;      /* the connection breaks after the first request of the
-                       acquire */
+  bool breaks;      /* the connection breaks after the second request of the
+                       acquire; the directories exist */
 } starved_acquire;
 
 /* Allocation n of the own client fails. false: it has made fewer. */
 static bool acquire_without_allocation(const kind *k, size_t n,
                                        const starved_acquire *how)
 {
-  if (how->rival_holds)
+  if (how->rival_holds || how->breaks)
     fixture_begin_server(k);
   else
     fixture_begin_empty(k);
@@ -271,7 +271,7 @@ static bool acquire_without_allocation(const kind *k, size_t n,
       fixture_try_make(&fx.own, &fx.own_client, &c)) {
     model_run(&fx.server, T / 4);
     if (how->breaks)
-      set_fault(BREAK_AFTER, 1);
+      set_fault(BREAK_AFTER, 2);
     int err = locker_acquire(&fx.own, 2 * T);
 
     model_run(&fx.server, T / 2);

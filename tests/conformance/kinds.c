@@ -60,18 +60,24 @@ static int make_two_permits(locker *l, bool is_rival, const lk_lock_config *c)
   return make_semaphore(l, c, 2);
 }
 
-/* The rival's lock is the second of the three members. The own client then
-   waits while it holds the first member and has not requested the third. */
 static int make_multilock(locker *l, bool is_rival, const lk_lock_config *c)
 {
   static const lk_multilock_member members[] = {{"/c/y", LK_MULTILOCK_MUTEX},
                                                 {"/c/x", LK_MULTILOCK_MUTEX},
                                                 {"/c/z", LK_MULTILOCK_MUTEX}};
 
-  if (is_rival)
-    return lk_lock_new(&l->lock, l->p->link->client, "/c/y", c);
+  (void)is_rival;
   return lk_multilock_new(&l->lock, l->p->link->client, members, COUNT(members),
                           c, NULL);
+}
+
+/* The rival's lock is the second of the three members. The own client then
+   waits while it holds the first member and has not requested the third. */
+static int make_multilock_or_member(locker *l, bool is_rival,
+                                    const lk_lock_config *c)
+{
+  return is_rival ? lk_lock_new(&l->lock, l->p->link->client, "/c/y", c)
+                  : make_multilock(l, is_rival, c);
 }
 
 static int make_single(locker *l, bool is_rival, const lk_lock_config *c)
@@ -119,6 +125,15 @@ static const char *const parent[] = {"/c", NULL};
 #define TWO_PERMITS "create2 getChildren2 create2 create2 getChildren2"
 #define MAKE_DIRS   "createContainer createContainer createContainer"
 #define THREE_LOCKS "multi getChildren2 getChildren2 getChildren2"
+#define MULTILOCK(constructor)                                               \
+  .make = constructor, .dirs = multilock_dirs, .queues = multilock_dirs + 1, \
+  .held_nodes = 3, .position = 1, .containers = true, .reentrant = true,     \
+  .queued = true, .acquire = THREE_LOCKS,                                    \
+  .cold = THREE_LOCKS                                                        \
+      " | createContainer createContainer createContainer"                   \
+      " createContainer createContainer createContainer " THREE_LOCKS,       \
+  .try = THREE_LOCKS " | delete delete delete",                              \
+  .release = "delete delete delete"
 
 /* clang-format off */
 const kind kinds[] = {
@@ -187,22 +202,18 @@ const kind kinds[] = {
      .release = "delete delete",
      .turn = "delete delete getData " TWO_PERMITS " | getData getData delete"
              " delete removeWatches | create2 create2 getChildren2"},
-    {.name = "multi-lock",
-     .make = make_multilock,
-     .dirs = multilock_dirs,
-     .queues = multilock_dirs + 1,
-     .held_nodes = 3, .waiting_nodes = 2, .position = 1,
-     .containers = true, .reentrant = true, .queued = true,
-     .rival_differs = true,
-     .acquire = THREE_LOCKS,
-     .cold = THREE_LOCKS " | createContainer createContainer createContainer"
-             " createContainer createContainer createContainer " THREE_LOCKS,
+    {.name = "multi-lock", MULTILOCK(make_multilock_or_member),
+     .rival_differs = true, .waiting_nodes = 2,
      .wait = THREE_LOCKS " | getData getData delete",
      .grant = "multi getChildren2",
-     .try = THREE_LOCKS " | delete delete delete",
      .give_up = "delete removeWatches delete",
-     .release = "delete delete delete",
      .turn = "delete delete delete " THREE_LOCKS " | getData getData delete"},
+    {.name = "multi-lock-alike", MULTILOCK(make_multilock), .waiting_nodes = 1,
+     .wait = THREE_LOCKS " | getData getData delete delete",
+     .grant = "multi getChildren2 getChildren2",
+     .give_up = "removeWatches delete",
+     .turn = "delete delete delete " THREE_LOCKS
+             " | getData getData delete delete"},
     {.name = "single-node",
      .make = make_single,
      .dirs = parent,

@@ -17,7 +17,6 @@ static model_server server;
 static test_client one;
 static test_client two;
 static locker multilock; /* multi-lock of client one: /m/a, /m/b, /m/c */
-static locker rival;     /* multi-lock of client two, with the same members */
 static locker mutex_b;   /* mutex of client two: /m/b */
 
 /* Members may be in any order and occur twice. */
@@ -26,14 +25,15 @@ static const lk_multilock_member members[] = {{"/m/b", LK_MULTILOCK_MUTEX},
                                               {"/m/c", LK_MULTILOCK_MUTEX},
                                               {"/m/b", LK_MULTILOCK_MUTEX}};
 
-static bool try_init_multilock(locker *l, test_client *p)
+static void init_multilock(void)
 {
   lk_lock_config config = {
-      .size = sizeof config, .on_event = locker_on_event, .arg = l};
+      .size = sizeof config, .on_event = locker_on_event, .arg = &multilock};
 
-  locker_clear(l, p);
-  return lk_multilock_new(&l->lock, p->link->client, members, 4, &config,
-                          NULL) == 0;
+  locker_clear(&multilock, &one);
+  ck_assert_int_eq(lk_multilock_new(&multilock.lock, one.link->client, members,
+                                    4, &config, NULL),
+                   0);
 }
 
 static void init_mutex(locker *l, test_client *p, const char *path)
@@ -59,8 +59,7 @@ static void begin(void)
   create_directories();
   test_client_init(&one, &server, NULL);
   test_client_init(&two, &server, NULL);
-  ck_assert(try_init_multilock(&multilock, &one));
-  ck_assert(try_init_multilock(&rival, &two));
+  init_multilock();
   init_mutex(&mutex_b, &two, "/m/b");
   model_turn(&server);
 }
@@ -74,7 +73,6 @@ static size_t nodes_left(void)
 static void end(void)
 {
   locker_free(&multilock);
-  locker_free(&rival);
   locker_free(&mutex_b);
   model_run(&server, T);
   ck_assert_uint_eq(nodes_left(), 0);
@@ -114,28 +112,6 @@ START_TEST(members_acquired_in_one_transaction_have_one_token)
   ck_assert_uint_eq(lk_multilock_token(multilock.lock, "/m/a"), token);
   ck_assert_uint_eq(lk_multilock_token(multilock.lock, "/m/c"), token);
   ck_assert_uint_eq(lk_multilock_token(multilock.lock, "/m/d"), 0);
-  end();
-}
-END_TEST
-
-START_TEST(two_multilocks_of_the_same_members_alternate)
-{
-  locker *holder = &multilock, *waiter = &rival;
-
-  begin();
-  acquire_now(&multilock);
-  start_acquire(&rival);
-  for (int i = 0; i < 10; i++) {
-    locker *next = waiter;
-
-    ck_assert_int_eq(next->acquired, NOT_YET);
-    release_lock(holder);
-    ck_assert_int_eq(next->acquired, 0);
-    ck_assert(lk_lock_ok(next->lock));
-    start_acquire(holder);
-    waiter = holder;
-    holder = next;
-  }
   end();
 }
 END_TEST
@@ -354,7 +330,6 @@ END_TEST
 SUITE("multilock", multilock_ends_if_its_session_is_a_local_one,
       multilock_is_acquired_on_the_connection_after_a_refused_one,
       members_acquired_in_one_transaction_have_one_token,
-      two_multilocks_of_the_same_members_alternate,
       members_after_a_busy_one_are_released,
       member_granted_while_another_is_unsure_completes_the_acquire,
       sides_of_read_write_locks_are_members, bad_members_are_refused,
