@@ -1238,6 +1238,17 @@ static int create_reliably(int flags, bool sole)
   return err != 0 ? err : wait_for_result();
 }
 
+/* Starts a create, whose result is awaited by the test. */
+static void begin_reliable_create(int flags, bool sole, const lk_call *call)
+{
+  ck_assert_int_eq(lk_create_reliable(link->client, "/d/n", lk_text("x"), NULL,
+                                      flags, sole, call, on_created,
+                                      created_path),
+                   0);
+  result = NOT_YET;
+  callbacks = 0;
+}
+
 typedef struct create_case {
   int flags;
   bool sole;
@@ -1603,10 +1614,7 @@ static void give_up_session(int64_t timeout_ms, int64_t after_ms,
   result = NOT_YET;
   callbacks = 0;
   model_run(&server, after_ms);
-  ck_assert_int_eq(lk_create_reliable(link->client, "/d/n", lk_text("x"), NULL,
-                                      LK_PERSISTENT, SOLE, &call, on_created,
-                                      created_path),
-                   0);
+  begin_reliable_create(LK_PERSISTENT, SOLE, &call);
   model_turn(&server);
   server.down = true;
   model_drop(link);
@@ -1697,12 +1705,7 @@ START_TEST(unsent_write_is_sent_in_the_next_session_unless_ephemeral)
     server.down = true;
     model_drop(link);
     model_turn(&server);
-    ck_assert_int_eq(lk_create_reliable(link->client, "/d/n", lk_text("x"),
-                                        NULL, flags, SHARED, NULL, on_created,
-                                        created_path),
-                     0);
-    result = NOT_YET;
-    callbacks = 0;
+    begin_reliable_create(flags, SHARED, NULL);
     model_expire(&server, link->last_session);
     server.down = false;
     model_run(&server, T / 2);
@@ -1753,11 +1756,7 @@ START_TEST(unsent_write_is_sent_after_the_reconnect)
   server.down = true;
   model_drop(link);
   model_turn(&server);
-  ck_assert_int_eq(lk_create_reliable(link->client, "/d/n", lk_text(""), NULL,
-                                      LK_PERSISTENT, SHARED, NULL, on_created,
-                                      created_path),
-                   0);
-  result = NOT_YET;
+  begin_reliable_create(LK_PERSISTENT, SHARED, NULL);
   model_run(&server, T / 4);
   ck_assert_int_eq(result, NOT_YET);
   server.down = false;
@@ -1860,11 +1859,7 @@ START_TEST(deadline_ends_a_write_in_doubt)
   begin_without_node();
   link->requests = 0;
   link->cut_at = 1;
-  ck_assert_int_eq(lk_create_reliable(link->client, "/d/n", lk_text(""), NULL,
-                                      LK_PERSISTENT, SOLE, &call, on_created,
-                                      created_path),
-                   0);
-  result = NOT_YET;
+  begin_reliable_create(LK_PERSISTENT, SOLE, &call);
   model_turn(&server);
   server.down = true;
   model_drop(link);
@@ -1976,22 +1971,14 @@ START_TEST(unsent_reliable_write_ends_with_its_client)
   server.down = true;
   model_drop(link);
   model_turn(&server);
-  ck_assert_int_eq(lk_create_reliable(link->client, "/d/n", lk_text(""), NULL,
-                                      LK_PERSISTENT, SHARED, NULL, on_created,
-                                      created_path),
-                   0);
-  result = NOT_YET;
+  begin_reliable_create(LK_PERSISTENT, SHARED, NULL);
   lk_client_free(link->client);
   ck_assert_int_eq(result, LK_ERR_NOT_SENT);
   finish();
   begin_without_node();
   link->requests = 0;
   link->throttle_at = 1;
-  ck_assert_int_eq(lk_create_reliable(link->client, "/d/n", lk_text(""), NULL,
-                                      LK_PERSISTENT, SHARED, NULL, on_created,
-                                      created_path),
-                   0);
-  result = NOT_YET;
+  begin_reliable_create(LK_PERSISTENT, SHARED, NULL);
   model_turn(&server);
   ck_assert_int_eq(result, NOT_YET);
   lk_client_free(link->client);
@@ -2005,11 +1992,7 @@ START_TEST(reliable_write_in_doubt_ends_with_its_client)
   begin_without_node();
   link->requests = 0;
   link->cut_at = 1;
-  ck_assert_int_eq(lk_create_reliable(link->client, "/d/n", lk_text(""), NULL,
-                                      LK_PERSISTENT, SHARED, NULL, on_created,
-                                      created_path),
-                   0);
-  result = NOT_YET;
+  begin_reliable_create(LK_PERSISTENT, SHARED, NULL);
   server.down = true;
   model_turn(&server);
   ck_assert_int_eq(result, NOT_YET);
