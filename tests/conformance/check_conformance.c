@@ -20,8 +20,8 @@
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
 static const scenario *const scenarios[] = {
-    request_scenarios, waiting_scenarios,  fault_scenarios,
-    loss_scenarios,    lifetime_scenarios, callback_scenarios,
+    request_scenarios,  waiting_scenarios,  fault_scenarios,     loss_scenarios,
+    lifetime_scenarios, callback_scenarios, read_only_scenarios,
 };
 
 static const exception *find_exception(const TTest *test, const kind *k)

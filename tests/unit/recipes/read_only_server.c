@@ -4,21 +4,14 @@
 #include "support/locks.h"
 #include "support/suite.h"
 
-#include <latchkey/multilock.h>
 #include <latchkey/nodes.h>
-#include <latchkey/semaphore.h>
-#include <latchkey/single.h>
 #include <latchkey/subscribe.h>
 
-#include <stdio.h>
-
-/* The recipes with a read-only server. The model server aborts the test if a
- * write arrives at it. */
+/* Leases, writes and subscriptions with a read-only server. The model server
+ * aborts the test if a write arrives at it. */
 
 static model_server server;
 static test_client one;
-static locker a;
-
 static int result; /* of the last call of nodes.h, or NOT_YET */
 
 enum quorum { HAS_QUORUM, NO_QUORUM };
@@ -26,20 +19,6 @@ enum quorum { HAS_QUORUM, NO_QUORUM };
 /* Arguments of reliable writes. */
 enum { ANY_VERSION = -1 };
 static const bool sole_writer = true;
-
-static bool try_make_client(lk_assurance assurance)
-{
-  lk_client_config client_config = {.size = sizeof client_config,
-                                    .session_timeout_ms = T,
-                                    .read_only = true,
-                                    .mem = &one.mem.mem};
-  lk_lease_config lease_config = {.size = sizeof lease_config,
-                                  .assurance = assurance};
-
-  one.link = model_client(&server, &client_config);
-  return one.link != NULL &&
-         lk_lease_configure(one.link->client, &lease_config) == 0;
-}
 
 static void make_nodes(void)
 {
@@ -50,10 +29,18 @@ static void make_nodes(void)
 
 static void connect_client(enum quorum quorum, lk_assurance assurance)
 {
+  lk_client_config client_config = {.size = sizeof client_config,
+                                    .session_timeout_ms = T,
+                                    .read_only = true,
+                                    .mem = &one.mem.mem};
+  lk_lease_config lease_config = {.size = sizeof lease_config,
+                                  .assurance = assurance};
+
   if (quorum == NO_QUORUM)
     model_lose_quorum(&server);
   failing_mem_init(&one.mem);
-  ck_assert(try_make_client(assurance));
+  one.link = model_client(&server, &client_config);
+  ck_assert_int_eq(lk_lease_configure(one.link->client, &lease_config), 0);
   model_turn(&server);
   ck_assert_int_eq(lk_client_state(one.link->client), quorum == NO_QUORUM
                                                           ? LK_STATE_READ_ONLY
@@ -72,129 +59,17 @@ static void begin(enum quorum quorum, lk_assurance assurance)
   connect_client(quorum, assurance);
 }
 
-/* The session that expires when the quorum is back; 0: none. */
-static int64_t session_to_expire;
-
 /* The server has a quorum again and closes all connections. */
 static void regain_quorum(void)
 {
   model_regain_quorum(&server);
   model_drop(one.link);
-  if (session_to_expire != 0)
-    model_expire(&server, session_to_expire);
-  session_to_expire = 0;
   model_run(&server, T / 2);
   ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_CONNECTED);
 }
 
-/* The server loses its quorum, and the client gives up its session. */
-static void lose_quorum(void)
-{
-  session_to_expire = lk_client_session(one.link->client).id;
-  model_lose_quorum(&server);
-  model_drop(one.link);
-  model_run(&server, T);
-  ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_SUSPENDED);
-  model_run(&server, T);
-  ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
-}
-
-/* ---- locks -------------------------------------------------------------- */
-
-static lk_lock *new_mutex(const lk_lock_config *config)
-{
-  lk_lock *l = NULL;
-
-  (void)lk_lock_new(&l, one.link->client, LOCKS, config);
-  return l;
-}
-
-static lk_lock *new_single(const lk_lock_config *config)
-{
-  lk_lock *l = NULL;
-
-  (void)lk_single_new(&l, one.link->client, "/locks/one", config, NULL);
-  return l;
-}
-
-static lk_lock *new_semaphore_permit(const lk_lock_config *config)
-{
-  lk_semaphore_config options = {
-      .size = sizeof options, .permits = 2, .limit_path = "/locks/limit"};
-  lk_lock *l = NULL;
-
-  (void)lk_semaphore_new(&l, one.link->client, "/locks/s", config, &options);
-  return l;
-}
-
-static lk_lock *new_multilock(const lk_lock_config *config)
-{
-  static const lk_multilock_member members[] = {{.path = LOCKS},
-                                                {.path = "/locks/y"}};
-  lk_lock *l = NULL;
-
-  (void)lk_multilock_new(&l, one.link->client, members, 2, config, NULL);
-  return l;
-}
-
-static lk_lock *(*const lock_makers[])(const lk_lock_config *config) = {
-    new_mutex, new_single, new_semaphore_permit, new_multilock};
-
-enum { KINDS = sizeof lock_makers / sizeof lock_makers[0] };
-
-static bool try_init(size_t kind)
-{
-  lk_lock_config config = {
-      .size = sizeof config, .on_event = locker_on_event, .arg = &a};
-
-  locker_clear(&a, &one);
-  a.lock = lock_makers[kind](&config);
-  return a.lock != NULL;
-}
-
-static bool is_held(void)
-{
-  return a.acquired == 0 && lk_lock_ok(a.lock) &&
-         lk_lock_deadline(a.lock) > server.now;
-}
-
-START_TEST(no_lock_is_granted_by_a_read_only_server)
-{
-  for (size_t kind = 0; kind < KINDS; kind++) {
-    begin(NO_QUORUM, LK_ASSURE_QUORUM);
-    ck_assert(try_init(kind));
-    ck_assert_int_eq(locker_acquire(&a, LK_NO_LIMIT), 0);
-    model_run(&server, 3 * T);
-    ck_assert_int_eq(a.acquired, NOT_YET);
-    regain_quorum();
-    ck_assert(is_held());
-    locker_free(&a);
-    finish();
-  }
-}
-END_TEST
-
-START_TEST(acquire_begun_without_a_connection_waits_for_a_quorum)
-{
-  for (size_t kind = 0; kind < KINDS; kind++) {
-    begin(NO_QUORUM, LK_ASSURE_QUORUM);
-    server.down = true;
-    model_drop(one.link);
-    ck_assert(try_init(kind));
-    ck_assert_int_eq(locker_acquire(&a, LK_NO_LIMIT), 0);
-    model_run(&server, T);
-    server.down = false;
-    model_run(&server, T);
-    ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
-    ck_assert_int_eq(a.acquired, NOT_YET);
-    ck_assert_str_eq(a.events, "");
-    regain_quorum();
-    ck_assert(is_held());
-    locker_free(&a);
-    finish();
-  }
-}
-END_TEST
+/* ---- the lease ------------------------------------------------------------
+ */
 
 START_TEST(replies_of_a_read_only_server_are_no_evidence)
 {
@@ -206,73 +81,6 @@ START_TEST(replies_of_a_read_only_server_are_no_evidence)
     regain_quorum();
     ck_assert_int_gt(lk_lease_deadline(one.link->client), server.now);
     finish();
-  }
-}
-END_TEST
-
-START_TEST(lock_is_lost_before_a_read_only_server_serves_reads)
-{
-  for (size_t kind = 0; kind < KINDS; kind++) {
-    begin(HAS_QUORUM, LK_ASSURE_PING);
-    ck_assert(try_init(kind));
-    ck_assert_int_eq(locker_acquire(&a, LK_NO_LIMIT), 0);
-    model_run(&server, T);
-    ck_assert(is_held());
-    a.events[0] = '\0';
-    lose_quorum();
-    ck_assert(
-        locker_check_events(&a, "suspended\nunsure\nlost SESSION_EXPIRED\n"));
-    ck_assert(!lk_lock_ok(a.lock));
-    ck_assert_int_eq(lk_lease_deadline(one.link->client), INT64_MIN);
-    ck_assert_int_eq(locker_try_release(&a), LK_ERR_LOST);
-    ck_assert_int_eq(locker_acquire(&a, LK_NO_LIMIT), 0);
-    model_run(&server, T);
-    ck_assert_int_eq(a.acquired, NOT_YET);
-    regain_quorum();
-    ck_assert(is_held());
-    locker_free(&a);
-    finish();
-  }
-}
-END_TEST
-
-/* Acquires a lock at a read-only server while allocation number `fail_at`
- * fails. Returns whether there were so many allocations. */
-static bool acquire_without_memory(size_t kind, size_t fail_at)
-{
-  bool started;
-
-  a.lock = NULL; /* it stays so if the client cannot be made */
-
-  make_nodes();
-  model_lose_quorum(&server);
-  failing_mem_init(&one.mem);
-  one.mem.fail_at = fail_at;
-  started = try_make_client(LK_ASSURE_QUORUM) && try_init(kind) &&
-            locker_acquire(&a, LK_NO_LIMIT) == 0;
-  model_run(&server, T);
-  if (started) {
-    ck_assert(a.acquired == NOT_YET || a.acquired == LK_ERR_NO_MEMORY);
-    model_regain_quorum(&server);
-    model_drop(one.link);
-    model_run(&server, 2 * T);
-    ck_assert(is_held() || a.acquired == LK_ERR_NO_MEMORY);
-  }
-  locker_free(&a);
-  test_client_free(&one);
-  bool failed = failing_mem_failed(&one.mem);
-
-  model_done(&server);
-  return failed;
-}
-
-START_TEST(acquire_at_a_read_only_server_survives_any_failed_allocation)
-{
-  for (size_t kind = 0; kind < KINDS; kind++) {
-    size_t n = 1;
-
-    while (acquire_without_memory(kind, n))
-      n++;
   }
 }
 END_TEST
@@ -449,18 +257,17 @@ START_TEST(subscription_reports_changes_at_a_read_only_server)
   ck_assert_uint_eq(reports, 3);
   model_drop(one.link);
   model_create(&server, "/locks/zz"); /* committed before the quorum is lost */
-  lose_quorum();
+  model_lose_quorum(&server);
+  model_drop(one.link);
+  model_run(&server, 2 * T); /* until the client gives up its session */
+  ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
   ck_assert_uint_eq(reports, 4);
   lk_subscription_free(s);
   finish();
 }
 END_TEST
 
-SUITE("read_only_server", no_lock_is_granted_by_a_read_only_server,
-      acquire_begun_without_a_connection_waits_for_a_quorum,
-      replies_of_a_read_only_server_are_no_evidence,
-      lock_is_lost_before_a_read_only_server_serves_reads,
-      acquire_at_a_read_only_server_survives_any_failed_allocation,
+SUITE("read_only_server", replies_of_a_read_only_server_are_no_evidence,
       write_in_doubt_is_not_decided_by_a_read_only_server,
       reliable_write_waits_for_a_quorum,
       reliable_write_without_a_quorum_ends_at_its_deadline,
