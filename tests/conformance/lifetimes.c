@@ -277,6 +277,58 @@ SCENARIO(refused_credentials_end_waits_and_lose_locks)
   fixture_end_sessions();
 }
 
+/* Acquires the lock at the callback that locker.arg names. */
+static void acquire_in_callback(locker *l, const char *what)
+{
+  const char *awaited = l->arg;
+
+  if (strncmp(what, awaited, strlen(awaited)) != 0)
+    return;
+  l->react = NULL;
+  (void)lk_lock_release(l->lock, NULL, NULL); /* a lost lock must be released */
+  ck_assert_int_eq(locker_acquire(l, FOREVER), 0);
+}
+
+SCENARIO(acquire_in_the_callback_of_an_end_survives_that_end)
+{
+  static char verified[] = "verified", lost[] = "lost", acquired[] = "acquired";
+
+  fixture_begin(k);
+  fixture_hold(&fx.own);
+  fx.own.arg = verified;
+  fx.own.react = acquire_in_callback;
+  ck_assert_int_eq(locker_verify(&fx.own), 0);
+  ck_assert_int_eq(lk_lock_release(fx.own.lock, NULL, NULL), 0);
+  ck_assert_int_eq(fx.own.verified, LK_ERR_NOT_HELD);
+  ck_assert_int_eq(fx.own.acquired, NOT_YET);
+  model_turn(&fx.server);
+  ck_assert_int_eq(fx.own.acquired, 0);
+  ck_assert_uint_eq(lk_lock_count(fx.own.lock), 1);
+  fx.own.arg = lost;
+  fx.own.react = acquire_in_callback;
+  ck_assert_int_eq(locker_verify(&fx.own), 0);
+  model_delete(&fx.server, fixture_node_of(&fx.own_client, 0));
+  model_turn(&fx.server);
+  ck_assert(locker_check_events(&fx.own, "lost NO_NODE\n"));
+  ck_assert_int_eq(fx.own.acquired, 0);
+  ck_assert_uint_eq(lk_lock_count(fx.own.lock), 1);
+  fixture_end();
+
+  fixture_begin_with(k, (lk_lock_config){.fail_on_expiry = true});
+  fixture_wait_behind_rival();
+  fx.own.arg = acquired;
+  fx.own.react = acquire_in_callback;
+  unsigned calls = fx.own.calls;
+
+  fixture_expire(&fx.own_client);
+  ck_assert_int_eq(fx.own.acquired, NOT_YET);
+  /* the end of the acquire, and the event of the next one */
+  ck_assert_uint_eq(fx.own.calls, calls + 2);
+  fixture_release(&fx.rival);
+  ck_assert_int_eq(fx.own.acquired, 0);
+  fixture_end();
+}
+
 /* ---- while it is held ---------------------------------------------------- */
 
 SCENARIO(verify_succeeds_while_held_and_reports_a_loss)
@@ -380,6 +432,7 @@ const scenario lifetime_scenarios[] = {
     &freed_client_ends_calls_of_its_holder,
     &closed_client_ends_waits_and_loses_locks,
     &refused_credentials_end_waits_and_lose_locks,
+    &acquire_in_the_callback_of_an_end_survives_that_end,
     &verify_succeeds_while_held_and_reports_a_loss,
     &verify_ends_with_the_hold_and_with_the_connection,
     &revoked_holder_is_notified_once,

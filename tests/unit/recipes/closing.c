@@ -370,89 +370,6 @@ START_TEST(expiry_ends_all_locks_of_a_client_with_one_session)
 }
 END_TEST
 
-static void acquire_again_after_a_failure(locker *l, const char *what)
-{
-  if (strcmp(what, "acquired") == 0 && l->acquired != 0)
-    ck_assert_int_eq(locker_acquire(l, LK_NO_LIMIT), 0);
-}
-
-START_TEST(acquire_in_the_callback_of_an_expiry_survives_that_expiry)
-{
-  lk_lock_config c = {.size = sizeof c, .fail_on_expiry = true};
-  locker other; /* a second lock of the session that expires */
-
-  lock_pair_begin(&lp, NULL, &c);
-  lock_pair_queue(&lp);
-  locker_init(&other, &lp.two, &c);
-  ck_assert_int_eq(locker_acquire(&other, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
-  lp.b.react = acquire_again_after_a_failure;
-  unsigned calls_before = lp.b.calls;
-
-  expire_session(&lp.two);
-  ck_assert_int_eq(other.acquired, LK_ERR_SESSION_EXPIRED);
-  ck_assert_int_eq(lp.b.acquired, NOT_YET);
-  /* the end of the acquire, and the event WAITING of the next one */
-  ck_assert_uint_eq(lp.b.calls, calls_before + 2);
-  /* the holder's node, and the new node of b */
-  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 2);
-  lp.b.react = NULL;
-  locker_free(&other);
-  lock_pair_end(&lp);
-}
-END_TEST
-
-/* The release also ends a verification. Its callback is invoked during the
- * release. */
-static void acquire_when_verify_ends(locker *l, const char *what)
-{
-  if (strcmp(what, "verified") == 0)
-    ck_assert_int_eq(locker_acquire(l, LK_NO_LIMIT), 0);
-}
-
-START_TEST(acquire_in_the_callback_of_a_release_survives_that_release)
-{
-  begin();
-  lock_pair_hold(&lp);
-  lp.a.react = acquire_when_verify_ends;
-  ck_assert_int_eq(locker_verify(&lp.a), 0);
-  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
-  ck_assert_int_eq(lp.a.verified, LK_ERR_NOT_HELD);
-  ck_assert_int_eq(lp.a.acquired, NOT_YET);
-  model_turn(&lp.server);
-  ck_assert_int_eq(lp.a.acquired, 0);
-  ck_assert_uint_eq(lk_lock_count(lp.a.lock), 1);
-  lp.a.react = NULL;
-  lock_pair_end(&lp);
-}
-END_TEST
-
-static void acquire_when_lost(locker *l, const char *what)
-{
-  if (strncmp(what, "lost", strlen("lost")) == 0) {
-    /* a lost lock must be released before its handle can acquire again */
-    ck_assert_int_eq(lk_lock_release(l->lock, NULL, NULL), LK_ERR_LOST);
-    ck_assert_int_eq(locker_acquire(l, LK_NO_LIMIT), 0);
-  }
-}
-
-START_TEST(acquire_in_the_callback_of_a_loss_survives_that_loss)
-{
-  begin();
-  lock_pair_hold(&lp);
-  lp.a.react = acquire_when_lost;
-  /* its reply shows that the own node is gone */
-  ck_assert_int_eq(locker_verify(&lp.a), 0);
-  model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
-  model_turn(&lp.server);
-  ck_assert(locker_check_events(&lp.a, "lost NO_NODE\n"));
-  ck_assert_int_eq(lp.a.acquired, 0);
-  ck_assert_uint_eq(lk_lock_count(lp.a.lock), 1);
-  lp.a.react = NULL;
-  lock_pair_end(&lp);
-}
-END_TEST
-
 static locker *victim;
 
 static void free_victim(locker *l, const char *what)
@@ -693,9 +610,6 @@ SUITE("closing", listener_closes_the_client_before_others_are_notified,
       client_freed_in_a_callback_ends_when_the_callback_has_returned,
       client_freed_in_the_hook_wake_ends_with_the_next_input,
       expiry_ends_all_locks_of_a_client_with_one_session,
-      acquire_in_the_callback_of_an_expiry_survives_that_expiry,
-      acquire_in_the_callback_of_a_release_survives_that_release,
-      acquire_in_the_callback_of_a_loss_survives_that_loss,
       callbacks_of_a_lock_freed_during_its_cancel_are_called_once,
       lock_that_is_to_be_notified_next_may_be_freed,
       callback_during_the_free_of_a_client_may_free_the_next_lock,
