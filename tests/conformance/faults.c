@@ -18,7 +18,7 @@ static void take_turns(locker *first, locker *second)
   int steps_left[2] = {HOLD_STEPS, HOLD_STEPS};
 
   for (int i = 0; i < 2; i++)
-    fixture_request(lockers[i]);
+    locker_request(lockers[i]);
   for (int i = 0; i < STEPS_MAX && steps_left[0] + steps_left[1] > 0; i++) {
     model_run(&fx.server, T / 40);
     ck_assert(!lk_lock_ok(fx.own.lock) || !lk_lock_ok(fx.rival.lock));
@@ -112,11 +112,11 @@ static bool recover_with_fault(const kind *k, fault f, unsigned n)
 {
   fixture_begin(k);
   fx.own_client.link->allow = 0;
-  fixture_request(&fx.own);
+  locker_request(&fx.own);
   fixture_break_connection(&fx.own_client);
   fx.own_client.link->allow = SIZE_MAX;
   set_fault(f, n);
-  fixture_request(&fx.rival);
+  locker_request(&fx.rival);
   fixture_reconnect();
   model_run(&fx.server, T / 4);
   bool happened = fx.own_client.link->requests >= n;

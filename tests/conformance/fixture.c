@@ -141,15 +141,9 @@ uint64_t fixture_newest_czxid(const test_client *p)
   return (uint64_t)newest;
 }
 
-void fixture_request(locker *l)
-{
-  ck_assert_int_eq(locker_acquire(l, FOREVER), 0);
-  model_turn(&fx.server);
-}
-
 void fixture_hold(locker *l)
 {
-  fixture_request(l);
+  locker_request(l);
   ck_assert_int_eq(l->acquired, 0);
   ck_assert(lk_lock_ok(l->lock));
 }
@@ -174,7 +168,7 @@ void fixture_wait_behind_rival(void)
   char text[64];
 
   fixture_hold(&fx.rival);
-  fixture_request(&fx.own);
+  locker_request(&fx.own);
   ck_assert_int_eq(fx.own.acquired, NOT_YET);
   snprintf(text, sizeof text, "waiting %zu its holder\n", fx.kind->position);
   ck_assert(locker_check_events(&fx.own, text));

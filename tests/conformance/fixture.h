@@ -51,8 +51,6 @@ const char *fixture_node_of(const test_client *p, size_t i);
 /** The largest czxid of the nodes of the client's session. */
 uint64_t fixture_newest_czxid(const test_client *p);
 
-/** Request a lock, and run the clients and the server. */
-void fixture_request(locker *l);
 /** Acquire a lock, which must be granted at once. */
 void fixture_hold(locker *l);
 /** Release a lock, and expect success. */

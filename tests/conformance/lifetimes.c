@@ -5,8 +5,8 @@
 
 /* Calls for a handle that holds or waits, and the end of handles and clients.
 
-   locker_acquire() and locker_release() only start a call; the fixture's
-   functions also let the clients and the server run. */
+   locker_acquire() and locker_release() only start a call; locker_request() and
+   the fixture's functions also let the clients and the server run. */
 
 /* ---- acquired again ----------------------------------------------------- */
 
@@ -94,7 +94,7 @@ SCENARIO(reset_lock_is_as_new)
 {
   fixture_begin(k);
   fixture_hold(&fx.rival);
-  fixture_request(&fx.own);
+  locker_request(&fx.own);
   lk_lock_reset(fx.own.lock);
   ck_assert_int_eq(fx.own.acquired, LK_ERR_CLOSED);
   fixture_release(&fx.rival);
@@ -132,7 +132,7 @@ SCENARIO(freed_lock_is_released_and_its_calls_end)
 {
   fixture_begin(k);
   fixture_hold(&fx.rival);
-  fixture_request(&fx.own);
+  locker_request(&fx.own);
   locker_free(&fx.own);
   ck_assert_int_eq(fx.own.acquired, LK_ERR_CLOSED);
   make_own_lock_again();
@@ -158,7 +158,7 @@ SCENARIO(freed_lock_is_released_and_its_calls_end)
     make_own_lock_again();
   }
   fixture_hold(&fx.own);
-  fixture_request(&fx.rival);
+  locker_request(&fx.rival);
   locker_release(&fx.own);
   locker_free(&fx.own);
   ck_assert_int_eq(fx.own.released, LK_ERR_CLOSED);

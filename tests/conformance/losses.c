@@ -24,7 +24,7 @@ static void expect_lost(const char *events)
 /* Acquires the own lock again, which the rival holds and then releases. */
 static void acquire_again(void)
 {
-  fixture_request(&fx.own);
+  locker_request(&fx.own);
   ck_assert_int_eq(fx.own.acquired, NOT_YET);
   fixture_release(&fx.rival);
   ck_assert_int_eq(fx.own.acquired, 0);
@@ -56,7 +56,7 @@ SCENARIO(expiry_ends_the_acquire_if_configured)
 
   fixture_hold(&fx.rival);
   nodes = fixture_count_nodes();
-  fixture_request(&fx.own);
+  locker_request(&fx.own);
   fixture_expire(&fx.own_client);
   ck_assert_int_eq(fx.own.acquired, LK_ERR_SESSION_EXPIRED);
   ck_assert_uint_eq(fixture_count_nodes(), nodes);
@@ -67,7 +67,7 @@ SCENARIO(expired_holder_loses_the_lock_once)
 {
   fixture_begin(k);
   fixture_hold(&fx.own);
-  fixture_request(&fx.rival);
+  locker_request(&fx.rival);
   ck_assert_int_eq(fx.rival.acquired, NOT_YET);
   fixture_expire(&fx.own_client);
   expect_lost("suspended\nlost SESSION_EXPIRED\n");
@@ -84,7 +84,7 @@ SCENARIO(holder_whose_node_is_deleted_loses_the_lock_once)
 
     fixture_begin(k);
     fixture_hold(&fx.own);
-    fixture_request(&fx.rival);
+    locker_request(&fx.rival);
     if (k->queued) /* its nodes are watched from the first heartbeat on */
       model_run(&fx.server, T / 2);
     const char *node = fixture_node_of(&fx.own_client, i % k->held_nodes);
@@ -211,7 +211,7 @@ static void acquire_without_directories(const kind *k, size_t dir_count,
   for (size_t i = 0; i < dir_count; i++)
     model_create(&fx.server, k->dirs[i]);
   model_deny(&fx.server, denied, LK_PERM_CREATE);
-  fixture_request(&fx.own);
+  locker_request(&fx.own);
   ck_assert_int_eq(fx.own.acquired, expected);
   ck_assert_uint_le(model_count(fx.own_client.link, "create2"),
                     2 * (k->held_nodes + k->places));

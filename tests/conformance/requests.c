@@ -54,7 +54,7 @@ SCENARIO(held_lock_is_waited_for_and_granted_with_these_requests)
 {
   fixture_begin(k);
   fixture_hold(&fx.rival);
-  fixture_request(&fx.own);
+  locker_request(&fx.own);
   expect_log(&fx.own_client, k->wait);
   fixture_release(&fx.rival);
   ck_assert_int_eq(fx.own.acquired, 0);

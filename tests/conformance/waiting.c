@@ -66,7 +66,7 @@ SCENARIO(waiter_is_granted_when_the_holder_releases)
   ck_assert_int_eq(fx.own.acquired, 0);
   ck_assert(lk_lock_ok(fx.own.lock));
   ck_assert_uint_gt(lk_lock_token(fx.own.lock), token);
-  fixture_request(&fx.rival); /* now the rival waits for the own client */
+  locker_request(&fx.rival); /* now the rival waits for the own client */
   ck_assert_int_eq(fx.rival.acquired, NOT_YET);
   fixture_release(&fx.own);
   ck_assert_int_eq(fx.rival.acquired, 0);
@@ -86,7 +86,7 @@ SCENARIO(waiters_are_granted_in_the_order_of_their_requests)
   for (int i = 0; i < CROWD; i++) {
     ck_assert(fixture_try_make(
         &crowd[i], i % 2 == 0 ? &fx.own_client : &fx.rival_client, &c));
-    fixture_request(&crowd[i]);
+    locker_request(&crowd[i]);
     ck_assert_int_eq(crowd[i].acquired, NOT_YET);
     /* Another lock of the client that holds is not held. */
     ck_assert_int_eq(lk_lock_release(crowd[i].lock, NULL, NULL),
@@ -191,7 +191,7 @@ SCENARIO(cancel_ends_the_acquire_before_it_returns)
   fixture_begin(k);
   size_t nodes = hold_by_rival();
 
-  fixture_request(&fx.own);
+  locker_request(&fx.own);
   lk_lock_cancel(fx.own.lock);
   ck_assert_int_eq(fx.own.acquired, LK_ERR_CANCELLED);
   lk_lock_cancel(fx.own.lock); /* has no effect without an acquire */
@@ -215,7 +215,7 @@ static bool cancel_after_bytes(const kind *k, size_t bytes, bool breaks)
   fixture_begin(k);
   hold_by_rival();
   fx.own_client.link->allow = bytes;
-  fixture_request(&fx.own);
+  locker_request(&fx.own);
   bool has_more_bytes = fx.own_client.link->allow == 0;
 
   lk_lock_cancel(fx.own.lock);

@@ -220,6 +220,13 @@ int locker_acquire(locker *l, int64_t timeout_ms)
   return lk_lock_acquire(l->lock, timeout_ms, on_acquired, l);
 }
 
+void locker_request(locker *l)
+{
+  if (locker_acquire(l, LK_NO_LIMIT) != 0)
+    abort();
+  model_turn(l->p->link->server);
+}
+
 int locker_try_release(locker *l)
 {
   l->released = NOT_YET;
@@ -319,9 +326,7 @@ void lock_pair_delete_others(lock_pair *lp, int count)
 
 void lock_pair_hold(lock_pair *lp)
 {
-  if (locker_acquire(&lp->a, LK_NO_LIMIT) != 0)
-    abort();
-  model_turn(&lp->server);
+  locker_request(&lp->a);
   if (lp->a.acquired != 0)
     abort();
   lp->one.link->log[0] = '\0';
@@ -330,9 +335,7 @@ void lock_pair_hold(lock_pair *lp)
 void lock_pair_queue(lock_pair *lp)
 {
   lock_pair_hold(lp);
-  if (locker_acquire(&lp->b, LK_NO_LIMIT) != 0)
-    abort();
-  model_turn(&lp->server);
+  locker_request(&lp->b);
   if (lp->b.acquired != NOT_YET ||
       !locker_check_events(&lp->b, "waiting 1 0000000000\n"))
     abort();

@@ -66,6 +66,9 @@ void locker_init(locker *l, test_client *p, const lk_lock_config *config);
 bool locker_try_init(locker *l, test_client *p, const lk_lock_config *config);
 /** Start an acquire. Returns the result of the call. */
 int locker_acquire(locker *l, int64_t timeout_ms);
+/** Start an acquire without a timeout, which must be accepted, and run the
+    clients and the server until nothing more happens. */
+void locker_request(locker *l);
 /** Start a release, which must be accepted. */
 void locker_release(locker *l);
 /** Start a release. Returns the result of the call. */

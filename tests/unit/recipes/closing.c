@@ -358,8 +358,7 @@ START_TEST(expiry_ends_all_locks_of_a_client_with_one_session)
   three.link = model_client(&lp.server, &c);
   locker_init(&waiter, &three, NULL);
   model_turn(&lp.server);
-  ck_assert_int_eq(locker_acquire(&waiter, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&waiter);
   expire_session(&three);
   ck_assert_int_eq(waiter.acquired, LK_ERR_SESSION_EXPIRED);
   ck_assert_int_eq(lk_lock_acquire(waiter.lock, LK_NO_LIMIT, NULL, NULL),

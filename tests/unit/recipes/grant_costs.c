@@ -75,8 +75,7 @@ static void acquire_in_one_write(lk_assurance assurance, int64_t idle_ms)
   begin(assurance);
   model_run(&lp.server, idle_ms);
   forget_requests();
-  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&lp.a);
   expect_grant(&lp.a, assurance, "create2 getChildren2");
   /* nothing is sent after the grant */
   ck_assert(model_check_log(lp.one.link, "create2 getChildren2"));
@@ -103,8 +102,7 @@ START_TEST(uncontended_acquire_of_a_live_session_is_one_write)
       model_run(&lp.server, pause_ms);
     }
     forget_requests();
-    ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-    model_turn(&lp.server);
+    locker_request(&lp.a);
     expect_grant(&lp.a, LK_ASSURE_QUORUM, "create2 getChildren2");
     lock_pair_end(&lp);
   }
@@ -237,8 +235,7 @@ START_TEST(turn_of_several_contenders_is_five_requests_in_three_writes)
   for (int i = 0; i < CONTENDERS; i++) {
     test_client_init(&clients[i], &lp.server, NULL);
     locker_init(&contenders[i], &clients[i], NULL);
-    ck_assert_int_eq(locker_acquire(&contenders[i], LK_NO_LIMIT), 0);
-    model_turn(&lp.server);
+    locker_request(&contenders[i]);
   }
   for (int turn = 0; turn < TURNS; turn++) {
     locker *l = &contenders[turn % CONTENDERS];
@@ -248,8 +245,7 @@ START_TEST(turn_of_several_contenders_is_five_requests_in_three_writes)
     ck_assert_int_eq(l->acquired, 0);
     l->p->link->log[0] = '\0';
     locker_release(l);
-    ck_assert_int_eq(locker_acquire(l, LK_NO_LIMIT), 0);
-    model_turn(&lp.server);
+    locker_request(l);
     ck_assert(
         model_check_log(l->p->link, "delete create2 getChildren2 | getData"));
     /* the contender, and the paths of its predecessors */
@@ -284,8 +280,7 @@ static void hand_permit_over(int64_t wait_ms)
     ck_assert_int_eq(lk_semaphore_new(&both[i]->lock, both[i]->p->link->client,
                                       LOCKS, NULL, &one_permit),
                      0);
-    ck_assert_int_eq(locker_acquire(both[i], LK_NO_LIMIT), 0);
-    model_turn(&lp.server);
+    locker_request(both[i]);
   }
   ck_assert_int_eq(lp.b.acquired, NOT_YET);
   model_run(&lp.server, wait_ms);

@@ -174,8 +174,7 @@ START_TEST(contenders_with_and_without_a_uuid_share_a_queue)
   begin(&native);
   locker_init(&other, &lp.two, &native_uuid);
   lock_pair_hold(&lp);
-  ck_assert_int_eq(locker_acquire(&other, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&other);
   ck_assert_int_eq(other.acquired, NOT_YET);
   ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
   locker_release(&lp.a);
@@ -201,8 +200,7 @@ START_TEST(negative_number_fails_the_acquire_in_native_layouts)
              mutex_configs[i].prefix == NULL ? "seq-"
                                              : mutex_configs[i].prefix);
     create_foreign(name, "");
-    ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-    model_turn(&lp.server);
+    locker_request(&lp.a);
     ck_assert_int_eq(lp.a.acquired, LK_ERR_SEQ_UNSAFE);
     delete_foreign(name);
     lock_pair_end(&lp);
@@ -218,8 +216,7 @@ START_TEST(kazoo_readers_are_predecessors_and_curator_locks_are_foreign)
   begin(&kazoo);
   create_foreign(KAZOO_READER, "");
   create_foreign(KAZOO_WRITER, "");
-  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&lp.a);
   ck_assert_int_eq(lp.a.acquired, NOT_YET);
   ck_assert(locker_check_events(&lp.a, "waiting 1 0000000000\n"));
   create_foreign("x-lock-0000000001", "");
@@ -425,8 +422,7 @@ START_TEST(prefix_makes_locks_possible_in_the_root)
       model_run(&lp.server, T / 4);
       ck_assert_int_eq(lp.a.acquired, 0);
       ck_assert_str_eq(lk_lock_path(lp.a.lock), "/");
-      ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-      model_turn(&lp.server);
+      locker_request(&lp.b);
       ck_assert_int_eq(lp.b.acquired, NOT_YET);
       ck_assert_int_eq(locker_verify(&lp.a), 0);
       locker_release(&lp.a);
@@ -543,13 +539,6 @@ static void sides_init(sides *s, test_client *p, const lk_lock_config *c)
                   .released = NOT_YET};
 }
 
-/* Starts an acquire and has the server execute it as far as possible. */
-static void start_acquire(locker *l)
-{
-  ck_assert_int_eq(locker_acquire(l, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
-}
-
 static void release_lock(locker *l)
 {
   locker_release(l);
@@ -568,25 +557,25 @@ static void assert_readers_share_and_writers_do_not(const lk_lock_config *c)
   begin(c);
   sides_init(&one, &lp.one, c);
   sides_init(&two, &lp.two, c);
-  start_acquire(&one.r);
-  start_acquire(&two.r);
+  locker_request(&one.r);
+  locker_request(&two.r);
   ck_assert(lk_lock_ok(one.r.lock) && lk_lock_ok(two.r.lock));
   release_lock(&two.r);
-  start_acquire(&two.w);
+  locker_request(&two.w);
   ck_assert_int_eq(two.w.acquired, NOT_YET);
   release_lock(&one.r);
   ck_assert_int_eq(two.w.acquired, 0);
   /* In these layouts a downgrade is impossible: the read node would queue
    * behind the write node. */
   ck_assert_int_eq(locker_acquire(&two.r, LK_NO_LIMIT), LK_ERR_DEADLOCK);
-  start_acquire(&one.w);
+  locker_request(&one.w);
   ck_assert_int_eq(one.w.acquired, NOT_YET);
   lp.one.link->log[0] = '\0';
   release_lock(&two.w);
   ck_assert_int_eq(one.w.acquired, 0);
   /* no list is needed, since rule H proves the lock */
   ck_assert(model_check_log(lp.one.link, ""));
-  start_acquire(&two.r);
+  locker_request(&two.r);
   ck_assert_int_eq(two.r.acquired, NOT_YET);
   release_lock(&one.w);
   ck_assert_int_eq(two.r.acquired, 0);
@@ -616,10 +605,10 @@ START_TEST(sides_are_named_as_the_layout_says)
 
     begin(&rw_configs[i]);
     sides_init(&s, &lp.one, &rw_configs[i]);
-    start_acquire(&s.r);
+    locker_request(&s.r);
     ck_assert(has_form(name_of(&s.r), strlen(name_of(&s.r)), forms[i][0]));
     release_lock(&s.r);
-    start_acquire(&s.w);
+    locker_request(&s.w);
     ck_assert(has_form(name_of(&s.w), strlen(name_of(&s.w)), forms[i][1]));
     lk_rwlock_free(s.rw);
     model_turn(&lp.server);
@@ -639,18 +628,18 @@ START_TEST(plain_locks_can_be_members_of_a_multilock)
   ck_assert_int_eq(
       lk_multilock_new(&m.lock, lp.two.link->client, members, 3, &native, NULL),
       0);
-  start_acquire(&m); /* the missing directories are created as well */
+  locker_request(&m); /* the missing directories are created as well */
   ck_assert_int_eq(m.acquired, 0);
   ck_assert(has_form(name_of(&m), strlen(name_of(&m)), "seq-xxxxxxxxxx"));
   ck_assert_ptr_nonnull(
       strstr(model_child(&lp.server, "/locks/y", 0), "/y/r-0000000000"));
   ck_assert_ptr_nonnull(
       strstr(model_child(&lp.server, "/locks/z", 0), "/z/w-0000000000"));
-  start_acquire(&lp.a);
+  locker_request(&lp.a);
   ck_assert_int_eq(lp.a.acquired, NOT_YET);
   release_lock(&m);
   ck_assert_int_eq(lp.a.acquired, 0);
-  start_acquire(&m);
+  locker_request(&m);
   ck_assert_int_eq(m.acquired, NOT_YET);
   release_lock(&lp.a);
   ck_assert_int_eq(m.acquired, 0);
@@ -800,8 +789,7 @@ START_TEST(revoked_node_of_another_handle_is_not_recovered)
 
   begin(&native);
   locker_init(&other, &lp.one, &native);
-  ck_assert_int_eq(locker_acquire(&other, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&other);
   lp.server.down = true;
   acquire_with_lost_create(NOT_EXECUTED);
   model_set(&lp.server, LOCKS "/seq-0000000000", LK_REVOKE_MESSAGE);
@@ -919,8 +907,7 @@ START_TEST(revoked_node_with_the_name_of_an_older_one_is_recovered)
 
   begin(&native);
   locker_init(&other, &lp.one, &native);
-  ck_assert_int_eq(locker_acquire(&other, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&other);
   ck_assert_int_eq(other.acquired, 0);
   lp.server.down = true;
   model_delete(&lp.server, LOCKS "/seq-0000000000");

@@ -25,8 +25,7 @@ static void begin_with_waiters(const lk_lock_config *config, int count)
   lock_pair_hold(&lp);
   for (int i = 0; i < count; i++) {
     locker_init(&waiters[i], &lp.one, config);
-    ck_assert_int_eq(locker_acquire(&waiters[i], LK_NO_LIMIT), 0);
-    model_turn(&lp.server);
+    locker_request(&waiters[i]);
   }
   lp.one.link->log[0] = '\0';
 }
@@ -46,13 +45,11 @@ START_TEST(contender_behind_too_many_is_refused_at_once)
   lk_lock_config config = {.size = sizeof config, .max_queue = 3};
 
   begin_with_waiters(&config, 2);
-  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-  model_turn(&lp.server); /* three predecessors: the holder and two waiters */
+  locker_request(&lp.b); /* three predecessors: the holder and two waiters */
   ck_assert_int_eq(lp.b.acquired, NOT_YET);
   locker_init(&waiters[2], &lp.two, &config);
   lp.two.link->log[0] = '\0';
-  ck_assert_int_eq(locker_acquire(&waiters[2], LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&waiters[2]);
   ck_assert_int_eq(waiters[2].acquired, LK_ERR_QUEUE_FULL);
   ck_assert(model_check_log(lp.two.link, "create2 getChildren2 | delete"));
   ck_assert(locker_check_events(&waiters[2], ""));
@@ -62,8 +59,7 @@ START_TEST(contender_behind_too_many_is_refused_at_once)
   /* when the queue is shorter, the same handle is not refused */
   locker_release(&lp.a);
   model_turn(&lp.server);
-  ck_assert_int_eq(locker_acquire(&waiters[2], LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&waiters[2]);
   ck_assert_int_eq(waiters[2].acquired, NOT_YET);
   end_with_waiters(3);
 }
@@ -78,8 +74,7 @@ START_TEST(contender_that_lost_its_node_queues_again_and_counts)
   model_turn(&lp.server);
   /* it has queued again, behind two others */
   ck_assert_int_eq(waiters[0].acquired, NOT_YET);
-  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&lp.b);
   ck_assert_int_eq(lp.b.acquired, LK_ERR_QUEUE_FULL);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 3);
   end_with_waiters(2);
@@ -160,8 +155,7 @@ START_TEST(list_first_writes_nothing_if_the_queue_is_not_empty)
       model_check_log(lp.two.link, "getChildren2 | create2 getChildren2"));
   /* an acquire that may wait does not list first */
   lp.one.link->log[0] = '\0';
-  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&lp.a);
   ck_assert(
       model_check_log(lp.one.link, "create2 getChildren2 | getData getData"));
   lock_pair_end(&lp);
@@ -174,8 +168,7 @@ START_TEST(list_first_detects_a_full_queue_without_a_node)
 
   lock_pair_begin(&lp, NULL, &config);
   lock_pair_hold(&lp);
-  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&lp.b);
   ck_assert(model_check_log(lp.two.link,
                             "getChildren2 | create2 getChildren2 | "
                             "getData getData"));

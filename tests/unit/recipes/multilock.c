@@ -81,16 +81,9 @@ static void end(void)
   model_done(&server);
 }
 
-/* Starts an acquire and has the server execute it as far as possible. */
-static void start_acquire(locker *l)
-{
-  ck_assert_int_eq(locker_acquire(l, LK_NO_LIMIT), 0);
-  model_turn(&server);
-}
-
 static void acquire_now(locker *l)
 {
-  start_acquire(l);
+  locker_request(l);
   ck_assert_int_eq(l->acquired, 0);
 }
 
@@ -130,7 +123,7 @@ START_TEST(members_after_a_busy_one_are_released)
   begin();
   init_mutex(&c, &two, "/m/c");
   acquire_now(&mutex_b);
-  start_acquire(&multilock);
+  locker_request(&multilock);
   ck_assert_int_eq(multilock.acquired, NOT_YET);
   ck_assert_uint_eq(model_children(&server, "/m/a"), 1);
   ck_assert_uint_eq(model_children(&server, "/m/b"), 2); /* holder and waiter */
@@ -170,7 +163,7 @@ START_TEST(sides_of_read_write_locks_are_members)
       0);
   acquire_now(&first);
   acquire_now(&second); /* both readers hold */
-  start_acquire(&mutex_b);
+  locker_request(&mutex_b);
   ck_assert_int_eq(mutex_b.acquired, NOT_YET);
   locker_free(&first);
   locker_free(&second);
@@ -207,7 +200,7 @@ START_TEST(loss_of_a_member_during_the_acquire_starts_it_again)
 {
   begin();
   acquire_now(&mutex_b);
-  start_acquire(&multilock);
+  locker_request(&multilock);
   model_run(&server, T / 2);
   one.link->frozen = true;
   release_lock(&mutex_b);
@@ -229,7 +222,7 @@ START_TEST(member_granted_while_another_is_unsure_completes_the_acquire)
 {
   begin();
   acquire_now(&mutex_b);
-  start_acquire(&multilock);
+  locker_request(&multilock);
   one.link->multi_err = LK_ERR_SYSTEM;
   model_run(&server, T);
   one.link->multi_err = 0;
@@ -253,7 +246,7 @@ START_TEST(member_is_requested_only_after_all_earlier_ones_are_held)
   acquire_now(&mutex_b);
   one.link->requests = 0;
   one.link->throttle_at = 2;
-  start_acquire(&multilock);
+  locker_request(&multilock);
   ck_assert(locker_check_events(&multilock, "waiting 1 0000000000\n"));
   one.link->frozen = true;
   model_run(&server, 200);
@@ -300,7 +293,7 @@ START_TEST(multilock_ends_if_its_session_is_a_local_one)
 {
   begin();
   one.link->multi_err = LK_ERR_SESSION_EXPIRED;
-  start_acquire(&multilock);
+  locker_request(&multilock);
   model_run(&server, T);
   ck_assert_int_eq(multilock.acquired, LK_ERR_EPHEMERAL_ON_LOCAL_SESSION);
   ck_assert_uint_eq(model_count(one.link, "multi"), 3);
@@ -317,7 +310,7 @@ START_TEST(multilock_is_acquired_on_the_connection_after_a_refused_one)
   for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
     begin();
     one.link->multi_err = errors[i];
-    start_acquire(&multilock);
+    locker_request(&multilock);
     ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_SUSPENDED);
     one.link->multi_err = 0;
     model_run(&server, T / 10);

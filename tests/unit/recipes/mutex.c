@@ -107,8 +107,7 @@ START_TEST(deletion_notifies_one_waiter_only)
     test_client_init(&crowd[i], &lp.server, NULL);
     locker_init(&lockers[i], &crowd[i], NULL);
     model_turn(&lp.server);
-    ck_assert_int_eq(locker_acquire(&lockers[i], LK_NO_LIMIT), 0);
-    model_turn(&lp.server);
+    locker_request(&lockers[i]);
     crowd[i].link->log[0] = '\0';
   }
   ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
@@ -132,8 +131,7 @@ START_TEST(waiter_is_notified_of_its_position_and_the_holder)
   begin_queue();
   for (int i = 0; i < 4; i++) {
     locker_init(&crowd[i], &lp.one, NULL);
-    ck_assert_int_eq(locker_acquire(&crowd[i], LK_NO_LIMIT), 0);
-    model_turn(&lp.server);
+    locker_request(&crowd[i]);
   }
   ck_assert(locker_check_events(&crowd[0], "waiting 2 0000000000\n"));
   ck_assert(locker_check_events(&crowd[3], "waiting 5 0000000000\n"));
@@ -165,11 +163,9 @@ START_TEST(predecessor_deleted_in_a_long_list_costs_up_to_eight_reads_or_a_list)
   locker_init(&waiter, &third, NULL);
   for (int i = 0; i < 12; i++) {
     locker_init(&crowd[i], &lp.one, NULL);
-    ck_assert_int_eq(locker_acquire(&crowd[i], LK_NO_LIMIT), 0);
-    model_turn(&lp.server);
+    locker_request(&crowd[i]);
   }
-  ck_assert_int_eq(locker_acquire(&waiter, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&waiter);
   third.link->log[0] = '\0';
   /* more than eight predecessors are left: one list costs less */
   for (int nearest = 11; nearest > 8; nearest--) {
@@ -214,8 +210,7 @@ static void wait_behind_three(int others)
   model_create(&lp.server, LOCKS "/x-lock-0000000000");
   model_create(&lp.server, LOCKS "/y-lock-0000000001");
   model_create(&lp.server, LOCKS "/z-lock-0000000002");
-  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&lp.b);
   ck_assert(model_check_log(lp.two.link, "create2 getChildren2 | getData"));
 }
 
@@ -268,8 +263,7 @@ START_TEST(watch_event_does_not_extend_the_timeout)
 
   begin_held();
   locker_init(&between, &lp.one, NULL);
-  ck_assert_int_eq(locker_acquire(&between, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&between);
   ck_assert_int_eq(locker_acquire(&lp.b, 300), 0);
   model_run(&lp.server, 200);
   locker_free(&between);
@@ -349,14 +343,12 @@ START_TEST(acquire_fails_when_the_directory_is_deleted_ten_times)
   locker_clear(&l, &lp.one);
   ck_assert_int_eq(lk_lock_new(&l.lock, lp.one.link->client, "/a", NULL), 0);
   lp.server.before = delete_directory_before_create;
-  ck_assert_int_eq(locker_acquire(&l, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&l);
   ck_assert_int_eq(l.acquired, LK_ERR_NO_NODE);
   /* in the missing directory, and in ten that are deleted */
   ck_assert_uint_eq(model_count(lp.one.link, "create2"), 11);
   lp.server.before = NULL;
-  ck_assert_int_eq(locker_acquire(&l, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&l);
   ck_assert_int_eq(l.acquired, 0);
   locker_free(&l);
   lock_pair_end(&lp);
@@ -387,8 +379,7 @@ START_TEST(only_consecutive_deletions_of_the_directory_count)
   ck_assert_int_eq(lk_lock_new(&l.lock, lp.one.link->client, "/a", NULL), 0);
   creates = 0;
   lp.server.before = delete_directory_seven_times_twice;
-  ck_assert_int_eq(locker_acquire(&l, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&l);
   ck_assert_int_eq(l.acquired, 0);
   ck_assert_uint_eq(creates, 16);
   locker_free(&l);

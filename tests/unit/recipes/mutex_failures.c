@@ -324,8 +324,7 @@ START_TEST(h4_a_curator_writer_was_a_predecessor_and_a_reader_is_deleted_last)
   begin();
   model_create(&lp.server, LOCKS "/x-__WRIT__0000000000");
   model_create(&lp.server, LOCKS "/y-__READ__0000000001");
-  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&lp.b);
   model_create(&lp.server, LOCKS "/x-__READ__0000000000");
   model_delete(&lp.server, LOCKS "/x-__WRIT__0000000000");
   model_delete(&lp.server, LOCKS "/y-__READ__0000000001");
@@ -343,8 +342,7 @@ START_TEST(h5_a_number_in_the_queue_is_out_of_range)
   begin();
   model_create(&lp.server, LOCKS "/x-lock-2147483647"); /* INT32_MAX */
   lock_pair_hold(&lp);
-  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&lp.b);
   lp.two.link->log[0] = '\0';
   release_a();
   assert_granted_after_list();
@@ -417,8 +415,7 @@ START_TEST(own_node_missing_in_three_lists_fails_the_acquire)
 {
   begin();
   lp.server.before = delete_own_node_before_list;
-  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&lp.a);
   ck_assert_int_eq(lp.a.acquired, LK_ERR_NO_NODE);
   ck_assert(
       locker_check_events(&lp.a, "place lost NO_NODE\nplace lost NO_NODE\n"));
@@ -462,8 +459,7 @@ START_TEST(predecessor_deleted_before_or_after_its_read_is_not_missed)
     reads_of_b = 0;
     model_create(&lp.server, LOCKS "/x-lock-0000000000");
     lp.server.before = delete_predecessor_before_read;
-    ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-    model_turn(&lp.server);
+    locker_request(&lp.b);
     ck_assert_int_eq(lp.b.acquired, 0);
     ck_assert(
         model_check_log(lp.two.link, "create2 getChildren2 | getData getData"));
@@ -499,8 +495,7 @@ START_TEST(directories_of_a_long_path_are_not_created)
   locker_clear(&deep, &lp.one);
   ck_assert_int_eq(lk_lock_new(&deep.lock, lp.one.link->client, path, NULL), 0);
   mem->peak = mem->held;
-  ck_assert_int_eq(locker_acquire(&deep, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&deep);
   ck_assert_int_eq(deep.acquired, LK_ERR_TOO_BIG);
   ck_assert_uint_lt(mem->peak, ONE_MB);
   ck_assert_ptr_null(model_node(&lp.server, "/a"));
@@ -533,8 +528,7 @@ START_TEST(directory_that_another_client_creates_and_deletes_is_created_again)
   model_delete(&lp.server, LOCKS);
   directory_changes = 0;
   lp.server.before = create_and_delete_directory;
-  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&lp.a);
   ck_assert_int_eq(directory_changes, 2);
   ck_assert_int_eq(lp.a.acquired, 0);
   lock_pair_end(&lp);
@@ -547,8 +541,7 @@ START_TEST(unreadable_predecessor_is_watched_by_its_directory)
   model_create(&lp.server, LOCKS "/x-lock-0000000000");
   model_create(&lp.server, LOCKS "/y-lock-0000000001");
   model_deny(&lp.server, LOCKS "/y-lock-0000000001", LK_PERM_READ);
-  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&lp.b);
   ck_assert(model_check_log(lp.two.link,
                             "create2 getChildren2 | getData | getChildren2"));
   model_delete(&lp.server, LOCKS "/y-lock-0000000001");
@@ -568,8 +561,7 @@ START_TEST(predecessor_that_became_readable_is_watched_after_a_new_create)
   begin();
   model_create(&lp.server, LOCKS "/x-lock-0000000000");
   model_deny(&lp.server, LOCKS "/x-lock-0000000000", LK_PERM_READ);
-  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&lp.b);
   model_deny(&lp.server, LOCKS "/x-lock-0000000000", 0);
   lp.two.link->log[0] = '\0';
   model_delete(&lp.server, lk_lock_node(lp.b.lock));
@@ -591,8 +583,7 @@ START_TEST(predecessor_that_cannot_be_read_counts)
   model_create(&lp.server, LOCKS "/y-lock-0000000001");
   model_create(&lp.server, LOCKS "/z-lock-0000000002");
   model_deny(&lp.server, LOCKS "/x-lock-0000000000", LK_PERM_READ);
-  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&lp.b);
   lp.two.link->log[0] = '\0';
   model_delete(&lp.server, LOCKS "/z-lock-0000000002");
   model_turn(&lp.server);
@@ -627,8 +618,7 @@ START_TEST(change_of_the_directory_during_the_read_of_the_own_node_is_seen)
   begin();
   model_create(&lp.server, LOCKS "/y-lock-0000000000");
   model_deny(&lp.server, LOCKS "/y-lock-0000000000", LK_PERM_READ);
-  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&lp.b);
   lp.two.link->log[0] = '\0';
   lp.two.link->frozen = true;
   model_create(&lp.server, LOCKS "/foreign");
@@ -666,8 +656,7 @@ START_TEST(own_node_that_cannot_be_read_is_reported_and_disables_rule_h)
   begin();
   lock_pair_hold(&lp);
   lp.server.before = deny_read_of_own_node;
-  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&lp.b);
   ck_assert(locker_check_events(&lp.b, "waiting 1 0000000000\nunwatched\n"));
   lp.two.link->log[0] = '\0';
   release_a();
@@ -777,8 +766,7 @@ START_TEST(unexpected_errors_end_the_acquire_and_leave_nothing)
       lock_pair_hold(&lp);
       lp.two.link->answer_at = n;
       lp.two.link->answer_err = errors[e];
-      ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-      model_turn(&lp.server);
+      locker_request(&lp.b);
       ck_assert_int_eq(lp.b.acquired,
                        create_in_doubt ? LK_ERR_IN_DOUBT : errors[e]);
       release_a();
@@ -796,20 +784,17 @@ START_TEST(number_above_the_limit_fails_the_acquire_and_a_large_one_warns_once)
 {
   begin();
   model_counter(&lp.server, LOCKS, LK_SEQUENCE_LIMIT + 1);
-  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&lp.a);
   ck_assert_int_eq(lp.a.acquired, LK_ERR_SEQ_UNSAFE);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
   model_counter(&lp.server, LOCKS, INT32_MIN + 5); /* after an overflow */
-  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&lp.a);
   ck_assert_int_eq(lp.a.acquired, LK_ERR_SEQ_UNSAFE);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
   ck_assert_uint_eq(lp.one.warnings, 0);
   for (int i = 0; i < 2; i++) {
     model_counter(&lp.server, LOCKS, INT32_MAX / 2 + 6); /* half is used */
-    ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-    model_turn(&lp.server);
+    locker_request(&lp.a);
     ck_assert_int_eq(lp.a.acquired, 0);
     ck_assert_uint_eq(lp.one.warnings, 1);
     ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
@@ -974,8 +959,7 @@ START_TEST(cleanup_awaits_the_list_behind_its_transaction)
   lp.one.link->answer_at = 1;
   lp.one.link->answer_err = LK_ERR_REQUEST_TIMEOUT;
   lp.one.link->allow = 0;
-  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&lp.a);
   lk_lock_cancel(lp.a.lock);
   lp.one.link->allow = SIZE_MAX;
   model_run(&lp.server, T);
@@ -1029,12 +1013,10 @@ END_TEST
 START_TEST(waiter_without_a_first_watch_does_not_take_a_node_of_its_name)
 {
   lock_pair_begin(&lp, NULL, &shared_names);
-  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&lp.a);
   lp.two.link->requests = 0;
   lp.two.link->throttle_at = 4; /* create, list, two reads */
-  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&lp.b);
   replace_own_node();
   model_run(&lp.server, 120);
   ck_assert_int_ne(lp.b.acquired, 0);

@@ -79,15 +79,9 @@ static void end(void)
   model_done(&server);
 }
 
-static void start_acquire(locker *l)
-{
-  ck_assert_int_eq(locker_acquire(l, LK_NO_LIMIT), 0);
-  model_turn(&server);
-}
-
 static void acquire_at_once(locker *l)
 {
-  start_acquire(l);
+  locker_request(l);
   ck_assert_int_eq(l->acquired, 0);
 }
 
@@ -111,7 +105,7 @@ START_TEST(writer_waits_for_all_readers)
   acquire_at_once(&one.r);
   acquire_at_once(&two.r);
   ck_assert(lk_lock_ok(one.r.lock) && lk_lock_ok(two.r.lock));
-  start_acquire(&three.w);
+  locker_request(&three.w);
   ck_assert_int_eq(three.w.acquired, NOT_YET);
   release_lock(&one.r);
   ck_assert_int_eq(three.w.acquired, NOT_YET);
@@ -125,8 +119,8 @@ START_TEST(a_reader_does_not_overtake_a_writer_that_waits)
 {
   begin();
   acquire_at_once(&one.r);
-  start_acquire(&two.w);
-  start_acquire(&three.r);
+  locker_request(&two.w);
+  locker_request(&three.r);
   ck_assert_int_eq(two.w.acquired, NOT_YET);
   ck_assert_int_eq(three.r.acquired, NOT_YET);
   release_lock(&one.r);
@@ -142,8 +136,8 @@ START_TEST(all_readers_behind_a_writer_are_served_together)
 {
   begin();
   acquire_at_once(&one.w);
-  start_acquire(&two.r);
-  start_acquire(&three.r);
+  locker_request(&two.r);
+  locker_request(&three.r);
   empty_logs();
   release_lock(&one.w);
   ck_assert_int_eq(two.r.acquired, 0);
@@ -159,7 +153,7 @@ START_TEST(a_writer_behind_a_writer_lists_before_it_is_granted)
 {
   begin();
   acquire_at_once(&one.w);
-  start_acquire(&two.w);
+  locker_request(&two.w);
   empty_logs();
   release_lock(&one.w);
   ck_assert_int_eq(two.w.acquired, 0);
@@ -175,11 +169,11 @@ START_TEST(a_mutex_on_the_same_path_excludes_both_sides)
   begin();
   locker_init(&m, &two.p, NULL);
   acquire_at_once(&m);
-  start_acquire(&one.r);
+  locker_request(&one.r);
   ck_assert_int_eq(one.r.acquired, NOT_YET);
   release_lock(&m);
   ck_assert_int_eq(one.r.acquired, 0);
-  start_acquire(&m);
+  locker_request(&m);
   ck_assert_int_eq(m.acquired, NOT_YET);
   release_lock(&one.r);
   ck_assert_int_eq(m.acquired, 0);
@@ -209,7 +203,7 @@ START_TEST(no_other_writer_is_granted_during_a_downgrade)
 {
   begin();
   acquire_at_once(&one.w);
-  start_acquire(&two.w);
+  locker_request(&two.w);
   acquire_at_once(&one.r);
   uint64_t token = lk_lock_token(one.w.lock);
 
@@ -231,7 +225,7 @@ START_TEST(read_side_may_be_released_before_the_write_side)
   begin();
   acquire_at_once(&one.w);
   acquire_at_once(&one.r);
-  start_acquire(&two.r);
+  locker_request(&two.r);
   release_lock(&one.r);
   ck_assert_int_eq(two.r.acquired, NOT_YET);
   release_lock(&one.w);
@@ -271,10 +265,10 @@ START_TEST(second_side_is_refused_while_the_first_waits)
 {
   begin();
   acquire_at_once(&one.w);
-  start_acquire(&two.r);
+  locker_request(&two.r);
   ck_assert_int_eq(locker_acquire(&two.w, LK_NO_LIMIT), LK_ERR_STATE);
   lk_lock_cancel(two.r.lock);
-  start_acquire(&two.w);
+  locker_request(&two.w);
   ck_assert_int_eq(locker_acquire(&two.r, LK_NO_LIMIT), LK_ERR_STATE);
   end();
 }
@@ -307,12 +301,12 @@ START_TEST(writer_that_lost_its_lock_gets_no_read_lock)
   begin();
   /* the own node is not watched before the first heartbeat */
   acquire_at_once(&one.w);
-  start_acquire(&two.w);
+  locker_request(&two.w);
   model_delete(&server, lk_lock_node(one.w.lock));
   model_turn(&server);
   ck_assert_int_eq(two.w.acquired, 0);
   ck_assert_int_eq(lk_lock_get_state(one.w.lock), LK_LOCK_HELD);
-  start_acquire(&one.r);
+  locker_request(&one.r);
   ck_assert(locker_check_events(&one.w, "lost NO_NODE\n"));
   ck_assert_int_eq(one.r.acquired, NOT_YET);
   release_lock(&two.w);
@@ -334,7 +328,7 @@ START_TEST(read_side_cancelled_when_the_write_side_is_lost_leaves_no_node)
   acquire_at_once(&one.w);
   model_delete(&server, lk_lock_node(one.w.lock));
   model_turn(&server);
-  start_acquire(&one.r);
+  locker_request(&one.r);
   ck_assert(locker_check_events(&one.w, "lost NO_NODE\n"));
   ck_assert_int_eq(one.r.acquired, LK_ERR_CANCELLED);
   ck_assert_uint_eq(model_children(&server, LOCKS), 0);
@@ -350,13 +344,13 @@ START_TEST(create_of_a_read_node_is_recovered_or_sent_again_after_a_break)
   for (int executed = 0; executed < 2; executed++) {
     begin();
     acquire_at_once(&one.w);
-    start_acquire(&two.w);
+    locker_request(&two.w);
     uint64_t token = lk_lock_token(one.w.lock);
 
     one.p.link->requests = 0;
     one.p.link->cut_at = 1;
     one.p.link->cut_after = executed;
-    start_acquire(&one.r);
+    locker_request(&one.r);
     model_run(&server, T / 4);
     ck_assert_int_eq(one.r.acquired, 0);
     /* the two nodes of `one`, and that of the waiting `two` */

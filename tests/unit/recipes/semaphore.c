@@ -118,8 +118,7 @@ static void make_handle_again(int i, int32_t permits_at_once)
 
 static void start_acquire(int i)
 {
-  ck_assert_int_eq(locker_acquire(&handle[i], LK_NO_LIMIT), 0);
-  model_turn(&server);
+  locker_request(&handle[i]);
 }
 
 static void acquire_at_once(int i)
@@ -638,8 +637,7 @@ START_TEST(limit_node_too_long_to_create_fails_the_acquire)
   p.link = model_client(&server, &cc);
   ck_assert(try_init(&x, &p));
   model_turn(&server);
-  ck_assert_int_eq(locker_acquire(&x, LK_NO_LIMIT), 0);
-  model_turn(&server);
+  locker_request(&x);
   ck_assert_int_eq(x.acquired, LK_ERR_TOO_BIG);
   locker_free(&x);
   model_turn(&server);

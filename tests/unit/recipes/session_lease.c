@@ -116,8 +116,7 @@ START_TEST(next_holder_checks_its_node_and_other_waiters_sync)
         locker_release(&lp.b);
         model_create(&lp.server, LOCKS "/x-lock-0000000002");
         model_create(&lp.server, LOCKS "/x-lock-0000000003");
-        ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-        model_turn(&lp.server);
+        locker_request(&lp.b);
         lp.two.link->log[0] = '\0';
       }
       model_run(&lp.server, T);
@@ -141,8 +140,7 @@ START_TEST(throttled_read_of_a_waiters_node_is_repeated_by_a_heartbeat)
   begin(LK_ASSURE_QUORUM);
   model_create(&lp.server, LOCKS "/x-lock-0000000000");
   model_create(&lp.server, LOCKS "/x-lock-0000000001");
-  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&lp.b);
   lp.two.link->log[0] = '\0';
   lp.two.link->answer_at = lp.two.link->requests + 2; /* behind the sync */
   lp.two.link->answer_err = LK_ERR_THROTTLED;
@@ -283,8 +281,7 @@ START_TEST(a_grant_after_long_idleness_is_never_unsure)
   for (int i = 0; i < 60; i++) {
     begin(LK_ASSURE_QUORUM);
     model_run(&lp.server, 5 * T + i * 31);
-    ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-    model_turn(&lp.server);
+    locker_request(&lp.a);
     ck_assert_int_eq(lp.a.acquired, 0);
     ck_assert(model_check_log(lp.one.link, "create2 getChildren2"));
     model_run(&lp.server, 2 * T);
@@ -768,8 +765,7 @@ START_TEST(slow_callback_delays_the_grant_until_new_evidence)
   lp.two.link->allow = 0;
   ck_assert_int_eq(
       lk_sync(lp.two.link->client, "/", NULL, delay_callback, &lp.server), 0);
-  ck_assert_int_eq(locker_acquire(&lp.b, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&lp.b);
   lp.two.link->allow = SIZE_MAX;
   /* the reply to the list arrives with the reply to the sync */
   model_deliver(lp.two.link);
@@ -1077,8 +1073,7 @@ START_TEST(locks_are_notified_of_an_expiry_before_earlier_listeners)
   lk_client_attach(new_client.link->client, &listener);
   locker_free(&lp.a);
   locker_init(&lp.a, &new_client, &config);
-  ck_assert_int_eq(locker_acquire(&lp.a, LK_NO_LIMIT), 0);
-  model_turn(&lp.server);
+  locker_request(&lp.a);
   ck_assert_int_eq(lk_lock_get_state(lp.a.lock), LK_LOCK_HELD);
   lp.server.down = true;
   model_drop(new_client.link);

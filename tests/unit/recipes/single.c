@@ -113,8 +113,7 @@ static void make_handle_again(int i, const lk_lock_config *config)
 
 static void start_acquire(int i)
 {
-  ck_assert_int_eq(locker_acquire(&handle[i], LK_NO_LIMIT), 0);
-  model_turn(&server);
+  locker_request(&handle[i]);
 }
 
 static void acquire_at_once(int i)
@@ -416,8 +415,7 @@ static void release_and_acquire_with_break(unsigned last_executed)
   server.down = true; /* no new connection before reconnect() */
   break_at(0, last_executed, EXECUTED);
   locker_release(&handle[0]);
-  ck_assert_int_eq(locker_acquire(&handle[SECOND_OF_FIRST], LK_NO_LIMIT), 0);
-  model_turn(&server);
+  locker_request(&handle[SECOND_OF_FIRST]);
   reconnect(0);
   ck_assert_int_eq(handle[0].released, 0);
   ck_assert_int_eq(handle[SECOND_OF_FIRST].acquired, 0);
@@ -592,10 +590,8 @@ static void time_out_delete(model_server *s, model_link *l, int32_t op,
 START_TEST(delete_in_doubt_is_not_repeated_on_the_node_of_the_next_holder)
 {
   begin();
-  ck_assert_int_eq(locker_acquire(&handle[0], LK_NO_LIMIT), 0);
-  model_turn(&server);
-  ck_assert_int_eq(locker_acquire(&handle[1], LK_NO_LIMIT), 0);
-  model_turn(&server);
+  locker_request(&handle[0]);
+  locker_request(&handle[1]);
   server.before = time_out_delete;
   locker_release(&handle[0]);
   model_run(&server, 2 * T);
@@ -621,8 +617,7 @@ static bool serve_pings_alone(model_link *l, lk_bytes frame)
 START_TEST(waiter_leaves_a_server_that_answers_pings_alone)
 {
   begin();
-  ck_assert_int_eq(locker_acquire(&handle[0], LK_NO_LIMIT), 0);
-  model_turn(&server);
+  locker_request(&handle[0]);
   ck_assert_int_eq(locker_acquire(&handle[1], LK_NO_LIMIT), 0);
   model_run(&server, T);
   uint64_t connection = lk_client_connection(clients[1].link->client);
