@@ -23,6 +23,7 @@ static void close_connection(loopback *b, size_t i)
 
   model_hang_up(l);
   lk__buf_free(&b->connections[i].in);
+  shutdown(b->connections[i].fd, SHUT_RDWR); /* a child may have copies */
   close(b->connections[i].fd);
   b->connections[i] = b->connections[--b->count];
 }
@@ -42,6 +43,21 @@ static void accept_connection(loopback *b)
 }
 
 enum { FRAME_HEADER = 4 }; /* the length of the frame behind it */
+
+/* The first four bytes of a connection are letters: it is no client's. */
+static bool serve_four_letters(loopback *b, lk_buf *in, model_link *l)
+{
+  const char *reply = b->four_letter_reply;
+  const unsigned char *bytes = lk__buf_bytes(in);
+
+  if (reply == NULL || l->greeted || lk__buf_len(in) < FRAME_HEADER ||
+      bytes == NULL || *bytes < 'a')
+    return false;
+  ck_assert(lk__buf_append(&l->out, reply, strlen(reply)));
+  lk__buf_consume(in, lk__buf_len(in));
+  l->closed_by_server = true;
+  return true;
+}
 
 static void serve_whole_frames(loopback *b, lk_buf *in, model_link *l)
 {
@@ -88,7 +104,8 @@ static bool serve_and_send(loopback *b, size_t i)
 {
   model_link *l = b->connections[i].link;
 
-  serve_whole_frames(b, &b->connections[i].in, l);
+  if (!serve_four_letters(b, &b->connections[i].in, l))
+    serve_whole_frames(b, &b->connections[i].in, l);
   while (lk__buf_len(&l->out) > 0) {
     ssize_t sent = send(b->connections[i].fd, lk__buf_bytes(&l->out),
                         lk__buf_len(&l->out), MSG_NOSIGNAL);

@@ -19,6 +19,8 @@ typedef struct loopback {
   char hosts[32]; /**< for lk_client_config.hosts */
   bool quiet;     /**< keep no log of requests */
   bool frozen;    /**< answers nothing, not even a handshake */
+  const char *four_letter_reply; /**< to commands such as srvr, behind which the
+                                      connection is closed; NULL: none */
 
   pthread_mutex_t mutex;
   pthread_t thread;
