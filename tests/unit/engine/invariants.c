@@ -271,6 +271,234 @@ static void undo_pending_stands(lk_client *c)
   sent(c, 0)->watch->standing = false;
 }
 
+static void break_phase(lk_client *c)
+{
+  c->connection.phase = (lk_phase)(LK_PHASE_ENDED + 100);
+}
+
+static void break_expired_state(lk_client *c)
+{
+  c->connection.phase = LK_PHASE_ENDED;
+  c->session.state = LK_STATE_EXPIRED;
+}
+
+static void break_auth_failed_state(lk_client *c)
+{
+  c->connection.phase = LK_PHASE_ENDED;
+  c->session.state = LK_STATE_AUTH_FAILED;
+}
+
+static void break_first_xid(lk_client *c)
+{
+  sent(c, 0)->xid = 0;
+}
+
+static void break_completed_with_deadline(lk_client *c)
+{
+  sent(c, 1)->completed = true;
+}
+
+static void break_set_aside(lk_client *c)
+{
+  lk_link *l = &sent(c, 0)->link;
+
+  lk__list_remove(l);
+  lk__list_add(&c->requests.ending, l);
+}
+
+static void break_deadline_set_aside(lk_client *c)
+{
+  lk_link *l = &sent(c, 1)->link;
+
+  lk__list_remove(l);
+  lk__list_add(&c->requests.ending, l);
+}
+
+static lk_link *saved_unused;
+
+static void break_unused(lk_client *c)
+{
+  saved_unused = sent(c, 0)->chunk->unused;
+  sent(c, 0)->chunk->unused = NULL;
+}
+
+static void undo_unused(lk_client *c)
+{
+  sent(c, 0)->chunk->unused = saved_unused;
+}
+
+static lk_request *unused(lk_client *c)
+{
+  return LK_OWNER(sent(c, 0)->chunk->unused, lk_request, link);
+}
+
+static void break_chunk_of_unused(lk_client *c)
+{
+  unused(c)->chunk = NULL;
+}
+
+static void undo_chunk_of_unused(lk_client *c)
+{
+  unused(c)->chunk = sent(c, 0)->chunk;
+}
+
+static lk_watched *path_a(lk_client *c)
+{
+  return sent(c, 0)->watch->on;
+}
+
+static void break_unsent_count(lk_client *c)
+{
+  path_a(c)->unsent_count[LK_WATCH_KIND_DATA]++;
+}
+
+static void undo_unsent_count(lk_client *c)
+{
+  path_a(c)->unsent_count[LK_WATCH_KIND_DATA]--;
+}
+
+static lk_watched *saved_on;
+
+static void break_path_of_pending(lk_client *c)
+{
+  saved_on = path_a(c);
+  sent(c, 0)->watch->on = NULL;
+}
+
+static void undo_path_of_pending(lk_client *c)
+{
+  sent(c, 0)->watch->on = saved_on;
+}
+
+static size_t saved_refs;
+
+static void break_refs(lk_client *c)
+{
+  saved_refs = path_a(c)->refs;
+  path_a(c)->refs = 0;
+}
+
+static void undo_refs(lk_client *c)
+{
+  path_a(c)->refs = saved_refs;
+}
+
+/* The watch that stands on /a. */
+static lk_watch *standing(lk_client *c)
+{
+  for (int i = 0; i < LK_WATCH_KINDS; i++) {
+    lk_link *list = &path_a(c)->kinds[i];
+
+    if (!lk__list_empty(list))
+      return LK_OWNER(list->next, lk_watch, link);
+  }
+  ck_abort_msg("no watch stands");
+}
+
+static lk_watch saved_watch;
+
+static void undo_standing(lk_client *c)
+{
+  *standing(c) = saved_watch;
+}
+
+static void break_path_of_standing(lk_client *c)
+{
+  saved_watch = *standing(c);
+  standing(c)->on = NULL;
+}
+
+static void break_kind_of_standing(lk_client *c)
+{
+  saved_watch = *standing(c);
+  standing(c)->kind = LK_WATCH_KIND_RECURSIVE;
+}
+
+static void break_standing_pends(lk_client *c)
+{
+  saved_watch = *standing(c);
+  standing(c)->standing = false;
+}
+
+static void break_callback_of_standing(lk_client *c)
+{
+  saved_watch = *standing(c);
+  standing(c)->cb = NULL;
+}
+
+static void break_added_count(lk_client *c)
+{
+  c->watches.added++;
+}
+
+static void break_recursive_count(lk_client *c)
+{
+  c->watches.recursive++;
+}
+
+static void break_running_reply(lk_client *c)
+{
+  static lk_reply reply;
+
+  c->input.reply = &reply;
+}
+
+static void break_pings(lk_client *c)
+{
+  c->pings.sent_ms.count = 1;
+}
+
+static void break_unanswered_set_watches(lk_client *c)
+{
+  c->set_watches.unanswered = 1;
+}
+
+static void break_read_only(lk_client *c)
+{
+  c->connection.read_only = true;
+}
+
+static void break_rejected(lk_client *c)
+{
+  c->rejected.op = LK_OPCODE_GET_DATA;
+}
+
+static void break_retry_of_set_watches(lk_client *c)
+{
+  c->set_watches.retry_ms = 5;
+}
+
+static void break_set_watches_under_way(lk_client *c)
+{
+  c->watches.set_watches_under_way = true;
+}
+
+static void break_ended_watch(lk_client *c)
+{
+  static lk_link l;
+
+  lk__list_add(&c->watches.ended, &l);
+}
+
+/* Changes a bit of the length in front of the first frame. */
+static void flip_bit_of_length(lk_client *c, size_t byte, unsigned char bit)
+{
+  unsigned char *length = lk__buf_bytes(&c->requests.waiting_frames);
+
+  ck_assert_ptr_nonnull(length);
+  length[byte] ^= bit;
+}
+
+static void break_sign_of_length(lk_client *c)
+{
+  flip_bit_of_length(c, 0, 0x80);
+}
+
+static void break_length(lk_client *c)
+{
+  flip_bit_of_length(c, 3, 1);
+}
+
 typedef struct breakage {
   void (*break_it)(lk_client *c);
   const char *message_part; /* a part of the message that names the invariant */
@@ -305,6 +533,25 @@ static const breakage with_connection[] = {
     {break_standing_less, "more watches", NULL},
     {break_pending_count, "counted wrong", undo_pending_count},
     {break_pending_stands, "pending in a wrong list", undo_pending_stands},
+    {break_phase, "state", NULL},
+    {break_expired_state, "state", NULL},
+    {break_auth_failed_state, "state", NULL},
+    {break_first_xid, "xid of its own", NULL},
+    {break_completed_with_deadline, "deadline is not", NULL},
+    {break_set_aside, "set aside", NULL},
+    {break_deadline_set_aside, "deadline is not", NULL},
+    {break_unused, "requests of a chunk", undo_unused},
+    {break_chunk_of_unused, "in its chunk alone", undo_chunk_of_unused},
+    {break_unsent_count, "counted wrong", undo_unsent_count},
+    {break_path_of_pending, "pending in a wrong list", undo_path_of_pending},
+    {break_refs, "than references", undo_refs},
+    {break_path_of_standing, "stands in a wrong list", undo_standing},
+    {break_kind_of_standing, "stands in a wrong list", undo_standing},
+    {break_standing_pends, "stands in a wrong list", undo_standing},
+    {break_callback_of_standing, "stands in a wrong list", undo_standing},
+    {break_added_count, "fewer watches", NULL},
+    {break_recursive_count, "fewer watches", NULL},
+    {break_running_reply, "being notified", NULL},
 };
 
 /* For the client of begin_waiting(). */
@@ -317,6 +564,15 @@ static const breakage without_connection[] = {
     {break_waiting_less, "less than its frame", NULL},
     {break_waiting_frame, "another frame", NULL},
     {break_phase_of_waiting, "waits though", NULL},
+    {break_pings, "outlives it", NULL},
+    {break_unanswered_set_watches, "outlives it", NULL},
+    {break_read_only, "outlives it", NULL},
+    {break_rejected, "outlives it", NULL},
+    {break_retry_of_set_watches, "outlives it", NULL},
+    {break_set_watches_under_way, "outlives it", NULL},
+    {break_ended_watch, "outlives the connection", NULL},
+    {break_sign_of_length, "another frame", break_sign_of_length},
+    {break_length, "another frame", break_length},
 };
 
 /* Break the invariant, check the message, and restore the client. */
