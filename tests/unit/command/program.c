@@ -6,6 +6,7 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,10 +94,51 @@ static bool serve_request(model_link *l, lk_bytes frame)
   return true;
 }
 
+enum { MAX_SERVERS = 32 };
+static program *servers[MAX_SERVERS]; /* NULL: a free place */
+
+static void replace_server(const program *old, program *new)
+{
+  size_t i = 0;
+
+  while (i < MAX_SERVERS && servers[i] != old)
+    i++;
+  ck_assert_uint_lt(i, MAX_SERVERS);
+  servers[i] = new;
+}
+
+/* Waits until the thread of the server has read from its eventfd. */
+static void await_thread(loopback *b)
+{
+  struct pollfd wake = {.fd = b->wake_fd, .events = POLLIN};
+
+  loopback_lock(b);
+  loopback_unlock(b); /* writes to it */
+  while (poll(&wake, 1, 0) > 0)
+    usleep(100);
+}
+
+/* A child must not inherit a lock of the allocator, which a thread of a
+   sanitizer may hold while it starts or while it serves a request. */
+static pid_t fork_without_locks(void)
+{
+  for (size_t i = 0; i < MAX_SERVERS; i++)
+    if (servers[i] != NULL)
+      pthread_mutex_lock(&servers[i]->loopback.mutex);
+  pid_t pid = fork();
+
+  for (size_t i = 0; i < MAX_SERVERS; i++)
+    if (servers[i] != NULL)
+      pthread_mutex_unlock(&servers[i]->loopback.mutex);
+  return pid;
+}
+
 void program_start(program *p)
 {
   memset(p, 0, sizeof *p);
   loopback_start(&p->loopback);
+  await_thread(&p->loopback);
+  replace_server(NULL, p);
   p->loopback.server.serve = serve_request;
   p->loopback.four_letter_reply = "Zookeeper version: 3.8.0-0, built on x\n"
                                   "Mode: standalone\n";
@@ -108,6 +150,7 @@ void program_start(program *p)
 
 void program_stop(program *p)
 {
+  replace_server(p, NULL);
   loopback_stop(&p->loopback);
   munmap(p->allocation_failed, sizeof *p->allocation_failed);
 }
@@ -175,7 +218,7 @@ void program_begin(program *p, const char *const *words)
     add_word(*words++);
   command_words.argv[command_words.argc] = NULL;
   fflush(NULL);
-  p->child = fork();
+  p->child = fork_without_locks();
   if (p->child == 0)
     be_program(p);
   ck_assert_int_gt(p->child, 0);
