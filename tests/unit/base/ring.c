@@ -106,6 +106,10 @@ START_TEST(impossible_size_of_a_ring_is_refused)
   failing_mem_init(&f);
   lk__ring_init(&r, &f.mem, SIZE_MAX / 2); /* the size of an item */
   ck_assert(!lk__ring_reserve(&r));
+  /* Twice the number of items is 2. */
+  lk__ring_init(&r, &f.mem, 1);
+  r.cap = r.count = SIZE_MAX / 2 + 2;
+  ck_assert(!lk__ring_reserve(&r));
   ck_assert_uint_eq(f.count, 0);
 }
 END_TEST

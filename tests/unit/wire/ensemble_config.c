@@ -97,6 +97,9 @@ START_TEST(unreadable_lines_are_reported_and_skipped)
   ck_assert_int_eq(read_first("servers.1=a"), NO_MEMBER);
   ck_assert_int_eq(read_first("server.9223372036854775807=a:1:2;1"), MEMBER);
   ck_assert_int_eq(m.id, INT64_MAX);
+  text = lk_text("server.1=a:1:2;[b:5");
+  ck_assert_int_eq(lk_config_next(&text, &m), MEMBER);
+  ck_assert(is(m.client_host, "[b"));
 }
 END_TEST
 
