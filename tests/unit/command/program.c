@@ -203,8 +203,11 @@ static _Noreturn void be_program(const program *p)
   latchkey_pid = getpid();
   allocation_failed = p->allocation_failed;
   fail_at = p->fault == PROGRAM_NO_MEMORY ? p->fault_at : 0;
+  int code = latchkey_main(command_words.argc, command_words.argv);
+
+  fail_at = 0;
   /* Not exit(): a search for leaks would wait for the threads of the test. */
-  _exit(latchkey_main(command_words.argc, command_words.argv));
+  _exit(code);
 }
 
 void program_begin(program *p, const char *const *words)
@@ -246,6 +249,29 @@ int program_end(program *p)
   p->had_fault = p->had_fault || *p->allocation_failed;
   loopback_unlock(&p->loopback);
   return p->code;
+}
+
+enum { PAUSE_US = 10 * 1000 };
+
+void program_pause(void)
+{
+  usleep(PAUSE_US);
+}
+
+void program_await_output(const program *p, const char *text)
+{
+  char out[256] = "";
+
+  for (int i = 0; i < PROGRAM_TRIES; i++) {
+    ssize_t len = pread(p->out_fd, out, sizeof out - 1, 0);
+
+    ck_assert_int_ge(len, 0);
+    out[len] = '\0';
+    if (strcmp(out, text) == 0)
+      return;
+    program_pause();
+  }
+  ck_abort_msg("not \"%s\" but \"%s\"", text, out);
 }
 
 int program_run(program *p, const char *const *words)

@@ -50,10 +50,16 @@ void program_stop(program *p);
 
 /** Start `latchkey WORD...`; `words` ends with NULL. */
 void program_begin(program *p, const char *const *words);
+/** Wait until it has printed exactly this. */
+void program_await_output(const program *p, const char *text);
 /** Wait until it has ended. Returns the exit code. */
 int program_end(program *p);
 /** Both. */
 int program_run(program *p, const char *const *words);
+
+/** For loops that wait for something: how often to look, with this pause. */
+enum { PROGRAM_TRIES = 1000 };
+void program_pause(void);
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
