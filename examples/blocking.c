@@ -59,14 +59,15 @@ int main(int argc, char **argv)
   lk_client_config how = {.size = sizeof how,
                           .hosts = argc > 1 ? argv[1] : NULL};
   lk_sync_config config = {.size = sizeof config, .client = &how};
-  lk_sync_lock_config native = {.size = sizeof native,
-                                .layout = LK_LAYOUT_NATIVE, /* no UUID */
-                                .prefix = "seq-"};
+  lk_lock_config native = {.size = sizeof native,
+                           .layout = LK_LAYOUT_NATIVE, /* no UUID */
+                           .prefix = "seq-"};
   int failed = 1;
 
   if (fail("cannot begin", lk_sync_client_new(&client, &config)) != 0)
     return 1;
-  if (fail("no lock", lk_sync_lock_new(&lock, client, "/locks", &native)) == 0)
+  if (fail("no lock",
+           lk_sync_lock_new(&lock, client, "/locks", &native, NULL, NULL)) == 0)
     failed = run();
   lk_sync_lock_free(lock);
   fail("cannot close", lk_sync_client_close(client));

@@ -67,10 +67,10 @@ int main(int argc, char **argv)
 
   if (fail("cannot begin", lk_sync_client_new(&client, &config)) != 0)
     return 1;
-  if (fail("no lock",
-           lk_sync_single_new(&locks[0], client, path, NULL, NULL)) == 0 &&
-      fail("no lock",
-           lk_sync_single_new(&locks[1], client, path, NULL, &polls)) == 0)
+  if (fail("no lock", lk_sync_single_new(&locks[0], client, path, NULL, NULL,
+                                         NULL, NULL)) == 0 &&
+      fail("no lock", lk_sync_single_new(&locks[1], client, path, NULL, &polls,
+                                         NULL, NULL)) == 0)
     failed = run();
   lk_sync_lock_free(locks[0]);
   lk_sync_lock_free(locks[1]);

@@ -42,10 +42,11 @@ static int work(lk_sync_client *client)
 {
   const lk_multilock_member accounts[] = {{.path = FROM}, {.path = TO}};
   lk_sync_lock *both = NULL, *one = NULL;
-  int err = lk_sync_multilock_new(&both, client, accounts, 2, NULL, NULL);
+  int err =
+      lk_sync_multilock_new(&both, client, accounts, 2, NULL, NULL, NULL, NULL);
 
   if (err == 0)
-    err = lk_sync_lock_new(&one, client, TO, NULL);
+    err = lk_sync_lock_new(&one, client, TO, NULL, NULL, NULL);
   if (err == 0)
     err = transfer(both, one);
   if (err == 0)

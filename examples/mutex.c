@@ -50,7 +50,8 @@ static int outer(lk_sync_lock *lock)
 static int work(lk_sync_client *client)
 {
   lk_sync_lock *lock;
-  int err = lk_sync_lock_new(&lock, client, "/examples/mutex", NULL);
+  int err =
+      lk_sync_lock_new(&lock, client, "/examples/mutex", NULL, NULL, NULL);
 
   if (err == 0)
     err = outer(lock);

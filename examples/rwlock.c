@@ -42,7 +42,8 @@ static int write_and_read(lk_sync_rwlock *rw)
 static int work(lk_sync_client *client)
 {
   lk_sync_rwlock *rw;
-  int err = lk_sync_rwlock_new(&rw, client, "/examples/rwlock", NULL);
+  int err =
+      lk_sync_rwlock_new(&rw, client, "/examples/rwlock", NULL, NULL, NULL);
 
   if (err == 0)
     err = write_and_read(rw);

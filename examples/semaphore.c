@@ -57,7 +57,7 @@ static int work(lk_sync_client *client)
 {
   lk_semaphore_config config = {.size = sizeof config, .permits = PERMITS};
   int err = lk_sync_semaphore_new(&permit, client, "/examples/semaphore", NULL,
-                                  &config);
+                                  &config, NULL, NULL);
 
   if (err != 0)
     return fail("/examples/semaphore", err);

@@ -34,7 +34,8 @@ static int work(lk_sync_client *client)
 {
   lk_semaphore_config one = {.size = sizeof one, .permits = 1};
   lk_sync_lock *lock;
-  int err = lk_sync_semaphore_new(&lock, client, "/examples/one", NULL, &one);
+  int err = lk_sync_semaphore_new(&lock, client, "/examples/one", NULL, &one,
+                                  NULL, NULL);
 
   if (err == 0)
     err = twice(lock);

@@ -2,7 +2,8 @@
 
 /*
  * A thousand threads, one client, one lock: all start at the same time, and
- * each acquires the lock once and sells one piece of an inventory in ZooKeeper.
+ * each acquires the lock once, with a handle of its own, and sells one piece of
+ * an inventory in ZooKeeper.
  *
  *     threads [HOSTS [THREADS]]
  */
@@ -16,7 +17,7 @@
 #define LOCK "/locks/inventory"
 
 static lk_sync_client *client;
-static lk_sync_lock *lock;
+static lk_sync_lock *lock;      /* each thread has a clone of it */
 static pthread_barrier_t start; /* all threads wait for it, and main() */
 static const lk_sync_call limit = {.size = sizeof limit, .timeout_ms = 120000};
 
@@ -28,7 +29,7 @@ static int fail(const char *what, int err)
 }
 
 /* The lock is held: no other thread writes between the read and the write. */
-static int sell_one(void)
+static int sell_one(const lk_sync_lock *mine)
 {
   lk_sync_result *r;
   char text[24];
@@ -38,7 +39,7 @@ static int sell_one(void)
     return fail("cannot read the inventory", err);
   snprintf(text, sizeof text, "%ld", strtol(r->data.at, NULL, 10) - 1);
   lk_sync_result_free(r);
-  if (!lk_sync_lock_ok(lock))
+  if (!lk_sync_lock_ok(mine))
     return fail("the lock is gone", LK_ERR_UNSURE);
   return fail("cannot write the inventory",
               lk_sync_set(client, NULL, NODE, lk_text(text), -1, &limit));
@@ -46,14 +47,18 @@ static int sell_one(void)
 
 static void *customer(void *failed)
 {
-  pthread_barrier_wait(&start);
-  int err = fail("cannot lock", lk_sync_lock_acquire(lock, &limit));
+  lk_sync_lock *mine;
+  int err = fail("no lock", lk_sync_lock_clone(&mine, lock, NULL));
 
+  pthread_barrier_wait(&start);
+  if (err == 0)
+    err = fail("cannot lock", lk_sync_lock_acquire(mine, &limit));
   if (err == 0) {
-    err = sell_one();
-    if (fail("cannot release", lk_sync_lock_release(lock)) != 0)
+    err = sell_one(mine);
+    if (fail("cannot release", lk_sync_lock_release(mine)) != 0)
       err = LK_ERR_LOST;
   }
+  lk_sync_lock_free(mine);
   return err == 0 ? NULL : failed;
 }
 
@@ -109,7 +114,8 @@ int main(int argc, char **argv)
   snprintf(text, sizeof text, "%zu", count);
   if (fail("cannot begin", lk_sync_client_new(&client, &config)) != 0)
     return 1;
-  if (fail("no lock", lk_sync_lock_new(&lock, client, LOCK, NULL)) == 0 &&
+  if (fail("no lock",
+           lk_sync_lock_new(&lock, client, LOCK, NULL, NULL, NULL)) == 0 &&
       fail("cannot create " NODE,
            lk_sync_create(client, NULL, NODE, lk_text(text), NULL,
                           LK_PERSISTENT, &limit)) == 0) {

@@ -57,9 +57,9 @@ static int hold(lk_sync_client *client, lk_sync_lock *lock)
 
 static int work(lk_sync_client *client, const char *path, const lk_acls *acl)
 {
-  lk_sync_lock_config config = {.size = sizeof config, .acl = acl};
+  lk_lock_config config = {.size = sizeof config, .acl = acl};
   lk_sync_lock *lock;
-  int err = lk_sync_lock_new(&lock, client, path, &config);
+  int err = lk_sync_lock_new(&lock, client, path, &config, NULL, NULL);
 
   if (err == 0)
     err = hold(client, lock);

@@ -231,6 +231,21 @@ LK_API bool lk_layout_contends(lk_layout layout, const char *prefix,
 LK_API int lk_lock_new(lk_lock **out, lk_client *client, const char *path,
                        const lk_lock_config *config);
 
+/**
+ * Make another handle for the same lock, which is another owner: of the same
+ * kind, for the same client, and with the same options but for the callback. No
+ * request is sent.
+ *
+ * @return 0; LK_ERR_BAD_ARGUMENT: `l` is a side of a read-write lock, see
+ *         lk_rwlock_clone(); LK_ERR_NO_MEMORY. After an error
+ *         `*out` is NULL.
+ */
+LK_API int lk_lock_clone(lk_lock **out, const lk_lock *l,
+                         void (*on_event)(lk_lock *l,
+                                          const lk_lock_event *event,
+                                          void *arg),
+                         void *arg);
+
 /** Free the handle. A held lock is released, even if it was acquired several
     times, without waiting for the reply; an acquire under way ends with
     LK_ERR_CLOSED first. NULL is allowed. */

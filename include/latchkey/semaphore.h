@@ -46,12 +46,6 @@
 extern "C" {
 #endif
 
-/** State of one client for one semaphore, which all its handles for that
-    semaphore can share. Set it to 0 before the first handle is made. */
-typedef struct lk_semaphore_history {
-  unsigned failures; /**< in a row, of creating all nodes at once */
-} lk_semaphore_history;
-
 /** Options beside those of a lock. Set `size`. */
 typedef struct lk_semaphore_config {
   size_t size; /**< sizeof(lk_semaphore_config) */
@@ -66,15 +60,10 @@ typedef struct lk_semaphore_config {
       number. Refused with kazoo's layout, where the path itself holds a number
       that does not change. */
   const char *limit_path;
-  /** For programs that create a handle for each acquisition: one object for
-      each pair of client and semaphore, which stays valid until the last of
-      these handles is freed. NULL: each handle has its own. */
-  lk_semaphore_history *history;
 } lk_semaphore_config;
 
 /**
- * Make a handle for the semaphore at `path`. Everything but `client` and
- * `options->history` is copied.
+ * Make a handle for the semaphore at `path`. Everything but `client` is copied.
  *
  * An acquisition also ends with the server's error if the node at `limit_path`
  * is missing and cannot be created (LK_ERR_NO_NODE: its parent is missing, too;

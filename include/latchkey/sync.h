@@ -35,9 +35,8 @@
  *
  * pthread_cancel(): no function of this header is a cancellation point, not
  * even one that waits. A thread that is cancelled in a call ends at its next
- * cancellation point after the call; a lk_sync_cancel ends the call itself. A
- * thread that ends releases the locks that it holds. The cancelability type
- * must be deferred.
+ * cancellation point after the call; a lk_sync_cancel ends the call itself. The
+ * cancelability type must be deferred.
  *
  * NULL: if the object is NULL, a function whose result is an error code returns
  * LK_ERR_BAD_ARGUMENT. lk_sync_client_state() returns LK_STATE_CLOSED then,
@@ -94,9 +93,8 @@ typedef struct lk_sync_config {
  * Make a client and start its thread. Does not wait for a connection: calls do.
  * `config` NULL: the defaults.
  *
- * @return as lk_client_new(); also LK_ERR_SYSTEM: no thread or no pthread_key
- *         can be made, or fewer than four descriptors are free (the log says
- *         which); LK_ERR_UNIMPLEMENTED: TLS, in a build without OpenSSL. After
+ * @return as lk_client_new(); also LK_ERR_SYSTEM: no thread can be made, or
+ *         fewer than four descriptors are free (the log says which); LK_ERR_UNIMPLEMENTED: TLS, in a build without OpenSSL. After
  *         an error `*out` is NULL.
  */
 LK_API int lk_sync_client_new(lk_sync_client **out,
@@ -124,9 +122,8 @@ LK_API int lk_sync_client_close(lk_sync_client *c);
  * and cancels of `c` must have been freed before. Without
  * lk_sync_client_close() the session lives until its timeout has passed. Calls
  * that wait in other threads return LK_ERR_CLOSED (writes that were not sent:
- * LK_ERR_NOT_SENT) before this returns. No call may begin any more, and no
- * thread that has held a lock of `c` may end meanwhile. The usual order is:
- * close, join the threads, free.
+ * LK_ERR_NOT_SENT) before this returns. No call may begin any more. The usual
+ * order is: close, join the threads, free.
  */
 LK_API void lk_sync_client_free(lk_sync_client *c);
 
@@ -420,60 +417,48 @@ LK_API int lk_sync_delete_reliable(lk_sync_client *c, const char *path,
 /* ---- locks ------------------------------------------------------------ */
 
 /**
- * The locks of <latchkey/lock.h> and the other recipes, for threads: the owner
- * is the thread that acquired. The owner may acquire again; that counts up, and
- * sends no request. Another thread queues with a node of its own, as another
- * process does. Use one object for a path, from any number of threads.
+ * The locks of <latchkey/lock.h> and the other recipes, for threads. A handle is
+ * one owner, as there, and belongs to no thread: each thread may call its
+ * functions, and each may release what another one has acquired.
  *
- * When a thread ends in any way, its locks are released. A reused thread id
- * does not inherit ownership. When main() returns, the process ends without a
+ * Threads that are to exclude each other use a handle each:
+ * lk_sync_lock_clone(). Each handle has a place of its own in the queue, as
+ * another process does. Two threads with one handle would hold together.
+ * Therefore a second acquire counts only if the thread that made the first one
+ * makes it; of any other thread it is refused with LK_ERR_STATE.
+ *
+ * The end of a thread releases nothing: see pthread_cleanup_push() for a thread
+ * that may be cancelled. When main() returns, the process ends without a
  * release: call lk_sync_client_close() before, or the locks are free only when
  * the session timeout has passed.
  */
 typedef struct lk_sync_lock lk_sync_lock;
 
-/** Options of a lock. Set `size`; 0 selects the default. All is copied. */
-typedef struct lk_sync_lock_config {
-  size_t size;   /**< sizeof(lk_sync_lock_config) */
-  lk_bytes data; /**< as in lk_lock_config, like those below */
-  const lk_acls *acl;
-  const lk_acls *parent_acl;
-  bool persistent_parents;
-  bool unsure_when_suspended;
-  bool fail_on_expiry;
-  bool revocable;
-  size_t max_queue;
-  bool peek;
-  lk_layout layout;
-  const char *prefix;
-  /** Invoked with the events of lk_lock_config.on_event, for all threads.
-      `token` identifies the grant; it is 0 for the event of a thread that
-      waits. */
-  void (*on_event)(lk_sync_lock *l, const lk_lock_event *event, uint64_t token,
-                   void *arg);
-  void *arg;
-} lk_sync_lock_config;
+/** Invoked with the events of lk_lock_config.on_event, on the thread of the
+    handle. */
+typedef void (*lk_sync_lock_event_cb)(lk_sync_lock *l,
+                                      const lk_lock_event *event, void *arg);
 
 /** Make a mutex for `path` (absolute, copied). No request is sent. `config`
-    NULL: the defaults. This and the other constructors wait for the thread of
-    the handle only.
-    @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_PATH ("/" too),
-            LK_ERR_BAD_ARGUMENT, LK_ERR_FORKED. After an error `*out` is NULL.
- */
+    NULL: the defaults; its own `on_event` must be NULL. `on_event` may be NULL.
+    This and the other constructors wait for the thread of the handle only, and
+    may be called in a callback.
+    @return as lk_lock_new(); LK_ERR_FORKED; LK_ERR_CLOSED: the client is being
+            freed. After an error `*out` is NULL. */
 LK_API int lk_sync_lock_new(lk_sync_lock **out, lk_sync_client *c,
-                            const char *path,
-                            const lk_sync_lock_config *config);
+                            const char *path, const lk_lock_config *config,
+                            lk_sync_lock_event_cb on_event, void *arg);
 
 /**
- * Make a semaphore: <latchkey/semaphore.h>. Each thread that acquires holds
- * `take` permits. If it acquires again while it holds them, it gets
- * LK_ERR_DEADLOCK. All is copied.
+ * Make a semaphore: <latchkey/semaphore.h>. A handle that holds permits and
+ * acquires again gets LK_ERR_DEADLOCK. All is copied.
  * @return as lk_sync_lock_new(); what lk_semaphore_new() returns.
  */
 LK_API int lk_sync_semaphore_new(lk_sync_lock **out, lk_sync_client *c,
                                  const char *path,
-                                 const lk_sync_lock_config *config,
-                                 const lk_semaphore_config *options);
+                                 const lk_lock_config *config,
+                                 const lk_semaphore_config *options,
+                                 lk_sync_lock_event_cb on_event, void *arg);
 
 /**
  * Make a multi-lock: <latchkey/multilock.h>. All is copied.
@@ -481,39 +466,51 @@ LK_API int lk_sync_semaphore_new(lk_sync_lock **out, lk_sync_client *c,
  */
 LK_API int lk_sync_multilock_new(lk_sync_lock **out, lk_sync_client *c,
                                  const lk_multilock_member *members,
-                                 size_t count,
-                                 const lk_sync_lock_config *config,
-                                 const lk_multilock_config *options);
+                                 size_t count, const lk_lock_config *config,
+                                 const lk_multilock_config *options,
+                                 lk_sync_lock_event_cb on_event, void *arg);
 
 /**
  * Make the lock of a single node: <latchkey/single.h>.
  * @return as lk_sync_lock_new(); what lk_single_new() returns.
  */
 LK_API int lk_sync_single_new(lk_sync_lock **out, lk_sync_client *c,
-                              const char *path,
-                              const lk_sync_lock_config *config,
-                              const lk_single_config *options);
+                              const char *path, const lk_lock_config *config,
+                              const lk_single_config *options,
+                              lk_sync_lock_event_cb on_event, void *arg);
 
-/** The token that this thread has for the member at `path`; see
-    lk_multilock_token(). 0 also in a callback and in a forked child. Waits for
-    the thread of the handle only. */
+/** Make another handle for the same lock: lk_lock_clone(). It has the `on_event`
+    of `l`, with `arg` of its own.
+    @return as lk_sync_lock_new(); LK_ERR_BAD_ARGUMENT also for a side of a
+            read-write lock. */
+LK_API int lk_sync_lock_clone(lk_sync_lock **out, const lk_sync_lock *l,
+                              void *arg);
+
+/** The token for the member at `path`; see lk_multilock_token(). 0 also in a
+    callback and in a forked child. Waits for the thread of the handle only. */
 LK_API uint64_t lk_sync_multilock_token(lk_sync_lock *l, const char *path);
 
 /**
- * A read-write lock, <latchkey/rwlock.h>: two locks, each with all the calls
- * below. A thread that holds the write side and acquires the read side is
- * granted it at once in Curator's layout, and gets LK_ERR_DEADLOCK in others. A
- * thread that holds the read side alone and acquires the write side gets
- * LK_ERR_DEADLOCK in every layout. Acquires are counted per side, and the sides
- * may be released in any order.
+ * A read-write lock, <latchkey/rwlock.h>: one owner with two sides, each with
+ * all the calls below. A handle that holds the write side and acquires the read
+ * side is granted it at once in Curator's layout, and gets LK_ERR_DEADLOCK in
+ * others. A handle that holds the read side alone and acquires the write side
+ * gets LK_ERR_DEADLOCK in every layout. Acquires are counted per side, and the
+ * sides may be released in any order. An acquire of one side is refused with
+ * LK_ERR_STATE while another thread waits for the other side, or has acquired
+ * it.
  */
 typedef struct lk_sync_rwlock lk_sync_rwlock;
 
-/** `on_event` of `config` gets the side as its lock. No request is sent.
+/** `on_event` gets the side as its lock. No request is sent.
     @return as lk_sync_lock_new(). */
 LK_API int lk_sync_rwlock_new(lk_sync_rwlock **out, lk_sync_client *c,
-                              const char *path,
-                              const lk_sync_lock_config *config);
+                              const char *path, const lk_lock_config *config,
+                              lk_sync_lock_event_cb on_event, void *arg);
+
+/** Make another handle for the same lock, as lk_sync_lock_clone() does. */
+LK_API int lk_sync_rwlock_clone(lk_sync_rwlock **out, const lk_sync_rwlock *rw,
+                                void *arg);
 
 /** Free both sides, each as lk_sync_lock_free() does. NULL is fine. */
 LK_API void lk_sync_rwlock_free(lk_sync_rwlock *rw);
@@ -525,29 +522,31 @@ LK_API lk_sync_lock *lk_sync_rwlock_write_side(lk_sync_rwlock *rw);
 /**
  * Acquire the read side and release the write side, so that no other owner
  * writes in between: Curator's layout only. If the acquire fails, the write
- * side stays held (LK_ERR_DEADLOCK in other layouts).
- * @return as lk_sync_lock_acquire(); LK_ERR_NOT_HELD: this thread does not hold
- *         the write side; LK_ERR_LOST: the write side was lost; now neither
- *         side is held.
+ * side stays held (LK_ERR_DEADLOCK in other layouts). In any thread; the read
+ * side then counts as acquired by the thread that acquired the write side.
+ * @return as lk_sync_lock_acquire(); LK_ERR_NOT_HELD: the write side is not
+ *         held; LK_ERR_LOST: the write side was lost; now neither side is held.
  */
 LK_API int lk_sync_rwlock_downgrade(lk_sync_rwlock *rw,
                                     const lk_sync_call *call);
 
-/** Free; NULL is fine. Threads that wait for it get LK_ERR_CLOSED. Threads that
-    hold it release it, without waiting for a server. No call for it may begin
-    any more. */
+/** Free; NULL is fine. A thread that waits for it gets LK_ERR_CLOSED. A held
+    lock is released, without waiting for a server. No call for it may begin any
+    more. */
 LK_API void lk_sync_lock_free(lk_sync_lock *l);
 
 /**
- * Acquire, for this thread. If it holds the lock already, its count grows, and
- * no request is sent; a `call` that is cancelled or whose deadline has passed is
+ * Acquire. If this thread has acquired it already, its count grows, and no
+ * request is sent; a `call` that is cancelled or whose deadline has passed is
  * refused nevertheless.
  *
  * @return 0: it is held, see lk_sync_lock_token(); the errors of
- *         lk_lock_acquire() and of its `done`; LK_ERR_LOST: this thread
- *         lost the lock, and must release it before it acquires again;
- *         LK_ERR_CANCELLED, LK_ERR_DEADLINE: the own node, if there is one, is
- *         being deleted; LK_ERR_STATE, LK_ERR_FORKED.
+ *         lk_lock_acquire() and of its `done`; LK_ERR_STATE: another thread
+ *         waits for it, has acquired it or is releasing it, or a candidate has
+ *         it; LK_ERR_LOST: what this thread acquired was lost, and must be
+ *         released before it is acquired again; LK_ERR_CANCELLED,
+ *         LK_ERR_DEADLINE: the own node, if there is one, is being deleted;
+ *         LK_ERR_FORKED.
  */
 LK_API int lk_sync_lock_acquire(lk_sync_lock *l, const lk_sync_call *call);
 
@@ -556,12 +555,13 @@ LK_API int lk_sync_lock_acquire(lk_sync_lock *l, const lk_sync_call *call);
 LK_API int lk_sync_lock_try(lk_sync_lock *l, const lk_sync_call *call);
 
 /**
- * Decrement the count of acquires, and release the lock at 0. Does not wait for
- * the delete. Work that other owners must not overlap has to be finished before
- * this call. Also releases in a thread that is being cancelled.
+ * Decrement the count of acquires, and release the lock at 0. In any thread,
+ * also in one that is being cancelled, and in a callback. Does not wait for the
+ * delete. Work that other owners must not overlap has to be finished before
+ * this call.
  *
- * @return 0; LK_ERR_NOT_HELD: not by this thread; LK_ERR_LOST: it was lost; now
- *         this thread may acquire again; LK_ERR_FORKED.
+ * @return 0; LK_ERR_NOT_HELD; LK_ERR_LOST: it was lost; now it may be acquired
+ *         again; LK_ERR_FORKED.
  */
 LK_API int lk_sync_lock_release(lk_sync_lock *l);
 
@@ -575,17 +575,17 @@ LK_API int lk_sync_lock_release(lk_sync_lock *l);
 LK_API int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call);
 
 /**
- * Verify with a quorum that this thread holds: lk_lock_verify().
+ * Verify with a quorum that it is held: lk_lock_verify().
  * @return 0; LK_ERR_LOST; LK_ERR_UNSURE: not known; LK_ERR_NOT_HELD;
- *         LK_ERR_DEADLINE, LK_ERR_CANCELLED, LK_ERR_CLOSED; LK_ERR_STATE: a
- *         verify that was cancelled is still outstanding; and what lk_multi()
- *         returns.
+ *         LK_ERR_DEADLINE, LK_ERR_CANCELLED, LK_ERR_CLOSED; LK_ERR_STATE:
+ *         another verify is outstanding, perhaps one that was cancelled; and
+ *         what lk_multi() returns.
  */
 LK_API int lk_sync_lock_verify(lk_sync_lock *l, const lk_sync_call *call);
 
 /**
- * Wait while the lock of this thread is unsure: until it is held for certain,
- * or lost. For use while lk_sync_lock_ok() is false; it does not acquire. It
+ * Wait while the lock is unsure: until it is held for certain, or not held any
+ * more. For use while lk_sync_lock_ok() is false; it does not acquire. It
  * returns at once if either is known already.
  *
  * @return 0: lk_sync_lock_ok() is true again; LK_ERR_LOST, LK_ERR_NOT_HELD;
@@ -595,18 +595,18 @@ LK_API int lk_sync_lock_verify(lk_sync_lock *l, const lk_sync_call *call);
  */
 LK_API int lk_sync_lock_wait_certain(lk_sync_lock *l, const lk_sync_call *call);
 
-/** lk_sync_multi() of `ops` that is executed only while this thread holds the
-    lock: lk_lock_guarded_multi(). Returns also LK_ERR_NOT_HELD, and
+/** lk_sync_multi() of `ops` that is executed only while the lock is held, in
+    the same grant: lk_lock_guarded_multi(). Returns also LK_ERR_NOT_HELD, and
     LK_ERR_LOST: no operation was executed. As after each error of a
     transaction, `*out` may have the results of its operations. */
 LK_API int lk_sync_lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
                                       const lk_op *ops, size_t count,
                                       const lk_sync_call *call);
 
-/* The functions below are about this thread. They read memory and the clock,
-   and do not wait. In a forked child no lock is held. */
+/* The functions below read memory and the clock, and do not wait. In a forked
+   child no lock is held. */
 
-/** Whether this thread holds for certain: the lease deadline has not passed by
+/** Whether the lock is held for certain: the lease deadline has not passed by
     the clock read now, and the lock is neither unsure nor lost. (lk_lock_ok()
     is true while the lock is unsure, until the deadline.) Call it right before
     each action that the lock protects. */
@@ -618,25 +618,23 @@ LK_API int64_t lk_sync_lock_deadline(const lk_sync_lock *l);
 /** The fencing token; 0: not held. */
 LK_API uint64_t lk_sync_lock_token(const lk_sync_lock *l);
 
-/** LK_LOCK_IDLE, LK_LOCK_HELD, LK_LOCK_UNSURE or LK_LOCK_LOST. */
 LK_API lk_lock_state lk_sync_lock_get_state(const lk_sync_lock *l);
 
-/** The number of acquires of this thread that were not released. */
+/** The number of acquires that were not released. */
 LK_API size_t lk_sync_lock_count(const lk_sync_lock *l);
 
 /**
- * A descriptor for poll() in any thread: readable while the lock of this thread
- * is unsure or lost. To wait until it is certain again, use
- * lk_sync_lock_wait_certain(). The first call for each grant makes the
- * descriptor, and the release closes it: stop polling before. Do not read from
- * it.
+ * A descriptor for poll() in any thread: readable while the lock is not held
+ * for certain: it is unsure, lost, or not held. To wait until it is certain
+ * again, use lk_sync_lock_wait_certain(). The first call makes the descriptor,
+ * and lk_sync_lock_free() closes it: stop polling before. Do not read from it.
  *
- * @return the descriptor; LK_ERR_NOT_HELD, LK_ERR_FORKED, LK_ERR_SYSTEM (no
- *         descriptors left).
+ * @return the descriptor; LK_ERR_FORKED, LK_ERR_SYSTEM (no descriptors left).
  */
 LK_API int lk_sync_lock_fd(lk_sync_lock *l);
 
-/** The path that the lock was made with. */
+/** The path that the lock was made with; of a multi-lock that of the member
+    that it acquires first. */
 LK_API const char *lk_sync_lock_path(const lk_sync_lock *l);
 
 /* ---- leader election ----------------------------------------------------- */
@@ -680,14 +678,14 @@ LK_API int lk_sync_election_new(lk_sync_candidate **out, lk_sync_client *client,
                                 const lk_lock_config *lock,
                                 const lk_sync_candidate_config *config);
 
-/** Make a candidate for a lock of any kind: lk_candidate_new(). It has a place
-    of its own in the queue of `lock`, apart from the threads that acquire
-    `lock`. The lock's on_event gets the events that lk_candidate_event_type
-    does not have, such as the position in the queue. Free the candidate before
-    `lock`. `config` NULL selects the defaults. Waits for the thread of the
-    handle only.
-    @return as lk_candidate_new(); LK_ERR_FORKED, LK_ERR_STATE (in a callback),
-            LK_ERR_CLOSED. After an error `*out` is NULL. */
+/** Make a candidate for a lock of any kind, which must be idle:
+    lk_candidate_new(). It uses the lock until it is freed: an acquire gets
+    LK_ERR_STATE. The lock's on_event gets the events that
+    lk_candidate_event_type does not have, such as the position in the queue.
+    Free the candidate before `lock`. `config` NULL selects the defaults. Waits
+    for the thread of the handle only.
+    @return as lk_candidate_new(); LK_ERR_FORKED, LK_ERR_STATE (also in a
+            callback), LK_ERR_CLOSED. After an error `*out` is NULL. */
 LK_API int lk_sync_candidate_new(lk_sync_candidate **out, lk_sync_lock *lock,
                                  const lk_sync_candidate_config *config);
 

@@ -31,13 +31,12 @@
 #define LK_ENDS_lk_roster_config          election, check_ms
 #define LK_ENDS_lk_sasl_config            mechanism, host
 #define LK_ENDS_lk_sasl_mechanism         end, end
-#define LK_ENDS_lk_semaphore_config       permits, history
+#define LK_ENDS_lk_semaphore_config       permits, limit_path
 #define LK_ENDS_lk_single_config          poll_ms, spread_ms
 #define LK_ENDS_lk_subscription_config    check_ms, check_ms
 #define LK_ENDS_lk_sync_call              timeout_ms, deadline_ms
 #define LK_ENDS_lk_sync_candidate_config  pause_ms, arg
 #define LK_ENDS_lk_sync_config            client, arg
-#define LK_ENDS_lk_sync_lock_config       data, arg
 #define LK_ENDS_lk_sync_membership_config data, arg
 #define LK_ENDS_lk_tls_config             ca_file, server_name
 

@@ -79,6 +79,18 @@ void lk__sync_await_calls(lk_sync_client *c, const size_t *object_calls)
   lk__sync_restore_cancel(cancel_state);
 }
 
+/* The only variable of the library that changes, apart from objects. */
+static _Atomic(uint64_t) numbered_threads;
+
+uint64_t lk__sync_thread(void)
+{
+  static _Thread_local uint64_t number; /* 0: none yet */
+
+  if (number == 0)
+    number = atomic_fetch_add(&numbered_threads, 1) + 1;
+  return number;
+}
+
 /* ---- tasks --------------------------------------------------------------- */
 
 bool lk__task_post(lk_sync_client *c, lk_task *t)

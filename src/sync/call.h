@@ -30,9 +30,6 @@ struct lk_sync_client {
   lk_loop *loop;
   lk_driver driver;
   pthread_t thread;
-  /** The value of each thread: the first lk_lock_owner of the thread's list, or
-      NULL. */
-  pthread_key_t owners_key;
 
   /* For all threads. */
   atomic_int state; /**< the lk_state of `client`, as last reported */
@@ -53,9 +50,9 @@ struct lk_sync_client {
      frees. */
   lk_client *client;
   lk_listener listener;
-  int64_t lease_ms;           /**< the lk_lease_deadline() of the lock owners */
+  int64_t lease_ms;           /**< the lk_lease_deadline() of the locks */
   lk_safe_list interruptible; /**< of lk_blocking_call */
-  lk_safe_list lock_owners;   /**< of lk_lock_owner that have a lk_lock */
+  lk_link locks;              /**< of lk_sync_lock */
   bool closing;               /**< no request may be sent any more */
   bool must_stop;             /**< the loop of the thread has to end */
 };
@@ -194,6 +191,10 @@ void lk__wait_end(lk_wait *w, int err);
     LK_ERR_BAD_ARGUMENT: `c` is NULL. LK_ERR_FORKED: this is a child process.
     LK_ERR_STATE: this is the thread of `c`. */
 int lk__sync_refusal(const lk_sync_client *c);
+
+/** The number of this thread in the process. Unlike a pthread_t it is not used
+    again when the thread has ended. */
+uint64_t lk__sync_thread(void);
 
 /** Disable the cancellation of this thread and return its previous state, for
     lk__sync_restore_cancel(). No call of latchkey/sync.h is a cancellation

@@ -5,7 +5,6 @@
 
 #include "sync/call.h"
 #include "sync/lock.h"
-#include "sync/lock_owner.h"
 
 /* ---- the state ----------------------------------------------------------- */
 
@@ -76,16 +75,6 @@ static void on_candidate_event(lk_candidate *source,
   sync_candidate_end_waits(c, c->end_err);
 }
 
-/* Events that candidates do not have go to the callback of the lock. */
-static void on_inner_lock_event(lk_lock *inner, const lk_lock_event *event,
-                            void *arg)
-{
-  const lk_sync_candidate *c = arg;
-
-  if (c->lock->on_event != NULL)
-    c->lock->on_event(c->lock, event, lk_lock_token(inner), c->lock->arg);
-}
-
 /* The session lease has handled the reply before this listener. */
 static void on_candidate_reply(lk_client *client, const lk_reply *reply,
                                void *arg)
@@ -114,16 +103,12 @@ typedef struct candidate_call {
 static int make_for_lock(lk_sync_candidate *c,
                          const lk_candidate_config *config)
 {
-  lk_lock_config lock = c->lock->config;
+  if (!lk__sync_lock_use_for_candidate(c->lock, true))
+    return LK_ERR_STATE;
+  int err = lk_candidate_new(&c->source, c->lock->inner, config);
 
-  lock.on_event = on_inner_lock_event;
-  lock.arg = c;
-  int err = lk__inner_lock_new(&c->inner, c->lock, &lock);
-
-  if (err == 0)
-    err = lk_candidate_new(&c->source, c->inner.lock, config);
   if (err != 0)
-    lk__inner_lock_free(&c->inner);
+    (void)lk__sync_lock_use_for_candidate(c->lock, false);
   return err;
 }
 
@@ -363,8 +348,9 @@ static void begin_free(lk_blocking_call *b)
   c->source_lock = NULL;
   lk_client_detach(c->client->client, &c->listener);
   lk_candidate_free(c->source);
-  lk__inner_lock_free(&c->inner);
   c->source = NULL;
+  if (c->lock != NULL)
+    (void)lk__sync_lock_use_for_candidate(c->lock, false);
   sync_candidate_end_waits(c, LK_ERR_CLOSED);
   lk__blocking_call_complete(b, 0);
 }

@@ -10,7 +10,7 @@
 
 #include <latchkey/sync.h>
 
-#include "sync/lock_owner.h"
+#include "sync/call.h"
 
 /**
  * A candidate of an election. The thread of the handle runs it, and stores for
@@ -34,7 +34,6 @@ struct lk_sync_candidate {
   /* For the thread of the handle. */
   lk_candidate *source; /**< NULL: it is being freed */
   lk_lock *source_lock; /**< of `source`; NULL: likewise */
-  lk_inner_lock inner;  /**< with `lock`: what `source` is a candidate for */
   lk_listener listener; /**< for new lease deadlines */
   int end_err;          /**< why it has ended; 0: it has not */
   lk_link waiting;      /**< list of lk_wait, each of a candidate_wait */

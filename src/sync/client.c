@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "sync/call.h"
-#include "sync/lock_owner.h"
+#include "sync/lock.h"
 
 /* ---- the thread of the handle -------------------------------------------- */
 
@@ -35,7 +35,7 @@ static void on_client_state(lk_client *client, lk_state state, int err,
     c->on_state(c, state, err, c->arg);
 }
 
-/* Publish the lease deadline to the threads that hold locks. The session lease
+/* Store the lease deadline for all threads. The session lease
    has handled the reply before this listener. */
 static void on_reply(lk_client *client, const lk_reply *reply, void *arg)
 {
@@ -47,7 +47,7 @@ static void on_reply(lk_client *client, const lk_reply *reply, void *arg)
   if (lease_ms == c->lease_ms)
     return;
   c->lease_ms = lease_ms;
-  lk__lock_owners_publish(c);
+  lk__sync_locks_publish(c);
 }
 
 /* The handle is being freed. Tasks that were posted earlier still begin, and
@@ -208,7 +208,7 @@ static lk_sync_client *new_handle(const lk_sync_config *config)
   c->arg = config->arg;
   lk__list_init(&c->tasks);
   lk__safe_list_init(&c->interruptible);
-  lk__safe_list_init(&c->lock_owners);
+  lk__list_init(&c->locks);
   return c;
 }
 
@@ -223,10 +223,6 @@ static int make_handle(lk_sync_client **out, const lk_sync_config *config)
     goto fail_mutex;
   if (pthread_cond_init(&c->no_call_inside, NULL) != 0)
     goto fail_cond;
-  if (pthread_key_create(&c->owners_key, lk__lock_owners_thread_ended) != 0) {
-    err = log_system_error(config, "cannot start: no pthread_key left");
-    goto fail_key;
-  }
   err = make_loop_and_client(c, config);
   if (err == 0 && !start_thread(c))
     err = log_system_error(config, "cannot start a thread");
@@ -235,8 +231,6 @@ static int make_handle(lk_sync_client **out, const lk_sync_config *config)
     return 0;
   }
   free_loop_and_client(c);
-  pthread_key_delete(c->owners_key);
-fail_key:
   pthread_cond_destroy(&c->no_call_inside);
 fail_cond:
   pthread_mutex_destroy(&c->mutex);
@@ -383,7 +377,6 @@ static void begin_close(lk_blocking_call *b)
     return;
   }
   c->closing = true;
-  lk__lock_owners_close(c);
   int err = lk_client_close(c->client, on_closed, b);
 
   if (err != 0)
@@ -414,8 +407,6 @@ void lk_sync_client_free(lk_sync_client *c)
   while (c->calls_inside > 0)
     pthread_cond_wait(&c->no_call_inside, &c->mutex);
   pthread_mutex_unlock(&c->mutex);
-  pthread_key_delete(c->owners_key);
-  lk__lock_owners_free(c);
   free_loop_and_client(c);
   pthread_cond_destroy(&c->no_call_inside);
   pthread_mutex_destroy(&c->mutex);

@@ -3,70 +3,19 @@
 
 #include "sync/lock.h"
 
-#include "base/acl.h"
 #include "sync/call.h"
-#include "sync/lock_owner.h"
+#include "sync/request.h"
 
-/* ---- copies of the options ----------------------------------------------- */
+/* In place of a deadline: the lock is unsure, or not held. */
+#define LK_NOT_HELD INT64_MIN
 
-static bool copy_data(lk_sync_lock *l, lk_bytes data)
+/* ---- creation ------------------------------------------------------------ */
+
+/* A callback of `config` would get an lk_lock, which no thread may use. */
+int lk__sync_lock_config_copy(lk_sync_client *c, lk_lock_config *out,
+                              const lk_lock_config *config)
 {
-  if (data.len == 0)
-    return true;
-  l->data = lk__mem_new(&l->client->mem, data.len);
-  if (l->data == NULL)
-    return false;
-  memcpy(l->data, data.at, data.len);
-  return true;
-}
-
-static bool copy_acls(const lk_mem *mem, lk_acls **out, const lk_acls *from)
-{
-  if (from == NULL)
-    return true;
-  *out = lk__acls_copy(mem, from);
-  return *out != NULL;
-}
-
-static bool copy_text(const lk_mem *mem, char **out, const char *from)
-{
-  if (from == NULL)
-    return true;
-  *out = lk__mem_text(mem, from);
-  return *out != NULL;
-}
-
-static bool copy_config(lk_sync_lock *l, const lk_sync_lock_config *config)
-{
-  const lk_mem *mem = &l->client->mem;
-
-  l->on_event = config->on_event;
-  l->arg = config->arg;
-  if (!copy_data(l, config->data) || !copy_acls(mem, &l->acl, config->acl) ||
-      !copy_acls(mem, &l->parent_acl, config->parent_acl) ||
-      !copy_text(mem, &l->prefix, config->prefix))
-    return false;
-  l->config =
-      (lk_lock_config){.size = sizeof l->config,
-                       .data = lk_bytes_of(l->data, config->data.len),
-                       .acl = l->acl,
-                       .parent_acl = l->parent_acl,
-                       .persistent_parents = config->persistent_parents,
-                       .unsure_when_suspended = config->unsure_when_suspended,
-                       .fail_on_expiry = config->fail_on_expiry,
-                       .revocable = config->revocable,
-                       .max_queue = config->max_queue,
-                       .peek = config->peek,
-                       .layout = config->layout,
-                       .prefix = l->prefix};
-  return true;
-}
-
-static int copy_and_check_arguments(lk_sync_client *c, const char *path,
-                                    lk_sync_lock_config *out,
-                                    const lk_sync_lock_config *config)
-{
-  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_sync_lock_config);
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_lock_config);
 
   if (c == NULL)
     return LK_ERR_BAD_ARGUMENT;
@@ -74,182 +23,322 @@ static int copy_and_check_arguments(lk_sync_client *c, const char *path,
     return LK_ERR_FORKED;
   int err = lk__sync_copy_options(c, &sized, out, config);
 
-  if (err != 0)
-    return err;
-  return lk_path_check(path) != 0 ? LK_ERR_BAD_PATH : 0;
+  out->size = sizeof *out;
+  return err == 0 && out->on_event != NULL ? LK_ERR_BAD_ARGUMENT : err;
 }
 
-/* ---- creation ------------------------------------------------------------ */
+static void begin_release_task(lk_task *t);
 
-int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
-                       const char *path, const lk_sync_lock_config *config)
+void lk__sync_lock_init(lk_sync_lock *l, lk_sync_client *c,
+                        lk_sync_lock_event_cb on_event, void *arg)
 {
-  lk_sync_lock_config copy;
+  l->client = c;
+  l->on_event = on_event;
+  l->arg = arg;
+  l->release.begin = begin_release_task;
+  l->doubt_fd = LK_FLAG_FD_NONE;
+  atomic_init(&l->use, LK_USE_NONE);
+  atomic_init(&l->count, 0);
+  atomic_init(&l->sure_until_ms, LK_NOT_HELD);
+  atomic_init(&l->lease_deadline_ms, LK_NOT_HELD);
+  atomic_init(&l->token, 0);
+  lk__list_init(&l->link);
+  lk__list_init(&l->waiting);
+}
 
-  if (out == NULL)
-    return LK_ERR_BAD_ARGUMENT;
-  *out = NULL;
-  int err = copy_and_check_arguments(c, path, &copy, config);
+int lk__sync_lock_make(lk_blocking_call *b, lk_sync_client *c,
+                       void (*make)(lk_blocking_call *b))
+{
+  const lk_sync_call *no_options = NULL;
+  bool on_thread_of_handle = lk__sync_refusal(c) == LK_ERR_STATE;
+
+  if (!on_thread_of_handle)
+    return lk__blocking_call_do(b, c, make);
+  int err = lk__blocking_call_init(b, c, no_options);
 
   if (err != 0)
     return err;
+  make(b);
+  lk__blocking_call_destroy(b);
+  return b->err;
+}
+
+void lk__sync_lock_add(lk_sync_lock *l, lk_lock *inner)
+{
+  l->inner = inner;
+  lk__list_add(&l->client->locks, &l->link);
+}
+
+/** The arguments of a constructor. */
+typedef struct new_call {
+  lk_blocking_call call;
+  lk_sync_lock *lock;
+  /** Make the lk_lock. */
+  int (*make)(const struct new_call *n, lk_lock **out);
+  lk_lock_config config;
+  const char *path;
+  const lk_semaphore_config *semaphore;
+  const lk_single_config *single;
+  const lk_multilock_member *members;
+  size_t count; /**< of `members` */
+  const lk_multilock_config *multilock;
+  const lk_sync_lock *original; /**< of a clone */
+} new_call;
+
+static lk_client *client_of(const new_call *n)
+{
+  return n->call.client->client;
+}
+
+static int make_mutex(const new_call *n, lk_lock **out)
+{
+  return lk_lock_new(out, client_of(n), n->path, &n->config);
+}
+
+static int make_semaphore(const new_call *n, lk_lock **out)
+{
+  return lk_semaphore_new(out, client_of(n), n->path, &n->config, n->semaphore);
+}
+
+static int make_single(const new_call *n, lk_lock **out)
+{
+  return lk_single_new(out, client_of(n), n->path, &n->config, n->single);
+}
+
+static int make_multilock(const new_call *n, lk_lock **out)
+{
+  return lk_multilock_new(out, client_of(n), n->members, n->count, &n->config,
+                          n->multilock);
+}
+
+static int make_clone(const new_call *n, lk_lock **out)
+{
+  return lk_lock_clone(out, n->original->inner, n->config.on_event,
+                       n->config.arg);
+}
+
+static void on_inner_event(lk_lock *inner, const lk_lock_event *event,
+                           void *arg)
+{
+  (void)inner;
+  lk__sync_lock_on_event(arg, event);
+}
+
+static void begin_new(lk_blocking_call *b)
+{
+  const new_call *n = LK_OWNER(b, new_call, call);
+  lk_lock *inner;
+  int err = n->make(n, &inner);
+
+  if (err == 0)
+    lk__sync_lock_add(n->lock, inner);
+  lk__blocking_call_complete(b, err);
+}
+
+/* Make a lock as `n` says, whose `config` was copied. */
+static int sync_lock_new(lk_sync_lock **out, lk_sync_client *c, new_call *n,
+                         lk_sync_lock_event_cb on_event, void *arg)
+{
   lk_sync_lock *l = lk__mem_new(&c->mem, sizeof *l);
 
   if (l == NULL)
     return LK_ERR_NO_MEMORY;
-  l->client = c;
-  l->kind = kind;
-  l->path = lk__mem_text(&c->mem, path);
-  if (l->path == NULL || !copy_config(l, &copy)) {
-    lk__sync_lock_destroy(l);
-    return LK_ERR_NO_MEMORY;
-  }
-  *out = l;
-  return 0;
-}
+  lk__sync_lock_init(l, c, on_event, arg);
+  n->lock = l;
+  n->config.on_event = on_inner_event;
+  n->config.arg = l;
+  int err = lk__sync_lock_make(&n->call, c, begin_new);
 
-/** A call that checks the options of `lock`. */
-typedef struct check_call {
-  lk_blocking_call call;
-  const lk_sync_lock *lock;
-} check_call;
-
-static void begin_check(lk_blocking_call *b)
-{
-  lk__blocking_call_complete(
-      b, lk__inner_lock_check_options(LK_OWNER(b, check_call, call)->lock));
-}
-
-/* Frees the lock and returns `err`. */
-static int destroy_and_return(lk_sync_lock **l, int err)
-{
-  lk__sync_lock_destroy(*l);
-  *l = NULL;
+  if (err != 0)
+    lk__mem_free(&c->mem, l);
+  else
+    *out = l;
   return err;
 }
 
-/* If the thread of the handle has ended (LK_ERR_CLOSED), the options cannot be
-   checked. That does no harm, since each acquire will fail. */
-int lk__sync_lock_check_or_destroy(lk_sync_lock **l)
+/* Check the arguments that all constructors have, and copy the options. */
+static int new_call_init(new_call *n, lk_sync_lock **out, lk_sync_client *c,
+                         const char *path, const lk_lock_config *config)
 {
-  check_call check = {.lock = *l};
-  bool on_thread_of_handle = lk__sync_refusal((*l)->client) == LK_ERR_STATE;
-  int err = on_thread_of_handle
-                ? lk__inner_lock_check_options(*l)
-                : lk__blocking_call_do(&check.call, (*l)->client, begin_check);
+  if (out == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  *out = NULL;
+  int err = lk__sync_lock_config_copy(c, &n->config, config);
 
-  return err == 0 || err == LK_ERR_CLOSED ? 0 : destroy_and_return(l, err);
+  n->path = path;
+  return err == 0 && path == NULL ? LK_ERR_BAD_PATH : err;
 }
-
-/* ---- constructors -------------------------------------------------------- */
-
-/* One for each kind of lock, except read-write locks. All other calls are
-   common to all kinds, since each is an lk_lock. */
 
 int lk_sync_lock_new(lk_sync_lock **out, lk_sync_client *c, const char *path,
-                     const lk_sync_lock_config *config)
+                     const lk_lock_config *config,
+                     lk_sync_lock_event_cb on_event, void *arg)
 {
-  int err = lk__sync_lock_make(out, c, LK_KIND_MUTEX, path, config);
+  new_call n = {.make = make_mutex};
+  int err = new_call_init(&n, out, c, path, config);
 
-  return err != 0 ? err : lk__sync_lock_check_or_destroy(out);
-}
-
-static int copy_limit_path(lk_sync_lock *l)
-{
-  if (l->semaphore.limit_path == NULL)
-    return 0;
-  l->limit_path = lk__mem_text(&l->client->mem, l->semaphore.limit_path);
-  l->semaphore.limit_path = l->limit_path;
-  return l->limit_path == NULL ? LK_ERR_NO_MEMORY : 0;
+  return err != 0 ? err : sync_lock_new(out, c, &n, on_event, arg);
 }
 
 int lk_sync_semaphore_new(lk_sync_lock **out, lk_sync_client *c,
-                          const char *path, const lk_sync_lock_config *config,
-                          const lk_semaphore_config *options)
+                          const char *path, const lk_lock_config *config,
+                          const lk_semaphore_config *options,
+                          lk_sync_lock_event_cb on_event, void *arg)
 {
-  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_semaphore_config);
-  int err = lk__sync_lock_make(out, c, LK_KIND_SEMAPHORE, path, config);
+  new_call n = {.make = make_semaphore, .semaphore = options};
+  int err = new_call_init(&n, out, c, path, config);
 
-  if (err != 0)
-    return err;
-  lk_semaphore_config *copy = &(*out)->semaphore;
-
-  err = lk__sync_copy_options(c, &sized, copy, options);
   if (err == 0)
-    err = copy_limit_path(*out);
-  if (err != 0)
-    return destroy_and_return(out, err);
-  if (copy->history == NULL) /* the threads share one history */
-    copy->history = &(*out)->history;
-  return lk__sync_lock_check_or_destroy(out);
+    err = sync_lock_new(out, c, &n, on_event, arg);
+  if (err == 0)
+    (*out)->is_semaphore = true;
+  return err;
 }
 
 int lk_sync_single_new(lk_sync_lock **out, lk_sync_client *c, const char *path,
-                       const lk_sync_lock_config *config,
-                       const lk_single_config *options)
+                       const lk_lock_config *config,
+                       const lk_single_config *options,
+                       lk_sync_lock_event_cb on_event, void *arg)
 {
-  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_single_config);
-  int err = lk__sync_lock_make(out, c, LK_KIND_SINGLE, path, config);
+  new_call n = {.make = make_single, .single = options};
+  int err = new_call_init(&n, out, c, path, config);
 
-  if (err != 0)
-    return err;
-  err = lk__sync_copy_options(c, &sized, &(*out)->single, options);
-  return err != 0 ? destroy_and_return(out, err)
-                  : lk__sync_lock_check_or_destroy(out);
-}
-
-enum { MAX_MULTILOCK_MEMBERS = 1000 }; /* as in lk_multilock_new() */
-
-/* If this fails, `member_count` tells how many paths were copied. */
-static int copy_members(lk_sync_lock *l, const lk_multilock_member *members,
-                        size_t count)
-{
-  const lk_mem *mem = &l->client->mem;
-
-  l->members = lk__mem_new(mem, count * sizeof *members);
-  if (l->members == NULL)
-    return LK_ERR_NO_MEMORY;
-  for (size_t i = 0; i < count; i++) {
-    const lk_multilock_member *from = &members[i];
-
-    if (from->path == NULL)
-      return LK_ERR_BAD_PATH;
-    const char *path = lk__mem_text(mem, from->path);
-
-    if (path == NULL)
-      return LK_ERR_NO_MEMORY;
-    l->members[i].side = from->side;
-    l->members[i].path = path;
-    l->member_count = i + 1;
-  }
-  return 0;
+  return err != 0 ? err : sync_lock_new(out, c, &n, on_event, arg);
 }
 
 int lk_sync_multilock_new(lk_sync_lock **out, lk_sync_client *c,
                           const lk_multilock_member *members, size_t count,
-                          const lk_sync_lock_config *config,
-                          const lk_multilock_config *options)
+                          const lk_lock_config *config,
+                          const lk_multilock_config *options,
+                          lk_sync_lock_event_cb on_event, void *arg)
 {
-  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_multilock_config);
+  const char *no_path = "";
+  new_call n = {.make = make_multilock,
+                .members = members,
+                .count = count,
+                .multilock = options};
+  int err = new_call_init(&n, out, c, no_path, config);
 
-  if (out == NULL)
-    return LK_ERR_BAD_ARGUMENT;
-  *out = NULL;
-  if (members == NULL || count == 0 || count > MAX_MULTILOCK_MEMBERS)
-    return LK_ERR_BAD_ARGUMENT;
-  int err =
-      lk__sync_lock_make(out, c, LK_KIND_MULTILOCK, members[0].path, config);
-
-  if (err != 0)
-    return err;
-  err = lk__sync_copy_options(c, &sized, &(*out)->multilock, options);
-  if (err == 0)
-    err = copy_members(*out, members, count);
-  return err != 0 ? destroy_and_return(out, err)
-                  : lk__sync_lock_check_or_destroy(out);
+  return err != 0 ? err : sync_lock_new(out, c, &n, on_event, arg);
 }
 
-/* ---- entering and leaving a lock ----------------------------------------- */
+int lk_sync_lock_clone(lk_sync_lock **out, const lk_sync_lock *l, void *arg)
+{
+  const lk_lock_config *no_config = NULL;
+  new_call n = {.make = make_clone, .original = l};
+  int err = new_call_init(&n, out, lk__sync_lock_client(l), "", no_config);
+
+  if (err == 0)
+    err = sync_lock_new(out, l->client, &n, l->on_event, arg);
+  if (err == 0)
+    (*out)->is_semaphore = l->is_semaphore;
+  return err;
+}
+
+/* ---- the state ----------------------------------------------------------- */
+
+/* Whether the lock was lost and not released yet. */
+static bool lock_is_lost(const lk_sync_lock *l)
+{
+  return atomic_load(&l->use) == LK_USE_HOLDING &&
+         atomic_load(&l->lease_deadline_ms) == LK_NOT_HELD;
+}
+
+/* Store the state for all threads, under the client's mutex. A thread that
+   learns of a doubt by the descriptor or a callback sees it in `sure_until_ms`.
+ */
+static void lock_store(lk_sync_lock *l, int64_t sure_until_ms,
+                       int64_t lease_deadline_ms)
+{
+  bool had_doubt = atomic_load(&l->sure_until_ms) == LK_NOT_HELD;
+  bool doubt = sure_until_ms == LK_NOT_HELD;
+
+  atomic_store_explicit(&l->sure_until_ms, sure_until_ms, memory_order_release);
+  atomic_store_explicit(&l->lease_deadline_ms, lease_deadline_ms,
+                        memory_order_release);
+  if (lease_deadline_ms == LK_NOT_HELD)
+    atomic_store(&l->token, 0);
+  if (doubt == had_doubt || l->doubt_fd.read_fd < 0)
+    return;
+  if (doubt)
+    lk__flag_fd_set(&l->doubt_fd);
+  else
+    lk__flag_fd_clear(&l->doubt_fd);
+}
+
+static bool holds_for_certain(const lk_sync_lock *l)
+{
+  int64_t sure_until_ms = atomic_load(&l->sure_until_ms);
+
+  return sure_until_ms != LK_NOT_HELD &&
+         lk_client_clock(l->client->client) < sure_until_ms;
+}
+
+enum { STILL_UNSURE = 1 }; /* errors are negative */
+
+/* The result of lk_sync_lock_wait_certain(), or STILL_UNSURE. The lease
+   deadline may have passed although the lock is not unsure yet. Then the wait
+   goes on, until a later deadline is stored or the lock is lost. */
+static int lock_certainty(const lk_sync_lock *l)
+{
+  if (l->client->closing || l->inner == NULL)
+    return LK_ERR_CLOSED;
+  if (atomic_load(&l->use) != LK_USE_HOLDING)
+    return LK_ERR_NOT_HELD;
+  if (lock_is_lost(l))
+    return LK_ERR_LOST;
+  return holds_for_certain(l) ? 0 : STILL_UNSURE;
+}
+
+/* Complete the waits that are over. A caller may free its wait then. */
+static void lock_check_waits(lk_sync_lock *l)
+{
+  int err = lock_certainty(l);
+
+  while (err != STILL_UNSURE && !lk__list_empty(&l->waiting))
+    lk__wait_end(LK_OWNER(l->waiting.next, lk_wait, link), err);
+}
+
+/* Store the state of `inner`, if the lock was not released meanwhile. */
+static void lock_publish(lk_sync_lock *l)
+{
+  int64_t lease_deadline_ms = lk_lock_deadline(l->inner);
+  bool sure = lk_lock_get_state(l->inner) == LK_LOCK_HELD;
+
+  pthread_mutex_lock(&l->client->mutex);
+  if (atomic_load(&l->use) == LK_USE_HOLDING)
+    lock_store(l, sure ? lease_deadline_ms : LK_NOT_HELD, lease_deadline_ms);
+  pthread_mutex_unlock(&l->client->mutex);
+  lock_check_waits(l);
+}
+
+void lk__sync_locks_publish(lk_sync_client *c)
+{
+  for (lk_link *l = c->locks.next; l != &c->locks; l = l->next) {
+    lk_sync_lock *lock = LK_OWNER(l, lk_sync_lock, link);
+
+    if (atomic_load(&lock->use) == LK_USE_HOLDING)
+      lock_publish(lock);
+  }
+}
+
+void lk__sync_lock_on_event(lk_sync_lock *l, const lk_lock_event *event)
+{
+  switch (event->type) {
+  case LK_LOCK_EVENT_UNSURE:
+  case LK_LOCK_EVENT_RENEWED:
+  case LK_LOCK_EVENT_LOST: lock_publish(l); break;
+  case LK_LOCK_EVENT_WAITING:
+  case LK_LOCK_EVENT_PLACE_LOST:
+  case LK_LOCK_EVENT_SUSPENDED:
+  case LK_LOCK_EVENT_MIXED_QUEUE:
+  case LK_LOCK_EVENT_REVOKED:
+  case LK_LOCK_EVENT_UNWATCHED: break;
+  }
+  if (l->on_event != NULL)
+    l->on_event(l, event, l->arg);
+}
+
+/* ---- the use of the handle ----------------------------------------------- */
 
 /* lk__sync_enter() for a call of the lock; LK_ERR_BAD_ARGUMENT: `l` is NULL.
    The lock is not freed before sync_lock_leave(). */
@@ -265,130 +354,160 @@ static void sync_lock_leave(lk_sync_lock *l, int cancel_state)
   lk__sync_leave_object(l->client, &l->calls_inside, cancel_state);
 }
 
-/* ---- acquire ------------------------------------------------------------- */
-
-/* An acquire has failed or a release has completed: free the lk_lock, if it was
-   made, and complete the call. If the call was interrupted, its result is the
-   reason for that. */
-static void free_inner_and_complete(lk_lock_owner *owner, int err)
+static void lock_end_use(lk_sync_lock *l)
 {
-  lk__lock_owner_remove(owner);
-  lk__lock_owner_free_inner(owner);
-  lk__blocking_call_complete(
-      &owner->call, owner->interrupt_err != 0 ? owner->interrupt_err : err);
+  pthread_mutex_lock(&l->client->mutex);
+  atomic_store(&l->use, LK_USE_NONE);
+  pthread_mutex_unlock(&l->client->mutex);
 }
 
-static void on_acquired(lk_lock *l, int err, void *arg)
+bool lk__sync_lock_use_for_candidate(lk_sync_lock *l, bool use)
 {
-  lk_lock_owner *owner = arg;
+  lk_lock_use from = use ? LK_USE_NONE : LK_USE_CANDIDATE;
 
-  if (err != 0) {
-    free_inner_and_complete(owner, err);
-    return;
+  pthread_mutex_lock(&l->client->mutex);
+  bool is_possible = atomic_load(&l->use) == (int)from;
+
+  if (is_possible)
+    atomic_store(&l->use, use ? LK_USE_CANDIDATE : LK_USE_NONE);
+  pthread_mutex_unlock(&l->client->mutex);
+  return is_possible;
+}
+
+bool lk__sync_lock_is_acquired(lk_sync_lock *l, uint64_t *thread)
+{
+  pthread_mutex_lock(&l->client->mutex);
+  bool is_acquired = atomic_load(&l->use) == LK_USE_HOLDING;
+
+  *thread = l->thread;
+  pthread_mutex_unlock(&l->client->mutex);
+  return is_acquired;
+}
+
+/* ---- acquire ------------------------------------------------------------- */
+
+enum { COUNTED = 1 }; /* errors are negative */
+
+/* Returns 0: the thread is to acquire; COUNTED: it held already; or why it may
+   not acquire. Under the client's mutex. A thread that shares the handle of
+   another one by mistake is refused, since it would hold together with it. */
+static int lock_begin_use(lk_sync_lock *l, uint64_t thread)
+{
+  const lk_sync_lock *other = l->other_side;
+
+  if (other != NULL && atomic_load(&other->use) != LK_USE_NONE &&
+      other->thread != thread)
+    return LK_ERR_STATE;
+  if (atomic_load(&l->use) == LK_USE_NONE) {
+    atomic_store(&l->use, LK_USE_ACQUIRING);
+    l->thread = thread;
+    return 0;
   }
-  owner->token = lk_lock_token(l);
-  lk__lock_owner_publish(owner);
-  lk__blocking_call_complete(&owner->call, 0);
+  if (atomic_load(&l->use) != LK_USE_HOLDING || l->thread != thread)
+    return LK_ERR_STATE;
+  if (lock_is_lost(l))
+    return LK_ERR_LOST;
+  if (l->is_semaphore) /* its permits cannot be acquired again */
+    return LK_ERR_DEADLOCK;
+  atomic_fetch_add(&l->count, 1);
+  return COUNTED;
+}
+
+/** A call that waits until the lock is acquired or released. */
+typedef struct lock_call {
+  lk_blocking_call call;
+  lk_sync_lock *lock;
+  int64_t timeout_ms; /**< for lk_lock_acquire() */
+  int interrupt_err;  /**< why the call was interrupted, or 0 */
+} lock_call;
+
+static void lock_call_complete(lock_call *w, int err)
+{
+  lk__blocking_call_complete(&w->call,
+                             w->interrupt_err != 0 ? w->interrupt_err : err);
+}
+
+static void on_acquired(lk_lock *inner, int err, void *arg)
+{
+  lock_call *w = arg;
+  lk_sync_lock *l = w->lock;
+
+  if (err == 0) {
+    pthread_mutex_lock(&l->client->mutex);
+    atomic_store(&l->token, lk_lock_token(inner));
+    atomic_store(&l->count, 1);
+    atomic_store(&l->use, LK_USE_HOLDING);
+    pthread_mutex_unlock(&l->client->mutex);
+    lock_publish(l);
+  }
+  lock_call_complete(w, err);
 }
 
 /* lk_lock_cancel() calls on_acquired(), which completes the call. */
 static void interrupt_acquire(lk_blocking_call *b, int err)
 {
-  lk_lock_owner *owner = lk__lock_owner_of(b);
+  lock_call *w = LK_OWNER(b, lock_call, call);
 
-  owner->interrupt_err = err;
-  lk_lock_cancel(owner->inner);
-}
-
-static int start_acquire(lk_lock_owner *owner)
-{
-  /* lk_sync_lock_free() may have begun after the thread entered the lock. */
-  if (atomic_load(&owner->lock)->freeing)
-    return LK_ERR_CLOSED;
-  int err = lk__lock_owner_make_inner(owner);
-
-  return err != 0 ? err
-                  : lk_lock_acquire(owner->inner, owner->acquire_timeout_ms,
-                                    on_acquired, owner);
+  w->interrupt_err = err;
+  lk_lock_cancel(w->lock->inner);
 }
 
 static void begin_acquire(lk_blocking_call *b)
 {
-  lk_lock_owner *owner = lk__lock_owner_of(b);
+  lock_call *w = LK_OWNER(b, lock_call, call);
+  lk_lock *inner = w->lock->inner;
   int err = lk__blocking_call_refusal(b);
 
   if (err == 0)
-    err = start_acquire(owner);
+    err = inner == NULL ? LK_ERR_CLOSED
+                        : lk_lock_acquire(inner, w->timeout_ms, on_acquired, w);
   if (err != 0) {
-    free_inner_and_complete(owner, err);
+    lk__blocking_call_complete(b, err);
     return;
   }
-  lk__safe_list_add(&owner->client->lock_owners, &owner->link);
   lk__blocking_call_allow_interrupt(b, interrupt_acquire);
   lk__blocking_call_start_timer(b);
 }
 
-/* The thread has a lock owner already. */
-static int acquire_again(lk_lock_owner *owner, lk_kind kind,
-                         const lk_sync_call *call)
+static int lock_acquire(lk_sync_lock *l, uint64_t thread,
+                        const lk_sync_call *call, int64_t timeout_ms)
 {
-  int err = lk__sync_call_refusal(owner->client, call);
+  lock_call w = {.lock = l, .timeout_ms = timeout_ms};
+  int err = lk__sync_call_refusal(l->client, call);
 
   if (err != 0)
     return err;
-  if (lk__lock_owner_is_lost(owner))
-    return LK_ERR_LOST;
-  if (kind == LK_KIND_SEMAPHORE) /* a thread can hold one permit only */
-    return LK_ERR_DEADLOCK;
-  owner->count++;
-  return 0;
-}
-
-/* `timeout_ms` limits how long the lock is waited for once the call has begun
-   on the thread of the handle: NO_WAITING or LK_NO_LIMIT. The deadline of
-   `call` applies as well. */
-static int acquire_for_this_thread(lk_sync_lock *l, const lk_sync_call *call,
-                                   int64_t timeout_ms)
-{
-  lk_lock_owner *owner = lk__lock_owner_find(l);
-
-  if (owner != NULL)
-    return acquire_again(owner, l->kind, call);
-  owner = lk__lock_owner_new(l);
-  if (owner == NULL)
-    return LK_ERR_NO_MEMORY;
-  owner->acquire_timeout_ms = timeout_ms;
-  if (l->partner != NULL)
-    owner->partner = lk__lock_owner_find(l->partner);
-  int err = lk__blocking_call_init_from(&owner->call, owner->client, call);
-
+  pthread_mutex_lock(&l->client->mutex);
+  err = lock_begin_use(l, thread);
+  pthread_mutex_unlock(&l->client->mutex);
+  if (err != 0)
+    return err == COUNTED ? 0 : err;
+  err = lk__blocking_call_init_from(&w.call, l->client, call);
   if (err == 0) {
-    err = lk__blocking_call_wait(&owner->call, begin_acquire);
-    lk__blocking_call_destroy(&owner->call);
+    err = lk__blocking_call_wait(&w.call, begin_acquire);
+    lk__blocking_call_destroy(&w.call);
   }
-  if (err == 0)
-    owner->count = 1;
-  else
-    lk__lock_owner_delete(owner);
+  if (err != 0)
+    lock_end_use(l);
   return err;
 }
 
-static int enter_and_acquire(lk_sync_lock *l, const lk_sync_call *call,
-                             int64_t timeout_ms)
+int lk__sync_lock_acquire(lk_sync_lock *l, uint64_t thread,
+                          const lk_sync_call *call, int64_t timeout_ms)
 {
   int cancel_state;
   int err = sync_lock_enter(l, &cancel_state);
 
   if (err != 0)
     return err;
-  err = acquire_for_this_thread(l, call, timeout_ms);
+  err = lock_acquire(l, thread, call, timeout_ms);
   sync_lock_leave(l, cancel_state);
   return err;
 }
 
 int lk_sync_lock_acquire(lk_sync_lock *l, const lk_sync_call *call)
 {
-  return enter_and_acquire(l, call, LK_NO_LIMIT);
+  return lk__sync_lock_acquire(l, lk__sync_thread(), call, LK_NO_LIMIT);
 }
 
 /* For lk_lock_acquire(): the lock is tried once. */
@@ -396,62 +515,98 @@ enum { NO_WAITING = 0 };
 
 int lk_sync_lock_try(lk_sync_lock *l, const lk_sync_call *call)
 {
-  return enter_and_acquire(l, call, NO_WAITING);
+  return lk__sync_lock_acquire(l, lk__sync_thread(), call, NO_WAITING);
 }
 
 /* ---- release ------------------------------------------------------------- */
 
+/* Count down. Returns 0, LK_ERR_NOT_HELD or LK_ERR_LOST. `*last`: `inner` must
+   be released now, and the use of the lock is `next`; for a lost lock it is
+   LK_USE_NONE. From then on the handle holds nothing. */
+static int lock_count_down(lk_sync_lock *l, lk_lock_use next, bool *last)
+{
+  int err = 0;
+
+  *last = false;
+  pthread_mutex_lock(&l->client->mutex);
+  if (atomic_load(&l->use) != LK_USE_HOLDING)
+    err = LK_ERR_NOT_HELD;
+  else if (lock_is_lost(l))
+    err = LK_ERR_LOST;
+  if (err == LK_ERR_LOST || (err == 0 && atomic_fetch_sub(&l->count, 1) == 1)) {
+    *last = true;
+    atomic_store(&l->count, 0);
+    atomic_store(&l->use, (int)(err == 0 ? next : LK_USE_NONE));
+    lock_store(l, LK_NOT_HELD, LK_NOT_HELD);
+  }
+  pthread_mutex_unlock(&l->client->mutex);
+  return err;
+}
+
+static void begin_release_task(lk_task *t)
+{
+  lk_sync_lock *l = LK_OWNER(t, lk_sync_lock, release);
+
+  lk_lock_release(l->inner, NULL, NULL);
+  lock_check_waits(l);
+}
+
+/* The next acquire begins behind this task. If the thread of the handle has
+   ended, so has the client. */
+static void lock_post_release(lk_sync_lock *l)
+{
+  (void)lk__task_post(l->client, &l->release);
+}
+
 int lk_sync_lock_release(lk_sync_lock *l)
 {
+  bool last;
+
   if (l == NULL)
     return LK_ERR_BAD_ARGUMENT;
   if (lk__driver_in_child(&l->client->driver))
     return LK_ERR_FORKED;
-  lk_lock_owner *owner = lk__lock_owner_find(l);
+  /* lk__flag_fd_set() and lk__driver_wake() write: a thread that was cancelled
+     there would end with the mutex. */
+  int cancel_state = lk__sync_disable_cancel();
+  int err = lock_count_down(l, LK_USE_NONE, &last);
 
-  if (owner == NULL)
-    return LK_ERR_NOT_HELD;
-  if (lk__lock_owner_is_lost(owner)) {
-    lk__lock_owner_release(owner);
-    return LK_ERR_LOST;
-  }
-  owner->count--;
-  if (owner->count == 0)
-    lk__lock_owner_release(owner);
-  return 0;
+  if (last)
+    lock_post_release(l);
+  lk__sync_restore_cancel(cancel_state);
+  return err;
 }
 
-static void on_released(lk_lock *l, int err, void *arg)
+static void on_released(lk_lock *inner, int err, void *arg)
 {
-  (void)l;
-  free_inner_and_complete(arg, err);
+  (void)inner;
+  lock_call_complete(arg, err);
 }
 
-/* The node is still deleted, but the call does not wait for that. Freeing the
-   lk_lock calls on_released(), which completes the call. */
+/* The node is still deleted, but the call does not wait for that.
+   lk_lock_reset() calls on_released(), which completes the call. */
 static void interrupt_release(lk_blocking_call *b, int err)
 {
-  lk_lock_owner *owner = lk__lock_owner_of(b);
+  lock_call *w = LK_OWNER(b, lock_call, call);
 
-  owner->interrupt_err = err;
-  lk__lock_owner_free_inner(owner);
+  w->interrupt_err = err;
+  lk_lock_reset(w->lock->inner);
 }
 
 /* A call that may not wait, because its deadline has passed or its cancel is
    set, is interrupted only after its release has begun. */
 static void begin_release(lk_blocking_call *b)
 {
-  lk_lock_owner *owner = lk__lock_owner_of(b);
+  lock_call *w = LK_OWNER(b, lock_call, call);
+  lk_sync_lock *l = w->lock;
   int refusal = lk__blocking_call_refusal(b);
-
-  lk__lock_owner_set_lost(owner); /* from now on the thread holds nothing */
-  int err = owner->inner == NULL
+  int err = l->inner == NULL
                 ? LK_ERR_CLOSED
-                : lk_lock_release_until(owner->inner, LK_NO_LIMIT, on_released,
-                                        owner);
+                : lk_lock_release_until(l->inner, LK_NO_LIMIT, on_released, w);
 
+  lock_check_waits(l);
   if (err != 0) {
-    free_inner_and_complete(owner, err);
+    lk__blocking_call_complete(b, err);
     return;
   }
   lk__blocking_call_allow_interrupt(b, interrupt_release);
@@ -460,28 +615,25 @@ static void begin_release(lk_blocking_call *b)
     b->interrupt(b, refusal);
 }
 
-static int release_and_wait(lk_lock_owner *owner, const lk_sync_call *call)
+static int lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
 {
-  int err = lk__blocking_call_init_from(&owner->call, owner->client, call);
+  lock_call w = {.lock = l};
+  bool last;
+  int err = lk__blocking_call_init_from(&w.call, l->client, call);
 
   if (err != 0)
     return err;
-  err = lk__blocking_call_wait(&owner->call, begin_release);
-  lk__blocking_call_destroy(&owner->call);
-  lk__lock_owner_delete(owner);
+  err = lock_count_down(l, LK_USE_RELEASING, &last);
+  if (last && err == 0) {
+    err = lk__blocking_call_wait(&w.call, begin_release);
+    lock_end_use(l);
+  } else if (last) { /* there is no node to delete */
+    lock_post_release(l);
+  } else if (err == 0) {
+    err = lk__sync_call_refusal(l->client, call);
+  }
+  lk__blocking_call_destroy(&w.call);
   return err;
-}
-
-/* There is no node to delete. A release that is cancelled takes place. */
-static int release_without_wait(lk_sync_lock *l, const lk_sync_call *call)
-{
-  int refusal = lk__sync_call_refusal(l->client, call);
-
-  if (refusal == LK_ERR_BAD_ARGUMENT)
-    return refusal;
-  int err = lk_sync_lock_release(l);
-
-  return err != 0 ? err : refusal;
 }
 
 int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
@@ -491,138 +643,123 @@ int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
 
   if (err != 0)
     return err;
-  lk_lock_owner *owner = lk__lock_owner_find(l);
-  bool has_node_to_delete =
-      owner != NULL && owner->count == 1 && !lk__lock_owner_is_lost(owner);
-
-  err = has_node_to_delete ? release_and_wait(owner, call)
-                           : release_without_wait(l, call);
+  err = lock_release_wait(l, call);
   sync_lock_leave(l, cancel_state);
   return err;
 }
 
 /* ---- waiting while the lock is unsure ------------------------------------ */
 
-static void interrupt_wait(lk_blocking_call *b, int err)
-{
-  lk__lock_owner_end_wait(lk__lock_owner_of(b), err);
-}
+typedef struct certain_call {
+  lk_wait wait; /* in lk_sync_lock.waiting */
+  lk_sync_lock *lock;
+} certain_call;
 
 static void begin_wait(lk_blocking_call *b)
 {
-  lk_lock_owner *owner = lk__lock_owner_of(b);
+  certain_call *w = LK_OWNER(b, certain_call, wait.call);
   int err = lk__blocking_call_refusal(b);
 
   if (err != 0) {
     lk__blocking_call_complete(b, err);
     return;
   }
-  owner->awaits_certainty = true;
-  lk__blocking_call_allow_interrupt(b, interrupt_wait);
-  lk__blocking_call_start_timer(b);
-  lk__lock_owner_check_wait(owner);
-}
-
-static int wait_for_certainty(lk_sync_lock *l, const lk_sync_call *call)
-{
-  lk_lock_owner *owner = lk__lock_owner_find(l);
-
-  if (owner == NULL)
-    return LK_ERR_NOT_HELD;
-  int err = lk__blocking_call_init_from(&owner->call, owner->client, call);
-
-  if (err != 0)
-    return err;
-  err = lk__blocking_call_wait(&owner->call, begin_wait);
-  lk__blocking_call_destroy(&owner->call);
-  return err;
+  lk__wait_add(&w->wait, &w->lock->waiting);
+  lock_check_waits(w->lock);
 }
 
 int lk_sync_lock_wait_certain(lk_sync_lock *l, const lk_sync_call *call)
 {
-  int cancel_state;
-  int err = sync_lock_enter(l, &cancel_state);
+  certain_call w = {.lock = l};
 
-  if (err != 0)
-    return err;
-  err = wait_for_certainty(l, call);
-  sync_lock_leave(l, cancel_state);
-  return err;
+  if (l == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  return lk__wait_do(&w.wait, l->client, &l->calls_inside, call, begin_wait);
 }
 
 /* ---- asking a quorum ----------------------------------------------------- */
 
-static void complete_verify(lk_lock_owner *owner, int err)
+/* An interrupt may have completed the call already. */
+static void complete_verify(lk_sync_lock *l, int err)
 {
-  if (!owner->verifying) /* an interrupt has completed the call already */
-    return;
-  owner->verifying = false;
-  lk__blocking_call_complete(&owner->call, err);
+  lk_blocking_call *b = l->verifying;
+
+  l->verifying = NULL;
+  if (b != NULL)
+    lk__blocking_call_complete(b, err);
 }
 
-static void on_verified(lk_lock *l, int err, void *arg)
+static void on_verified(lk_lock *inner, int err, void *arg)
 {
-  (void)l;
+  (void)inner;
   complete_verify(arg, err);
 }
 
 static void interrupt_verify(lk_blocking_call *b, int err)
 {
-  complete_verify(lk__lock_owner_of(b), err);
+  complete_verify(LK_OWNER(b, lock_call, call)->lock, err);
 }
 
 static void begin_verify(lk_blocking_call *b)
 {
-  lk_lock_owner *owner = lk__lock_owner_of(b);
+  lk_sync_lock *l = LK_OWNER(b, lock_call, call)->lock;
   int err = lk__blocking_call_refusal(b);
 
   if (err == 0)
-    err = owner->inner == NULL
-              ? LK_ERR_CLOSED
-              : lk_lock_verify(owner->inner, on_verified, owner);
+    err = l->inner == NULL ? LK_ERR_CLOSED
+                           : lk_lock_verify(l->inner, on_verified, l);
   if (err != 0) {
     lk__blocking_call_complete(b, err);
     return;
   }
-  owner->verifying = true;
+  l->verifying = b;
   lk__blocking_call_allow_interrupt(b, interrupt_verify);
   lk__blocking_call_start_timer(b);
 }
 
-static int thread_verify(lk_lock_owner *owner, const lk_sync_call *call)
-{
-  int err = lk__blocking_call_init_from(&owner->call, owner->client, call);
-
-  if (err != 0)
-    return err;
-  err = lk__blocking_call_wait(&owner->call, begin_verify);
-  lk__blocking_call_destroy(&owner->call);
-  return err;
-}
-
 int lk_sync_lock_verify(lk_sync_lock *l, const lk_sync_call *call)
 {
+  lock_call w = {.lock = l};
   int cancel_state;
   int err = sync_lock_enter(l, &cancel_state);
 
   if (err != 0)
     return err;
-  lk_lock_owner *owner = lk__lock_owner_find(l);
-
-  err = owner == NULL ? LK_ERR_NOT_HELD : thread_verify(owner, call);
+  err = lk__blocking_call_init_from(&w.call, l->client, call);
+  if (err == 0) {
+    err = lk__blocking_call_wait(&w.call, begin_verify);
+    lk__blocking_call_destroy(&w.call);
+  }
   sync_lock_leave(l, cancel_state);
   return err;
 }
 
+/* The transaction is for the present grant: the lock may be released and
+   acquired again before it is sent. */
+int lk_sync_lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
+                               const lk_op *ops, size_t count,
+                               const lk_sync_call *call)
+{
+  int err = lk__sync_refusal(lk__sync_lock_client(l));
+
+  if (out != NULL)
+    *out = NULL;
+  if (err != 0)
+    return err;
+  const lk_sync_guard guard = {.lock = &l->inner,
+                               .token = atomic_load(&l->token)};
+
+  if (guard.token == 0)
+    return lock_is_lost(l) ? LK_ERR_LOST : LK_ERR_NOT_HELD;
+  return lk__sync_multi_do(l->client, out, &guard, ops, count, call);
+}
+
 /* ---- queries ------------------------------------------------------------- */
 
-/* The lock owner of this thread. NULL: the thread has none, or this is a child
-   process, where no thread holds. */
-static const lk_lock_owner *current_lock_owner(const lk_sync_lock *l)
+/* Whether no lock is held here: there is none, or this is a child process. */
+static bool is_unusable(const lk_sync_lock *l)
 {
-  return l == NULL || lk__driver_in_child(&l->client->driver)
-             ? NULL
-             : lk__lock_owner_find(l);
+  return l == NULL || lk__driver_in_child(&l->client->driver);
 }
 
 /* The clock is read last: a pause of the thread before that can only make the
@@ -630,48 +767,45 @@ static const lk_lock_owner *current_lock_owner(const lk_sync_lock *l)
    variable holds both deadline and doubt. */
 bool lk_sync_lock_ok(const lk_sync_lock *l)
 {
-  const lk_lock_owner *owner = current_lock_owner(l);
-
-  if (owner == NULL)
+  if (is_unusable(l))
     return false;
   int64_t sure_until_ms =
-      atomic_load_explicit(&owner->sure_until_ms, memory_order_acquire);
+      atomic_load_explicit(&l->sure_until_ms, memory_order_acquire);
 
-  return sure_until_ms != LK_NOT_SURE &&
+  return sure_until_ms != LK_NOT_HELD &&
          lk__driver_clock(&l->client->driver) < sure_until_ms;
 }
 
 int64_t lk_sync_lock_deadline(const lk_sync_lock *l)
 {
-  const lk_lock_owner *owner = current_lock_owner(l);
-
-  return owner == NULL ? LK_NOT_HELD : atomic_load(&owner->lease_deadline_ms);
+  return is_unusable(l) ? LK_NOT_HELD : atomic_load(&l->lease_deadline_ms);
 }
 
 uint64_t lk_sync_lock_token(const lk_sync_lock *l)
 {
-  const lk_lock_owner *owner = current_lock_owner(l);
-
-  return owner == NULL || lk__lock_owner_is_lost(owner) ? 0 : owner->token;
+  return is_unusable(l) ? 0 : atomic_load(&l->token);
 }
 
 lk_lock_state lk_sync_lock_get_state(const lk_sync_lock *l)
 {
-  const lk_lock_owner *owner = current_lock_owner(l);
-
-  if (owner == NULL)
+  if (is_unusable(l))
     return LK_LOCK_IDLE;
-  if (lk__lock_owner_is_lost(owner))
+  switch ((lk_lock_use)atomic_load(&l->use)) {
+  case LK_USE_ACQUIRING: return LK_LOCK_ACQUIRING;
+  case LK_USE_HOLDING: break;
+  case LK_USE_NONE:
+  case LK_USE_RELEASING:
+  case LK_USE_CANDIDATE: return LK_LOCK_IDLE;
+  }
+  if (lock_is_lost(l))
     return LK_LOCK_LOST;
-  return atomic_load(&owner->sure_until_ms) == LK_NOT_SURE ? LK_LOCK_UNSURE
-                                                           : LK_LOCK_HELD;
+  return atomic_load(&l->sure_until_ms) == LK_NOT_HELD ? LK_LOCK_UNSURE
+                                                       : LK_LOCK_HELD;
 }
 
 size_t lk_sync_lock_count(const lk_sync_lock *l)
 {
-  const lk_lock_owner *owner = current_lock_owner(l);
-
-  return owner == NULL ? 0 : owner->count;
+  return is_unusable(l) ? 0 : atomic_load(&l->count);
 }
 
 int lk_sync_lock_fd(lk_sync_lock *l)
@@ -680,27 +814,16 @@ int lk_sync_lock_fd(lk_sync_lock *l)
     return LK_ERR_BAD_ARGUMENT;
   if (lk__driver_in_child(&l->client->driver))
     return LK_ERR_FORKED;
-  lk_lock_owner *owner = lk__lock_owner_find(l);
-
-  if (owner == NULL)
-    return LK_ERR_NOT_HELD;
-  /* lk__flag_fd_set() writes: a thread that was cancelled there would end with
-     the mutex. */
+  /* lk__flag_fd_set() writes: see lk_sync_lock_release(). */
   int cancel_state = lk__sync_disable_cancel();
 
-  pthread_mutex_lock(&owner->client->mutex);
-  if (owner->doubt_fd.read_fd < 0) {
-    /* A doubt that arises now is not missed: `sure_until_ms` is stored first,
-       and then lock_owner_set_doubt() looks for the descriptor, under the
-       mutex. */
-    bool doubt = atomic_load(&owner->sure_until_ms) == LK_NOT_SURE;
+  pthread_mutex_lock(&l->client->mutex);
+  if (l->doubt_fd.read_fd < 0 && lk__flag_fd_open(&l->doubt_fd) == 0 &&
+      atomic_load(&l->sure_until_ms) == LK_NOT_HELD)
+    lk__flag_fd_set(&l->doubt_fd);
+  int fd = l->doubt_fd.read_fd;
 
-    if (lk__flag_fd_open(&owner->doubt_fd) == 0 && doubt)
-      lk__flag_fd_set(&owner->doubt_fd);
-  }
-  int fd = owner->doubt_fd.read_fd;
-
-  pthread_mutex_unlock(&owner->client->mutex);
+  pthread_mutex_unlock(&l->client->mutex);
   lk__sync_restore_cancel(cancel_state);
   return fd >= 0 ? fd : LK_ERR_SYSTEM;
 }
@@ -708,7 +831,7 @@ int lk_sync_lock_fd(lk_sync_lock *l)
 /** Reads the token of the member with `path` on the thread of the handle. */
 typedef struct token_call {
   lk_blocking_call call;
-  const lk_lock_owner *lock_owner;
+  const lk_sync_lock *lock;
   const char *path;
   uint64_t token; /**< the result */
 } token_call;
@@ -717,49 +840,69 @@ static void begin_token(lk_blocking_call *b)
 {
   token_call *q = LK_OWNER(b, token_call, call);
 
-  if (q->lock_owner->inner != NULL)
-    q->token = lk_multilock_token(q->lock_owner->inner, q->path);
+  if (q->lock->inner != NULL)
+    q->token = lk_multilock_token(q->lock->inner, q->path);
   lk__blocking_call_complete(b, 0);
 }
 
 uint64_t lk_sync_multilock_token(lk_sync_lock *l, const char *path)
 {
-  token_call q = {.path = path};
+  token_call q = {.lock = l, .path = path};
 
-  if (l == NULL || path == NULL || l->kind != LK_KIND_MULTILOCK ||
-      lk__sync_refusal(l->client) != 0)
-    return 0;
-  q.lock_owner = lk__lock_owner_find(l);
-  if (q.lock_owner != NULL && !lk__lock_owner_is_lost(q.lock_owner))
+  if (path != NULL && lk_sync_lock_token(l) != 0)
     (void)lk__blocking_call_do(&q.call, l->client, begin_token);
   return q.token; /* 0 unless begin_token() ran */
 }
 
+/* `inner` and its path do not change. */
 const char *lk_sync_lock_path(const lk_sync_lock *l)
 {
-  return l == NULL ? NULL : l->path;
+  return l == NULL ? NULL : lk_lock_path(l->inner);
 }
 
 /* ---- end ----------------------------------------------------------------- */
 
-void lk__sync_lock_destroy(lk_sync_lock *l)
+lk_lock *lk__sync_lock_remove(lk_sync_lock *l)
 {
-  lk_mem mem = l->client->mem;
+  lk_lock *inner = l->inner;
 
-  for (size_t i = 0; i < l->member_count; i++) /* uintptr_t: drops `const` */
-    lk__mem_free(&mem, (void *)(uintptr_t)l->members[i].path);
-  lk__mem_free(&mem, l->members);
-  lk__mem_free(&mem, l->limit_path);
-  lk__mem_free(&mem, l->path);
-  lk__mem_free(&mem, l->data);
-  lk__mem_free(&mem, l->prefix);
-  lk__mem_free(&mem, l->acl);
-  lk__mem_free(&mem, l->parent_acl);
-  lk__mem_free(&mem, l);
+  l->inner = NULL;
+  lk__list_remove(&l->link);
+  return inner;
+}
+
+void lk__sync_lock_end_calls(lk_sync_lock *l)
+{
+  pthread_mutex_lock(&l->client->mutex);
+  lock_store(l, LK_NOT_HELD, LK_NOT_HELD);
+  pthread_mutex_unlock(&l->client->mutex);
+  lock_check_waits(l);
+}
+
+void lk__sync_lock_deinit(lk_sync_lock *l)
+{
+  int cancel_state = lk__sync_disable_cancel();
+
+  lk__sync_await_calls(l->client, &l->calls_inside);
+  lk__flag_fd_close(&l->doubt_fd);
+  lk__sync_restore_cancel(cancel_state);
+}
+
+static void begin_free(lk_blocking_call *b)
+{
+  lk_sync_lock *l = LK_OWNER(b, lock_call, call)->lock;
+
+  lk_lock_free(lk__sync_lock_remove(l));
+  lk__sync_lock_end_calls(l);
+  lk__blocking_call_complete(b, 0);
 }
 
 void lk_sync_lock_free(lk_sync_lock *l)
 {
-  if (l != NULL && lk__sync_lock_end_owners(l))
-    lk__sync_lock_destroy(l);
+  lock_call w = {.lock = l};
+
+  if (l == NULL || lk__blocking_call_do(&w.call, l->client, begin_free) != 0)
+    return;
+  lk__sync_lock_deinit(l);
+  lk__mem_free(&l->client->mem, l);
 }

@@ -4,53 +4,48 @@
 
 /**
  * @file
- * A lock for threads: one lk_sync_lock for all threads, with copies of its
- * options.
+ * A lock for threads. The handle is the owner: it has one lk_lock, whose state
+ * is stored for all threads.
  */
 
+#include "net/wakeup.h"
 #include "sync/call.h"
 
-/** The kind of a lock. */
-typedef enum lk_kind {
-  LK_KIND_MUTEX,
-  LK_KIND_SEMAPHORE,
-  LK_KIND_MULTILOCK,
-  LK_KIND_SINGLE,
-  LK_KIND_READ,
-  LK_KIND_WRITE
-} lk_kind;
+/** What a handle is used for. */
+typedef enum lk_lock_use {
+  LK_USE_NONE,
+  LK_USE_ACQUIRING, /**< a thread waits in an acquire */
+  LK_USE_HOLDING,   /**< it holds, or has lost, and was not released */
+  LK_USE_RELEASING, /**< a thread waits until the own node is deleted */
+  LK_USE_CANDIDATE  /**< a candidate uses the lk_lock */
+} lk_lock_use;
 
 struct lk_sync_lock {
   lk_sync_client *client;
-  size_t calls_inside; /**< calls of this lock that have entered and not left;
-                            under the client's mutex */
-  bool freeing;        /**< it is being freed; for the thread of the handle */
-  lk_kind kind;
-  char *path;
+  void (*on_event)(lk_sync_lock *l, const lk_lock_event *event, void *arg);
+  void *arg;                /**< for on_event */
+  lk_sync_lock *other_side; /**< of a read-write lock; or NULL */
+  bool is_semaphore;
+  lk_task release; /**< releases `inner`, for lk_sync_lock_release() */
 
-  /* Options of one kind of locks; zeros in the other kinds. */
-  lk_semaphore_config semaphore;
-  char *limit_path; /**< the copy that `semaphore` refers to, or NULL */
-  /** Of all threads, if the caller has named no other. For the thread of the
-      handle. */
-  lk_semaphore_history history;
-  lk_single_config single;
-  lk_multilock_config multilock;
-  lk_multilock_member *members; /**< of a multi-lock */
-  size_t member_count;
-  lk_sync_lock *partner; /**< of a side of a read-write lock: the other side */
+  /* Under the client's mutex. */
+  size_t calls_inside; /**< calls of this lock that have entered and not left */
+  uint64_t thread;     /**< lk__sync_thread() of the acquire; while in use */
+  lk_flag_fd doubt_fd; /**< of lk_sync_lock_fd(); set while there is a doubt */
 
-  /** For each lk_lock. lock_owner.c sets the callback and its `arg`. The next
-     four members are copies for `config`; NULL: the option is not set. */
-  lk_lock_config config;
-  char *data;
-  lk_acls *acl;
-  lk_acls *parent_acl;
-  char *prefix;
+  /* Written under the client's mutex, read by all threads. */
+  atomic_int use;                     /**< lk_lock_use */
+  atomic_size_t count;                /**< acquires without a release */
+  _Atomic(int64_t) sure_until_ms;     /**< the lease deadline; INT64_MIN: it is
+                                           unsure, or not held */
+  _Atomic(int64_t) lease_deadline_ms; /**< INT64_MIN: it is not held */
+  _Atomic(uint64_t) token;            /**< 0: it is not held */
 
-  void (*on_event)(lk_sync_lock *l, const lk_lock_event *event, uint64_t token,
-                   void *arg);
-  void *arg; /**< for on_event */
+  /* For the thread of the handle. */
+  lk_lock *inner;  /**< NULL: it was freed */
+  lk_link link;    /**< in lk_sync_client.locks */
+  lk_link waiting; /**< of lk_wait, in lk_sync_lock_wait_certain() */
+  lk_blocking_call *verifying; /**< waits in lk_sync_lock_verify(); or NULL */
 };
 
 /** The client of the lock; NULL if `l` is NULL. */
@@ -59,14 +54,42 @@ static inline lk_sync_client *lk__sync_lock_client(const lk_sync_lock *l)
   return l == NULL ? NULL : l->client;
 }
 
-/** Make a lock. Options that only some kinds of locks have are not set. */
-int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
-                       const char *path, const lk_sync_lock_config *config);
-/** Free the lock. No thread may have a lock owner of it any more. */
-void lk__sync_lock_destroy(lk_sync_lock *l);
+/** Copy the caller's options. Returns 0, or why they are refused, which is
+    logged. */
+int lk__sync_lock_config_copy(lk_sync_client *c, lk_lock_config *out,
+                              const lk_lock_config *config);
+/** Initialise a lock that is zeroed. Its `inner` is made by the caller. */
+void lk__sync_lock_init(lk_sync_lock *l, lk_sync_client *c,
+                        lk_sync_lock_event_cb on_event, void *arg);
+/** Run `make` on the thread of the handle, also if that is this thread. Returns
+    the error with which `make` completes its call, or LK_ERR_CLOSED. */
+int lk__sync_lock_make(lk_blocking_call *b, lk_sync_client *c,
+                       void (*make)(lk_blocking_call *b));
+/** Acquire, by the thread with the number `thread`, and within the limit
+    `timeout_ms` of lk_lock_acquire(). */
+int lk__sync_lock_acquire(lk_sync_lock *l, uint64_t thread,
+                          const lk_sync_call *call, int64_t timeout_ms);
+/** Whether it is held by an acquire, or lost; `*thread` gets the number of the
+    thread of that acquire. */
+bool lk__sync_lock_is_acquired(lk_sync_lock *l, uint64_t *thread);
+/** Use the lock for a candidate, or end that use. false: it is in use. */
+bool lk__sync_lock_use_for_candidate(lk_sync_lock *l, bool use);
 
-/** Check the options of `*l`, as its lk_lock would. Returns 0, or why they are
-    refused. After an error the lock is freed, and `*l` is NULL. */
-int lk__sync_lock_check_or_destroy(lk_sync_lock **l);
+/* ---- for the thread of the handle ---------------------------------------- */
+
+/** `inner` was made. */
+void lk__sync_lock_add(lk_sync_lock *l, lk_lock *inner);
+/** Remove `inner` and return it, for the caller to free. */
+lk_lock *lk__sync_lock_remove(lk_sync_lock *l);
+/** `inner` was freed: complete the calls that wait. */
+void lk__sync_lock_end_calls(lk_sync_lock *l);
+/** An event of `inner`. */
+void lk__sync_lock_on_event(lk_sync_lock *l, const lk_lock_event *event);
+/** A reply has moved the lease deadline. */
+void lk__sync_locks_publish(lk_sync_client *c);
+
+/** The lock is freed: wait until all its calls have left, and close its
+    descriptor. */
+void lk__sync_lock_deinit(lk_sync_lock *l);
 
 #endif

@@ -3,8 +3,6 @@
 
 #include "sync/call.h"
 #include "sync/candidate.h"
-#include "sync/lock.h"
-#include "sync/lock_owner.h"
 #include "sync/request.h"
 
 /* The requests of latchkey/client.h, acl.h, multi.h, ensemble.h, nodes.h and
@@ -369,25 +367,6 @@ int lk_sync_multi(lk_sync_client *c, lk_sync_result **out, const lk_op *ops,
   const lk_sync_guard *no_guard = NULL;
 
   return lk__sync_multi_do(c, out, no_guard, ops, count, call);
-}
-
-int lk_sync_lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
-                               const lk_op *ops, size_t count,
-                               const lk_sync_call *call)
-{
-  int err = lk__sync_refusal(lk__sync_lock_client(l));
-
-  if (out != NULL)
-    *out = NULL;
-  if (err != 0)
-    return err;
-  lk_lock_owner *owner = lk__lock_owner_find(l);
-
-  if (owner == NULL)
-    return LK_ERR_NOT_HELD;
-  const lk_sync_guard guard = {.lock = &owner->inner};
-
-  return lk__sync_multi_do(l->client, out, &guard, ops, count, call);
 }
 
 static int send_guarded_multi(lk_sync_candidate *c, lk_sync_result **out,

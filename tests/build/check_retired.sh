@@ -42,10 +42,12 @@ lk_proof
 lk_read_list
 lk_rwlock_read
 lk_rwlock_write
+lk_semaphore_history
 lk_sync_children
 lk_sync_client_run
 lk_sync_count
 lk_sync_list
+lk_sync_lock_config
 lk_sync_lock_guarded
 lk_sync_lock_handoffs
 lk_sync_lock_turn

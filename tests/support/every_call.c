@@ -294,7 +294,8 @@ static int call_multilock_new(const every_object *o)
 {
   lk_multilock_member member = {.path = o->path};
   lk_sync_lock *l;
-  int err = lk_sync_multilock_new(OUT(&l), o->client, &member, 1, NULL, NULL);
+  int err = lk_sync_multilock_new(OUT(&l), o->client, &member, 1, NULL, NULL,
+                                  NULL, NULL);
 
   if (err == 0)
     lk_sync_lock_free(l);
@@ -311,16 +312,20 @@ static int call_lock_fd(const every_object *o)
   return fd >= 0 ? 0 : fd;
 }
 
-MAKES(lk_sync_lock, lock_new, lk_sync_lock_free, o->client, o->path, NULL)
-MAKES(lk_sync_lock, semaphore_new, lk_sync_lock_free, o->client, o->path, NULL,
-      &three_permits)
-MAKES(lk_sync_lock, single_new, lk_sync_lock_free, o->client, o->path, NULL,
+MAKES(lk_sync_lock, lock_new, lk_sync_lock_free, o->client, o->path, NULL, NULL,
       NULL)
-MAKES(lk_sync_rwlock, rwlock_new, lk_sync_rwlock_free, o->client, o->path, NULL)
+MAKES(lk_sync_lock, semaphore_new, lk_sync_lock_free, o->client, o->path, NULL,
+      &three_permits, NULL, NULL)
+MAKES(lk_sync_lock, single_new, lk_sync_lock_free, o->client, o->path, NULL,
+      NULL, NULL, NULL)
+MAKES(lk_sync_rwlock, rwlock_new, lk_sync_rwlock_free, o->client, o->path, NULL,
+      NULL, NULL)
+MAKES(lk_sync_lock, lock_clone, lk_sync_lock_free, o->lock, NULL)
+MAKES(lk_sync_rwlock, rwlock_clone, lk_sync_rwlock_free, o->rwlock, NULL)
 FREES(lk_sync_lock, lock_free,
-      lk_sync_lock_new(&made, o->client, o->path, NULL))
+      lk_sync_lock_new(&made, o->client, o->path, NULL, NULL, NULL))
 FREES(lk_sync_rwlock, rwlock_free,
-      lk_sync_rwlock_new(&made, o->client, o->path, NULL))
+      lk_sync_rwlock_new(&made, o->client, o->path, NULL, NULL, NULL))
 VALUE(rwlock_read_side, lk_sync_rwlock_read_side(o->rwlock) == NULL)
 VALUE(rwlock_write_side, lk_sync_rwlock_write_side(o->rwlock) == NULL)
 ERROR(rwlock_downgrade, o->rwlock, o->call)
@@ -434,10 +439,12 @@ const every_call every_calls[] = {
     PATH(set_reliable),
     PATH(delete_reliable),
     MAKER(lock_new),
+    ROW(lock_clone, LK_ERR_BAD_ARGUMENT, NOT_EXPECTED, LK_ERR_BAD_ARGUMENT),
     MAKER(semaphore_new),
     MAKER(multilock_new),
     MAKER(single_new),
     MAKER(rwlock_new),
+    ROW(rwlock_clone, LK_ERR_BAD_ARGUMENT, NOT_EXPECTED, LK_ERR_BAD_ARGUMENT),
     SILENT(lock_free),
     SILENT(rwlock_free),
     SILENT(rwlock_read_side),
@@ -500,9 +507,11 @@ void every_object_make(every_object *o, const char *hosts,
 {
   *o = (every_object){.path = "/every", .hosts = hosts, .call = call};
   ck_assert_int_eq(make_client(&o->client, hosts), 0);
-  ck_assert_int_eq(lk_sync_lock_new(&o->lock, o->client, "/lock", NULL), 0);
-  ck_assert_int_eq(lk_sync_rwlock_new(&o->rwlock, o->client, "/rwlock", NULL),
-                   0);
+  ck_assert_int_eq(
+      lk_sync_lock_new(&o->lock, o->client, "/lock", NULL, NULL, NULL), 0);
+  ck_assert_int_eq(
+      lk_sync_rwlock_new(&o->rwlock, o->client, "/rwlock", NULL, NULL, NULL),
+      0);
   ck_assert_int_eq(
       lk_sync_subscribe_data(&o->subscription, o->client, "/data", NULL), 0);
   ck_assert_int_eq(lk_sync_election_new(&o->candidate, o->client, "/election",

@@ -96,6 +96,7 @@ static bool lock_options_init(lk_lock_options *o, const lk_mem *mem,
     o->acl = lk__acls_copy(mem, config->acl);
   if (parent != NULL)
     o->parent_acl = lk__acls_copy(mem, parent);
+  o->layout = config->layout;
   o->rules = lk__layout_rules(config->layout);
   lk__plain_names_init(&o->plain, o->prefix);
   o->contender = (lk_contender_config){
@@ -134,8 +135,7 @@ static void lock_destroy(lk_lock *l)
   lk_session_lease *lease = l->lease;
 
   lock_options_free(&l->options, &lease->mem);
-  if (l->source.free_plan != NULL)
-    l->source.free_plan(l->source.plan, &lease->mem);
+  lk__mem_free(&lease->mem, l->source.plan);
   lk__mem_free(&lease->mem, l);
   lk__client_unref(lease->client);
 }
@@ -335,6 +335,31 @@ int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
   return 0;
 }
 
+lk_lock_config lk__lock_config_of(const lk_lock *l)
+{
+  const lk_lock_options *o = &l->options;
+  const lk_contender_config *ct = &o->contender;
+
+  return (lk_lock_config){.size = sizeof(lk_lock_config),
+                          .data = ct->data,
+                          .acl = o->acl,
+                          .parent_acl = o->parent_acl,
+                          .persistent_parents = ct->persistent_parents,
+                          .unsure_when_suspended = ct->unsure_when_suspended,
+                          .fail_on_expiry = ct->fail_on_expiry,
+                          .revocable = ct->revocable,
+                          .max_queue = ct->max_queue,
+                          .peek = ct->peek,
+                          .layout = o->layout,
+                          .prefix = o->prefix};
+}
+
+static int mutex_clone(lk_lock **out, const lk_lock *l,
+                       const lk_lock_config *config)
+{
+  return lk_lock_new(out, l->lease->client, l->options.path, config);
+}
+
 int lk_lock_new(lk_lock **out, lk_client *client, const char *path,
                 const lk_lock_config *config)
 {
@@ -344,7 +369,25 @@ int lk_lock_new(lk_lock **out, lk_client *client, const char *path,
   *out = NULL;
   if (err != 0)
     return err;
-  return lk__lock_make(out, client, path, &options, LK_MULTILOCK_MUTEX);
+  err = lk__lock_make(out, client, path, &options, LK_MULTILOCK_MUTEX);
+  if (err == 0)
+    (*out)->source.clone = mutex_clone;
+  return err;
+}
+
+int lk_lock_clone(lk_lock **out, const lk_lock *l,
+                  void (*on_event)(lk_lock *l, const lk_lock_event *event,
+                                   void *arg),
+                  void *arg)
+{
+  lk_lock_config config = lk__lock_config_of(l);
+
+  *out = NULL;
+  if (l->source.clone == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  config.on_event = on_event;
+  config.arg = arg;
+  return l->source.clone(out, l, &config);
 }
 
 /* ---- events of the acquisition ------------------------------------------- */

@@ -20,8 +20,9 @@
     points to the copies in the other members. */
 typedef struct lk_lock_options {
   lk_contender_config contender;
-  const lk_layout_rules *rules;
-  lk_plain_names plain; /**< for a layout with a prefix */
+  lk_layout layout;
+  const lk_layout_rules *rules; /**< of `layout` */
+  lk_plain_names plain;         /**< for a layout with a prefix */
   char *path;
   char *data;          /**< not NULL, also if it is empty */
   char *prefix;        /**< NULL: none, or the default */
@@ -57,8 +58,12 @@ typedef struct lk_acquisition_source {
   /** Make an acquisition; NULL: no memory. */
   lk_acquisition *(*make)(lk_lock *l,
                           const lk_acquisition_callbacks *callbacks);
-  void *plan; /**< what `make` needs beside the options; or NULL */
-  void (*free_plan)(void *plan, const lk_mem *mem); /**< or NULL */
+  /** Make another handle with the options of this one, but for the callback
+      and its `arg` in `config`; NULL: a side of a read-write lock has none of
+      its own. */
+  int (*clone)(lk_lock **out, const lk_lock *l, const lk_lock_config *config);
+  void *plan; /**< what they need beside the options, in one allocation; or
+                   NULL */
 } lk_acquisition_source;
 
 /** Events that are reported once in the life of a handle. */
@@ -109,6 +114,9 @@ struct lk_lock {
     made by lk__lock_config_copy(). Returns 0 or an error. */
 int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
                   const lk_lock_config *config, lk_multilock_side side);
+/** The config that a lock was made with, but for the callback and its `arg`. It
+    refers to the copies that the lock has. */
+lk_lock_config lk__lock_config_of(const lk_lock *l);
 
 /** lk_acquisition_source.make for an acquisition of one contender. */
 lk_acquisition *

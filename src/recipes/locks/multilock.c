@@ -641,9 +641,38 @@ multilock_acquisition_make(lk_lock *l,
   return m == NULL ? NULL : &m->joint.acquisition;
 }
 
-static void multilock_plan_free(void *p, const lk_mem *mem)
+static lk_multilock_side multilock_side_of(const lk_lock *l,
+                                           const lk_role *role)
 {
-  lk__mem_free(mem, p);
+  const lk_role *const *roles = l->options.rules->roles;
+
+  if (role == roles[LK_MULTILOCK_READ])
+    return LK_MULTILOCK_READ;
+  return role == roles[LK_MULTILOCK_WRITE] ? LK_MULTILOCK_WRITE
+                                           : LK_MULTILOCK_MUTEX;
+}
+
+static int multilock_clone(lk_lock **out, const lk_lock *l,
+                           const lk_lock_config *config)
+{
+  const lk_mem *mem = &l->lease->mem;
+  const lk_multilock_plan *p = l->source.plan;
+  const lk_multilock_config as_listed = {.size = sizeof as_listed,
+                                         .keep_order = true};
+  lk_multilock_member *members = lk__mem_new(mem, p->count * sizeof *members);
+
+  *out = NULL;
+  if (members == NULL)
+    return LK_ERR_NO_MEMORY;
+  for (size_t i = 0; i < p->count; i++)
+    members[i] =
+        (lk_multilock_member){.path = p->members[i].dir,
+                              .side = multilock_side_of(l, p->members[i].role)};
+  int err = lk_multilock_new(out, l->lease->client, members, p->count, config,
+                             &as_listed);
+
+  lk__mem_free(mem, members);
+  return err;
 }
 
 /* Each member gets the options of the lock, except its path and its role. */
@@ -651,7 +680,7 @@ static void multilock_use_plan(lk_lock *l, lk_multilock_plan *p)
 {
   l->source.make = multilock_acquisition_make;
   l->source.plan = p;
-  l->source.free_plan = multilock_plan_free;
+  l->source.clone = multilock_clone;
   p->fail_on_expiry = l->options.contender.fail_on_expiry;
   for (size_t i = 0; i < p->count; i++) {
     const char *dir = p->members[i].dir;

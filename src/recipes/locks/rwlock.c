@@ -71,6 +71,18 @@ int lk_rwlock_new(lk_rwlock **out, lk_client *client, const char *path,
   return 0;
 }
 
+int lk_rwlock_clone(lk_rwlock **out, const lk_rwlock *rw,
+                    void (*on_event)(lk_lock *l, const lk_lock_event *event,
+                                     void *arg),
+                    void *arg)
+{
+  lk_lock_config config = lk__lock_config_of(rw->read);
+
+  config.on_event = on_event;
+  config.arg = arg;
+  return lk_rwlock_new(out, rw->lease->client, lk_lock_path(rw->read), &config);
+}
+
 /* lk_lock_free() completes pending calls of its side. Their callbacks must not
  * use the other side, which may be freed already, so `partner` is removed
  * first. */

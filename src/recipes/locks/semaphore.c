@@ -129,7 +129,7 @@ static void semaphore_begin_again(lk_semaphore_acquisition *s, int err)
 static void semaphore_failed(lk_semaphore_acquisition *s, int err)
 {
   if (err == LK_ERR_BUSY && !s->is_first && s->joint.acquisition.count > 0)
-    (*s->plan->wasted_writes)++;
+    s->plan->wasted_writes++;
   if (err == LK_ERR_SESSION_EXPIRED)
     semaphore_begin_again(s, err);
   else
@@ -354,7 +354,7 @@ static void queue_node_granted(void *arg)
   lk__joint_ref(&s->joint);
   s->is_first = true;
   if (!s->had_predecessors)
-    *s->plan->wasted_writes = 0;
+    s->plan->wasted_writes = 0;
   if (s->joint.acquisition.count == 0)
     permit_nodes_create(s);
   if (!s->joint.over && count_was_too_high(s))
@@ -385,7 +385,7 @@ static void queue_node_on_notice(void *arg, const lk_notice *notice)
     s->had_predecessors = true;
     if (s->joint.acquisition.count > 0) {
       permit_nodes_drop(s); /* predecessors take their permits first */
-      (*s->plan->wasted_writes)++;
+      s->plan->wasted_writes++;
     }
     lk__joint_notify(&s->joint, notice);
     break;
@@ -444,7 +444,7 @@ static void semaphore_begin(lk_acquisition *a)
   else
     semaphore_create_queue_node(s);
   if (!s->joint.over && lk__lease_is_online(s->joint.lease) &&
-      *s->plan->wasted_writes < MAX_WASTED_WRITES)
+      s->plan->wasted_writes < MAX_WASTED_WRITES)
     permit_nodes_create(s);
   lk__joint_unref(&s->joint);
 }
@@ -512,11 +512,6 @@ semaphore_acquisition_make(lk_lock *l,
   return acquisition == NULL ? NULL : &acquisition->joint.acquisition;
 }
 
-static void semaphore_plan_free(void *p, const lk_mem *mem)
-{
-  lk__mem_free(mem, p);
-}
-
 /* Only Curator's layout has a `limit_path`. With it the number of permits may
  * grow, so `take` may exceed it. */
 static bool semaphore_config_is_valid(const lk_semaphore_config *o,
@@ -579,11 +574,8 @@ static lk_semaphore_plan *semaphore_plan_new(const lk_mem *mem,
   if (p == NULL)
     return NULL;
   p->take = o->take == 0 ? 1 : (size_t)o->take;
+  p->permits = o->permits;
   p->limit = o->permits;
-  lk_semaphore_history *history =
-      o->history == NULL ? &p->own_history : o->history;
-
-  p->wasted_writes = &history->failures;
   if (layout == LK_LAYOUT_KAZOO)
     semaphore_plan_set_kazoo(p, path);
   else
@@ -608,12 +600,27 @@ static lk_contender_config semaphore_contender_config(const lk_lock *l,
   return c;
 }
 
+static int semaphore_clone(lk_lock **out, const lk_lock *l,
+                           const lk_lock_config *config)
+{
+  const lk_semaphore_plan *p = l->source.plan;
+  bool has_limit_path = l->options.layout == LK_LAYOUT_CURATOR;
+  const lk_semaphore_config options = {
+      .size = sizeof options,
+      .permits = p->permits,
+      .take = (int32_t)p->take,
+      .limit_path = has_limit_path ? p->limit_path : NULL};
+
+  return lk_semaphore_new(out, l->lease->client, lk_lock_path(l), config,
+                          &options);
+}
+
 static void semaphore_use_plan(lk_lock *l, lk_semaphore_plan *plan)
 {
   l->not_reentrant = true;
   l->source.make = semaphore_acquisition_make;
   l->source.plan = plan;
-  l->source.free_plan = semaphore_plan_free;
+  l->source.clone = semaphore_clone;
   plan->fail_on_expiry = l->options.contender.fail_on_expiry;
   plan->queue_node = semaphore_contender_config(l, l->options.contender.role,
                                                 plan->queue_node.dir);

@@ -20,19 +20,19 @@ typedef struct lk_semaphore_plan {
   lk_contender_config permit;   /**< of all permit nodes but the last */
   lk_contender_config counting; /**< of the last permit node, which counts */
   size_t take;                  /**< number of permits of one acquisition */
-  int32_t limit;          /**< the number of permits, as configured or read */
+  int32_t permits;              /**< the number of permits, as configured … */
+  int32_t limit;                /**< … or read */
   const char *limit_path; /**< node that holds the limit; NULL: no node does */
   /** In kazoo's layout, the limit in decimal: the data of `limit_path`, which
       is the directory of the permits. In other layouts `limit_text.at` is NULL.
       */
   lk_bytes limit_text;
   bool fail_on_expiry;
-  unsigned *wasted_writes; /**< how many times in a row it was useless to create
-                                the queue node and the permit nodes in one
-                                write */
-  lk_semaphore_history own_history; /**< used if the caller gives no history */
-  char limit_digits[12];            /**< `limit_text` of kazoo's layout */
-  char paths[];                     /**< of queue, permits and limit */
+  unsigned wasted_writes; /**< how many times in a row it was useless to create
+                               the queue node and the permit nodes in one
+                               write */
+  char limit_digits[12];  /**< `limit_text` of kazoo's layout */
+  char paths[];           /**< of queue, permits and limit */
 } lk_semaphore_plan;
 
 /** The node that holds the number of permits (permit_limit.c). */

@@ -20,11 +20,6 @@ typedef struct single_plan {
   char dir[]; /* the path up to its last slash; "" for the root */
 } single_plan;
 
-static void single_plan_free(void *p, const lk_mem *mem)
-{
-  lk__mem_free(mem, p);
-}
-
 static bool single_config_is_valid(const lk_single_config *o)
 {
   return o->poll_ms >= 0 && o->poll_ms <= MAX_POLL_MS &&
@@ -53,12 +48,26 @@ static single_plan *single_plan_new(const lk_mem *mem, const char *path,
   return p;
 }
 
+static int single_clone(lk_lock **out, const lk_lock *l,
+                        const lk_lock_config *config)
+{
+  const single_plan *p = l->source.plan;
+  int32_t max_delay_ms = p->node.max_delay_ms;
+  const lk_single_config options = {
+      .size = sizeof options,
+      .poll_ms = p->node.poll_ms,
+      .spread_ms = max_delay_ms == 0 ? NO_SPREAD : max_delay_ms};
+
+  return lk_single_new(out, l->lease->client, lk_lock_path(l), config,
+                       &options);
+}
+
 static void lock_use_single_plan(lk_lock *l, single_plan *p)
 {
   lk_contender_config *config = &l->options.contender;
 
   l->source.plan = p;
-  l->source.free_plan = single_plan_free;
+  l->source.clone = single_clone;
   config->dir = p->dir;
   config->machine = &lk__single_node_machine;
   config->machine_config = &p->node;

@@ -5,13 +5,11 @@
 
 #include "live/client/sync_world.h"
 
-#include <pthread.h>
 #include <stdio.h>
 
 static const lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 200};
 
-/* `l` is an lk_sync_lock. */
-static int try_and_release(void *l)
+static int try_and_release(lk_sync_lock *l)
 {
   int err = lk_sync_lock_try(l, &ten_seconds);
 
@@ -20,13 +18,14 @@ static int try_and_release(void *l)
   return err;
 }
 
-/* The result of try_and_release() in another thread. */
-static int try_in_other_thread(lk_sync_lock *l)
+/* The result of try_and_release() with another handle. */
+static int try_clone_of(const lk_sync_lock *l)
 {
-  waiter w;
+  lk_sync_lock *clone = clone_of(l);
+  int err = try_and_release(clone);
 
-  waiter_start(&w, try_and_release, l);
-  return waiter_end(&w);
+  lk_sync_lock_free(clone);
+  return err;
 }
 
 static int acquire_and_release(void *l)
@@ -43,32 +42,44 @@ static const char *lock_path(void)
 
 /* ---- read-write locks --------------------------------------------------- */
 
-/* The read-write lock of the running test, and its sides. */
-static lk_sync_rwlock *rwlock;
+/* The read-write lock of the running test, and its sides; another handle of it,
+ * and its sides. */
+static lk_sync_rwlock *rwlock, *other_rwlock;
 static lk_sync_lock *read_side, *write_side;
+static lk_sync_lock *other_read_side, *other_write_side;
 
 static void create_rwlock(void)
 {
-  ck_assert_int_eq(lk_sync_rwlock_new(&rwlock, here, lock_path(), NULL), 0);
+  ck_assert_int_eq(
+      lk_sync_rwlock_new(&rwlock, here, lock_path(), NULL, NULL, NULL), 0);
   read_side = lk_sync_rwlock_read_side(rwlock);
   write_side = lk_sync_rwlock_write_side(rwlock);
+  ck_assert_int_eq(lk_sync_rwlock_clone(&other_rwlock, rwlock, NULL), 0);
+  other_read_side = lk_sync_rwlock_read_side(other_rwlock);
+  other_write_side = lk_sync_rwlock_write_side(other_rwlock);
+}
+
+static void free_rwlock(void)
+{
+  lk_sync_rwlock_free(rwlock);
+  lk_sync_rwlock_free(other_rwlock);
 }
 
 START_TEST(readers_share_and_writers_exclude)
 {
   create_rwlock();
   ck_assert_int_eq(lk_sync_lock_acquire(read_side, &ten_seconds), 0);
-  ck_assert_int_eq(try_in_other_thread(read_side), 0);
-  ck_assert_int_eq(try_in_other_thread(write_side), LK_ERR_BUSY);
+  ck_assert_int_eq(try_and_release(other_read_side), 0);
+  ck_assert_int_eq(try_and_release(other_write_side), LK_ERR_BUSY);
   ck_assert_int_eq(lk_sync_lock_try(rival, &ten_seconds), LK_ERR_BUSY);
   ck_assert(lk_sync_lock_ok(read_side) && !lk_sync_lock_ok(write_side));
   ck_assert_int_eq(lk_sync_lock_release_wait(read_side, &ten_seconds), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(write_side, &ten_seconds), 0);
-  ck_assert_int_eq(try_in_other_thread(read_side), LK_ERR_BUSY);
-  ck_assert_int_eq(try_in_other_thread(write_side), LK_ERR_BUSY);
+  ck_assert_int_eq(try_and_release(other_read_side), LK_ERR_BUSY);
+  ck_assert_int_eq(try_and_release(other_write_side), LK_ERR_BUSY);
   ck_assert_int_eq(lk_sync_lock_release_wait(write_side, &ten_seconds), 0);
-  ck_assert_int_eq(try_in_other_thread(write_side), 0);
-  lk_sync_rwlock_free(rwlock);
+  ck_assert_int_eq(try_and_release(other_write_side), 0);
+  free_rwlock();
 }
 END_TEST
 
@@ -82,7 +93,7 @@ START_TEST(upgrade_of_a_reader_is_a_deadlock)
   ck_assert_uint_eq(lk_sync_lock_count(write_side), 0);
   ck_assert_int_eq(lk_sync_lock_release_wait(read_side, &ten_seconds), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(write_side, &ten_seconds), 0);
-  lk_sync_rwlock_free(rwlock); /* releases the lock */
+  free_rwlock(); /* releases the lock */
   ck_assert_int_eq(lk_sync_lock_acquire(rival, &ten_seconds), 0);
 }
 END_TEST
@@ -97,19 +108,19 @@ START_TEST(downgrade_admits_readers_and_no_writer)
   ck_assert_int_eq(lk_sync_lock_acquire(write_side, &ten_seconds), 0);
   uint64_t token = lk_sync_lock_token(write_side);
 
-  waiter_start(&writer, acquire_and_release, write_side);
+  waiter_start(&writer, acquire_and_release, other_write_side);
   waiters_inside(here, 1);
   ck_assert_int_eq(lk_sync_rwlock_downgrade(rwlock, &ten_seconds), 0);
   ck_assert(lk_sync_lock_ok(read_side) && !lk_sync_lock_ok(write_side));
   ck_assert_uint_eq(lk_sync_lock_token(read_side), token);
   ck_assert_int_eq(lk_sync_lock_verify(read_side, &ten_seconds), 0);
-  ck_assert_int_eq(try_in_other_thread(write_side), LK_ERR_BUSY);
+  ck_assert_int_eq(lk_sync_lock_try(rival, &ten_seconds), LK_ERR_BUSY);
   /* A side is reentrant. */
   ck_assert_int_eq(lk_sync_lock_acquire(read_side, &ten_seconds), 0);
   ck_assert_int_eq(lk_sync_lock_release(read_side), 0);
   ck_assert_int_eq(lk_sync_lock_release_wait(read_side, &ten_seconds), 0);
   ck_assert_int_eq(waiter_end(&writer), 0);
-  lk_sync_rwlock_free(rwlock);
+  free_rwlock();
 }
 END_TEST
 
@@ -129,7 +140,7 @@ START_TEST(sides_are_released_in_any_order)
   create_rwlock();
   acquire_both_and_release(read_side, write_side);
   acquire_both_and_release(write_side, read_side);
-  lk_sync_rwlock_free(rwlock);
+  free_rwlock();
 }
 END_TEST
 
@@ -141,7 +152,7 @@ START_TEST(timed_out_side_leaves_no_node)
   ck_assert_int_eq(lk_sync_lock_acquire(write_side, &brief), LK_ERR_DEADLINE);
   ck_assert_int_eq(lk_sync_sync(here, "/", &ten_seconds), 0);
   ck_assert_uint_eq(count_contenders(), 1);
-  lk_sync_rwlock_free(rwlock);
+  free_rwlock();
 }
 END_TEST
 
@@ -154,47 +165,25 @@ static lk_sync_lock *new_semaphore(lk_semaphore_config options)
 
   options.size = sizeof options;
   snprintf(path, sizeof path, "%s-permits", lock_path());
-  ck_assert_int_eq(lk_sync_semaphore_new(&l, here, path, NULL, &options), 0);
+  ck_assert_int_eq(
+      lk_sync_semaphore_new(&l, here, path, NULL, &options, NULL, NULL), 0);
   return l;
 }
 
-/* A thread that holds `lock` until `stop` is unlocked. */
-typedef struct holder {
-  lk_sync_lock *lock;
-  pthread_mutex_t *stop;
-} holder;
-
-static int hold_until_unlocked(void *arg)
+START_TEST(handle_holds_its_permits_once)
 {
-  holder *h = arg;
-  int err = lk_sync_lock_acquire(h->lock, &ten_seconds);
-
-  pthread_mutex_lock(h->stop);
-  pthread_mutex_unlock(h->stop);
-  return err != 0 ? err : lk_sync_lock_release(h->lock);
-}
-
-START_TEST(thread_holds_one_permit_at_most)
-{
-  pthread_mutex_t stop = PTHREAD_MUTEX_INITIALIZER;
   lk_sync_lock *l =
       new_semaphore((lk_semaphore_config){.permits = 2, .take = 1});
-  holder h = {l, &stop};
-  waiter other;
+  lk_sync_lock *other = clone_of(l);
 
   ck_assert_int_eq(lk_sync_lock_acquire(l, &ten_seconds), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(l, &ten_seconds), LK_ERR_DEADLOCK);
   ck_assert_uint_eq(lk_sync_lock_count(l), 1);
-  ck_assert_int_eq(try_in_other_thread(l), 0);
-  pthread_mutex_lock(&stop);
-  waiter_start(&other, hold_until_unlocked, &h);
-  while (try_in_other_thread(l) != LK_ERR_BUSY)
-    ; /* until `other` holds the second permit */
+  ck_assert_int_eq(lk_sync_lock_acquire(other, &ten_seconds), 0);
+  ck_assert_int_eq(try_clone_of(l), LK_ERR_BUSY);
   ck_assert_int_eq(lk_sync_lock_release_wait(l, &ten_seconds), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(l, &ten_seconds), 0);
-  pthread_mutex_unlock(&stop);
-  ck_assert_int_eq(waiter_end(&other), 0);
-  ck_assert_int_eq(lk_sync_lock_release(l), 0);
+  lk_sync_lock_free(other);
   lk_sync_lock_free(l);
 }
 END_TEST
@@ -208,10 +197,10 @@ START_TEST(several_permits_are_taken_together)
       new_semaphore((lk_semaphore_config){.permits = 3, .take = 1});
 
   ck_assert_int_eq(lk_sync_lock_acquire(two, &ten_seconds), 0);
-  ck_assert_int_eq(try_in_other_thread(two), LK_ERR_BUSY);
-  ck_assert_int_eq(try_in_other_thread(one), 0);
+  ck_assert_int_eq(try_clone_of(two), LK_ERR_BUSY);
+  ck_assert_int_eq(try_clone_of(one), 0);
   ck_assert_int_eq(lk_sync_lock_release_wait(two, &ten_seconds), 0);
-  ck_assert_int_eq(try_in_other_thread(two), 0);
+  ck_assert_int_eq(try_clone_of(two), 0);
   lk_sync_lock_free(one);
   lk_sync_lock_free(two);
 }
@@ -227,20 +216,18 @@ static lk_stat stat_of_permit_directory(void)
   return stat;
 }
 
-/* After three failed tries a lock creates its permit node only when it is first
- * in the queue. Each try uses another contender, but the failures are counted
- * for the lock. */
+/* After three failed tries a handle creates its permit node only when it is
+ * first in the queue. */
 START_TEST(try_after_three_failures_creates_no_permit_node)
 {
-  pthread_mutex_t stop = PTHREAD_MUTEX_INITIALIZER; /* never locked */
   const lk_semaphore_config one_permit = {.permits = 1, .take = 1};
   lk_sync_lock *l = new_semaphore(one_permit);
   lk_sync_lock *other = new_semaphore(one_permit);
-  holder h = {l, &stop};
-  waiter first_in_queue;
+  lk_sync_lock *first_in_queue = clone_of(l);
+  waiter w;
 
   ck_assert_int_eq(lk_sync_lock_acquire(l, &ten_seconds), 0);
-  waiter_start(&first_in_queue, hold_until_unlocked, &h);
+  waiter_start(&w, acquire_and_release, first_in_queue);
   while (stat_of_permit_directory().num_children < 2)
     ; /* until `first_in_queue` has created its permit node */
   for (int i = 0; i < 6; i++) {
@@ -254,7 +241,8 @@ START_TEST(try_after_three_failures_creates_no_permit_node)
     ck_assert(created_permit_node == (i < 3));
   }
   ck_assert_int_eq(lk_sync_lock_release(l), 0);
-  ck_assert_int_eq(waiter_end(&first_in_queue), 0);
+  ck_assert_int_eq(waiter_end(&w), 0);
+  lk_sync_lock_free(first_in_queue);
   lk_sync_lock_free(other);
   lk_sync_lock_free(l);
 }
@@ -272,7 +260,8 @@ START_TEST(multilock_acquires_all_its_members)
       {.path = lock_path(), .side = LK_MULTILOCK_MUTEX}};
   lk_sync_lock *l;
 
-  ck_assert_int_eq(lk_sync_multilock_new(&l, here, members, 2, NULL, NULL), 0);
+  ck_assert_int_eq(
+      lk_sync_multilock_new(&l, here, members, 2, NULL, NULL, NULL, NULL), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(l, &ten_seconds), 0);
   ck_assert_uint_eq(lk_sync_multilock_token(l, lock_path()),
                     lk_sync_lock_token(l));
@@ -294,19 +283,20 @@ END_TEST
 
 /* ---- single-node locks -------------------------------------------------- */
 
-START_TEST(single_node_lock_is_reentrant_in_one_thread)
+START_TEST(single_node_lock_is_reentrant)
 {
   char path[128];
   lk_sync_lock *l;
 
   snprintf(path, sizeof path, "%s-single", lock_path());
-  ck_assert_int_eq(lk_sync_single_new(&l, here, path, NULL, NULL), 0);
+  ck_assert_int_eq(lk_sync_single_new(&l, here, path, NULL, NULL, NULL, NULL),
+                   0);
   ck_assert_int_eq(lk_sync_lock_acquire(l, &ten_seconds), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(l, &ten_seconds), 0);
-  ck_assert_int_eq(try_in_other_thread(l), LK_ERR_BUSY);
+  ck_assert_int_eq(try_clone_of(l), LK_ERR_BUSY);
   ck_assert_int_eq(lk_sync_lock_release(l), 0);
   ck_assert_int_eq(lk_sync_lock_release_wait(l, &ten_seconds), 0);
-  ck_assert_int_eq(try_in_other_thread(l), 0);
+  ck_assert_int_eq(try_clone_of(l), 0);
   lk_sync_lock_free(l);
 }
 END_TEST
@@ -316,28 +306,33 @@ END_TEST
 START_TEST(constructors_refuse_invalid_configs)
 {
   lk_semaphore_config no_permits = {.size = sizeof no_permits};
-  lk_sync_lock_config without_sides = {.size = sizeof without_sides,
-                                       .layout = LK_LAYOUT_LATCH};
-  lk_sync_lock_config reserved_data = {.size = sizeof reserved_data,
-                                       .data = lk_text(LK_REVOKE_MESSAGE)};
+  lk_lock_config without_sides = {.size = sizeof without_sides,
+                                  .layout = LK_LAYOUT_LATCH};
+  lk_lock_config reserved_data = {.size = sizeof reserved_data,
+                                  .data = lk_text(LK_REVOKE_MESSAGE)};
   lk_multilock_member same_path[] = {{"/a", LK_MULTILOCK_READ},
                                      {"/a", LK_MULTILOCK_WRITE}};
   lk_sync_rwlock *refused;
   lk_sync_lock *l;
 
-  ck_assert_int_eq(lk_sync_lock_new(&l, here, "/a", &reserved_data),
+  ck_assert_int_eq(lk_sync_lock_new(&l, here, "/a", &reserved_data, NULL, NULL),
                    LK_ERR_BAD_ARGUMENT);
   ck_assert_ptr_null(l);
-  ck_assert_int_eq(lk_sync_semaphore_new(&l, here, "/a", NULL, &no_permits),
-                   LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(lk_sync_semaphore_new(&l, here, "/a", NULL, NULL),
-                   LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(lk_sync_multilock_new(&l, here, same_path, 2, NULL, NULL),
-                   LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(lk_sync_multilock_new(&l, here, same_path, 0, NULL, NULL),
-                   LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(lk_sync_rwlock_new(&refused, here, "/a", &without_sides),
-                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(
+      lk_sync_semaphore_new(&l, here, "/a", NULL, &no_permits, NULL, NULL),
+      LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(
+      lk_sync_semaphore_new(&l, here, "/a", NULL, NULL, NULL, NULL),
+      LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(
+      lk_sync_multilock_new(&l, here, same_path, 2, NULL, NULL, NULL, NULL),
+      LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(
+      lk_sync_multilock_new(&l, here, same_path, 0, NULL, NULL, NULL, NULL),
+      LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(
+      lk_sync_rwlock_new(&refused, here, "/a", &without_sides, NULL, NULL),
+      LK_ERR_BAD_ARGUMENT);
   ck_assert_ptr_null(refused);
   lk_sync_rwlock_free(NULL);
 }
@@ -352,11 +347,11 @@ TCase *kind_tests(void)
   tcase_add_test(t, downgrade_admits_readers_and_no_writer);
   tcase_add_test(t, sides_are_released_in_any_order);
   tcase_add_test(t, timed_out_side_leaves_no_node);
-  tcase_add_test(t, thread_holds_one_permit_at_most);
+  tcase_add_test(t, handle_holds_its_permits_once);
   tcase_add_test(t, several_permits_are_taken_together);
   tcase_add_test(t, try_after_three_failures_creates_no_permit_node);
   tcase_add_test(t, multilock_acquires_all_its_members);
-  tcase_add_test(t, single_node_lock_is_reentrant_in_one_thread);
+  tcase_add_test(t, single_node_lock_is_reentrant);
   tcase_add_test(t, constructors_refuse_invalid_configs);
   return t;
 }

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sync/lock_owner.h"
+#include "sync/call.h"
 
 /* ---- owners -------------------------------------------------------------- */
 
@@ -52,7 +52,7 @@ START_TEST(lock_is_reentrant_in_one_thread)
   ck_assert_uint_eq(count_contenders(), 1);
   for (int i = 0; i < 2; i++) {
     ck_assert_int_eq(lk_sync_lock_release(lock), 0);
-    waiter_start(&w, try_lock, (void *)(uintptr_t)&ten_seconds);
+    waiter_start(&w, try_clone, (void *)(uintptr_t)&ten_seconds);
     ck_assert_int_eq(waiter_end(&w), LK_ERR_BUSY);
     ck_assert_int_eq(lk_sync_lock_try(rival, &ten_seconds), LK_ERR_BUSY);
   }
@@ -67,7 +67,8 @@ START_TEST(a_thread_may_hold_several_locks)
 {
   lk_sync_lock *other;
 
-  ck_assert_int_eq(lk_sync_lock_new(&other, here, "/other", NULL), 0);
+  ck_assert_int_eq(lk_sync_lock_new(&other, here, "/other", NULL, NULL, NULL),
+                   0);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &ten_seconds), 0);
   ck_assert(!lk_sync_lock_ok(other));
   ck_assert_int_eq(lk_sync_lock_release(other), LK_ERR_NOT_HELD);
@@ -78,33 +79,6 @@ START_TEST(a_thread_may_hold_several_locks)
   ck_assert(!lk_sync_lock_ok(lock));
   ck_assert_int_eq(lk_sync_lock_release(other), 0);
   lk_sync_lock_free(other);
-}
-END_TEST
-
-/* Make each call that needs the lock, in a thread that does not hold it.
- * Returns LK_ERR_NOT_HELD if each call reports that, and otherwise another
- * value. */
-static int use_without_holding(void *arg)
-{
-  (void)arg;
-  if (lk_sync_lock_ok(lock) || lk_sync_lock_token(lock) != 0 ||
-      lk_sync_lock_count(lock) != 0 ||
-      lk_sync_lock_get_state(lock) != LK_LOCK_IDLE ||
-      lk_sync_lock_verify(lock, &ten_seconds) != LK_ERR_NOT_HELD ||
-      lk_sync_lock_release_wait(lock, &ten_seconds) != LK_ERR_NOT_HELD)
-    return 0;
-  return lk_sync_lock_release(lock);
-}
-
-START_TEST(thread_without_the_lock_is_refused)
-{
-  waiter w;
-
-  ck_assert_int_eq(lk_sync_lock_acquire(lock, &ten_seconds), 0);
-  waiter_start(&w, use_without_holding, NULL);
-  ck_assert_int_eq(waiter_end(&w), LK_ERR_NOT_HELD);
-  ck_assert(lk_sync_lock_ok(lock));
-  ck_assert_int_eq(lk_sync_lock_release(lock), 0);
 }
 END_TEST
 
@@ -123,7 +97,6 @@ START_TEST(timed_out_acquire_leaves_no_node)
   ck_assert_int_eq(lk_sync_sync(here, "/", &ten_seconds), 0);
   ck_assert_uint_eq(count_contenders(), 1);
   ck_assert_uint_gt(lock_events.waiting, 0);
-  ck_assert_uint_eq(lock_events.token, 0);
 }
 END_TEST
 
@@ -153,7 +126,7 @@ START_TEST(cancelled_acquire_leaves_no_node)
   call.cancel = cancel;
   ck_assert_int_eq(lk_sync_lock_acquire(rival, &ten_seconds), 0);
   for (int i = 0; i < 5; i++)
-    waiter_start(&w[i], acquire_lock, &call);
+    waiter_start(&w[i], acquire_clone, &call);
   while (count_contenders() < 6)
     usleep(1000);
   lk_sync_cancel_set(cancel);
@@ -183,11 +156,10 @@ START_TEST(closing_releases_locks_and_ends_waits)
   waiter w[10];
 
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &ten_seconds), 0);
-  uint64_t token = lk_sync_lock_token(lock);
   int fd = lk_sync_lock_fd(lock);
 
   for (int i = 0; i < 10; i++)
-    waiter_start(&w[i], acquire_lock, NULL);
+    waiter_start(&w[i], acquire_clone, NULL);
   while (count_contenders() < 11)
     usleep(1000);
   ck_assert_int_eq(lk_sync_client_close(here), 0);
@@ -195,7 +167,6 @@ START_TEST(closing_releases_locks_and_ends_waits)
     ck_assert_int_eq(waiter_end(&w[i]), LK_ERR_CLOSED);
   ck_assert_uint_eq(lock_events.lost, 1);
   ck_assert_int_eq(lock_events.lost_err, LK_ERR_CLOSED);
-  ck_assert_uint_eq(lock_events.token, token);
   ck_assert(!lk_sync_lock_ok(lock));
   ck_assert(is_readable(fd));
   ck_assert_int_eq(lk_sync_lock_get_state(lock), LK_LOCK_LOST);
@@ -236,133 +207,39 @@ END_TEST
 
 /* ---- threads that end ---------------------------------------------------- */
 
-static int acquire_twice(void *call)
+static int acquire_lock(void *call)
 {
-  int err = lk_sync_lock_acquire(lock, call);
-
-  return err != 0 ? err : lk_sync_lock_acquire(lock, call);
+  return lk_sync_lock_acquire(lock, call);
 }
 
-START_TEST(exit_of_a_thread_releases_its_locks)
+/* The next thread may have the pthread_t of the one that has ended. */
+START_TEST(end_of_a_thread_releases_nothing)
 {
   waiter w;
 
+  waiter_start(&w, acquire_lock, (void *)(uintptr_t)&ten_seconds);
+  ck_assert_int_eq(waiter_end(&w), 0);
   for (int i = 0; i < 20; i++) {
-    waiter_start(&w, acquire_twice, (void *)(uintptr_t)&ten_seconds);
-    ck_assert_int_eq(waiter_end(&w), 0);
-    /* The new thread may have the id of the thread that ended. */
-    waiter_start(&w, use_without_holding, NULL);
-    ck_assert_int_eq(waiter_end(&w), LK_ERR_NOT_HELD);
+    waiter_start(&w, acquire_lock, (void *)(uintptr_t)&ten_seconds);
+    ck_assert_int_eq(waiter_end(&w), LK_ERR_STATE);
   }
+  ck_assert(lk_sync_lock_ok(lock));
+  ck_assert_int_eq(lk_sync_lock_try(rival, &ten_seconds), LK_ERR_BUSY);
+  ck_assert_int_eq(lk_sync_lock_release(lock), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(rival, &ten_seconds), 0);
-  ck_assert_uint_eq(count_contenders(), 1);
 }
 END_TEST
 
-static atomic_uint acquired, may_end;
-
-/* Acquires the lock, and ends without releasing it. */
-static int hold_until_may_end(void *arg)
+START_TEST(freeing_a_held_lock_releases_it)
 {
-  int err = lk_sync_lock_acquire(lock, &ten_seconds);
+  lk_sync_lock *other = clone_of(lock);
 
-  (void)arg;
-  acquired++;
-  while (may_end == 0)
-    usleep(1000);
-  return err;
-}
-
-START_TEST(freeing_a_lock_releases_it_for_its_holder)
-{
-  lk_sync_lock *other;
-  waiter w;
-
-  ck_assert_int_eq(
-      lk_sync_lock_new(&other, here, lk_sync_lock_path(lock), NULL), 0);
-  waiter_start(&w, hold_until_may_end, NULL);
-  wait_for_event(&acquired);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &ten_seconds), 0);
   ck_assert_int_eq(lk_sync_lock_try(other, &ten_seconds), LK_ERR_BUSY);
   lk_sync_lock_free(lock);
   lock = NULL;
   ck_assert_int_eq(lk_sync_lock_acquire(other, &ten_seconds), 0);
-  may_end = 1;
-  ck_assert_int_eq(waiter_end(&w), 0);
   lk_sync_lock_free(other);
-}
-END_TEST
-
-/* The state of an allocator that uses the memory of a freed lock for the next
- * lock, so that the two have the same address. */
-typedef struct lock_allocator {
-  pthread_t thread;   /* the thread that frees and creates locks */
-  void *freed_memory; /* of a freed lock, or NULL */
-} lock_allocator;
-
-static void *resize(void *arg, void *p, size_t size)
-{
-  lock_allocator *a = arg;
-  bool is_of_thread = pthread_equal(pthread_self(), a->thread) != 0;
-  bool frees_lock = size == 0 && p != NULL && p == (void *)lock;
-  bool creates_lock = size == sizeof(lk_sync_lock) && p == NULL;
-
-  if (is_of_thread && frees_lock) {
-    a->freed_memory = p;
-    return NULL;
-  }
-  if (is_of_thread && creates_lock && a->freed_memory != NULL) {
-    p = a->freed_memory;
-    a->freed_memory = NULL;
-    return p;
-  }
-  if (size > 0)
-    return realloc(p, size);
-  free(p);
-  return NULL;
-}
-
-START_TEST(lock_at_the_address_of_a_freed_lock_is_not_held)
-{
-  lock_allocator allocator = {.thread = pthread_self()};
-  lk_mem mem = {.resize = resize, .arg = &allocator};
-  lk_client_config client_config = {
-      .size = sizeof client_config, .hosts = zk.hosts, .mem = &mem};
-  lk_sync_config config = {.size = sizeof config, .client = &client_config};
-  lk_sync_client *c;
-
-  lk_sync_lock_free(lock); /* resize() needs `lock` for the tested lock */
-  ck_assert_int_eq(lk_sync_client_new(&c, &config), 0);
-  ck_assert_int_eq(lk_sync_lock_new(&lock, c, "/address", NULL), 0);
-  const lk_sync_lock *freed_lock = lock;
-
-  ck_assert_int_eq(lk_sync_lock_acquire(lock, &ten_seconds), 0);
-  lk_sync_lock_free(lock);
-  ck_assert_int_eq(lk_sync_lock_new(&lock, c, "/address", NULL), 0);
-  ck_assert_ptr_eq(lock, freed_lock);
-  ck_assert_uint_eq(lk_sync_lock_count(lock), 0);
-  ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);
-  ck_assert_int_eq(lk_sync_lock_acquire(lock, &ten_seconds), 0);
-  ck_assert_int_eq(lk_sync_lock_release(lock), 0);
-  lk_sync_lock_free(lock);
-  lk_sync_client_free(c);
-  free(allocator.freed_memory);
-  lock = NULL;
-}
-END_TEST
-
-START_TEST(client_may_be_freed_before_its_holder_ends)
-{
-  waiter w;
-
-  waiter_start(&w, hold_until_may_end, NULL);
-  wait_for_event(&acquired);
-  lk_sync_lock_free(lock);
-  lk_sync_client_free(here);
-  may_end = 1;
-  ck_assert_int_eq(waiter_end(&w), 0);
-  lock = NULL;
-  /* sync_world_tear_down() frees a client. */
-  ck_assert_int_eq(lk_sync_client_new(&here, NULL), 0);
 }
 END_TEST
 
@@ -416,17 +293,14 @@ TCase *lock_tests(void)
       holder_reads_token_deadline_and_count,
       lock_is_reentrant_in_one_thread,
       a_thread_may_hold_several_locks,
-      thread_without_the_lock_is_refused,
       timed_out_acquire_leaves_no_node,
       release_wait_ends_at_its_deadline,
       cancelled_acquire_leaves_no_node,
       release_grants_the_next_waiter,
       closing_releases_locks_and_ends_waits,
       closing_loses_the_lock_before_the_server_replies,
-      exit_of_a_thread_releases_its_locks,
-      freeing_a_lock_releases_it_for_its_holder,
-      lock_at_the_address_of_a_freed_lock_is_not_held,
-      client_may_be_freed_before_its_holder_ends,
+      end_of_a_thread_releases_nothing,
+      freeing_a_held_lock_releases_it,
       forked_child_does_not_hold,
   };
   TCase *t = tcase_create("locks");

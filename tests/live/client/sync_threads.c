@@ -66,6 +66,7 @@ static int make_requests(void *thread_number)
 {
   unsigned n = (unsigned)(uintptr_t)thread_number;
   lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 1 + n % 7};
+  lk_sync_lock *l = clone_of(lock);
   char path[128];
   int err = 0;
 
@@ -80,11 +81,12 @@ static int make_requests(void *thread_number)
       err = lk_sync_set(here, NULL, path, lk_text("y"), 0, &ten_seconds);
     (void)lk_sync_get_children(here, &r, counter, &brief);
     lk_sync_result_free(r);
-    (void)lk_sync_lock_acquire(lock, &brief);
-    (void)lk_sync_lock_release(lock);
+    (void)lk_sync_lock_acquire(l, &brief);
+    (void)lk_sync_lock_release(l);
     if (err == 0)
       err = lk_sync_delete(here, path, 1, &ten_seconds);
   }
+  lk_sync_lock_free(l);
   return err;
 }
 
@@ -111,14 +113,14 @@ static int count_up(void *thread_number)
 {
   bool is_even = (uintptr_t)thread_number % 2 == 0;
   lk_sync_client *c = is_even ? here : there;
-  lk_sync_lock *l = is_even ? lock : rival;
+  lk_sync_lock *l = clone_of(is_even ? lock : rival);
   lk_sync_call call = {.size = sizeof call, .timeout_ms = 120000};
   int err = 0;
 
   for (int i = 0; i < ROUNDS / 2 && err == 0; i++) {
     err = lk_sync_lock_acquire(l, &call);
     if (err != 0)
-      return err;
+      break;
     if (++holders != 1 || !lk_sync_lock_ok(l))
       err = LK_ERR_BUSY;
     if (err == 0)
@@ -126,6 +128,7 @@ static int count_up(void *thread_number)
     holders--;
     lk_sync_lock_release(l);
   }
+  lk_sync_lock_free(l);
   return err;
 }
 
@@ -149,19 +152,23 @@ static int count_guarded(void *arg)
   /* The error if the own node was deleted three times during the wait. */
   enum { WAITING_NODE_DELETED = LK_ERR_NO_NODE };
 
+  lk_sync_lock *l = clone_of(lock);
+  int failure = 0;
+
   (void)arg;
-  for (int i = 0; i < ROUNDS; i++) {
-    int err = lk_sync_lock_acquire(lock, &ten_seconds);
+  for (int i = 0; i < ROUNDS && failure == 0; i++) {
+    int err = lk_sync_lock_acquire(l, &ten_seconds);
 
     if (err == 0)
-      err = add_one_guarded(here, lock);
+      err = add_one_guarded(here, l);
     if (err == 0)
       guarded_count++;
     else if (err != LK_ERR_LOST && err != WAITING_NODE_DELETED)
-      return err;
-    lk_sync_lock_release(lock);
+      failure = err;
+    lk_sync_lock_release(l);
   }
-  return 0;
+  lk_sync_lock_free(l);
+  return failure;
 }
 
 static int delete_some_contender_nodes(void *arg)
@@ -203,15 +210,17 @@ END_TEST
 
 static int work_until_closed(void *arg)
 {
+  lk_sync_lock *l = clone_of(lock);
   int err = 0;
 
   (void)arg;
   while (err == 0) {
-    err = lk_sync_lock_acquire(lock, NULL);
+    err = lk_sync_lock_acquire(l, NULL);
     if (err == 0)
       err = lk_sync_sync(here, counter, NULL);
-    lk_sync_lock_release(lock);
+    lk_sync_lock_release(l);
   }
+  lk_sync_lock_free(l);
   return err;
 }
 

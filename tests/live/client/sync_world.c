@@ -19,14 +19,11 @@ const lk_sync_call ten_seconds = {.size = sizeof ten_seconds,
 
 static char lock_path[64]; /* of `lock` and `rival` */
 
-static void on_event(lk_sync_lock *l, const lk_lock_event *event,
-                     uint64_t token, void *arg)
+static void on_event(lk_sync_lock *l, const lk_lock_event *event, void *arg)
 {
   event_counts *counts = arg;
 
-  ck_assert_ptr_eq(l, lock);
-  if (token != 0)
-    atomic_store(&counts->token, token);
+  (void)l;
   switch (event->type) {
   case LK_LOCK_EVENT_WAITING: counts->waiting++; break;
   case LK_LOCK_EVENT_UNSURE: counts->unsure++; break;
@@ -57,11 +54,10 @@ static lk_sync_client *new_client(int32_t timeout_ms)
 
 static void make_here(int32_t timeout_ms)
 {
-  lk_sync_lock_config config = {
-      .size = sizeof config, .on_event = on_event, .arg = &lock_events};
-
   here = new_client(timeout_ms);
-  ck_assert_int_eq(lk_sync_lock_new(&lock, here, lock_path, &config), 0);
+  ck_assert_int_eq(
+      lk_sync_lock_new(&lock, here, lock_path, NULL, on_event, &lock_events),
+      0);
 }
 
 static void end_here(void)
@@ -82,7 +78,8 @@ void sync_world_set_up(void)
                    0);
   snprintf(lock_path, sizeof lock_path, "%s/lock", r->path);
   lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_lock_new(&rival, there, lock_path, NULL), 0);
+  ck_assert_int_eq(lk_sync_lock_new(&rival, there, lock_path, NULL, NULL, NULL),
+                   0);
   make_here(10000);
 }
 
@@ -147,14 +144,30 @@ bool is_readable(int fd)
   return poll(&polled, 1, 0) == 1;
 }
 
-int acquire_lock(void *call)
+lk_sync_lock *clone_of(const lk_sync_lock *l)
 {
-  return lk_sync_lock_acquire(lock, call);
+  lk_sync_lock *clone;
+
+  ck_assert_int_eq(lk_sync_lock_clone(&clone, l, &lock_events), 0);
+  return clone;
 }
 
-int try_lock(void *call)
+int acquire_clone(void *call)
 {
-  return lk_sync_lock_try(lock, call);
+  lk_sync_lock *clone = clone_of(lock);
+  int err = lk_sync_lock_acquire(clone, call);
+
+  lk_sync_lock_free(clone);
+  return err;
+}
+
+int try_clone(void *call)
+{
+  lk_sync_lock *clone = clone_of(lock);
+  int err = lk_sync_lock_try(clone, call);
+
+  lk_sync_lock_free(clone);
+  return err;
 }
 
 int acquire_rival(void *call)

@@ -25,7 +25,6 @@ extern lk_sync_lock *rival;
 typedef struct event_counts {
   atomic_uint waiting, unsure, renewed, lost;
   atomic_int lost_err; /**< the error of the last event `lost` */
-  atomic_ullong token; /**< the token of the last event that had one */
 } event_counts;
 
 extern event_counts lock_events;
@@ -47,9 +46,13 @@ void delete_contender_nodes(void);
 /** Whether a descriptor is readable. */
 bool is_readable(int fd);
 
-/* For waiter_start(); `arg` is a lk_sync_call, or NULL. */
-int acquire_lock(void *arg);
-int try_lock(void *arg);
+/** Another handle of `l`, whose events are counted in `lock_events`, too. */
+lk_sync_lock *clone_of(const lk_sync_lock *l);
+
+/* For waiter_start(); `arg` is a lk_sync_call, or NULL. The first two use a
+   clone of `lock`, and free it. */
+int acquire_clone(void *arg);
+int try_clone(void *arg);
 int acquire_rival(void *arg);
 
 /* Parts of this program. */

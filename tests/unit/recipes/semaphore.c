@@ -22,7 +22,6 @@ static lk_layout layout;
 static int32_t permits;
 static int32_t take;
 static const char *limit_path;
-static lk_semaphore_history *history;
 
 /* The paths in this layout: of the semaphore, and of the directories of the
  * queue and of the permits. */
@@ -50,8 +49,7 @@ static bool try_init(locker *x, test_client *p)
   lk_semaphore_config options = {.size = sizeof options,
                                  .permits = permits,
                                  .take = take,
-                                 .limit_path = limit_path,
-                                 .history = history};
+                                 .limit_path = limit_path};
 
   locker_clear(x, p);
   return lk_semaphore_new(&x->lock, p->link->client, semaphore, &config,
@@ -255,34 +253,6 @@ START_TEST(after_three_failures_the_queue_node_is_created_first)
   ck_assert_uint_eq(model_count(clients[2].link, "create2"), 2);
   ck_assert_ptr_nonnull(
       strstr(clients[2].link->log, "create2 getChildren2 create2"));
-  end();
-}
-END_TEST
-
-/* A program makes a handle for each acquire. The failures are counted in the
- * history that the handles share. */
-START_TEST(after_three_failures_a_new_handle_creates_the_queue_node_first)
-{
-  lk_semaphore_history shared = {0};
-
-  begin(1);
-  acquire_at_once(0);
-  start_acquire(1);
-  for (int i = 0; i < 4; i++) {
-    history = &shared;
-    make_handle_again(2, 1);
-    clients[2].link->log[0] = '\0';
-    try_and_fail(2);
-    history = NULL;
-    ck_assert_uint_eq(shared.failures, i < 3 ? (unsigned)i + 1 : 3);
-    /* of the queue node and of a permit; after three failures of the former */
-    ck_assert_uint_eq(model_count(clients[2].link, "create2"), i < 3 ? 2 : 1);
-  }
-  locker_free(&handle[2]);
-  make_handle_again(3, 1);
-  clients[3].link->log[0] = '\0';
-  try_and_fail(3); /* a handle without that history has no failures */
-  ck_assert_uint_eq(model_count(clients[3].link, "create2"), 2);
   end();
 }
 END_TEST
@@ -886,7 +856,6 @@ END_TEST
       contender_that_becomes_first_sends_no_check,                    \
       several_permits_are_acquired_together,                          \
       after_three_failures_the_queue_node_is_created_first,           \
-      after_three_failures_a_new_handle_creates_the_queue_node_first, \
       permits_created_late_by_a_throttling_server_are_counted,        \
       permits_created_after_a_break_are_counted
 

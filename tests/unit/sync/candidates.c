@@ -306,10 +306,9 @@ static lk_sync_lock *ours, *theirs; /* of `one` and of `two` */
 static atomic_int waiting_events;   /* of `ours` */
 
 static void on_lock_event(lk_sync_lock *l, const lk_lock_event *event,
-                          uint64_t token, void *arg)
+                          void *arg)
 {
   ck_assert_ptr_eq(l, ours);
-  ck_assert_uint_eq(token, 0);
   ck_assert_ptr_eq(arg, &ours);
   if (event->type == LK_LOCK_EVENT_WAITING)
     atomic_fetch_add(&waiting_events, 1);
@@ -337,9 +336,6 @@ static void check_candidate_for_lock(void)
   ck_assert_int_eq(lk_sync_lock_release(theirs), 0);
 }
 
-static const lk_sync_lock_config with_events = {
-    .size = sizeof with_events, .on_event = on_lock_event, .arg = &ours};
-
 static void free_both_locks(void)
 {
   lk_sync_lock_free(ours);
@@ -352,18 +348,24 @@ START_TEST(any_lock_can_have_a_candidate)
                                           .permits = 1};
 
   start();
-  ck_assert_int_eq(lk_sync_lock_new(&ours, one, "/m", &with_events), 0);
-  ck_assert_int_eq(lk_sync_lock_new(&theirs, two, "/m", NULL), 0);
-  check_candidate_for_lock();
-  free_both_locks();
-  ck_assert_int_eq(lk_sync_single_new(&ours, one, "/n", &with_events, NULL), 0);
-  ck_assert_int_eq(lk_sync_single_new(&theirs, two, "/n", NULL, NULL), 0);
+  ck_assert_int_eq(
+      lk_sync_lock_new(&ours, one, "/m", NULL, on_lock_event, &ours), 0);
+  ck_assert_int_eq(lk_sync_lock_new(&theirs, two, "/m", NULL, NULL, NULL), 0);
   check_candidate_for_lock();
   free_both_locks();
   ck_assert_int_eq(
-      lk_sync_semaphore_new(&ours, one, "/s", &with_events, &one_permit), 0);
-  ck_assert_int_eq(lk_sync_semaphore_new(&theirs, two, "/s", NULL, &one_permit),
+      lk_sync_single_new(&ours, one, "/n", NULL, NULL, on_lock_event, &ours),
+      0);
+  ck_assert_int_eq(
+      lk_sync_single_new(&theirs, two, "/n", NULL, NULL, NULL, NULL), 0);
+  check_candidate_for_lock();
+  free_both_locks();
+  ck_assert_int_eq(lk_sync_semaphore_new(&ours, one, "/s", NULL, &one_permit,
+                                         on_lock_event, &ours),
                    0);
+  ck_assert_int_eq(
+      lk_sync_semaphore_new(&theirs, two, "/s", NULL, &one_permit, NULL, NULL),
+      0);
   check_candidate_for_lock();
   free_both_locks();
   stop();
@@ -375,8 +377,9 @@ START_TEST(a_side_of_a_read_write_lock_can_have_a_candidate)
   lk_sync_rwlock *rw, *other;
 
   start();
-  ck_assert_int_eq(lk_sync_rwlock_new(&rw, one, "/rw", &with_events), 0);
-  ck_assert_int_eq(lk_sync_rwlock_new(&other, two, "/rw", NULL), 0);
+  ck_assert_int_eq(
+      lk_sync_rwlock_new(&rw, one, "/rw", NULL, on_lock_event, &ours), 0);
+  ck_assert_int_eq(lk_sync_rwlock_new(&other, two, "/rw", NULL, NULL, NULL), 0);
   ours = lk_sync_rwlock_read_side(rw);
   theirs = lk_sync_rwlock_write_side(other);
   check_candidate_for_lock();

@@ -114,25 +114,6 @@ START_TEST(client_without_descriptors_is_refused)
 }
 END_TEST
 
-START_TEST(client_without_thread_keys_is_refused)
-{
-  static pthread_key_t keys[PTHREAD_KEYS_MAX];
-  size_t made = 0;
-  shared_mem mem;
-
-  while (made < PTHREAD_KEYS_MAX && pthread_key_create(&keys[made], NULL) == 0)
-    made++;
-  shared_mem_init(&mem);
-  ck_assert_int_eq(make_and_use_client(&mem), LK_ERR_SYSTEM);
-  ck_assert_str_eq(logged, "cannot start: no pthread_key left");
-  ck_assert_uint_eq(mem.live, 0);
-  ck_assert_int_eq(pthread_key_delete(keys[--made]), 0);
-  ck_assert_int_eq(make_and_use_client(&mem), 0);
-  while (made > 0)
-    pthread_key_delete(keys[--made]);
-}
-END_TEST
-
 /* ---- a driver ------------------------------------------------------------ */
 
 START_TEST(driver_without_descriptors_is_refused)
@@ -165,5 +146,4 @@ START_TEST(driver_without_descriptors_is_refused)
 END_TEST
 
 SUITE("descriptors", client_without_descriptors_is_refused,
-      client_without_thread_keys_is_refused,
       driver_without_descriptors_is_refused)

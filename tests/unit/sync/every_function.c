@@ -258,20 +258,27 @@ START_TEST(no_call_is_a_cancellation_point)
 }
 END_TEST
 
-/* A thread that holds a lock and ends with a pending pthread_cancel(). */
+static void release(void *arg)
+{
+  ck_assert_int_eq(lk_sync_lock_release(arg), 0);
+}
+
+/* As a thread does that may be cancelled while it holds. */
 static void *hold_and_end(void *arg)
 {
   int previous_state;
 
-  (void)arg;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &previous_state);
-  ck_assert_int_eq(lk_sync_lock_acquire(objects.lock, NULL), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(arg, NULL), 0);
+  pthread_cleanup_push(release, arg);
   pthread_cancel(pthread_self());
   pthread_setcancelstate(previous_state, NULL);
+  pthread_testcancel();
+  pthread_cleanup_pop(0);
   return NULL;
 }
 
-START_TEST(thread_that_ends_while_cancelled_releases)
+START_TEST(thread_that_is_cancelled_may_release_in_its_cleanup)
 {
   lk_sync_call limit = {.size = sizeof limit, .timeout_ms = 5000};
   loopback zk;
@@ -281,7 +288,8 @@ START_TEST(thread_that_ends_while_cancelled_releases)
   for (int i = 0; i < 20; i++) {
     pthread_t thread;
 
-    ck_assert_int_eq(pthread_create(&thread, NULL, hold_and_end, NULL), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, hold_and_end, objects.lock),
+                     0);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert_int_eq(lk_sync_lock_acquire(objects.lock, &limit), 0);
     ck_assert_int_eq(lk_sync_lock_release(objects.lock), 0);
@@ -298,4 +306,4 @@ SUITE("every_function", every_function_of_the_header_is_listed,
       null_array_is_refused_without_a_result,
       every_call_that_waits_ends_at_its_deadline_or_by_a_cancel,
       calls_leave_cancellation_enabled, no_call_is_a_cancellation_point,
-      thread_that_ends_while_cancelled_releases)
+      thread_that_is_cancelled_may_release_in_its_cleanup)

@@ -6,12 +6,13 @@
  * thread. */
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
 #include "support/suite.h"
 #include "support/waiters.h"
-#include "sync/call.h"
+#include "sync/lock.h"
 #include "unit/fake/loopback.h"
 
 static loopback zk;
@@ -50,8 +51,9 @@ static void *resize(void *arg, void *p, size_t size)
 
 static const lk_lease_config
     *lease; /* options of the next client's session lease */
+static lk_sync_lock_event_cb on_lock_event; /* of the next lock */
 
-static void start_with(const lk_sync_lock_config *config)
+static void start_with(const lk_lock_config *config)
 {
   static const lk_mem mem = {.resize = resize};
   lk_client_config client_config = {
@@ -62,7 +64,9 @@ static void start_with(const lk_sync_lock_config *config)
   loopback_start(&zk);
   model_create(&zk.server, "/locks");
   ck_assert_int_eq(lk_sync_client_new(&client, &options), 0);
-  ck_assert_int_eq(lk_sync_lock_new(&lock, client, "/locks/a", config), 0);
+  ck_assert_int_eq(
+      lk_sync_lock_new(&lock, client, "/locks/a", config, on_lock_event, NULL),
+      0);
 }
 
 static void stop(void)
@@ -73,19 +77,6 @@ static void stop(void)
 }
 
 /* ---- calls, for waiter_start() ------------------------------------------- */
-
-static atomic_uint holders, holder_may_return;
-
-static int hold(void *arg)
-{
-  int err = lk_sync_lock_acquire(lock, NULL);
-
-  (void)arg;
-  holders++;
-  while (holder_may_return == 0)
-    usleep(200);
-  return err;
-}
 
 static int acquire_and_leave(void *arg)
 {
@@ -150,17 +141,25 @@ static void post(waiter *w, int (*what)(void *), size_t count)
     usleep(200);
 }
 
-/* One thread holds, and another begins to acquire. In the same iteration `end`
- * ends both owners. Returns the result of `end`. */
+static lk_sync_lock *clone_of(const lk_sync_lock *l)
+{
+  lk_sync_lock *clone;
+
+  ck_assert_int_eq(lk_sync_lock_clone(&clone, l, NULL), 0);
+  return clone;
+}
+
+/* One handle holds, and a thread begins to acquire another one. In the same
+ * iteration `end` ends both. Returns the result of `end`. */
 static int end_in_turn_of_acquire(int (*end)(void *arg), int *refusal)
 {
-  waiter holder, taker, ender;
+  waiter taker, ender;
   paused p = {.go = false};
 
   start_with(NULL);
-  waiter_start(&holder, hold, NULL);
-  while (holders == 0)
-    usleep(200);
+  lk_sync_lock *holder = clone_of(lock);
+
+  ck_assert_int_eq(lk_sync_lock_acquire(holder, NULL), 0);
   waiter_start(&p.w, run_pause, &p.go);
   waiters_inside(client, 1);
   post(&taker, acquire_and_leave, 1);
@@ -172,8 +171,7 @@ static int end_in_turn_of_acquire(int (*end)(void *arg), int *refusal)
   int err = waiter_end(&ender);
 
   slow.on = false;
-  holder_may_return = 1;
-  ck_assert_int_eq(waiter_end(&holder), 0);
+  lk_sync_lock_free(holder);
   stop();
   return err;
 }
@@ -231,8 +229,8 @@ static const lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 30};
  * handshake. */
 static void start_unsure(void)
 {
-  lk_sync_lock_config config = {.size = sizeof config,
-                                .unsure_when_suspended = true};
+  lk_lock_config config = {.size = sizeof config,
+                           .unsure_when_suspended = true};
 
   start_with(&config);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
@@ -260,7 +258,8 @@ START_TEST(locks_freed_while_held_leave_no_memory)
   for (int i = 0; i < 30; i++) {
     lk_sync_lock *held;
 
-    ck_assert_int_eq(lk_sync_lock_new(&held, client, "/locks/b", NULL), 0);
+    ck_assert_int_eq(
+        lk_sync_lock_new(&held, client, "/locks/b", NULL, NULL, NULL), 0);
     ck_assert_int_eq(lk_sync_lock_acquire(held, NULL), 0);
     lk_sync_lock_free(held);
     if (i == 10) /* the client has all that it keeps */
@@ -318,23 +317,13 @@ static int end_when_inside(void *end)
 
 static lk_sync_rwlock *rw;
 
-static int hold_write(void *arg)
-{
-  int err = lk_sync_lock_acquire(lk_sync_rwlock_write_side(rw), &soon);
-
-  (void)arg;
-  holders++;
-  while (holder_may_return == 0)
-    usleep(200);
-  return err;
-}
-
 START_TEST(downgrade_of_a_lost_lock_does_not_wait)
 {
-  waiter other;
+  lk_sync_rwlock *other;
 
   start_with(NULL);
-  ck_assert_int_eq(lk_sync_rwlock_new(&rw, client, "/locks/rw", NULL), 0);
+  ck_assert_int_eq(
+      lk_sync_rwlock_new(&rw, client, "/locks/rw", NULL, NULL, NULL), 0);
   lk_sync_lock *write = lk_sync_rwlock_write_side(rw);
 
   ck_assert_int_eq(lk_sync_lock_acquire(write, &soon), 0);
@@ -343,12 +332,11 @@ START_TEST(downgrade_of_a_lost_lock_does_not_wait)
   loopback_unlock(&zk);
   while (lk_sync_lock_get_state(write) != LK_LOCK_LOST)
     (void)lk_sync_lock_verify(write, &soon);
-  waiter_start(&other, hold_write, NULL);
-  while (holders == 0)
-    usleep(200);
+  ck_assert_int_eq(lk_sync_rwlock_clone(&other, rw, NULL), 0);
+  ck_assert_int_eq(
+      lk_sync_lock_acquire(lk_sync_rwlock_write_side(other), &soon), 0);
   ck_assert_int_eq(lk_sync_rwlock_downgrade(rw, &brief), LK_ERR_LOST);
-  holder_may_return = 1;
-  ck_assert_int_eq(waiter_end(&other), 0);
+  lk_sync_rwlock_free(other);
   lk_sync_rwlock_free(rw);
   stop();
 }
@@ -540,15 +528,29 @@ START_TEST(verify_with_a_cancel_that_is_set_already_sends_nothing)
 }
 END_TEST
 
-START_TEST(descriptor_of_a_lock_is_closed_when_it_is_released)
+static bool is_readable(int fd)
+{
+  struct pollfd p = {.fd = fd, .events = POLLIN};
+
+  return poll(&p, 1, 0) == 1;
+}
+
+START_TEST(descriptor_is_readable_while_the_lock_is_not_held)
 {
   start_with(NULL);
-  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
   int fd = lk_sync_lock_fd(lock);
 
   ck_assert_int_ge(fd, 0);
-  ck_assert_int_ge(fcntl(fd, F_GETFD), 0);
-  ck_assert_int_eq(lk_sync_lock_release_wait(lock, &soon), 0);
+  for (int i = 0; i < 2; i++) {
+    ck_assert(is_readable(fd));
+    ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+    ck_assert(!is_readable(fd));
+    ck_assert_int_eq(lk_sync_lock_fd(lock), fd);
+    ck_assert_int_eq(lk_sync_lock_release_wait(lock, &soon), 0);
+  }
+  ck_assert(is_readable(fd));
+  lk_sync_lock_free(lock);
+  lock = NULL;
   ck_assert_int_eq(fcntl(fd, F_GETFD), -1);
   stop();
 }
@@ -560,7 +562,7 @@ START_TEST(node_of_a_lock_has_its_access_list)
                             {LK_PERM_READ | LK_PERM_CREATE | LK_PERM_DELETE,
                              lk_text("world"), lk_text("anyone")}};
   const lk_acls acls = {entries, 2};
-  const lk_sync_lock_config config = {.size = sizeof config, .acl = &acls};
+  const lk_lock_config config = {.size = sizeof config, .acl = &acls};
 
   start_with(&config);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
@@ -581,8 +583,9 @@ START_TEST(members_of_a_multilock_have_tokens_while_it_is_held)
   lk_sync_lock *both;
 
   start_with(NULL);
-  ck_assert_int_eq(lk_sync_multilock_new(&both, client, members, 2, NULL, NULL),
-                   0);
+  ck_assert_int_eq(
+      lk_sync_multilock_new(&both, client, members, 2, NULL, NULL, NULL, NULL),
+      0);
   ck_assert_uint_eq(lk_sync_multilock_token(both, "/locks/n"), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(both, &soon), 0);
   loopback_lock(&zk);
@@ -619,24 +622,6 @@ START_TEST(each_reply_moves_the_deadline_of_the_holder)
 }
 END_TEST
 
-START_TEST(semaphore_counts_failures_in_the_given_place)
-{
-  lk_semaphore_history memory = {.failures = 1};
-  const lk_semaphore_config options = {
-      .size = sizeof options, .permits = 2, .history = &memory};
-  lk_sync_lock *semaphore;
-
-  start_with(NULL);
-  ck_assert_int_eq(
-      lk_sync_semaphore_new(&semaphore, client, "/locks/s", NULL, &options), 0);
-  ck_assert_int_eq(lk_sync_lock_acquire(semaphore, &soon), 0);
-  /* An acquire without waiting clears the failures. */
-  ck_assert_uint_eq(memory.failures, 0);
-  lk_sync_lock_free(semaphore);
-  stop();
-}
-END_TEST
-
 START_TEST(semaphore_copies_the_path_of_its_limit)
 {
   char path[] = "/locks/n";
@@ -645,8 +630,9 @@ START_TEST(semaphore_copies_the_path_of_its_limit)
   lk_sync_lock *semaphore;
 
   start_with(NULL);
-  ck_assert_int_eq(
-      lk_sync_semaphore_new(&semaphore, client, "/locks/s", NULL, &options), 0);
+  ck_assert_int_eq(lk_sync_semaphore_new(&semaphore, client, "/locks/s", NULL,
+                                         &options, NULL, NULL),
+                   0);
   path[sizeof path - 2] = 'm'; /* the caller changes its own string */
   ck_assert_int_eq(lk_sync_lock_acquire(semaphore, &soon), 0);
   loopback_lock(&zk);
@@ -712,11 +698,9 @@ END_TEST
 
 static atomic_uint losses;
 
-static void count_loss(lk_sync_lock *l, const lk_lock_event *event,
-                       uint64_t token, void *arg)
+static void count_loss(lk_sync_lock *l, const lk_lock_event *event, void *arg)
 {
   (void)l;
-  (void)token;
   (void)arg;
   if (event->type == LK_LOCK_EVENT_LOST)
     losses++;
@@ -724,12 +708,12 @@ static void count_loss(lk_sync_lock *l, const lk_lock_event *event,
 
 START_TEST(lock_that_is_being_released_is_not_lost_by_closing)
 {
-  const lk_sync_lock_config config = {.size = sizeof config,
-                                      .on_event = count_loss};
   int (*const end)(void *) = close_client;
   waiter w;
 
-  start_with(&config);
+  on_lock_event = count_loss;
+  start_with(NULL);
+  on_lock_event = NULL;
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
   loopback_freeze(&zk);
   waiter_start(&w, end_when_inside, (void *)(uintptr_t)&end);
@@ -737,6 +721,277 @@ START_TEST(lock_that_is_being_released_is_not_lost_by_closing)
   (void)waiter_end(&w);
   ck_assert_uint_eq(losses, 0);
   loopback_thaw(&zk);
+  stop();
+}
+END_TEST
+
+/* ---- threads that share a handle ----------------------------------------- */
+
+static int try_lock(void *arg)
+{
+  return lk_sync_lock_try(arg, &soon);
+}
+
+static int release_lock(void *arg)
+{
+  return lk_sync_lock_release_wait(arg, &soon);
+}
+
+/* The result of `what` in a thread of its own. */
+static int in_thread(int (*what)(void *arg), lk_sync_lock *l)
+{
+  waiter w;
+
+  waiter_start(&w, what, l);
+  return waiter_end(&w);
+}
+
+/* Two threads that share a handle by mistake must not hold together. */
+START_TEST(acquire_of_another_thread_is_refused_and_its_release_is_not)
+{
+  start_with(NULL);
+  ck_assert_int_eq(in_thread(try_lock, lock), 0); /* that thread has ended */
+  ck_assert_uint_eq(lk_sync_lock_count(lock), 1);
+  ck_assert(lk_sync_lock_ok(lock));
+  ck_assert_uint_ne(lk_sync_lock_token(lock), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), LK_ERR_STATE);
+  ck_assert_int_eq(in_thread(try_lock, lock), LK_ERR_STATE);
+  ck_assert_int_eq(in_thread(release_lock, lock), 0);
+  ck_assert(!lk_sync_lock_ok(lock));
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_int_eq(in_thread(try_lock, lock), LK_ERR_STATE);
+  ck_assert_int_eq(in_thread(release_lock, lock), 0);
+  ck_assert_uint_eq(lk_sync_lock_count(lock), 1);
+  ck_assert_int_eq(lk_sync_lock_release(lock), 0);
+  stop();
+}
+END_TEST
+
+START_TEST(acquire_during_that_of_another_thread_is_refused)
+{
+  waiter w;
+
+  start_with(NULL);
+  lk_sync_lock *holder = clone_of(lock);
+
+  ck_assert_int_eq(lk_sync_lock_acquire(holder, &soon), 0);
+  waiter_start(&w, acquire_lock, NULL);
+  while (lk_sync_lock_get_state(lock) != LK_LOCK_ACQUIRING)
+    usleep(200);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), LK_ERR_STATE);
+  ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);
+  ck_assert_int_eq(lk_sync_lock_wait_certain(lock, &soon), LK_ERR_NOT_HELD);
+  ck_assert_int_eq(lk_sync_lock_release(holder), 0);
+  ck_assert_int_eq(waiter_end(&w), 0);
+  ck_assert_int_eq(lk_sync_lock_get_state(lock), LK_LOCK_HELD);
+  lk_sync_lock_free(holder);
+  stop();
+}
+END_TEST
+
+START_TEST(lost_lock_is_released_by_any_thread_before_the_next_acquire)
+{
+  start_unsure();
+  loopback_lock(&zk);
+  model_delete(&zk.server, model_child(&zk.server, "/locks/a", 0));
+  loopback_unlock(&zk);
+  loopback_thaw(&zk);
+  ck_assert_int_eq(lk_sync_lock_wait_certain(lock, &soon), LK_ERR_LOST);
+  ck_assert_uint_eq(lk_sync_lock_token(lock), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), LK_ERR_LOST);
+  ck_assert_int_eq(in_thread(try_lock, lock), LK_ERR_STATE);
+  ck_assert_int_eq(in_thread(release_lock, lock), LK_ERR_LOST);
+  ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);
+  ck_assert_int_eq(in_thread(try_lock, lock), 0);
+  stop();
+}
+END_TEST
+
+START_TEST(handles_of_one_lock_exclude_each_other)
+{
+  const lk_multilock_member members[] = {{"/locks/n", LK_MULTILOCK_WRITE},
+                                         {"/locks/m", LK_MULTILOCK_READ}};
+  const lk_semaphore_config one = {.size = sizeof one, .permits = 1};
+  lk_sync_lock *locks[3];
+
+  start_with(NULL);
+  ck_assert_int_eq(lk_sync_multilock_new(&locks[0], client, members, 2, NULL,
+                                         NULL, NULL, NULL),
+                   0);
+  ck_assert_int_eq(lk_sync_semaphore_new(&locks[1], client, "/locks/s", NULL,
+                                         &one, NULL, NULL),
+                   0);
+  ck_assert_int_eq(
+      lk_sync_single_new(&locks[2], client, "/locks/x", NULL, NULL, NULL, NULL),
+      0);
+  for (size_t i = 0; i < 3; i++) {
+    lk_sync_lock *other = clone_of(locks[i]);
+
+    ck_assert_str_eq(lk_sync_lock_path(other), lk_sync_lock_path(locks[i]));
+    ck_assert_int_eq(lk_sync_lock_try(locks[i], &soon), 0);
+    ck_assert_int_eq(lk_sync_lock_try(other, &soon), LK_ERR_BUSY);
+    ck_assert_int_eq(lk_sync_lock_release(locks[i]), 0);
+    ck_assert_int_eq(lk_sync_lock_acquire(other, &soon), 0);
+    ck_assert_int_eq(lk_sync_lock_try(locks[i], &soon), LK_ERR_BUSY);
+    lk_sync_lock_free(other);
+    lk_sync_lock_free(locks[i]);
+  }
+  stop();
+}
+END_TEST
+
+static int try_both_sides(void *arg)
+{
+  lk_sync_rwlock *both = arg;
+  int err = lk_sync_lock_try(lk_sync_rwlock_write_side(both), &soon);
+
+  return err == LK_ERR_STATE
+             ? lk_sync_lock_try(lk_sync_rwlock_read_side(both), &soon)
+             : 0;
+}
+
+static int downgrade(void *arg)
+{
+  return lk_sync_rwlock_downgrade(arg, &soon);
+}
+
+START_TEST(sides_of_one_handle_belong_to_one_thread)
+{
+  lk_sync_lock *clone;
+  waiter w;
+
+  start_with(NULL);
+  ck_assert_int_eq(
+      lk_sync_rwlock_new(&rw, client, "/locks/rw", NULL, NULL, NULL), 0);
+  lk_sync_lock *read = lk_sync_rwlock_read_side(rw);
+  lk_sync_lock *write = lk_sync_rwlock_write_side(rw);
+
+  ck_assert_int_eq(lk_sync_lock_clone(&clone, read, NULL), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_sync_lock_acquire(write, &soon), 0);
+  waiter_start(&w, try_both_sides, rw);
+  ck_assert_int_eq(waiter_end(&w), LK_ERR_STATE);
+  waiter_start(&w, downgrade, rw);
+  ck_assert_int_eq(waiter_end(&w), 0);
+  ck_assert(lk_sync_lock_ok(read) && !lk_sync_lock_ok(write));
+  ck_assert_int_eq(lk_sync_lock_acquire(read, &soon), 0); /* its own */
+  waiter_start(&w, try_both_sides, rw);
+  ck_assert_int_eq(waiter_end(&w), LK_ERR_STATE);
+  lk_sync_rwlock_free(rw);
+  stop();
+}
+END_TEST
+
+START_TEST(lock_of_a_candidate_cannot_be_acquired)
+{
+  lk_sync_candidate *candidate, *second;
+
+  start_with(NULL);
+  ck_assert_int_eq(lk_sync_candidate_new(&candidate, lock, NULL), 0);
+  ck_assert_int_eq(lk_sync_lock_try(lock, &soon), LK_ERR_STATE);
+  ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);
+  ck_assert_int_eq(lk_sync_candidate_new(&second, lock, NULL), LK_ERR_STATE);
+  ck_assert_int_eq(lk_sync_candidate_wait_elected(candidate, &soon), 0);
+  lk_sync_candidate_free(candidate);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_candidate_new(&candidate, lock, NULL), LK_ERR_STATE);
+  stop();
+}
+END_TEST
+
+static int wait_until_certain(void *arg)
+{
+  return lk_sync_lock_wait_certain(arg, &soon);
+}
+
+START_TEST(several_threads_may_wait_while_it_is_unsure)
+{
+  enum { COUNT = 3 };
+  waiter waiters[COUNT];
+
+  start_unsure();
+  for (unsigned i = 0; i < COUNT; i++)
+    waiter_start(&waiters[i], wait_until_certain, lock);
+  waiters_inside(client, COUNT);
+  ck_assert_int_eq(lk_sync_lock_wait_certain(lock, &brief), LK_ERR_DEADLINE);
+  loopback_thaw(&zk);
+  for (unsigned i = 0; i < COUNT; i++)
+    ck_assert_int_eq(waiter_end(&waiters[i]), 0);
+  stop();
+}
+END_TEST
+
+START_TEST(release_ends_the_waits_of_other_threads)
+{
+  waiter w;
+
+  start_unsure();
+  waiter_start(&w, wait_until_certain, lock);
+  waiters_inside(client, 1);
+  ck_assert_int_eq(lk_sync_lock_release(lock), 0);
+  ck_assert_int_eq(waiter_end(&w), LK_ERR_NOT_HELD);
+  loopback_thaw(&zk);
+  stop();
+}
+END_TEST
+
+/* On the client's thread: the deadline moves between a release of another
+ * thread and its request. */
+static void publish_after_release(lk_client *c, void *released)
+{
+  (void)c;
+  pause_thread(c, released);
+  lk__sync_locks_publish(client);
+}
+
+static int run_publish(void *released)
+{
+  return lk_sync_client_run_on_thread(client, publish_after_release, released);
+}
+
+START_TEST(reply_before_a_release_is_sent_does_not_undo_it)
+{
+  atomic_bool released = false;
+  waiter w;
+
+  start_with(NULL);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  waiter_start(&w, run_publish, &released);
+  waiters_inside(client, 1);
+  ck_assert_int_eq(lk_sync_lock_release(lock), 0);
+  atomic_store(&released, true);
+  ck_assert_int_eq(waiter_end(&w), 0);
+  ck_assert(!lk_sync_lock_ok(lock));
+  ck_assert_int_eq(lk_sync_lock_deadline(lock), INT64_MIN);
+  stop();
+}
+END_TEST
+
+/* On the client's thread: a lock is made, and the held one released. */
+static void make_and_release(lk_client *c, void *arg)
+{
+  lk_sync_lock *made;
+
+  (void)c;
+  (void)arg;
+  ck_assert_int_eq(
+      lk_sync_lock_new(&made, client, "/locks/c", NULL, NULL, &losses), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(made, NULL), LK_ERR_STATE);
+  ck_assert_int_eq(lk_sync_lock_release(lock), 0);
+  lock = made;
+}
+
+START_TEST(callback_may_make_and_release_locks)
+{
+  start_with(NULL);
+  lk_sync_lock *first = lock;
+
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_client_run_on_thread(client, make_and_release, NULL),
+                   0);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(first, &soon), 0);
+  lk_sync_lock_free(first);
   stop();
 }
 END_TEST
@@ -754,12 +1009,21 @@ SUITE("locks", close_in_the_iteration_of_an_acquire_ends_both,
       call_that_acquires_again_may_be_refused, calls_for_locks_refuse_a_watch,
       verify_asks_the_server_and_ends_at_its_deadline,
       verify_with_a_cancel_that_is_set_already_sends_nothing,
-      descriptor_of_a_lock_is_closed_when_it_is_released,
+      descriptor_is_readable_while_the_lock_is_not_held,
       node_of_a_lock_has_its_access_list,
       members_of_a_multilock_have_tokens_while_it_is_held,
       each_reply_moves_the_deadline_of_the_holder,
-      semaphore_counts_failures_in_the_given_place,
       semaphore_copies_the_path_of_its_limit,
       release_with_a_cancel_that_is_set_already_releases,
       lock_that_is_being_released_is_not_lost_by_closing,
-      release_that_waits_has_the_deadline_of_its_call_alone)
+      release_that_waits_has_the_deadline_of_its_call_alone,
+      acquire_of_another_thread_is_refused_and_its_release_is_not,
+      acquire_during_that_of_another_thread_is_refused,
+      lost_lock_is_released_by_any_thread_before_the_next_acquire,
+      handles_of_one_lock_exclude_each_other,
+      sides_of_one_handle_belong_to_one_thread,
+      lock_of_a_candidate_cannot_be_acquired,
+      several_threads_may_wait_while_it_is_unsure,
+      release_ends_the_waits_of_other_threads,
+      reply_before_a_release_is_sent_does_not_undo_it,
+      callback_may_make_and_release_locks)

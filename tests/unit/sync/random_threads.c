@@ -19,12 +19,15 @@ enum { THREADS = 8, LOCKS = 4, ROUNDS = 40 };
 
 static loopback zk;
 static lk_sync_client *client;
-static lk_sync_lock *locks[LOCKS]; /* of several kinds */
+/* Of several kinds. The threads share these handles, and each thread has a
+   clone of each. */
+static lk_sync_lock *locks[LOCKS];
 static lk_sync_rwlock *rwlock;
 static lk_sync_subscription *subscription;
 static lk_sync_cancel *cancel;
 static bool deletes_nodes;  /* an operator deletes nodes */
-static atomic_int holder;   /* thread that holds locks[0], from 1; 0: none */
+static atomic_int holder;   /* thread that holds the lock of locks[0], from 1;
+                               0: none */
 static atomic_uint running; /* threads that have not ended */
 static atomic_uint in_last_call; /* those of them that make their last call */
 
@@ -34,6 +37,8 @@ typedef struct actor {
   pthread_t thread;
   int number; /* from 1 */
   uint64_t random_state;
+  lk_sync_lock *clones[LOCKS];
+  lk_sync_rwlock *rwlock_clone;
 } actor;
 
 static unsigned draw(actor *a, unsigned below)
@@ -59,7 +64,7 @@ static void enter_section(const actor *a)
 {
   int no_holder = 0;
 
-  /* Two threads hold locks[0]. An assertion would be a cancellation point. */
+  /* Two threads hold together. An assertion would be a cancellation point. */
   if (!deletes_nodes &&
       !atomic_compare_exchange_strong(&holder, &no_holder, a->number))
     abort();
@@ -72,13 +77,20 @@ static void leave_section(const actor *a)
   (void)atomic_compare_exchange_strong(&holder, &number, 0);
 }
 
+static lk_sync_rwlock *draw_rwlock(actor *a)
+{
+  return draw(a, 2) == 0 ? rwlock : a->rwlock_clone;
+}
+
 static lk_sync_lock *draw_lock(actor *a)
 {
   unsigned i = draw(a, LOCKS + 2);
 
   if (i == LOCKS)
-    return lk_sync_rwlock_read_side(rwlock);
-  return i > LOCKS ? lk_sync_rwlock_write_side(rwlock) : locks[i];
+    return lk_sync_rwlock_read_side(draw_rwlock(a));
+  if (i > LOCKS)
+    return lk_sync_rwlock_write_side(draw_rwlock(a));
+  return draw(a, 2) == 0 ? locks[i] : a->clones[i];
 }
 
 static void use_lock(actor *a, lk_sync_lock *l)
@@ -92,28 +104,37 @@ static void use_lock(actor *a, lk_sync_lock *l)
   case 2: (void)lk_sync_lock_guarded_multi(l, NULL, &op, 1, &call); break;
   case 3: (void)lk_sync_lock_fd(l); break;
   case 4: (void)lk_sync_lock_ok(l); break;
-  default: (void)lk_sync_rwlock_downgrade(rwlock, &call); break;
+  default: (void)lk_sync_rwlock_downgrade(draw_rwlock(a), &call); break;
   }
+}
+
+/* A handle of the other threads, too, which this thread has not acquired. */
+static void use_shared_lock(actor *a)
+{
+  unsigned i = draw(a, LOCKS);
+
+  use_lock(a, locks[i]);
+  if (i > 0 && draw(a, 4) == 0) /* locks[0] has a section */
+    (void)lk_sync_lock_release(locks[i]);
 }
 
 static void hold_lock(actor *a)
 {
   lk_sync_lock *l = draw_lock(a);
+  bool has_section = l == locks[0] || l == a->clones[0];
   lk_sync_call call = draw_call(a);
-  bool held_before = lk_sync_lock_count(l) > 0;
   int err = draw(a, 3) == 0 ? lk_sync_lock_try(l, &call)
                             : lk_sync_lock_acquire(l, &call);
 
-  if (err != 0) {
-    if (err == LK_ERR_LOST)
-      (void)lk_sync_lock_release(l);
+  if (err == LK_ERR_LOST)
+    (void)lk_sync_lock_release(l);
+  if (err != 0)
     return;
-  }
-  if (l == locks[0] && !held_before)
+  if (has_section)
     enter_section(a);
   for (unsigned i = draw(a, 3); i > 0; i--)
     use_lock(a, l);
-  if (l == locks[0] && !held_before && lk_sync_lock_count(l) == 1)
+  if (has_section)
     leave_section(a);
   if (draw(a, 2) == 0)
     (void)lk_sync_lock_release(l);
@@ -161,7 +182,7 @@ static void make_lock(actor *a)
   lk_sync_call call = draw_call(a);
   lk_sync_lock *l;
 
-  if (lk_sync_lock_new(&l, client, "/locks/a", NULL) != 0)
+  if (lk_sync_lock_new(&l, client, "/locks/a", NULL, NULL, NULL) != 0)
     return;
   (void)lk_sync_lock_try(l, &call);
   lk_sync_lock_free(l);
@@ -218,9 +239,21 @@ static void wait_for_the_end(actor *a)
   in_last_call--;
 }
 
+static void make_clones(actor *a)
+{
+  for (size_t i = 0; i < LOCKS; i++)
+    ck_assert_int_eq(lk_sync_lock_clone(&a->clones[i], locks[i], NULL), 0);
+  ck_assert_int_eq(lk_sync_rwlock_clone(&a->rwlock_clone, rwlock, NULL), 0);
+}
+
 static void end_actor(void *arg)
 {
-  leave_section(arg);
+  actor *a = arg;
+
+  leave_section(a);
+  for (size_t i = 0; i < LOCKS; i++)
+    lk_sync_lock_free(a->clones[i]);
+  lk_sync_rwlock_free(a->rwlock_clone);
   running--;
 }
 
@@ -237,7 +270,7 @@ static void *run_actor(void *arg)
     case 3: hold_lock(a); break;
     case 4:
     case 5: make_request(a); break;
-    case 6: make_lock(a); break;
+    case 6: draw(a, 2) == 0 ? make_lock(a) : use_shared_lock(a); break;
     default: harm(a); break;
     }
     pthread_testcancel();
@@ -265,13 +298,18 @@ static void start(uint64_t seed)
   deletes_nodes = seed % 2 == 0;
   holder = 0;
   ck_assert_int_eq(lk_sync_client_new(&client, &config), 0);
-  ck_assert_int_eq(lk_sync_lock_new(&locks[0], client, "/locks/a", NULL), 0);
-  ck_assert_int_eq(lk_sync_lock_new(&locks[1], client, "/locks/b", NULL), 0);
   ck_assert_int_eq(
-      lk_sync_semaphore_new(&locks[2], client, "/locks/c", NULL, &two), 0);
+      lk_sync_lock_new(&locks[0], client, "/locks/a", NULL, NULL, NULL), 0);
   ck_assert_int_eq(
-      lk_sync_multilock_new(&locks[3], client, members, 2, NULL, NULL), 0);
-  ck_assert_int_eq(lk_sync_rwlock_new(&rwlock, client, "/locks/r", NULL), 0);
+      lk_sync_lock_new(&locks[1], client, "/locks/b", NULL, NULL, NULL), 0);
+  ck_assert_int_eq(lk_sync_semaphore_new(&locks[2], client, "/locks/c", NULL,
+                                         &two, NULL, NULL),
+                   0);
+  ck_assert_int_eq(lk_sync_multilock_new(&locks[3], client, members, 2, NULL,
+                                         NULL, NULL, NULL),
+                   0);
+  ck_assert_int_eq(
+      lk_sync_rwlock_new(&rwlock, client, "/locks/r", NULL, NULL, NULL), 0);
   ck_assert_int_eq(lk_sync_subscribe_data(&subscription, client, "/s", NULL),
                    0);
   ck_assert_int_eq(lk_sync_cancel_new(&cancel, client), 0);
@@ -338,6 +376,7 @@ static void run(uint64_t seed)
   for (int i = 0; i < THREADS; i++) {
     actors[i] =
         (actor){.number = i + 1, .random_state = seed * 100 + (unsigned)i};
+    make_clones(&actors[i]);
     ck_assert_int_eq(
         pthread_create(&actors[i].thread, NULL, run_actor, &actors[i]), 0);
   }

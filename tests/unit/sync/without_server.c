@@ -15,6 +15,7 @@
 
 static lk_sync_client *client;
 static lk_sync_lock *lock;
+static lk_sync_lock *tried; /* another handle of the same lock */
 static lk_sync_subscription *subscription;
 static shared_mem mem;
 static char hosts[64];
@@ -38,7 +39,9 @@ static void start(void)
 {
   prepare();
   ck_assert_int_eq(make_client(), 0);
-  ck_assert_int_eq(lk_sync_lock_new(&lock, client, "/lock", NULL), 0);
+  ck_assert_int_eq(lk_sync_lock_new(&lock, client, "/lock", NULL, NULL, NULL),
+                   0);
+  ck_assert_int_eq(lk_sync_lock_clone(&tried, lock, NULL), 0);
   ck_assert_int_eq(lk_sync_subscribe_data(&subscription, client, "/x", NULL),
                    0);
 }
@@ -46,6 +49,7 @@ static void start(void)
 static void stop(void)
 {
   lk_sync_lock_free(lock);
+  lk_sync_lock_free(tried);
   lk_sync_subscription_free(subscription);
   lk_sync_client_free(client);
   ck_assert_uint_eq(mem.live, 0);
@@ -120,7 +124,7 @@ static int do_acquire(void *call)
 
 static int do_try(void *call)
 {
-  return lk_sync_lock_try(lock, call);
+  return lk_sync_lock_try(tried, call);
 }
 
 static int do_next(void *call)
@@ -437,9 +441,10 @@ START_TEST(freeing_a_lock_ends_calls_that_wait_for_it)
   waiter_start(&w[1], do_try, NULL);
   waiters_inside(client, 2);
   lk_sync_lock_free(lock);
+  lk_sync_lock_free(tried);
   ck_assert_int_eq(waiter_end(&w[0]), LK_ERR_CLOSED);
   ck_assert_int_eq(waiter_end(&w[1]), LK_ERR_CLOSED);
-  lock = NULL;
+  lock = tried = NULL;
   stop();
 }
 END_TEST
@@ -487,10 +492,19 @@ END_TEST
 
 /* ---- refusals ------------------------------------------------------------ */
 
+static void on_inner_event(lk_lock *l, const lk_lock_event *event, void *arg)
+{
+  (void)l;
+  (void)event;
+  (void)arg;
+}
+
 START_TEST(invalid_arguments_are_refused)
 {
   lk_sync_call call = {.size = 1};
-  lk_sync_lock_config config_of_wrong_size = {.size = 1};
+  lk_lock_config config_of_wrong_size = {.size = 1};
+  lk_lock_config with_callback = {.size = sizeof with_callback,
+                                  .on_event = on_inner_event};
   lk_sync_config config = {.size = 1};
   int event_count = 0;
   lk_sync_watch *watch = (void *)&event_count;
@@ -516,12 +530,15 @@ START_TEST(invalid_arguments_are_refused)
   ck_assert_int_eq(lk_sync_subscribe_children(&none, client, "x", NULL),
                    LK_ERR_BAD_PATH);
   ck_assert_ptr_null(none);
-  ck_assert_int_eq(lk_sync_lock_new(&other, client, "/", NULL),
+  ck_assert_int_eq(lk_sync_lock_new(&other, client, "/", NULL, NULL, NULL),
                    LK_ERR_BAD_PATH);
   ck_assert_int_eq(
-      lk_sync_lock_new(&other, client, "/x", &config_of_wrong_size),
+      lk_sync_lock_new(&other, client, "/x", &config_of_wrong_size, NULL, NULL),
       LK_ERR_BAD_ARGUMENT);
   ck_assert_ptr_null(other);
+  ck_assert_int_eq(
+      lk_sync_lock_new(&other, client, "/x", &with_callback, NULL, NULL),
+      LK_ERR_BAD_ARGUMENT);
   stop();
   ck_assert_int_eq(lk_sync_client_new(&client, &config), LK_ERR_BAD_ARGUMENT);
   ck_assert_ptr_null(client);
@@ -540,22 +557,25 @@ START_TEST(multilock_has_one_to_a_thousand_members)
   for (size_t i = 0; i < MOST + 1; i++)
     members[i].path = "/x";
   start();
-  ck_assert_int_eq(lk_sync_multilock_new(&l, client, NULL, 2, NULL, NULL),
-                   LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(lk_sync_multilock_new(&l, client, members, 0, NULL, NULL),
-                   LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(
-      lk_sync_multilock_new(&l, client, members, MOST + 1, NULL, NULL),
+      lk_sync_multilock_new(&l, client, NULL, 2, NULL, NULL, NULL, NULL),
       LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(
+      lk_sync_multilock_new(&l, client, members, 0, NULL, NULL, NULL, NULL),
+      LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_sync_multilock_new(&l, client, members, MOST + 1, NULL,
+                                         NULL, NULL, NULL),
+                   LK_ERR_BAD_ARGUMENT);
   ck_assert_ptr_null(l);
-  ck_assert_int_eq(lk_sync_multilock_new(&l, client, members, MOST, NULL, NULL),
-                   0);
+  ck_assert_int_eq(
+      lk_sync_multilock_new(&l, client, members, MOST, NULL, NULL, NULL, NULL),
+      0);
   lk_sync_lock_free(l);
   stop();
 }
 END_TEST
 
-START_TEST(thread_without_the_lock_has_no_token_or_deadline)
+START_TEST(lock_that_is_not_held_has_no_token_or_deadline)
 {
   lk_op op = lk_op_check("/x", -1);
   lk_sync_result *r;
@@ -566,7 +586,7 @@ START_TEST(thread_without_the_lock_has_no_token_or_deadline)
   ck_assert_uint_eq(lk_sync_lock_token(lock), 0);
   ck_assert_uint_eq(lk_sync_lock_count(lock), 0);
   ck_assert_int_eq(lk_sync_lock_get_state(lock), LK_LOCK_IDLE);
-  ck_assert_int_eq(lk_sync_lock_fd(lock), LK_ERR_NOT_HELD);
+  ck_assert_int_ge(lk_sync_lock_fd(lock), 0);
   ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);
   ck_assert_int_eq(lk_sync_lock_release_wait(lock, NULL), LK_ERR_NOT_HELD);
   ck_assert_int_eq(lk_sync_lock_verify(lock, NULL), LK_ERR_NOT_HELD);
@@ -654,10 +674,10 @@ END_TEST
 static void use_with_little_memory(void)
 {
   lk_sync_call call = {.size = sizeof call, .timeout_ms = 5};
-  lk_sync_lock_config how = {.size = sizeof how,
-                             .data = lk_text("who"),
-                             .acl = &lk_acl_creator,
-                             .parent_acl = &lk_acl_open};
+  lk_lock_config how = {.size = sizeof how,
+                        .data = lk_text("who"),
+                        .acl = &lk_acl_creator,
+                        .parent_acl = &lk_acl_open};
   int event_count = 0;
   lk_sync_watch *watch;
   int err = make_client();
@@ -667,11 +687,14 @@ static void use_with_little_memory(void)
     ck_assert_ptr_null(client);
     return;
   }
-  err = lk_sync_lock_new(&lock, client, "/lock", &how);
+  err = lk_sync_lock_new(&lock, client, "/lock", &how, NULL, NULL);
   ck_assert(err == 0 || (err == LK_ERR_NO_MEMORY && lock == NULL));
+  tried = NULL;
+  err = lock == NULL ? 0 : lk_sync_lock_clone(&tried, lock, NULL);
+  ck_assert(err == 0 || (err == LK_ERR_NO_MEMORY && tried == NULL));
   err = lk_sync_subscribe_data(&subscription, client, "/x", NULL);
   ck_assert(err == 0 || (err == LK_ERR_NO_MEMORY && subscription == NULL));
-  for (int i = 0; i < CALLS && lock != NULL && subscription != NULL; i++) {
+  for (int i = 0; i < CALLS && tried != NULL && subscription != NULL; i++) {
     err = calls[i](&call);
     ck_assert(err == LK_ERR_DEADLINE || err == LK_ERR_NO_MEMORY);
   }
@@ -683,6 +706,7 @@ static void use_with_little_memory(void)
   ck_assert_ptr_null(watch);
   ck_assert_int_eq(event_count, 0);
   lk_sync_lock_free(lock);
+  lk_sync_lock_free(tried);
   lk_sync_subscription_free(subscription);
   lk_sync_client_free(client);
 }
@@ -726,7 +750,9 @@ static void live_in_child(void)
       lk_sync_lock_fd(lock) != LK_ERR_FORKED || lk_sync_lock_ok(lock))
     _exit(2);
   if (lk_sync_cancel_new(&cancel, client) != LK_ERR_FORKED || cancel != NULL ||
-      lk_sync_lock_new(&other, client, "/x", NULL) != LK_ERR_FORKED ||
+      lk_sync_lock_new(&other, client, "/x", NULL, NULL, NULL) !=
+          LK_ERR_FORKED ||
+      lk_sync_lock_clone(&other, lock, NULL) != LK_ERR_FORKED ||
       lk_sync_subscribe_data(&none, client, "/x", NULL) != LK_ERR_FORKED)
     _exit(3);
   lk_sync_lock_free(lock);
@@ -782,7 +808,7 @@ SUITE("without_server", a_call_ends_at_its_deadline,
       freeing_a_subscription_ends_calls_that_wait_for_it,
       a_thread_is_not_cancelled_in_a_call, invalid_arguments_are_refused,
       multilock_has_one_to_a_thousand_members,
-      thread_without_the_lock_has_no_token_or_deadline,
+      lock_that_is_not_held_has_no_token_or_deadline,
       waiting_in_a_callback_is_refused, state_changes_are_reported,
       without_memory_calls_are_refused,
       forked_child_holds_nothing_and_does_not_hang)
