@@ -33,7 +33,7 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
 
   (void)loop;
   (void)events;
-  if (lk_lock_get_state(w->lock) != LK_LOCK_HELD || !lk_lock_ok(w->lock))
+  if (!lk_lock_ok(w->lock))
     return; /* unsure: RENEWED or LOST follows */
   printf("working, token %llu\n", (unsigned long long)lk_lock_token(w->lock));
   if (--w->left == 0)

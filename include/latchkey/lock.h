@@ -345,12 +345,12 @@ LK_API int lk_lock_release_until(lk_lock *l, int64_t deadline_ms,
     LK_ERR_FORKED. */
 LK_API lk_lock_state lk_lock_get_state(const lk_lock *l);
 
-/** Whether the lock is held and the lease deadline has not passed, by the clock
-    read now. Call it right before each use of the resource. In the state
-    LK_LOCK_UNSURE it is true until that deadline, unlike lk_sync_lock_ok(), so
-    that a holder can finish what it has begun; begin nothing new then. It does
-    not ask the servers: if an operator deletes the own node, it is true until
-    the event LK_LOCK_EVENT_LOST; lk_lock_verify() says how late that may be. */
+/** Whether the lock is held for certain: it is not unsure, and the lease
+    deadline has not passed, by the clock read now. Call it right before each use
+    of the resource. A holder whose lock is unsure can finish what it has begun
+    until the deadline, while lk_lock_deadline() > lk_client_clock(). It does not
+    ask the servers: if an operator deletes the own node, it is true until the
+    event LK_LOCK_EVENT_LOST; lk_lock_verify() says how late that may be. */
 LK_API bool lk_lock_ok(const lk_lock *l);
 
 /** Lease deadline in ms on lk_client_clock(); INT64_MIN: not held. */

@@ -606,10 +606,8 @@ LK_API int lk_sync_lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
 /* The functions below read memory and the clock, and do not wait. In a forked
    child no lock is held. */
 
-/** Whether the lock is held for certain: the lease deadline has not passed by
-    the clock read now, and the lock is neither unsure nor lost. (lk_lock_ok()
-    is true while the lock is unsure, until the deadline.) Call it right before
-    each action that the lock protects. */
+/** lk_lock_ok(): whether the lock is held for certain. Call it right before each
+    action that the lock protects. */
 LK_API bool lk_sync_lock_ok(const lk_sync_lock *l);
 
 /** The lease deadline on lk_sync_client_clock(); INT64_MIN: not held. */
@@ -742,10 +740,8 @@ LK_API int lk_sync_candidate_guarded_multi(lk_sync_candidate *c,
 
 /* The functions below read memory and the clock, and do not wait. */
 
-/** Whether the candidate leads for certain: the lease deadline has not passed
-    by the clock read now, and the lease is not unsure. (lk_candidate_ok() is
-    true while it is unsure, until the deadline.) Call it right before each
-    action of the leader. */
+/** lk_candidate_ok(): whether the candidate leads for certain. Call it right
+    before each action of the leader. */
 LK_API bool lk_sync_candidate_ok(const lk_sync_candidate *c);
 
 /** The lease deadline on lk_sync_client_clock(); INT64_MIN: it does not lead.

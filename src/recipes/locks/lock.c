@@ -527,8 +527,9 @@ lk_lock_state lk_lock_get_state(const lk_lock *l)
 
 bool lk_lock_ok(const lk_lock *l)
 {
-  return lock_is_held_here(l) && lk_client_clock(l->lease->client) <
-                                     lk__acquisition_deadline(l->acquisition);
+  return lk_lock_get_state(l) == LK_LOCK_HELD &&
+         lk_client_clock(l->lease->client) <
+             lk__acquisition_deadline(l->acquisition);
 }
 
 int64_t lk_lock_deadline(const lk_lock *l)

@@ -20,7 +20,7 @@
 #define SIM_INVARIANTS(P) \
   /* invariants_queue.c */ \
   P(mutex_exclusion, "MUTEX-EXCLUSION", ON(JOB_DONE) | ON(ACQUIRE_ENDED), \
-    "lk_lock_ok() is never true for two handles of one mutex") \
+    "the leases of two handles of one mutex never last at the same time") \
   P(mutex_fifo, "MUTEX-FIFO", ON(ACQUIRE_ENDED), \
     "a contender that was in the queue before another asked is granted first") \
   P(no_barging, "NO-BARGING", ON(CONTENDER_STEP), \
@@ -145,7 +145,7 @@
   P(close_ends, "CLOSE-ENDS", ON(JOB_DONE) | ON(ACQUIRE_ENDED) | ON(CLIENT_CLOSED), \
     "nothing is held after close is called, and no node of the session remains") \
   P(lock_ok, "LOCK-OK", ON(STATE) | ON(ACQUIRE_ENDED) | ON(LOCK_EVENT) | ON(CANCEL_RETURNED) | ON(RELEASE_CALLED) | ON(PERIODIC), \
-    "lk_lock_ok() implies state, count, token, node and lease") \
+    "lk_lock_ok() implies HELD, count, token, node and lease") \
   P(reconnects, "RECONNECTS", ON(PERIODIC) | ON(STATE), \
     "a client with a reachable quorum is connected soon") \
   P(bytes_arrive, "BYTES-ARRIVE", ON(STATE), \
@@ -397,8 +397,8 @@ static inline bool sim_handle_was_denied(const sim_checker *checker,
   }
   return false;
 }
-/** Whether lk_lock_ok() is true and must be right. It may be wrong if a node of
-    the handle was deleted in a way that its client cannot know of. */
+/** Whether the lease of the lock lasts, and must be right. It may be wrong if a
+    node of the handle was deleted in a way that its client cannot know of. */
 bool sim_certainly_holds(const sim_checker *checker, const sim_handle *h);
 /** Whether the deletion of a node is no fault of the client: by others, or an
     expiry that the assurance of its session lease does not cover. */

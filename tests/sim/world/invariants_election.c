@@ -26,6 +26,12 @@ static uint64_t term_of(const sim_actor *a)
   return lk_lock_token(lk_candidate_lock(a->candidate->candidate));
 }
 
+static bool leads_until_now(const sim_actor *a)
+{
+  return sim_lease_lasts(a->process,
+                         lk_candidate_lock(a->candidate->candidate));
+}
+
 /* ---- events -------------------------------------------------------------- */
 
 /* The terms of an ensemble that was wiped or restored may be smaller. */
@@ -116,7 +122,7 @@ static void check_leaders(sim_checker *checker)
   for (size_t i = 0; i < checker->world->nprocesses; i++) {
     const sim_actor *a = candidate_of(&checker->world->processes[i]);
 
-    if (a == NULL || !lk_candidate_ok(a->candidate->candidate))
+    if (a == NULL || !leads_until_now(a))
       continue;
     const sim_entry *e =
         sim_history_by_zxid(&checker->history, (int64_t)term_of(a));
@@ -141,7 +147,7 @@ static void check_deletion(sim_checker *checker, const sim_entry *e)
     const sim_actor *a = candidate_of(&checker->world->processes[i]);
 
     if (a != NULL && term_of(a) == (uint64_t)e->created_zxid &&
-        lk_candidate_ok(a->candidate->candidate))
+        leads_until_now(a))
       sim_violated(checker, "%s leads, and its node was deleted", a->name);
   }
 }

@@ -13,11 +13,11 @@
 static void check_holds_nothing(sim_checker *checker, const sim_life *l)
 {
   for (const sim_handle *h = l->handles; h != NULL; h = h->next) {
-    if (h->lock != NULL && !h->freeing && lk_lock_ok(h->lock))
+    if (h->lock != NULL && !h->freeing && sim_lease_lasts(h->process, h->lock))
       sim_violated(checker, "%s holds although its client is closed", h->name);
   }
   for (const sim_actor *a = l->process->actors; a != NULL; a = a->next) {
-    if (a->single.lock != NULL && lk_lock_ok(a->single.lock))
+    if (a->single.lock != NULL && sim_lease_lasts(a->process, a->single.lock))
       sim_violated(checker, "%s holds although its client is closed", a->name);
   }
 }
@@ -60,9 +60,7 @@ void sim_close_ends(sim_checker *checker, const sim_fact *f)
 
 static const char *missing_property(const sim_handle *h)
 {
-  lk_lock_state state = lk_lock_get_state(h->lock);
-
-  if (state != LK_LOCK_HELD && state != LK_LOCK_UNSURE)
+  if (lk_lock_get_state(h->lock) != LK_LOCK_HELD)
     return "its state";
   if (lk_lock_count(h->lock) == 0)
     return "a count";
@@ -87,7 +85,7 @@ static void check_ok(sim_checker *checker, const sim_handle *h)
                  what);
 }
 
-/* lk_lock_ok() implies state, count, token, node and lease. */
+/* lk_lock_ok() implies HELD, count, token, node and lease. */
 void sim_lock_ok(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_STATE) {

@@ -39,10 +39,11 @@ static bool no_deletion_is_excused(const sim_checker *checker,
 
 /* ---- exclusion ---------------------------------------------------------- */
 
-/* lk_lock_ok() alone counts, since a callback may come later. */
+/* The lease deadline alone counts, since a callback may come later. */
 bool sim_certainly_holds(const sim_checker *checker, const sim_handle *h)
 {
-  return h->lock != NULL && !h->freeing && lk_lock_ok(h->lock) &&
+  return h->lock != NULL && !h->freeing &&
+         sim_lease_lasts(h->process, h->lock) &&
          no_deletion_is_excused(checker, &h->held);
 }
 
@@ -63,7 +64,7 @@ static void check_alone(sim_checker *checker, const sim_handle *h,
   }
 }
 
-/* lk_lock_ok() is never true for two handles of one mutex. */
+/* The leases of two handles of one mutex never last at the same time. */
 void sim_mutex_exclusion(sim_checker *checker, const sim_fact *f)
 {
   const sim_handle *alone[SIM_MOST_LOCKS] = {NULL};

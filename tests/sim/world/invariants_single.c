@@ -56,7 +56,8 @@ static void check_single_deletion(sim_checker *checker, const sim_entry *e)
   EACH_SINGLE_LOCKER(checker, a)
   {
     if (lk_lock_token(a->single.lock) == (uint64_t)e->created_zxid &&
-        lk_lock_ok(a->single.lock) && !sim_deletion_is_excused(checker, e))
+        sim_lease_lasts(a->process, a->single.lock) &&
+        !sim_deletion_is_excused(checker, e))
       sim_violated(checker, "%s holds, and its node was deleted", a->name);
   }
 }
@@ -67,7 +68,7 @@ static void check_single_holders(sim_checker *checker)
 
   EACH_SINGLE_LOCKER(checker, a)
   {
-    if (!lk_lock_ok(a->single.lock))
+    if (!sim_lease_lasts(a->process, a->single.lock))
       continue;
     const sim_entry *e = sim_history_by_zxid(
         &checker->history, (int64_t)lk_lock_token(a->single.lock));

@@ -36,6 +36,11 @@ int64_t sim_process_clock(const sim_process *p)
   return p->clock_base_ms + now_us * clock_rate(p) / PER_MS;
 }
 
+bool sim_lease_lasts(const sim_process *p, const lk_lock *l)
+{
+  return lk_lock_deadline(l) > sim_process_clock(p);
+}
+
 int64_t sim_process_true_us(const sim_process *p, int64_t ms)
 {
   if (ms <= p->clock_base_ms)

@@ -106,6 +106,9 @@ typedef struct sim_process {
 /** The clock of the process in ms, as lk_client_clock() has it. It also
     advances while the process is paused. */
 int64_t sim_process_clock(const sim_process *p);
+/** Whether the lock is held, and its lease deadline has not passed: no other
+    owner may hold. In contrast to lk_lock_ok() also while it is unsure. */
+bool sim_lease_lasts(const sim_process *p, const lk_lock *l);
 /** The virtual time at which its clock shows `ms`; INT64_MAX: never. */
 int64_t sim_process_true_us(const sim_process *p, int64_t ms);
 /** Whether it has a client that is not being freed. */
