@@ -45,12 +45,6 @@ static inline lk_bytes lk_text(const char *s)
   return lk_bytes_of(s, s == NULL ? 0 : strlen(s));
 }
 
-/** An array of `count` items at `items`, NULL for ZooKeeper's null. */
-typedef struct lk_vec {
-  void *items;
-  size_t count;
-} lk_vec;
-
 /** A node's Stat. Times in ms since 1970. */
 typedef struct lk_stat {
   int64_t czxid;           /**< transaction that created the node */

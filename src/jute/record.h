@@ -7,6 +7,12 @@
 #include "jute/reader.h"
 #include "jute/writer.h"
 
+/** An array of `count` items at `items`, NULL for ZooKeeper's null. */
+typedef struct lk_vec {
+  void *items;
+  size_t count;
+} lk_vec;
+
 /** The type of a field in C and on the wire. */
 typedef enum lk_kind {
   LK_KIND_INT,    /**< int32_t */
