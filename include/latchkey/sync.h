@@ -94,8 +94,9 @@ typedef struct lk_sync_config {
  * `config` NULL: the defaults.
  *
  * @return as lk_client_new(); also LK_ERR_SYSTEM: no thread can be made, or
- *         fewer than four descriptors are free (the log says which); LK_ERR_UNIMPLEMENTED: TLS, in a build without OpenSSL. After
- *         an error `*out` is NULL.
+ *         fewer than four descriptors are free (the log says which);
+ * LK_ERR_UNIMPLEMENTED: TLS, in a build without OpenSSL. After an error `*out`
+ * is NULL.
  */
 LK_API int lk_sync_client_new(lk_sync_client **out,
                               const lk_sync_config *config);
@@ -417,8 +418,8 @@ LK_API int lk_sync_delete_reliable(lk_sync_client *c, const char *path,
 /* ---- locks ------------------------------------------------------------ */
 
 /**
- * The locks of <latchkey/lock.h> and the other recipes, for threads. A handle is
- * one owner, as there, and belongs to no thread: each thread may call its
+ * The locks of <latchkey/lock.h> and the other recipes, for threads. A handle
+ * is one owner, as there, and belongs to no thread: each thread may call its
  * functions, and each may release what another one has acquired.
  *
  * Threads that are to exclude each other use a handle each:
@@ -455,8 +456,7 @@ LK_API int lk_sync_lock_new(lk_sync_lock **out, lk_sync_client *c,
  * @return as lk_sync_lock_new(); what lk_semaphore_new() returns.
  */
 LK_API int lk_sync_semaphore_new(lk_sync_lock **out, lk_sync_client *c,
-                                 const char *path,
-                                 const lk_lock_config *config,
+                                 const char *path, const lk_lock_config *config,
                                  const lk_semaphore_config *options,
                                  lk_sync_lock_event_cb on_event, void *arg);
 
@@ -479,12 +479,11 @@ LK_API int lk_sync_single_new(lk_sync_lock **out, lk_sync_client *c,
                               const lk_single_config *options,
                               lk_sync_lock_event_cb on_event, void *arg);
 
-/** Make another handle for the same lock: lk_lock_clone(). It has the `on_event`
-    of `l`, with `arg` of its own.
+/** Make another handle for the same lock: lk_lock_clone(). It has the
+   `on_event` of `l`, with `arg` of its own.
     @return as lk_sync_lock_new(); LK_ERR_BAD_ARGUMENT also for a side of a
             read-write lock. */
-LK_API int lk_sync_lock_clone(lk_sync_lock **out, const lk_sync_lock *l,
-                              void *arg);
+LK_API int lk_sync_lock_clone(lk_sync_lock **out, lk_sync_lock *l, void *arg);
 
 /** The token for the member at `path`; see lk_multilock_token(). 0 also in a
     callback and in a forked child. Waits for the thread of the handle only. */
@@ -497,8 +496,8 @@ LK_API uint64_t lk_sync_multilock_token(lk_sync_lock *l, const char *path);
  * others. A handle that holds the read side alone and acquires the write side
  * gets LK_ERR_DEADLOCK in every layout. Acquires are counted per side, and the
  * sides may be released in any order. An acquire of one side is refused with
- * LK_ERR_STATE while another thread waits for the other side, or has acquired
- * it.
+ * LK_ERR_STATE while another thread acquires, has acquired or releases the
+ * other side, or a candidate has it.
  */
 typedef struct lk_sync_rwlock lk_sync_rwlock;
 
@@ -509,7 +508,7 @@ LK_API int lk_sync_rwlock_new(lk_sync_rwlock **out, lk_sync_client *c,
                               lk_sync_lock_event_cb on_event, void *arg);
 
 /** Make another handle for the same lock, as lk_sync_lock_clone() does. */
-LK_API int lk_sync_rwlock_clone(lk_sync_rwlock **out, const lk_sync_rwlock *rw,
+LK_API int lk_sync_rwlock_clone(lk_sync_rwlock **out, lk_sync_rwlock *rw,
                                 void *arg);
 
 /** Free both sides, each as lk_sync_lock_free() does. NULL is fine. */
@@ -525,7 +524,8 @@ LK_API lk_sync_lock *lk_sync_rwlock_write_side(lk_sync_rwlock *rw);
  * side stays held (LK_ERR_DEADLOCK in other layouts). In any thread; the read
  * side then counts as acquired by the thread that acquired the write side.
  * @return as lk_sync_lock_acquire(); LK_ERR_NOT_HELD: the write side is not
- *         held; LK_ERR_LOST: the write side was lost; now neither side is held.
+ *         held, or another thread has released it meanwhile; LK_ERR_LOST: it
+ *         was lost. After both neither side is held by this call.
  */
 LK_API int lk_sync_rwlock_downgrade(lk_sync_rwlock *rw,
                                     const lk_sync_call *call);
@@ -543,10 +543,10 @@ LK_API void lk_sync_lock_free(lk_sync_lock *l);
  * @return 0: it is held, see lk_sync_lock_token(); the errors of
  *         lk_lock_acquire() and of its `done`; LK_ERR_STATE: another thread
  *         waits for it, has acquired it or is releasing it, or a candidate has
- *         it; LK_ERR_LOST: what this thread acquired was lost, and must be
- *         released before it is acquired again; LK_ERR_CANCELLED,
- *         LK_ERR_DEADLINE: the own node, if there is one, is being deleted;
- *         LK_ERR_FORKED.
+ *         it, or one of these has the other side; LK_ERR_LOST: what this thread
+ * acquired was lost, and must be released before it is acquired again;
+ * LK_ERR_CANCELLED, LK_ERR_DEADLINE: the own node, if there is one, is being
+ * deleted; LK_ERR_FORKED.
  */
 LK_API int lk_sync_lock_acquire(lk_sync_lock *l, const lk_sync_call *call);
 
@@ -571,7 +571,7 @@ LK_API int lk_sync_lock_release(lk_sync_lock *l);
             LK_ERR_NO_AUTH: the node stays until the session ends; and
             LK_ERR_DEADLINE, LK_ERR_CANCELLED, LK_ERR_CLOSED: the node is being
             deleted, or the count was decremented. It is not released after
-            LK_ERR_STATE and LK_ERR_BAD_ARGUMENT. */
+            LK_ERR_STATE, LK_ERR_BAD_ARGUMENT and LK_ERR_NO_MEMORY. */
 LK_API int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call);
 
 /**
@@ -606,8 +606,8 @@ LK_API int lk_sync_lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
 /* The functions below read memory and the clock, and do not wait. In a forked
    child no lock is held. */
 
-/** lk_lock_ok(): whether the lock is held for certain. Call it right before each
-    action that the lock protects. */
+/** lk_lock_ok(): whether the lock is held for certain. Call it right before
+   each action that the lock protects. */
 LK_API bool lk_sync_lock_ok(const lk_sync_lock *l);
 
 /** The lease deadline on lk_sync_client_clock(); INT64_MIN: not held. */
@@ -676,12 +676,12 @@ LK_API int lk_sync_election_new(lk_sync_candidate **out, lk_sync_client *client,
                                 const lk_lock_config *lock,
                                 const lk_sync_candidate_config *config);
 
-/** Make a candidate for a lock of any kind, which must be idle:
-    lk_candidate_new(). It uses the lock until it is freed: an acquire gets
-    LK_ERR_STATE. The lock's on_event gets the events that
-    lk_candidate_event_type does not have, such as the position in the queue.
-    Free the candidate before `lock`. `config` NULL selects the defaults. Waits
-    for the thread of the handle only.
+/** Make a candidate for a lock of any kind, which must be idle, and so must the
+    other side of a read-write lock: lk_candidate_new(). It uses the lock until
+    it is freed: an acquire, also of the other side, gets LK_ERR_STATE. The
+   lock's on_event gets the events that lk_candidate_event_type does not have,
+   such as the position in the queue. Free the candidate before `lock`. `config`
+   NULL selects the defaults. Waits for the thread of the handle only.
     @return as lk_candidate_new(); LK_ERR_FORKED, LK_ERR_STATE (also in a
             callback), LK_ERR_CLOSED. After an error `*out` is NULL. */
 LK_API int lk_sync_candidate_new(lk_sync_candidate **out, lk_sync_lock *lock,

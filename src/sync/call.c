@@ -93,14 +93,19 @@ uint64_t lk__sync_thread(void)
 
 /* ---- tasks --------------------------------------------------------------- */
 
+bool lk__task_add(lk_sync_client *c, lk_task *t)
+{
+  if (!c->freeing)
+    lk__list_add(&c->tasks, &t->link);
+  return !c->freeing;
+}
+
 bool lk__task_post(lk_sync_client *c, lk_task *t)
 {
   pthread_mutex_lock(&c->mutex);
-  bool accepted = !c->freeing;
   bool was_empty = lk__list_empty(&c->tasks);
+  bool accepted = lk__task_add(c, t);
 
-  if (accepted)
-    lk__list_add(&c->tasks, &t->link);
   pthread_mutex_unlock(&c->mutex);
   /* For the tasks before this one the thread has been woken already. */
   if (accepted && was_empty)

@@ -103,12 +103,12 @@ typedef struct candidate_call {
 static int make_for_lock(lk_sync_candidate *c,
                          const lk_candidate_config *config)
 {
-  if (!lk__sync_lock_use_for_candidate(c->lock, true))
+  if (!lk__sync_lock_begin_candidate(c->lock))
     return LK_ERR_STATE;
   int err = lk_candidate_new(&c->source, c->lock->inner, config);
 
   if (err != 0)
-    (void)lk__sync_lock_use_for_candidate(c->lock, false);
+    lk__sync_lock_end_candidate(c->lock);
   return err;
 }
 
@@ -350,7 +350,7 @@ static void begin_free(lk_blocking_call *b)
   lk_candidate_free(c->source);
   c->source = NULL;
   if (c->lock != NULL)
-    (void)lk__sync_lock_use_for_candidate(c->lock, false);
+    lk__sync_lock_end_candidate(c->lock);
   sync_candidate_end_waits(c, LK_ERR_CLOSED);
   lk__blocking_call_complete(b, 0);
 }

@@ -32,6 +32,7 @@ static void begin_release_task(lk_task *t);
 void lk__sync_lock_init(lk_sync_lock *l, lk_sync_client *c,
                         lk_sync_lock_event_cb on_event, void *arg)
 {
+  lk__list_init(&l->release.link);
   l->client = c;
   l->on_event = on_event;
   l->arg = arg;
@@ -54,19 +55,17 @@ int lk__sync_lock_make(lk_blocking_call *b, lk_sync_client *c,
 
   if (!on_thread_of_handle)
     return lk__blocking_call_do(b, c, make);
-  int err = lk__blocking_call_init(b, c, no_options);
+  pthread_mutex_lock(&c->mutex);
+  bool freeing = c->freeing; /* then no thread could free the lock */
+
+  pthread_mutex_unlock(&c->mutex);
+  int err = freeing ? LK_ERR_CLOSED : lk__blocking_call_init(b, c, no_options);
 
   if (err != 0)
     return err;
   make(b);
   lk__blocking_call_destroy(b);
   return b->err;
-}
-
-void lk__sync_lock_add(lk_sync_lock *l, lk_lock *inner)
-{
-  l->inner = inner;
-  lk__list_add(&l->client->locks, &l->link);
 }
 
 /** The arguments of a constructor. */
@@ -111,12 +110,6 @@ static int make_multilock(const new_call *n, lk_lock **out)
                           n->multilock);
 }
 
-static int make_clone(const new_call *n, lk_lock **out)
-{
-  return lk_lock_clone(out, n->original->inner, n->config.on_event,
-                       n->config.arg);
-}
-
 static void on_inner_event(lk_lock *inner, const lk_lock_event *event,
                            void *arg)
 {
@@ -127,12 +120,8 @@ static void on_inner_event(lk_lock *inner, const lk_lock_event *event,
 static void begin_new(lk_blocking_call *b)
 {
   const new_call *n = LK_OWNER(b, new_call, call);
-  lk_lock *inner;
-  int err = n->make(n, &inner);
 
-  if (err == 0)
-    lk__sync_lock_add(n->lock, inner);
-  lk__blocking_call_complete(b, err);
+  lk__blocking_call_complete(b, n->make(n, &n->lock->inner));
 }
 
 /* Make a lock as `n` says, whose `config` was copied. */
@@ -221,26 +210,17 @@ int lk_sync_multilock_new(lk_sync_lock **out, lk_sync_client *c,
   return err != 0 ? err : sync_lock_new(out, c, &n, on_event, arg);
 }
 
-int lk_sync_lock_clone(lk_sync_lock **out, const lk_sync_lock *l, void *arg)
-{
-  const lk_lock_config *no_config = NULL;
-  new_call n = {.make = make_clone, .original = l};
-  int err = new_call_init(&n, out, lk__sync_lock_client(l), "", no_config);
-
-  if (err == 0)
-    err = sync_lock_new(out, l->client, &n, l->on_event, arg);
-  if (err == 0)
-    (*out)->is_semaphore = l->is_semaphore;
-  return err;
-}
-
 /* ---- the state ----------------------------------------------------------- */
 
-/* Whether the lock was lost and not released yet. */
-static bool lock_is_lost(const lk_sync_lock *l)
+static lk_lock_use use_of(const lk_sync_lock *l)
 {
-  return atomic_load(&l->use) == LK_USE_HOLDING &&
-         atomic_load(&l->lease_deadline_ms) == LK_NOT_HELD;
+  return (lk_lock_use)atomic_load(&l->use);
+}
+
+/* Whether the lock was acquired and not released yet. */
+static bool lock_is_acquired(const lk_sync_lock *l)
+{
+  return use_of(l) == LK_USE_HOLDING || use_of(l) == LK_USE_LOST;
 }
 
 /* Store the state for all threads, under the client's mutex. A thread that
@@ -282,9 +262,9 @@ static int lock_certainty(const lk_sync_lock *l)
 {
   if (l->client->closing || l->inner == NULL)
     return LK_ERR_CLOSED;
-  if (atomic_load(&l->use) != LK_USE_HOLDING)
+  if (!lock_is_acquired(l))
     return LK_ERR_NOT_HELD;
-  if (lock_is_lost(l))
+  if (use_of(l) == LK_USE_LOST)
     return LK_ERR_LOST;
   return holds_for_certain(l) ? 0 : STILL_UNSURE;
 }
@@ -298,27 +278,33 @@ static void lock_check_waits(lk_sync_lock *l)
     lk__wait_end(LK_OWNER(l->waiting.next, lk_wait, link), err);
 }
 
-/* Store the state of `inner`, if the lock was not released meanwhile. */
+/* Store the state of `inner`, under the client's mutex. */
+static void lock_store_inner(lk_sync_lock *l)
+{
+  lk_lock_state state = lk_lock_get_state(l->inner);
+  int64_t lease_deadline_ms = lk_lock_deadline(l->inner);
+  bool sure = state == LK_LOCK_HELD;
+  bool lost = !sure && state != LK_LOCK_UNSURE;
+
+  lock_store(l, sure ? lease_deadline_ms : LK_NOT_HELD, lease_deadline_ms);
+  atomic_store(&l->use, lost ? LK_USE_LOST : LK_USE_HOLDING);
+}
+
+/* The state of `inner` has changed. It is not stored if the lock was released
+   meanwhile. */
 static void lock_publish(lk_sync_lock *l)
 {
-  int64_t lease_deadline_ms = lk_lock_deadline(l->inner);
-  bool sure = lk_lock_get_state(l->inner) == LK_LOCK_HELD;
-
   pthread_mutex_lock(&l->client->mutex);
-  if (atomic_load(&l->use) == LK_USE_HOLDING)
-    lock_store(l, sure ? lease_deadline_ms : LK_NOT_HELD, lease_deadline_ms);
+  if (use_of(l) == LK_USE_HOLDING)
+    lock_store_inner(l);
   pthread_mutex_unlock(&l->client->mutex);
   lock_check_waits(l);
 }
 
 void lk__sync_locks_publish(lk_sync_client *c)
 {
-  for (lk_link *l = c->locks.next; l != &c->locks; l = l->next) {
-    lk_sync_lock *lock = LK_OWNER(l, lk_sync_lock, link);
-
-    if (atomic_load(&lock->use) == LK_USE_HOLDING)
-      lock_publish(lock);
-  }
+  for (lk_link *l = c->locks.next; l != &c->locks; l = l->next)
+    lock_publish(LK_OWNER(l, lk_sync_lock, link));
 }
 
 void lk__sync_lock_on_event(lk_sync_lock *l, const lk_lock_event *event)
@@ -340,16 +326,14 @@ void lk__sync_lock_on_event(lk_sync_lock *l, const lk_lock_event *event)
 
 /* ---- the use of the handle ----------------------------------------------- */
 
-/* lk__sync_enter() for a call of the lock; LK_ERR_BAD_ARGUMENT: `l` is NULL.
-   The lock is not freed before sync_lock_leave(). */
-static int sync_lock_enter(lk_sync_lock *l, int *cancel_state)
+int lk__sync_lock_enter(lk_sync_lock *l, int *cancel_state)
 {
   return lk__sync_enter_object(lk__sync_lock_client(l),
                                l == NULL ? NULL : &l->calls_inside,
                                cancel_state);
 }
 
-static void sync_lock_leave(lk_sync_lock *l, int cancel_state)
+void lk__sync_lock_leave(lk_sync_lock *l, int cancel_state)
 {
   lk__sync_leave_object(l->client, &l->calls_inside, cancel_state);
 }
@@ -361,27 +345,67 @@ static void lock_end_use(lk_sync_lock *l)
   pthread_mutex_unlock(&l->client->mutex);
 }
 
-bool lk__sync_lock_use_for_candidate(lk_sync_lock *l, bool use)
+bool lk__sync_lock_begin_candidate(lk_sync_lock *l)
 {
-  lk_lock_use from = use ? LK_USE_NONE : LK_USE_CANDIDATE;
-
   pthread_mutex_lock(&l->client->mutex);
-  bool is_possible = atomic_load(&l->use) == (int)from;
+  bool is_idle =
+      use_of(l) == LK_USE_NONE &&
+      (l->other_side == NULL || use_of(l->other_side) == LK_USE_NONE);
 
-  if (is_possible)
-    atomic_store(&l->use, use ? LK_USE_CANDIDATE : LK_USE_NONE);
+  if (is_idle)
+    atomic_store(&l->use, LK_USE_CANDIDATE);
   pthread_mutex_unlock(&l->client->mutex);
-  return is_possible;
+  return is_idle;
+}
+
+void lk__sync_lock_end_candidate(lk_sync_lock *l)
+{
+  lock_end_use(l);
 }
 
 bool lk__sync_lock_is_acquired(lk_sync_lock *l, uint64_t *thread)
 {
   pthread_mutex_lock(&l->client->mutex);
-  bool is_acquired = atomic_load(&l->use) == LK_USE_HOLDING;
+  bool is_acquired = lock_is_acquired(l);
 
   *thread = l->thread;
   pthread_mutex_unlock(&l->client->mutex);
   return is_acquired;
+}
+
+/* ---- clones -------------------------------------------------------------- */
+
+static int make_clone(const new_call *n, lk_lock **out)
+{
+  if (n->original->inner == NULL)
+    return LK_ERR_CLOSED;
+  return lk_lock_clone(out, n->original->inner, n->config.on_event,
+                       n->config.arg);
+}
+
+int lk_sync_lock_clone(lk_sync_lock **out, lk_sync_lock *l, void *arg)
+{
+  const lk_lock_config *no_config = NULL;
+  const char *no_path = "";
+  new_call n = {.make = make_clone, .original = l};
+  int cancel_state;
+  int err = new_call_init(&n, out, lk__sync_lock_client(l), no_path, no_config);
+
+  if (err != 0)
+    return err;
+  err = lk__sync_lock_enter(l, &cancel_state);
+  bool on_thread_of_handle = err == LK_ERR_STATE; /* which alone frees */
+
+  if (err == 0 || on_thread_of_handle) {
+    bool entered = err == 0;
+
+    err = sync_lock_new(out, l->client, &n, l->on_event, arg);
+    if (err == 0)
+      (*out)->is_semaphore = l->is_semaphore;
+    if (entered)
+      lk__sync_lock_leave(l, cancel_state);
+  }
+  return err;
 }
 
 /* ---- acquire ------------------------------------------------------------- */
@@ -395,17 +419,17 @@ static int lock_begin_use(lk_sync_lock *l, uint64_t thread)
 {
   const lk_sync_lock *other = l->other_side;
 
-  if (other != NULL && atomic_load(&other->use) != LK_USE_NONE &&
-      other->thread != thread)
+  if (other != NULL && use_of(other) != LK_USE_NONE &&
+      (use_of(other) == LK_USE_CANDIDATE || other->thread != thread))
     return LK_ERR_STATE;
-  if (atomic_load(&l->use) == LK_USE_NONE) {
+  if (use_of(l) == LK_USE_NONE) {
     atomic_store(&l->use, LK_USE_ACQUIRING);
     l->thread = thread;
     return 0;
   }
-  if (atomic_load(&l->use) != LK_USE_HOLDING || l->thread != thread)
+  if (!lock_is_acquired(l) || l->thread != thread)
     return LK_ERR_STATE;
-  if (lock_is_lost(l))
+  if (use_of(l) == LK_USE_LOST)
     return LK_ERR_LOST;
   if (l->is_semaphore) /* its permits cannot be acquired again */
     return LK_ERR_DEADLOCK;
@@ -433,12 +457,12 @@ static void on_acquired(lk_lock *inner, int err, void *arg)
   lk_sync_lock *l = w->lock;
 
   if (err == 0) {
+    lk__list_add(&l->client->locks, &l->link);
     pthread_mutex_lock(&l->client->mutex);
     atomic_store(&l->token, lk_lock_token(inner));
     atomic_store(&l->count, 1);
-    atomic_store(&l->use, LK_USE_HOLDING);
+    lock_store_inner(l);
     pthread_mutex_unlock(&l->client->mutex);
-    lock_publish(l);
   }
   lock_call_complete(w, err);
 }
@@ -496,12 +520,12 @@ int lk__sync_lock_acquire(lk_sync_lock *l, uint64_t thread,
                           const lk_sync_call *call, int64_t timeout_ms)
 {
   int cancel_state;
-  int err = sync_lock_enter(l, &cancel_state);
+  int err = lk__sync_lock_enter(l, &cancel_state);
 
   if (err != 0)
     return err;
   err = lock_acquire(l, thread, call, timeout_ms);
-  sync_lock_leave(l, cancel_state);
+  lk__sync_lock_leave(l, cancel_state);
   return err;
 }
 
@@ -520,60 +544,69 @@ int lk_sync_lock_try(lk_sync_lock *l, const lk_sync_call *call)
 
 /* ---- release ------------------------------------------------------------- */
 
-/* Count down. Returns 0, LK_ERR_NOT_HELD or LK_ERR_LOST. `*last`: `inner` must
-   be released now, and the use of the lock is `next`; for a lost lock it is
-   LK_USE_NONE. From then on the handle holds nothing. */
-static int lock_count_down(lk_sync_lock *l, lk_lock_use next, bool *last)
+/* Count down, under the client's mutex. Returns 0, LK_ERR_NOT_HELD or
+   LK_ERR_LOST. `*last`: from now on the handle holds nothing, its use is
+   LK_USE_RELEASING, and the caller has `inner` released. */
+static int lock_count_down(lk_sync_lock *l, bool *last)
 {
-  int err = 0;
+  int err = use_of(l) == LK_USE_LOST ? LK_ERR_LOST : 0;
 
   *last = false;
-  pthread_mutex_lock(&l->client->mutex);
-  if (atomic_load(&l->use) != LK_USE_HOLDING)
-    err = LK_ERR_NOT_HELD;
-  else if (lock_is_lost(l))
-    err = LK_ERR_LOST;
-  if (err == LK_ERR_LOST || (err == 0 && atomic_fetch_sub(&l->count, 1) == 1)) {
-    *last = true;
-    atomic_store(&l->count, 0);
-    atomic_store(&l->use, (int)(err == 0 ? next : LK_USE_NONE));
-    lock_store(l, LK_NOT_HELD, LK_NOT_HELD);
-  }
-  pthread_mutex_unlock(&l->client->mutex);
+  if (!lock_is_acquired(l))
+    return LK_ERR_NOT_HELD;
+  if (err == 0 && atomic_fetch_sub(&l->count, 1) > 1)
+    return 0;
+  *last = true;
+  atomic_store(&l->count, 0);
+  atomic_store(&l->use, LK_USE_RELEASING);
+  lock_store(l, LK_NOT_HELD, LK_NOT_HELD);
   return err;
+}
+
+/* Have the thread of the handle release `inner`, under the client's mutex. The
+   use ends in the same section as the task is added, so that the next acquire
+   begins behind it. If that thread has ended, so has the client. */
+static void lock_post_release(lk_sync_lock *l)
+{
+  atomic_store(&l->use, LK_USE_NONE);
+  (void)lk__task_add(l->client, &l->release);
 }
 
 static void begin_release_task(lk_task *t)
 {
   lk_sync_lock *l = LK_OWNER(t, lk_sync_lock, release);
 
+  lk__list_remove(&l->link);
   lk_lock_release(l->inner, NULL, NULL);
   lock_check_waits(l);
 }
 
-/* The next acquire begins behind this task. If the thread of the handle has
-   ended, so has the client. */
-static void lock_post_release(lk_sync_lock *l)
-{
-  (void)lk__task_post(l->client, &l->release);
-}
-
+/* A callback may release, too, so the thread of the handle enters as well. */
 int lk_sync_lock_release(lk_sync_lock *l)
 {
   bool last;
 
   if (l == NULL)
     return LK_ERR_BAD_ARGUMENT;
-  if (lk__driver_in_child(&l->client->driver))
+  lk_sync_client *c = l->client;
+
+  if (lk__driver_in_child(&c->driver))
     return LK_ERR_FORKED;
   /* lk__flag_fd_set() and lk__driver_wake() write: a thread that was cancelled
      there would end with the mutex. */
   int cancel_state = lk__sync_disable_cancel();
-  int err = lock_count_down(l, LK_USE_NONE, &last);
+
+  pthread_mutex_lock(&c->mutex);
+  c->calls_inside++;
+  l->calls_inside++;
+  int err = lock_count_down(l, &last);
 
   if (last)
     lock_post_release(l);
-  lk__sync_restore_cancel(cancel_state);
+  pthread_mutex_unlock(&c->mutex);
+  if (last)
+    lk__driver_wake(&c->driver);
+  lk__sync_lock_leave(l, cancel_state);
   return err;
 }
 
@@ -604,6 +637,7 @@ static void begin_release(lk_blocking_call *b)
                 ? LK_ERR_CLOSED
                 : lk_lock_release_until(l->inner, LK_NO_LIMIT, on_released, w);
 
+  lk__list_remove(&l->link);
   lock_check_waits(l);
   if (err != 0) {
     lk__blocking_call_complete(b, err);
@@ -623,12 +657,14 @@ static int lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
 
   if (err != 0)
     return err;
-  err = lock_count_down(l, LK_USE_RELEASING, &last);
-  if (last && err == 0) {
-    err = lk__blocking_call_wait(&w.call, begin_release);
+  pthread_mutex_lock(&l->client->mutex);
+  err = lock_count_down(l, &last);
+  pthread_mutex_unlock(&l->client->mutex);
+  if (last) { /* a lost lock has no node to delete, but must be released, too */
+    int release_err = lk__blocking_call_wait(&w.call, begin_release);
+
+    err = err != 0 ? err : release_err;
     lock_end_use(l);
-  } else if (last) { /* there is no node to delete */
-    lock_post_release(l);
   } else if (err == 0) {
     err = lk__sync_call_refusal(l->client, call);
   }
@@ -639,12 +675,12 @@ static int lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
 int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
 {
   int cancel_state;
-  int err = sync_lock_enter(l, &cancel_state);
+  int err = lk__sync_lock_enter(l, &cancel_state);
 
   if (err != 0)
     return err;
   err = lock_release_wait(l, call);
-  sync_lock_leave(l, cancel_state);
+  lk__sync_lock_leave(l, cancel_state);
   return err;
 }
 
@@ -705,9 +741,10 @@ static void begin_verify(lk_blocking_call *b)
   lk_sync_lock *l = LK_OWNER(b, lock_call, call)->lock;
   int err = lk__blocking_call_refusal(b);
 
+  if (err == 0 && !lock_is_acquired(l)) /* a candidate may hold */
+    err = l->inner == NULL ? LK_ERR_CLOSED : LK_ERR_NOT_HELD;
   if (err == 0)
-    err = l->inner == NULL ? LK_ERR_CLOSED
-                           : lk_lock_verify(l->inner, on_verified, l);
+    err = lk_lock_verify(l->inner, on_verified, l);
   if (err != 0) {
     lk__blocking_call_complete(b, err);
     return;
@@ -721,7 +758,7 @@ int lk_sync_lock_verify(lk_sync_lock *l, const lk_sync_call *call)
 {
   lock_call w = {.lock = l};
   int cancel_state;
-  int err = sync_lock_enter(l, &cancel_state);
+  int err = lk__sync_lock_enter(l, &cancel_state);
 
   if (err != 0)
     return err;
@@ -730,28 +767,38 @@ int lk_sync_lock_verify(lk_sync_lock *l, const lk_sync_call *call)
     err = lk__blocking_call_wait(&w.call, begin_verify);
     lk__blocking_call_destroy(&w.call);
   }
-  sync_lock_leave(l, cancel_state);
+  lk__sync_lock_leave(l, cancel_state);
   return err;
 }
 
 /* The transaction is for the present grant: the lock may be released and
    acquired again before it is sent. */
+static int lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
+                              const lk_op *ops, size_t count,
+                              const lk_sync_call *call)
+{
+  const lk_sync_guard guard = {.lock = &l->inner,
+                               .token = atomic_load(&l->token)};
+
+  if (guard.token == 0)
+    return use_of(l) == LK_USE_LOST ? LK_ERR_LOST : LK_ERR_NOT_HELD;
+  return lk__sync_multi_do(l->client, out, &guard, ops, count, call);
+}
+
 int lk_sync_lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
                                const lk_op *ops, size_t count,
                                const lk_sync_call *call)
 {
-  int err = lk__sync_refusal(lk__sync_lock_client(l));
+  int cancel_state;
+  int err = lk__sync_lock_enter(l, &cancel_state);
 
   if (out != NULL)
     *out = NULL;
   if (err != 0)
     return err;
-  const lk_sync_guard guard = {.lock = &l->inner,
-                               .token = atomic_load(&l->token)};
-
-  if (guard.token == 0)
-    return lock_is_lost(l) ? LK_ERR_LOST : LK_ERR_NOT_HELD;
-  return lk__sync_multi_do(l->client, out, &guard, ops, count, call);
+  err = lock_guarded_multi(l, out, ops, count, call);
+  lk__sync_lock_leave(l, cancel_state);
+  return err;
 }
 
 /* ---- queries ------------------------------------------------------------- */
@@ -790,17 +837,17 @@ lk_lock_state lk_sync_lock_get_state(const lk_sync_lock *l)
 {
   if (is_unusable(l))
     return LK_LOCK_IDLE;
-  switch ((lk_lock_use)atomic_load(&l->use)) {
+  switch (use_of(l)) {
   case LK_USE_ACQUIRING: return LK_LOCK_ACQUIRING;
-  case LK_USE_HOLDING: break;
+  case LK_USE_LOST: return LK_LOCK_LOST;
+  case LK_USE_HOLDING:
+    return atomic_load(&l->sure_until_ms) == LK_NOT_HELD ? LK_LOCK_UNSURE
+                                                         : LK_LOCK_HELD;
   case LK_USE_NONE:
   case LK_USE_RELEASING:
-  case LK_USE_CANDIDATE: return LK_LOCK_IDLE;
+  case LK_USE_CANDIDATE: break;
   }
-  if (lock_is_lost(l))
-    return LK_LOCK_LOST;
-  return atomic_load(&l->sure_until_ms) == LK_NOT_HELD ? LK_LOCK_UNSURE
-                                                       : LK_LOCK_HELD;
+  return LK_LOCK_IDLE;
 }
 
 size_t lk_sync_lock_count(const lk_sync_lock *l)
@@ -848,9 +895,13 @@ static void begin_token(lk_blocking_call *b)
 uint64_t lk_sync_multilock_token(lk_sync_lock *l, const char *path)
 {
   token_call q = {.lock = l, .path = path};
+  int cancel_state;
 
-  if (path != NULL && lk_sync_lock_token(l) != 0)
+  if (path == NULL || lk__sync_lock_enter(l, &cancel_state) != 0)
+    return 0;
+  if (atomic_load(&l->token) != 0)
     (void)lk__blocking_call_do(&q.call, l->client, begin_token);
+  lk__sync_lock_leave(l, cancel_state);
   return q.token; /* 0 unless begin_token() ran */
 }
 
@@ -868,14 +919,17 @@ lk_lock *lk__sync_lock_remove(lk_sync_lock *l)
 
   l->inner = NULL;
   lk__list_remove(&l->link);
+  pthread_mutex_lock(&l->client->mutex);
+  lk__list_remove(&l->release.link); /* freeing `inner` releases it */
+  if (lock_is_acquired(l))
+    atomic_store(&l->use, LK_USE_NONE);
+  lock_store(l, LK_NOT_HELD, LK_NOT_HELD);
+  pthread_mutex_unlock(&l->client->mutex);
   return inner;
 }
 
 void lk__sync_lock_end_calls(lk_sync_lock *l)
 {
-  pthread_mutex_lock(&l->client->mutex);
-  lock_store(l, LK_NOT_HELD, LK_NOT_HELD);
-  pthread_mutex_unlock(&l->client->mutex);
   lock_check_waits(l);
 }
 

@@ -15,7 +15,8 @@
 typedef enum lk_lock_use {
   LK_USE_NONE,
   LK_USE_ACQUIRING, /**< a thread waits in an acquire */
-  LK_USE_HOLDING,   /**< it holds, or has lost, and was not released */
+  LK_USE_HOLDING,   /**< it holds */
+  LK_USE_LOST,      /**< it was lost, and not released yet */
   LK_USE_RELEASING, /**< a thread waits until the own node is deleted */
   LK_USE_CANDIDATE  /**< a candidate uses the lk_lock */
 } lk_lock_use;
@@ -42,8 +43,8 @@ struct lk_sync_lock {
   _Atomic(uint64_t) token;            /**< 0: it is not held */
 
   /* For the thread of the handle. */
-  lk_lock *inner;  /**< NULL: it was freed */
-  lk_link link;    /**< in lk_sync_client.locks */
+  lk_lock *inner; /**< NULL: it was freed */
+  lk_link link;   /**< in lk_sync_client.locks, from the grant to the release */
   lk_link waiting; /**< of lk_wait, in lk_sync_lock_wait_certain() */
   lk_blocking_call *verifying; /**< waits in lk_sync_lock_verify(); or NULL */
 };
@@ -65,6 +66,10 @@ void lk__sync_lock_init(lk_sync_lock *l, lk_sync_client *c,
     the error with which `make` completes its call, or LK_ERR_CLOSED. */
 int lk__sync_lock_make(lk_blocking_call *b, lk_sync_client *c,
                        void (*make)(lk_blocking_call *b));
+/** lk__sync_enter() for a call of the lock; LK_ERR_BAD_ARGUMENT: `l` is NULL.
+    The lock is not freed before lk__sync_lock_leave(). */
+int lk__sync_lock_enter(lk_sync_lock *l, int *cancel_state);
+void lk__sync_lock_leave(lk_sync_lock *l, int cancel_state);
 /** Acquire, by the thread with the number `thread`, and within the limit
     `timeout_ms` of lk_lock_acquire(). */
 int lk__sync_lock_acquire(lk_sync_lock *l, uint64_t thread,
@@ -72,13 +77,13 @@ int lk__sync_lock_acquire(lk_sync_lock *l, uint64_t thread,
 /** Whether it is held by an acquire, or lost; `*thread` gets the number of the
     thread of that acquire. */
 bool lk__sync_lock_is_acquired(lk_sync_lock *l, uint64_t *thread);
-/** Use the lock for a candidate, or end that use. false: it is in use. */
-bool lk__sync_lock_use_for_candidate(lk_sync_lock *l, bool use);
+/** Begin to use the lock for a candidate. false: it is in use, or the other
+   side is. */
+bool lk__sync_lock_begin_candidate(lk_sync_lock *l);
+void lk__sync_lock_end_candidate(lk_sync_lock *l);
 
 /* ---- for the thread of the handle ---------------------------------------- */
 
-/** `inner` was made. */
-void lk__sync_lock_add(lk_sync_lock *l, lk_lock *inner);
 /** Remove `inner` and return it, for the caller to free. */
 lk_lock *lk__sync_lock_remove(lk_sync_lock *l);
 /** `inner` was freed: complete the calls that wait. */

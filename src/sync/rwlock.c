@@ -40,8 +40,8 @@ static void begin_new(lk_blocking_call *b)
           : lk_rwlock_clone(&rw->inner, n->original->inner, on_side_event, rw);
 
   if (err == 0) {
-    lk__sync_lock_add(&rw->read, lk_rwlock_read_side(rw->inner));
-    lk__sync_lock_add(&rw->write, lk_rwlock_write_side(rw->inner));
+    rw->read.inner = lk_rwlock_read_side(rw->inner);
+    rw->write.inner = lk_rwlock_write_side(rw->inner);
   }
   lk__blocking_call_complete(b, err);
 }
@@ -85,21 +85,25 @@ int lk_sync_rwlock_new(lk_sync_rwlock **out, lk_sync_client *c,
   return err != 0 ? err : rwlock_make(out, c, &n, on_event, arg);
 }
 
-int lk_sync_rwlock_clone(lk_sync_rwlock **out, const lk_sync_rwlock *rw,
-                         void *arg)
+int lk_sync_rwlock_clone(lk_sync_rwlock **out, lk_sync_rwlock *rw, void *arg)
 {
   rwlock_call n = {.original = rw};
+  int cancel_state;
 
   if (out == NULL)
     return LK_ERR_BAD_ARGUMENT;
   *out = NULL;
   if (rw == NULL)
     return LK_ERR_BAD_ARGUMENT;
-  lk_sync_client *c = rw->read.client;
+  int err = lk__sync_lock_enter(&rw->read, &cancel_state);
 
-  return lk__driver_in_child(&c->driver)
-             ? LK_ERR_FORKED
-             : rwlock_make(out, c, &n, rw->read.on_event, arg);
+  if (err == LK_ERR_STATE) /* this is the thread of the handle, which frees */
+    return rwlock_make(out, rw->read.client, &n, rw->read.on_event, arg);
+  if (err != 0)
+    return err;
+  err = rwlock_make(out, rw->read.client, &n, rw->read.on_event, arg);
+  lk__sync_lock_leave(&rw->read, cancel_state);
+  return err;
 }
 
 /* ---- queries ------------------------------------------------------------- */
@@ -117,28 +121,36 @@ lk_sync_lock *lk_sync_rwlock_write_side(lk_sync_rwlock *rw)
 /* ---- downgrade ----------------------------------------------------------- */
 
 /* The read side belongs to the thread that acquired the write side, whichever
-   thread this is. */
-int lk_sync_rwlock_downgrade(lk_sync_rwlock *rw, const lk_sync_call *call)
+   thread this is. Another thread may release the write side meanwhile, or it
+   may be lost: then another owner may have written, and the read side is
+   released, too. */
+static int rwlock_downgrade(lk_sync_rwlock *rw, const lk_sync_call *call)
 {
   uint64_t thread;
 
-  if (rw == NULL)
-    return LK_ERR_BAD_ARGUMENT;
-  int err = lk__sync_refusal(rw->write.client);
-
-  if (err != 0)
-    return err;
   if (!lk__sync_lock_is_acquired(&rw->write, &thread))
     return LK_ERR_NOT_HELD;
   if (lk_sync_lock_get_state(&rw->write) == LK_LOCK_LOST)
     return lk_sync_lock_release(&rw->write); /* returns LK_ERR_LOST */
-  err = lk__sync_lock_acquire(&rw->read, thread, call, LK_NO_LIMIT);
+  int err = lk__sync_lock_acquire(&rw->read, thread, call, LK_NO_LIMIT);
+
   if (err != 0)
     return err;
   err = lk_sync_lock_release(&rw->write);
-  /* The write side was lost meanwhile: another client may have written. */
-  if (err == LK_ERR_LOST)
+  if (err != 0)
     (void)lk_sync_lock_release(&rw->read);
+  return err;
+}
+
+int lk_sync_rwlock_downgrade(lk_sync_rwlock *rw, const lk_sync_call *call)
+{
+  int cancel_state;
+  int err = lk__sync_lock_enter(rw == NULL ? NULL : &rw->write, &cancel_state);
+
+  if (err != 0)
+    return err;
+  err = rwlock_downgrade(rw, call);
+  lk__sync_lock_leave(&rw->write, cancel_state);
   return err;
 }
 

@@ -3,6 +3,7 @@
 #define LK_DIFFERENTIAL_VALUES_H
 
 #include "differential/generator.h"
+#include "jute/record.h"
 
 /**
  * Values of random requests: nodes that may exist, paths of all kinds, data,

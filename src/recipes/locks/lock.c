@@ -304,6 +304,12 @@ static void on_next_turn(lk_client *c, void *arg)
 
 /* ---- creation ------------------------------------------------------------ */
 
+static int mutex_clone(lk_lock **out, const lk_lock *l,
+                       const lk_lock_config *config)
+{
+  return lk_lock_new(out, l->lease->client, l->options.path, config);
+}
+
 int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
                   const lk_lock_config *config, lk_multilock_side side)
 {
@@ -325,6 +331,7 @@ int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
   l->timers.release = (lk_timer){.fire = on_release_timeout, .arg = l};
   l->timers.next_turn = (lk_timer){.fire = on_next_turn, .arg = l};
   l->source.make = lk__lock_make_contender;
+  l->source.clone = side == LK_MULTILOCK_MUTEX ? mutex_clone : NULL;
   l->on_event = config->on_event;
   l->arg = config->arg;
   if (!lock_options_init(&l->options, &lease->mem, path, config, side)) {
@@ -354,12 +361,6 @@ lk_lock_config lk__lock_config_of(const lk_lock *l)
                           .prefix = o->prefix};
 }
 
-static int mutex_clone(lk_lock **out, const lk_lock *l,
-                       const lk_lock_config *config)
-{
-  return lk_lock_new(out, l->lease->client, l->options.path, config);
-}
-
 int lk_lock_new(lk_lock **out, lk_client *client, const char *path,
                 const lk_lock_config *config)
 {
@@ -369,10 +370,7 @@ int lk_lock_new(lk_lock **out, lk_client *client, const char *path,
   *out = NULL;
   if (err != 0)
     return err;
-  err = lk__lock_make(out, client, path, &options, LK_MULTILOCK_MUTEX);
-  if (err == 0)
-    (*out)->source.clone = mutex_clone;
-  return err;
+  return lk__lock_make(out, client, path, &options, LK_MULTILOCK_MUTEX);
 }
 
 int lk_lock_clone(lk_lock **out, const lk_lock *l,

@@ -19,7 +19,7 @@ static int try_and_release(lk_sync_lock *l)
 }
 
 /* The result of try_and_release() with another handle. */
-static int try_clone_of(const lk_sync_lock *l)
+static int try_clone_of(lk_sync_lock *l)
 {
   lk_sync_lock *clone = clone_of(l);
   int err = try_and_release(clone);

@@ -144,7 +144,7 @@ bool is_readable(int fd)
   return poll(&polled, 1, 0) == 1;
 }
 
-lk_sync_lock *clone_of(const lk_sync_lock *l)
+lk_sync_lock *clone_of(lk_sync_lock *l)
 {
   lk_sync_lock *clone;
 

@@ -47,7 +47,7 @@ void delete_contender_nodes(void);
 bool is_readable(int fd);
 
 /** Another handle of `l`, whose events are counted in `lock_events`, too. */
-lk_sync_lock *clone_of(const lk_sync_lock *l);
+lk_sync_lock *clone_of(lk_sync_lock *l);
 
 /* For waiter_start(); `arg` is a lk_sync_call, or NULL. The first two use a
    clone of `lock`, and free it. */

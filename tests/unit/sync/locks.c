@@ -141,7 +141,7 @@ static void post(waiter *w, int (*what)(void *), size_t count)
     usleep(200);
 }
 
-static lk_sync_lock *clone_of(const lk_sync_lock *l)
+static lk_sync_lock *clone_of(lk_sync_lock *l)
 {
   lk_sync_lock *clone;
 
@@ -891,6 +891,8 @@ START_TEST(lock_of_a_candidate_cannot_be_acquired)
   ck_assert_int_eq(lk_sync_lock_try(lock, &soon), LK_ERR_STATE);
   ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);
   ck_assert_int_eq(lk_sync_candidate_new(&second, lock, NULL), LK_ERR_STATE);
+  ck_assert_int_eq(lk_sync_candidate_start(candidate), 0);
+  ck_assert_int_eq(lk_sync_lock_verify(lock, &soon), LK_ERR_NOT_HELD);
   ck_assert_int_eq(lk_sync_candidate_wait_elected(candidate, &soon), 0);
   lk_sync_candidate_free(candidate);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
@@ -967,6 +969,130 @@ START_TEST(reply_before_a_release_is_sent_does_not_undo_it)
 }
 END_TEST
 
+START_TEST(candidate_of_a_side_excludes_the_other_side)
+{
+  lk_sync_candidate *candidate;
+
+  start_with(NULL);
+  ck_assert_int_eq(
+      lk_sync_rwlock_new(&rw, client, "/locks/rw", NULL, NULL, NULL), 0);
+  lk_sync_lock *read = lk_sync_rwlock_read_side(rw);
+  lk_sync_lock *write = lk_sync_rwlock_write_side(rw);
+
+  ck_assert_int_eq(lk_sync_lock_acquire(write, &soon), 0);
+  ck_assert_int_eq(lk_sync_candidate_new(&candidate, read, NULL), LK_ERR_STATE);
+  ck_assert_int_eq(lk_sync_lock_release(write), 0);
+  ck_assert_int_eq(lk_sync_candidate_new(&candidate, write, NULL), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(read, &soon), LK_ERR_STATE);
+  lk_sync_candidate_free(candidate);
+  ck_assert_int_eq(lk_sync_lock_acquire(read, &soon), 0);
+  lk_sync_rwlock_free(rw);
+  stop();
+}
+END_TEST
+
+/* On the client's thread, while another thread has begun to free the lock. */
+static void release_freed(lk_client *c, void *go)
+{
+  (void)c;
+  pause_thread(c, go);
+  ck_assert_int_eq(lk_sync_lock_release(lock), 0);
+}
+
+static int run_release(void *go)
+{
+  return lk_sync_client_run_on_thread(client, release_freed, go);
+}
+
+/* The free was queued first, and the release of the callback behind it. */
+START_TEST(lock_that_is_being_freed_may_be_released_in_a_callback)
+{
+  waiter w, freer;
+  atomic_bool go = false;
+
+  start_with(NULL);
+  lk_sync_lock *other = clone_of(lock);
+
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  waiter_start(&w, run_release, &go);
+  waiters_inside(client, 1);
+  post(&freer, free_lock, 1);
+  atomic_store(&go, true);
+  ck_assert_int_eq(waiter_end(&w), 0);
+  ck_assert_int_eq(waiter_end(&freer), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(other, &soon), 0);
+  lk_sync_lock_free(other);
+  stop();
+}
+END_TEST
+
+/* On the client's thread, after lk_sync_client_free() has begun. */
+static int made_while_freeing = 0;
+
+static void make_while_freeing(lk_sync_client *c, lk_state state, int err,
+                               void *arg)
+{
+  lk_sync_lock *made;
+
+  (void)err;
+  (void)arg;
+  if (state == LK_STATE_CLOSED)
+    made_while_freeing =
+        lk_sync_lock_new(&made, c, "/locks/c", NULL, NULL, NULL);
+}
+
+START_TEST(no_lock_is_made_for_a_client_that_is_being_freed)
+{
+  lk_client_config client_config = {.size = sizeof client_config};
+  lk_sync_config config = {.size = sizeof config,
+                           .client = &client_config,
+                           .on_state = make_while_freeing};
+  lk_sync_client *c;
+
+  start_with(NULL);
+  client_config.hosts = zk.hosts;
+  ck_assert_int_eq(lk_sync_client_new(&c, &config), 0);
+  lk_sync_client_free(c);
+  ck_assert_int_eq(made_while_freeing, LK_ERR_CLOSED);
+  stop();
+}
+END_TEST
+
+/* Each thread acquires and releases, also what the other one has acquired. */
+static atomic_int rounds_left;
+
+static int acquire_or_release(void *arg)
+{
+  bool acquires = arg != NULL;
+
+  while (rounds_left > 0) {
+    int err = acquires ? lk_sync_lock_acquire(lock, &soon)
+                       : lk_sync_lock_release(lock);
+
+    if (acquires && err == 0)
+      rounds_left--;
+    if (err != 0 && err != (acquires ? LK_ERR_STATE : LK_ERR_NOT_HELD))
+      return err;
+  }
+  return 0;
+}
+
+START_TEST(release_by_another_thread_is_never_a_loss)
+{
+  waiter takers[2], releaser;
+
+  start_with(NULL);
+  rounds_left = 1000;
+  for (int i = 0; i < 2; i++)
+    waiter_start(&takers[i], acquire_or_release, &rounds_left);
+  waiter_start(&releaser, acquire_or_release, NULL);
+  for (int i = 0; i < 2; i++)
+    ck_assert_int_eq(waiter_end(&takers[i]), 0);
+  ck_assert_int_eq(waiter_end(&releaser), 0);
+  stop();
+}
+END_TEST
+
 /* On the client's thread: a lock is made, and the held one released. */
 static void make_and_release(lk_client *c, void *arg)
 {
@@ -1026,4 +1152,8 @@ SUITE("locks", close_in_the_iteration_of_an_acquire_ends_both,
       several_threads_may_wait_while_it_is_unsure,
       release_ends_the_waits_of_other_threads,
       reply_before_a_release_is_sent_does_not_undo_it,
+      candidate_of_a_side_excludes_the_other_side,
+      lock_that_is_being_freed_may_be_released_in_a_callback,
+      no_lock_is_made_for_a_client_that_is_being_freed,
+      release_by_another_thread_is_never_a_loss,
       callback_may_make_and_release_locks)

@@ -114,8 +114,10 @@ static void use_shared_lock(actor *a)
   unsigned i = draw(a, LOCKS);
 
   use_lock(a, locks[i]);
-  if (i > 0 && draw(a, 4) == 0) /* locks[0] has a section */
+  if (i > 0 && draw(a, 2) == 0) /* locks[0] has a section */
     (void)lk_sync_lock_release(locks[i]);
+  if (draw(a, 2) == 0)
+    (void)lk_sync_lock_release(lk_sync_rwlock_write_side(rwlock));
 }
 
 static void hold_lock(actor *a)
@@ -136,6 +138,8 @@ static void hold_lock(actor *a)
     use_lock(a, l);
   if (has_section)
     leave_section(a);
+  else if (draw(a, 4) == 0)
+    return; /* another thread releases it, if this is no clone */
   if (draw(a, 2) == 0)
     (void)lk_sync_lock_release(l);
   else
