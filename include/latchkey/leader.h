@@ -25,11 +25,11 @@
  * UNSURE shortly before the deadline, and another candidate may be elected
  * after it. So a leader does three things. It calls lk_candidate_ok() before
  * each step of its work: after a pause of the process, a timer of the program
- * may fire before UNSURE is reported. It stops its work at UNSURE, at the latest
- * by the deadline. And it passes the term to
- * each resource that can compare terms. After ELECTED, reads of this client
- * show all writes that earlier leaders have made with lk_lock_guarded_multi():
- * these were executed before the node of their leader was deleted.
+ * may fire before UNSURE is reported. It stops its work at UNSURE, at the
+ * latest by the deadline. And it passes the term to each resource that can
+ * compare terms. After ELECTED, reads of this client show all writes that
+ * earlier leaders have made with lk_lock_guarded_multi(): these were executed
+ * before the node of their leader was deleted.
  *
  * Cost: as that of the lock. If there is no leader, a candidate is elected in
  * one round trip and one write; if the leader resigns, its direct successor
@@ -171,7 +171,8 @@ LK_API void lk_candidate_resign(lk_candidate *c);
 
 LK_API lk_candidate_state lk_candidate_get_state(const lk_candidate *c);
 
-/** Whether the candidate leads for certain, by the clock read now: lk_lock_ok().
+/** Whether the candidate leads for certain, by the clock read now:
+ * lk_lock_ok().
  */
 LK_API bool lk_candidate_ok(const lk_candidate *c);
 

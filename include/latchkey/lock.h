@@ -132,6 +132,9 @@ typedef struct lk_lock_event {
                             lk_client_clock() */
 } lk_lock_event;
 
+typedef void (*lk_lock_event_cb)(lk_lock *l, const lk_lock_event *event,
+                                 void *arg);
+
 /**
  * How the nodes of a queue are named. All programs that are to exclude one
  * another use the same layout. Two more things depend on it:
@@ -191,8 +194,8 @@ typedef struct lk_lock_config {
   bool persistent_parents;    /**< Curator's layout: create directories as
                                    persistent nodes, not as containers. For paths
                                    that are shared with kazoo */
-  bool unsure_when_suspended; /**< UNSURE as soon as the connection is lost, also
-                                   if the client leaves a silent server */
+  bool unsure_when_suspended; /**< UNSURE as soon as the connection is lost,
+                                 also if the client leaves a silent server */
   bool revocable;      /**< report LK_LOCK_EVENT_REVOKED at once, at the cost of
                             one more read for each grant. Every lock reports
                             it, but without this option late */
@@ -209,7 +212,7 @@ typedef struct lk_lock_config {
   lk_layout layout;   /**< semaphores: Curator's or kazoo's */
   const char *prefix; /**< of a mutex with a native layout only; NULL: "seq-".
                          It may be empty; "r-", "w-" and '/' are refused */
-  void (*on_event)(lk_lock *l, const lk_lock_event *event, void *arg);
+  lk_lock_event_cb on_event;
   void *arg;
 } lk_lock_config;
 
@@ -241,10 +244,7 @@ LK_API int lk_lock_new(lk_lock **out, lk_client *client, const char *path,
  *         `*out` is NULL.
  */
 LK_API int lk_lock_clone(lk_lock **out, const lk_lock *l,
-                         void (*on_event)(lk_lock *l,
-                                          const lk_lock_event *event,
-                                          void *arg),
-                         void *arg);
+                         lk_lock_event_cb on_event, void *arg);
 
 /** Free the handle. A held lock is released, even if it was acquired several
     times, without waiting for the reply; an acquire under way ends with
@@ -346,11 +346,12 @@ LK_API int lk_lock_release_until(lk_lock *l, int64_t deadline_ms,
 LK_API lk_lock_state lk_lock_get_state(const lk_lock *l);
 
 /** Whether the lock is held for certain: it is not unsure, and the lease
-    deadline has not passed, by the clock read now. Call it right before each use
-    of the resource. A holder whose lock is unsure can finish what it has begun
-    until the deadline, while lk_lock_deadline() > lk_client_clock(). It does not
-    ask the servers: if an operator deletes the own node, it is true until the
-    event LK_LOCK_EVENT_LOST; lk_lock_verify() says how late that may be. */
+    deadline has not passed, by the clock read now. Call it right before each
+   use of the resource. A holder whose lock is unsure can finish what it has
+   begun until the deadline, while lk_lock_deadline() > lk_client_clock(). It
+   does not ask the servers: if an operator deletes the own node, it is true
+   until the event LK_LOCK_EVENT_LOST; lk_lock_verify() says how late that may
+   be. */
 LK_API bool lk_lock_ok(const lk_lock *l);
 
 /** Lease deadline in ms on lk_client_clock(); INT64_MIN: not held. */

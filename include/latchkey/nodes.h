@@ -37,10 +37,10 @@ typedef struct lk_parents_config {
 
 /**
  * lk_create2() that also creates missing parents. It costs one round trip if
- * the parents exist, and two if any number of them is missing. With paths longer
- * than 1,400 bytes, or access lists of that size, it may cost more: at most
- * 1 MiB of requests is under way at a time. `parents` NULL: persistent ones with
- * lk_acl_open.
+ * the parents exist, and two if any number of them is missing. With paths
+ * longer than 1,400 bytes, or access lists of that size, it may cost more: at
+ * most 1 MiB of requests is under way at a time. `parents` NULL: persistent
+ * ones with lk_acl_open.
  *
  * Parents that were created stay, even if the create of the node is refused.
  * LK_ERR_NODE_EXISTS for a parent is no error. LK_ERR_NO_AUTH for a parent is
@@ -65,8 +65,8 @@ LK_API int lk_create_with_parents(lk_client *c, const char *path, lk_bytes data,
     far as replies were received; also after an error. */
 typedef void (*lk_deleted_cb)(lk_client *c, int err, size_t deleted, void *arg);
 /** Completes lk_delete_recursive2(). `path`: the node whose delete or list has
-    ended with `err`; NULL: without an error, or if no single node is the reason.
-    Borrowed until the callback returns. */
+    ended with `err`; NULL: without an error, or if no single node is the
+   reason. Borrowed until the callback returns. */
 typedef void (*lk_deleted2_cb)(lk_client *c, int err, size_t deleted,
                                const char *path, void *arg);
 
@@ -87,7 +87,8 @@ typedef bool (*lk_progress_cb)(lk_client *c, size_t deleted, void *arg);
  * children, the node is listed, and its children are deleted in the same way,
  * then the node itself. So each level of the tree costs two round trips, a
  * refused delete and a list, and each 256 nodes cost one: at most 256 requests
- * are under way at a time, 16 of them lists, with paths of about 1 MiB together.
+ * are under way at a time, 16 of them lists, with paths of about 1 MiB
+ * together.
  *
  * The memory needed is bounded: 4,096 names, the replies to 16 lists, and the
  * names of one directory of each level. For this purpose, while 4,096 names or

@@ -55,10 +55,7 @@ LK_API int lk_rwlock_new(lk_rwlock **out, lk_client *client, const char *path,
 /** Make another handle for the same lock, with the same options but for the
     callback: lk_lock_clone(). */
 LK_API int lk_rwlock_clone(lk_rwlock **out, const lk_rwlock *rw,
-                           void (*on_event)(lk_lock *l,
-                                            const lk_lock_event *event,
-                                            void *arg),
-                           void *arg);
+                           lk_lock_event_cb on_event, void *arg);
 
 /** Free both sides, each as lk_lock_free() does. NULL is allowed. */
 LK_API void lk_rwlock_free(lk_rwlock *rw);

@@ -373,9 +373,7 @@ int lk_lock_new(lk_lock **out, lk_client *client, const char *path,
   return lk__lock_make(out, client, path, &options, LK_MULTILOCK_MUTEX);
 }
 
-int lk_lock_clone(lk_lock **out, const lk_lock *l,
-                  void (*on_event)(lk_lock *l, const lk_lock_event *event,
-                                   void *arg),
+int lk_lock_clone(lk_lock **out, const lk_lock *l, lk_lock_event_cb on_event,
                   void *arg)
 {
   lk_lock_config config = lk__lock_config_of(l);

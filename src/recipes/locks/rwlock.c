@@ -72,9 +72,7 @@ int lk_rwlock_new(lk_rwlock **out, lk_client *client, const char *path,
 }
 
 int lk_rwlock_clone(lk_rwlock **out, const lk_rwlock *rw,
-                    void (*on_event)(lk_lock *l, const lk_lock_event *event,
-                                     void *arg),
-                    void *arg)
+                    lk_lock_event_cb on_event, void *arg)
 {
   lk_lock_config config = lk__lock_config_of(rw->read);
 

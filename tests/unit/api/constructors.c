@@ -28,6 +28,7 @@ static failing_mem memory;
 static const lk_mem *const test_mem = &memory.mem;
 static lk_client *test_client;
 static lk_lock *test_lock;
+static lk_rwlock *test_rwlock;
 static lk_poll *test_poll;
 
 #include "tests/unit/api/constructors_from_headers.h"
@@ -63,11 +64,13 @@ static void begin(void)
   test_client = made;
   ck_assert_int_eq(lk_lease_configure(test_client, NULL), 0);
   ck_assert_int_eq(lk_lock_new(&test_lock, test_client, "/l", NULL), 0);
+  ck_assert_int_eq(lk_rwlock_new(&test_rwlock, test_client, "/r", NULL), 0);
   ck_assert_int_eq(lk_poll_new(&test_poll, test_mem), 0);
 }
 
 static void end(void)
 {
+  lk_rwlock_free(test_rwlock);
   lk_lock_free(test_lock);
   lk_client_free(test_client);
   lk_poll_free(test_poll);

@@ -83,8 +83,6 @@ OPTIONS = {
     'data': (None, 'lk_text("data")', []),
     'lk_lock_config.data':
         (None, 'lk_text("data")', ['lk_text(LK_REVOKE_MESSAGE)']),
-    'lk_sync_lock_config.data':
-        (None, 'lk_text("data")', ['lk_text(LK_REVOKE_MESSAGE)']),
     'acl': (None, '&lk_acl_open', []),
     'parent_acl': (None, '&lk_acl_open', []),
     'max_queue': (None, None, []),
@@ -106,6 +104,7 @@ OPTIONS = {
              None, []),
     'end': ('(void (*)(void *))ignore', None, []),
 }
+OPTIONAL_CALLBACKS = {'lk_lock_event_cb', 'lk_sync_lock_event_cb'}
 # Functions that do not read an option.
 IGNORED = {
     'lk_election_new': 'lock_options.layout',
@@ -121,6 +120,12 @@ MISTAKES = {
     'lk_single_new': ['config_options.layout = LK_LAYOUT_KAZOO;'],
     'lk_sync_single_new': ['config_options.layout = LK_LAYOUT_KAZOO;'],
 }
+# The callback of a blocking lock is an argument of its constructor.
+for constructor in ('lk_sync_lock_new', 'lk_sync_rwlock_new',
+                    'lk_sync_semaphore_new', 'lk_sync_multilock_new',
+                    'lk_sync_single_new'):
+    MISTAKES.setdefault(constructor, []).append(
+        'config_options.on_event = (lk_lock_event_cb)ignore;')
 # How an object is freed that has no function of its name.
 FREE = {'lk_acls': 'lk_acl_free(%s, test_mem)'}
 
@@ -205,12 +210,13 @@ class Writer:
             if name == 'path' and function.endswith('_new'):
                 wrong = wrong + [ROOT]
             return row[0], wrong
-        thing = re.fullmatch(r'(?:struct |lk_sync_|lk_)(\w+) \*', kind)
+        thing = (re.fullmatch(r'(?:struct |lk_sync_|lk_)(\w+) \*', kind) or
+                 re.fullmatch(r'const lk_((?:rw)?lock) \*', kind))
         if thing:
             blocking = kind.startswith('lk_sync_')
             return 'test_' + thing[1], ['NULL'] if blocking else []
         if kind.endswith('_cb'):
-            if name.startswith('on_'):
+            if name.startswith('on_') and kind not in OPTIONAL_CALLBACKS:
                 return '(%s)ignore' % kind, ['NULL']
             return 'NULL', []
         if kind in ('int', 'int32_t', 'int64_t', 'uint64_t', 'size_t', 'bool'):

@@ -31,6 +31,7 @@ static const lk_mem shared_mem = {resize, NULL};
 static const lk_mem *const test_mem = &shared_mem;
 static lk_sync_client *test_client;
 static lk_sync_lock *test_lock;
+static lk_sync_rwlock *test_rwlock;
 
 #include "tests/unit/sync/constructors_from_headers.h"
 
@@ -77,11 +78,15 @@ START_TEST(failed_constructors_return_null)
   failing_mem_init(&memory);
   ck_assert_int_eq(make_lk_sync_client_new(&made, NO_MISTAKE), 0);
   test_client = made;
-  ck_assert_int_eq(lk_sync_lock_new(&test_lock, test_client, "/l", NULL), 0);
+  ck_assert_int_eq(
+      lk_sync_lock_new(&test_lock, test_client, "/l", NULL, NULL, NULL), 0);
+  ck_assert_int_eq(
+      lk_sync_rwlock_new(&test_rwlock, test_client, "/r", NULL, NULL, NULL), 0);
   for (size_t i = 0; i < sizeof constructors / sizeof constructors[0]; i++) {
     expect_refusals(&constructors[i]);
     expect_null_without_memory(&constructors[i]);
   }
+  lk_sync_rwlock_free(test_rwlock);
   lk_sync_lock_free(test_lock);
   lk_sync_client_free(test_client);
   ck_assert_uint_eq(memory.live, 0);

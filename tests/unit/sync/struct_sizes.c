@@ -35,7 +35,8 @@ static void start(void)
   lk_sync_config config = {.size = sizeof config, .client = &c};
 
   ck_assert_int_eq(lk_sync_client_new(&test_client, &config), 0);
-  ck_assert_int_eq(lk_sync_lock_new(&test_lock, test_client, "/x", NULL), 0);
+  ck_assert_int_eq(
+      lk_sync_lock_new(&test_lock, test_client, "/x", NULL, NULL, NULL), 0);
   ck_assert_int_eq(
       lk_sync_subscribe_data(&test_subscription, test_client, "/x", NULL), 0);
   ck_assert_int_eq(lk_sync_election_new(&test_candidate, test_client, "/e",
