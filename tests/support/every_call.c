@@ -331,7 +331,7 @@ VALUE(rwlock_write_side, lk_sync_rwlock_write_side(o->rwlock) == NULL)
 ERROR(rwlock_downgrade, o->rwlock, o->call)
 VALUE(multilock_token, lk_sync_multilock_token(o->lock, o->path) == 0)
 ERROR(lock_acquire, o->lock, o->call)
-ERROR(lock_try, o->lock, o->call)
+ERROR(lock_try, o->other_lock, o->call)
 ERROR(lock_release, o->lock)
 ERROR(lock_release_wait, o->lock, o->call)
 ERROR(lock_verify, o->lock, o->call)
@@ -509,6 +509,7 @@ void every_object_make(every_object *o, const char *hosts,
   ck_assert_int_eq(make_client(&o->client, hosts), 0);
   ck_assert_int_eq(
       lk_sync_lock_new(&o->lock, o->client, "/lock", NULL, NULL, NULL), 0);
+  ck_assert_int_eq(lk_sync_lock_clone(&o->other_lock, o->lock, NULL), 0);
   ck_assert_int_eq(
       lk_sync_rwlock_new(&o->rwlock, o->client, "/rwlock", NULL, NULL, NULL),
       0);
@@ -526,6 +527,7 @@ void every_object_make(every_object *o, const char *hosts,
 void every_object_free(every_object *o)
 {
   lk_sync_lock_free(o->lock);
+  lk_sync_lock_free(o->other_lock);
   lk_sync_rwlock_free(o->rwlock);
   lk_sync_subscription_free(o->subscription);
   lk_sync_candidate_free(o->candidate);

@@ -14,6 +14,7 @@
 typedef struct every_object {
   lk_sync_client *client;
   lk_sync_lock *lock;
+  lk_sync_lock *other_lock; /**< a clone of it, for lk_sync_lock_try() */
   lk_sync_rwlock *rwlock;
   lk_sync_subscription *subscription;
   lk_sync_candidate *candidate;

@@ -849,14 +849,14 @@ START_TEST(options_that_kazoo_lacks_are_refused)
 END_TEST
 
 /* Tests that are run with both layouts. */
-#define TESTS_OF_BOTH_LAYOUTS                                         \
-  number_of_holders_is_the_number_of_permits,                         \
-      waiter_that_is_not_first_takes_no_permit,                       \
-      contender_with_a_late_queue_node_is_notified_that_it_waits,     \
-      contender_that_becomes_first_sends_no_check,                    \
-      several_permits_are_acquired_together,                          \
-      after_three_failures_the_queue_node_is_created_first,           \
-      permits_created_late_by_a_throttling_server_are_counted,        \
+#define TESTS_OF_BOTH_LAYOUTS                                     \
+  number_of_holders_is_the_number_of_permits,                     \
+      waiter_that_is_not_first_takes_no_permit,                   \
+      contender_with_a_late_queue_node_is_notified_that_it_waits, \
+      contender_that_becomes_first_sends_no_check,                \
+      several_permits_are_acquired_together,                      \
+      after_three_failures_the_queue_node_is_created_first,       \
+      permits_created_late_by_a_throttling_server_are_counted,    \
       permits_created_after_a_break_are_counted
 
 /* The acquire is cancelled before its replies have arrived: the create and the
