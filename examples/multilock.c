@@ -40,7 +40,7 @@ static int transfer(lk_sync_lock *both, lk_sync_lock *one)
 
 static int work(lk_sync_client *client)
 {
-  const lk_multilock_member accounts[] = {{.path = FROM}, {.path = TO}};
+  const lk_multilock_part accounts[] = {{.path = FROM}, {.path = TO}};
   lk_sync_lock *both = NULL, *one = NULL;
   int err =
       lk_sync_multilock_new(&both, client, accounts, 2, NULL, NULL, NULL, NULL);

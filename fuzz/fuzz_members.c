@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
   char *text = malloc(size == 0 ? 1 : size);
   int64_t version;
-  lk_member m;
+  lk_server_entry m;
 
   must(text != NULL);
   if (size > 0)

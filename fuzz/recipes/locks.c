@@ -198,7 +198,7 @@ static void make_single(user *u)
 static void make_multilock(user *u)
 {
   lk_lock_config config = take_config(u);
-  lk_multilock_member members[2] = {
+  lk_multilock_part members[2] = {
       {take_path(), (lk_multilock_side)(take() % 3)},
       {take_path(), (lk_multilock_side)(take() % 3)}};
 

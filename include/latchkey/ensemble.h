@@ -22,7 +22,7 @@ LK_API int lk_get_config(lk_client *c, const lk_call *call, lk_get_cb done,
                          void *arg);
 
 /** A server of an ensemble; views into the text. */
-typedef struct lk_member {
+typedef struct lk_server_entry {
   int64_t id;
   lk_bytes peers; /**< for the other servers, "host:2888:3888", several with "|"
                        between */
@@ -30,7 +30,7 @@ typedef struct lk_member {
   lk_bytes client_host; /**< for clients, no brackets; of length 0: the host
                              of `peers` */
   uint16_t client_port; /**< 0: not in the text */
-} lk_member;
+} lk_server_entry;
 
 /**
  * Parse the next server of the text from lk_get_config(); `text` moves behind
@@ -39,7 +39,7 @@ typedef struct lk_member {
  * @return 1; 0: there are no more; LK_ERR_BAD_ARGUMENT: a malformed one was
  *         skipped.
  */
-LK_API int lk_config_next(lk_bytes *text, lk_member *out);
+LK_API int lk_config_next(lk_bytes *text, lk_server_entry *out);
 
 /** The version of that text, as in lk_reconfiguration.
     @return 0; LK_ERR_NO_NODE: it has none; LK_ERR_BAD_ARGUMENT. */

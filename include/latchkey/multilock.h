@@ -11,9 +11,9 @@
  * deadline applies to the whole. When one node is lost, the whole multi-lock is
  * lost, and the other locks are released.
  *
- * While a multi-lock waits for one of its members, it holds no later member.
- * When a member has to wait, the nodes of later members are deleted at once;
- * they are created again when that member is granted. So multi-locks cannot
+ * While a multi-lock waits for one of its parts, it holds no later part.
+ * When a part has to wait, the nodes of later parts are deleted at once;
+ * they are created again when that part is granted. So multi-locks cannot
  * deadlock with each other, nor with clients that nest single locks in the same
  * order (Curator's InterProcessMultiLock uses the order of its list).
  *
@@ -30,22 +30,22 @@
 extern "C" {
 #endif
 
-/** A member of a multi-lock is a mutex or one side of a read-write lock. */
+/** A part of a multi-lock is a mutex or one side of a read-write lock. */
 typedef enum lk_multilock_side {
   LK_MULTILOCK_MUTEX, /**< the lock of lk_lock_new() */
   LK_MULTILOCK_READ,  /**< a side of <latchkey/rwlock.h> */
   LK_MULTILOCK_WRITE
 } lk_multilock_side;
 
-typedef struct lk_multilock_member {
+typedef struct lk_multilock_part {
   const char *path;
   lk_multilock_side side;
-} lk_multilock_member;
+} lk_multilock_part;
 
 /** Options beside those of a lock. Set `size`; 0 selects the default. */
 typedef struct lk_multilock_config {
   size_t size; /**< sizeof(lk_multilock_config) */
-  /** Acquire the members in the given order, for peers that use that order.
+  /** Acquire the parts in the given order, for peers that use that order.
       Otherwise in the byte order of their paths, which is the same in all
       clients. */
   bool keep_order;
@@ -54,24 +54,24 @@ typedef struct lk_multilock_config {
 
 /**
  * Make a handle for `count` locks, 1 to 1,000; all arguments are copied.
- * Members with equal path and side become one. `config` has the options of each
- * member, `options` those of the whole; NULL selects the defaults.
+ * Parts with equal path and side become one. `config` has the options of each
+ * part, `options` those of the whole; NULL selects the defaults.
  *
  * @return as lk_lock_new(); LK_ERR_BAD_ARGUMENT also for a path with two sides.
  */
 LK_API int lk_multilock_new(lk_lock **out, lk_client *client,
-                            const lk_multilock_member *members, size_t count,
+                            const lk_multilock_part *parts, size_t count,
                             const lk_lock_config *config,
                             const lk_multilock_config *options);
 
-/** The fencing token of the member at `path`; 0: not held, or no such member.
-    The tokens of all members are equal unless the multi-lock had to wait;
+/** The fencing token of the part at `path`; 0: not held, or no such part.
+    The tokens of all parts are equal unless the multi-lock had to wait;
     lk_lock_token() returns the largest. */
 LK_API uint64_t lk_multilock_token(const lk_lock *l, const char *path);
 
-/** The path of the own node in the queue of the member at `path`. NULL: it is
-    not known to exist, or no such member. lk_lock_node() returns that of the
-    first member in the byte order of the paths. Borrowed until the next
+/** The path of the own node in the queue of the part at `path`. NULL: it is
+    not known to exist, or no such part. lk_lock_node() returns that of the
+    first part in the byte order of the paths. Borrowed until the next
     event. */
 LK_API const char *lk_multilock_node(const lk_lock *l, const char *path);
 

@@ -202,8 +202,8 @@ LK_API int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,
     this connection see all that was committed before the sync. It is not a
     quorum operation: a deposed leader may reply (ZOOKEEPER-1675). The node need
     not exist, and its access list is not checked. */
-LK_API int lk_sync(lk_client *c, const char *path, const lk_call *call,
-                   lk_done_cb done, void *arg);
+LK_API int lk_server_sync(lk_client *c, const char *path, const lk_call *call,
+                          lk_done_cb done, void *arg);
 
 /**
  * Add an identity to this client; the arguments are copied. It is sent on every

@@ -280,9 +280,9 @@ LK_API int lk_sync_set(lk_sync_client *c, lk_stat *out, const char *path,
 /** Gives names and stat. */
 LK_API int lk_sync_get_children(lk_sync_client *c, lk_sync_result **out,
                                 const char *path, const lk_sync_call *call);
-/** lk_sync(), ZooKeeper's request of that name, as a blocking call. */
-LK_API int lk_sync_sync(lk_sync_client *c, const char *path,
-                        const lk_sync_call *call);
+/** lk_server_sync(), ZooKeeper's request of that name, as a blocking call. */
+LK_API int lk_sync_server_sync(lk_sync_client *c, const char *path,
+                               const lk_sync_call *call);
 /** Gives results; also after an error, if the reply names the operation that
     failed. */
 LK_API int lk_sync_multi(lk_sync_client *c, lk_sync_result **out,
@@ -465,8 +465,8 @@ LK_API int lk_sync_semaphore_new(lk_sync_lock **out, lk_sync_client *c,
  * @return as lk_sync_lock_new(); what lk_multilock_new() returns.
  */
 LK_API int lk_sync_multilock_new(lk_sync_lock **out, lk_sync_client *c,
-                                 const lk_multilock_member *members,
-                                 size_t count, const lk_lock_config *config,
+                                 const lk_multilock_part *parts, size_t count,
+                                 const lk_lock_config *config,
                                  const lk_multilock_config *options,
                                  lk_sync_lock_event_cb on_event, void *arg);
 
@@ -485,7 +485,7 @@ LK_API int lk_sync_single_new(lk_sync_lock **out, lk_sync_client *c,
             read-write lock. */
 LK_API int lk_sync_lock_clone(lk_sync_lock **out, lk_sync_lock *l, void *arg);
 
-/** The token for the member at `path`; see lk_multilock_token(). 0 also in a
+/** The token for the part at `path`; see lk_multilock_token(). 0 also in a
     callback and in a forked child. Waits for the thread of the handle only. */
 LK_API uint64_t lk_sync_multilock_token(lk_sync_lock *l, const char *path);
 
@@ -631,8 +631,8 @@ LK_API size_t lk_sync_lock_count(const lk_sync_lock *l);
  */
 LK_API int lk_sync_lock_fd(lk_sync_lock *l);
 
-/** The path that the lock was made with; of a multi-lock that of the member
-    that it acquires first. */
+/** The path that the lock was made with; of a multi-lock that of the part that
+    it acquires first. */
 LK_API const char *lk_sync_lock_path(const lk_sync_lock *l);
 
 /* ---- leader election ----------------------------------------------------- */

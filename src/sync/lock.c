@@ -78,8 +78,8 @@ typedef struct new_call {
   const char *path;
   const lk_semaphore_config *semaphore;
   const lk_single_config *single;
-  const lk_multilock_member *members;
-  size_t count; /**< of `members` */
+  const lk_multilock_part *parts;
+  size_t count; /**< of `parts` */
   const lk_multilock_config *multilock;
   const lk_sync_lock *original; /**< of a clone */
 } new_call;
@@ -106,7 +106,7 @@ static int make_single(const new_call *n, lk_lock **out)
 
 static int make_multilock(const new_call *n, lk_lock **out)
 {
-  return lk_multilock_new(out, client_of(n), n->members, n->count, &n->config,
+  return lk_multilock_new(out, client_of(n), n->parts, n->count, &n->config,
                           n->multilock);
 }
 
@@ -195,14 +195,14 @@ int lk_sync_single_new(lk_sync_lock **out, lk_sync_client *c, const char *path,
 }
 
 int lk_sync_multilock_new(lk_sync_lock **out, lk_sync_client *c,
-                          const lk_multilock_member *members, size_t count,
+                          const lk_multilock_part *parts, size_t count,
                           const lk_lock_config *config,
                           const lk_multilock_config *options,
                           lk_sync_lock_event_cb on_event, void *arg)
 {
   const char *no_path = "";
   new_call n = {.make = make_multilock,
-                .members = members,
+                .parts = parts,
                 .count = count,
                 .multilock = options};
   int err = new_call_init(&n, out, c, no_path, config);
@@ -875,7 +875,7 @@ int lk_sync_lock_fd(lk_sync_lock *l)
   return fd >= 0 ? fd : LK_ERR_SYSTEM;
 }
 
-/** Reads the token of the member with `path` on the thread of the handle. */
+/** Reads the token of the part with `path` on the thread of the handle. */
 typedef struct token_call {
   lk_blocking_call call;
   const lk_sync_lock *lock;

@@ -82,7 +82,8 @@ static int start_ephemerals(lk_sync_request *r, const lk_call *call)
 
 static int start_sync(lk_sync_request *r, const lk_call *call)
 {
-  return lk_sync(lk__sync_client_of(r), r->path, call, lk__sync_on_done, r);
+  return lk_server_sync(lk__sync_client_of(r), r->path, call, lk__sync_on_done,
+                        r);
 }
 
 static int start_add_watch(lk_sync_request *r, const lk_call *call)
@@ -192,7 +193,8 @@ int lk_sync_ephemerals(lk_sync_client *c, lk_sync_result **out,
   return lk__sync_request_do(c, &request, call);
 }
 
-int lk_sync_sync(lk_sync_client *c, const char *path, const lk_sync_call *call)
+int lk_sync_server_sync(lk_sync_client *c, const char *path,
+                        const lk_sync_call *call)
 {
   const lk_sync_request request = {.start = start_sync, .path = path};
 

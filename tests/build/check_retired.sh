@@ -38,6 +38,7 @@ lk_keeper_unfinished
 lk_list
 lk_lock_guarded
 lk_lock_handoffs
+lk_multilock_member
 lk_proof
 lk_read_list
 lk_rwlock_read
@@ -54,6 +55,7 @@ lk_sync_lock_turn
 lk_sync_lock_wait
 lk_sync_rwlock_read
 lk_sync_rwlock_write
+lk_sync_sync
 local_queue
 '
 

@@ -62,9 +62,9 @@ static int make_two_permits(locker *l, bool is_rival, const lk_lock_config *c)
 
 static int make_multilock(locker *l, bool is_rival, const lk_lock_config *c)
 {
-  static const lk_multilock_member members[] = {{"/c/y", LK_MULTILOCK_MUTEX},
-                                                {"/c/x", LK_MULTILOCK_MUTEX},
-                                                {"/c/z", LK_MULTILOCK_MUTEX}};
+  static const lk_multilock_part members[] = {{"/c/y", LK_MULTILOCK_MUTEX},
+                                              {"/c/x", LK_MULTILOCK_MUTEX},
+                                              {"/c/z", LK_MULTILOCK_MUTEX}};
 
   (void)is_rival;
   return lk_multilock_new(&l->lock, l->p->link->client, members, COUNT(members),

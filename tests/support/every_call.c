@@ -292,7 +292,7 @@ FREES(lk_sync_subscription, subscription_free,
 
 static int call_multilock_new(const every_object *o)
 {
-  lk_multilock_member member = {.path = o->path};
+  lk_multilock_part member = {.path = o->path};
   lk_sync_lock *l;
   int err = lk_sync_multilock_new(OUT(&l), o->client, &member, 1, NULL, NULL,
                                   NULL, NULL);

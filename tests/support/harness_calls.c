@@ -319,8 +319,8 @@ int harness_sync(harness *h, const harness_call *call, const char *path)
   harness_making m;
 
   harness_begin(&m, h, call, path);
-  return harness_finish(&m,
-                        lk_sync(h->client, path, m.opts, harness_on_done, m.t));
+  return harness_finish(
+      &m, lk_server_sync(h->client, path, m.opts, harness_on_done, m.t));
 }
 
 int harness_multi(harness *h, const harness_call *call, const lk_op *ops,

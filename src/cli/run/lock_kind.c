@@ -17,15 +17,15 @@
 /* ---- the options of a lock ----------------------------------------------- */
 
 /* Parses an argument of -l: "x:PATH", "s:PATH" or "PATH". */
-static lk_multilock_member parse_member(const char *word)
+static lk_multilock_part parse_member(const char *word)
 {
   const char *after_prefix = word + strlen("x:");
 
   if (strncmp(word, "x:", 2) == 0)
-    return (lk_multilock_member){after_prefix, LK_MULTILOCK_WRITE};
+    return (lk_multilock_part){after_prefix, LK_MULTILOCK_WRITE};
   if (strncmp(word, "s:", 2) == 0)
-    return (lk_multilock_member){after_prefix, LK_MULTILOCK_READ};
-  return (lk_multilock_member){word, LK_MULTILOCK_MUTEX};
+    return (lk_multilock_part){after_prefix, LK_MULTILOCK_READ};
+  return (lk_multilock_part){word, LK_MULTILOCK_MUTEX};
 }
 
 /* Whether LOCK or a lock of -l is a side of a read-write lock. */
@@ -77,11 +77,11 @@ static lk_multilock_side multilock_side_of(cli_side side)
 }
 
 /* LOCK is member 0, and the locks of -l follow. */
-static lk_multilock_member member_at(const cli_options *o, const char *path,
-                                     size_t i)
+static lk_multilock_part member_at(const cli_options *o, const char *path,
+                                   size_t i)
 {
   if (i == 0)
-    return (lk_multilock_member){path, multilock_side_of(o->side)};
+    return (lk_multilock_part){path, multilock_side_of(o->side)};
   return parse_member(o->extra_locks[i - 1]);
 }
 
@@ -89,8 +89,8 @@ const char *cli_lock_kind_check_sides(const cli_options *o, const char *path)
 {
   for (size_t i = 0; i <= o->extra_count; i++)
     for (size_t k = 0; k < i; k++) {
-      lk_multilock_member a = member_at(o, path, i);
-      lk_multilock_member b = member_at(o, path, k);
+      lk_multilock_part a = member_at(o, path, i);
+      lk_multilock_part b = member_at(o, path, k);
 
       if (strcmp(a.path, b.path) == 0 && a.side != b.side)
         return "a path is given with two sides (-s, -x, s:, x: or none); give "
@@ -117,7 +117,7 @@ static int create_multilock(cli_lock_kind *kind, const cli_options *o,
                             lk_client *client, const char *path,
                             const lk_lock_config *config)
 {
-  lk_multilock_member members[1 + CLI_MAX_EXTRA_LOCKS]; /* LOCK comes first */
+  lk_multilock_part members[1 + CLI_MAX_EXTRA_LOCKS]; /* LOCK comes first */
   const lk_multilock_config *defaults = NULL;
 
   for (size_t i = 0; i <= o->extra_count; i++)

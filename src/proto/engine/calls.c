@@ -195,8 +195,8 @@ int lk_set(lk_client *c, const char *path, lk_bytes data, int32_t version,
   return call_on_node(c, &spec, &lk__set_data_request_record, &r, call);
 }
 
-int lk_sync(lk_client *c, const char *path, const lk_call *call,
-            lk_done_cb done, void *arg)
+int lk_server_sync(lk_client *c, const char *path, const lk_call *call,
+                   lk_done_cb done, void *arg)
 {
   struct lk_path_request r = {0};
   lk_call_spec spec = {.op = LK_OPCODE_SYNC,

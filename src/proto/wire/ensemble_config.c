@@ -76,7 +76,7 @@ static bool parse_number(span s, unsigned base, uint64_t most, uint64_t *out)
 
 /* Parse the address for clients, "host:port" or "port". An IPv6 address is in
  * brackets. */
-static bool read_client(span s, lk_member *out)
+static bool read_client(span s, lk_server_entry *out)
 {
   size_t port_at = s.len; /* the index behind the last colon; 0: no colon */
   uint64_t port;
@@ -97,14 +97,14 @@ static bool read_client(span s, lk_member *out)
 }
 
 /* Parse a line behind "server.": ID=PEERS[:ROLE][;CLIENT]. */
-static bool read_member(span s, lk_member *out)
+static bool read_member(span s, lk_server_entry *out)
 {
   span id = cut_until(&s, '=');
   span peers = cut_until(&s, ';');
   uint64_t n;
 
   /* Without an address for clients the host is empty, but not NULL. */
-  *out = (lk_member){.client_host = {s.at, 0}};
+  *out = (lk_server_entry){.client_host = {s.at, 0}};
   if (!parse_number(id, 10, INT64_MAX, &n) ||
       (s.len > 0 && !read_client(s, out)))
     return false;
@@ -129,7 +129,7 @@ static bool next_line(lk_bytes *text, span *out)
   return true;
 }
 
-int lk_config_next(lk_bytes *text, lk_member *out)
+int lk_config_next(lk_bytes *text, lk_server_entry *out)
 {
   span line;
 

@@ -15,10 +15,10 @@
 
 /**
  * @file
- * A multi-lock: a contender node in the queue of each member, made in one
+ * A multi-lock: a contender node in the queue of each part, made in one
  * transaction. When one of the contenders has to wait, the nodes of later
- * members are deleted, so that the acquisition always consists of the first
- * members. When that contender is granted, another transaction creates the
+ * parts are deleted, so that the acquisition always consists of the first
+ * parts. When that contender is granted, another transaction creates the
  * other nodes.
  */
 
@@ -31,15 +31,15 @@ enum {
   PAUSE_MS = 100
 };
 
-enum { MAX_MEMBERS = 1000 };
+enum { MAX_PARTS = 1000 };
 
-/* What all acquisitions of one handle share. The paths of the members follow in
+/* What all acquisitions of one handle share. The paths of the parts follow in
    the same allocation. */
 typedef struct lk_multilock_plan {
   size_t count;
   bool once; /* end with LK_ERR_BUSY instead of waiting */
   bool fail_on_expiry;
-  lk_contender_config members[]; /* in the order in which they are acquired */
+  lk_contender_config parts[]; /* in the order in which they are acquired */
 } lk_multilock_plan;
 
 typedef struct lk_multilock_acquisition {
@@ -49,7 +49,7 @@ typedef struct lk_multilock_acquisition {
   bool in_transaction; /* a transaction is under way */
   bool begin_again;    /* begin again when the transaction has completed */
   bool create_parents; /* create directories before the next transaction */
-  size_t first_new;    /* index of the first member of the newest transaction */
+  size_t first_new;    /* index of the first part of the newest transaction */
   /* Orphans: nodes of unknown name that are being deleted. The nodes of a new
    * transaction would wait for them, so none begins while there are any. */
   size_t orphans;
@@ -69,7 +69,7 @@ multilock_of(lk_joint_acquisition *joint)
 }
 
 /* Whether another transaction is needed and may be sent: all contenders hold,
-   and some members have no contender. */
+   and some parts have no contender. */
 static bool multilock_can_continue(const lk_multilock_acquisition *m)
 {
   const lk_acquisition *a = &m->joint.acquisition;
@@ -128,7 +128,7 @@ static void multilock_drop_orphan(lk_multilock_acquisition *m, lk_contender *ct)
     lk__contender_stop(ct, LK_GONE_REPORT);
 }
 
-/* Delete the nodes of member `from` and of all later members. */
+/* Delete the nodes of part `from` and of all later parts. */
 static void multilock_drop_from(lk_multilock_acquisition *m, size_t from)
 {
   lk_acquisition *a = &m->joint.acquisition;
@@ -145,7 +145,7 @@ static void multilock_drop_from(lk_multilock_acquisition *m, size_t from)
   }
 }
 
-/* Delete the nodes of all members. */
+/* Delete the nodes of all parts. */
 static inline void multilock_drop_all(lk_multilock_acquisition *m)
 {
   multilock_drop_from(m, 0);
@@ -230,7 +230,7 @@ static void part_suspended(lk_multilock_acquisition *m)
   lk__joint_notify_with_deadline(&m->joint, LK_NOTICE_SUSPENDED);
 }
 
-/* A contender has to wait, so the nodes of later members are deleted. Otherwise
+/* A contender has to wait, so the nodes of later parts are deleted. Otherwise
  * there could be a deadlock with a client that acquires the same locks one by
  * one. That client could hold the lock we wait for, and wait for the lock of a
  * later part. */
@@ -263,7 +263,7 @@ static void part_on_notice(void *arg, const lk_notice *notice)
   lk__joint_unref(joint);
 }
 
-static const lk_acquisition_callbacks member_callbacks = {
+static const lk_acquisition_callbacks part_callbacks = {
     .granted = part_granted,
     .ended = part_ended,
     .lost = part_lost,
@@ -405,13 +405,13 @@ static int multilock_request_transaction(lk_multilock_acquisition *m)
   return err;
 }
 
-/* Make the contender of the next member. The caller begins it. NULL: no
+/* Make the contender of the next part. The caller begins it. NULL: no
  * memory.
  */
 static lk_contender *multilock_add_contender(lk_multilock_acquisition *m)
 {
-  return lk__joint_add(&m->joint, &m->plan->members[m->joint.acquisition.count],
-                       &member_callbacks);
+  return lk__joint_add(&m->joint, &m->plan->parts[m->joint.acquisition.count],
+                       &part_callbacks);
 }
 
 /* Send a transaction that creates all missing nodes. No effect without a
@@ -541,18 +541,17 @@ static bool side_is_valid(lk_multilock_side side)
          side == LK_MULTILOCK_WRITE;
 }
 
-static int multilock_check_members(const lk_layout_rules *rules,
-                                   const lk_multilock_member *members,
-                                   size_t count)
+static int multilock_check_parts(const lk_layout_rules *rules,
+                                 const lk_multilock_part *parts, size_t count)
 {
-  if (rules == NULL || members == NULL || count == 0 || count > MAX_MEMBERS)
+  if (rules == NULL || parts == NULL || count == 0 || count > MAX_PARTS)
     return LK_ERR_BAD_ARGUMENT;
   for (size_t i = 0; i < count; i++) {
-    if (!side_is_valid(members[i].side) ||
-        !lk__layout_has_side(rules, members[i].side))
+    if (!side_is_valid(parts[i].side) ||
+        !lk__layout_has_side(rules, parts[i].side))
       return LK_ERR_BAD_ARGUMENT;
-    if (members[i].path == NULL || lk_path_check(members[i].path) != 0 ||
-        strcmp(members[i].path, "/") == 0)
+    if (parts[i].path == NULL || lk_path_check(parts[i].path) != 0 ||
+        strcmp(parts[i].path, "/") == 0)
       return LK_ERR_BAD_PATH;
   }
   return 0;
@@ -562,14 +561,14 @@ static int multilock_check_members(const lk_layout_rules *rules,
  * the lock in multilock_use_plan(). */
 static lk_multilock_plan *multilock_plan_new(const lk_mem *mem,
                                              const lk_layout_rules *rules,
-                                             const lk_multilock_member *members,
+                                             const lk_multilock_part *parts,
                                              size_t count)
 {
   size_t size = sizeof(lk_multilock_plan) + count * sizeof(lk_contender_config);
   size_t paths_size = 0;
 
   for (size_t i = 0; i < count; i++)
-    paths_size += strlen(members[i].path) + 1;
+    paths_size += strlen(parts[i].path) + 1;
   lk_multilock_plan *p = lk__mem_new(mem, size + paths_size);
 
   if (p == NULL)
@@ -577,11 +576,11 @@ static lk_multilock_plan *multilock_plan_new(const lk_mem *mem,
   char *at = (char *)p + size;
 
   for (size_t i = 0; i < count; i++) {
-    size_t path_size = strlen(members[i].path) + 1;
+    size_t path_size = strlen(parts[i].path) + 1;
 
-    memcpy(at, members[i].path, path_size);
-    p->members[i].dir = at;
-    p->members[i].role = rules->roles[members[i].side];
+    memcpy(at, parts[i].path, path_size);
+    p->parts[i].dir = at;
+    p->parts[i].role = rules->roles[parts[i].side];
     at += path_size;
   }
   p->count = count;
@@ -596,30 +595,30 @@ static int multilock_compare_paths(const void *a, const void *b)
   return strcmp(x->dir, y->dir);
 }
 
-/* The member with the path `dir` among the first `count` members, or NULL. */
+/* The part with the path `dir` among the first `count` parts, or NULL. */
 static const lk_contender_config *
-multilock_find_member(const lk_multilock_plan *plan, size_t count,
-                      const char *dir)
+multilock_find_part(const lk_multilock_plan *plan, size_t count,
+                    const char *dir)
 {
   for (size_t i = 0; i < count; i++) {
-    if (strcmp(plan->members[i].dir, dir) == 0)
-      return &plan->members[i];
+    if (strcmp(plan->parts[i].dir, dir) == 0)
+      return &plan->parts[i];
   }
   return NULL;
 }
 
-/* Remove duplicate members. false: a path has two different sides. */
+/* Remove duplicate parts. false: a path has two different sides. */
 static bool multilock_remove_duplicates(lk_multilock_plan *plan)
 {
   size_t kept = 0;
 
   for (size_t i = 0; i < plan->count; i++) {
     const lk_contender_config *same_path =
-        multilock_find_member(plan, kept, plan->members[i].dir);
+        multilock_find_part(plan, kept, plan->parts[i].dir);
 
     if (same_path == NULL)
-      plan->members[kept++] = plan->members[i];
-    else if (same_path->role != plan->members[i].role)
+      plan->parts[kept++] = plan->parts[i];
+    else if (same_path->role != plan->parts[i].role)
       return false;
   }
   plan->count = kept;
@@ -634,7 +633,7 @@ multilock_acquisition_make(lk_lock *l,
 
   p->once = l->options.contender.once;
   for (size_t i = 0; i < p->count; i++)
-    p->members[i].once = p->once;
+    p->parts[i].once = p->once;
   lk_multilock_acquisition *m =
       multilock_acquisition_new(l->lease, p, callbacks, l);
 
@@ -659,23 +658,23 @@ static int multilock_clone(lk_lock **out, const lk_lock *l,
   const lk_multilock_plan *p = l->source.plan;
   const lk_multilock_config as_listed = {.size = sizeof as_listed,
                                          .keep_order = true};
-  lk_multilock_member *members = lk__mem_new(mem, p->count * sizeof *members);
+  lk_multilock_part *parts = lk__mem_new(mem, p->count * sizeof *parts);
 
   *out = NULL;
-  if (members == NULL)
+  if (parts == NULL)
     return LK_ERR_NO_MEMORY;
   for (size_t i = 0; i < p->count; i++)
-    members[i] =
-        (lk_multilock_member){.path = p->members[i].dir,
-                              .side = multilock_side_of(l, p->members[i].role)};
-  int err = lk_multilock_new(out, l->lease->client, members, p->count, config,
+    parts[i] =
+        (lk_multilock_part){.path = p->parts[i].dir,
+                            .side = multilock_side_of(l, p->parts[i].role)};
+  int err = lk_multilock_new(out, l->lease->client, parts, p->count, config,
                              &as_listed);
 
-  lk__mem_free(mem, members);
+  lk__mem_free(mem, parts);
   return err;
 }
 
-/* Each member gets the options of the lock, except its path and its role. */
+/* Each part gets the options of the lock, except its path and its role. */
 static void multilock_use_plan(lk_lock *l, lk_multilock_plan *p)
 {
   l->source.make = multilock_acquisition_make;
@@ -683,22 +682,22 @@ static void multilock_use_plan(lk_lock *l, lk_multilock_plan *p)
   l->source.clone = multilock_clone;
   p->fail_on_expiry = l->options.contender.fail_on_expiry;
   for (size_t i = 0; i < p->count; i++) {
-    const char *dir = p->members[i].dir;
-    const lk_role *role = p->members[i].role;
+    const char *dir = p->parts[i].dir;
+    const lk_role *role = p->parts[i].role;
 
-    p->members[i] = l->options.contender;
-    p->members[i].dir = dir;
+    p->parts[i] = l->options.contender;
+    p->parts[i].dir = dir;
     if (role != NULL)
-      p->members[i].role = role;
+      p->parts[i].role = role;
     /* A contender ends with its session. Then the acquisition begins again as a
      * whole, unless the caller's fail_on_expiry is set. */
-    p->members[i].fail_on_expiry = true;
-    p->members[i].peek = false; /* a transaction creates the nodes first */
+    p->parts[i].fail_on_expiry = true;
+    p->parts[i].peek = false; /* a transaction creates the nodes first */
   }
 }
 
 int lk_multilock_new(lk_lock **out, lk_client *client,
-                     const lk_multilock_member *members, size_t count,
+                     const lk_multilock_part *parts, size_t count,
                      const lk_lock_config *config,
                      const lk_multilock_config *options)
 {
@@ -714,20 +713,20 @@ int lk_multilock_new(lk_lock **out, lk_client *client,
     return err;
   const lk_layout_rules *rules = lk__layout_rules(lock_config.layout);
 
-  err = multilock_check_members(rules, members, count);
+  err = multilock_check_parts(rules, parts, count);
   if (err != 0)
     return err;
   lk_multilock_plan *p =
-      multilock_plan_new(lk_client_mem(client), rules, members, count);
+      multilock_plan_new(lk_client_mem(client), rules, parts, count);
 
   if (p == NULL)
     return LK_ERR_NO_MEMORY;
   if (!multilock_config.keep_order)
-    qsort(p->members, count, sizeof *p->members, multilock_compare_paths);
+    qsort(p->parts, count, sizeof *p->parts, multilock_compare_paths);
   err = multilock_remove_duplicates(p) ? 0 : LK_ERR_BAD_ARGUMENT;
-  /* The handle has the path of the first member. */
+  /* The handle has the path of the first part. */
   if (err == 0)
-    err = lk__lock_make(out, client, p->members[0].dir, &lock_config,
+    err = lk__lock_make(out, client, p->parts[0].dir, &lock_config,
                         LK_MULTILOCK_MUTEX);
   if (err != 0)
     lk__mem_free(lk_client_mem(client), p);
@@ -738,7 +737,7 @@ int lk_multilock_new(lk_lock **out, lk_client *client,
 
 /* ---- queries ------------------------------------------------------------- */
 
-/* The contender for the member at `path`, or NULL. */
+/* The contender for the part at `path`, or NULL. */
 static const lk_contender *multilock_find_contender(const lk_lock *l,
                                                     const char *path)
 {

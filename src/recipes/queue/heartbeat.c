@@ -134,8 +134,8 @@ static void on_single_heartbeat_request(lk_client *c, int err, void *arg)
 
 static void send_sync(lk_session_lease *lease)
 {
-  if (lk_sync(lease->client, "/", LK_NO_OPTIONS, on_single_heartbeat_request,
-              lease) != 0)
+  if (lk_server_sync(lease->client, "/", LK_NO_OPTIONS,
+                     on_single_heartbeat_request, lease) != 0)
     return;
   lease->heartbeat.outstanding++;
 }

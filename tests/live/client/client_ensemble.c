@@ -37,7 +37,7 @@ static int config_err;
 static void on_config(lk_client *c, int err, const lk_bytes *data,
                       const lk_stat *stat, void *arg)
 {
-  lk_member m;
+  lk_server_entry m;
 
   (void)c;
   (void)stat;

@@ -79,11 +79,12 @@ START_TEST(outstanding_limit_refuses_further_requests)
   c = client_of(&config);
   memset(completions, 0, sizeof completions);
   for (size_t i = 0; i < LIMIT; i++)
-    ck_assert_int_eq(lk_sync(c, "/", NULL, on_done, &completions[i]), 0);
-  ck_assert_int_eq(lk_sync(c, "/", NULL, on_done, &completions[LIMIT]),
+    ck_assert_int_eq(lk_server_sync(c, "/", NULL, on_done, &completions[i]), 0);
+  ck_assert_int_eq(lk_server_sync(c, "/", NULL, on_done, &completions[LIMIT]),
                    LK_ERR_TOO_MANY);
   wait_until(&completions[LIMIT - 1].done);
-  ck_assert_int_eq(lk_sync(c, "/", NULL, on_done, &completions[LIMIT]), 0);
+  ck_assert_int_eq(lk_server_sync(c, "/", NULL, on_done, &completions[LIMIT]),
+                   0);
   wait_until(&completions[LIMIT].done);
   ck_assert_int_eq(completions[LIMIT].err, 0);
 }

@@ -303,7 +303,7 @@ START_TEST(a_callback_may_free_its_client)
   completion next_get = {0};
 
   connect_here(with_chroot(_i));
-  ck_assert_int_eq(lk_sync(here, "/", NULL, free_client, &has_freed), 0);
+  ck_assert_int_eq(lk_server_sync(here, "/", NULL, free_client, &has_freed), 0);
   ck_assert_int_eq(lk_get(here, "/", NULL, on_get, &next_get), 0);
   wait_until(&has_freed);
   here = NULL;

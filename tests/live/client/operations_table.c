@@ -111,7 +111,7 @@ static void on_reads(lk_client *c, int err, const lk_read_result *results,
 void on_config(lk_client *c, int err, const lk_bytes *data, const lk_stat *stat,
                void *arg)
 {
-  lk_member m;
+  lk_server_entry m;
   int count = 0;
 
   (void)stat;
@@ -241,7 +241,7 @@ static int send_ephemerals(lk_client *c, const char *node, const lk_call *call)
 
 static int send_sync(lk_client *c, const char *node, const lk_call *call)
 {
-  return lk_sync(c, node, call, on_ended, NULL);
+  return lk_server_sync(c, node, call, on_ended, NULL);
 }
 
 static int send_multi(lk_client *c, const char *node, const lk_call *call)

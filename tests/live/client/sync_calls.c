@@ -301,7 +301,7 @@ START_TEST(watch_with_a_handle_can_be_freed)
   ck_assert_ptr_nonnull(watch);
   lk_sync_watch_free(watch);
   lk_sync_set(there, NULL, test_node, lk_text("new"), -1, &ten_seconds);
-  ck_assert_int_eq(lk_sync_sync(here, test_node, &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_server_sync(here, test_node, &ten_seconds), 0);
   ck_assert_uint_eq(first.count, 0);
   ck_assert_int_eq(lk_sync_get(here, NULL, test_node, &call), 0);
   lk_sync_set(there, NULL, test_node, lk_text("newer"), -1, &ten_seconds);
@@ -343,7 +343,7 @@ START_TEST(cancelled_call_leaves_no_watch)
   server_ask(&zk, "cont 1");
   lk_sync_cancel_free(cancel);
   lk_sync_set(there, NULL, test_node, lk_text("new"), -1, &ten_seconds);
-  ck_assert_int_eq(lk_sync_sync(here, test_node, &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_server_sync(here, test_node, &ten_seconds), 0);
   ck_assert_uint_eq(seen.count, 0);
 }
 END_TEST
@@ -381,8 +381,8 @@ static const char *next_notification(void)
  * and the reply to the read precedes the reply to the second sync. */
 static void wait_for_subscription(void)
 {
-  ck_assert_int_eq(lk_sync_sync(here, test_node, &ten_seconds), 0);
-  ck_assert_int_eq(lk_sync_sync(here, test_node, &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_server_sync(here, test_node, &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_server_sync(here, test_node, &ten_seconds), 0);
 }
 
 static int take_notification(void *call)

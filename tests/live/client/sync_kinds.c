@@ -150,7 +150,7 @@ START_TEST(timed_out_side_leaves_no_node)
   ck_assert_int_eq(lk_sync_lock_acquire(rival, &ten_seconds), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(read_side, &brief), LK_ERR_DEADLINE);
   ck_assert_int_eq(lk_sync_lock_acquire(write_side, &brief), LK_ERR_DEADLINE);
-  ck_assert_int_eq(lk_sync_sync(here, "/", &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_server_sync(here, "/", &ten_seconds), 0);
   ck_assert_uint_eq(count_contenders(), 1);
   free_rwlock();
 }
@@ -234,7 +234,7 @@ START_TEST(try_after_three_failures_creates_no_permit_node)
     int32_t before = stat_of_permit_directory().cversion;
 
     ck_assert_int_eq(lk_sync_lock_try(other, &ten_seconds), LK_ERR_BUSY);
-    ck_assert_int_eq(lk_sync_sync(here, lock_path(), &ten_seconds), 0);
+    ck_assert_int_eq(lk_sync_server_sync(here, lock_path(), &ten_seconds), 0);
     const bool created_permit_node =
         stat_of_permit_directory().cversion > before;
 
@@ -255,7 +255,7 @@ START_TEST(multilock_acquires_all_its_members)
   char other[128];
 
   snprintf(other, sizeof other, "%s-other", lock_path());
-  lk_multilock_member members[] = {
+  lk_multilock_part members[] = {
       {.path = other, .side = LK_MULTILOCK_READ},
       {.path = lock_path(), .side = LK_MULTILOCK_MUTEX}};
   lk_sync_lock *l;
@@ -310,8 +310,8 @@ START_TEST(constructors_refuse_invalid_configs)
                                   .layout = LK_LAYOUT_LATCH};
   lk_lock_config reserved_data = {.size = sizeof reserved_data,
                                   .data = lk_text(LK_REVOKE_MESSAGE)};
-  lk_multilock_member same_path[] = {{"/a", LK_MULTILOCK_READ},
-                                     {"/a", LK_MULTILOCK_WRITE}};
+  lk_multilock_part same_path[] = {{"/a", LK_MULTILOCK_READ},
+                                   {"/a", LK_MULTILOCK_WRITE}};
   lk_sync_rwlock *refused;
   lk_sync_lock *l;
 

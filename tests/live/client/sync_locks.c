@@ -94,7 +94,7 @@ START_TEST(timed_out_acquire_leaves_no_node)
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &brief), LK_ERR_DEADLINE);
   ck_assert_int_ge(lk_sync_client_clock(here), begun_ms + brief.timeout_ms);
   ck_assert_int_eq(lk_sync_lock_try(lock, &brief), LK_ERR_BUSY);
-  ck_assert_int_eq(lk_sync_sync(here, "/", &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_server_sync(here, "/", &ten_seconds), 0);
   ck_assert_uint_eq(count_contenders(), 1);
   ck_assert_uint_gt(lock_events.waiting, 0);
 }
@@ -132,7 +132,7 @@ START_TEST(cancelled_acquire_leaves_no_node)
   lk_sync_cancel_set(cancel);
   for (int i = 0; i < 5; i++)
     ck_assert_int_eq(waiter_end(&w[i]), LK_ERR_CANCELLED);
-  ck_assert_int_eq(lk_sync_sync(here, "/", &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_server_sync(here, "/", &ten_seconds), 0);
   ck_assert_uint_eq(count_contenders(), 1);
   lk_sync_cancel_free(cancel);
 }

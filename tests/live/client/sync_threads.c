@@ -100,7 +100,7 @@ START_TEST(hundred_threads_make_requests)
   for (size_t i = 0; i < THREADS; i++)
     ck_assert_int_eq(waiter_end(&w[i]), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &ten_seconds), 0);
-  ck_assert_int_eq(lk_sync_sync(here, "/", &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_server_sync(here, "/", &ten_seconds), 0);
   ck_assert_uint_eq(count_contenders(), 1);
 }
 END_TEST
@@ -141,7 +141,7 @@ START_TEST(threads_of_two_clients_lose_no_increment)
     waiter_start(&w[i], count_up, (void *)(uintptr_t)i);
   for (size_t i = 0; i < THREADS; i++)
     ck_assert_int_eq(waiter_end(&w[i]), 0);
-  ck_assert_int_eq(lk_sync_sync(here, counter, &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_server_sync(here, counter, &ten_seconds), 0);
   ck_assert_int_eq(read_counter(here), THREADS * (ROUNDS / 2));
 }
 END_TEST
@@ -217,7 +217,7 @@ static int work_until_closed(void *arg)
   while (err == 0) {
     err = lk_sync_lock_acquire(l, NULL);
     if (err == 0)
-      err = lk_sync_sync(here, counter, NULL);
+      err = lk_sync_server_sync(here, counter, NULL);
     lk_sync_lock_release(l);
   }
   lk_sync_lock_free(l);

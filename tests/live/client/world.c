@@ -317,7 +317,7 @@ int children_and_watch(lk_client *c, const char *path, const lk_call *call)
 int sync_with(lk_client *c, const char *path)
 {
   return wait_for_completion(
-      lk_sync(c, path, NULL, on_done, reset_last_reply()));
+      lk_server_sync(c, path, NULL, on_done, reset_last_reply()));
 }
 
 int multi(lk_client *c, const lk_op *ops, size_t count)

@@ -404,7 +404,8 @@ static void execute_sync(const command *cmd, object *o)
   request r = request_from(cmd);
 
   clean_up_if_refused(
-      cmd, &r, lk_sync(o->client, option_path(cmd), &r.call, report_done, tag),
+      cmd, &r,
+      lk_server_sync(o->client, option_path(cmd), &r.call, report_done, tag),
       tag);
 }
 

@@ -115,10 +115,10 @@ static void execute_single(const command *cmd, object *none)
 
 /* The member for "x:PATH" (a mutex), "r:PATH" or "w:PATH" (the sides of a
  * read-write lock). */
-static lk_multilock_member member_of(const char *text)
+static lk_multilock_part member_of(const char *text)
 {
-  lk_multilock_member m = {.path = text + strlen("x:"),
-                           .side = LK_MULTILOCK_MUTEX};
+  lk_multilock_part m = {.path = text + strlen("x:"),
+                         .side = LK_MULTILOCK_MUTEX};
 
   if (text[0] == 'r')
     m.side = LK_MULTILOCK_READ;
@@ -133,7 +133,7 @@ static void execute_multilock(const command *cmd, object *none)
   object *o;
   const char *list = option(cmd, "members");
   char *copy = strdup(list == NULL ? "" : list), *rest = copy, *text;
-  lk_multilock_member members[MAX_MEMBERS];
+  lk_multilock_part members[MAX_MEMBERS];
   lk_multilock_config options = {
       .size = sizeof options,
       .keep_order = option_flag(cmd, "keep_order"),

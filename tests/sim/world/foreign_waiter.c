@@ -179,7 +179,7 @@ static void list_for_cleanup(sim_actor *a)
   lk_client *c = a->process->client;
 
   wait_for_reply(a);
-  if (lk_sync(c, a->foreign_state->dir, NULL, NULL, NULL) != 0 ||
+  if (lk_server_sync(c, a->foreign_state->dir, NULL, NULL, NULL) != 0 ||
       lk_get_children(c, a->foreign_state->dir, NULL, on_listed, a) != 0)
     clean_up(a);
 }

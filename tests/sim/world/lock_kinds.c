@@ -64,7 +64,7 @@ static lk_multilock_side side_of(const sim_place *s)
 static int make_multilock(sim_handle *h, const lk_lock_config *config)
 {
   const sim_world *w = h->process->world;
-  lk_multilock_member members[SIM_MOST_PLACES_IN_QUEUE];
+  lk_multilock_part members[SIM_MOST_PLACES_IN_QUEUE];
   lk_multilock_config options = {.size = sizeof options,
                                  .keep_order = w->reversed};
   bool passed_backwards = h->backwards && !w->reversed;
@@ -72,8 +72,8 @@ static int make_multilock(sim_handle *h, const lk_lock_config *config)
   for (size_t i = 0; i < h->nplaces; i++) {
     size_t place = passed_backwards ? h->nplaces - 1 - i : i;
 
-    members[i] = (lk_multilock_member){.path = path_of(h, place),
-                                       .side = side_of(&h->places[place])};
+    members[i] = (lk_multilock_part){.path = path_of(h, place),
+                                     .side = side_of(&h->places[place])};
   }
   return lk_multilock_new(&h->lock, h->process->client, members, h->nplaces,
                           config, &options);

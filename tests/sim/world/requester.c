@@ -173,7 +173,7 @@ static int send_request(sim_request *r, const lk_call *call, uint32_t random)
   case SIM_SET:
     return lk_set(c, r->path, lk_text(r->data), ANY_VERSION, call, on_stat, r);
   case SIM_CHILDREN: return lk_get_children(c, r->path, call, on_names, r);
-  case SIM_SYNC: return lk_sync(c, r->path, call, on_done, r);
+  case SIM_SYNC: return lk_server_sync(c, r->path, call, on_done, r);
   case SIM_MULTI: return send_multi(r, call);
   case SIM_WHO_AM_I: return lk_who_am_i(c, call, on_ids, r);
   default: break;

@@ -13,13 +13,13 @@ static inline void ignore(void)
 {
 }
 
-static const lk_multilock_member two_members[] = {{"/a", LK_MULTILOCK_MUTEX},
-                                                  {"/b", LK_MULTILOCK_READ}};
-static const lk_multilock_member relative_member[] = {
-    {"a", LK_MULTILOCK_MUTEX}, {"/b", LK_MULTILOCK_READ}};
-static const lk_multilock_member no_path_of_member[] = {
+static const lk_multilock_part two_members[] = {{"/a", LK_MULTILOCK_MUTEX},
+                                                {"/b", LK_MULTILOCK_READ}};
+static const lk_multilock_part relative_member[] = {{"a", LK_MULTILOCK_MUTEX},
+                                                    {"/b", LK_MULTILOCK_READ}};
+static const lk_multilock_part no_path_of_member[] = {
     {"/a", LK_MULTILOCK_MUTEX}, {NULL, LK_MULTILOCK_READ}};
-static const lk_multilock_member one_member_with_two_sides[] = {
+static const lk_multilock_part one_member_with_two_sides[] = {
     {"/a", LK_MULTILOCK_MUTEX}, {"/a", LK_MULTILOCK_READ}};
 
 static inline int64_t hooks_now(void *arg)

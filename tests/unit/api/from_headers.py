@@ -58,7 +58,7 @@ ARGUMENTS = {
     'count': ('1', ['0']),
     'lk_multilock_new.count': ('2', ['0']),
     'lk_sync_multilock_new.count': ('2', ['0']),
-    'members': ('two_members',
+    'parts': ('two_members',
                 ['relative_member', 'no_path_of_member',
                  'one_member_with_two_sides']),
     'ops': ('(const lk_op[]){lk_op_check("/a", -1)}', []),

@@ -226,8 +226,8 @@ static int start_semaphore(const limit *m)
 
 static int start_multilock(const limit *m)
 {
-  const lk_multilock_member members[] = {{"/l1", LK_MULTILOCK_MUTEX},
-                                         {"/l2", LK_MULTILOCK_WRITE}};
+  const lk_multilock_part members[] = {{"/l1", LK_MULTILOCK_MUTEX},
+                                       {"/l2", LK_MULTILOCK_WRITE}};
 
   ck_assert_int_eq(
       lk_multilock_new(&lock, p.link->client, members, 2, NULL, NULL), 0);

@@ -336,7 +336,7 @@ static int call_delete(void)
 
 static int call_sync(void)
 {
-  return lk_sync(u.client, "/a", NULL, on_done, NULL);
+  return lk_server_sync(u.client, "/a", NULL, on_done, NULL);
 }
 
 static int call_multi(void)
@@ -468,8 +468,8 @@ static void make_semaphore(void)
 
 static void make_multilock(void)
 {
-  const lk_multilock_member members[] = {{"/queue", LK_MULTILOCK_MUTEX},
-                                         {"/single", LK_MULTILOCK_MUTEX}};
+  const lk_multilock_part members[] = {{"/queue", LK_MULTILOCK_MUTEX},
+                                       {"/single", LK_MULTILOCK_MUTEX}};
 
   ck_assert_int_eq(lk_multilock_new(&u.lock, u.client, members, 2, NULL, NULL),
                    0);

@@ -57,9 +57,9 @@ static lk_lock_config full_config(lk_layout layout)
 
 typedef enum kind { MUTEX, SEMAPHORE, MULTILOCK, SINGLE, KINDS } kind;
 
-static const lk_multilock_member members[] = {{"/m/z", LK_MULTILOCK_READ},
-                                              {"/m/a", LK_MULTILOCK_WRITE},
-                                              {"/m/b", LK_MULTILOCK_MUTEX}};
+static const lk_multilock_part members[] = {{"/m/z", LK_MULTILOCK_READ},
+                                            {"/m/a", LK_MULTILOCK_WRITE},
+                                            {"/m/b", LK_MULTILOCK_MUTEX}};
 
 static int make(lk_lock **out, kind k, lk_layout layout)
 {

@@ -161,7 +161,7 @@ typedef struct all_objects {
 
 static void make_all_objects(all_objects *o, lk_client *c)
 {
-  const lk_multilock_member members[] = {{.path = "/m/a"}, {.path = "/m/b"}};
+  const lk_multilock_part members[] = {{.path = "/m/a"}, {.path = "/m/b"}};
   lk_lock_config lock = {.size = sizeof lock, .on_event = on_any_lock_event};
   lk_candidate_config candidate = {.size = sizeof candidate,
                                    .on_event = on_candidate};

@@ -460,8 +460,8 @@ START_TEST(latch_is_a_layout_of_mutexes_only)
 {
   const lk_lock_config c = {.size = sizeof c, .layout = LK_LAYOUT_LATCH};
   const lk_semaphore_config permits = {.size = sizeof permits, .permits = 1};
-  const lk_multilock_member members[] = {{LOCKS, LK_MULTILOCK_MUTEX},
-                                         {LOCKS "2", LK_MULTILOCK_READ}};
+  const lk_multilock_part members[] = {{LOCKS, LK_MULTILOCK_MUTEX},
+                                       {LOCKS "2", LK_MULTILOCK_READ}};
   lk_client *client;
   lk_rwlock *rw;
   lk_lock *l;
@@ -488,7 +488,7 @@ START_TEST(options_that_contradict_the_layout_are_refused)
                                              LK_LAYOUT_LATCH};
   lk_lock_config c = native;
   lk_semaphore_config permits = {.size = sizeof permits, .permits = 1};
-  lk_multilock_member member = {LOCKS, LK_MULTILOCK_MUTEX};
+  lk_multilock_part member = {LOCKS, LK_MULTILOCK_MUTEX};
   lk_lock *l;
 
   begin(NULL);
@@ -619,9 +619,9 @@ END_TEST
 
 START_TEST(plain_locks_can_be_members_of_a_multilock)
 {
-  lk_multilock_member members[] = {{LOCKS, LK_MULTILOCK_MUTEX},
-                                   {"/locks/y", LK_MULTILOCK_READ},
-                                   {"/locks/z", LK_MULTILOCK_WRITE}};
+  lk_multilock_part members[] = {{LOCKS, LK_MULTILOCK_MUTEX},
+                                 {"/locks/y", LK_MULTILOCK_READ},
+                                 {"/locks/z", LK_MULTILOCK_WRITE}};
   locker m = {.p = &lp.two, .acquired = NOT_YET, .released = NOT_YET};
 
   begin(&native);

@@ -20,10 +20,10 @@ static locker multilock; /* multi-lock of client one: /m/a, /m/b, /m/c */
 static locker mutex_b;   /* mutex of client two: /m/b */
 
 /* Members may be in any order and occur twice. */
-static const lk_multilock_member members[] = {{"/m/b", LK_MULTILOCK_MUTEX},
-                                              {"/m/a", LK_MULTILOCK_MUTEX},
-                                              {"/m/c", LK_MULTILOCK_MUTEX},
-                                              {"/m/b", LK_MULTILOCK_MUTEX}};
+static const lk_multilock_part members[] = {{"/m/b", LK_MULTILOCK_MUTEX},
+                                            {"/m/a", LK_MULTILOCK_MUTEX},
+                                            {"/m/c", LK_MULTILOCK_MUTEX},
+                                            {"/m/b", LK_MULTILOCK_MUTEX}};
 
 static void init_multilock(void)
 {
@@ -149,8 +149,8 @@ END_TEST
 
 START_TEST(sides_of_read_write_locks_are_members)
 {
-  static const lk_multilock_member mixed[] = {{"/m/a", LK_MULTILOCK_READ},
-                                              {"/m/b", LK_MULTILOCK_WRITE}};
+  static const lk_multilock_part mixed[] = {{"/m/a", LK_MULTILOCK_READ},
+                                            {"/m/b", LK_MULTILOCK_WRITE}};
   locker first, second;
 
   begin();
@@ -175,9 +175,9 @@ END_TEST
 
 START_TEST(bad_members_are_refused)
 {
-  static const lk_multilock_member twice[] = {{"/m/a", LK_MULTILOCK_READ},
-                                              {"/m/a", LK_MULTILOCK_WRITE}};
-  static const lk_multilock_member bad[] = {{"m", LK_MULTILOCK_MUTEX}};
+  static const lk_multilock_part twice[] = {{"/m/a", LK_MULTILOCK_READ},
+                                            {"/m/a", LK_MULTILOCK_WRITE}};
+  static const lk_multilock_part bad[] = {{"m", LK_MULTILOCK_MUTEX}};
   lk_lock *l;
 
   begin();

@@ -1573,7 +1573,7 @@ START_TEST(node_created_by_the_last_zxid_seen_is_deleted)
   begin();
   model_create(&server, "/d");
   model_create(&server, "/d/n");
-  ck_assert_int_eq(lk_sync(link->client, "/d", NULL, on_done, NULL), 0);
+  ck_assert_int_eq(lk_server_sync(link->client, "/d", NULL, on_done, NULL), 0);
   ck_assert_int_eq(wait_for_result(), 0);
   break_at_next_request(NOT_EXECUTED, others_do_nothing);
   ck_assert_int_eq(lk_delete_reliable(link->client, "/d/n", ANY_VERSION, SHARED,

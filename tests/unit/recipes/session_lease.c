@@ -762,8 +762,9 @@ START_TEST(slow_callback_delays_the_grant_until_new_evidence)
 {
   begin(LK_ASSURE_QUORUM);
   lp.two.link->allow = 0;
-  ck_assert_int_eq(
-      lk_sync(lp.two.link->client, "/", NULL, delay_callback, &lp.server), 0);
+  ck_assert_int_eq(lk_server_sync(lp.two.link->client, "/", NULL,
+                                  delay_callback, &lp.server),
+                   0);
   locker_request(&lp.b);
   lp.two.link->allow = SIZE_MAX;
   /* the reply to the list arrives with the reply to the sync */

@@ -482,7 +482,7 @@ START_TEST(read_of_a_subscription_is_sent_before_waiting_requests)
 {
   begin_with(&names);
   disconnect();
-  ck_assert_int_eq(lk_sync(client(), "/", NULL, NULL, NULL), 0);
+  ck_assert_int_eq(lk_server_sync(client(), "/", NULL, NULL, NULL), 0);
   reconnect();
   expect_requests("getChildren2 sync");
   end();
@@ -1030,7 +1030,7 @@ START_TEST(read_refused_by_the_outstanding_limit_is_reported_and_repeated)
                    0);
   model_turn(&server);
   model_create(&server, NODE "/a");
-  ck_assert_int_eq(lk_sync(l->client, "/", NULL, NULL, NULL), 0);
+  ck_assert_int_eq(lk_server_sync(l->client, "/", NULL, NULL, NULL), 0);
   ck_assert_int_eq(
       lk_subscribe_data(&data.s, l->client, NODE, &options, on_data, &data),
       LK_ERR_TOO_MANY);
@@ -1062,7 +1062,7 @@ START_TEST(event_during_a_pause_is_reported_though_the_read_is_lost)
                    0);
   model_turn(&server);
   l->frozen = true;
-  ck_assert_int_eq(lk_sync(l->client, "/", NULL, NULL, NULL), 0);
+  ck_assert_int_eq(lk_server_sync(l->client, "/", NULL, NULL, NULL), 0);
   model_run(&server, options.check_ms);
   ck_assert(check_reports(&second, "\nTOO_MANY\n"));
   l->frozen = false;

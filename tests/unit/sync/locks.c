@@ -425,7 +425,7 @@ START_TEST(acquire_by_the_holder_counts_and_sends_nothing)
   unsigned creates = loopback_requests(&zk, "create2");
 
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
-  ck_assert_int_eq(lk_sync_sync(client, "/", &soon), 0);
+  ck_assert_int_eq(lk_sync_server_sync(client, "/", &soon), 0);
   ck_assert_uint_eq(loopback_requests(&zk, "create2"), creates);
   ck_assert_int_eq(lk_sync_lock_release(lock), 0);
   ck_assert(lk_sync_lock_ok(lock));
@@ -578,8 +578,8 @@ END_TEST
 
 START_TEST(members_of_a_multilock_have_tokens_while_it_is_held)
 {
-  const lk_multilock_member members[] = {{"/locks/m", LK_MULTILOCK_MUTEX},
-                                         {"/locks/n", LK_MULTILOCK_MUTEX}};
+  const lk_multilock_part members[] = {{"/locks/m", LK_MULTILOCK_MUTEX},
+                                       {"/locks/n", LK_MULTILOCK_MUTEX}};
   lk_sync_lock *both;
 
   start_with(NULL);
@@ -670,7 +670,7 @@ START_TEST(release_with_a_cancel_that_is_set_already_releases)
   ck_assert(!lk_sync_lock_ok(lock));
   ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
-  ck_assert_int_eq(lk_sync_sync(client, "/", &soon), 0);
+  ck_assert_int_eq(lk_sync_server_sync(client, "/", &soon), 0);
   ck_assert_uint_eq(contenders(), 1); /* the one that was released is gone */
   ck_assert_int_eq(lk_sync_lock_release_wait(lock, &soon), 0);
   ck_assert_uint_eq(contenders(), 0);
@@ -810,8 +810,8 @@ END_TEST
 
 START_TEST(handles_of_one_lock_exclude_each_other)
 {
-  const lk_multilock_member members[] = {{"/locks/n", LK_MULTILOCK_WRITE},
-                                         {"/locks/m", LK_MULTILOCK_READ}};
+  const lk_multilock_part members[] = {{"/locks/n", LK_MULTILOCK_WRITE},
+                                       {"/locks/m", LK_MULTILOCK_READ}};
   const lk_semaphore_config one = {.size = sizeof one, .permits = 1};
   lk_sync_lock *locks[3];
 

@@ -80,7 +80,8 @@ START_TEST(member_joins_and_leaves)
   ck_assert_int_ne(stat.ephemeral_owner, 0);
   ck_assert_int_eq(lk_sync_membership_leave(a), 0);
   ck_assert(!lk_sync_membership_has_joined(a));
-  ck_assert_int_eq(lk_sync_sync(one, "/", &soon), 0); /* after the delete */
+  ck_assert_int_eq(lk_sync_server_sync(one, "/", &soon),
+                   0); /* after the delete */
   ck_assert_int_eq(lk_sync_exists(two, NULL, "/g/a", &soon), LK_ERR_NO_NODE);
   ck_assert_str_eq(events, "joined, left, ");
   stop();

@@ -236,7 +236,7 @@ static void wait_for_the_end(actor *a)
     break;
   case 1:
     while (err == 0)
-      err = lk_sync_sync(client, "/", NULL);
+      err = lk_sync_server_sync(client, "/", NULL);
     break;
   default: (void)lk_sync_lock_acquire(locks[draw(a, LOCKS)], NULL); break;
   }
@@ -292,8 +292,8 @@ static void start(uint64_t seed)
                                     .hosts = zk.hosts};
   lk_sync_config config = {.size = sizeof config, .client = &client_config};
   lk_semaphore_config two = {.size = sizeof two, .permits = 2};
-  const lk_multilock_member members[] = {{.path = "/locks/a"},
-                                         {.path = "/locks/d"}};
+  const lk_multilock_part members[] = {{.path = "/locks/a"},
+                                       {.path = "/locks/d"}};
 
   loopback_start(&zk);
   zk.quiet = true;
@@ -348,7 +348,7 @@ static void fork_child(void)
     alarm(60);
     if (lk_sync_lock_ok(locks[0]) ||
         lk_sync_lock_acquire(locks[0], NULL) != LK_ERR_FORKED ||
-        lk_sync_sync(client, "/", NULL) != LK_ERR_FORKED ||
+        lk_sync_server_sync(client, "/", NULL) != LK_ERR_FORKED ||
         lk_sync_client_close(client) != LK_ERR_FORKED)
       _exit(1);
     lk_sync_lock_free(locks[0]);

@@ -311,7 +311,7 @@ START_TEST(every_request_has_a_row)
     start();
     scripted_set(&zk, no_replies, 0);
     (void)c->call(&(every_object){.client = client, .path = "/a"});
-    ck_assert_int_eq(lk_sync_sync(client, "/", NULL), LK_ERR_NO_AUTH);
+    ck_assert_int_eq(lk_sync_server_sync(client, "/", NULL), LK_ERR_NO_AUTH);
     ck_assert_msg(scripted_was_asked(&zk, "sync path=\"/\"\n"), "%s", c->name);
     stop();
   }

@@ -50,7 +50,7 @@ static void set(const char *path, const char *data)
 /* Waits until the client's thread has read all that the server sent before. */
 static void settle(void)
 {
-  ck_assert_int_eq(lk_sync_sync(client, "/", &soon), 0);
+  ck_assert_int_eq(lk_sync_server_sync(client, "/", &soon), 0);
   ck_assert_int_eq(lk_sync_exists(client, NULL, "/", &soon), 0);
 }
 

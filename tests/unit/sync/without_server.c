@@ -99,7 +99,7 @@ static int do_children(void *call)
 
 static int do_sync(void *call)
 {
-  return lk_sync_sync(client, "/x", call);
+  return lk_sync_server_sync(client, "/x", call);
 }
 
 static int do_multi(void *call)
@@ -551,7 +551,7 @@ END_TEST
 START_TEST(multilock_has_one_to_a_thousand_members)
 {
   enum { MOST = 1000 };
-  static lk_multilock_member members[MOST + 1];
+  static lk_multilock_part members[MOST + 1];
   lk_sync_lock *l;
 
   for (size_t i = 0; i < MOST + 1; i++)

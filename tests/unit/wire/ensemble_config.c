@@ -7,7 +7,7 @@
 
 #include "support/suite.h"
 
-static lk_member m;
+static lk_server_entry m;
 
 enum { NO_MEMBER = 0, MEMBER = 1 }; /* results of lk_config_next() */
 
