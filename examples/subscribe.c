@@ -77,7 +77,7 @@ static void print(const lk_bytes *names, size_t count)
 {
   printf("%s has", TOPICS);
   for (size_t i = 0; i < count; i++)
-    printf(" %.*s", (int)names[i].len, (const char *)names[i].at);
+    printf(" " LK_FMT, LK_ARG(names[i]));
   printf("%s\n", count == 0 ? " no topics" : "");
 }
 

@@ -153,9 +153,15 @@ typedef struct lk_session {
   unsigned char password[16];
 } lk_session;
 
-/** The smaller, the more severe. Connection attempts that fail have
-    LK_LOG_INFO. */
-enum lk_log_level { LK_LOG_ERROR, LK_LOG_WARNING, LK_LOG_INFO, LK_LOG_DEBUG };
+/** How severe a line of the log is: the smaller, the more severe. Connection
+    attempts that fail have LK_LOG_INFO. A program treats a level that it does
+    not know as LK_LOG_DEBUG. */
+typedef enum lk_log_level {
+  LK_LOG_ERROR = 1,
+  LK_LOG_WARNING = 2,
+  LK_LOG_INFO = 3,
+  LK_LOG_DEBUG = 4
+} lk_log_level;
 
 /** The functions that a client needs of its driver. */
 typedef struct lk_hooks {
@@ -237,11 +243,13 @@ typedef struct lk_client_config {
                                  ephemeral nodes stay; see lock.h. Its former
                                  client must have ended */
   const lk_mem *mem;        /**< NULL: the C library's. Copied */
+  lk_log_level log_level;   /**< the least severe level that is logged; other
+                                 lines are not formatted. 0: LK_LOG_INFO */
   /** Log callback; `text` is one line without a newline, which says what has
       happened and why. `err` is the error that it is about, or 0. May be NULL.
       Unlike other callbacks it is invoked while the client is changing: it must
       not call any function of this client. */
-  void (*log)(void *arg, int level, int err, const char *text);
+  void (*log)(void *arg, lk_log_level level, int err, const char *text);
   void *log_arg;
   /** Options of TLS. Copied, see <latchkey/tls.h>. NULL: the defaults if
       `hosts` begins with "tls://", else no TLS. */
@@ -423,8 +431,8 @@ LK_API int64_t lk_client_clock(const lk_client *c);
 LK_API void lk_client_random(lk_client *c, void *out, size_t len);
 /** The allocator of the client; valid as long as the client. */
 LK_API const lk_mem *lk_client_mem(const lk_client *c);
-/** Write a line to the client's log. */
-LK_API void lk_client_log(const lk_client *c, int level, int err,
+/** Write a line to the client's log, if its `log_level` has it. */
+LK_API void lk_client_log(const lk_client *c, lk_log_level level, int err,
                           const char *text);
 
 /* ---- listeners and timers --------------------------------------------- */

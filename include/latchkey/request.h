@@ -65,7 +65,7 @@ typedef void (*lk_stat_cb)(lk_client *c, int err, const lk_stat *stat,
 typedef void (*lk_get_cb)(lk_client *c, int err, const lk_bytes *data,
                           const lk_stat *stat, void *arg);
 /** `names` without path, in no order, each not empty and without "/" and NUL;
-    not NUL-terminated. `stat` NULL unless err is 0. */
+    not NUL-terminated: print them by LK_FMT. `stat` NULL unless err is 0. */
 typedef void (*lk_children_cb)(lk_client *c, int err, const lk_bytes *names,
                                size_t count, const lk_stat *stat, void *arg);
 

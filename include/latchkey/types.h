@@ -45,6 +45,12 @@ static inline lk_bytes lk_text(const char *s)
   return lk_bytes_of(s, s == NULL ? 0 : strlen(s));
 }
 
+/** For printf(), of a lk_bytes with at most INT_MAX bytes:
+    printf("child " LK_FMT "\n", LK_ARG(names[i])). It evaluates `b` more than
+    once. */
+#define LK_FMT    "%.*s"
+#define LK_ARG(b) (int)(b).len, (b).at == NULL ? "" : (const char *)(b).at
+
 /** A node's Stat. Times in ms since 1970. */
 typedef struct lk_stat {
   int64_t czxid;           /**< transaction that created the node */

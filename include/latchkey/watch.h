@@ -46,6 +46,11 @@ typedef struct lk_event {
 
 /**
  * Called once for a one-shot watch, any number of times for a persistent one.
+ * Watches are not merged: three reads of a node with `on_event` set three
+ * watches, and one change of it calls all three. When a session has expired,
+ * listeners are notified first, then all requests complete, and then the
+ * watches end.
+ *
  * LK_EVENT_ENDED, if it comes, is the last event of a watch. The handle of a
  * watch is valid until the callback for its last event returns.
  *

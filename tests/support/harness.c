@@ -105,7 +105,7 @@ static bool on_forked(void *arg)
 }
 
 /* Logs warnings and errors only: the harness logs all else itself. */
-static void on_log(void *arg, int level, int err, const char *text)
+static void on_log(void *arg, lk_log_level level, int err, const char *text)
 {
   harness *h = arg;
   char room[16];

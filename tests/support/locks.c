@@ -18,7 +18,7 @@ static void on_left_behind(lk_client *c, const char *path, int err, void *arg)
            lk_error_name(err), path);
 }
 
-static void on_log(void *arg, int level, int err, const char *text)
+static void on_log(void *arg, lk_log_level level, int err, const char *text)
 {
   test_client *p = arg;
 

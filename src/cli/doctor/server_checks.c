@@ -147,12 +147,13 @@ static void on_check_state(lk_client *c, lk_state state, int err, void *arg)
   lk_client_close(c, on_check_closed, check);
 }
 
-static void on_check_log(void *arg, int level, int err, const char *text)
+static void on_check_log(void *arg, lk_log_level level, int err,
+                         const char *text)
 {
   (void)arg;
+  (void)level;
   (void)err;
-  if (level <= LK_LOG_INFO)
-    cli_notice("%s", text);
+  cli_notice("%s", text);
 }
 
 static int begin_check_session(cli_server_check *check)

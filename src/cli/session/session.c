@@ -81,15 +81,17 @@ static void on_connect_timeout(lk_loop_timer *t)
   decide_first_session(s, has_read_only_session ? 0 : LK_ERR_DEADLINE);
 }
 
-static void on_session_log(void *arg, int level, int err, const char *text)
+static void on_session_log(void *arg, lk_log_level level, int err,
+                           const char *text)
 {
   cli_session *s = arg;
   lk_tls_cause cause =
       s->client == NULL ? LK_TLS_OTHER : lk_client_tls_cause(s->client);
 
+  (void)level;
   if (!s->decided)
     cli_connection_failures_record(&s->failures, err, cause, text);
-  if (level <= LK_LOG_INFO && s->on_log != NULL && s->options->verbose)
+  if (s->on_log != NULL && s->options->verbose)
     s->on_log(s, text, s->arg);
 }
 

@@ -42,6 +42,8 @@ static void client_init(lk_client *c, const lk_client_config *config,
   c->hooks = *hooks;
   c->options.log = config->log;
   c->options.log_arg = config->log_arg;
+  c->options.log_level =
+      config->log_level == 0 ? LK_LOG_INFO : config->log_level;
   c->options.timeout_ms = config->session_timeout_ms == 0
                               ? DEFAULT_TIMEOUT_MS
                               : config->session_timeout_ms;
@@ -113,7 +115,8 @@ static bool config_is_valid(const lk_client_config *config,
   return hooks != NULL && hooks->now != NULL && hooks->random != NULL &&
          hooks->wake != NULL && config->session_timeout_ms >= 0 &&
          config->give_up_ms >= -1 && config->send_limit <= INT32_MAX &&
-         config->receive_limit <= INT32_MAX;
+         config->receive_limit <= INT32_MAX &&
+         (unsigned)config->log_level <= LK_LOG_DEBUG;
 }
 
 static int init_hosts(lk_client *c, const lk_client_config *config)
@@ -433,19 +436,25 @@ int lk_client_set_hosts(lk_client *c, const char *hosts)
 
 /* ---- the log ------------------------------------------------------------- */
 
-void lk_client_log(const lk_client *c, int level, int err, const char *text)
+static bool is_logged(const lk_client *c, lk_log_level level)
 {
-  if (c->options.log != NULL)
+  return c->options.log != NULL && level <= c->options.log_level;
+}
+
+void lk_client_log(const lk_client *c, lk_log_level level, int err,
+                   const char *text)
+{
+  if (is_logged(c, level))
     c->options.log(c->options.log_arg, level, err, text);
 }
 
-void lk__client_logf(const lk_client *c, int level, int err, const char *format,
-                     ...)
+void lk__client_logf(const lk_client *c, lk_log_level level, int err,
+                     const char *format, ...)
 {
   char text[320];
   va_list args;
 
-  if (c->options.log == NULL)
+  if (!is_logged(c, level))
     return;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);

@@ -37,10 +37,11 @@ void lk__client_notify_closing(lk_client *c);
 /** Notify the listeners of a reply, before its request completes. */
 void lk__client_notify_reply(lk_client *c, const lk_reply *reply);
 
-/** Log a line, with a format as in printf(). `level` is a lk_log_level; `err`
+/** Log a line, with a format as in printf(). `err`
     is the error of the message, or 0. */
-void lk__client_logf(const lk_client *c, int level, int err, const char *format,
-                     ...) __attribute__((format(printf, 4, 5)));
+void lk__client_logf(const lk_client *c, lk_log_level level, int err,
+                     const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /** Options of lk_client_config, with the defaults put in. They never change. */
 typedef struct lk_engine_options {
@@ -50,7 +51,8 @@ typedef struct lk_engine_options {
   bool read_only;
   size_t send_limit;
   size_t outstanding_limit;
-  void (*log)(void *arg, int level, int err, const char *text);
+  lk_log_level log_level;
+  void (*log)(void *arg, lk_log_level level, int err, const char *text);
   void *log_arg;
 } lk_engine_options;
 

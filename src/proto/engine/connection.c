@@ -146,7 +146,7 @@ void lk__engine_connection_reset(lk_client *c)
   lk__sasl_drop(c);
 }
 
-void lk__engine_connection_note_error(lk_client *c, int level, int err,
+void lk__engine_connection_note_error(lk_client *c, lk_log_level level, int err,
                                       const char *why)
 {
   c->last_error.err = err;

@@ -95,7 +95,7 @@ void lk__engine_connection_note_reply(lk_client *c);
 /** Reset all fields whose values are valid for one connection only. */
 void lk__engine_connection_reset(lk_client *c);
 /** Store and log why the connection ended. `why` NULL: the error's text. */
-void lk__engine_connection_note_error(lk_client *c, int level, int err,
+void lk__engine_connection_note_error(lk_client *c, lk_log_level level, int err,
                                       const char *why);
 /** The pings of an idle client. */
 typedef struct lk_engine_pings {

@@ -20,7 +20,7 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
              (uint64_t)lk_client_session(c).id);
 }
 
-static void on_log(void *arg, int level, int err, const char *text)
+static void on_log(void *arg, lk_log_level level, int err, const char *text)
 {
   object *o = arg;
 

@@ -132,7 +132,7 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
     sim_schedule_in(&p->world->agenda, &p->resume_job, 0);
 }
 
-static void on_log(void *arg, int level, int err, const char *text)
+static void on_log(void *arg, lk_log_level level, int err, const char *text)
 {
   sim_process *p = arg;
 

@@ -19,7 +19,7 @@ static char logged[256]; /* the error of the last call */
 enum { REFUSED_MS = 10000, ACCEPTED_MS = 20 };
 int64_t sized_timeout_ms = REFUSED_MS;
 
-void sized_log(void *arg, int level, int err, const char *text)
+void sized_log(void *arg, lk_log_level level, int err, const char *text)
 {
   (void)arg;
   if (level == LK_LOG_ERROR && err == LK_ERR_BAD_ARGUMENT)

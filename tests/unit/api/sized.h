@@ -30,7 +30,7 @@ typedef struct sized_row {
 /** The timeout of a blocking call that takes the struct. */
 extern int64_t sized_timeout_ms;
 /** For lk_client_config.log. */
-void sized_log(void *arg, int level, int err, const char *text);
+void sized_log(void *arg, lk_log_level level, int err, const char *text);
 /** Try valid sizes, sizes that were forgotten, and sizes of newer headers. */
 void sized_check(const sized_row *row);
 

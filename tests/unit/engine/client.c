@@ -517,9 +517,45 @@ START_TEST(repeated_requests_keep_their_order_when_memory_fails)
 }
 END_TEST
 
+static void count_line(void *arg, lk_log_level level, int err, const char *text)
+{
+  unsigned *lines = arg;
+
+  (void)err;
+  (void)text;
+  lines[level]++;
+}
+
+static void expect_logged(lk_log_level least, lk_log_level expected)
+{
+  unsigned lines[LK_LOG_DEBUG + 1] = {0};
+  lk_client_config c = config();
+  lk_hooks h = hooks();
+
+  c.log_level = least;
+  c.log = count_line;
+  c.log_arg = lines;
+  ck_assert_int_eq(lk_client_new(&client, &c, &h), 0);
+  for (int level = LK_LOG_ERROR; level <= LK_LOG_DEBUG; level++) {
+    lk_client_log(client, (lk_log_level)level, 0, "text");
+    lk__client_logf(client, (lk_log_level)level, 0, "%d", level);
+    ck_assert_uint_eq(lines[level], level <= (int)expected ? 2 : 0);
+  }
+  lk_client_free(client);
+}
+
+START_TEST(lines_below_the_level_are_not_logged)
+{
+  expect_logged((lk_log_level)0, LK_LOG_INFO);
+  expect_logged(LK_LOG_ERROR, LK_LOG_ERROR);
+  expect_logged(LK_LOG_WARNING, LK_LOG_WARNING);
+  expect_logged(LK_LOG_DEBUG, LK_LOG_DEBUG);
+}
+END_TEST
+
 SUITE("client", a_client_needs_its_hooks, options_out_of_range_are_refused,
       wrong_servers_are_refused, without_memory_there_is_no_client,
-      new_client_keeps_its_options,
+      new_client_keeps_its_options, lines_below_the_level_are_not_logged,
       client_without_servers_connects_to_localhost, every_state_has_a_name,
       reply_has_the_times_of_its_request_and_its_receipt,
       late_cancel_of_a_watch_cancels_no_other,

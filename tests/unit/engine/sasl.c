@@ -39,7 +39,7 @@ static void on_wake(lk_client *c, void *arg)
 static const lk_hooks hooks = {
     .now = on_now, .random = on_random, .wake = on_wake};
 
-static void on_log(void *arg, int level, int err, const char *text)
+static void on_log(void *arg, lk_log_level level, int err, const char *text)
 {
   (void)arg;
   (void)err;

@@ -40,7 +40,7 @@ static void on_wake(lk_client *c, void *arg)
 static const lk_hooks hooks = {
     .now = on_now, .random = on_random, .wake = on_wake};
 
-static void on_log(void *arg, int level, int err, const char *text)
+static void on_log(void *arg, lk_log_level level, int err, const char *text)
 {
   size_t len = strlen(logged);
 
@@ -264,7 +264,7 @@ END_TEST
 static lk_tls_cause cause_in_log;
 static lk_client *client_in_log;
 
-static void log_cause(void *arg, int level, int err, const char *text)
+static void log_cause(void *arg, lk_log_level level, int err, const char *text)
 {
   (void)arg;
   (void)level;

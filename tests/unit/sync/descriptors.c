@@ -57,7 +57,7 @@ static size_t take_and_count(void)
 
 static char logged[256];
 
-static void on_log(void *arg, int level, int err, const char *text)
+static void on_log(void *arg, lk_log_level level, int err, const char *text)
 {
   (void)arg;
   (void)level;

@@ -22,7 +22,7 @@ static lk_sync_membership *test_membership;
 
 static char last_log_line[256]; /* last line of the log */
 
-static void keep_line(void *arg, int level, int err, const char *text)
+static void keep_line(void *arg, lk_log_level level, int err, const char *text)
 {
   sized_log(arg, level, err, text);
   snprintf(last_log_line, sizeof last_log_line, "%s", text);
