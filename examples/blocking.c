@@ -15,7 +15,7 @@
 enum { THREADS = 10, START = 500 };
 
 static lk_sync_client *client;
-static lk_sync_lock *lock;
+static lk_sync_lock *lock; /* each thread has a clone of it */
 static int number = START;
 
 static int fail(const char *what, int err)
@@ -28,12 +28,16 @@ static int fail(const char *what, int err)
 static void *count_down(void *failed)
 {
   static const lk_sync_call limit = {.size = sizeof limit, .timeout_ms = 60000};
-  int err = fail("cannot lock", lk_sync_lock_acquire(lock, &limit));
+  lk_sync_lock *mine;
+  int err = fail("no handle", lk_sync_lock_clone(&mine, lock, NULL));
 
+  if (err == 0)
+    err = fail("cannot lock", lk_sync_lock_acquire(mine, &limit));
   if (err == 0) {
     printf("%d\n", --number);
-    err = fail("cannot release", lk_sync_lock_release(lock));
+    err = fail("cannot release", lk_sync_lock_release(mine));
   }
+  lk_sync_lock_free(mine);
   return err == 0 ? NULL : failed;
 }
 

@@ -16,7 +16,8 @@
 enum { THREADS = 10, START = 500, POLL_MS = 20 };
 
 static lk_sync_client *client;
-static lk_sync_lock *locks[2]; /* two ways to wait for the same node */
+/* Two ways to wait for the same node. Each thread has a clone of one. */
+static lk_sync_lock *locks[2];
 static int number = START;
 
 static int fail(const char *what, int err)
@@ -30,12 +31,16 @@ static int fail(const char *what, int err)
 static void *count_down(void *lock)
 {
   static const lk_sync_call limit = {.size = sizeof limit, .timeout_ms = 60000};
-  int err = fail("cannot lock", lk_sync_lock_acquire(lock, &limit));
+  lk_sync_lock *mine;
+  int err = fail("no handle", lk_sync_lock_clone(&mine, lock, NULL));
 
+  if (err == 0)
+    err = fail("cannot lock", lk_sync_lock_acquire(mine, &limit));
   if (err == 0) {
     printf("%d\n", --number);
-    err = fail("cannot release", lk_sync_lock_release(lock));
+    err = fail("cannot release", lk_sync_lock_release(mine));
   }
+  lk_sync_lock_free(mine);
   return err == 0 ? NULL : lock;
 }
 

@@ -23,13 +23,19 @@ static int fail(const char *what, int err)
 
 enum { THREADS = 10, PERMITS = 3 };
 
-static lk_sync_lock *permit;
+static lk_sync_lock *permit; /* each thread has a clone of it */
 static atomic_int working, most, done;
 
 static void *worker(void *arg)
 {
-  if (fail("no permit", lk_sync_lock_acquire(permit, &limit)) != 0)
+  lk_sync_lock *mine;
+
+  if (fail("no handle", lk_sync_lock_clone(&mine, permit, NULL)) != 0)
     return arg;
+  if (fail("no permit", lk_sync_lock_acquire(mine, &limit)) != 0) {
+    lk_sync_lock_free(mine);
+    return arg;
+  }
   int now = atomic_fetch_add(&working, 1) + 1;
 
   for (int seen = most; now > seen;)
@@ -37,7 +43,8 @@ static void *worker(void *arg)
       break;
   done++;
   working--;
-  fail("cannot release", lk_sync_lock_release(permit));
+  fail("cannot release", lk_sync_lock_release(mine));
+  lk_sync_lock_free(mine);
   return arg;
 }
 

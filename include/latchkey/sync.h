@@ -482,7 +482,7 @@ LK_API int lk_sync_single_new(lk_sync_lock **out, lk_sync_client *c,
 /** Make another handle for the same lock: lk_lock_clone(). It has the
    `on_event` of `l`, with `arg` of its own.
     @return as lk_sync_lock_new(); LK_ERR_BAD_ARGUMENT also for a side of a
-            read-write lock. */
+            read-write lock; LK_ERR_CLOSED also if `l` was freed meanwhile. */
 LK_API int lk_sync_lock_clone(lk_sync_lock **out, lk_sync_lock *l, void *arg);
 
 /** The token for the part at `path`; see lk_multilock_token(). 0 also in a
@@ -525,7 +525,7 @@ LK_API lk_sync_lock *lk_sync_rwlock_write_side(lk_sync_rwlock *rw);
  * side then counts as acquired by the thread that acquired the write side.
  * @return as lk_sync_lock_acquire(); LK_ERR_NOT_HELD: the write side is not
  *         held, or another thread has released it meanwhile; LK_ERR_LOST: it
- *         was lost. After both neither side is held by this call.
+ *         or the read side was lost. After both neither side is held any more.
  */
 LK_API int lk_sync_rwlock_downgrade(lk_sync_rwlock *rw,
                                     const lk_sync_call *call);
@@ -543,10 +543,12 @@ LK_API void lk_sync_lock_free(lk_sync_lock *l);
  * @return 0: it is held, see lk_sync_lock_token(); the errors of
  *         lk_lock_acquire() and of its `done`; LK_ERR_STATE: another thread
  *         waits for it, has acquired it or is releasing it, or a candidate has
- *         it, or one of these has the other side; LK_ERR_LOST: what this thread
- * acquired was lost, and must be released before it is acquired again;
- * LK_ERR_CANCELLED, LK_ERR_DEADLINE: the own node, if there is one, is being
- * deleted; LK_ERR_FORKED.
+ *         it, or one of these has the other side;
+ *         LK_ERR_LOST: what this thread acquired was lost, and must be released
+ *         before it is acquired again;
+ *         LK_ERR_CANCELLED, LK_ERR_DEADLINE: the own node, if there is one, is
+ *         being deleted;
+ *         LK_ERR_FORKED.
  */
 LK_API int lk_sync_lock_acquire(lk_sync_lock *l, const lk_sync_call *call);
 

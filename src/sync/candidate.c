@@ -103,12 +103,14 @@ typedef struct candidate_call {
 static int make_for_lock(lk_sync_candidate *c,
                          const lk_candidate_config *config)
 {
+  if (c->lock->inner == NULL)
+    return LK_ERR_CLOSED;
   if (!lk__sync_lock_begin_candidate(c->lock))
     return LK_ERR_STATE;
   int err = lk_candidate_new(&c->source, c->lock->inner, config);
 
   if (err != 0)
-    lk__sync_lock_end_candidate(c->lock);
+    lk__sync_lock_end_use(c->lock);
   return err;
 }
 
@@ -205,10 +207,16 @@ int lk_sync_candidate_new(lk_sync_candidate **out, lk_sync_lock *lock,
                           const lk_sync_candidate_config *config)
 {
   candidate_call call = {.path = NULL};
+  int cancel_state;
   int err = check_new(out, lk__sync_lock_client(lock));
 
-  return err != 0 ? err
-                  : candidate_make(out, lock->client, lock, &call, config);
+  if (err == 0)
+    err = lk__sync_lock_enter(lock, &cancel_state);
+  if (err != 0)
+    return err;
+  err = candidate_make(out, lock->client, lock, &call, config);
+  lk__sync_lock_leave(lock, cancel_state);
+  return err;
 }
 
 /* ---- start and resign ---------------------------------------------------- */
@@ -350,7 +358,7 @@ static void begin_free(lk_blocking_call *b)
   lk_candidate_free(c->source);
   c->source = NULL;
   if (c->lock != NULL)
-    lk__sync_lock_end_candidate(c->lock);
+    lk__sync_lock_end_use(c->lock);
   sync_candidate_end_waits(c, LK_ERR_CLOSED);
   lk__blocking_call_complete(b, 0);
 }

@@ -55,17 +55,22 @@ int lk__sync_lock_make(lk_blocking_call *b, lk_sync_client *c,
 
   if (!on_thread_of_handle)
     return lk__blocking_call_do(b, c, make);
-  pthread_mutex_lock(&c->mutex);
-  bool freeing = c->freeing; /* then no thread could free the lock */
-
-  pthread_mutex_unlock(&c->mutex);
-  int err = freeing ? LK_ERR_CLOSED : lk__blocking_call_init(b, c, no_options);
+  int err = lk__blocking_call_init(b, c, no_options);
 
   if (err != 0)
     return err;
   make(b);
   lk__blocking_call_destroy(b);
   return b->err;
+}
+
+int lk__sync_lock_refusal(lk_sync_client *c)
+{
+  pthread_mutex_lock(&c->mutex);
+  bool freeing = c->freeing;
+
+  pthread_mutex_unlock(&c->mutex);
+  return freeing ? LK_ERR_CLOSED : 0;
 }
 
 /** The arguments of a constructor. */
@@ -120,8 +125,11 @@ static void on_inner_event(lk_lock *inner, const lk_lock_event *event,
 static void begin_new(lk_blocking_call *b)
 {
   const new_call *n = LK_OWNER(b, new_call, call);
+  int err = lk__sync_lock_refusal(b->client);
 
-  lk__blocking_call_complete(b, n->make(n, &n->lock->inner));
+  if (err == 0)
+    err = n->make(n, &n->lock->inner);
+  lk__blocking_call_complete(b, err);
 }
 
 /* Make a lock as `n` says, whose `config` was copied. */
@@ -269,8 +277,7 @@ static int lock_certainty(const lk_sync_lock *l)
   return holds_for_certain(l) ? 0 : STILL_UNSURE;
 }
 
-/* Complete the waits that are over. A caller may free its wait then. */
-static void lock_check_waits(lk_sync_lock *l)
+void lk__sync_lock_check_waits(lk_sync_lock *l)
 {
   int err = lock_certainty(l);
 
@@ -298,7 +305,7 @@ static void lock_publish(lk_sync_lock *l)
   if (use_of(l) == LK_USE_HOLDING)
     lock_store_inner(l);
   pthread_mutex_unlock(&l->client->mutex);
-  lock_check_waits(l);
+  lk__sync_lock_check_waits(l);
 }
 
 void lk__sync_locks_publish(lk_sync_client *c)
@@ -338,7 +345,7 @@ void lk__sync_lock_leave(lk_sync_lock *l, int cancel_state)
   lk__sync_leave_object(l->client, &l->calls_inside, cancel_state);
 }
 
-static void lock_end_use(lk_sync_lock *l)
+void lk__sync_lock_end_use(lk_sync_lock *l)
 {
   pthread_mutex_lock(&l->client->mutex);
   atomic_store(&l->use, LK_USE_NONE);
@@ -356,11 +363,6 @@ bool lk__sync_lock_begin_candidate(lk_sync_lock *l)
     atomic_store(&l->use, LK_USE_CANDIDATE);
   pthread_mutex_unlock(&l->client->mutex);
   return is_idle;
-}
-
-void lk__sync_lock_end_candidate(lk_sync_lock *l)
-{
-  lock_end_use(l);
 }
 
 bool lk__sync_lock_is_acquired(lk_sync_lock *l, uint64_t *thread)
@@ -394,7 +396,7 @@ int lk_sync_lock_clone(lk_sync_lock **out, lk_sync_lock *l, void *arg)
   if (err != 0)
     return err;
   err = lk__sync_lock_enter(l, &cancel_state);
-  bool on_thread_of_handle = err == LK_ERR_STATE; /* which alone frees */
+  bool on_thread_of_handle = err == LK_ERR_STATE; /* so no free runs */
 
   if (err == 0 || on_thread_of_handle) {
     bool entered = err == 0;
@@ -412,15 +414,22 @@ int lk_sync_lock_clone(lk_sync_lock **out, lk_sync_lock *l, void *arg)
 
 enum { COUNTED = 1 }; /* errors are negative */
 
-/* Returns 0: the thread is to acquire; COUNTED: it held already; or why it may
-   not acquire. Under the client's mutex. A thread that shares the handle of
-   another one by mistake is refused, since it would hold together with it. */
+/* Whether the thread acquires or has acquired the lock. */
+static bool lock_is_in_use_by(const lk_sync_lock *l, uint64_t thread)
+{
+  return (use_of(l) == LK_USE_ACQUIRING || lock_is_acquired(l)) &&
+         l->thread == thread;
+}
+
+/* Returns 0: the thread is to acquire; COUNTED: the thread held already; or why
+   it may not acquire. Under the client's mutex. A thread that shares the handle
+   of another one by mistake is refused: both would hold together. */
 static int lock_begin_use(lk_sync_lock *l, uint64_t thread)
 {
   const lk_sync_lock *other = l->other_side;
 
   if (other != NULL && use_of(other) != LK_USE_NONE &&
-      (use_of(other) == LK_USE_CANDIDATE || other->thread != thread))
+      !lock_is_in_use_by(other, thread))
     return LK_ERR_STATE;
   if (use_of(l) == LK_USE_NONE) {
     atomic_store(&l->use, LK_USE_ACQUIRING);
@@ -512,7 +521,7 @@ static int lock_acquire(lk_sync_lock *l, uint64_t thread,
     lk__blocking_call_destroy(&w.call);
   }
   if (err != 0)
-    lock_end_use(l);
+    lk__sync_lock_end_use(l);
   return err;
 }
 
@@ -565,7 +574,7 @@ static int lock_count_down(lk_sync_lock *l, bool *last)
 
 /* Have the thread of the handle release `inner`, under the client's mutex. The
    use ends in the same section as the task is added, so that the next acquire
-   begins behind it. If that thread has ended, so has the client. */
+   begins behind it. If the client is being freed, the lock is lost anyway. */
 static void lock_post_release(lk_sync_lock *l)
 {
   atomic_store(&l->use, LK_USE_NONE);
@@ -578,7 +587,7 @@ static void begin_release_task(lk_task *t)
 
   lk__list_remove(&l->link);
   lk_lock_release(l->inner, NULL, NULL);
-  lock_check_waits(l);
+  lk__sync_lock_check_waits(l);
 }
 
 /* A callback may release, too, so the thread of the handle enters as well. */
@@ -638,7 +647,7 @@ static void begin_release(lk_blocking_call *b)
                 : lk_lock_release_until(l->inner, LK_NO_LIMIT, on_released, w);
 
   lk__list_remove(&l->link);
-  lock_check_waits(l);
+  lk__sync_lock_check_waits(l);
   if (err != 0) {
     lk__blocking_call_complete(b, err);
     return;
@@ -664,7 +673,7 @@ static int lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
     int release_err = lk__blocking_call_wait(&w.call, begin_release);
 
     err = err != 0 ? err : release_err;
-    lock_end_use(l);
+    lk__sync_lock_end_use(l);
   } else if (err == 0) {
     err = lk__sync_call_refusal(l->client, call);
   }
@@ -701,7 +710,7 @@ static void begin_wait(lk_blocking_call *b)
     return;
   }
   lk__wait_add(&w->wait, &w->lock->waiting);
-  lock_check_waits(w->lock);
+  lk__sync_lock_check_waits(w->lock);
 }
 
 int lk_sync_lock_wait_certain(lk_sync_lock *l, const lk_sync_call *call)
@@ -777,11 +786,14 @@ static int lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
                               const lk_op *ops, size_t count,
                               const lk_sync_call *call)
 {
+  pthread_mutex_lock(&l->client->mutex);
   const lk_sync_guard guard = {.lock = &l->inner,
                                .token = atomic_load(&l->token)};
+  bool is_lost = use_of(l) == LK_USE_LOST;
 
+  pthread_mutex_unlock(&l->client->mutex);
   if (guard.token == 0)
-    return use_of(l) == LK_USE_LOST ? LK_ERR_LOST : LK_ERR_NOT_HELD;
+    return is_lost ? LK_ERR_LOST : LK_ERR_NOT_HELD;
   return lk__sync_multi_do(l->client, out, &guard, ops, count, call);
 }
 
@@ -905,7 +917,7 @@ uint64_t lk_sync_multilock_token(lk_sync_lock *l, const char *path)
   return q.token; /* 0 unless begin_token() ran */
 }
 
-/* `inner` and its path do not change. */
+/* `inner` and its path do not change until the lock is freed. */
 const char *lk_sync_lock_path(const lk_sync_lock *l)
 {
   return l == NULL ? NULL : lk_lock_path(l->inner);
@@ -928,11 +940,6 @@ lk_lock *lk__sync_lock_remove(lk_sync_lock *l)
   return inner;
 }
 
-void lk__sync_lock_end_calls(lk_sync_lock *l)
-{
-  lock_check_waits(l);
-}
-
 void lk__sync_lock_deinit(lk_sync_lock *l)
 {
   int cancel_state = lk__sync_disable_cancel();
@@ -947,7 +954,7 @@ static void begin_free(lk_blocking_call *b)
   lk_sync_lock *l = LK_OWNER(b, lock_call, call)->lock;
 
   lk_lock_free(lk__sync_lock_remove(l));
-  lk__sync_lock_end_calls(l);
+  lk__sync_lock_check_waits(l);
   lk__blocking_call_complete(b, 0);
 }
 

@@ -15,8 +15,8 @@
 typedef enum lk_lock_use {
   LK_USE_NONE,
   LK_USE_ACQUIRING, /**< a thread waits in an acquire */
-  LK_USE_HOLDING,   /**< it holds */
-  LK_USE_LOST,      /**< it was lost, and not released yet */
+  LK_USE_HOLDING,   /**< the handle holds */
+  LK_USE_LOST,      /**< the lock was lost, and not released yet */
   LK_USE_RELEASING, /**< a thread waits until the own node is deleted */
   LK_USE_CANDIDATE  /**< a candidate uses the lk_lock */
 } lk_lock_use;
@@ -80,14 +80,19 @@ bool lk__sync_lock_is_acquired(lk_sync_lock *l, uint64_t *thread);
 /** Begin to use the lock for a candidate. false: it is in use, or the other
    side is. */
 bool lk__sync_lock_begin_candidate(lk_sync_lock *l);
-void lk__sync_lock_end_candidate(lk_sync_lock *l);
+/** The use has ended. */
+void lk__sync_lock_end_use(lk_sync_lock *l);
 
 /* ---- for the thread of the handle ---------------------------------------- */
 
 /** Remove `inner` and return it, for the caller to free. */
 lk_lock *lk__sync_lock_remove(lk_sync_lock *l);
-/** `inner` was freed: complete the calls that wait. */
-void lk__sync_lock_end_calls(lk_sync_lock *l);
+/** LK_ERR_CLOSED: the client is being freed, and no thread could free a lock
+    that is made now. Else 0. */
+int lk__sync_lock_refusal(lk_sync_client *c);
+/** Complete the calls of lk_sync_lock_wait_certain() that are over, all of them
+    if `inner` was freed. A caller may free its call then. */
+void lk__sync_lock_check_waits(lk_sync_lock *l);
 /** An event of `inner`. */
 void lk__sync_lock_on_event(lk_sync_lock *l, const lk_lock_event *event);
 /** A reply has moved the lease deadline. */

@@ -30,18 +30,29 @@ static void on_side_event(lk_lock *inner, const lk_lock_event *event, void *arg)
                          event);
 }
 
+static int make_inner(const rwlock_call *n)
+{
+  lk_sync_rwlock *rw = n->rw;
+
+  if (n->original == NULL)
+    return lk_rwlock_new(&rw->inner, n->call.client->client, n->path,
+                         &n->config);
+  return n->original->inner == NULL
+             ? LK_ERR_CLOSED
+             : lk_rwlock_clone(&rw->inner, n->original->inner, on_side_event,
+                               rw);
+}
+
 static void begin_new(lk_blocking_call *b)
 {
   const rwlock_call *n = LK_OWNER(b, rwlock_call, call);
-  lk_sync_rwlock *rw = n->rw;
-  int err =
-      n->original == NULL
-          ? lk_rwlock_new(&rw->inner, b->client->client, n->path, &n->config)
-          : lk_rwlock_clone(&rw->inner, n->original->inner, on_side_event, rw);
+  int err = lk__sync_lock_refusal(b->client);
 
+  if (err == 0)
+    err = make_inner(n);
   if (err == 0) {
-    rw->read.inner = lk_rwlock_read_side(rw->inner);
-    rw->write.inner = lk_rwlock_write_side(rw->inner);
+    n->rw->read.inner = lk_rwlock_read_side(n->rw->inner);
+    n->rw->write.inner = lk_rwlock_write_side(n->rw->inner);
   }
   lk__blocking_call_complete(b, err);
 }
@@ -97,7 +108,7 @@ int lk_sync_rwlock_clone(lk_sync_rwlock **out, lk_sync_rwlock *rw, void *arg)
     return LK_ERR_BAD_ARGUMENT;
   int err = lk__sync_lock_enter(&rw->read, &cancel_state);
 
-  if (err == LK_ERR_STATE) /* this is the thread of the handle, which frees */
+  if (err == LK_ERR_STATE) /* this is the thread of the handle: no free runs */
     return rwlock_make(out, rw->read.client, &n, rw->read.on_event, arg);
   if (err != 0)
     return err;
@@ -130,10 +141,16 @@ static int rwlock_downgrade(lk_sync_rwlock *rw, const lk_sync_call *call)
 
   if (!lk__sync_lock_is_acquired(&rw->write, &thread))
     return LK_ERR_NOT_HELD;
-  if (lk_sync_lock_get_state(&rw->write) == LK_LOCK_LOST)
-    return lk_sync_lock_release(&rw->write); /* returns LK_ERR_LOST */
+  if (lk_sync_lock_get_state(&rw->write) == LK_LOCK_LOST) {
+    (void)lk_sync_lock_release(&rw->write);
+    return LK_ERR_LOST;
+  }
   int err = lk__sync_lock_acquire(&rw->read, thread, call, LK_NO_LIMIT);
 
+  if (err == LK_ERR_LOST) { /* a read side that was acquired before */
+    (void)lk_sync_lock_release(&rw->read);
+    (void)lk_sync_lock_release(&rw->write);
+  }
   if (err != 0)
     return err;
   err = lk_sync_lock_release(&rw->write);
@@ -163,8 +180,9 @@ static void begin_free(lk_blocking_call *b)
   (void)lk__sync_lock_remove(&rw->read);
   (void)lk__sync_lock_remove(&rw->write);
   lk_rwlock_free(rw->inner);
-  lk__sync_lock_end_calls(&rw->read);
-  lk__sync_lock_end_calls(&rw->write);
+  rw->inner = NULL;
+  lk__sync_lock_check_waits(&rw->read);
+  lk__sync_lock_check_waits(&rw->write);
   lk__blocking_call_complete(b, 0);
 }
 

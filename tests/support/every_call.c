@@ -252,7 +252,7 @@ FILLS_STAT(exists, o->path, o->call)
 GIVES(get, o->path, o->call)
 FILLS_STAT(set, o->path, lk_text("two"), o->version, o->call)
 GIVES(get_children, o->path, o->call)
-ERROR(sync, o->client, o->path, o->call)
+ERROR(server_sync, o->client, o->path, o->call)
 GIVES_FROM(o->client, multi, lk_op ops[EVERY_OPS], ops,
            every_ops(ops, o->path, o->version, o->acl), o->call)
 GIVES(create_ttl, every_path(o->path, "/n-"), lk_text("x"), o->acl,
@@ -416,7 +416,7 @@ const every_call every_calls[] = {
     PATH(get),
     PATH(set),
     PATH(get_children),
-    PATH(sync),
+    PATH(server_sync),
     PATH(multi),
     PATH(create_ttl),
     PATH(count_descendants),

@@ -336,7 +336,7 @@ const operation operations[] = {
   {"setACL", 7, WRITES, send_set_acl, "set_acl",
    " " STAT(0, 1), ".#1=one /kid=x /mine*=",
    LK_ERR_NO_NODE, LK_ERR_NO_AUTH, NO_WATCH},
-  {"sync", 9, READS, send_sync, "sync",
+  {"sync", 9, READS, send_sync, "server_sync",
    "", UNCHANGED,
    NO_ERROR, NO_ERROR, NO_WATCH},
   {"getChildren2", 12, READS, send_children, "get_children",

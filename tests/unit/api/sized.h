@@ -2,6 +2,8 @@
 #ifndef LK_UNIT_API_SIZED_H
 #define LK_UNIT_API_SIZED_H
 
+#include <latchkey/client.h>
+
 #include "base/sized_struct.h"
 
 #include <stdbool.h>

@@ -256,7 +256,7 @@ START_TEST(missing_verification_is_logged_at_each_connection)
   ck_assert_uint_eq(
       count_in_log("TLS: the server's certificate is not verified"), 2);
   ck_assert_uint_eq(count_in_log("name is not verified"), 0);
-  ck_assert_uint_eq(count_in_log("1 0 "), 2); /* warnings, and no errors */
+  ck_assert_uint_eq(count_in_log("2 0 "), 2); /* warnings, and no errors */
 }
 END_TEST
 

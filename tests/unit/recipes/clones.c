@@ -27,6 +27,7 @@ static void end(void)
 {
   model_run(&server, T);
   test_client_free(&client);
+  model_done(&server);
 }
 
 static const lk_acl entries[] = {

@@ -301,9 +301,9 @@ END_TEST
 START_TEST(read_is_repeated_only_if_requested)
 {
   static const char *const reads[] = {
-      "exists",     "get",      "get_children",
-      "get_config", "sync",     "multi_read",
-      "get_acl",    "who_am_i", "count_descendants",
+      "exists",     "get",         "get_children",
+      "get_config", "server_sync", "multi_read",
+      "get_acl",    "who_am_i",    "count_descendants",
       "ephemerals",
   };
   lk_sync_call call = {.size = sizeof call, .timeout_ms = limit_ms};

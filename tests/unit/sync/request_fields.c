@@ -114,7 +114,7 @@ static const row rows[] = {
      "getChildren2 path=\"/a\" watch=0\n",
      {"7 ok count=2 \"x\" \"yy\"" STAT_BODY},
      .shown = " result name=\"x\" name=\"yy\" " STAT_SHOWN " count=2"},
-    {"sync", "sync path=\"/a\"\n", {"7 ok \"/a\""}, .shown = ""},
+    {"server_sync", "sync path=\"/a\"\n", {"7 ok \"/a\""}, .shown = ""},
     {"multi",
      MULTI,
      {"7 ok part=13,0 part=1,0 \"/a/new\" part=15,0 \"/a/new/e\"" STAT_BODY
