@@ -109,7 +109,7 @@ def disabled_verification_is_logged_for_each_connection(worker):
              "certificate is not")):
         client = Server(good, worker).client(**options)
         client.wait_for_state("connected")
-        warned = client.lines_like("log", "1")
+        warned = client.lines_like("log", "2")
         assert len(warned) == 1 and text in warned[0].text, warned
         client.do("close")
 
