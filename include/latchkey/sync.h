@@ -17,10 +17,13 @@
  * complete. So a callback must be short and must not wait for another thread. A
  * pthread mutex that a callback locks must not be held by a thread that calls a
  * function of this header. In a callback, functions that wait for a server or
- * for the thread of the handle return LK_ERR_STATE, and the functions that free
- * clients, locks, subscriptions, candidates and members do nothing. The
- * constructors of locks, lk_sync_watch_free(), lk_sync_result_free() and
- * lk_sync_cancel_free() work there.
+ * for the thread of the handle return LK_ERR_STATE. So do the functions that
+ * free clients, locks, subscriptions, candidates and members: they free
+ * nothing, with a warning in the log. These work there:
+ * lk_sync_client_run_on_thread(), which gives the lk_client for requests with a
+ * callback; lk_sync_client_set_hosts(), lk_sync_client_last_error(); the
+ * constructors of locks, lk_sync_lock_release(), lk_sync_watch_free(),
+ * lk_sync_result_free() and lk_sync_cancel_free().
  *
  * Waiting: a call that waits for a server takes a `const lk_sync_call *` (NULL:
  * no options) with a deadline and a lk_sync_cancel. It returns at the latest
@@ -125,8 +128,12 @@ LK_API int lk_sync_client_close(lk_sync_client *c);
  * that wait in other threads return LK_ERR_CLOSED (writes that were not sent:
  * LK_ERR_NOT_SENT) before this returns. No call may begin any more. The usual
  * order is: close, join the threads, free.
+ *
+ * @return 0; LK_ERR_STATE: nothing was freed, since this is a callback;
+ *         LK_ERR_FORKED. So do the functions that free locks, subscriptions,
+ *         candidates and members, and LK_ERR_CLOSED: the client is being freed.
  */
-LK_API void lk_sync_client_free(lk_sync_client *c);
+LK_API int lk_sync_client_free(lk_sync_client *c);
 
 /** The state last reported to `on_state`. Does not wait. */
 LK_API lk_state lk_sync_client_state(const lk_sync_client *c);
@@ -148,19 +155,18 @@ LK_API int lk_sync_client_last_error(lk_sync_client *c, char *text,
     lk_sync_client_last_error(). */
 LK_API lk_tls_cause lk_sync_client_tls_cause(lk_sync_client *c);
 
-/** Change the list of servers: lk_client_set_hosts(), with its results, or
-    LK_ERR_STATE. Waits for the thread of the handle only, not for a new
-    connection. */
+/** Change the list of servers: lk_client_set_hosts(), with its results. Waits
+    for the thread of the handle only, not for a new connection. */
 LK_API int lk_sync_client_set_hosts(lk_sync_client *c, const char *hosts);
 
 /**
  * Call `what` as a callback, on the thread of the handle, and wait until it has
- * returned. `what` may call every function of <latchkey/client.h> and of the
- * recipes for `client`, except lk_client_close() and lk_client_free(). Works
- * after lk_sync_client_close(), too.
+ * returned; in a callback call it at once. `what` may call every function of
+ * <latchkey/client.h> and of the recipes for `client`, except lk_client_close()
+ * and lk_client_free(). Works after lk_sync_client_close(), too.
  *
  * @return 0; LK_ERR_CLOSED: lk_sync_client_free() was called; LK_ERR_NO_MEMORY,
- *         LK_ERR_STATE, LK_ERR_FORKED.
+ *         LK_ERR_FORKED.
  */
 LK_API int lk_sync_client_run_on_thread(
     lk_sync_client *c, void (*what)(lk_client *client, void *arg), void *arg);
@@ -376,7 +382,7 @@ LK_API int lk_sync_subscription_next(lk_sync_subscription *s,
 
 /** End and free it. Threads that wait for it get LK_ERR_CLOSED. No call for it
     may begin any more. NULL is fine. */
-LK_API void lk_sync_subscription_free(lk_sync_subscription *s);
+LK_API int lk_sync_subscription_free(lk_sync_subscription *s);
 
 /** Read the roster of the node at `path` once: lk_roster_get(). Gives
     `entries`: the members of a group, or the candidates of an election, of
@@ -512,7 +518,7 @@ LK_API int lk_sync_rwlock_clone(lk_sync_rwlock **out, lk_sync_rwlock *rw,
                                 void *arg);
 
 /** Free both sides, each as lk_sync_lock_free() does. NULL is fine. */
-LK_API void lk_sync_rwlock_free(lk_sync_rwlock *rw);
+LK_API int lk_sync_rwlock_free(lk_sync_rwlock *rw);
 
 /** The sides. They belong to the read-write lock: do not free them. */
 LK_API lk_sync_lock *lk_sync_rwlock_read_side(lk_sync_rwlock *rw);
@@ -533,7 +539,7 @@ LK_API int lk_sync_rwlock_downgrade(lk_sync_rwlock *rw,
 /** Free; NULL is fine. A thread that waits for it gets LK_ERR_CLOSED. A held
     lock is released, without waiting for a server. No call for it may begin any
     more. */
-LK_API void lk_sync_lock_free(lk_sync_lock *l);
+LK_API int lk_sync_lock_free(lk_sync_lock *l);
 
 /**
  * Acquire. If this thread has acquired it already, its count grows, and no
@@ -693,7 +699,7 @@ LK_API int lk_sync_candidate_new(lk_sync_candidate **out, lk_sync_lock *lock,
     lk_sync_candidate_wait_elected() get LK_ERR_CLOSED, those in
     lk_sync_candidate_wait_unsure() 0; a transaction that was sent is not
     awaited. No other call for it may be under way, and none may begin. */
-LK_API void lk_sync_candidate_free(lk_sync_candidate *c);
+LK_API int lk_sync_candidate_free(lk_sync_candidate *c);
 
 /** Take part: lk_candidate_start(). Waits for the thread of the handle only.
     @return as lk_candidate_start(); LK_ERR_STATE, LK_ERR_FORKED. */
@@ -789,7 +795,7 @@ LK_API int lk_sync_membership_new(lk_sync_membership **out, lk_sync_client *c,
 /** Free; NULL is fine. The member leaves, without an event. Threads in
     lk_sync_membership_join() get LK_ERR_CLOSED. No other call for it may be
     under way, and none may begin. */
-LK_API void lk_sync_membership_free(lk_sync_membership *m);
+LK_API int lk_sync_membership_free(lk_sync_membership *m);
 
 /**
  * Join, and wait until the member has joined. It joins again by itself after a

@@ -3,6 +3,8 @@
 
 #include "sync/call.h"
 
+#include <stdio.h>
+
 #include "base/timeout.h"
 
 /* ---- entering and leaving the handle ------------------------------------- */
@@ -77,6 +79,17 @@ void lk__sync_await_calls(lk_sync_client *c, const size_t *object_calls)
     pthread_cond_wait(&c->no_call_inside, &c->mutex);
   pthread_mutex_unlock(&c->mutex);
   lk__sync_restore_cancel(cancel_state);
+}
+
+int lk__sync_free_result(const lk_sync_client *c, int err, const char *function)
+{
+  char text[80];
+
+  if (err == LK_ERR_STATE) {
+    snprintf(text, sizeof text, "%s() in a callback frees nothing", function);
+    lk_client_log(c->client, LK_LOG_WARNING, err, text);
+  }
+  return err;
 }
 
 /* The only variable of the library that changes, apart from objects. */

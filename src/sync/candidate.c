@@ -363,14 +363,17 @@ static void begin_free(lk_blocking_call *b)
   lk__blocking_call_complete(b, 0);
 }
 
-void lk_sync_candidate_free(lk_sync_candidate *c)
+int lk_sync_candidate_free(lk_sync_candidate *c)
 {
   candidate_call call = {.candidate = c};
 
   if (c == NULL)
-    return;
-  if (lk__blocking_call_do(&call.call, c->client, begin_free) != 0)
-    return;
+    return 0;
+  int err = lk__blocking_call_do(&call.call, c->client, begin_free);
+
+  if (err != 0)
+    return lk__sync_free_result(c->client, err, "lk_sync_candidate_free");
   lk__sync_await_calls(c->client, &c->calls_inside);
   lk__sync_candidate_unref(c);
+  return 0;
 }

@@ -295,7 +295,12 @@ int lk_sync_client_run_on_thread(lk_sync_client *c,
 
   if (function == NULL)
     return LK_ERR_BAD_ARGUMENT;
-  return lk__blocking_call_do(&run.call, c, begin_run);
+  bool on_thread_of_handle = lk__sync_refusal(c) == LK_ERR_STATE;
+
+  if (!on_thread_of_handle)
+    return lk__blocking_call_do(&run.call, c, begin_run);
+  function(c->client, arg);
+  return 0;
 }
 
 /** Argument and result of lk_sync_client_set_hosts(). */
@@ -390,12 +395,13 @@ int lk_sync_client_close(lk_sync_client *c)
   return lk__blocking_call_do(&b, c, begin_close);
 }
 
-/* Does nothing if `c` is NULL, in a child process, and on the thread of the
-   handle, which cannot wait for its own end. */
-void lk_sync_client_free(lk_sync_client *c)
+/* The thread of the handle cannot wait for its own end. */
+int lk_sync_client_free(lk_sync_client *c)
 {
-  if (lk__sync_refusal(c) != 0)
-    return;
+  int err = c == NULL ? 0 : lk__sync_refusal(c);
+
+  if (c == NULL || err != 0)
+    return lk__sync_free_result(c, err, "lk_sync_client_free");
   int cancel_state = lk__sync_disable_cancel();
 
   pthread_mutex_lock(&c->mutex);
@@ -412,4 +418,5 @@ void lk_sync_client_free(lk_sync_client *c)
   pthread_mutex_destroy(&c->mutex);
   lk__mem_free(&c->mem, c);
   lk__sync_restore_cancel(cancel_state);
+  return 0;
 }

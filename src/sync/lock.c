@@ -958,12 +958,17 @@ static void begin_free(lk_blocking_call *b)
   lk__blocking_call_complete(b, 0);
 }
 
-void lk_sync_lock_free(lk_sync_lock *l)
+int lk_sync_lock_free(lk_sync_lock *l)
 {
   lock_call w = {.lock = l};
 
-  if (l == NULL || lk__blocking_call_do(&w.call, l->client, begin_free) != 0)
-    return;
+  if (l == NULL)
+    return 0;
+  int err = lk__blocking_call_do(&w.call, l->client, begin_free);
+
+  if (err != 0)
+    return lk__sync_free_result(l->client, err, "lk_sync_lock_free");
   lk__sync_lock_deinit(l);
   lk__mem_free(&l->client->mem, l);
+  return 0;
 }

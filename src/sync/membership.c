@@ -178,16 +178,19 @@ int lk_sync_membership_new(lk_sync_membership **out, lk_sync_client *c,
   return err != 0 ? err : membership_make(out, c, &call, &options);
 }
 
-void lk_sync_membership_free(lk_sync_membership *m)
+int lk_sync_membership_free(lk_sync_membership *m)
 {
   membership_call call = {.membership = m};
 
   if (m == NULL)
-    return;
-  if (lk__blocking_call_do(&call.call, m->client, begin_free) != 0)
-    return;
+    return 0;
+  int err = lk__blocking_call_do(&call.call, m->client, begin_free);
+
+  if (err != 0)
+    return lk__sync_free_result(m->client, err, "lk_sync_membership_free");
   lk__sync_await_calls(m->client, &m->calls_inside);
   lk__mem_free(&m->client->mem, m);
+  return 0;
 }
 
 int lk_sync_membership_join(lk_sync_membership *m, const lk_sync_call *call)

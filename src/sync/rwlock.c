@@ -186,17 +186,19 @@ static void begin_free(lk_blocking_call *b)
   lk__blocking_call_complete(b, 0);
 }
 
-void lk_sync_rwlock_free(lk_sync_rwlock *rw)
+int lk_sync_rwlock_free(lk_sync_rwlock *rw)
 {
   rwlock_call n = {.rw = rw};
 
   if (rw == NULL)
-    return;
+    return 0;
   lk_sync_client *c = rw->read.client;
+  int err = lk__blocking_call_do(&n.call, c, begin_free);
 
-  if (lk__blocking_call_do(&n.call, c, begin_free) != 0)
-    return;
+  if (err != 0)
+    return lk__sync_free_result(c, err, "lk_sync_rwlock_free");
   lk__sync_lock_deinit(&rw->read);
   lk__sync_lock_deinit(&rw->write);
   lk__mem_free(&c->mem, rw);
+  return 0;
 }

@@ -373,16 +373,17 @@ static void begin_subscription_end(lk_blocking_call *b)
   lk__blocking_call_complete(b, 0);
 }
 
-void lk_sync_subscription_free(lk_sync_subscription *s)
+int lk_sync_subscription_free(lk_sync_subscription *s)
 {
   subscription_call end = {.subscription = s};
 
   if (s == NULL)
-    return;
+    return 0;
   int err = lk__blocking_call_do(&end.call, s->client, begin_subscription_end);
 
   if (err != 0)
-    return;
+    return lk__sync_free_result(s->client, err, "lk_sync_subscription_free");
   lk__sync_await_calls(s->client, &s->calls_inside);
   lk__mem_free(&s->client->mem, s);
+  return 0;
 }

@@ -600,6 +600,16 @@ END_TEST
 
 /* ---- the handle's own thread --------------------------------------------- */
 
+/* In a callback: a request with a callback of its own, unless the client is
+ * closed. */
+static void make_request(lk_client *c, void *expected)
+{
+  ck_assert_ptr_eq(c, expected);
+  int err = lk_exists(c, "/", NULL, NULL, NULL);
+
+  ck_assert(err == 0 || err == LK_ERR_CLOSED);
+}
+
 static void check_refusals_on_thread_of_handle(lk_client *c, void *arg)
 {
   sigset_t blocked;
@@ -607,17 +617,17 @@ static void check_refusals_on_thread_of_handle(lk_client *c, void *arg)
   ck_assert_int_eq(lk_client_state(c), lk_sync_client_state(client));
   for (int i = 0; i < CALLS; i++)
     ck_assert_int_eq(calls[i](NULL), LK_ERR_STATE);
-  ck_assert_int_eq(lk_sync_client_run_on_thread(
-                       client, check_refusals_on_thread_of_handle, NULL),
-                   LK_ERR_STATE);
+  ck_assert_int_eq(lk_sync_client_run_on_thread(client, make_request, c), 0);
   ck_assert_int_eq(lk_sync_client_close(client), LK_ERR_STATE);
-  ck_assert_int_eq(lk_sync_client_set_hosts(client, "a"), LK_ERR_STATE);
+  ck_assert_int_eq(lk_sync_client_set_hosts(client, "a:0"),
+                   lk_client_state(c) == LK_STATE_CLOSED ? LK_ERR_CLOSED
+                                                         : LK_ERR_BAD_HOSTS);
   ck_assert_int_eq(lk_sync_lock_verify(lock, NULL), LK_ERR_STATE);
   ck_assert_int_eq(lk_sync_lock_release_wait(lock, NULL), LK_ERR_STATE);
   ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);
-  lk_sync_lock_free(lock);
-  lk_sync_subscription_free(subscription);
-  lk_sync_client_free(client);
+  ck_assert_int_eq(lk_sync_lock_free(lock), LK_ERR_STATE);
+  ck_assert_int_eq(lk_sync_subscription_free(subscription), LK_ERR_STATE);
+  ck_assert_int_eq(lk_sync_client_free(client), LK_ERR_STATE);
   ck_assert_int_eq(pthread_sigmask(SIG_SETMASK, NULL, &blocked), 0);
   for (int number = 1; number < 32; number++) { /* the standard signals */
     if (number != SIGKILL && number != SIGSTOP)
