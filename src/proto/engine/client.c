@@ -168,6 +168,7 @@ int lk_client_new(lk_client **out, const lk_client_config *config,
     err = LK_ERR_NO_MEMORY;
     goto fail_watches;
   }
+  c->hosts.in_order = own.in_order;
   lk__hosts_shuffle(&c->hosts, hooks->random, hooks->arg);
   if (own.resume != NULL)
     c->session.last_xid = random_last_xid(hooks);

@@ -48,6 +48,8 @@ void lk__hosts_shuffle(lk_hosts *h,
                        void (*random)(void *arg, void *out, size_t len),
                        void *arg)
 {
+  if (h->in_order)
+    return;
   for (size_t i = h->count; i > 1; i--) {
     uint32_t r;
 
@@ -255,7 +257,13 @@ static bool order_servers(lk_hosts *fresh, const lk_hosts *h, uint32_t random)
 {
   lk_list_change change = compare_lists(h, fresh);
 
-  switch (lk__choose_relocation(&change, random)) {
+  if (fresh->in_order && !change.listed)
+    return true; /* the first server is in turn */
+  lk_relocation relocation = fresh->in_order
+                                 ? LK_RELOCATION_NONE
+                                 : lk__choose_relocation(&change, random);
+
+  switch (relocation) {
   case LK_RELOCATION_NONE:
     fresh->in_turn = find_server(fresh, lk__hosts_current(h));
     fresh->address_index = h->address_index;
@@ -290,6 +298,7 @@ bool lk__hosts_replace(lk_hosts *h, lk_hosts *fresh,
   char *unused_chroot = fresh->chroot;
   uint32_t r;
 
+  fresh->in_order = h->in_order;
   lk__hosts_shuffle(fresh, random, arg);
   random(arg, &r, sizeof r);
   bool another_in_turn = order_servers(fresh, h, r);

@@ -33,11 +33,12 @@ typedef struct lk_hosts {
   char *text; /**< the memory of the names */
   lk_host *items;
   size_t count;
-  bool tls;     /**< connections use TLS */
-  char *chroot; /**< "" if there is none; has the same address for the life of
-                     the client */
+  bool tls;      /**< connections use TLS */
+  bool in_order; /**< the servers are tried in the order of the text */
+  char *chroot;  /**< "" if there is none; has the same address for the life of
+                      the client */
   size_t chroot_len;
-  char no_chroot[1]; /**< the `chroot` of hosts that were freed: "" */
+  char no_chroot[1];      /**< the `chroot` of hosts that were freed: "" */
   size_t in_turn;         /**< index of the server in turn */
   uint32_t address_index; /**< of the attempt among those at that server */
   uint32_t address_count; /**< of the attempts at that server, before the next
@@ -61,7 +62,8 @@ void lk__hosts_free(lk_hosts *h);
 /** Whether it is an address and not a name. */
 bool lk__host_is_address(const char *host);
 
-/** Put the servers in random order; `random` as in lk_hooks. */
+/** Put the servers in random order, unless `in_order` is set; `random` as in
+    lk_hooks. */
 void lk__hosts_shuffle(lk_hosts *h,
                        void (*random)(void *arg, void *out, size_t len),
                        void *arg);
@@ -70,7 +72,8 @@ void lk__hosts_shuffle(lk_hosts *h,
  * Replace the list by the servers of `fresh`, which is consumed, in random
  * order. The chroot stays. The server in turn stays, too, unless the client has
  * to move so that the load of the servers is balanced
- * (lk__choose_relocation()).
+ * (lk__choose_relocation()). With `in_order` it stays if it is listed, and
+ * otherwise the first server is in turn.
  * @return whether another server is in turn now.
  */
 bool lk__hosts_replace(lk_hosts *h, lk_hosts *fresh,

@@ -202,6 +202,31 @@ START_TEST(client_without_servers_connects_to_localhost)
 }
 END_TEST
 
+static void check_first_server(bool in_order, const char *name)
+{
+  lk_client_config c = config();
+  lk_hooks h = hooks();
+  lk_want want;
+
+  c.hosts = "a,b,c,d,e";
+  c.in_order = in_order;
+  ck_assert_int_eq(lk_client_new(&client, &c, &h), 0);
+  lk_client_tick(client);
+  lk_client_want(client, &want);
+  ck_assert_str_eq(want.host, name);
+  lk_client_free(client);
+}
+
+/* The hook always returns the same random number. */
+START_TEST(servers_are_tried_in_order_if_the_program_asks_for_it)
+{
+  const bool in_order = true;
+
+  check_first_server(in_order, "a");
+  check_first_server(!in_order, "b");
+}
+END_TEST
+
 START_TEST(every_state_has_a_name)
 {
   for (int i = LK_STATE_CONNECTING; i <= LK_STATE_CLOSED; i++) {
@@ -556,7 +581,9 @@ END_TEST
 SUITE("client", a_client_needs_its_hooks, options_out_of_range_are_refused,
       wrong_servers_are_refused, without_memory_there_is_no_client,
       new_client_keeps_its_options, lines_below_the_level_are_not_logged,
-      client_without_servers_connects_to_localhost, every_state_has_a_name,
+      client_without_servers_connects_to_localhost,
+      servers_are_tried_in_order_if_the_program_asks_for_it,
+      every_state_has_a_name,
       reply_has_the_times_of_its_request_and_its_receipt,
       late_cancel_of_a_watch_cancels_no_other,
       client_sends_everything_after_a_welcome_or_drops_the_connection,

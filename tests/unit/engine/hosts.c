@@ -331,6 +331,32 @@ START_TEST(each_order_of_the_servers_comes_as_often_as_any_other)
 }
 END_TEST
 
+static void fail_to_draw(void *arg, void *out, size_t len)
+{
+  (void)arg, (void)out, (void)len;
+  ck_abort_msg("a random number is drawn");
+}
+
+static void check_order(const char *names)
+{
+  for (size_t i = 0; i < hosts.count; i++) {
+    char name[2] = {names[i]};
+
+    ck_assert_str_eq(lk__hosts_current(&hosts)->name, name);
+    lk__hosts_next(&hosts);
+  }
+}
+
+START_TEST(servers_are_tried_in_the_order_of_the_list)
+{
+  parse("c,a,d,b");
+  hosts.in_order = true;
+  lk__hosts_shuffle(&hosts, fail_to_draw, NULL);
+  check_order("cadb");
+  lk__hosts_free(&hosts);
+}
+END_TEST
+
 /* Requests that a server may not support, as lk__hosts_mark_unsupported()
    numbers them. */
 enum { REQUEST_4 = 4, REQUEST_5 = 5, REQUEST_6 = 6, LAST_REQUEST = 63 };
@@ -385,14 +411,30 @@ static void draw_pseudo_random(void *arg, void *out, size_t len)
   memcpy(out, &seed, len);
 }
 
-static void replace_hosts(const char *text)
+static bool replace_hosts(const char *text)
 {
   lk_hosts fresh;
 
   ck_assert_int_eq(
       lk__hosts_init(&fresh, &lk__mem_libc, text, tls_only_if_named, &why), 0);
-  lk__hosts_replace(&hosts, &fresh, draw_pseudo_random, NULL);
+  return lk__hosts_replace(&hosts, &fresh, draw_pseudo_random, NULL);
 }
+
+/* Without balancing: of a list that doubles, half of the clients would move. */
+START_TEST(new_list_of_servers_keeps_its_order)
+{
+  for (int i = 0; i < 50; i++) {
+    parse("c,b");
+    hosts.in_order = true;
+    lk__hosts_next(&hosts);
+    ck_assert(!replace_hosts("d,b,c,a")); /* b stays in turn */
+    check_order("bcad");
+    ck_assert(replace_hosts("f,e,a,g")); /* b is not listed any more */
+    check_order("feag");
+    lk__hosts_free(&hosts);
+  }
+}
+END_TEST
 
 /* Have the client use the server of this name. Returns whether REQUEST_5 is
    marked as unsupported there. */
@@ -446,6 +488,8 @@ SUITE("hosts", servers_ports_and_chroot_are_parsed,
       list_without_memory_is_empty, servers_take_turns_and_a_round_has_an_end,
       every_address_of_a_name_has_a_turn,
       each_order_of_the_servers_comes_as_often_as_any_other,
+      servers_are_tried_in_the_order_of_the_list,
+      new_list_of_servers_keeps_its_order,
       unsupported_requests_are_kept_for_each_server_for_a_time,
       unsupported_requests_are_kept_for_all_addresses_of_a_name,
       new_list_of_servers_keeps_unsupported_requests,
