@@ -195,10 +195,11 @@ void lk__wait_end(lk_wait *w, int err);
     LK_ERR_STATE: this is the thread of `c`. */
 int lk__sync_refusal(const lk_sync_client *c);
 
-/** The result of a free: `err`. In a callback (LK_ERR_STATE) a free does
-   nothing, which is logged with the name of the function. */
+/** The result of a free: `err`. A free in a callback (LK_ERR_STATE) frees
+    nothing, which is logged with the name of the function. */
 int lk__sync_free_result(const lk_sync_client *c, int err,
                          const char *function);
+
 /** The number of this thread in the process. Unlike a pthread_t it is not used
     again when the thread has ended. */
 uint64_t lk__sync_thread(void);

@@ -20,10 +20,22 @@ static lk_sync_subscription *subscription;
 static shared_mem mem;
 static char hosts[64];
 
+static int frees_refused; /* in the log; changed on the thread of the handle */
+
+static void count_refused_frees(void *arg, lk_log_level level, int err,
+                                const char *text)
+{
+  (void)arg, (void)level;
+  if (err == LK_ERR_STATE && strstr(text, "in a callback frees nothing"))
+    frees_refused++;
+}
+
 static int make_client(void)
 {
-  lk_client_config client_config = {
-      .size = sizeof client_config, .hosts = hosts, .mem = &mem.mem};
+  lk_client_config client_config = {.size = sizeof client_config,
+                                    .hosts = hosts,
+                                    .mem = &mem.mem,
+                                    .log = count_refused_frees};
   lk_sync_config config = {.size = sizeof config, .client = &client_config};
 
   return lk_sync_client_new(&client, &config);
@@ -625,9 +637,11 @@ static void check_refusals_on_thread_of_handle(lk_client *c, void *arg)
   ck_assert_int_eq(lk_sync_lock_verify(lock, NULL), LK_ERR_STATE);
   ck_assert_int_eq(lk_sync_lock_release_wait(lock, NULL), LK_ERR_STATE);
   ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);
+  frees_refused = 0;
   ck_assert_int_eq(lk_sync_lock_free(lock), LK_ERR_STATE);
   ck_assert_int_eq(lk_sync_subscription_free(subscription), LK_ERR_STATE);
   ck_assert_int_eq(lk_sync_client_free(client), LK_ERR_STATE);
+  ck_assert_int_eq(frees_refused, 3);
   ck_assert_int_eq(pthread_sigmask(SIG_SETMASK, NULL, &blocked), 0);
   for (int number = 1; number < 32; number++) { /* the standard signals */
     if (number != SIGKILL && number != SIGSTOP)
