@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 
 sys.path.append(sys.path[0] + "/../support")
 
@@ -282,18 +283,33 @@ def no_session_within_the_connect_timeout_is_125():
             expect_exit(125, verb, "--connect-timeout", "0.5", "-z", address, "/l")
 
 
+def answer_as_http(listener):
+    """Refuse each connection as a web server does, until `listener` is shut
+    down."""
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return
+        with connection:
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+
 def server_that_is_not_zookeeper_is_125():
+    # The port stays in use until the command has ended: another server could
+    # get it.
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         address = "127.0.0.1:%d" % listener.getsockname()[1]
-        with command.start("run", "-q", "--connect-timeout", "3", "-z", address,
-                           "/l", "true") as process:
-            connection, _ = listener.accept()
-            connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-            connection.close()
-            listener.close()
-            done = process.finish()
+        web_server = threading.Thread(target=answer_as_http, args=(listener,))
+        web_server.start()
+        try:
+            done = run("run", "-q", "--connect-timeout", "1", "-z", address,
+                       "/l", "true")
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            web_server.join()
     assert done.code == 125, done
     check_error_is_one_line(done, "cannot connect to")
 
