@@ -243,6 +243,7 @@ void do_make_candidate(void)
 
 void do_acquire(void)
 {
+  enum { TRY_MS = 19 }; /* stands for a try */
   user *u = take_user();
   int64_t timeout_ms = (int64_t)take() * 20 - 1;
 
@@ -253,7 +254,9 @@ void do_acquire(void)
     return;
   }
   u->calling = &u->acquiring;
-  int err = lk_lock_acquire(u->lock, timeout_ms, on_acquired, u);
+  int err = timeout_ms == TRY_MS
+                ? lk_lock_try(u->lock, on_acquired, u)
+                : lk_lock_acquire(u->lock, timeout_ms, on_acquired, u);
 
   u->calling = NULL;
   if (err != 0)

@@ -76,11 +76,10 @@
  * ends early. A deadline is a time on lk_client_clock(); several calls can
  * share one. If both are set, the earlier one counts. Special values:
  *
- *                     timeout or deadline  timeout of         deadline of
- *   value             in a struct          lk_lock_acquire()  a function
- *   LK_NO_LIMIT (-1)  no limit             no limit           no limit
- *   0                 no limit             try once           has passed
- *   other negative    has passed           has passed         has passed
+ *   value             in a struct  as an argument
+ *   LK_NO_LIMIT (-1)  no limit     no limit
+ *   0                 no limit     has passed
+ *   other negative    has passed   has passed
  *
  * A deadline has passed as soon as the clock has reached it. A call whose
  * deadline or timeout has passed when it is made is refused with

@@ -86,7 +86,8 @@ extern "C" {
   X(WATCH_MODE, -1026, "the path has a watch of the other mode, which this one would replace") \
   X(OTHER_LIMIT, -1027, "the semaphore has another number of permits")         \
   X(TLS, -1028, "cannot set up TLS")                                           \
-  X(REPLY_TOO_BIG, -1029, "the reply is larger than the client accepts")
+  X(REPLY_TOO_BIG, -1029, "the reply is larger than the client accepts")       \
+  X(NOT_CONNECTED, -1030, "there is no connection to a server with a quorum")
 /* clang-format on */
 
 enum lk_error {

@@ -204,9 +204,9 @@ typedef struct lk_lock_config {
   /** End an acquire with more predecessors than this, holders among them, with
       LK_ERR_QUEUE_FULL. 0: any number. */
   size_t max_queue;
-  /** With timeout 0 or max_queue, list the queue before a node is created. This
-      costs one round trip if the lock is free, and saves two writes if it is
-      not: for locks that are mostly held. No effect in semaphores and
+  /** In a try, and with max_queue, list the queue before a node is created.
+      This costs one round trip if the lock is free, and saves two writes if it
+      is not: for locks that are mostly held. No effect in semaphores and
       multi-locks. */
   bool peek;
   lk_layout layout;   /**< semaphores: Curator's or kazoo's */
@@ -260,17 +260,13 @@ typedef void (*lk_lock_cb)(lk_lock *l, int err, void *arg);
 
 /**
  * Acquire. `timeout_ms`: LK_NO_LIMIT (-1) waits for ever; a timeout above 0
- * covers everything: connecting, queueing, and queueing anew. 0 acquires the
- * lock only if it is free; the call does not wait in the queue, but it does
- * wait, without limit, for a connection to a server with a quorum:
- * lk_lock_cancel() ends that. Other negative timeouts have passed already, see
- * "Timeouts" in <latchkey/client.h>. A handle that holds acquires again,
- * regardless of the timeout.
+ * covers everything: connecting, queueing, and queueing anew. 0 and other
+ * negative timeouts have passed already, see "Timeouts" in <latchkey/client.h>.
+ * A handle that holds acquires again, regardless of the timeout.
  *
  * `done` gets 0: the lock is held, see lk_lock_token(); or
- *   LK_ERR_BUSY (timeout 0), LK_ERR_QUEUE_FULL (max_queue), LK_ERR_DEADLINE,
- *     LK_ERR_CANCELLED: the own node, if it was created, is deleted in the
- *     background;
+ *   LK_ERR_QUEUE_FULL (max_queue), LK_ERR_DEADLINE, LK_ERR_CANCELLED: the own
+ *     node, if it was created, is deleted in the background;
  *   LK_ERR_NO_AUTH: no CREATE or READ permission on the directory, no CREATE
  *     permission where the directory is to be created, or, after a lost
  *     connection, no READ permission on the own node;
@@ -305,6 +301,25 @@ LK_API int lk_lock_acquire(lk_lock *l, int64_t timeout_ms, lk_lock_cb done,
 /** The same with a deadline on lk_client_clock(), or LK_NO_LIMIT. */
 LK_API int lk_lock_acquire_until(lk_lock *l, int64_t deadline_ms,
                                  lk_lock_cb done, void *arg);
+
+/**
+ * Acquire the lock if it is free, and wait neither for others nor for a
+ * connection. `done` gets what it gets from lk_lock_acquire(); or LK_ERR_BUSY,
+ * or LK_ERR_NOT_CONNECTED: the connection was lost before the lock was granted.
+ * After both the own node, if it was created, is deleted in the background. If
+ * the server falls silent, LK_ERR_NOT_CONNECTED comes when the client gives it
+ * up. A handle that holds acquires again, without a connection, too.
+ *
+ * @return as lk_lock_acquire(); LK_ERR_NOT_CONNECTED: there is no connection to
+ *         a server with a quorum (the state is not LK_STATE_CONNECTED).
+ */
+LK_API int lk_lock_try(lk_lock *l, lk_lock_cb done, void *arg);
+
+/** The same, but it waits for a connection, and goes on with the next one if
+    the connection is lost. `done` gets LK_ERR_DEADLINE instead of
+    LK_ERR_NOT_CONNECTED. */
+LK_API int lk_lock_try_until(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
+                             void *arg);
 
 /** End an acquire under way with LK_ERR_CANCELLED, before this returns; without
     one, do nothing. A cancelled acquire never holds. If the handle held the

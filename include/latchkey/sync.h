@@ -558,8 +558,9 @@ LK_API int lk_sync_lock_free(lk_sync_lock *l);
  */
 LK_API int lk_sync_lock_acquire(lk_sync_lock *l, const lk_sync_call *call);
 
-/** The same only if the lock is free; else LK_ERR_BUSY. Waits for a connection,
-    if there is none: give a deadline. */
+/** The same only if the lock is free; else LK_ERR_BUSY. It waits for a
+    connection until the limit of `call`. If `call` is NULL, it does not wait:
+    LK_ERR_NOT_CONNECTED, also if the connection is lost meanwhile. */
 LK_API int lk_sync_lock_try(lk_sync_lock *l, const lk_sync_call *call);
 
 /**

@@ -7,7 +7,7 @@ int64_t lk__timeout_after(int64_t now, int64_t timeout_ms)
 {
   if (timeout_ms == LK_NO_LIMIT)
     return INT64_MAX;
-  if (timeout_ms < 0)
+  if (timeout_ms <= 0)
     return now;
   /* 1 is added, since `now` may be rounded down by up to a millisecond. */
   bool fits = now < INT64_MAX - 1 - timeout_ms;

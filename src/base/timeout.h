@@ -14,7 +14,8 @@
 
 /** The deadline of a timeout that begins now: `now` + `timeout_ms` + 1. The
     clock is read in whole milliseconds, so without the 1 the timeout could end
-    up to a millisecond early. A negative timeout has passed: `now`. */
+    up to a millisecond early. 0 and other negative timeouts have passed: `now`.
+ */
 int64_t lk__timeout_after(int64_t now, int64_t timeout_ms);
 
 /** A caller's deadline, where LK_NO_LIMIT becomes INT64_MAX. */

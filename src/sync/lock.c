@@ -450,7 +450,7 @@ static int lock_begin_use(lk_sync_lock *l, uint64_t thread)
 typedef struct lock_call {
   lk_blocking_call call;
   lk_sync_lock *lock;
-  int64_t timeout_ms; /**< for lk_lock_acquire() */
+  lk_acquire_way way; /**< of an acquire */
   int interrupt_err;  /**< why the call was interrupted, or 0 */
 } lock_call;
 
@@ -485,15 +485,29 @@ static void interrupt_acquire(lk_blocking_call *b, int err)
   lk_lock_cancel(w->lock->inner);
 }
 
+/* The limits of the call are those of `b`. */
+static int acquire_inner(lock_call *w)
+{
+  lk_lock *inner = w->lock->inner;
+
+  if (inner == NULL)
+    return LK_ERR_CLOSED;
+  switch (w->way) {
+  case LK_ACQUIRE_WAIT: break;
+  case LK_ACQUIRE_TRY:
+    return lk_lock_try_until(inner, LK_NO_LIMIT, on_acquired, w);
+  case LK_ACQUIRE_TRY_CONNECTED: return lk_lock_try(inner, on_acquired, w);
+  }
+  return lk_lock_acquire(inner, LK_NO_LIMIT, on_acquired, w);
+}
+
 static void begin_acquire(lk_blocking_call *b)
 {
   lock_call *w = LK_OWNER(b, lock_call, call);
-  lk_lock *inner = w->lock->inner;
   int err = lk__blocking_call_refusal(b);
 
   if (err == 0)
-    err = inner == NULL ? LK_ERR_CLOSED
-                        : lk_lock_acquire(inner, w->timeout_ms, on_acquired, w);
+    err = acquire_inner(w);
   if (err != 0) {
     lk__blocking_call_complete(b, err);
     return;
@@ -503,9 +517,9 @@ static void begin_acquire(lk_blocking_call *b)
 }
 
 static int lock_acquire(lk_sync_lock *l, uint64_t thread,
-                        const lk_sync_call *call, int64_t timeout_ms)
+                        const lk_sync_call *call, lk_acquire_way way)
 {
-  lock_call w = {.lock = l, .timeout_ms = timeout_ms};
+  lock_call w = {.lock = l, .way = way};
   int err = lk__sync_call_refusal(l->client, call);
 
   if (err != 0)
@@ -526,29 +540,28 @@ static int lock_acquire(lk_sync_lock *l, uint64_t thread,
 }
 
 int lk__sync_lock_acquire(lk_sync_lock *l, uint64_t thread,
-                          const lk_sync_call *call, int64_t timeout_ms)
+                          const lk_sync_call *call, lk_acquire_way way)
 {
   int cancel_state;
   int err = lk__sync_lock_enter(l, &cancel_state);
 
   if (err != 0)
     return err;
-  err = lock_acquire(l, thread, call, timeout_ms);
+  err = lock_acquire(l, thread, call, way);
   lk__sync_lock_leave(l, cancel_state);
   return err;
 }
 
 int lk_sync_lock_acquire(lk_sync_lock *l, const lk_sync_call *call)
 {
-  return lk__sync_lock_acquire(l, lk__sync_thread(), call, LK_NO_LIMIT);
+  return lk__sync_lock_acquire(l, lk__sync_thread(), call, LK_ACQUIRE_WAIT);
 }
-
-/* For lk_lock_acquire(): the lock is tried once. */
-enum { NO_WAITING = 0 };
 
 int lk_sync_lock_try(lk_sync_lock *l, const lk_sync_call *call)
 {
-  return lk__sync_lock_acquire(l, lk__sync_thread(), call, NO_WAITING);
+  return lk__sync_lock_acquire(l, lk__sync_thread(), call,
+                               call == NULL ? LK_ACQUIRE_TRY_CONNECTED
+                                            : LK_ACQUIRE_TRY);
 }
 
 /* ---- release ------------------------------------------------------------- */

@@ -70,10 +70,17 @@ int lk__sync_lock_make(lk_blocking_call *b, lk_sync_client *c,
     The lock is not freed before lk__sync_lock_leave(). */
 int lk__sync_lock_enter(lk_sync_lock *l, int *cancel_state);
 void lk__sync_lock_leave(lk_sync_lock *l, int cancel_state);
-/** Acquire, by the thread with the number `thread`, and within the limit
-    `timeout_ms` of lk_lock_acquire(). */
+/** How an acquire deals with a lock that another client holds, and with a lost
+    connection. */
+typedef enum lk_acquire_way {
+  LK_ACQUIRE_WAIT,         /**< waits for both */
+  LK_ACQUIRE_TRY,          /**< waits for a connection alone */
+  LK_ACQUIRE_TRY_CONNECTED /**< waits for neither */
+} lk_acquire_way;
+
+/** Acquire, by the thread with the number `thread`. */
 int lk__sync_lock_acquire(lk_sync_lock *l, uint64_t thread,
-                          const lk_sync_call *call, int64_t timeout_ms);
+                          const lk_sync_call *call, lk_acquire_way way);
 /** Whether it is held by an acquire, or lost; `*thread` gets the number of the
     thread of that acquire. */
 bool lk__sync_lock_is_acquired(lk_sync_lock *l, uint64_t *thread);

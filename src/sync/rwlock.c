@@ -145,7 +145,7 @@ static int rwlock_downgrade(lk_sync_rwlock *rw, const lk_sync_call *call)
     (void)lk_sync_lock_release(&rw->write);
     return LK_ERR_LOST;
   }
-  int err = lk__sync_lock_acquire(&rw->read, thread, call, LK_NO_LIMIT);
+  int err = lk__sync_lock_acquire(&rw->read, thread, call, LK_ACQUIRE_WAIT);
 
   if (err == LK_ERR_LOST) { /* a read side that was acquired before */
     (void)lk_sync_lock_release(&rw->read);

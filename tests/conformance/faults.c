@@ -201,22 +201,28 @@ SCENARIO(acquire_given_up_after_a_break_leaves_nothing)
   }
 }
 
-/* A try must be granted although the own client may have left a node before the
-   connection broke: the node does not belong to another client. The directories
-   do not exist, so that the fault may also happen while they are created.
-   false: the client has sent fewer requests than n. */
-static bool try_with_fault(const kind *k, fault f, unsigned n)
+/* Connect both clients, whose locks have no directories yet: a fault can also
+   happen while these are created. */
+static void begin_without_directories(const kind *k)
 {
-  fixture_begin_empty(k);
-  test_client_init(&fx.own_client, &fx.server, NULL);
   const lk_lock_config c = fixture_config((lk_lock_config){0});
 
+  fixture_begin_empty(k);
+  test_client_init(&fx.own_client, &fx.server, NULL);
   ck_assert(fixture_try_make(&fx.own, &fx.own_client, &c));
   model_turn(&fx.server);
   test_client_init(&fx.rival_client, &fx.server, NULL);
   ck_assert(fixture_try_make(&fx.rival, &fx.rival_client, &c));
+}
+
+/* A try must be granted although the own client may have left a node before the
+   connection broke: the node does not belong to another client.
+   false: the client has sent fewer requests than n. */
+static bool try_with_fault(const kind *k, fault f, unsigned n)
+{
+  begin_without_directories(k);
   set_fault(f, n);
-  ck_assert_int_eq(locker_acquire(&fx.own, TRY), 0);
+  ck_assert_int_eq(locker_try_with_next_connection(&fx.own), 0);
   model_run(&fx.server, T / 2);
   bool happened = fx.own_client.link->requests >= n;
 
@@ -235,6 +241,38 @@ SCENARIO(try_of_a_free_lock_is_granted_with_a_fault_at_any_request)
     while (try_with_fault(k, (fault)f, n))
       n++;
     ck_assert_uint_gt(n, 3); /* some requests were struck */
+  }
+}
+
+/* The connection breaks at the n-th request of a try that needs it. Returns the
+   result of the try. */
+static int try_on_one_connection(const kind *k, fault f, unsigned n)
+{
+  begin_without_directories(k);
+  model_turn(&fx.server);
+  set_fault(f, n);
+  ck_assert_int_eq(locker_try(&fx.own), 0);
+  model_turn(&fx.server);
+  int result = fx.own.acquired;
+
+  model_run(&fx.server, T / 2);
+  ck_assert_int_eq(fx.own.acquired, result);
+  ck_assert_uint_eq(fixture_count_nodes(), result == 0 ? k->held_nodes : 0);
+  fixture_end();
+  return result;
+}
+
+SCENARIO(try_ends_with_the_connection_at_any_request_and_leaves_nothing)
+{
+  for (int f = BREAK_BEFORE; f <= BREAK_AFTER; f++) {
+    unsigned n = 1;
+    int result;
+
+    while ((result = try_on_one_connection(k, (fault)f, n)) != 0) {
+      ck_assert_int_eq(result, LK_ERR_NOT_CONNECTED);
+      n++;
+    }
+    ck_assert_uint_gt(n, 2); /* some requests were struck */
   }
 }
 
@@ -333,6 +371,7 @@ const scenario fault_scenarios[] = {
     &break_after_any_request_loses_no_node_and_no_place,
     &break_among_replies_in_pieces_prevents_no_grant,
     &try_of_a_free_lock_is_granted_with_a_fault_at_any_request,
+    &try_ends_with_the_connection_at_any_request_and_leaves_nothing,
     &throttled_request_is_repeated,
     &fault_at_any_request_of_a_recovery_loses_no_place,
     &acquire_given_up_after_a_break_leaves_nothing,

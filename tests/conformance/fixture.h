@@ -20,8 +20,8 @@ typedef struct fixture {
 
 extern fixture fx;
 
-/** Timeouts of locker_acquire() in ms. */
-enum { FOREVER = -1, TRY = 0 };
+/** A timeout of locker_acquire(). */
+enum { FOREVER = -1 };
 
 /** Set up the cell: create the directories of the kind, connect both clients,
     and empty their logs. */

@@ -111,7 +111,7 @@ SCENARIO(try_of_a_held_lock_is_busy_and_leaves_nothing)
   fixture_begin(k);
   size_t nodes = hold_by_rival();
 
-  ck_assert_int_eq(locker_acquire(&fx.own, TRY), 0);
+  ck_assert_int_eq(locker_try(&fx.own), 0);
   model_turn(&fx.server);
   ck_assert_int_eq(fx.own.acquired, LK_ERR_BUSY);
   ck_assert_str_eq(fx.own_client.link->log, k->try);
@@ -119,9 +119,58 @@ SCENARIO(try_of_a_held_lock_is_busy_and_leaves_nothing)
   expect_nothing_left(nodes);
   ck_assert(lk_lock_ok(fx.rival.lock));
   fixture_release(&fx.rival);
-  ck_assert_int_eq(locker_acquire(&fx.own, TRY), 0);
+  ck_assert_int_eq(locker_try(&fx.own), 0);
   model_turn(&fx.server);
   ck_assert_int_eq(fx.own.acquired, 0);
+  fixture_end();
+}
+
+SCENARIO(try_without_a_connection_is_refused)
+{
+  fixture_begin(k);
+  fixture_break_connection(&fx.own_client);
+  fx.own_client.link->log[0] = '\0';
+  ck_assert_int_eq(locker_try(&fx.own), LK_ERR_NOT_CONNECTED);
+  ck_assert_int_eq(lk_lock_get_state(fx.own.lock), LK_LOCK_IDLE);
+  fixture_reconnect();
+  ck_assert_int_eq(fx.own.acquired, NOT_YET);
+  expect_nothing_left(0);
+  ck_assert_int_eq(locker_try(&fx.own), 0);
+  model_turn(&fx.server);
+  ck_assert_int_eq(fx.own.acquired, 0);
+  /* The try is over: the holder depends on the lease alone. */
+  fixture_break_connection(&fx.own_client);
+  ck_assert_int_eq(lk_lock_get_state(fx.own.lock), LK_LOCK_HELD);
+  ck_assert_int_eq(locker_try(&fx.own), k->reentrant ? 0 : LK_ERR_DEADLOCK);
+  fixture_reconnect();
+  ck_assert_int_eq(lk_lock_get_state(fx.own.lock), LK_LOCK_HELD);
+  fixture_end();
+}
+
+SCENARIO(try_until_a_deadline_waits_for_a_connection_alone)
+{
+  fixture_begin(k);
+  size_t nodes = hold_by_rival();
+
+  fixture_break_connection(&fx.own_client);
+  ck_assert_int_eq(locker_try_with_next_connection(&fx.own), 0);
+  model_run(&fx.server, T / 8);
+  ck_assert_int_eq(fx.own.acquired, NOT_YET);
+  fixture_reconnect();
+  ck_assert_int_eq(fx.own.acquired, LK_ERR_BUSY);
+  expect_nothing_left(nodes);
+  fixture_end();
+}
+
+SCENARIO(timeout_of_0_has_passed)
+{
+  fixture_begin(k);
+  ck_assert_int_eq(locker_acquire(&fx.own, 0), LK_ERR_DEADLINE);
+  ck_assert_int_eq(lk_lock_get_state(fx.own.lock), LK_LOCK_IDLE);
+  fixture_hold(&fx.own);
+  ck_assert_int_eq(locker_acquire(&fx.own, 0),
+                   k->reentrant ? 0 : LK_ERR_DEADLOCK);
+  model_turn(&fx.server);
   fixture_end();
 }
 
@@ -247,6 +296,9 @@ const scenario waiting_scenarios[] = {
     &waiter_is_granted_when_the_holder_releases,
     &waiters_are_granted_in_the_order_of_their_requests,
     &try_of_a_held_lock_is_busy_and_leaves_nothing,
+    &try_without_a_connection_is_refused,
+    &try_until_a_deadline_waits_for_a_connection_alone,
+    &timeout_of_0_has_passed,
     &timeout_ends_the_wait_and_leaves_nothing,
     &timeout_ends_the_wait_without_a_connection,
     &granted_lock_has_no_timeout,

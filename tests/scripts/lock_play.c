@@ -163,6 +163,14 @@ static void do_acquire(lock_player *player, words *w)
     print_refusal(player, locker_acquire(l, timeout_ms));
 }
 
+static void do_try(lock_player *player, words *w)
+{
+  locker *l = lock_named(player, w);
+
+  if (l->lock != NULL)
+    print_refusal(player, locker_try(l));
+}
+
 static void do_release(lock_player *player, words *w)
 {
   locker *l = lock_named(player, w);
@@ -358,6 +366,7 @@ static const struct {
     {"lock", do_lock},                 /* NAME CLIENT [unsure-when-suspended]
                                           [fail-on-expiry] */
     {"acquire", do_acquire},           /* LOCK [TIMEOUT_MS] */
+    {"try", do_try},                   /* LOCK */
     {"release", do_release},           /* LOCK */
     {"release-wait", do_release_wait}, /* LOCK */
     {"verify", do_verify},             /* LOCK */

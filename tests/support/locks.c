@@ -220,6 +220,18 @@ int locker_acquire(locker *l, int64_t timeout_ms)
   return lk_lock_acquire(l->lock, timeout_ms, on_acquired, l);
 }
 
+int locker_try(locker *l)
+{
+  l->acquired = NOT_YET;
+  return lk_lock_try(l->lock, on_acquired, l);
+}
+
+int locker_try_with_next_connection(locker *l)
+{
+  l->acquired = NOT_YET;
+  return lk_lock_try_until(l->lock, LK_NO_LIMIT, on_acquired, l);
+}
+
 void locker_request(locker *l)
 {
   if (locker_acquire(l, LK_NO_LIMIT) != 0)

@@ -66,6 +66,10 @@ void locker_init(locker *l, test_client *p, const lk_lock_config *config);
 bool locker_try_init(locker *l, test_client *p, const lk_lock_config *config);
 /** Start an acquire. Returns the result of the call. */
 int locker_acquire(locker *l, int64_t timeout_ms);
+/** lk_lock_try() */
+int locker_try(locker *l);
+/** lk_lock_try_until() without a deadline. */
+int locker_try_with_next_connection(locker *l);
 /** Start an acquire without a timeout, which must be accepted, and run the
     clients and the server until nothing more happens. */
 void locker_request(locker *l);

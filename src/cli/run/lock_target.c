@@ -283,6 +283,10 @@ static void on_lock_acquired(lk_lock *l, int err, void *arg)
   lk__loop_stop_timer(r->session.loop, &r->timer);
   if (err == 0)
     cli_hold_begin(r);
+  else if (err == LK_ERR_DEADLINE && r->options->wait_ms == 0)
+    cli_run_fail(r, CLI_EXIT_FAILED,
+                 "connected, but the servers did not reply in time; try again, "
+                 "or wait with -w; latchkey doctor tells more");
   else if (err != LK_ERR_BUSY || !look_at_single_node(r))
     fail_to_acquire(r, err, can_wait);
 }
@@ -360,16 +364,6 @@ static void adapt_kill_margin(cli_runner *r)
   cli_hold_lease_moved(r);
 }
 
-static void on_reply_timeout(lk_loop_timer *t)
-{
-  cli_runner *r = LK_OWNER(t, cli_runner, timer);
-
-  if (r->phase == CLI_PHASE_ACQUIRING)
-    cli_run_fail(r, CLI_EXIT_FAILED,
-                 "connected, but the servers did not reply in time; try again, "
-                 "or wait with -w; latchkey doctor tells more");
-}
-
 static void report_open_lock_acl(cli_runner *r)
 {
   if (r->options->single_node)
@@ -384,25 +378,29 @@ static void report_open_lock_acl(cli_runner *r)
                       "--auth-file or --cert restricts that");
 }
 
+/* A limited -w began with the connection; `wait_ends_at` is its end. */
+static int begin_acquire(cli_runner *r)
+{
+  const lk_client *c = r->session.client;
+  int64_t wait_ms = r->options->wait_ms;
+  int64_t replies_until = lk_client_clock(c) + r->options->connect_timeout_ms;
+
+  if (wait_ms == 0)
+    return lk_lock_try_until(r->lock, replies_until, on_lock_acquired, r);
+  return wait_ms > 0
+             ? lk_lock_acquire_until(r->lock, r->wait_ends_at, on_lock_acquired,
+                                     r)
+             : lk_lock_acquire(r->lock, LK_NO_LIMIT, on_lock_acquired, r);
+}
+
 static void acquire_run_lock(cli_runner *r)
 {
-  int64_t wait_ms = r->options->wait_ms;
   const bool can_wait = true;
 
   if (!compute_kill_margin_or_fail(r))
     return;
   cli_run_check_other_kind(r);
-  if (wait_ms == 0) {
-    r->timer.on_timer = on_reply_timeout;
-    lk__loop_set_timer(r->session.loop, &r->timer,
-                       r->options->connect_timeout_ms);
-  }
-  /* A limited -w began with the connection; `wait_ends_at` is its end. Without
-     a limit `wait_ms` is -1. */
-  int err =
-      wait_ms > 0
-          ? lk_lock_acquire_until(r->lock, r->wait_ends_at, on_lock_acquired, r)
-          : lk_lock_acquire(r->lock, wait_ms, on_lock_acquired, r);
+  int err = begin_acquire(r);
 
   if (err != 0)
     fail_to_acquire(r, err, can_wait);

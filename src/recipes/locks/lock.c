@@ -233,12 +233,20 @@ lk__lock_make_contender(lk_lock *l, const lk_acquisition_callbacks *callbacks)
   return ct == NULL ? NULL : &ct->acquisition;
 }
 
+/* The acquire is over: it has no deadline any more, and, if it is a try, does
+ * not depend on the connection any more. */
+static void lock_lift_limits(lk_lock *l)
+{
+  lock_stop_timer(l, &l->timers.acquire);
+  lk_client_detach(l->lease->client, &l->try_listener);
+}
+
 lk_acquisition *lk__lock_detach_acquisition(lk_lock *l)
 {
   lk_acquisition *a = l->acquisition;
 
   l->acquisition = NULL;
-  lock_stop_timer(l, &l->timers.acquire);
+  lock_lift_limits(l);
   return a;
 }
 
@@ -273,7 +281,18 @@ static void lock_forget_released(lk_lock *l)
   lock_stop_timer(l, &l->timers.release);
 }
 
-/* ---- timers -------------------------------------------------------------- */
+/* ---- limits of calls ----------------------------------------------------- */
+
+/* The connection, or the session, is lost during a try. When the client ends,
+ * its lease has ended the try before. */
+static void on_state_during_try(lk_client *c, lk_state state, int err,
+                                void *arg)
+{
+  (void)c;
+  (void)err;
+  if (state == LK_STATE_SUSPENDED || state == LK_STATE_EXPIRED)
+    lk__lock_give_up(arg, LK_ERR_NOT_CONNECTED);
+}
 
 static void on_acquire_timeout(lk_client *c, void *arg)
 {
@@ -330,6 +349,7 @@ int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
   l->timers.acquire = (lk_timer){.fire = on_acquire_timeout, .arg = l};
   l->timers.release = (lk_timer){.fire = on_release_timeout, .arg = l};
   l->timers.next_turn = (lk_timer){.fire = on_next_turn, .arg = l};
+  l->try_listener = (lk_listener){.state = on_state_during_try, .arg = l};
   l->source.make = lk__lock_make_contender;
   l->source.clone = side == LK_MULTILOCK_MUTEX ? mutex_clone : NULL;
   l->on_event = config->on_event;
@@ -393,7 +413,7 @@ static void on_acquire_granted(void *arg)
   lk_lock *l = arg;
 
   lk__lock_enter(l);
-  lock_stop_timer(l, &l->timers.acquire);
+  lock_lift_limits(l);
   l->count = 1;
   lk__lock_complete(l, &l->acquire, 0);
   lk__lock_leave(l);

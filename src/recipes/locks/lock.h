@@ -104,6 +104,8 @@ struct lk_lock {
   lk_completion verify;
   lk_lock_multi *verifying; /**< the multi under way for `verify`; or NULL */
   lk_lock_timers timers;
+  lk_listener try_listener; /**< attached while lk_lock_try() is under way: it
+                                 ends the try when the connection is lost */
   lk_reported_events reported;
   unsigned callbacks_running; /**< calls of lk__lock_enter() without a leave */
   bool freeing;     /**< destroy the lock when `callbacks_running` is 0 */

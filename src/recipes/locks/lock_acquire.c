@@ -36,6 +36,7 @@ static int lock_reenter(lk_lock *l, lk_lock_cb done, void *arg)
   return 0;
 }
 
+/* `once`: complete with LK_ERR_BUSY instead of waiting for others. */
 static int lock_begin_acquire(lk_lock *l, bool once, int64_t deadline_ms,
                               lk_lock_cb done, void *arg)
 {
@@ -74,12 +75,15 @@ static int lock_acquire_refusal(const lk_lock *l)
   return is_side_to_acquire ? lk__rwlock_side_refusal(l) : 0;
 }
 
-/* `once`: complete with LK_ERR_BUSY instead of waiting. If the deadline has
- * passed, a lock that is held already is acquired again all the same, since
- * this takes no time. */
+/* If the deadline has passed, a lock that is held already is acquired again all
+ * the same, since this takes no time. */
 static int lock_acquire(lk_lock *l, int64_t now, int64_t deadline_ms, bool once,
                         lk_lock_cb done, void *arg)
 {
+  int err = lock_acquire_refusal(l);
+
+  if (err != 0)
+    return err;
   if (lk__lock_holds(l))
     return lock_reenter(l, done, arg);
   return deadline_ms <= now
@@ -89,29 +93,48 @@ static int lock_acquire(lk_lock *l, int64_t now, int64_t deadline_ms, bool once,
 
 int lk_lock_acquire(lk_lock *l, int64_t timeout_ms, lk_lock_cb done, void *arg)
 {
-  int err = lock_acquire_refusal(l);
-
-  if (err != 0)
-    return err;
   int64_t now = lk_client_clock(l->lease->client);
-  bool once = timeout_ms == 0; /* such an acquire does not wait for others */
-  int64_t deadline_ms = once ? INT64_MAX : lk__timeout_after(now, timeout_ms);
+  const bool once = false;
 
-  return lock_acquire(l, now, deadline_ms, once, done, arg);
+  return lock_acquire(l, now, lk__timeout_after(now, timeout_ms), once, done,
+                      arg);
 }
 
 int lk_lock_acquire_until(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
                           void *arg)
 {
-  int err = lock_acquire_refusal(l);
-
-  if (err != 0)
-    return err;
   int64_t now = lk_client_clock(l->lease->client);
   const bool once = false;
 
   return lock_acquire(l, now, lk__timeout_until(now, deadline_ms), once, done,
                       arg);
+}
+
+int lk_lock_try_until(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
+                      void *arg)
+{
+  int64_t now = lk_client_clock(l->lease->client);
+  const bool once = true;
+
+  return lock_acquire(l, now, lk__timeout_until(now, deadline_ms), once, done,
+                      arg);
+}
+
+int lk_lock_try(lk_lock *l, lk_lock_cb done, void *arg)
+{
+  int err = lock_acquire_refusal(l);
+  const bool once = true;
+
+  if (err != 0)
+    return err;
+  if (lk__lock_holds(l))
+    return lock_reenter(l, done, arg);
+  if (!lk__lease_is_online(l->lease))
+    return LK_ERR_NOT_CONNECTED;
+  err = lock_begin_acquire(l, once, INT64_MAX, done, arg);
+  if (err == 0)
+    lk_client_attach(l->lease->client, &l->try_listener);
+  return err;
 }
 
 void lk_lock_cancel(lk_lock *l)

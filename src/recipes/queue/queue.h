@@ -33,7 +33,7 @@ bool lk__sequence_is_in_range(int64_t number);
    mixed queue. */
 
 /* When a contender gives up because of the length of its queue: the options
-   `once` (a timeout of 0), `max_queue` and `peek`. */
+   `once` (a try), `max_queue` and `peek`. */
 
 /** Whether the contender lists the queue before it creates a node: `peek` is
     set, and the length of the queue may refuse the contender. */

@@ -97,6 +97,14 @@ void object_free_lock(object *o)
   object_forget(o);
 }
 
+/* `wait_ms` 0: try, with the next connection if there is none. */
+static int acquire_or_try(lk_lock *l, int64_t wait_ms, lk_lock_cb done,
+                          void *arg)
+{
+  return wait_ms == 0 ? lk_lock_try_until(l, LK_NO_LIMIT, done, arg)
+                      : lk_lock_acquire(l, wait_ms, done, arg);
+}
+
 /* Print the result of an acquire, a release or a verify. */
 static void on_done(lk_lock *l, int err, void *tag)
 {
@@ -113,9 +121,9 @@ static void execute_acquire(const command *cmd, object *o)
   void *tag = copy_tag(cmd);
 
   report_if_refused(cmd,
-                    lk_lock_acquire(o->lock,
-                                    option_number(cmd, "wait", LK_NO_LIMIT),
-                                    on_done, tag),
+                    acquire_or_try(o->lock,
+                                   option_number(cmd, "wait", LK_NO_LIMIT),
+                                   on_done, tag),
                     tag);
 }
 
@@ -242,7 +250,7 @@ static void acquire_again_or_report(lk_lock *l, cycle *c)
 
   if (c->acquires_left > 0) {
     c->acquires_left--;
-    err = lk_lock_acquire(l, c->wait_ms, on_cycle_acquired, c);
+    err = acquire_or_try(l, c->wait_ms, on_cycle_acquired, c);
     if (err == 0)
       return;
   }

@@ -173,7 +173,7 @@ static sim_stop_reason stop_reason(const sim_handle *h)
     return SIM_STOP_RELEASED;
   if (h->resetting)
     return SIM_STOP_FREED;
-  if (h->timeout_ms == 0 ||
+  if (h->timeout_ms == SIM_TRY ||
       (h->timeout_ms > 0 &&
        sim_process_clock(h->process) >= h->acquire_called_ms + h->timeout_ms))
     return SIM_STOP_TIMED_OUT;

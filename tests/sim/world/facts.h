@@ -31,6 +31,9 @@ typedef struct sim_grace {
   int64_t since_us; /**< when the client had seen it; 0: not yet */
 } sim_grace;
 
+/** In place of a timeout of an acquire: try. */
+enum { SIM_TRY = 0 };
+
 /** A lock as the API has shown it to its actor. */
 typedef struct sim_handle {
   struct sim_handle *next;        /**< of its process */
@@ -57,7 +60,8 @@ typedef struct sim_handle {
   uint64_t accepted_acquires;
   bool acquiring;            /**< an acquire is outstanding */
   bool in_acquire;           /**< lk_lock_acquire() has not returned */
-  int64_t timeout_ms;        /**< of the acquire */
+  int64_t timeout_ms;        /**< of the acquire; SIM_TRY: a try */
+  bool needs_connection;     /**< the acquire is an lk_lock_try() */
   int64_t acquire_called_ms; /**< when it was called, on the process' clock */
   /** when the call returned, on the process' clock */
   int64_t acquire_returned_ms;

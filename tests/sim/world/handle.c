@@ -87,10 +87,19 @@ static bool layout_has_downgrades(const sim_handle *h)
   return h->process->world->style->layout == LK_LAYOUT_CURATOR;
 }
 
-/* The error that lk_lock_acquire() must return, by what both sides of the lock
- * want and hold. */
-static int expected_acquire_err(const sim_handle *h)
+/* Whether the next acquire is an lk_lock_try(): every other try is. */
+static bool next_needs_connection(const sim_handle *h, int64_t timeout_ms)
 {
+  return timeout_ms == SIM_TRY && h->acquire_number % 2 == 0;
+}
+
+/* The error that the acquire must return, by what both sides of the lock
+ * want and hold. */
+static int expected_acquire_err(const sim_handle *h, bool needs_connection)
+{
+  bool is_connected = lk_client_state(h->process->client) == LK_STATE_CONNECTED;
+  int connection_err =
+      needs_connection && !is_connected ? LK_ERR_NOT_CONNECTED : 0;
   const sim_handle *other = h->other;
   bool is_downgrade = h->places[0].shares && layout_has_downgrades(h);
 
@@ -99,12 +108,19 @@ static int expected_acquire_err(const sim_handle *h)
   if (sim_holds(h))
     return h->kind == SIM_SEMAPHORE ? LK_ERR_DEADLOCK : 0;
   if (other == NULL)
-    return 0;
+    return connection_err;
   if (is_waiting_for_grant(other))
     return LK_ERR_STATE;
-  if (!sim_holds(other))
-    return 0;
-  return is_downgrade ? 0 : LK_ERR_DEADLOCK;
+  if (sim_holds(other) && !is_downgrade)
+    return LK_ERR_DEADLOCK;
+  return connection_err;
+}
+
+static int try_lock(sim_handle *h)
+{
+  return h->needs_connection
+             ? lk_lock_try(h->lock, on_acquired, h)
+             : lk_lock_try_until(h->lock, LK_NO_LIMIT, on_acquired, h);
 }
 
 /* Every other acquire of a limited time gives its deadline, which is the same.
@@ -113,6 +129,8 @@ static int acquire_lock(sim_handle *h, int64_t timeout_ms)
 {
   bool by_deadline = timeout_ms > 0 && h->acquire_number % 2 == 0;
 
+  if (timeout_ms == SIM_TRY)
+    return try_lock(h);
   return by_deadline
              ? lk_lock_acquire_until(h->lock, h->acquire_called_ms + timeout_ms,
                                      on_acquired, h)
@@ -129,9 +147,10 @@ static int release_lock(sim_handle *h, lk_lock_cb done)
 
 int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
 {
+  bool needs_connection = next_needs_connection(h, timeout_ms);
   sim_fact f = {.type = SIM_ACQUIRE_CALLED,
                 .handle = h,
-                .expected_err = expected_acquire_err(h)};
+                .expected_err = expected_acquire_err(h, needs_connection)};
   sim_world *w = h->process->world;
   bool was_acquiring = h->acquiring; /* then the call must be refused */
 
@@ -141,6 +160,7 @@ int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
     if (!h->is_reentry)
       h->acquire_number++;
     h->timeout_ms = timeout_ms;
+    h->needs_connection = needs_connection;
     h->acquire_called_ms = sim_process_clock(h->process);
     h->acquire_called_us = w->agenda.now_us;
     sim_checker_note_acquire_called(checker_of(h), h);

@@ -213,7 +213,8 @@ static bool may_be_starved(const sim_checker *checker, int err)
 
 static bool is_refusal(int err)
 {
-  return err == LK_ERR_STATE || err == LK_ERR_DEADLOCK;
+  return err == LK_ERR_STATE || err == LK_ERR_DEADLOCK ||
+         err == LK_ERR_NOT_CONNECTED;
 }
 
 /* Whether lk_lock_acquire() returned a wrong error. Where success is expected,

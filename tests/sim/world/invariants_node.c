@@ -369,14 +369,39 @@ static void check_overdue_deletes(sim_checker *checker,
   }
 }
 
-/* An acquire that timed out leaves nothing. */
+static bool has_connection(const sim_handle *h)
+{
+  return lk_client_state(h->process->client) == LK_STATE_CONNECTED;
+}
+
+static bool is_try_of_connection(const sim_handle *h)
+{
+  return h->acquiring && !h->is_reentry && h->needs_connection;
+}
+
+static void check_tries(sim_checker *checker)
+{
+  SIM_EACH_HANDLE(checker, h)
+  {
+    if (h->lock != NULL && is_try_of_connection(h) && !has_connection(h))
+      sim_violated(checker, "%s goes on trying without a connection", h->name);
+  }
+}
+
+/* A try ends with the connection, and is the only acquire that does. An acquire
+ * that timed out leaves nothing. */
 void sim_timeout_clean(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_PERIODIC) {
     check_overdue_deletes(checker, has_failed);
+    check_tries(checker);
     return;
   }
-  bool tried_once = f->handle->timeout_ms == 0;
+  if (f->err == LK_ERR_NOT_CONNECTED &&
+      (!f->handle->needs_connection || has_connection(f->handle)))
+    sim_violated(checker, "%s has no need of a connection, or has one",
+                 f->handle->name);
+  bool tried_once = f->handle->timeout_ms == SIM_TRY;
   bool had_deadline = f->handle->timeout_ms > 0;
 
   if ((f->err == LK_ERR_BUSY && !tried_once) ||
@@ -548,6 +573,7 @@ void sim_throttled(sim_checker *checker, const sim_fact *f)
   switch (f->err) {
   case 0:
   case LK_ERR_BUSY:
+  case LK_ERR_NOT_CONNECTED: /* see sim_timeout_clean() */
   case LK_ERR_QUEUE_FULL:
   case LK_ERR_DEADLINE:
   case LK_ERR_CANCELLED:

@@ -19,7 +19,6 @@ enum {
   CALL_DEPTH_MAX = 4, /* operations within callbacks of operations */
   REENTRY_MAX = 4,
   MAX_QUEUE = 2, /* largest max_queue in style "brief" */
-  TRY_ONCE = 0,  /* a timeout of lk_lock_acquire() */
   ANY_VERSION = -1
 };
 
@@ -113,13 +112,13 @@ static void replace_or_reset_handle(sim_actor *a, sim_handle *h)
 
 /* ---- choice of an acquire ----------------------------------------------- */
 
-/* A timeout of lk_lock_acquire() in milliseconds. */
+/* A timeout of an acquire in milliseconds. */
 static int64_t random_timeout(sim_actor *a)
 {
   int32_t t = world_of(a)->timeout_ms;
 
   switch (sim_roll(&a->rng, 10)) {
-  case 0: return TRY_ONCE;
+  case 0: return SIM_TRY;
   case 1: return random_between(a, 1, 10);
   case 2: return random_between(a, 1, t / 4);
   case 3:

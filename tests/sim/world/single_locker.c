@@ -84,16 +84,20 @@ static void free_single_lock(sim_actor *a)
 
 static void single_acquire(sim_actor *a)
 {
-  enum { TRY_ONCE = 0, CHOICES = 6 };
+  enum { CHOICES = 6 };
 
   int64_t t = a->process->world->timeout_ms;
-  const int64_t timeouts[CHOICES] = {TRY_ONCE,    t / 10,      t,
+  const int64_t timeouts[CHOICES] = {SIM_TRY,     t / 10,      t,
                                      LK_NO_LIMIT, LK_NO_LIMIT, LK_NO_LIMIT};
   int64_t timeout = timeouts[sim_roll(&a->rng, CHOICES)];
 
   TRACE(a, "acquires, %d ms", (int)timeout);
   a->single.acquiring = true;
-  if (lk_lock_acquire(a->single.lock, timeout, on_acquired, a) != 0)
+  int err = timeout == SIM_TRY
+                ? lk_lock_try_until(a->single.lock, LK_NO_LIMIT, on_acquired, a)
+                : lk_lock_acquire(a->single.lock, timeout, on_acquired, a);
+
+  if (err != 0)
     a->single.acquiring = false;
 }
 

@@ -35,7 +35,6 @@ static const lk_lock_config mutex_configs[] = {
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
 enum {
-  DO_NOT_WAIT = 0,          /* as the timeout of an acquire */
   FOREIGN_SESSION = 0x5555, /* of nodes of another client */
   UNKNOWN_LAYOUT = LK_LAYOUT_LATCH + 1
 };
@@ -225,7 +224,7 @@ START_TEST(kazoo_readers_are_predecessors_and_curator_locks_are_foreign)
   ck_assert_int_eq(lp.a.acquired, 0);
   /* Rule H has granted a without another list. Only the list of b reports the
    * foreign node. */
-  ck_assert_int_eq(locker_acquire(&lp.b, DO_NOT_WAIT), 0);
+  ck_assert_int_eq(locker_try(&lp.b), 0);
   model_turn(&lp.server);
   ck_assert(locker_check_events(&lp.b, "mixed " LOCKS "/x-lock-0000000001\n"));
   delete_foreign("x-lock-0000000001");

@@ -10,10 +10,7 @@
 
 /* Long queues and their limit, and contenders that list before they queue. */
 
-enum {
-  MAX_WAITERS = 14,
-  DO_NOT_WAIT = 0 /* as the timeout of an acquire */
-};
+enum { MAX_WAITERS = 14 };
 
 static lock_pair lp;
 static locker waiters[MAX_WAITERS];
@@ -117,11 +114,11 @@ START_TEST(queue_of_ten_thousand_is_logged_once)
     snprintf(path, sizeof path, LOCKS "/x-lock-%010d", i);
     model_create(&lp.server, path);
   }
-  ck_assert_int_eq(locker_acquire(&lp.a, DO_NOT_WAIT), 0);
+  ck_assert_int_eq(locker_try(&lp.a), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.a.acquired, LK_ERR_BUSY);
   /* the second acquire logs nothing */
-  ck_assert_int_eq(locker_acquire(&lp.a, DO_NOT_WAIT), 0);
+  ck_assert_int_eq(locker_try(&lp.a), 0);
   model_turn(&lp.server);
   ck_assert_uint_eq(lp.one.warnings, 1);
   for (int i = 0; i < VERY_LONG; i++) {
@@ -141,14 +138,14 @@ START_TEST(list_first_writes_nothing_if_the_queue_is_not_empty)
   lock_pair_begin(&lp, NULL, &config);
   lock_pair_hold(&lp);
   for (int i = 0; i < 3; i++) {
-    ck_assert_int_eq(locker_acquire(&lp.b, DO_NOT_WAIT), 0);
+    ck_assert_int_eq(locker_try(&lp.b), 0);
     model_turn(&lp.server);
     ck_assert_int_eq(lp.b.acquired, LK_ERR_BUSY);
     ck_assert(model_check_log(lp.two.link, "getChildren2"));
   }
   locker_release(&lp.a);
   model_turn(&lp.server);
-  ck_assert_int_eq(locker_acquire(&lp.b, DO_NOT_WAIT), 0);
+  ck_assert_int_eq(locker_try(&lp.b), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, 0);
   ck_assert(
@@ -207,7 +204,7 @@ START_TEST(successful_first_list_makes_the_next_pause_short)
   lock_pair_begin(&lp, NULL, &config);
   throttled = 0;
   lp.server.before = throttle_lists_and_create;
-  ck_assert_int_eq(locker_acquire(&lp.a, DO_NOT_WAIT), 0);
+  ck_assert_int_eq(locker_try(&lp.a), 0);
   for (int ms = 0; ms < 2000 && throttled < LISTS_AND_CREATE; ms++)
     model_run(&lp.server, 1);
   ck_assert_uint_eq(throttled, LISTS_AND_CREATE);
@@ -225,7 +222,7 @@ START_TEST(list_first_takes_a_missing_directory_for_an_empty_queue)
 
   lock_pair_begin(&lp, NULL, &config);
   model_delete(&lp.server, LOCKS);
-  ck_assert_int_eq(locker_acquire(&lp.a, DO_NOT_WAIT), 0);
+  ck_assert_int_eq(locker_try(&lp.a), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.a.acquired, 0);
   lock_pair_end(&lp);
@@ -251,7 +248,7 @@ START_TEST(contender_can_precede_us_after_the_first_list)
   lock_pair_begin(&lp, NULL, &config);
   model_create(&lp.server, LOCKS "/note"); /* so that the next number is 1 */
   lp.server.before = create_rival_before_create;
-  ck_assert_int_eq(locker_acquire(&lp.a, DO_NOT_WAIT), 0);
+  ck_assert_int_eq(locker_try(&lp.a), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.a.acquired, LK_ERR_BUSY);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 2);
@@ -276,7 +273,7 @@ START_TEST(first_list_is_repeated_after_a_break_or_throttling)
     else
       lp.two.link->cut_at = 1;
     lp.two.link->cut_after = fault == BREAK_AFTER_LIST;
-    ck_assert_int_eq(locker_acquire(&lp.b, DO_NOT_WAIT), 0);
+    ck_assert_int_eq(locker_try_with_next_connection(&lp.b), 0);
     model_run(&lp.server, T / 2);
     ck_assert_int_eq(lp.b.acquired, LK_ERR_BUSY);
     ck_assert_uint_eq(model_count(lp.two.link, "create2"), 0);

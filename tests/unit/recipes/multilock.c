@@ -9,7 +9,6 @@
 /* Multi-locks, and mutexes of their members, on one server. */
 
 enum {
-  DO_NOT_WAIT = 0, /* as the timeout of an acquire */
   DENY_NOTHING = 0 /* as permissions */
 };
 
@@ -273,7 +272,7 @@ START_TEST(node_that_cannot_be_deleted_is_reported_and_the_acquire_completes)
   one.link->cut_at = 1;
   one.link->cut_after = true;
   model_deny(&server, "/m/b", LK_PERM_DELETE);
-  ck_assert_int_eq(locker_acquire(&multilock, DO_NOT_WAIT), 0);
+  ck_assert_int_eq(locker_try_with_next_connection(&multilock), 0);
   model_run(&server, T / 2);
   /* its earlier node in /m/b precedes the new one */
   ck_assert_int_eq(multilock.acquired, LK_ERR_BUSY);

@@ -254,8 +254,6 @@ END_TEST
 
 /* ---- acquire and release ----------------------------------------------- */
 
-enum { NO_WAIT = 0 }; /* a timeout of an acquire */
-
 START_TEST(acquire_with_peek_writes_nothing_for_a_held_lock)
 {
   const lk_lock_config config = {.size = sizeof config, .peek = true};
@@ -263,12 +261,12 @@ START_TEST(acquire_with_peek_writes_nothing_for_a_held_lock)
   begin();
   make_handle_again(1, &config);
   acquire_at_once(0);
-  ck_assert_int_eq(locker_acquire(&handle[1], NO_WAIT), 0);
+  ck_assert_int_eq(locker_try(&handle[1]), 0);
   model_turn(&server);
   ck_assert_int_eq(handle[1].acquired, LK_ERR_BUSY);
   ck_assert(model_check_log(link_of(1), "getData"));
   release_lock(0);
-  ck_assert_int_eq(locker_acquire(&handle[1], NO_WAIT), 0);
+  ck_assert_int_eq(locker_try(&handle[1]), 0);
   model_turn(&server);
   ck_assert_int_eq(handle[1].acquired, 0);
   ck_assert(model_check_log(link_of(1), "getData | create2 getData"));

@@ -134,9 +134,12 @@ static int do_acquire(void *call)
   return lk_sync_lock_acquire(lock, call);
 }
 
+/* Without options a try would not wait. */
 static int do_try(void *call)
 {
-  return lk_sync_lock_try(tried, call);
+  static const lk_sync_call no_limit = {.size = sizeof no_limit};
+
+  return lk_sync_lock_try(tried, call == NULL ? &no_limit : call);
 }
 
 static int do_next(void *call)
@@ -195,6 +198,27 @@ START_TEST(a_call_ends_at_its_deadline)
     ck_assert_int_ge(lk_sync_client_clock(client), begun + 20);
     ck_assert_int_lt(lk_sync_client_clock(client), begun + 5000);
   }
+  stop();
+}
+END_TEST
+
+static int do_try_without_options(void *arg)
+{
+  (void)arg;
+  return lk_sync_lock_try(tried, NULL);
+}
+
+START_TEST(try_without_options_does_not_wait_for_a_connection)
+{
+  lk_sync_call while_it_tries = {.size = sizeof while_it_tries,
+                                 .timeout_ms = 100};
+  waiter w;
+
+  start();
+  waiter_start(&w, do_try_without_options, NULL);
+  ck_assert_int_eq(do_get(&while_it_tries), LK_ERR_DEADLINE);
+  lk_sync_client_close(client); /* ends a try that waits */
+  ck_assert_int_eq(waiter_end(&w), LK_ERR_NOT_CONNECTED);
   stop();
 }
 END_TEST
@@ -823,6 +847,7 @@ START_TEST(forked_child_holds_nothing_and_does_not_hang)
 END_TEST
 
 SUITE("without_server", a_call_ends_at_its_deadline,
+      try_without_options_does_not_wait_for_a_connection,
       last_error_explains_a_deadline, list_of_servers_can_be_changed,
       cancel_ends_all_calls_that_have_it, a_signal_handler_may_cancel,
       closing_ends_all_calls, freeing_ends_all_calls,
