@@ -39,6 +39,8 @@ static harness_call take_call(fuzz_program *g)
     call.watch = g->watch;
   call.repeat = (options & 2) != 0;
   call.until_disconnect = (options & 4) != 0;
+  call.cancellable = options % 16 != 0;
+  call.fails_offline = options == 16;
   if (options & 8)
     call.timeout_ms = options >> 4 == 15 ? -2 : (int64_t)(options >> 4) * 40;
   return call;
@@ -150,6 +152,15 @@ static void do_cancel(fuzz_program *g)
   harness_cancel(&g->h, name, which >= 128);
 }
 
+static void do_cancel_request(fuzz_program *g)
+{
+  char name[24];
+  unsigned made_before = take_byte(&g->in) % 16;
+
+  snprintf(name, sizeof name, "r%u", g->number - 1 - made_before);
+  harness_cancel_request(&g->h, name);
+}
+
 static const char *take_listener(fuzz_program *g)
 {
   static const char *const names[] = {"l0", "l1", "l2", "l3"};
@@ -162,7 +173,7 @@ static void do_listen(fuzz_program *g)
   const char *name = take_listener(g);
 
   harness_unlisten(&g->h, name);
-  harness_listen(&g->h, name, true);
+  harness_listen(&g->h, name, true, name[1] % 2 != 0);
 }
 
 static void do_unlisten(fuzz_program *g)
@@ -289,7 +300,7 @@ static const action rare_calls[] = {
     ACTION(get_acl),    ACTION(set_acl),   ACTION(create_ttl),
     ACTION(multi_read), ACTION(who_am_i),  ACTION(config),
     ACTION(reconfig),   ACTION(add_watch), ACTION(add_watch),
-    ACTION(add_watch),  ACTION(cancel),
+    ACTION(add_watch),  ACTION(cancel),    ACTION(cancel_request),
 };
 
 static void do_rare_call(fuzz_program *g)

@@ -489,6 +489,12 @@ typedef struct lk_listener {
       the last two; else 0. When a session or the client ends, listeners are
       notified first, then requests complete, and then watches end. */
   void (*state)(lk_client *c, lk_state state, int err, void *arg);
+  /** A connection attempt has failed, and the client tries on, as after the
+      loss of a connection, which is reported by `state`. `err` and `why` are
+      those of lk_client_last_error(); `why` is valid until this returns. It is
+      called in the next input of the driver, which is due at once. Of several
+      attempts that fail in the hook `wake`, the last one is reported. */
+  void (*attempt)(lk_client *c, int err, const char *why, void *arg);
   /** The reply to a request, ping or handshake; before its callback. */
   void (*reply)(lk_client *c, const lk_reply *reply, void *arg);
   /** lk_client_close() was called, and has not returned. End everything that

@@ -18,6 +18,25 @@
 extern "C" {
 #endif
 
+/** What a request without a connection does. A program that meets a value that
+    it does not know treats it as LK_OFFLINE_WAIT. */
+typedef enum lk_offline {
+  LK_OFFLINE_WAIT = 0, /**< it waits for a connection */
+  /** It does not wait. While the client pauses between its attempts, it is
+      refused with LK_ERR_NOT_CONNECTED. While an attempt is under way, it is
+      accepted, and completes with LK_ERR_NOT_SENT if the attempt fails. */
+  LK_OFFLINE_FAIL = 1
+} lk_offline;
+
+/**
+ * Names a request for lk_request_cancel(). The memory is the caller's: zero it
+ * first. It must stay until the request has completed, whose callback may free
+ * it. A call that is refused does not set it.
+ */
+typedef struct lk_request_handle {
+  struct lk_request *request; /**< the client's; NULL: it has completed */
+} lk_request_handle;
+
 /**
  * Options of one request; NULL stands for none. Set `size`.
  *
@@ -36,12 +55,27 @@ typedef struct lk_call {
   bool until_disconnect; /**< the watch ends when the connection does; other
                               watches are registered again on the next one,
                               but see lk_watch_cb */
+  lk_offline offline;    /**< with LK_OFFLINE_FAIL `repeat` is refused with
+                              LK_ERR_BAD_ARGUMENT. Calls that send several
+                              requests wait: they refuse it, too */
   lk_watch_cb on_event;  /**< NULL: no watch */
   void *watch_arg;
   lk_watch **watch;    /**< gets the handle, before the call returns; or NULL */
   int64_t deadline_ms; /**< complete with LK_ERR_DEADLINE then; if it has passed
                             already, the call is refused; 0: never */
+  lk_request_handle *handle; /**< is set to name the request; or NULL. Calls
+                                that send several requests refuse it with
+                                  LK_ERR_BAD_ARGUMENT */
 } lk_call;
+
+/**
+ * Complete a request that was not sent with LK_ERR_CANCELLED, before this
+ * returns. It will never be sent.
+ *
+ * @return 0; LK_ERR_STATE: it was sent already, or is completing for another
+ *         reason; or it has completed; LK_ERR_FORKED.
+ */
+LK_API int lk_request_cancel(lk_client *c, lk_request_handle *h);
 
 /** `create` flags. */
 enum lk_create_flags {

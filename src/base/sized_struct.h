@@ -19,7 +19,7 @@
 
 /** The first option of each of these structs, and its last member. A program
     must give at least the size and the first option. */
-#define LK_ENDS_lk_call                   timeout_ms, deadline_ms
+#define LK_ENDS_lk_call                   timeout_ms, handle
 #define LK_ENDS_lk_candidate_config       pause_ms, arg
 #define LK_ENDS_lk_client_config          hosts, sasl
 #define LK_ENDS_lk_lease_config           assurance, arg

@@ -32,15 +32,16 @@ static inline int lk__config_copy(const lk_client *c,
 }
 
 /** Copy the options of a call that sends several requests. If `call` is NULL,
-    `out` gets the defaults. Returns 0, or LK_ERR_BAD_ARGUMENT; a watch
-    (`on_event`) is refused as well, since it would belong to one request. */
+    `out` gets the defaults. Returns 0, or LK_ERR_BAD_ARGUMENT; options that
+    would belong to one request are refused as well. */
 static inline int lk__call_options_copy(const lk_client *c, lk_call *out,
                                         const lk_call *call)
 {
   static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_call);
   int err = lk__config_copy(c, &sized, out, call);
 
-  if (err == 0 && out->on_event != NULL)
+  if (err == 0 && (out->on_event != NULL || out->handle != NULL ||
+                   out->offline != LK_OFFLINE_WAIT))
     err = LK_ERR_BAD_ARGUMENT;
   return err;
 }

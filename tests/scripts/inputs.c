@@ -328,6 +328,10 @@ void input_take_options(harness_call *call, words *w)
       call->repeat = true;
     else if (words_are(w, "until-break"))
       call->until_disconnect = true;
+    else if (words_are(w, "fails-offline"))
+      call->fails_offline = true;
+    else if (words_are(w, "cancellable"))
+      call->cancellable = true;
     else
       abort(); /* an unknown option */
   }
@@ -486,11 +490,18 @@ static void do_cancel(script_player *player, words *w)
   harness_cancel(&player->h, name, words_are(w, "server"));
 }
 
+static void do_cancel_request(script_player *player, words *w)
+{
+  harness_cancel_request(&player->h, words_text(w, "a request"));
+}
+
 static void do_listen(script_player *player, words *w)
 {
   const char *name = words_text(w, "a name");
 
-  harness_listen(&player->h, name, words_are(w, "answers"));
+  bool logs_replies = words_are(w, "answers");
+
+  harness_listen(&player->h, name, logs_replies, words_are(w, "attempts"));
 }
 
 static void do_unlisten(script_player *player, words *w)
@@ -545,7 +556,7 @@ static const input inputs[] = {
     {"frame", do_frame, CLIENT},     /* a body with a length before it */
     {"bytes", do_bytes, CLIENT},
     /* calls: NAME PATH ARGUMENT... [watch=NAME] [timeout=MS] [repeat]
-       [until-break] */
+       [until-break] [fails-offline] [cancellable] */
     {"get", do_get, CLIENT},
     {"exists", do_exists, CLIENT},
     {"children", do_children, CLIENT},
@@ -569,7 +580,8 @@ static const input inputs[] = {
     {"auth", do_auth, CLIENT},
     {"close", do_close, CLIENT},
     {"cancel", do_cancel, CLIENT}, /* WATCH [server] */
-    {"listen", do_listen, CLIENT}, /* NAME [answers] */
+    {"cancel-request", do_cancel_request, CLIENT},
+    {"listen", do_listen, CLIENT}, /* NAME [answers|attempts] */
     {"unlisten", do_unlisten, CLIENT},
     {"timer", do_timer, CLIENT}, /* NAME MS */
     {"stop", do_stop, CLIENT},

@@ -252,8 +252,10 @@ static void note_marked_write(harness *h, const char *shown)
     return;
   harness_thing *t = harness_thing_find(h, name);
 
-  if (t != NULL)
-    t->was_sent = true;
+  if (t == NULL)
+    return;
+  t->was_sent = true;
+  harness_must(h, !t->was_cancelled, "a cancelled write was sent");
 }
 
 /* Tokens of SASL are sent before requests, and not after them. */

@@ -36,6 +36,8 @@ typedef struct harness_thing {
   bool marked;   /**< the data of the write is its name, so that the harness can
                       recognise the write in the output */
   bool was_sent; /**< the marked write was sent completely */
+  bool was_cancelled;
+  lk_request_handle handle;
   /** The watch that the request sets, or NULL. */
   struct harness_thing *watcher;
 
@@ -50,6 +52,7 @@ typedef struct harness_thing {
   /* Of a listener. */
   bool attached;
   bool logs_replies;
+  bool logs_attempts;
   lk_listener listener;
 
   lk_timer timer;
@@ -133,6 +136,8 @@ typedef struct harness_call {
   int64_t timeout_ms;
   bool repeat;
   bool until_disconnect;
+  bool fails_offline;
+  bool cancellable; /**< harness_cancel_request() can cancel it */
 } harness_call;
 
 /** Each returns the result of the call. */
@@ -170,8 +175,12 @@ int harness_close(harness *h, const char *name);
 void harness_free(harness *h);
 /** Cancel a watch, if it exists. */
 void harness_cancel(harness *h, const char *name, bool on_server);
-/** Attach a listener. `logs_replies`: it logs the replies, too. */
-void harness_listen(harness *h, const char *name, bool logs_replies);
+/** Cancel a request, if it exists and is cancellable. */
+void harness_cancel_request(harness *h, const char *name);
+/** Attach a listener, which also logs the replies, or the attempts that fail.
+ */
+void harness_listen(harness *h, const char *name, bool logs_replies,
+                    bool logs_attempts);
 void harness_unlisten(harness *h, const char *name);
 void harness_timer(harness *h, const char *name, int64_t in_ms);
 void harness_stop(harness *h, const char *name);

@@ -217,7 +217,10 @@ void harness_begin(harness_making *m, harness *h, const harness_call *call,
   m->call = (lk_call){.size = sizeof m->call,
                       .timeout_ms = call->timeout_ms,
                       .repeat = call->repeat,
-                      .until_disconnect = call->until_disconnect};
+                      .until_disconnect = call->until_disconnect,
+                      .offline = call->fails_offline ? LK_OFFLINE_FAIL
+                                                     : LK_OFFLINE_WAIT,
+                      .handle = call->cancellable ? &m->t->handle : NULL};
   if (call->watch != NULL) {
     harness_thing *w = harness_thing_add(h, call->watch);
 
@@ -228,8 +231,8 @@ void harness_begin(harness_making *m, harness *h, const harness_call *call,
     m->call.watch_arg = w;
     m->call.watch = &w->watch;
   }
-  bool has_options =
-      call->watch != NULL || call->timeout_ms != 0 || call->repeat;
+  bool has_options = call->watch != NULL || call->timeout_ms != 0 ||
+                     call->repeat || call->fails_offline || call->cancellable;
 
   if (has_options)
     m->opts = &m->call;
@@ -250,6 +253,27 @@ int harness_finish(harness_making *m, int err)
   harness_log_line(m->h, "%s: refused %s", m->t->name,
                    harness_error(err, room, sizeof room));
   return err;
+}
+
+void harness_cancel_request(harness *h, const char *name)
+{
+  harness_thing *t = harness_thing_find(h, name);
+  char room[16];
+
+  if (t == NULL || h->client == NULL)
+    return;
+  int ended = t->ended;
+  int err = lk_request_cancel(h->client, &t->handle);
+
+  if (err != 0) {
+    harness_must(h, t->ended == ended, "it ends, but is not cancelled");
+    harness_log_line(h, "%s: not cancelled: %s", name,
+                     harness_error(err, room, sizeof room));
+    return;
+  }
+  harness_must(h, t->ended == 1 && ended == 0, "cancelled, and it goes on");
+  harness_must(h, !t->was_sent, "cancelled though it left");
+  t->was_cancelled = true;
 }
 
 int harness_get(harness *h, const harness_call *call, const char *path)

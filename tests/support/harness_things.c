@@ -294,10 +294,30 @@ static void on_reply(lk_client *c, const lk_reply *a, void *arg)
   harness_react(h, t->name, "answer");
 }
 
+static void on_attempt(lk_client *c, int err, const char *why, void *arg)
+{
+  harness_thing *t = arg;
+  harness *h = t->h;
+  const char *last_why;
+  char room[16];
+
+  harness_must(h, h->client == c && t->attached, "a listener that is none");
+  harness_must(h, err == lk_client_last_error(c, &last_why) && why == last_why,
+               "another error than the last one");
+  harness_must(
+      h, h->state == LK_STATE_CONNECTING || h->state == LK_STATE_SUSPENDED,
+      "an attempt that fails in another state");
+  harness_log_line(h, "%s: attempt fails %s %s", t->name,
+                   harness_error(err, room, sizeof room), why);
+  harness_react(h, t->name, "attempt");
+}
+
 static void attach(harness_thing *t)
 {
   t->attached = true;
   t->listener = (lk_listener){.state = on_state, .reply = on_reply, .arg = t};
+  if (t->logs_attempts)
+    t->listener.attempt = on_attempt;
   lk_client_attach(t->h->client, &t->listener);
 }
 
@@ -308,13 +328,15 @@ void harness_listen_base(harness *h)
   attach(&h->base);
 }
 
-void harness_listen(harness *h, const char *name, bool logs_replies)
+void harness_listen(harness *h, const char *name, bool logs_replies,
+                    bool logs_attempts)
 {
   if (h->client == NULL)
     return;
   harness_thing *t = harness_thing_add(h, name);
 
   t->logs_replies = logs_replies;
+  t->logs_attempts = logs_attempts;
   attach(t);
 }
 

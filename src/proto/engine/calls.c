@@ -51,12 +51,18 @@ int lk__call_take_options(lk_client *c, lk_call_spec *spec, const lk_call *call)
 
 /* ---- checks and queueing ------------------------------------------------- */
 
-/* Whether the caller asks to repeat a write, which is refused: it could be
- * executed twice. */
-static bool repeats_write(const lk_call_spec *spec)
+/* Whether the options fit the request. A write is not repeated: it could be
+ * executed twice. A request that is repeated waits for the next connection. */
+static bool options_fit(const lk_call_spec *spec)
 {
-  return spec->call != NULL && spec->call->repeat &&
-         lk__opcode_info(spec->op)->write;
+  const lk_call *call = spec->call;
+
+  if (call == NULL)
+    return true;
+  bool fails_offline = call->offline == LK_OFFLINE_FAIL;
+
+  return (call->offline == LK_OFFLINE_WAIT || fails_offline) &&
+         !(call->repeat && (fails_offline || lk__opcode_info(spec->op)->write));
 }
 
 int lk__call_send(lk_client *c, lk_call_spec *spec, const lk_record *rec,
@@ -66,7 +72,7 @@ int lk__call_send(lk_client *c, lk_call_spec *spec, const lk_record *rec,
 
   if (err != 0)
     return err;
-  if (repeats_write(spec))
+  if (!options_fit(spec))
     return LK_ERR_BAD_ARGUMENT;
   if (c->connection.phase == LK_PHASE_LIVE)
     err = lk__request_support_error(c, spec->op);

@@ -339,6 +339,27 @@ void lk__client_enter_state(lk_client *c, lk_state state, int err)
   }
 }
 
+bool lk__client_attempts_are_reported(const lk_client *c)
+{
+  const lk_link *all = &c->listeners[LK_LISTENERS_ALL].members;
+
+  for (lk_link *l = all->next; l != all; l = l->next)
+    if (listener_of(l, LK_LISTENERS_ALL)->attempt != NULL)
+      return true;
+  return false;
+}
+
+void lk__client_notify_attempt(lk_client *c)
+{
+  lk_safe_iterator it;
+
+  lk__safe_iterator_begin(&it, &c->listeners[LK_LISTENERS_ALL]);
+  for (lk_listener *l; (l = next_listener(c, &it, LK_LISTENERS_ALL)) != NULL;) {
+    if (l->attempt != NULL)
+      l->attempt(c, c->last_error.err, c->last_error.text, l->arg);
+  }
+}
+
 void lk__client_notify_reply(lk_client *c, const lk_reply *reply)
 {
   lk_safe_iterator it;

@@ -34,6 +34,10 @@ enum { LK_LISTENERS_ALL, LK_LISTENERS_OF_REPLIES, LK_LISTENER_LISTS };
 void lk__client_enter_state(lk_client *c, lk_state state, int err);
 /** Notify the listeners that lk_client_close() was called. */
 void lk__client_notify_closing(lk_client *c);
+/** Whether a listener is to be notified of attempts that fail. */
+bool lk__client_attempts_are_reported(const lk_client *c);
+/** Notify the listeners that the last attempt has failed. */
+void lk__client_notify_attempt(lk_client *c);
 /** Notify the listeners of a reply, before its request completes. */
 void lk__client_notify_reply(lk_client *c, const lk_reply *reply);
 

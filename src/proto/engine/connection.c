@@ -280,6 +280,10 @@ void lk__engine_connection_end(lk_client *c, int err, const char *why)
     try_next_server(c);
   else
     try_next_endpoint(c, was_live);
+  if (!was_live) {
+    c->connection.attempt_failed = lk__client_attempts_are_reported(c);
+    lk__requests_attempt_failed(c);
+  }
   lk__client_wake(c);
   if (!was_live)
     return;

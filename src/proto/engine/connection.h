@@ -33,6 +33,7 @@ typedef struct lk_engine_connection {
   bool read_only;             /**< the connected server is read-only */
   bool input_lost;            /**< the driver gave an input from inside a
                                    callback, which was dropped: reconnect */
+  bool attempt_failed;        /**< the next input reports that */
   bool refused_round; /**< every server that was tried in this round closed
                            the connection during the handshake */
   int64_t refused_since_ms; /**< the first of all such attempts in a row;

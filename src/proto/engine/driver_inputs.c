@@ -111,6 +111,10 @@ static void run_phase(lk_client *c)
 /* Do everything that is due at the client's clock. */
 static void client_run_due(lk_client *c)
 {
+  if (c->connection.attempt_failed) {
+    c->connection.attempt_failed = false;
+    lk__client_notify_attempt(c);
+  }
   if (c->timers.root != NULL)
     lk__timers_run(c);
   if (c->now >= lk__requests_deadline(&c->requests))
@@ -143,7 +147,7 @@ static int64_t client_next_deadline(const lk_client *c)
   int64_t at = lk__earlier(lk__requests_deadline(&c->requests),
                            lk__session_give_up_at(c));
 
-  if (!lk__list_empty(&c->watches.ended))
+  if (!lk__list_empty(&c->watches.ended) || c->connection.attempt_failed)
     return c->now;
   at = lk__earlier(at, lk__timers_deadline(c));
   if (c->close.begun)

@@ -276,7 +276,7 @@ static int create_watch(lk_client *c, lk_request *r, const lk_call_spec *spec)
 }
 
 /* Add to `r` what the options ask for: the deadline, the copy of the frame for
- * a repetition, and the watch. */
+ * a repetition, the watch, and the caller's handle. */
 static int add_call_options(lk_client *c, lk_request *r,
                             const lk_call_spec *spec, int64_t deadline_ms,
                             const void *frame)
@@ -289,8 +289,13 @@ static int add_call_options(lk_client *c, lk_request *r,
       goto fail;
     memcpy(r->copy, frame, r->len);
   }
-  if (create_watch(c, r, spec) == 0)
-    return 0;
+  if (create_watch(c, r, spec) != 0)
+    goto fail;
+  r->fails_offline = spec->call->offline == LK_OFFLINE_FAIL;
+  r->handle = spec->call->handle;
+  if (r->handle != NULL)
+    r->handle->request = r;
+  return 0;
 
 fail:
   lk__mem_free(&c->mem, r->copy);
@@ -324,12 +329,24 @@ static void request_send_watch(const lk_client *c, const lk_request *r,
   frame[r->len - 1] = w->relies ? 0 : 1; /* the flag is the last byte */
 }
 
+/* LK_ERR_NOT_CONNECTED: there is neither a connection nor an attempt at one,
+ * and the request does not wait. */
+static int offline_refusal(const lk_client *c, const lk_call *call)
+{
+  bool fails = call != NULL && call->offline == LK_OFFLINE_FAIL;
+
+  return fails && c->connection.phase == LK_PHASE_PAUSE ? LK_ERR_NOT_CONNECTED
+                                                        : 0;
+}
+
 int lk__request_queue(lk_client *c, const lk_call_spec *spec)
 {
   bool live = c->connection.phase == LK_PHASE_LIVE;
   int64_t deadline_ms;
-  int err = find_deadline(c, spec->call, &deadline_ms);
+  int err = offline_refusal(c, spec->call);
 
+  if (err == 0)
+    err = find_deadline(c, spec->call, &deadline_ms);
   if (err != 0)
     return err;
   lk_buf *b = live ? &c->output.bytes : &c->requests.waiting_frames;
@@ -521,6 +538,8 @@ void lk__request_complete(lk_client *c, const lk_request *r, int err,
                           const lk_reply_body *body)
 {
   c->requests.open--;
+  if (r->handle != NULL)
+    r->handle->request = NULL;
   lk__invariants_check(c, LK_MOMENT_CALLBACK);
   if (r->done == NULL)
     return;
@@ -687,17 +706,17 @@ void lk__requests_finish_all(lk_client *c, int err)
   }
 }
 
-/* ---- deadlines that have passed ------------------------------------------ */
+/* ---- deadlines that have passed, and cancelled requests ------------------ */
 
-/* Complete a request whose deadline has passed. It stays in its list: a sent
- * request until its reply comes, a waiting one until completed requests are
- * removed together. */
-static void time_out_request(lk_client *c, lk_request *r)
+/* Complete a request whose deadline has passed, or that is cancelled. It stays
+ * in its list: a sent request until its reply comes, a waiting one until
+ * completed requests are removed together. */
+static void end_in_list(lk_client *c, lk_request *r, int err)
 {
   lk__heap_remove(&c->requests.deadlines, &r->deadline);
   if (!was_sent(r))
     c->requests.completed_len += r->len;
-  complete_unanswered(c, r, LK_ERR_DEADLINE);
+  complete_unanswered(c, r, err);
 }
 
 /* Remove the waiting requests that have completed. The frames of the others
@@ -730,15 +749,61 @@ static void remove_completed_waiting(lk_client *c)
 
 /* Completed requests are removed when their frames are half of the bytes, so
  * that each remaining frame is moved only a few times. */
+static void remove_completed_waiting_at_half(lk_client *c)
+{
+  const lk_engine_requests *q = &c->requests;
+
+  if (q->completed_len > 0 &&
+      q->completed_len * 2 >= lk__buf_len(&q->waiting_frames))
+    remove_completed_waiting(c);
+}
+
 void lk__requests_time_out(lk_client *c)
 {
   lk_engine_requests *q = &c->requests;
 
-  while (lk__requests_deadline(q) <= c->now)
-    time_out_request(c, LK_OWNER(q->deadlines.root, lk_request, deadline));
-  if (q->completed_len > 0 &&
-      q->completed_len * 2 >= lk__buf_len(&q->waiting_frames))
-    remove_completed_waiting(c);
+  while (lk__requests_deadline(q) <= c->now) {
+    lk_request *r = LK_OWNER(q->deadlines.root, lk_request, deadline);
+    bool attempt_failed = !was_sent(r) && r->outcome == LK_ERR_NOT_SENT;
+
+    end_in_list(c, r, attempt_failed ? LK_ERR_NOT_SENT : LK_ERR_DEADLINE);
+  }
+  remove_completed_waiting_at_half(c);
+}
+
+void lk__requests_attempt_failed(lk_client *c)
+{
+  lk_link *list = &c->requests.waiting;
+
+  for (lk_link *l = list->next; l != list; l = l->next) {
+    lk_request *r = LK_OWNER(l, lk_request, link);
+
+    if (!r->fails_offline || r->completed)
+      continue;
+    r->outcome = LK_ERR_NOT_SENT;
+    lk__heap_remove(&c->requests.deadlines, &r->deadline);
+    lk__heap_add(&c->requests.deadlines, &r->deadline, c->now);
+  }
+}
+
+/* Whether `r` waits, and is not about to complete: then its outcome is known.
+ */
+static bool can_be_cancelled(const lk_request *r)
+{
+  return !was_sent(r) && r->outcome == 0;
+}
+
+int lk_request_cancel(lk_client *c, lk_request_handle *h)
+{
+  if (lk__client_is_forked(c))
+    return LK_ERR_FORKED;
+  if (h->request == NULL || !can_be_cancelled(h->request))
+    return LK_ERR_STATE;
+  lk__client_enter(c);
+  end_in_list(c, h->request, LK_ERR_CANCELLED);
+  remove_completed_waiting_at_half(c);
+  lk__client_leave(c);
+  return 0;
 }
 
 /* ---- the end ------------------------------------------------------------- */

@@ -28,9 +28,12 @@
  *   when the session ends. Between detaching and finishing, listeners are
  *   notified of the new state.
  * - `sent` or `waiting`, completion at the deadline: lk__requests_time_out().
- *   The request stays in its list, too: in `sent` until its reply comes, in
- *   `waiting` because of its frame. It is `completed`, has neither watch, copy
- *   nor deadline, and leaves its list without a callback.
+ *   A waiting request with LK_OFFLINE_FAIL gets its deadline when an attempt
+ *   fails, by lk__requests_attempt_failed().
+ * - `waiting`, completion by lk_request_cancel().
+ *   After the last two, the request stays in its list, too: in `sent` until its
+ * reply comes, in `waiting` because of its frame. It is `completed`, has
+ * neither watch, copy nor deadline, and leaves its list without a callback.
  * - The end: lk__request_free(), after the completion.
  *
  * A request is in no list while its reply, or its end, is reported.
@@ -64,9 +67,12 @@ typedef struct lk_request {
   lk_watch *watch;     /**< the watch that the request sets, or NULL */
   unsigned char *copy; /**< a copy of the frame if the request may be repeated
                             on another connection; else NULL */
-  bool completed;      /**< the callback was invoked, or is being invoked */
-  int outcome; /**< the error with which the request completes if it gets no
-                    reply; 0: not known yet */
+  lk_request_handle *handle; /**< the caller's, which names this request; or
+                                  NULL */
+  bool fails_offline;        /**< LK_OFFLINE_FAIL */
+  bool completed; /**< the callback was invoked, or is being invoked */
+  int outcome;    /**< the error with which the request completes if it gets no
+                       reply; 0: not known yet */
 } lk_request;
 
 /** The memory of some requests. */
@@ -170,6 +176,9 @@ void lk__requests_finish(lk_client *c);
 void lk__requests_finish_all(lk_client *c, int err);
 /** Complete requests whose own deadline has passed. */
 void lk__requests_time_out(lk_client *c);
+/** A connection attempt has failed: the requests that wait only for this one
+    complete in the next lk__requests_time_out(), with LK_ERR_NOT_SENT. */
+void lk__requests_attempt_failed(lk_client *c);
 
 /** Invoke the callback of `r`. `body` is read only if `err` is 0. */
 void lk__request_complete(lk_client *c, const lk_request *r, int err,
