@@ -90,6 +90,11 @@ typedef struct lk_sync_config {
       returns. May be NULL. */
   void (*on_state)(lk_sync_client *c, lk_state state, int err, void *arg);
   void *arg;
+  /** Options of every call that is given NULL, such as a timeout. `repeat` does
+      not apply to writes, and `offline` not to calls that send several
+     requests. `deadline_ms`, `cancel`, `on_event` and what belongs to it are
+     refused. NULL: the defaults. */
+  const struct lk_sync_call *call;
 } lk_sync_config;
 
 /**
@@ -192,7 +197,7 @@ LK_API void lk_sync_cancel_free(lk_sync_cancel *x);
 typedef struct lk_sync_watch lk_sync_watch;
 
 /**
- * Options of one call; NULL stands for none. Set `size`.
+ * Options of one call; NULL stands for lk_sync_config.call. Set `size`.
  *
  * lk_sync_exists(), lk_sync_get(), lk_sync_get_children() and
  * lk_sync_get_config() may set a watch: give `on_event`. The watch is set when
@@ -211,9 +216,11 @@ typedef struct lk_sync_call {
                     always send again */
   lk_sync_cancel *cancel; /**< or NULL. A write that was cancelled may have been
                                executed, or may be executed later. If it waits
-                               for a connection, it may still be sent, until
-                               its deadline */
+                               for a connection, it is not sent any more, unless
+                               the call sends several requests */
   bool until_disconnect;  /**< the watch ends when the connection does */
+  lk_offline offline;     /**< as in lk_call. Locks and waits for events ignore
+                               it */
   /** Invoked with the events of the watch; `event` is borrowed until it
       returns. NULL: no watch is set. */
   void (*on_event)(lk_sync_client *c, const lk_event *event, void *arg);

@@ -36,7 +36,7 @@
 #define LK_ENDS_lk_subscription_config    check_ms, check_ms
 #define LK_ENDS_lk_sync_call              timeout_ms, deadline_ms
 #define LK_ENDS_lk_sync_candidate_config  pause_ms, arg
-#define LK_ENDS_lk_sync_config            client, arg
+#define LK_ENDS_lk_sync_config            client, call
 #define LK_ENDS_lk_sync_membership_config data, arg
 #define LK_ENDS_lk_tls_config             ca_file, server_name
 

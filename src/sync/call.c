@@ -373,7 +373,10 @@ int lk__sync_copy_call(lk_sync_client *c, lk_sync_call *out,
 {
   static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_sync_call);
 
-  return lk__sync_copy_options(c, &sized, out, call);
+  if (call != NULL || c == NULL)
+    return lk__sync_copy_options(c, &sized, out, call);
+  *out = c->default_call;
+  return 0;
 }
 
 int lk__sync_call_refusal(lk_sync_client *c, const lk_sync_call *call)

@@ -27,6 +27,8 @@ struct lk_sync_client {
   lk_mem mem;
   void (*on_state)(lk_sync_client *c, lk_state state, int err, void *arg);
   void *arg; /**< for on_state */
+  bool has_default_call;
+  lk_sync_call default_call; /**< the options of calls that are given NULL */
   lk_loop *loop;
   lk_driver driver;
   pthread_t thread;
@@ -111,7 +113,8 @@ typedef struct lk_blocking_call {
     */
 int lk__sync_copy_options(lk_sync_client *c, const lk_sized_struct *type,
                           void *out, const void *from);
-/** lk__sync_copy_options() for the options of a call. */
+/** lk__sync_copy_options() for the options of a call. If `call` is NULL, `out`
+    gets the client's defaults. */
 int lk__sync_copy_call(lk_sync_client *c, lk_sync_call *out,
                        const lk_sync_call *call);
 /** Why a call that has nothing to wait for is refused: `call` has no size or

@@ -193,6 +193,30 @@ static void free_loop_and_client(lk_sync_client *c)
   lk__loop_free(c->loop);
 }
 
+/* Options that one call alone can have. */
+static bool has_options_of_one_call(const lk_sync_call *call)
+{
+  return call->deadline_ms != 0 || call->cancel != NULL ||
+         call->until_disconnect || call->on_event != NULL ||
+         call->watch != NULL;
+}
+
+/* Copy the options of calls that are given NULL. Returns 0 or
+   LK_ERR_BAD_ARGUMENT. */
+static int copy_default_call(lk_sync_call *out, const lk_sync_config *config)
+{
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_sync_call);
+  const char *refusal = lk__sized_struct_copy(&sized, out, config->call);
+
+  if (refusal != NULL || has_options_of_one_call(out))
+    return LK_ERR_BAD_ARGUMENT;
+  switch (out->offline) {
+  case LK_OFFLINE_WAIT: return 0;
+  case LK_OFFLINE_FAIL: return out->repeat ? LK_ERR_BAD_ARGUMENT : 0;
+  }
+  return LK_ERR_BAD_ARGUMENT;
+}
+
 static lk_sync_client *new_handle(const lk_sync_config *config)
 {
   const lk_mem *mem = client_options(config).mem;
@@ -212,13 +236,16 @@ static lk_sync_client *new_handle(const lk_sync_config *config)
   return c;
 }
 
-static int make_handle(lk_sync_client **out, const lk_sync_config *config)
+static int make_handle(lk_sync_client **out, const lk_sync_config *config,
+                       const lk_sync_call *default_call)
 {
   int err = LK_ERR_SYSTEM; /* unless a later step gives another error */
   lk_sync_client *c = new_handle(config);
 
   if (c == NULL)
     return LK_ERR_NO_MEMORY;
+  c->has_default_call = config->call != NULL;
+  c->default_call = *default_call;
   if (pthread_mutex_init(&c->mutex, NULL) != 0)
     goto fail_mutex;
   if (pthread_cond_init(&c->no_call_inside, NULL) != 0)
@@ -248,11 +275,12 @@ int lk_sync_client_new(lk_sync_client **out, const lk_sync_config *config)
     return LK_ERR_BAD_ARGUMENT;
   *out = NULL;
   const char *refusal = lk__sized_struct_copy(&sized, &copy, config);
+  lk_sync_call default_call;
 
-  if (refusal != NULL)
+  if (refusal != NULL || copy_default_call(&default_call, &copy) != 0)
     return LK_ERR_BAD_ARGUMENT;
   int cancel_state = lk__sync_disable_cancel();
-  int err = make_handle(out, &copy);
+  int err = make_handle(out, &copy, &default_call);
 
   lk__sync_restore_cancel(cancel_state);
   return err;

@@ -559,9 +559,11 @@ int lk_sync_lock_acquire(lk_sync_lock *l, const lk_sync_call *call)
 
 int lk_sync_lock_try(lk_sync_lock *l, const lk_sync_call *call)
 {
+  bool waits = call != NULL || (l != NULL && l->client->has_default_call);
+
   return lk__sync_lock_acquire(l, lk__sync_thread(), call,
-                               call == NULL ? LK_ACQUIRE_TRY_CONNECTED
-                                            : LK_ACQUIRE_TRY);
+                               waits ? LK_ACQUIRE_TRY
+                                     : LK_ACQUIRE_TRY_CONNECTED);
 }
 
 /* ---- release ------------------------------------------------------------- */

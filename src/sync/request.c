@@ -29,12 +29,16 @@ static void request_free_watch(lk_sync_request *r)
 
 /* ---- the thread of the handle -------------------------------------------- */
 
-/* The client completes the request later, and its result is not used. */
+/* A request that waits for a connection is cancelled, which completes the call.
+   The client completes a sent one later, and its result is not used. */
 static void interrupt_request(lk_blocking_call *b, int err)
 {
   lk_sync_request *r = LK_OWNER(b, lk_sync_request, call);
   const bool on_server = true;
 
+  if (err == LK_ERR_CANCELLED &&
+      lk_request_cancel(b->client->client, &r->handle) == 0)
+    return;
   if (r->watch != NULL)
     lk_watch_cancel(b->client->client, r->watch->watch, on_server);
   request_free_watch(r);
@@ -172,11 +176,21 @@ void lk__sync_on_children(lk_client *client, int err, const lk_bytes *names,
 
 /* ---- the caller ---------------------------------------------------------- */
 
-static void request_set_options(lk_sync_request *r, const lk_sync_call *call)
+/* `are_defaults`: `call` has the defaults of the client, and a request for
+   which one of them is not possible does without it. */
+static void request_set_options(lk_sync_request *r, const lk_sync_call *call,
+                                bool are_defaults)
 {
-  r->options = (lk_call){.size = sizeof r->options};
-  r->options.repeat = call->repeat;
-  r->options.until_disconnect = call->until_disconnect;
+  r->options = (lk_call){.size = sizeof r->options,
+                         .repeat = call->repeat,
+                         .until_disconnect = call->until_disconnect,
+                         .offline = call->offline};
+  if (!r->sends_several)
+    r->options.handle = &r->handle;
+  if (are_defaults && (r->is_not_repeated || r->sends_several))
+    r->options.repeat = false;
+  if (are_defaults && r->sends_several)
+    r->options.offline = LK_OFFLINE_WAIT;
   if (call->on_event != NULL)
     r->options.on_event = lk__sync_watch_event;
 }
@@ -225,7 +239,8 @@ static void request_give_result(lk_sync_request *r, int err,
 
 static lk_sync_request *request_new(lk_sync_client *c,
                                     const lk_sync_request *from,
-                                    const lk_sync_call *call, int *err)
+                                    const lk_sync_call *call, bool are_defaults,
+                                    int *err)
 {
   lk_sync_request *r = lk__mem_new(&c->mem, sizeof *r);
 
@@ -235,7 +250,7 @@ static lk_sync_request *request_new(lk_sync_client *c,
   }
   *r = *from;
   r->refs = 1;
-  request_set_options(r, call);
+  request_set_options(r, call, are_defaults);
   *err = lk__blocking_call_init(&r->call, c, call);
   if (*err == 0)
     return r;
@@ -245,10 +260,10 @@ static lk_sync_request *request_new(lk_sync_client *c,
 
 /* lk__sync_request_do() after it has entered the handle. */
 static int request_send_and_wait(lk_sync_client *c, const lk_sync_request *from,
-                                 const lk_sync_call *call)
+                                 const lk_sync_call *call, bool are_defaults)
 {
   int err;
-  lk_sync_request *r = request_new(c, from, call, &err);
+  lk_sync_request *r = request_new(c, from, call, are_defaults, &err);
 
   if (r == NULL)
     return err;
@@ -268,6 +283,7 @@ int lk__sync_request_do(lk_sync_client *c, const lk_sync_request *from,
 {
   int cancel_state;
   lk_sync_call copy;
+  bool are_defaults = call == NULL;
 
   if (from->result_out != NULL)
     *from->result_out = NULL;
@@ -279,7 +295,8 @@ int lk__sync_request_do(lk_sync_client *c, const lk_sync_request *from,
 
   if (err != 0)
     return err;
-  err = copy_err != 0 ? copy_err : request_send_and_wait(c, from, &copy);
+  err = copy_err != 0 ? copy_err
+                      : request_send_and_wait(c, from, &copy, are_defaults);
   lk__sync_leave(c, cancel_state);
   return err;
 }

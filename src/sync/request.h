@@ -25,7 +25,10 @@ typedef struct lk_sync_request {
      returned. */
   /** Sends the request. Returns 0, or why it was refused. */
   int (*start)(struct lk_sync_request *r, const lk_call *call);
-  bool has_own_timer; /**< its deadline is kept here, not by the client */
+  bool has_own_timer;   /**< its deadline is kept here, not by the client */
+  bool is_not_repeated; /**< it cannot be repeated */
+  bool sends_several;   /**< it sends several requests, which wait and cannot be
+                             cancelled one by one */
   bool watches_missing_node; /**< after LK_ERR_NO_NODE the watch is set, too */
   const char *path;
   const char *scheme;
@@ -45,6 +48,7 @@ typedef struct lk_sync_request {
   const lk_roster_config *roster;
   const lk_sync_guard *guard; /**< or NULL */
   lk_call options;
+  lk_request_handle handle; /**< of the request, unless it sends several */
 
   /* Where the caller wants the result. NULL: that result is not wanted. */
   lk_sync_result **result_out;

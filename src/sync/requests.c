@@ -99,6 +99,7 @@ int lk_sync_create(lk_sync_client *c, lk_sync_result **out, const char *path,
                    const lk_sync_call *call)
 {
   const lk_sync_request request = {.start = start_create,
+                                   .is_not_repeated = true,
                                    .path = path,
                                    .data = data,
                                    .acl = acl,
@@ -114,6 +115,7 @@ int lk_sync_create_ttl(lk_sync_client *c, lk_sync_result **out,
                        int flags, int64_t ttl_ms, const lk_sync_call *call)
 {
   const lk_sync_request request = {.start = start_create_ttl,
+                                   .is_not_repeated = true,
                                    .path = path,
                                    .data = data,
                                    .acl = acl,
@@ -128,8 +130,10 @@ int lk_sync_create_ttl(lk_sync_client *c, lk_sync_result **out,
 int lk_sync_delete(lk_sync_client *c, const char *path, int32_t version,
                    const lk_sync_call *call)
 {
-  const lk_sync_request request = {
-      .start = start_delete, .path = path, .version = version};
+  const lk_sync_request request = {.start = start_delete,
+                                   .is_not_repeated = true,
+                                   .path = path,
+                                   .version = version};
 
   return lk__sync_request_do(c, &request, call);
 }
@@ -158,6 +162,7 @@ int lk_sync_set(lk_sync_client *c, lk_stat *out, const char *path,
                 lk_bytes data, int32_t version, const lk_sync_call *call)
 {
   const lk_sync_request request = {.start = start_set,
+                                   .is_not_repeated = true,
                                    .path = path,
                                    .data = data,
                                    .version = version,
@@ -274,6 +279,7 @@ int lk_sync_add_auth(lk_sync_client *c, const char *scheme, lk_bytes auth,
                      const lk_sync_call *call)
 {
   const lk_sync_request request = {.start = start_auth,
+                                   .is_not_repeated = true,
                                    .has_own_timer = true,
                                    .scheme = scheme,
                                    .data = auth};
@@ -295,6 +301,7 @@ int lk_sync_set_acl(lk_sync_client *c, lk_stat *out, const char *path,
                     const lk_sync_call *call)
 {
   const lk_sync_request request = {.start = start_set_acl,
+                                   .is_not_repeated = true,
                                    .path = path,
                                    .acl = acl,
                                    .version = version,
@@ -353,6 +360,7 @@ int lk__sync_multi_do(lk_sync_client *c, lk_sync_result **out,
   if (ops == NULL && count > 0)
     return LK_ERR_BAD_ARGUMENT;
   const lk_sync_request request = {.start = start_multi,
+                                   .is_not_repeated = true,
                                    .ops = ops,
                                    .count = count,
                                    .guard = guard,
@@ -468,8 +476,10 @@ int lk_sync_get_config(lk_sync_client *c, lk_sync_result **out,
 int lk_sync_reconfig(lk_sync_client *c, lk_sync_result **out,
                      const lk_reconfiguration *change, const lk_sync_call *call)
 {
-  const lk_sync_request request = {
-      .start = start_reconfig, .change = change, .result_out = out};
+  const lk_sync_request request = {.start = start_reconfig,
+                                   .is_not_repeated = true,
+                                   .change = change,
+                                   .result_out = out};
 
   return lk__sync_request_do(c, &request, call);
 }
@@ -541,6 +551,7 @@ int lk_sync_create_with_parents(lk_sync_client *c, lk_sync_result **out,
   static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_parents_config);
   lk_parents_config parents_copy;
   const lk_sync_request request = {.start = start_create_with_parents,
+                                   .sends_several = true,
                                    .path = path,
                                    .data = data,
                                    .acl = acl,
@@ -561,8 +572,10 @@ int lk_sync_create_with_parents(lk_sync_client *c, lk_sync_result **out,
 int lk_sync_delete_recursive(lk_sync_client *c, size_t *deleted,
                              const char *path, const lk_sync_call *call)
 {
-  const lk_sync_request request = {
-      .start = start_delete_recursive, .path = path, .deleted_out = deleted};
+  const lk_sync_request request = {.start = start_delete_recursive,
+                                   .sends_several = true,
+                                   .path = path,
+                                   .deleted_out = deleted};
 
   if (deleted != NULL)
     *deleted = 0;
@@ -574,6 +587,7 @@ int lk_sync_create_reliable(lk_sync_client *c, lk_sync_result **out,
                             int flags, bool sole, const lk_sync_call *call)
 {
   const lk_sync_request request = {.start = start_create_reliable,
+                                   .sends_several = true,
                                    .path = path,
                                    .data = data,
                                    .acl = acl,
@@ -590,6 +604,7 @@ int lk_sync_set_reliable(lk_sync_client *c, lk_stat *out, const char *path,
                          const lk_sync_call *call)
 {
   const lk_sync_request request = {.start = start_set_reliable,
+                                   .sends_several = true,
                                    .path = path,
                                    .data = data,
                                    .version = version,
@@ -604,6 +619,7 @@ int lk_sync_delete_reliable(lk_sync_client *c, const char *path,
                             const lk_sync_call *call)
 {
   const lk_sync_request request = {.start = start_delete_reliable,
+                                   .sends_several = true,
                                    .path = path,
                                    .version = version,
                                    .sole = sole};
@@ -640,6 +656,7 @@ int lk_sync_roster_get(lk_sync_client *c, lk_sync_result **out,
                        const lk_sync_call *call)
 {
   const lk_sync_request request = {.start = start_roster_get,
+                                   .sends_several = true,
                                    .path = path,
                                    .roster = config,
                                    .result_out = out};

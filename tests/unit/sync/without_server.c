@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "proto/engine/client.h"
 #include "support/suite.h"
 #include "support/waiters.h"
 #include "sync/call.h"
@@ -30,13 +31,16 @@ static void count_refused_frees(void *arg, lk_log_level level, int err,
     frees_refused++;
 }
 
+static const lk_sync_call *default_call; /* of new clients */
+
 static int make_client(void)
 {
   lk_client_config client_config = {.size = sizeof client_config,
                                     .hosts = hosts,
                                     .mem = &mem.mem,
                                     .log = count_refused_frees};
-  lk_sync_config config = {.size = sizeof config, .client = &client_config};
+  lk_sync_config config = {
+      .size = sizeof config, .client = &client_config, .call = default_call};
 
   return lk_sync_client_new(&client, &config);
 }
@@ -219,6 +223,111 @@ START_TEST(try_without_options_does_not_wait_for_a_connection)
   ck_assert_int_eq(do_get(&while_it_tries), LK_ERR_DEADLINE);
   lk_sync_client_close(client); /* ends a try that waits */
   ck_assert_int_eq(waiter_end(&w), LK_ERR_NOT_CONNECTED);
+  stop();
+}
+END_TEST
+
+START_TEST(calls_without_options_have_those_of_the_client)
+{
+  const lk_sync_call soon = {
+      .size = sizeof soon, .timeout_ms = 20, .repeat = true};
+
+  default_call = &soon;
+  start();
+  for (int i = 0; i < CALLS; i++) {
+    int64_t begun = lk_sync_client_clock(client);
+
+    if (calls[i] == do_try)
+      continue; /* it replaces NULL */
+    ck_assert_msg(calls[i](NULL) == LK_ERR_DEADLINE, "call %d", i);
+    ck_assert_int_ge(lk_sync_client_clock(client), begun + 20);
+  }
+  ck_assert_int_eq(do_try_without_options(NULL), LK_ERR_DEADLINE);
+  stop();
+  default_call = NULL;
+}
+END_TEST
+
+START_TEST(options_of_one_call_are_no_defaults)
+{
+  lk_sync_watch *watch;
+  const lk_sync_call refused[] = {
+      {.size = sizeof(lk_sync_call), .deadline_ms = 1},
+      {.size = sizeof(lk_sync_call), .cancel = (lk_sync_cancel *)&watch},
+      {.size = sizeof(lk_sync_call), .until_disconnect = true},
+      {.size = sizeof(lk_sync_call), .on_event = on_event},
+      {.size = sizeof(lk_sync_call), .watch = &watch},
+      {.size = sizeof(lk_sync_call), .offline = (lk_offline)7},
+      {.size = sizeof(lk_sync_call),
+       .repeat = true,
+       .offline = LK_OFFLINE_FAIL},
+      {.timeout_ms = 1}};
+
+  prepare();
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+    default_call = &refused[i];
+    ck_assert_int_eq(make_client(), LK_ERR_BAD_ARGUMENT);
+    ck_assert_ptr_null(client);
+  }
+  default_call = NULL;
+  ck_assert_uint_eq(mem.live, 0);
+}
+END_TEST
+
+/* Calls that send several requests wait, and so do locks. */
+START_TEST(requests_that_fail_offline_do_not_wait)
+{
+  lk_sync_call fail = {
+      .size = sizeof fail, .timeout_ms = 20000, .offline = LK_OFFLINE_FAIL};
+  lk_sync_call fail_soon = {
+      .size = sizeof fail_soon, .timeout_ms = 20, .offline = LK_OFFLINE_FAIL};
+
+  start();
+  for (int i = 0; i < CALLS; i++) {
+    bool waits = calls[i] == do_next || calls[i] == do_auth ||
+                 calls[i] == do_acquire || calls[i] == do_try;
+    int err = calls[i](waits ? &fail_soon : &fail);
+
+    ck_assert(waits ? err == LK_ERR_DEADLINE
+                    : err == LK_ERR_NOT_CONNECTED || err == LK_ERR_NOT_SENT);
+  }
+  ck_assert_int_eq(lk_sync_delete_recursive(client, NULL, "/x", &fail),
+                   LK_ERR_BAD_ARGUMENT);
+  stop();
+  default_call = &fail_soon;
+  start();
+  ck_assert_int_eq(lk_sync_delete_recursive(client, NULL, "/x", NULL),
+                   LK_ERR_DEADLINE);
+  stop();
+  default_call = NULL;
+}
+END_TEST
+
+static void count_open_requests(lk_client *c, void *arg)
+{
+  *(size_t *)arg = c->requests.open;
+}
+
+START_TEST(cancelled_request_that_waits_is_not_sent_any_more)
+{
+  lk_sync_call call = {.size = sizeof call};
+  size_t open;
+  waiter w;
+
+  start();
+  ck_assert_int_eq(lk_sync_cancel_new(&call.cancel, client), 0);
+  lk_sync_client_run_on_thread(client, count_open_requests, &open);
+  size_t open_before = open; /* that of the subscription */
+
+  waiter_start(&w, do_set, &call);
+  waiters_inside(client, 1);
+  lk_sync_client_run_on_thread(client, count_open_requests, &open);
+  ck_assert_uint_eq(open, open_before + 1);
+  lk_sync_cancel_set(call.cancel);
+  ck_assert_int_eq(waiter_end(&w), LK_ERR_CANCELLED);
+  lk_sync_client_run_on_thread(client, count_open_requests, &open);
+  ck_assert_uint_eq(open, open_before);
+  lk_sync_cancel_free(call.cancel);
   stop();
 }
 END_TEST
@@ -848,6 +957,10 @@ END_TEST
 
 SUITE("without_server", a_call_ends_at_its_deadline,
       try_without_options_does_not_wait_for_a_connection,
+      calls_without_options_have_those_of_the_client,
+      options_of_one_call_are_no_defaults,
+      requests_that_fail_offline_do_not_wait,
+      cancelled_request_that_waits_is_not_sent_any_more,
       last_error_explains_a_deadline, list_of_servers_can_be_changed,
       cancel_ends_all_calls_that_have_it, a_signal_handler_may_cancel,
       closing_ends_all_calls, freeing_ends_all_calls,
