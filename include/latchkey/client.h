@@ -417,6 +417,12 @@ LK_API int64_t lk_client_abandoned_session_end(const lk_client *c);
 /** "host:port" of the server in use or tried. Valid until the program returns
     to the driver's loop, or calls lk_client_set_hosts(). */
 LK_API const char *lk_client_server(const lk_client *c);
+/** Address and port of the server of the present connection, such as
+    "127.0.0.1:2181" or "[::1]:2181", and those of the client's end. ""
+    without a connection, or if the driver does not tell. Valid as
+    lk_client_server(). */
+LK_API const char *lk_client_peer(const lk_client *c);
+LK_API const char *lk_client_local(const lk_client *c);
 /** The options of TLS for the transport; NULL: plain TCP. Valid as long as the
     client. */
 LK_API const lk_tls_config *lk_client_tls(const lk_client *c);

@@ -72,6 +72,12 @@ LK_API void lk_client_want(lk_client *c, lk_want *out);
     address has its share of the time. Not needed for IP addresses.
  */
 LK_API void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count);
+/** The addresses of the connection that lk_client_connected() is about to
+    report, as "127.0.0.1:2181" or "[::1]:2181". Copied. Needed only for
+    lk_client_peer(), lk_client_local() and mechanisms of SASL. It is no input,
+    and may be called inside `wake`, too. NULL: not known. */
+LK_API void lk_client_note_addresses(lk_client *c, uint64_t attempt,
+                                     const char *local, const char *peer);
 /** The transport of the attempt is connected; TLS has done its handshake. */
 LK_API void lk_client_connected(lk_client *c, uint64_t attempt);
 /** The attempt has failed. `err`: LK_ERR_RESOLVE, LK_ERR_CONNECT or LK_ERR_TLS;

@@ -52,6 +52,9 @@ typedef struct lk_sasl_facts {
   const char *host;    /**< lk_sasl_config.host */
   const char *server;  /**< name or address of the server that is connected, as
                             the connect string has it, without brackets */
+  const char *local;   /**< lk_client_local(), an address with its port; "": not
+                            known */
+  const char *peer;    /**< lk_client_peer(), likewise */
   const lk_mem *mem;
   lk_client *client;
   void *arg; /**< lk_sasl_config.mechanism_arg */

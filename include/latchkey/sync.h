@@ -143,6 +143,32 @@ LK_API int lk_sync_client_free(lk_sync_client *c);
 /** The state last reported to `on_state`. Does not wait. */
 LK_API lk_state lk_sync_client_state(const lk_sync_client *c);
 
+/**
+ * Wait until the state is `state`, or has been while this call waited. It
+ * returns 0 at once if it is. Recipes and requests need no such wait: they wait
+ * for a connection by themselves.
+ *
+ * @return 0; LK_ERR_CLOSED: the client has ended in another state;
+ *         LK_ERR_DEADLINE, LK_ERR_CANCELLED; LK_ERR_STATE, LK_ERR_FORKED.
+ */
+LK_API int lk_sync_client_wait_state(lk_sync_client *c, lk_state state,
+                                     const struct lk_sync_call *call);
+
+/** What lk_client_session(), lk_client_timeout_ms() and lk_client_zxid()
+   return. These wait for the thread of the handle only; in a forked child they
+   are 0.
+ */
+LK_API lk_session lk_sync_client_session(lk_sync_client *c);
+LK_API int32_t lk_sync_client_timeout_ms(lk_sync_client *c);
+LK_API int64_t lk_sync_client_zxid(lk_sync_client *c);
+
+/** "host:port" of the server in use or tried, as lk_client_server(), and the
+    address of the present connection, as lk_client_peer(): at most `size` bytes
+    with the final NUL. Each waits for the thread of the handle only.
+    @return 0; LK_ERR_FORKED, LK_ERR_CLOSED: `text` is "". */
+LK_API int lk_sync_client_server(lk_sync_client *c, char *text, size_t size);
+LK_API int lk_sync_client_peer(lk_sync_client *c, char *text, size_t size);
+
 /** The clock of deadlines, read now, in ms. Does not wait. */
 LK_API int64_t lk_sync_client_clock(const lk_sync_client *c);
 

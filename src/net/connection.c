@@ -142,6 +142,23 @@ static bool connection_report_addresses(lk_connection *n)
   return want.attempt == attempt;
 }
 
+static void connection_note_addresses(const lk_connection *n,
+                                      const lk_address *address)
+{
+  lk_address peer = *address, local;
+  socklen_t len = sizeof local;
+  char peer_text[LK_ADDRESS_TEXT_SIZE], local_text[LK_ADDRESS_TEXT_SIZE];
+  const lk_transport *t = n->transport->object;
+  bool knows_local = getsockname(t->fd, &local.any, &len) == 0;
+
+  lk__address_set_port(&peer, n->port);
+  lk__address_text(&peer, peer_text, sizeof peer_text);
+  if (knows_local)
+    lk__address_text(&local, local_text, sizeof local_text);
+  lk_client_note_addresses(n->client, n->attempt,
+                           knows_local ? local_text : NULL, peer_text);
+}
+
 static void connection_on_connected(lk_connection *n, const lk_address *address)
 {
   lk_address used = *address;
@@ -153,6 +170,7 @@ static void connection_on_connected(lk_connection *n, const lk_address *address)
   n->addresses.last_used = used;
   n->stage = LK_STAGE_OPEN;
   lk__connection_request_update(n);
+  connection_note_addresses(n, &used);
   lk_client_connected(n->client, n->attempt);
 }
 

@@ -55,6 +55,7 @@ struct lk_sync_client {
   int64_t lease_ms;           /**< the lk_lease_deadline() of the locks */
   lk_safe_list interruptible; /**< of lk_blocking_call */
   lk_link locks;              /**< of lk_sync_lock */
+  lk_link state_waits;        /**< of lk_wait, each in a state_wait */
   bool closing;               /**< no request may be sent any more */
   bool must_stop;             /**< the loop of the thread has to end */
 };

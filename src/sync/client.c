@@ -24,6 +24,27 @@ static void on_driver_wake(lk_driver *d)
     lk__blocking_calls_interrupt_cancelled(c);
 }
 
+/** A call of lk_sync_client_wait_state(). */
+typedef struct state_wait {
+  lk_wait wait; /* in lk_sync_client.state_waits */
+  lk_state state;
+} state_wait;
+
+/* The client is in `state`, and stays there if it is closed. */
+static void end_state_waits(lk_sync_client *c, lk_state state)
+{
+  for (lk_link *l = c->state_waits.next, *next; l != &c->state_waits;
+       l = next) {
+    state_wait *w = LK_OWNER(LK_OWNER(l, lk_wait, link), state_wait, wait);
+
+    next = l->next;
+    if (w->state == state)
+      lk__wait_end(&w->wait, 0);
+    else if (state == LK_STATE_CLOSED)
+      lk__wait_end(&w->wait, LK_ERR_CLOSED);
+  }
+}
+
 static void on_client_state(lk_client *client, lk_state state, int err,
                             void *arg)
 {
@@ -31,6 +52,7 @@ static void on_client_state(lk_client *client, lk_state state, int err,
 
   (void)client;
   atomic_store(&c->state, (int)state);
+  end_state_waits(c, state);
   if (c->on_state != NULL)
     c->on_state(c, state, err, c->arg);
 }
@@ -233,6 +255,7 @@ static lk_sync_client *new_handle(const lk_sync_config *config)
   lk__list_init(&c->tasks);
   lk__safe_list_init(&c->interruptible);
   lk__list_init(&c->locks);
+  lk__list_init(&c->state_waits);
   return c;
 }
 
@@ -293,6 +316,30 @@ lk_state lk_sync_client_state(const lk_sync_client *c)
   return c == NULL ? LK_STATE_CLOSED : (lk_state)atomic_load(&c->state);
 }
 
+static void begin_state_wait(lk_blocking_call *b)
+{
+  state_wait *w = LK_OWNER(b, state_wait, wait.call);
+  lk_state now = lk_client_state(b->client->client);
+  int err =
+      now == LK_STATE_CLOSED ? LK_ERR_CLOSED : lk__blocking_call_refusal(b);
+
+  if (w->state == now)
+    lk__blocking_call_complete(b, 0);
+  else if (err != 0)
+    lk__blocking_call_complete(b, err);
+  else
+    lk__wait_add(&w->wait, &b->client->state_waits);
+}
+
+int lk_sync_client_wait_state(lk_sync_client *c, lk_state state,
+                              const lk_sync_call *call)
+{
+  state_wait w = {.state = state};
+  size_t *const no_object = NULL;
+
+  return lk__wait_do(&w.wait, c, no_object, call, begin_state_wait);
+}
+
 int64_t lk_sync_client_clock(const lk_sync_client *c)
 {
   return c == NULL ? 0 : lk__driver_clock(&c->driver);
@@ -350,6 +397,80 @@ int lk_sync_client_set_hosts(lk_sync_client *c, const char *hosts)
   int err = lk_sync_client_run_on_thread(c, set_hosts, &change);
 
   return err == 0 ? change.err : err;
+}
+
+static void read_session(lk_client *client, void *arg)
+{
+  *(lk_session *)arg = lk_client_session(client);
+}
+
+lk_session lk_sync_client_session(lk_sync_client *c)
+{
+  lk_session session = {.id = 0};
+
+  (void)lk_sync_client_run_on_thread(c, read_session, &session);
+  return session;
+}
+
+static void read_timeout(lk_client *client, void *arg)
+{
+  *(int32_t *)arg = lk_client_timeout_ms(client);
+}
+
+int32_t lk_sync_client_timeout_ms(lk_sync_client *c)
+{
+  int32_t timeout_ms = 0;
+
+  (void)lk_sync_client_run_on_thread(c, read_timeout, &timeout_ms);
+  return timeout_ms;
+}
+
+static void read_zxid(lk_client *client, void *arg)
+{
+  *(int64_t *)arg = lk_client_zxid(client);
+}
+
+int64_t lk_sync_client_zxid(lk_sync_client *c)
+{
+  int64_t zxid = 0;
+
+  (void)lk_sync_client_run_on_thread(c, read_zxid, &zxid);
+  return zxid;
+}
+
+/** A text that the client has. */
+typedef struct text_query {
+  const char *(*read)(const lk_client *client);
+  char *text;
+  size_t size;
+} text_query;
+
+static void read_text(lk_client *client, void *arg)
+{
+  text_query *q = arg;
+
+  snprintf(q->text, q->size, "%s", q->read(client));
+}
+
+static int query_text(lk_sync_client *c, char *text, size_t size,
+                      const char *(*read)(const lk_client *client))
+{
+  text_query q = {.read = read, .text = text, .size = size};
+
+  if (text == NULL || size == 0)
+    return LK_ERR_BAD_ARGUMENT;
+  text[0] = '\0';
+  return lk_sync_client_run_on_thread(c, read_text, &q);
+}
+
+int lk_sync_client_server(lk_sync_client *c, char *text, size_t size)
+{
+  return query_text(c, text, size, lk_client_server);
+}
+
+int lk_sync_client_peer(lk_sync_client *c, char *text, size_t size)
+{
+  return query_text(c, text, size, lk_client_peer);
 }
 
 /** Arguments and results of lk_sync_client_last_error() and

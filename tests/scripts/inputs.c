@@ -156,6 +156,9 @@ static void do_facts(script_player *player, words *w)
       (int)lk_client_timeout_ms(c), lk_client_connection(c));
   harness_log_line(&player->h, "server %s, trouble %s %s", lk_client_server(c),
                    harness_error(err, room, sizeof room), why);
+  if (lk_client_peer(c)[0] != '\0')
+    harness_log_line(&player->h, "peer %s, local %s", lk_client_peer(c),
+                     lk_client_local(c));
 }
 
 /* ---- the transport ------------------------------------------------------- */
@@ -165,6 +168,15 @@ enum { CLOSED_BY_SERVER = 0 }; /* in place of the error of a connection */
 static void do_resolved(script_player *player, words *w)
 {
   harness_resolved(&player->h, (uint32_t)words_number(w, "how many?"));
+}
+
+/* The addresses of a connection that is not reported yet. */
+static void do_addresses(script_player *player, words *w)
+{
+  const char *local = words_text(w, "an address");
+
+  lk_client_note_addresses(player->h.client, player->h.want.attempt, local,
+                           words_text(w, "an address"));
 }
 
 static void do_connected(script_player *player, words *w)
@@ -539,6 +551,7 @@ static const input inputs[] = {
     {"facts", do_facts, CLIENT},
     /* the transport */
     {"resolved", do_resolved, CLIENT},
+    {"addresses", do_addresses, CLIENT}, /* LOCAL PEER */
     {"connected", do_connected, CLIENT},
     {"failed", do_failed, CLIENT}, /* ERROR [WHY] */
     {"closed", do_closed, CLIENT},

@@ -157,6 +157,24 @@ static int call_client_last_error(const every_object *o)
   return lk_sync_client_last_error(o->client, OUT(text), sizeof text);
 }
 
+static int call_client_server(const every_object *o)
+{
+  char text[80];
+
+  return lk_sync_client_server(o->client, OUT(text), sizeof text);
+}
+
+static int call_client_peer(const every_object *o)
+{
+  char text[80];
+
+  return lk_sync_client_peer(o->client, OUT(text), sizeof text);
+}
+
+ERROR(client_wait_state, o->client, lk_sync_client_state(o->client), o->call)
+VALUE(client_session, lk_sync_client_session(o->client).id == 0)
+VALUE(client_timeout_ms, lk_sync_client_timeout_ms(o->client) == 0)
+VALUE(client_zxid, lk_sync_client_zxid(o->client) == 0)
 VALUE(client_tls_cause, lk_sync_client_tls_cause(o->client) == LK_TLS_OTHER)
 FREES(lk_sync_client, client_free, make_client(&made, o->hosts))
 ERROR(client_close, o->client)
@@ -401,6 +419,12 @@ const every_call every_calls[] = {
     ROW(client_last_error, LK_ERR_BAD_ARGUMENT, NOT_EXPECTED,
         LK_ERR_BAD_ARGUMENT),
     SILENT(client_tls_cause),
+    OTHER(client_wait_state),
+    SILENT(client_session),
+    SILENT(client_timeout_ms),
+    SILENT(client_zxid),
+    ROW(client_server, LK_ERR_BAD_ARGUMENT, NOT_EXPECTED, LK_ERR_BAD_ARGUMENT),
+    ROW(client_peer, LK_ERR_BAD_ARGUMENT, NOT_EXPECTED, LK_ERR_BAD_ARGUMENT),
     OTHER(client_set_hosts),
     ROW(client_run_on_thread, LK_ERR_BAD_ARGUMENT, NOT_EXPECTED,
         LK_ERR_BAD_ARGUMENT),

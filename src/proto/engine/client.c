@@ -571,6 +571,16 @@ int64_t lk_client_abandoned_session_end(const lk_client *c)
   return c->session.abandoned_end_ms;
 }
 
+const char *lk_client_peer(const lk_client *c)
+{
+  return c->connection.peer;
+}
+
+const char *lk_client_local(const lk_client *c)
+{
+  return c->connection.local;
+}
+
 const char *lk_client_server(const lk_client *c)
 {
   return c->connection.server;

@@ -17,9 +17,15 @@
 #include "proto/engine/watches.h"
 #include "proto/wire/opcode.h"
 
+/* The addresses are known from the end of LK_PHASE_CONNECTING on. */
 void lk__engine_connection_enter_phase(lk_client *c, lk_phase phase)
 {
   c->connection.phase = phase;
+  if (phase == LK_PHASE_PAUSE || phase == LK_PHASE_CONNECTING ||
+      phase == LK_PHASE_ENDED) {
+    c->connection.peer[0] = '\0';
+    c->connection.local[0] = '\0';
+  }
 }
 
 /* ---- connection attempts ------------------------------------------------- */

@@ -24,6 +24,9 @@ typedef enum lk_phase {
   LK_PHASE_ENDED       /**< the client was closed, or has failed for good */
 } lk_phase;
 
+/** Room for an address with its port. */
+enum { LK_ADDRESS_SIZE = 96 };
+
 typedef struct lk_engine_connection {
   lk_phase phase;
   uint64_t attempt;           /**< number of the last connection attempt */
@@ -56,6 +59,8 @@ typedef struct lk_engine_connection {
   int64_t live_ms;     /**< when the handshake completed */
   int64_t received_ms; /**< when bytes last arrived, whole frames or not */
   char server[272];    /**< "host:port" of the server in use */
+  char peer[LK_ADDRESS_SIZE];  /**< its address; "": not known */
+  char local[LK_ADDRESS_SIZE]; /**< the client's address; "": not known */
 } lk_engine_connection;
 
 /** Why the last connection or attempt ended. */

@@ -3,6 +3,8 @@
 
 /* The driver's side of a client: <latchkey/driver.h>. */
 
+#include <stdio.h>
+
 #include <latchkey/client.h>
 
 #include "proto/engine/client.h"
@@ -242,6 +244,21 @@ void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count)
     lk__connect_timeout_note_addresses(c);
   }
   lk__client_leave(c);
+}
+
+static void set_address(char *to, const char *address)
+{
+  snprintf(to, LK_ADDRESS_SIZE, "%s", address == NULL ? "" : address);
+}
+
+void lk_client_note_addresses(lk_client *c, uint64_t attempt, const char *local,
+                              const char *peer)
+{
+  if (!is_present_attempt(c, attempt) ||
+      c->connection.phase != LK_PHASE_CONNECTING)
+    return;
+  set_address(c->connection.local, local);
+  set_address(c->connection.peer, peer);
 }
 
 static void warn_unverified_tls(const lk_client *c)

@@ -352,6 +352,8 @@ static lk_sasl_facts mechanism_facts(lk_client *c, int password_len)
       .service = s->service,
       .host = s->host,
       .server = c->hosts.items[c->hosts.in_turn].name,
+      .local = c->connection.local,
+      .peer = c->connection.peer,
       .mem = &c->mem,
       .client = c,
       .arg = s->mechanism_arg};

@@ -36,6 +36,28 @@ static void make_test_node(void)
   lk_sync_result_free(r);
 }
 
+/* ---- the connection ------------------------------------------------------ */
+
+START_TEST(connection_can_be_awaited_and_queried)
+{
+  char name[80], peer[80];
+
+  ck_assert_int_eq(
+      lk_sync_client_wait_state(here, LK_STATE_CONNECTED, &ten_seconds), 0);
+  ck_assert_int_eq(lk_sync_client_state(here), LK_STATE_CONNECTED);
+  ck_assert_int_ne(lk_sync_client_session(here).id, 0);
+  ck_assert_int_gt(lk_sync_client_timeout_ms(here), 0);
+  make_test_node();
+  int64_t zxid = lk_sync_client_zxid(here);
+
+  make_test_node();
+  ck_assert_int_gt(lk_sync_client_zxid(here), zxid);
+  ck_assert_int_eq(lk_sync_client_server(here, name, sizeof name), 0);
+  ck_assert_int_eq(lk_sync_client_peer(here, peer, sizeof peer), 0);
+  ck_assert_str_eq(peer, name); /* the connect string has an address */
+}
+END_TEST
+
 /* ---- requests ------------------------------------------------------------ */
 
 /* Create a tree of three levels; returns its number of nodes. */
@@ -468,6 +490,7 @@ END_TEST
 TCase *call_tests(void)
 {
   const TTest *const tests[] = {
+      connection_can_be_awaited_and_queried,
       tree_is_deleted_unless_cancelled,
       tree_in_which_another_client_creates_nodes_is_deleted,
       reliable_writes_name_their_outcome,

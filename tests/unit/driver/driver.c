@@ -18,9 +18,27 @@
 
 /* ---- connecting ---------------------------------------------------------- */
 
+/* Check that an address begins with `host`, in brackets if it is IPv6, and has
+   a port: `port`, unless that is 0. */
+static void expect_address(const char *address, const char *host, uint16_t port)
+{
+  bool is_ipv6 = strchr(host, ':') != NULL;
+  const char *colon = strrchr(address, ':');
+  char beginning[64];
+  int len =
+      snprintf(beginning, sizeof beginning, "%s%s", is_ipv6 ? "[" : "", host);
+
+  ck_assert_int_eq(strncmp(address, beginning, (size_t)len), 0);
+  ck_assert_ptr_nonnull(colon);
+  ck_assert_int_gt(atoi(colon + 1), 0);
+  if (port != 0)
+    ck_assert_int_eq(atoi(colon + 1), port);
+}
+
 /* Connect to a listener at `address`, by the name `host`. */
 static void connect_to(const char *address, const char *host)
 {
+  const uint16_t any_port = 0;
   uint16_t port;
   int listener = sockets_listen(address, &port);
 
@@ -34,6 +52,9 @@ static void connect_to(const char *address, const char *host)
 
   engine_want_connection(c, 7, host, port, 0);
   expect(c, "connected 7\n");
+  expect_address(c->peer, address, port);
+  expect_address(c->local, strncmp(address, "127.", 4) == 0 ? "127." : address,
+                 any_port);
   close(sockets_accept(listener));
   close(listener);
   stop();

@@ -323,6 +323,8 @@ static int spy_start(void **state, const lk_sasl_facts *facts, const char **why)
   ck_assert_str_eq(facts->service, "zookeeper");
   ck_assert_str_eq(facts->host, "zk-sasl-md5");
   ck_assert_uint_eq(facts->size, sizeof *facts);
+  ck_assert_str_eq(facts->local, "127.0.0.1:40000");
+  ck_assert_str_eq(facts->peer, "[::1]:2181");
   *state = s;
   return 0;
 }
@@ -371,7 +373,10 @@ static void connect_client(lk_client *c)
   lk_want want;
 
   lk_client_want(c, &want);
+  lk_client_note_addresses(c, want.attempt, "127.0.0.1:40000", "[::1]:2181");
+  lk_client_note_addresses(c, want.attempt - 1, "late", "late");
   lk_client_connected(c, want.attempt);
+  lk_client_note_addresses(c, want.attempt, "late", "late");
   send_all(c);
   wire_welcome(&b, 7, 30000);
   receive(c, &b);

@@ -152,6 +152,14 @@ void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count)
   finish_input(c, "resolved %lu %u", (unsigned long)attempt, (unsigned)count);
 }
 
+void lk_client_note_addresses(lk_client *c, uint64_t attempt, const char *local,
+                              const char *peer)
+{
+  (void)attempt;
+  snprintf(c->local, sizeof c->local, "%s", local == NULL ? "" : local);
+  snprintf(c->peer, sizeof c->peer, "%s", peer == NULL ? "" : peer);
+}
+
 void lk_client_connected(lk_client *c, uint64_t attempt)
 {
   finish_input(c, "connected %lu", (unsigned long)attempt);

@@ -23,15 +23,16 @@ struct lk_client {
   /** What lk_client_receive_buffer() returns next. May be NULL. */
   unsigned char *room;
   size_t room_size;
-  size_t received_in_room; /**< bytes, of all buffers `room` */
-  size_t received;         /**< bytes, of all attempts */
-  unsigned char last_byte; /**< of those received */
-  unsigned received_calls; /**< calls of lk_client_received() */
-  unsigned want_calls;     /**< calls of lk_client_want() */
-  int64_t tick_ms;         /**< the clock at the last tick */
-  char log[1024];          /**< inputs, a line each; the test empties it */
-  int depth;               /**< of inputs whose on_line() is running */
-  bool free_wanted;        /**< the client is freed when `depth` is 0 */
+  size_t received_in_room;  /**< bytes, of all buffers `room` */
+  size_t received;          /**< bytes, of all attempts */
+  unsigned char last_byte;  /**< of those received */
+  unsigned received_calls;  /**< calls of lk_client_received() */
+  unsigned want_calls;      /**< calls of lk_client_want() */
+  int64_t tick_ms;          /**< the clock at the last tick */
+  char local[64], peer[64]; /**< addresses of the last connection */
+  char log[1024];           /**< inputs, a line each; the test empties it */
+  int depth;                /**< of inputs whose on_line() is running */
+  bool free_wanted;         /**< the client is freed when `depth` is 0 */
   /** Called for each line of the log, without its newline. May be NULL. */
   void (*on_line)(lk_client *c, const char *line);
 };

@@ -350,6 +350,53 @@ START_TEST(last_error_explains_a_deadline)
 }
 END_TEST
 
+static int wait_for_state(void *state)
+{
+  return lk_sync_client_wait_state(client, *(lk_state *)state, NULL);
+}
+
+START_TEST(state_can_be_awaited)
+{
+  const lk_sync_call soon = {.size = sizeof soon, .timeout_ms = 20};
+  lk_state awaited[] = {LK_STATE_CONNECTED, LK_STATE_CLOSED};
+  waiter w[2];
+
+  start();
+  ck_assert_int_eq(lk_sync_client_wait_state(client, LK_STATE_CONNECTING, NULL),
+                   0);
+  ck_assert_int_eq(lk_sync_client_wait_state(client, LK_STATE_CONNECTED, &soon),
+                   LK_ERR_DEADLINE);
+  for (int i = 0; i < 2; i++)
+    waiter_start(&w[i], wait_for_state, &awaited[i]);
+  waiters_inside(client, 2);
+  ck_assert_int_eq(lk_sync_client_close(client), 0);
+  ck_assert_int_eq(waiter_end(&w[0]), LK_ERR_CLOSED);
+  ck_assert_int_eq(waiter_end(&w[1]), 0);
+  ck_assert_int_eq(lk_sync_client_wait_state(client, LK_STATE_CLOSED, NULL), 0);
+  ck_assert_int_eq(lk_sync_client_wait_state(client, LK_STATE_CONNECTED, NULL),
+                   LK_ERR_CLOSED);
+  stop();
+}
+END_TEST
+
+START_TEST(without_a_connection_there_is_a_server_and_no_peer)
+{
+  char server[sizeof hosts], peer[8] = "x";
+
+  start();
+  ck_assert_int_eq(lk_sync_client_server(client, server, sizeof server), 0);
+  ck_assert_str_eq(server, hosts);
+  ck_assert_int_eq(lk_sync_client_peer(client, peer, sizeof peer), 0);
+  ck_assert_str_eq(peer, "");
+  ck_assert_int_eq(lk_sync_client_session(client).id, 0);
+  ck_assert_int_eq(lk_sync_client_timeout_ms(client), 30000);
+  ck_assert_int_eq(lk_sync_client_zxid(client), 0);
+  ck_assert_int_eq(lk_sync_client_server(client, server, 0),
+                   LK_ERR_BAD_ARGUMENT);
+  stop();
+}
+END_TEST
+
 START_TEST(list_of_servers_can_be_changed)
 {
   lk_sync_call call = {.size = sizeof call, .timeout_ms = 400};
@@ -962,6 +1009,7 @@ SUITE("without_server", a_call_ends_at_its_deadline,
       requests_that_fail_offline_do_not_wait,
       cancelled_request_that_waits_is_not_sent_any_more,
       last_error_explains_a_deadline, list_of_servers_can_be_changed,
+      state_can_be_awaited, without_a_connection_there_is_a_server_and_no_peer,
       cancel_ends_all_calls_that_have_it, a_signal_handler_may_cancel,
       closing_ends_all_calls, freeing_ends_all_calls,
       free_waits_until_all_calls_have_returned,
