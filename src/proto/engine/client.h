@@ -72,6 +72,7 @@ typedef struct lk_engine_nesting {
 /** Bytes received. */
 typedef struct lk_engine_input {
   lk_frames frames;
+  int64_t large_ms;      /**< when a frame that needs much memory last came */
   lk_arena arena;        /**< memory for decoding one reply or event */
   const lk_reply *reply; /**< the reply whose callback is running, or NULL */
   /** Listeners are being notified of a reply, whose request has left its list

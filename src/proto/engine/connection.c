@@ -91,11 +91,18 @@ static int64_t ping_due(const lk_client *c)
   return lk__later(c->output.all_sent_ms, newest_ping_ms) + third;
 }
 
+/* Bytes of memory of the output that are kept while it is not used: between
+ * connections, and when a client pings. */
+enum { MAX_OUTPUT_KEPT = 64 * 1024 };
+
 /* Returns 0 or LK_ERR_NO_MEMORY. */
 static int send_ping(lk_client *c)
 {
   lk_writer w;
 
+  /* Nothing was sent for a ping interval. */
+  if (lk__buf_len(&c->output.bytes) == 0)
+    lk__buf_trim(&c->output.bytes, MAX_OUTPUT_KEPT);
   if (!lk__ring_reserve(&c->pings.sent_ms) ||
       !lk__buf_reserve(&c->output.bytes, PING_LEN))
     return LK_ERR_NO_MEMORY;
@@ -126,13 +133,10 @@ int lk__pings_run(lk_client *c)
 
 /* ---- the end of a connection --------------------------------------------- */
 
-/* Bytes of memory of the output that are kept between connections. */
-enum { MAX_KEPT_AFTER_BREAK = 64 * 1024 };
-
 void lk__engine_connection_reset(lk_client *c)
 {
   lk__buf_consume(&c->output.bytes, lk__buf_len(&c->output.bytes));
-  lk__buf_trim(&c->output.bytes, MAX_KEPT_AFTER_BREAK);
+  lk__buf_trim(&c->output.bytes, MAX_OUTPUT_KEPT);
   lk__frames_reset(&c->input.frames);
   c->connection.number = 0;
   c->move.wanted = false;

@@ -377,6 +377,19 @@ static void receive_frames(lk_client *c, uint64_t attempt, lk_bytes bytes)
   }
 }
 
+/* The memory of a large reply is kept for the next one, as long as a ping
+ * interval. */
+static void trim_input(lk_client *c)
+{
+  bool is_unused = c->now - c->input.large_ms >= c->session.timeout_ms / 3;
+
+  if (c->input.frames.large_was_returned)
+    c->input.large_ms = c->now;
+  else if (is_unused)
+    lk__frames_trim(&c->input.frames);
+  c->input.frames.large_was_returned = false;
+}
+
 void *lk_client_receive_buffer(lk_client *c, uint64_t attempt, size_t least,
                                size_t *size)
 {
@@ -391,6 +404,8 @@ void lk_client_received(lk_client *c, uint64_t attempt, const void *bytes,
   if (begin_input(c, attempt)) {
     c->connection.received_ms = c->now;
     receive_frames(c, attempt, lk_bytes_of(bytes, len));
+    if (c->input.frames.partial.cap > LK_FRAMES_KEPT)
+      trim_input(c);
   }
   lk__client_leave(c);
 }

@@ -4,13 +4,7 @@
 #include "jute/reader.h"
 #include "proto/wire/frame.h"
 
-enum {
-  PREFIX = 4, /* bytes of a frame's length field */
-  /* Bytes of memory that are always kept between frames. More is kept for a
-   * while, since a large frame is often followed by another one. */
-  MAX_KEPT = 64 * 1024,
-  FRAMES_UNTIL_FREED = 64
-};
+enum { PREFIX = 4 }; /* bytes of a frame's length field */
 
 /* Read the length field at `at`. */
 static int32_t frame_len(const void *at)
@@ -82,27 +76,16 @@ static lk_frame_result continue_partial(lk_frames *f, lk_bytes *bytes,
     return LK_FRAME_NONE;
   *out = lk_bytes_of(lk__buf_bytes(&f->partial) + PREFIX, (size_t)len);
   f->partial_was_returned = true;
+  if (whole > LK_FRAMES_KEPT)
+    f->large_was_returned = true;
   return LK_FRAME_WHOLE;
-}
-
-/* A frame was returned that did not need all the memory of `partial`. */
-static void free_unused_memory(lk_frames *f)
-{
-  if (f->partial.cap > MAX_KEPT && ++f->frames_since == FRAMES_UNTIL_FREED)
-    lk__buf_free(&f->partial);
 }
 
 /* Drop the frame that was returned. */
 static void drop_returned(lk_frames *f)
 {
-  bool was_large = lk__buf_len(&f->partial) > MAX_KEPT;
-
   lk__buf_consume(&f->partial, lk__buf_len(&f->partial));
   f->partial_was_returned = false;
-  if (was_large)
-    f->frames_since = 0;
-  else
-    free_unused_memory(f);
 }
 
 lk_frame_result lk__frame_next(lk_frames *f, lk_bytes *bytes, lk_bytes *out)
@@ -119,7 +102,6 @@ lk_frame_result lk__frame_next(lk_frames *f, lk_bytes *bytes, lk_bytes *out)
     return continue_partial(f, bytes, out);
   *out = lk_bytes_of((const char *)bytes->at + PREFIX, (size_t)len);
   skip_bytes(bytes, PREFIX + (size_t)len);
-  free_unused_memory(f);
   return LK_FRAME_WHOLE;
 }
 
@@ -139,9 +121,16 @@ unsigned char *lk__frame_room(lk_frames *f, size_t least, size_t *len)
   return lk__buf_room(&f->partial);
 }
 
+void lk__frames_trim(lk_frames *f)
+{
+  if (f->partial_was_returned)
+    drop_returned(f);
+  if (lk__buf_len(&f->partial) == 0)
+    lk__buf_trim(&f->partial, LK_FRAMES_KEPT);
+}
+
 void lk__frames_reset(lk_frames *f)
 {
-  lk__buf_consume(&f->partial, lk__buf_len(&f->partial));
-  lk__buf_trim(&f->partial, MAX_KEPT);
-  f->partial_was_returned = false;
+  drop_returned(f);
+  lk__frames_trim(f);
 }

@@ -14,9 +14,13 @@ typedef struct lk_frames {
   size_t limit;   /**< bytes of the largest frame, without its length field */
   bool partial_was_returned; /**< lk__frame_next() has returned `partial`, and
                                   drops it in the next call */
-  unsigned frames_since;     /**< how many frames have been returned since the
-                                  last one that needed much memory */
+  bool large_was_returned;   /**< a frame was returned that needs more memory
+                                  than LK_FRAMES_KEPT; its user clears this */
 } lk_frames;
+
+/** Bytes of memory that are always kept between frames. More is kept until
+    lk__frames_trim(), since a large frame is often followed by another one. */
+enum { LK_FRAMES_KEPT = 64 * 1024 };
 
 typedef enum lk_frame_result {
   LK_FRAME_NONE,    /**< all bytes are taken, and no frame is whole */
@@ -42,6 +46,9 @@ lk_frame_result lk__frame_next(lk_frames *f, lk_bytes *bytes, lk_bytes *out);
  */
 unsigned char *lk__frame_room(lk_frames *f, size_t least, size_t *len);
 
+/** Free the memory above LK_FRAMES_KEPT, unless a partial frame uses it. The
+    frame that was returned last is not valid any more. */
+void lk__frames_trim(lk_frames *f);
 /** Drop a partial frame: a new connection begins. */
 void lk__frames_reset(lk_frames *f);
 

@@ -365,34 +365,44 @@ static void feed_split_frame(void)
   lk__buf_free(&out);
 }
 
-START_TEST(small_frames_in_pieces_free_the_memory_of_a_large_one)
-{
-  begin(16 << 20);
-  feed_large_frame();
-  for (int small = 0; small < 64; small++)
-    feed_split_frame();
-  feed_empty_frame();
-  ck_assert_uint_eq(frames.partial.cap, 0);
-  end();
-}
-END_TEST
-
-START_TEST(memory_of_a_large_frame_serves_the_next_and_is_freed_later)
+START_TEST(memory_of_a_large_frame_serves_the_next_until_it_is_trimmed)
 {
   begin(16 << 20);
   feed_large_frame();
   size_t count = mem.count;
 
   ck_assert_uint_gt(count, 0);
-  for (int small = 0; small < 63; small++)
+  ck_assert(frames.large_was_returned);
+  frames.large_was_returned = false;
+  for (int small = 0; small < 100; small++) {
     feed_empty_frame();
+    feed_split_frame();
+  }
+  ck_assert(!frames.large_was_returned);
   feed_large_frame();
   ck_assert_uint_eq(mem.count, count);
-  for (int small = 0; small < 63; small++)
-    feed_empty_frame();
-  ck_assert_uint_eq(mem.live, 1);
-  feed_empty_frame();
-  ck_assert_uint_eq(mem.live, 0);
+  lk__frames_trim(&frames);
+  ck_assert_uint_le(frames.partial.cap, LK_FRAMES_KEPT);
+  end();
+}
+END_TEST
+
+START_TEST(trim_keeps_a_frame_that_is_being_received)
+{
+  const size_t len = 100000;
+  unsigned char *big = calloc(1, len + FRAME_HEADER);
+  lk_buf out = wire_buf();
+
+  begin(16 << 20);
+  big[1] = (unsigned char)(len >> 16);
+  big[2] = (unsigned char)(len >> 8 & 0xff);
+  big[3] = (unsigned char)(len & 0xff);
+  feed(big, len, &out);
+  lk__frames_trim(&frames);
+  feed(big + len, FRAME_HEADER, &out);
+  ck_assert_uint_eq(lk__buf_len(&out), len + FRAME_HEADER);
+  lk__buf_free(&out);
+  free(big);
   end();
 }
 END_TEST
@@ -435,6 +445,6 @@ SUITE("frame", frames_are_complete_however_they_are_split,
       frame_room_is_bounded_by_missing_and_received_bytes,
       frame_room_without_memory_is_refused, frame_of_the_limit_is_accepted,
       reset_discards_received_bytes,
-      memory_of_a_large_frame_serves_the_next_and_is_freed_later,
-      small_frames_in_pieces_free_the_memory_of_a_large_one,
+      memory_of_a_large_frame_serves_the_next_until_it_is_trimmed,
+      trim_keeps_a_frame_that_is_being_received,
       each_failing_allocation_is_reported)
