@@ -387,6 +387,7 @@ LK_API int lk_client_close(lk_client *c, lk_close_cb done, void *arg);
  *   lk_client_chroot()                ""
  *   lk_client_tls(), _reply()         NULL
  *   other queries                     what they returned at the end
+ *   lk_watch_remove()                 LK_ERR_STATE
  *   lk_timer_start(), lk_client_log(), lk_watch_cancel(),
  *   attach and detach                 do nothing
  */

@@ -85,8 +85,6 @@ enum lk_create_flags {
   LK_CONTAINER = 4   /**< deleted after its last child; since 3.5.1 */
 };
 
-/** Completes requests without a result. */
-typedef void (*lk_done_cb)(lk_client *c, int err, void *arg);
 /** `path`: of the node, with its sequence number, without chroot,
     NUL-terminated. `stat` is NULL after lk_create(), unless its flags have
     LK_CONTAINER. Both are NULL unless err is 0. */

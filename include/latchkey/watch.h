@@ -20,6 +20,9 @@ extern "C" {
  */
 typedef struct lk_watch lk_watch;
 
+/** Completes requests without a result. */
+typedef void (*lk_done_cb)(lk_client *c, int err, void *arg);
+
 /** Types of events; the first four are ZooKeeper's. */
 typedef enum lk_event_type {
   LK_EVENT_CREATED = 1,
@@ -29,8 +32,8 @@ typedef enum lk_event_type {
   LK_EVENT_REREGISTERED = 8, /**< a persistent watch is registered again after
                                   a lost connection. Events in between are lost:
                                   read again */
-  LK_EVENT_ENDED = 0 /**< the watch has ended, neither by its event nor by
-                          lk_watch_cancel(); see err. Changes may have been
+  LK_EVENT_ENDED = 0 /**< the watch has ended, neither by its event nor by a
+                          call of the program; see err. Changes may have been
                           missed: read again if the session goes on */
 } lk_event_type;
 
@@ -89,14 +92,29 @@ typedef enum lk_watch_mode {
 } lk_watch_mode;
 
 /**
- * Cancel a watch: it has ended, and its callback is not invoked again. With
- * `on_server` the client asks the server to remove its watch, too, unless
- * another watch of this client has the same path and kind (since 3.5.0; the
- * call does not wait for the reply). Without it, the server keeps its watch
- * until the connection ends, and the client ignores its events. Nothing happens
- * for a watch of this client that has ended already, nor for NULL.
+ * Cancel a watch: it has ended, and its callback is not invoked again. The
+ * server keeps its watch until the connection ends, and the client ignores its
+ * events. Nothing happens for a watch of this client that has ended already,
+ * nor for NULL.
  */
-LK_API void lk_watch_cancel(lk_client *c, lk_watch *w, bool on_server);
+LK_API void lk_watch_cancel(lk_client *c, lk_watch *w);
+
+/**
+ * Cancel a watch, and remove it from the server, too, which servers can since
+ * 3.5.0. Whatever this returns, the watch has ended. `done` gets the server's
+ * result: 0; LK_ERR_NO_WATCHER: the server had no watch any more, so its event
+ * is lost; or an error of any request. After a lost connection the server has
+ * no watch. `done` may be NULL.
+ *
+ * @return 0; else `done` is not called: LK_ERR_STATE: the watch had ended
+ *         already, or there is no connection; or the server keeps its watch,
+ *         since another one of this client has the same path and kind; or the
+ *         request that sets the watch has no reply yet: then the watch is
+ *         removed behind it. LK_ERR_UNIMPLEMENTED, LK_ERR_NO_MEMORY,
+ *         LK_ERR_TOO_MANY, LK_ERR_CLOSED, LK_ERR_AUTH_FAILED, LK_ERR_FORKED.
+ */
+LK_API int lk_watch_remove(lk_client *c, lk_watch *w, lk_done_cb done,
+                           void *arg);
 
 #ifdef __cplusplus
 }

@@ -34,13 +34,12 @@ static void request_free_watch(lk_sync_request *r)
 static void interrupt_request(lk_blocking_call *b, int err)
 {
   lk_sync_request *r = LK_OWNER(b, lk_sync_request, call);
-  const bool on_server = true;
 
   if (err == LK_ERR_CANCELLED &&
       lk_request_cancel(b->client->client, &r->handle) == 0)
     return;
   if (r->watch != NULL)
-    lk_watch_cancel(b->client->client, r->watch->watch, on_server);
+    (void)lk_watch_remove(b->client->client, r->watch->watch, NULL, NULL);
   request_free_watch(r);
   lk__blocking_call_complete(b, err);
 }

@@ -49,10 +49,8 @@ void lk__sync_watch_discard(lk_sync_watch *w)
 
 static void watch_cancel_and_free(lk_sync_watch *w)
 {
-  const bool on_server = true;
-
   if (w->watch != NULL)
-    lk_watch_cancel(w->client->client, w->watch, on_server);
+    (void)lk_watch_remove(w->client->client, w->watch, NULL, NULL);
   lk__sync_watch_discard(w);
 }
 

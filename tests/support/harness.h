@@ -42,6 +42,7 @@ typedef struct harness_thing {
   struct harness_thing *watcher;
 
   /* Of a watch. */
+  bool removing;         /**< the server is asked to remove it */
   bool watch_is_set;     /**< the request that sets the watch has succeeded */
   bool in_last_callback; /**< the last callback of the watch is running */
   bool is_persistent;    /**< the watch is persistent or recursive */

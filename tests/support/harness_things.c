@@ -160,13 +160,40 @@ static void on_fire(lk_client *c, void *arg)
   harness_react(t->h, t->name, "fired");
 }
 
+static void on_removed(lk_client *c, int err, void *arg)
+{
+  harness_thing *t = arg;
+  char room[16];
+
+  harness_must(t->h, t->h->client == c, "removed for another client");
+  harness_must(t->h, t->removing, "removed twice, or not at all");
+  t->removing = false;
+  harness_log_line(t->h, "%s: removed: %s", t->name,
+                   harness_error(err, room, sizeof room));
+  harness_react(t->h, t->name, "removed");
+}
+
+static void remove_watch(harness_thing *t)
+{
+  int err = lk_watch_remove(t->h->client, t->watch, on_removed, t);
+  char room[16];
+
+  t->removing = err == 0;
+  if (err != 0)
+    harness_log_line(t->h, "%s: not removed: %s", t->name,
+                     harness_error(err, room, sizeof room));
+}
+
 void harness_cancel(harness *h, const char *name, bool on_server)
 {
   harness_thing *t = harness_thing_find(h, name);
 
   if (h->client == NULL || t == NULL || t->watch == NULL)
     return;
-  lk_watch_cancel(h->client, t->watch, on_server);
+  if (on_server)
+    remove_watch(t);
+  else
+    lk_watch_cancel(h->client, t->watch);
   if (t->in_last_callback)
     return; /* this is its last callback, which has counted the end */
   t->watch_is_set = false;

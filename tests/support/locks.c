@@ -77,7 +77,6 @@ static void ignore_event(lk_client *c, lk_watch *w, const lk_event *event,
 
 void test_client_end_watches(test_client *p, const char *path)
 {
-  const bool on_server = true;
   lk_watch *w;
   lk_call call = {.size = sizeof call, .on_event = ignore_event, .watch = &w};
 
@@ -85,7 +84,7 @@ void test_client_end_watches(test_client *p, const char *path)
                    NULL) != 0)
     abort();
   model_turn(p->link->server);
-  lk_watch_cancel(p->link->client, w, on_server);
+  (void)lk_watch_remove(p->link->client, w, NULL, NULL);
   model_turn(p->link->server);
 }
 

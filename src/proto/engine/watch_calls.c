@@ -43,22 +43,31 @@ static int32_t remove_type(lk_watch_kind kind)
 }
 
 /* Send a removeWatches, unless another watch of the client needs the server's
- * watch. If none is sent, events arrive for which the client has no watch, and
- * are ignored. */
-static void remove_on_server(lk_client *c, const lk_watch *w)
+ * watch, or the watch has ended with its connection (LK_ERR_STATE). If none is
+ * sent, events arrive for which the client has no watch, and are ignored. */
+static int remove_on_server(lk_client *c, const lk_watch *w, lk_done_cb done,
+                            void *arg)
 {
   struct lk_path_type_request r = {.type = remove_type(w->kind)};
   lk_call_spec spec = {.op = LK_OPCODE_REMOVE_WATCHES,
                        .rec = &lk__path_type_request_record,
                        .value = &r,
                        .chroot = "", /* w->on->path has the chroot already */
-                       .path = w->on->path};
+                       .path = w->on->path,
+                       .done = (void (*)(void))done,
+                       .arg = arg};
+  int err = lk__request_refusal(c);
 
-  if (c->connection.phase == LK_PHASE_LIVE && lk__request_refusal(c) == 0 &&
-      lk__request_support_error(c, spec.op) == 0 && lk__watch_is_removable(w)) {
-    if (lk__request_queue(c, &spec) == 0 && lk__watch_stays(w->kind))
-      lk__watched_end_removed(&c->watches, w->on);
-  }
+  if (err == 0 &&
+      (c->connection.phase != LK_PHASE_LIVE || !lk__watch_is_removable(w)))
+    err = LK_ERR_STATE;
+  if (err == 0)
+    err = lk__request_support_error(c, spec.op);
+  if (err == 0)
+    err = lk__request_queue(c, &spec);
+  if (err == 0 && lk__watch_stays(w->kind))
+    lk__watched_end_removed(&c->watches, w->on);
+  return err;
 }
 
 /* Persistent watches that stand now were requested before `w`, because replies
@@ -87,30 +96,61 @@ void lk__watch_request_completed(lk_client *c, lk_watch *w, int32_t op, int err)
   if (timed_out)
     lk__watched_end_removed(&c->watches, w->on);
   if ((stands && w->remove_at_reply) || timed_out)
-    remove_on_server(c, w);
+    (void)remove_on_server(c, w, NULL, NULL);
   lk__watch_drop(&c->watches, w);
 }
 
-void lk_watch_cancel(lk_client *c, lk_watch *handle, bool on_server)
+/* The watch of a handle; NULL: it has ended, or its last event is being
+ * reported. */
+static lk_watch *watch_to_cancel(lk_client *c, lk_watch *handle)
 {
   lk_watch *w = lk__watch_of(&c->watches, handle);
 
-  if (w == NULL || w->cb == NULL)
-    return; /* it has ended, or its last event is being reported */
-  /* Whether the watch was taken out of its list. It is then about to get its
-   * last event, and the server has no watch. */
-  bool taken = lk__list_empty(&w->link);
+  return w == NULL || w->cb == NULL ? NULL : w;
+}
 
-  w->cb = NULL;
-  if (!taken && !w->standing) {
-    w->remove_at_reply = on_server; /* its request has no reply yet */
+/* Whether the watch was taken out of its list. It is then about to get its last
+ * event, and the server has no watch. */
+static bool watch_was_taken(const lk_watch *w)
+{
+  return lk__list_empty(&w->link);
+}
+
+/* Whether the request that sets the watch has no reply yet. */
+static bool watch_is_pending(const lk_watch *w)
+{
+  return !watch_was_taken(w) && !w->standing;
+}
+
+void lk_watch_cancel(lk_client *c, lk_watch *handle)
+{
+  lk_watch *w = watch_to_cancel(c, handle);
+
+  if (w == NULL)
     return;
+  w->cb = NULL;
+  if (!watch_is_pending(w))
+    lk__watch_drop(&c->watches, w);
+}
+
+int lk_watch_remove(lk_client *c, lk_watch *handle, lk_done_cb done, void *arg)
+{
+  lk_watch *w = watch_to_cancel(c, handle);
+
+  if (w == NULL)
+    return LK_ERR_STATE;
+  w->cb = NULL;
+  if (watch_is_pending(w)) {
+    w->remove_at_reply = true;
+    return LK_ERR_STATE;
   }
   lk__client_begin_call(c);
-  if (!taken && on_server)
-    remove_on_server(c, w);
+  int err =
+      watch_was_taken(w) ? LK_ERR_STATE : remove_on_server(c, w, done, arg);
+
   lk__watch_drop(&c->watches, w);
   lk__client_end_call(c);
+  return err;
 }
 
 int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,

@@ -282,10 +282,8 @@ int lk__permit_limit_read(lk_semaphore_acquisition *s)
 
 void lk__permit_limit_forget(lk_semaphore_acquisition *s)
 {
-  const bool on_server = true;
-
   lk_timer_stop(s->joint.lease->client, &s->limit.pause);
   if (s->limit.watch != NULL)
-    lk_watch_cancel(s->joint.lease->client, s->limit.watch, on_server);
+    (void)lk_watch_remove(s->joint.lease->client, s->limit.watch, NULL, NULL);
   s->limit.watch = NULL;
 }

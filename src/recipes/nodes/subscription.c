@@ -183,27 +183,19 @@ static lk_call subscription_watch_options(lk_subscription *s)
                    .watch = &s->watch};
 }
 
-static void subscription_remove_watch(lk_subscription *s, bool on_server)
+/* Remove the watch, if there is one, from the server, too. */
+static void subscription_remove_watch(lk_subscription *s)
 {
   if (s->watch != NULL)
-    lk_watch_cancel(s->client, s->watch, on_server);
+    (void)lk_watch_remove(s->client, s->watch, NULL, NULL);
   s->watch = NULL;
 }
 
-/* Cancel the watch, if there is one, in the client and at the server. */
+/* Cancel the watch, if there is one, in the client only. */
 static void subscription_cancel_watch(lk_subscription *s)
 {
-  const bool on_server = true;
-
-  subscription_remove_watch(s, on_server);
-}
-
-/* Cancel the watch, if there is one, in the client only. */
-static void subscription_forget_watch(lk_subscription *s)
-{
-  const bool on_server = false;
-
-  subscription_remove_watch(s, on_server);
+  lk_watch_cancel(s->client, s->watch);
+  s->watch = NULL;
 }
 
 /* ---- requests ------------------------------------------------------------ */
@@ -362,7 +354,7 @@ static int subscription_request_node(lk_subscription *s)
 static void subscription_read(lk_subscription *s)
 {
   subscription_stop_timer(s);
-  subscription_cancel_watch(s);
+  subscription_remove_watch(s);
   int err = subscription_request_node(s);
 
   if (err != 0)
@@ -451,7 +443,7 @@ static void subscription_leave_client(lk_subscription *s)
 
 static void subscription_finish(lk_subscription *s, int err)
 {
-  subscription_forget_watch(s);
+  subscription_cancel_watch(s);
   subscription_leave_client(s);
   subscription_report_error(s, err);
 }
@@ -605,7 +597,7 @@ void lk_subscription_free(lk_subscription *s)
   if (s == NULL)
     return;
   if (!s->over) {
-    subscription_cancel_watch(s);
+    subscription_remove_watch(s);
     subscription_leave_client(s);
   }
   subscription_unref(s);

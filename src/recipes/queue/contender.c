@@ -433,10 +433,8 @@ void lk__contender_notify_position(lk_contender *ct)
 
 void lk__contender_cancel_wait_watch(lk_contender *ct)
 {
-  const bool on_server = true;
-
   if (ct->wait.watch != NULL)
-    lk_watch_cancel(lk__contender_client(ct), ct->wait.watch, on_server);
+    (void)lk_watch_remove(lk__contender_client(ct), ct->wait.watch, NULL, NULL);
   ct->wait.watch = NULL;
 }
 
@@ -447,8 +445,10 @@ void lk__contender_cancel_watches(lk_contender *ct)
 
   /* A watch on the own node need not be removed from the server: the node is
    * about to be deleted. A watch on another node would remain there. */
-  if (ct->own.watch != NULL)
-    lk_watch_cancel(lk__contender_client(ct), ct->own.watch, is_foreign);
+  if (is_foreign)
+    (void)lk_watch_remove(lk__contender_client(ct), ct->own.watch, NULL, NULL);
+  else
+    lk_watch_cancel(lk__contender_client(ct), ct->own.watch);
   ct->own.watch = NULL;
   ct->own.watched_on = 0;
   lk__contender_cancel_wait_watch(ct);

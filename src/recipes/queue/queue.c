@@ -319,10 +319,7 @@ int lk__contender_send_list(lk_contender *ct)
 {
   /* The server need not remove the earlier watch, since the same node is
    * watched again or is about to be deleted. */
-  const bool on_server = false;
-
-  if (ct->wait.watch != NULL)
-    lk_watch_cancel(lk__contender_client(ct), ct->wait.watch, on_server);
+  lk_watch_cancel(lk__contender_client(ct), ct->wait.watch);
   ct->wait.watch = NULL;
   lk_call call = {.size = sizeof call,
                   .until_disconnect = true,

@@ -272,10 +272,7 @@ static int single_node_send_read(lk_contender *ct)
 
   /* The server keeps the watch, because the same node is watched again or is
    * about to be deleted. */
-  const bool on_server = false;
-
-  if (ct->own.watch != NULL)
-    lk_watch_cancel(c, ct->own.watch, on_server);
+  lk_watch_cancel(c, ct->own.watch);
   ct->own.watch = NULL;
   if (cleans_up || needs_no_watch)
     return lk__contender_count_request(

@@ -98,7 +98,7 @@ START_TEST(persistent_watch_survives_creation_and_deletion)
     assert_new_events(&log, "created /w, changed /w, children /w, children /w, "
                             "deleted /w");
   }
-  lk_watch_cancel(here, log.watch, REMOVE_AT_SERVER);
+  remove_watch(log.watch);
   ck_assert_int_eq(create(there, absolute("/w"), "", LK_PERSISTENT), 0);
   assert_new_events(&log, "");
   ck_assert_int_eq(delete_node(there, absolute("/w"), -1), 0);
@@ -127,8 +127,8 @@ START_TEST(recursive_watch_covers_any_depth)
                     "deleted /t/a/b, created /tt, deleted /tt");
   ck_assert_int_eq(delete_node(here, "/t/a", -1), 0);
   ck_assert_int_eq(delete_node(here, "/t", -1), 0);
-  lk_watch_cancel(here, tree.watch, REMOVE_AT_SERVER);
-  lk_watch_cancel(here, top.watch, REMOVE_AT_SERVER);
+  remove_watch(tree.watch);
+  remove_watch(top.watch);
 }
 END_TEST
 
@@ -161,7 +161,7 @@ START_TEST(one_shot_watches_rely_on_a_persistent_watch)
   event_log_init(&by_children);
   ck_assert_int_eq(get_and_watch(here, "/m", &by_get.call), 0);
   ck_assert_int_eq(children_and_watch(here, "/m", &by_children.call), 0);
-  lk_watch_cancel(here, persistent.watch, REMOVE_AT_SERVER);
+  remove_watch(persistent.watch);
   assert_new_events(&by_get, "ended /m");
   assert_new_events(&by_children, "ended /m");
   ck_assert_int_eq(by_get.err, LK_ERR_NO_WATCHER);
@@ -201,7 +201,7 @@ START_TEST(recursive_watch_and_child_watch_of_its_root_coexist)
   assert_new_events(&tree, "changed /wn/x, deleted /wn/x, created /wn/y");
   ck_assert_int_eq(delete_node(here, "/wn/y", -1), 0);
   ck_assert_int_eq(delete_node(here, "/wn", -1), 0);
-  lk_watch_cancel(here, tree.watch, REMOVE_AT_SERVER);
+  remove_watch(tree.watch);
 }
 END_TEST
 
@@ -217,11 +217,11 @@ START_TEST(last_cancel_of_a_path_removes_the_watch_at_the_server)
   ck_assert_int_eq(add_logged_watch(here, &second, "/g", LK_WATCH_RECURSIVE),
                    0);
   ck_assert_int_gt(watches_on_server(), count_before);
-  lk_watch_cancel(here, first.watch, REMOVE_AT_SERVER);
+  remove_watch(first.watch);
   ck_assert_int_eq(create(here, "/g", "", LK_EPHEMERAL), 0);
   assert_new_events(&second, "created /g");
   ck_assert_int_gt(watches_on_server(), count_before);
-  lk_watch_cancel(here, second.watch, REMOVE_AT_SERVER);
+  remove_watch(second.watch);
   ck_assert_int_eq(sync_with(here, "/"), 0);
   ck_assert_int_eq(watches_on_server(), count_before);
   ck_assert_str_eq(first.text, "");
@@ -338,7 +338,7 @@ static void check_waiter(void (*make)(acquisition *a, lk_client *c),
   /* The reads of the waiter have been answered before the second reply. */
   ck_assert_int_eq(sync_with(here, "/"), 0);
   ck_assert_int_eq(sync_with(here, "/"), 0);
-  lk_watch_cancel(here, log.watch, REMOVE_AT_SERVER);
+  remove_watch(log.watch);
   ck_assert_int_eq(sync_with(here, "/"), 0);
   ck_assert_int_eq(sync_with(here, "/"), 0);
   ck_assert(!waiter.is_granted);

@@ -158,7 +158,8 @@ START_TEST(cancelled_watch_is_removed_at_the_server)
   ck_assert_int_eq(get_and_watch(here, "/c", &cancelled.call), 0);
   ck_assert_int_eq(get_and_watch(here, "/c", &kept.call), 0);
   wait_for_watch_count(1);
-  lk_watch_cancel(here, cancelled.watch, REMOVE_AT_SERVER);
+  ck_assert_int_eq(lk_watch_remove(here, cancelled.watch, NULL, NULL),
+                   LK_ERR_STATE);
   ck_assert_int_eq(sync_with(here, "/c"), 0);
   /* The server keeps one watch for the node, which `kept` still needs. */
   wait_for_watch_count(1);
@@ -168,8 +169,10 @@ START_TEST(cancelled_watch_is_removed_at_the_server)
   watch_record_init(&cancelled);
   ck_assert_int_eq(children_and_watch(here, "/c", &cancelled.call), 0);
   wait_for_watch_count(1);
-  lk_watch_cancel(here, cancelled.watch, REMOVE_AT_SERVER);
-  wait_for_watch_count(0);
+  ck_assert_int_eq(wait_for_completion(lk_watch_remove(
+                       here, cancelled.watch, on_done, reset_last_reply())),
+                   0);
+  ck_assert_int_eq(watches_on_server(), 0);
   ck_assert_int_eq(create(here, "/c/x", "", LK_EPHEMERAL), 0);
   ck_assert_int_eq(delete_node(here, "/c/x", -1), 0);
   ck_assert_int_eq(delete_node(here, "/c", -1), 0);
@@ -186,7 +189,7 @@ START_TEST(cancelled_watch_can_stay_at_the_server)
   ck_assert_int_eq(create(here, "/stay", "", LK_PERSISTENT), 0);
   watch_record_init(&record);
   ck_assert_int_eq(get_and_watch(here, "/stay", &record.call), 0);
-  lk_watch_cancel(here, record.watch, KEEP_AT_SERVER);
+  lk_watch_cancel(here, record.watch);
   ck_assert_int_eq(sync_with(here, "/stay"), 0);
   ck_assert_int_eq(watches_on_server(), 1);
   ck_assert_int_eq(delete_node(there, absolute("/stay"), -1), 0);

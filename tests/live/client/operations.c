@@ -51,7 +51,7 @@ const char *path_there(const char *node, const char *name)
 }
 
 /* The address of the n-th server, from 1 on. */
-static const char *server_address(int n)
+const char *server_address(int n)
 {
   static char text[64];
   const char *address = zk.connect;

@@ -63,6 +63,8 @@ extern wire *wire_of_here;
 /** Whether there are three servers. */
 extern bool is_ensemble;
 
+/** "host:port" of server `n`, valid until the next call. */
+const char *server_address(int n);
 /** A client of the n-th server, from 1 on, without chroot or wire. */
 lk_client *client_to(int n);
 /** The hosts of `here`, without the wire but with its chroot. */

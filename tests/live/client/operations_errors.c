@@ -9,6 +9,7 @@
 #include <latchkey/nodes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { INVALID_VERSION = -2 }; /* -1 is any version */
 
@@ -427,6 +428,8 @@ START_TEST(second_reconfig_at_once_is_refused)
   ck_assert_int_eq(lk_reconfig(c, &change, NULL, on_get, &first_reconfig), 0);
   ck_assert_int_eq(lk_reconfig(c, &change, NULL, on_config, NULL), 0);
   test_driver_turn(0); /* sends both requests */
+  while (server_number(server_address(leader), "zk_outstanding_requests") < 2)
+    usleep(1000);
   command_followers(leader, "cont");
   wait_until(&last_reply.done);
   assert_error_is(last_reply.err, LK_ERR_RECONFIG_IN_PROGRESS);

@@ -94,7 +94,7 @@ START_TEST(cancelled_watch_is_not_reregistered_after_a_break)
   make_test_node("/a");
   ck_assert_int_eq(get_and_watch(here, path_here("/a", ""), &call), 0);
   wire_break_at_request(wire_of_here, REMOVE_WATCHES, lost);
-  lk_watch_cancel(here, w, REMOVE_AT_SERVER);
+  remove_watch(w);
   wait_for_state(here, LK_STATE_SUSPENDED);
   ck_assert(wire_has_broken(wire_of_here));
   wait_for_state(here, LK_STATE_CONNECTED);

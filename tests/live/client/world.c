@@ -349,7 +349,7 @@ const char *absolute(const char *path)
 
 /* ---- four-letter word -------------------------------------------------- */
 
-long watches_on_server(void)
+long server_number(const char *hosts, const char *key)
 {
   struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(2181)};
   int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -358,8 +358,7 @@ long watches_on_server(void)
   size_t len = 0;
   ssize_t got;
 
-  snprintf(host, sizeof host, "%.*s", (int)strcspn(zk.connect, ":"),
-           zk.connect);
+  snprintf(host, sizeof host, "%.*s", (int)strcspn(hosts, ":"), hosts);
   ck_assert_int_eq(inet_pton(AF_INET, host, &to.sin_addr), 1);
   ck_assert_int_eq(connect(fd, (struct sockaddr *)(void *)&to, sizeof to), 0);
   /* The word is mntr, not wchs, which counts data watches only. */
@@ -368,7 +367,12 @@ long watches_on_server(void)
     len += (size_t)got;
   close(fd);
   text[len] = '\0';
-  line = strstr(text, "zk_watch_count\t");
+  line = strstr(text, key);
   ck_assert_ptr_nonnull(line);
-  return strtol(line + strlen("zk_watch_count\t"), NULL, 10);
+  return strtol(line + strlen(key), NULL, 10);
+}
+
+long watches_on_server(void)
+{
+  return server_number(zk.connect, "zk_watch_count");
 }

@@ -107,8 +107,14 @@ void on_children(lk_client *c, int err, const lk_bytes *names, size_t count,
 void on_multi(lk_client *c, int err, const lk_op_result *results, size_t count,
               void *arg);
 
-/** How lk_watch_cancel() cancels a watch. */
-enum { KEEP_AT_SERVER = false, REMOVE_AT_SERVER = true };
+/** Remove a watch of `here` from the server, without waiting for that. */
+static inline void remove_watch(lk_watch *w)
+{
+  (void)lk_watch_remove(here, w, NULL, NULL);
+}
+/** What the first server of `hosts` reports for `key`, as for
+    "zk_outstanding_requests". */
+long server_number(const char *hosts, const char *key);
 /** The number of watches that the server has. */
 long watches_on_server(void);
 

@@ -28,9 +28,6 @@ typedef enum step {
 
 enum { PLACES_MAX = 3, SUFFIX_DIGITS = 10, ANY_VERSION = -1, AT_ONCE = 0 };
 
-/* Where lk_watch_cancel() cancels a watch. */
-static const bool IN_CLIENT_ONLY = false, ON_SERVER = true;
-
 /* A node that the locker needs: its directory, and the part of its name before
  * the number. */
 typedef struct foreign_place {
@@ -84,7 +81,7 @@ static void clean_up(sim_actor *a)
   sim_foreign_state *f = a->foreign_state;
 
   if (f->watch != NULL)
-    lk_watch_cancel(client_of(a), f->watch, ON_SERVER);
+    (void)lk_watch_remove(client_of(a), f->watch, NULL, NULL);
   f->watch = NULL;
   set_step(a, STEP_CLEAN_UP, sim_actor_T_us(a) / 16);
 }
@@ -218,8 +215,7 @@ static lk_call replace_watch(sim_actor *a)
 {
   sim_foreign_state *f = a->foreign_state;
 
-  if (f->watch != NULL)
-    lk_watch_cancel(client_of(a), f->watch, IN_CLIENT_ONLY);
+  lk_watch_cancel(client_of(a), f->watch);
   f->watch = NULL;
   return (lk_call){.size = sizeof(lk_call),
                    .until_disconnect = true,
@@ -347,7 +343,7 @@ static void check_permits(sim_actor *a, const lk_bytes *names, size_t count)
     clean_up(a);
   } else if ((int64_t)count <= f->limit) {
     if (f->watch != NULL)
-      lk_watch_cancel(client_of(a), f->watch, ON_SERVER);
+      (void)lk_watch_remove(client_of(a), f->watch, NULL, NULL);
     f->watch = NULL;
     take_place(a);
   } else {

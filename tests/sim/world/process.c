@@ -306,6 +306,14 @@ void sim_process_init(sim_process *p, sim_world *w, unsigned index)
   sim_driver_init(p);
 }
 
+void sim_watch_cancel(const sim_process *p, lk_watch *w, bool on_server)
+{
+  if (on_server)
+    (void)lk_watch_remove(p->client, w, NULL, NULL);
+  else
+    lk_watch_cancel(p->client, w);
+}
+
 void sim_process_destroy(sim_process *p)
 {
   sim_unschedule(&p->world->agenda, &p->resume_job);

@@ -127,6 +127,8 @@ static inline bool sim_process_runs(const sim_process *p)
 void sim_process_init(sim_process *p, sim_world *w, unsigned index);
 /** Free its memory; its client must have died or been freed. */
 void sim_process_destroy(sim_process *p);
+/** Cancel a watch of the process, or remove it from the server, too. */
+void sim_watch_cancel(const sim_process *p, lk_watch *w, bool on_server);
 /** Start after this time, with a new client, session lease and actors. Does
     nothing if the process has a client then. */
 void sim_process_start_in(sim_process *p, int64_t in_us);

@@ -283,7 +283,7 @@ static void cancel_random_watch(sim_actor *a)
   TRACE(r, "watch of request %" PRIu64 " is cancelled", r->number);
   bool on_server = sim_one_in(&a->rng, 2);
 
-  lk_watch_cancel(a->process->client, r->watch, on_server);
+  sim_watch_cancel(a->process, r->watch, on_server);
   r->watch_registered = false;
   r->watch = NULL;
 }

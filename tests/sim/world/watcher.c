@@ -30,7 +30,7 @@ static void cancel_watch(sim_request *r, bool on_server)
 {
   TRACE(r, "watch of request %" PRIu64 " is cancelled", r->number);
   r->watch_registered = false;
-  lk_watch_cancel(r->process->client, r->watch, on_server);
+  sim_watch_cancel(r->process, r->watch, on_server);
   r->watch = NULL;
 }
 

@@ -363,7 +363,6 @@ static void receive_created_event(harness *h, const char *path)
 
 START_TEST(late_cancel_of_a_watch_cancels_no_other)
 {
-  const bool on_server = false;
   harness *h = new_peer();
   lk_watch *first, *second;
 
@@ -374,8 +373,8 @@ START_TEST(late_cancel_of_a_watch_cancels_no_other)
   ck_assert_uint_eq(created_events, 1);
   watch_missing_node(h, "/b", &second);
   ck_assert_ptr_ne(first, second);
-  lk_watch_cancel(h->client, first, on_server);
-  lk_watch_cancel(h->client, NULL, on_server);
+  lk_watch_cancel(h->client, first);
+  lk_watch_cancel(h->client, NULL);
   receive_created_event(h, "/b");
   ck_assert_uint_eq(created_events, 2);
   harness_done(h);

@@ -244,7 +244,8 @@ static void check_ended(const all_objects *o, lk_client *c)
                    &(lk_call){.size = sizeof(lk_call), .on_event = on_no_event},
                    NULL, NULL),
       LK_ERR_CLOSED);
-  lk_watch_cancel(c, watch, true);
+  lk_watch_cancel(c, watch);
+  ck_assert_int_eq(lk_watch_remove(c, watch, NULL, NULL), LK_ERR_STATE);
   lk_timer_start(c, &timer, 0);
   lk_timer_stop(c, &timer);
   lk_client_attach(c, &listener);
