@@ -161,6 +161,13 @@ static void do_cancel_request(fuzz_program *g)
   harness_cancel_request(&g->h, name);
 }
 
+static void do_leave_server(fuzz_program *g)
+{
+  if (g->h.client != NULL)
+    (void)lk_client_leave_server(g->h.client);
+  harness_settle(&g->h);
+}
+
 static const char *take_listener(fuzz_program *g)
 {
   static const char *const names[] = {"l0", "l1", "l2", "l3"};
@@ -296,11 +303,12 @@ static void do_add_watch(fuzz_program *g)
 }
 
 static const action rare_calls[] = {
-    ACTION(list),       ACTION(count),     ACTION(ephemerals),
-    ACTION(get_acl),    ACTION(set_acl),   ACTION(create_ttl),
-    ACTION(multi_read), ACTION(who_am_i),  ACTION(config),
-    ACTION(reconfig),   ACTION(add_watch), ACTION(add_watch),
-    ACTION(add_watch),  ACTION(cancel),    ACTION(cancel_request),
+    ACTION(list),         ACTION(count),     ACTION(ephemerals),
+    ACTION(get_acl),      ACTION(set_acl),   ACTION(create_ttl),
+    ACTION(multi_read),   ACTION(who_am_i),  ACTION(config),
+    ACTION(reconfig),     ACTION(add_watch), ACTION(add_watch),
+    ACTION(add_watch),    ACTION(cancel),    ACTION(cancel_request),
+    ACTION(leave_server),
 };
 
 static void do_rare_call(fuzz_program *g)

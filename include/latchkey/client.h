@@ -326,6 +326,17 @@ LK_API int lk_hosts_each(const char *hosts,
  */
 LK_API int lk_client_set_hosts(lk_client *c, const char *hosts);
 
+/**
+ * Leave the server in use for another one, as before it is shut down. The
+ * client moves as lk_client_set_hosts() describes; the session stays. It tries
+ * the server again if no other one accepts it.
+ *
+ * @return 0; LK_ERR_STATE: there is no connection, or neither another server
+ *         nor another address; LK_ERR_CLOSED, LK_ERR_AUTH_FAILED,
+ *         LK_ERR_FORKED.
+ */
+LK_API int lk_client_leave_server(lk_client *c);
+
 /** Check whether requests accept `path`. @return 0 or LK_ERR_BAD_PATH. */
 LK_API int lk_path_check(const char *path);
 

@@ -190,6 +190,10 @@ LK_API lk_tls_cause lk_sync_client_tls_cause(lk_sync_client *c);
     for the thread of the handle only, not for a new connection. */
 LK_API int lk_sync_client_set_hosts(lk_sync_client *c, const char *hosts);
 
+/** Leave the server in use: lk_client_leave_server(), with its results. Waits
+    for the thread of the handle only. */
+LK_API int lk_sync_client_leave_server(lk_sync_client *c);
+
 /**
  * Call `what` as a callback, on the thread of the handle, and wait until it has
  * returned; in a callback call it at once. `what` may call every function of

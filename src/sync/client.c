@@ -473,6 +473,19 @@ int lk_sync_client_peer(lk_sync_client *c, char *text, size_t size)
   return query_text(c, text, size, lk_client_peer);
 }
 
+static void leave_server(lk_client *client, void *arg)
+{
+  *(int *)arg = lk_client_leave_server(client);
+}
+
+int lk_sync_client_leave_server(lk_sync_client *c)
+{
+  int result;
+  int err = lk_sync_client_run_on_thread(c, leave_server, &result);
+
+  return err == 0 ? result : err;
+}
+
 /** Arguments and results of lk_sync_client_last_error() and
     lk_sync_client_tls_cause(). */
 typedef struct last_error_query {

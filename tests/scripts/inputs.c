@@ -111,6 +111,17 @@ static void do_hosts(script_player *player, words *w)
                      harness_error(err, room, sizeof room));
 }
 
+static void do_leave_server(script_player *player, words *w)
+{
+  char room[16];
+  int err = lk_client_leave_server(player->h.client);
+
+  (void)w;
+  if (err != 0)
+    harness_log_line(&player->h, "it stays: %s",
+                     harness_error(err, room, sizeof room));
+}
+
 static void do_free(script_player *player, words *w)
 {
   (void)w;
@@ -544,6 +555,7 @@ static const input inputs[] = {
     {"random", do_random, ALWAYS}, /* N: the value of every random byte */
     {"on", do_on, ALWAYS}, /* NAME[:EVENT] INPUT…: of a request or "state" */
     {"hosts", do_hosts, CLIENT}, /* the servers from now on */
+    {"leave-server", do_leave_server, CLIENT},
     {"free", do_free, CLIENT},
     {"fork", do_fork, CLIENT},
     {"xid", do_xid, CLIENT},

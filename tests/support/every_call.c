@@ -181,6 +181,7 @@ ERROR(client_close, o->client)
 VALUE(client_state, lk_sync_client_state(o->client) == LK_STATE_CLOSED)
 VALUE(client_clock, lk_sync_client_clock(o->client) == 0)
 ERROR(client_set_hosts, o->client, o->hosts)
+ERROR(client_leave_server, o->client)
 ERROR(client_run_on_thread, o->client, OUT(do_nothing), NULL)
 MAKES(lk_sync_cancel, cancel_new, lk_sync_cancel_free, o->client)
 FREES(lk_sync_cancel, cancel_free, lk_sync_cancel_new(&made, o->client))
@@ -426,6 +427,7 @@ const every_call every_calls[] = {
     ROW(client_server, LK_ERR_BAD_ARGUMENT, NOT_EXPECTED, LK_ERR_BAD_ARGUMENT),
     ROW(client_peer, LK_ERR_BAD_ARGUMENT, NOT_EXPECTED, LK_ERR_BAD_ARGUMENT),
     OTHER(client_set_hosts),
+    OTHER(client_leave_server),
     ROW(client_run_on_thread, LK_ERR_BAD_ARGUMENT, NOT_EXPECTED,
         LK_ERR_BAD_ARGUMENT),
     ROW(cancel_new, LK_ERR_BAD_ARGUMENT, NOT_EXPECTED, LK_ERR_BAD_ARGUMENT),

@@ -456,6 +456,18 @@ int lk_client_set_hosts(lk_client *c, const char *hosts)
   return 0;
 }
 
+int lk_client_leave_server(lk_client *c)
+{
+  int err = lk__client_refusal(c);
+
+  if (err != 0)
+    return err;
+  lk__client_enter(c);
+  err = lk__engine_connection_leave_server(c);
+  lk__client_leave(c);
+  return err;
+}
+
 /* ---- the log ------------------------------------------------------------- */
 
 static bool is_logged(const lk_client *c, lk_log_level level)

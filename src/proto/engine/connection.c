@@ -239,13 +239,18 @@ static void try_next_endpoint(lk_client *c, bool was_live)
     lk__engine_connection_begin(c);
 }
 
-/* Leave a silent server for a holder, without a pause. The other addresses of
- * its name may lead to the same server, so another name is tried if there is
- * one. */
+/* The other addresses of a name may lead to the same server, so another name is
+ * next if there is one. Returns whether the round is over. */
+static bool select_next_server(lk_client *c)
+{
+  return c->hosts.count > 1 ? lk__hosts_next_server(&c->hosts)
+                            : lk__hosts_next(&c->hosts);
+}
+
+/* Leave a silent server for a holder, without a pause. */
 static void try_next_server(lk_client *c)
 {
-  bool round_is_over = c->hosts.count > 1 ? lk__hosts_next_server(&c->hosts)
-                                          : lk__hosts_next(&c->hosts);
+  bool round_is_over = select_next_server(c);
 
   if (round_is_over)
     end_host_round(c);
@@ -314,7 +319,19 @@ void lk__engine_connection_end_bad(lk_client *c, const char *why)
       is_first_reply ? "malformed reply to the connect request" : why);
 }
 
-/* ---- another list of servers --------------------------------------------- */
+/* ---- moves to another server --------------------------------------------- */
+
+int lk__engine_connection_leave_server(lk_client *c)
+{
+  if (c->connection.phase != LK_PHASE_LIVE ||
+      lk__hosts_count_endpoints(&c->hosts) < 2)
+    return LK_ERR_STATE;
+  if (c->move.wanted) /* it leaves already */
+    return 0;
+  (void)select_next_server(c);
+  lk__move_begin(c);
+  return 0;
+}
 
 void lk__engine_connection_set_hosts(lk_client *c, lk_hosts *fresh)
 {

@@ -94,6 +94,9 @@ void lk__engine_connection_end_bad(lk_client *c, const char *why);
 
 /** Use the servers of `fresh`, which is consumed. */
 void lk__engine_connection_set_hosts(lk_client *c, lk_hosts *fresh);
+/** Begin to move to another server. LK_ERR_STATE: there is no connection, or no
+    other server. */
+int lk__engine_connection_leave_server(lk_client *c);
 /** A request or ping has its reply. If the connection has lasted, it counts as
     working: the next pause is short, and a new round of servers begins. */
 void lk__engine_connection_note_reply(lk_client *c);

@@ -109,7 +109,7 @@ bool lk__move_run(lk_client *c)
 const char *lk__move_text(const lk_client *c)
 {
   return c->move.quorum_only ? "moving to a server with a quorum"
-                             : "moving to another server of the new list";
+                             : "moving to another server";
 }
 
 /* ---- probes for a quorum ------------------------------------------------- */
