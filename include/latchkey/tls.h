@@ -20,7 +20,7 @@
  * connection on. The client resumes a TLS session, which skips the verification
  * of the server, under three conditions: the server name is the same, all files
  * have the same content, and the server was verified in the last ten minutes.
- * With `ca_dir`, or the system's CAs, it resumes none.
+ * With `ca_dir`, or with the system's CAs, it resumes none.
  *
  * ZooKeeper has TLS on `secureClientPort`. It requires a client's certificate
  * unless `ssl.clientAuth` is "want" or "none", and takes the subject of that
@@ -49,7 +49,8 @@ extern "C" {
 typedef struct lk_tls_config {
   size_t size; /**< sizeof(lk_tls_config) */
   /** Certificates of trusted CAs: a file, a folder with hashed names (openssl
-      rehash), or PEM in memory. Several add up. Without any: the system's. */
+      rehash), or PEM in memory. Several add up. Without any: the system's,
+      which `system_cas` adds to them. */
   const char *ca_file;
   const char *ca_dir;
   lk_bytes ca_pem;
@@ -79,6 +80,7 @@ typedef struct lk_tls_config {
   /** Opt out: accept any certificate. An attacker on the network can read and
       change everything. Logged as a warning at each connection. */
   bool any_certificate;
+  bool system_cas; /**< trust the system's CAs beside the ones above */
   /** The name that servers must have, and that is sent as SNI, in place of that
       in the connect string: for servers that are reached by address, or that
       share one certificate. */

@@ -83,8 +83,7 @@ bool lk__tls_cache_load(lk_tls_cache *k, lk_transport *t,
 {
   lk_tls_files files;
 
-  if (config->ca_dir != NULL ||
-      (config->ca_file == NULL && config->ca_pem.at == NULL))
+  if (config->ca_dir != NULL || lk__tls_uses_system_cas(config))
     lk__tls_cache_clear(k);
   bool ok = lk__tls_files_read(t, &files, config) &&
             tls_cache_renew(k, t, config, &files);

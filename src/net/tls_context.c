@@ -188,8 +188,8 @@ static bool load_trust(loading *l)
 
   if (c->any_certificate)
     return true;
-  if (c->ca_file == NULL && c->ca_dir == NULL && c->ca_pem.at == NULL)
-    return load_system_cas(l);
+  if (lk__tls_uses_system_cas(c) && !load_system_cas(l))
+    return false;
   return load_list(l, l->files->contents[LK_TLS_FILE_CA],
                    name_of(c->ca_file, "ca_file"), read_certificate, add_ca) &&
          load_list(l, c->ca_pem, "ca_pem", read_certificate, add_ca) &&

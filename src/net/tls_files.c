@@ -147,7 +147,8 @@ bool lk__tls_files_digest(lk_transport *t, const lk_tls_files *f,
                           const lk_tls_config *c,
                           unsigned char out[LK_TLS_DIGEST_LEN])
 {
-  const unsigned char accepts[] = {c->any_name, c->any_certificate};
+  const unsigned char accepts[] = {c->any_name, c->any_certificate,
+                                   c->system_cas};
   EVP_MD_CTX *md = EVP_MD_CTX_new();
   bool ok = md != NULL && EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1;
 

@@ -29,6 +29,15 @@ void lk__tls_files_free(lk_tls_files *f);
 
 enum { LK_TLS_DIGEST_LEN = 32 };
 
+/** Whether the CAs of the system are trusted. */
+static inline bool lk__tls_uses_system_cas(const lk_tls_config *c)
+{
+  bool has_own =
+      c->ca_file != NULL || c->ca_dir != NULL || c->ca_pem.at != NULL;
+
+  return c->system_cas || !has_own;
+}
+
 /** Compute the SHA-256 of all that a context is made from: the files, the PEM
    in memory, names, and the options that weaken verification. false: `t` has
    the error. */

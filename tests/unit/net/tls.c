@@ -695,6 +695,40 @@ static void expect_complaint(const char *complaint)
   ck_assert_str_eq(text, complaint);
 }
 
+/* The server's certificate is from the first CA, and the program trusts the
+   second one. */
+START_TEST(cas_of_the_system_can_be_added_to_those_of_the_program)
+{
+  const tls_wish wish = {.ca = true};
+
+  setup_client_and_server();
+  make_folder();
+  tls_identity other = tls_issue(NULL, "another CA", &wish);
+  char *other_pem = tls_pem_of_certificate(&other);
+
+  setenv("SSL_CERT_DIR", "/nowhere", 1);
+  setenv("SSL_CERT_FILE", put_file("system", ca_pem), 1);
+  config.ca_pem = lk_text(other_pem);
+  expect_refusal("zk.test", LK_TLS_ISSUER, "issuer certificate");
+  hang_up();
+  config.system_cas = true;
+  expect_connected("zk.test");
+  hang_up();
+  put_file("system", other_pem);
+  expect_refusal("zk.test", LK_TLS_ISSUER, "issuer certificate");
+  hang_up();
+  config.ca_pem = lk_text(ca_pem);
+  expect_connected("zk.test");
+  remove_file("system");
+  unsetenv("SSL_CERT_DIR");
+  unsetenv("SSL_CERT_FILE");
+  ck_assert_int_eq(rmdir(folder), 0);
+  free(other_pem);
+  tls_identity_free(&other);
+  teardown();
+}
+END_TEST
+
 START_TEST(system_without_cas_is_an_error)
 {
   char text[200];
@@ -1264,7 +1298,9 @@ SUITE("tls", server_with_name_or_address_is_trusted,
       names_of_certificate_are_shown_without_control_characters,
       expected_server_name_can_be_configured, unknown_ca_is_refused,
       certificate_signed_by_itself_is_refused,
-      without_ca_the_cas_of_the_system_are_used, expired_certificate_is_refused,
+      without_ca_the_cas_of_the_system_are_used,
+      cas_of_the_system_can_be_added_to_those_of_the_program,
+      expired_certificate_is_refused,
       certificate_that_is_not_valid_yet_is_refused,
       revoked_certificate_is_refused,
       missing_or_outdated_revocation_list_refuses,
