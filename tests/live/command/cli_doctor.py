@@ -105,9 +105,13 @@ def forward_to_server(connection, first):
             server.sendall(piece)
 
 
+# A socket that is bound and does not listen: nothing else can get its port.
+dead_socket = socket.socket()
+dead_socket.bind(("127.0.0.1", 0))
+
+
 def closed_port():
-    with socket.create_server(("127.0.0.1", 0)) as server_socket:
-        return "127.0.0.1:%d" % server_socket.getsockname()[1]
+    return "127.0.0.1:%d" % dead_socket.getsockname()[1]
 
 
 # ---- a working server --------------------------------------------------------------

@@ -81,15 +81,17 @@ def for_each_loop(test):
     return live.together(*map(make, LOOPS))
 
 
+# Sockets that are bound and do not listen: nothing else can get their ports.
+dead_sockets = []
+
+
 def refused_addresses(count):
     """Addresses at which nothing listens."""
     sockets = [socket.socket() for _ in range(count)]
     for each in sockets:
         each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ["127.0.0.1:%d" % port for port in ports]
+    dead_sockets.extend(sockets)
+    return ["127.0.0.1:%d" % each.getsockname()[1] for each in sockets]
 
 
 # ---- servers and connections --------------------------------------------------

@@ -107,7 +107,7 @@ START_TEST(connection_to_itself_is_refused)
   start();
   lk_client *c = new_client();
 
-  calls.local_port = sockets_dead_port();
+  calls.local_port = sockets_free_port();
   engine_want_connection(c, 1, "127.0.0.1", calls.local_port, 0);
   snprintf(text, sizeof text,
            "failed 1 CONNECT: connect to 127.0.0.1:%u: Connection refused\n",

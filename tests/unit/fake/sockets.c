@@ -19,7 +19,9 @@ typedef union socket_address {
   struct sockaddr_in6 v6;
 } socket_address;
 
-static int listen_with_backlog(const char *address, uint16_t *port, int backlog)
+/* A socket that is bound to `*port`, or if that is 0 to a free one, which
+   `*port` gets. -1: that is not possible. */
+static int bind_to(const char *address, uint16_t *port)
 {
   socket_address a;
   socklen_t len = sizeof a;
@@ -38,9 +40,17 @@ static int listen_with_backlog(const char *address, uint16_t *port, int backlog)
   fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0 || bind(fd, &a.any, sizeof a) != 0)
     return -1;
-  ck_assert_int_eq(listen(fd, backlog), 0);
   ck_assert_int_eq(getsockname(fd, &a.any, &len), 0);
   *port = ntohs(a.any.sa_family == AF_INET ? a.v4.sin_port : a.v6.sin6_port);
+  return fd;
+}
+
+static int listen_with_backlog(const char *address, uint16_t *port, int backlog)
+{
+  int fd = bind_to(address, port);
+
+  if (fd >= 0)
+    ck_assert_int_eq(listen(fd, backlog), 0);
   return fd;
 }
 
@@ -55,12 +65,22 @@ int sockets_listen_at(const char *address, uint16_t port)
   return listen_with_backlog(address, &port, 1024);
 }
 
+/* The socket stays bound: otherwise the server of another test could get the
+   port. */
 uint16_t sockets_dead_port(void)
 {
-  uint16_t port;
-  int fd = sockets_listen("127.0.0.1", &port);
+  static uint16_t port;
 
-  close(fd);
+  if (port == 0)
+    ck_assert_int_ge(bind_to("127.0.0.1", &port), 0);
+  return port;
+}
+
+uint16_t sockets_free_port(void)
+{
+  uint16_t port = 0;
+
+  close(bind_to("127.0.0.1", &port));
   return port;
 }
 

@@ -14,8 +14,10 @@
 int sockets_listen(const char *address, uint16_t *port);
 /** The same at this port. */
 int sockets_listen_at(const char *address, uint16_t port);
-/** A port without a listener. */
+/** A port of 127.0.0.1 on which nothing can listen; always the same. */
 uint16_t sockets_dead_port(void);
+/** A port of 127.0.0.1 that nothing is bound to now. */
+uint16_t sockets_free_port(void);
 /** Wait for the next connection. */
 int sockets_accept(int listener);
 /** Listen at a port where connection attempts get no answer. */

@@ -900,7 +900,8 @@ static void use_with_little_memory(void)
   ck_assert(err == 0 || (err == LK_ERR_NO_MEMORY && subscription == NULL));
   for (int i = 0; i < CALLS && tried != NULL && subscription != NULL; i++) {
     err = calls[i](&call);
-    ck_assert(err == LK_ERR_DEADLINE || err == LK_ERR_NO_MEMORY);
+    ck_assert_msg(err == LK_ERR_DEADLINE || err == LK_ERR_NO_MEMORY,
+                  "call %d: %s", i, lk_error_text(err));
   }
   call.on_event = on_event;
   call.watch_arg = &event_count;
