@@ -103,6 +103,8 @@ static void kill_orphan(pid_t child, void *arg)
     return;
   if (waitpid(child, NULL, WNOHANG) == child) {
     round->reaped++;
+  } else if (cli_cgroup_contains(&round->scope->job->cgroup, child)) {
+    round->killed++; /* by the group; it has not ended yet */
   } else if (!is_of_command(round, child)) {
     if (out->stranger_count < CLI_MAX_STRANGERS)
       out->strangers[out->stranger_count++] = child;
