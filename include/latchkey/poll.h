@@ -7,11 +7,14 @@
  * Clients without an event loop library, on poll(2). One lk_poll serves any
  * number of clients. Resolving names does not block.
  *
- * A program has the choice of two ways to drive its clients:
+ * A program has the choice of three ways to drive its clients:
  * - It calls lk_poll_run(), or lk_poll_run_once() in a loop.
  * - It has a loop with poll(2), and adds the descriptors of the lk_poll. Each
  *   turn has lk_poll_prepare(), poll() and lk_poll_dispatch(). A request that
  *   is made after lk_poll_prepare() leaves in the next turn.
+ * - It has another loop, such as one with epoll(7), or one of a library. The
+ *   loop watches one descriptor, lk_poll_fd(), and calls lk_poll_dispatch(p,
+ *   NULL, 0) while it is readable.
  *
  * Threads: an lk_poll and its clients belong to one thread. Other threads, and
  * signal handlers, may call lk_poll_wake(), lk_poll_clock() and
@@ -105,6 +108,20 @@ LK_API size_t lk_poll_prepare(lk_poll *p, struct pollfd *fds, size_t room,
  */
 LK_API bool lk_poll_dispatch(lk_poll *p, const struct pollfd *fds,
                              size_t count);
+
+/**
+ * One descriptor for all of `p`, which the first call makes: it is readable
+ * when lk_poll_dispatch() has work, and stays so until that is done. From then
+ * on lk_poll_dispatch(p, NULL, 0) handles what is due without waiting, and
+ * sends what is queued; lk_poll_prepare() is not needed. The descriptor belongs
+ * to `p`: lk_poll_free() closes it. Watch its level, not its edges, for reading
+ * alone.
+ *
+ * @return the descriptor; LK_ERR_UNIMPLEMENTED: not on this system (Linux has
+ *         it); LK_ERR_SYSTEM: no descriptors are free, it needs two;
+ *         LK_ERR_FORKED.
+ */
+LK_API int lk_poll_fd(lk_poll *p);
 
 /** Call `woken` on the thread of `p` after lk_poll_wake(); NULL: no call. */
 LK_API void lk_poll_on_wake(lk_poll *p, void (*woken)(lk_poll *p, void *arg),

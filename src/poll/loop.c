@@ -57,6 +57,14 @@ static void unlink_if_used(lk_link *l)
     lk__list_remove(l);
 }
 
+static int64_t now_ns(void)
+{
+  struct timespec t = {0, 0};
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000 * NS_PER_MS + t.tv_nsec;
+}
+
 /* ---- descriptors --------------------------------------------------------- */
 
 static io_room *io_room_of(lk_loop_io *io)
@@ -84,6 +92,20 @@ static int events_of_poll(const lk_loop_io *io, short revents)
          io->events;
 }
 
+/* When the loop next has something to do, apart from its descriptors. */
+static int64_t next_work_ns(const lk_poll_loop *l)
+{
+  if (!lk__list_empty(&l->ready) || !lk__list_empty(&l->due_hooks))
+    return LK_EPOLL_NOW;
+  return l->timers.root == NULL ? LK_EPOLL_NEVER : l->timers.root->at;
+}
+
+static void tell_epoll(lk_poll_loop *l)
+{
+  if (l->epoll.is_open && !l->turning)
+    lk__epoll_arm(&l->epoll, next_work_ns(l), now_ns());
+}
+
 static void io_make_ready(lk_poll_loop *l, lk_loop_io *io, int events)
 {
   io_room *room = io_room_of(io);
@@ -91,6 +113,7 @@ static void io_make_ready(lk_poll_loop *l, lk_loop_io *io, int events)
   unlink_if_used(&room->ready);
   room->events |= events;
   lk__list_add(io->urgent ? l->ready.next : &l->ready, &room->ready);
+  tell_epoll(l);
 }
 
 static bool slots_grow(lk_poll_loop *l)
@@ -136,6 +159,7 @@ static void slot_remove(lk_poll_loop *l, lk_loop_io *io)
 
   if (room->slot == 0)
     return;
+  lk__epoll_forget(&l->epoll, io->fd);
   room->slot = 0;
   l->count--;
   if (at == l->count)
@@ -158,8 +182,13 @@ static void poll_set_io(lk_loop *base, lk_loop_io *io, int events)
   else if (room->slot == 0)
     slot_add(l, io);
   io->events = events;
-  if (room->slot != 0)
-    l->fds[room->slot - 1].events = events_for_poll(events);
+  if (room->slot == 0)
+    return;
+  l->fds[room->slot - 1].events = events_for_poll(events);
+  if (!lk__epoll_watch(&l->epoll, io->fd, events)) {
+    slot_remove(l, io);
+    io_make_ready(l, io, CANNOT_WATCH);
+  }
 }
 
 static void poll_feed_io(lk_loop *l, lk_loop_io *io, int events)
@@ -203,14 +232,6 @@ static void take_events(lk_poll_loop *l)
 
 /* ---- timers -------------------------------------------------------------- */
 
-static int64_t now_ns(void)
-{
-  struct timespec t = {0, 0};
-
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (int64_t)t.tv_sec * 1000 * NS_PER_MS + t.tv_nsec;
-}
-
 static void poll_set_timer(lk_loop *base, lk_loop_timer *t, int64_t after_ms)
 {
   const int64_t longest_ms = INT64_MAX / NS_PER_MS / 2;
@@ -218,10 +239,11 @@ static void poll_set_timer(lk_loop *base, lk_loop_timer *t, int64_t after_ms)
 
   lk__heap_remove(&loop_of(base)->timers, node);
   if (after_ms < 0)
-    return;
+    return; /* the epoll may be readable without need then */
   if (after_ms > longest_ms)
     after_ms = longest_ms;
   lk__heap_add(&loop_of(base)->timers, node, now_ns() + after_ms * NS_PER_MS);
+  tell_epoll(loop_of(base));
 }
 
 /* Timers that are set meanwhile wait for the next turn, or later. */
@@ -267,6 +289,7 @@ static void poll_set_hook(lk_loop *l, lk_loop_hook *h, bool on)
   unlink_if_used(hook_link(h));
   if (on)
     lk__list_add(&loop_of(l)->due_hooks, hook_link(h));
+  tell_epoll(loop_of(l));
 }
 
 /* Does nothing if the hook is off. */
@@ -321,6 +344,30 @@ void lk__poll_loop_dispatch(lk_poll_loop *l, const struct pollfd *fds,
   take_events(l);
   call_ready_watchers(l);
   call_due_timers(l);
+}
+
+int lk__poll_loop_open_epoll(lk_poll_loop *l)
+{
+  int err = l->epoll.is_open ? 0 : lk__epoll_open(&l->epoll);
+
+  for (size_t i = 0; err == 0 && i < l->count; i++)
+    if (!lk__epoll_watch(&l->epoll, l->fds[i].fd, l->watchers[i]->events))
+      err = LK_ERR_SYSTEM;
+  if (err != 0)
+    lk__epoll_close(&l->epoll);
+  tell_epoll(l);
+  return err;
+}
+
+void lk__poll_loop_begin_turn(lk_poll_loop *l)
+{
+  l->turning = true;
+}
+
+void lk__poll_loop_end_turn(lk_poll_loop *l)
+{
+  l->turning = false;
+  tell_epoll(l);
 }
 
 /* After poll() itself has failed, as if all events had come: each owner finds
@@ -401,6 +448,7 @@ int lk__poll_loop_init(lk_poll_loop *l, const lk_mem *mem)
 
 void lk__poll_loop_reset(lk_poll_loop *l)
 {
+  lk__epoll_close(&l->epoll);
   lk__mem_free(&l->mem, l->fds);
   lk__mem_free(&l->mem, l->watchers);
 }

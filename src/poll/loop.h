@@ -5,6 +5,7 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "net/loop.h"
+#include "poll/epoll.h"
 
 struct pollfd;
 
@@ -28,6 +29,9 @@ typedef struct lk_poll_loop {
   lk_heap timers;       /**< by the time in ns at which they are due */
   uint64_t turn;        /**< how often lk__poll_loop_prepare() has ended */
   size_t refs;          /**< above 0: keep the loop running */
+  lk_epoll epoll;       /**< see lk_poll_fd() */
+  bool turning;         /**< callbacks may be running; the epoll is told of work
+                             when they have returned */
 } lk_poll_loop;
 
 /** Prepare `l`, which is all zeros. `mem` is copied. Returns 0 or
@@ -44,6 +48,12 @@ int lk__poll_loop_prepare(lk_poll_loop *l);
     lk__poll_loop_prepare() are left for the next turn. */
 void lk__poll_loop_dispatch(lk_poll_loop *l, const struct pollfd *fds,
                             size_t count);
+/** Open the epoll, if it is not open yet, and let it watch all descriptors.
+    Returns 0, LK_ERR_UNIMPLEMENTED or LK_ERR_SYSTEM. */
+int lk__poll_loop_open_epoll(lk_poll_loop *l);
+/** Callbacks may run between these two. */
+void lk__poll_loop_begin_turn(lk_poll_loop *l);
+void lk__poll_loop_end_turn(lk_poll_loop *l);
 /** Wait for the descriptors for at most `timeout_ms`, or -1, and dispatch. */
 void lk__poll_loop_wait(lk_poll_loop *l, int timeout_ms);
 

@@ -89,6 +89,7 @@ int lk_poll_client_new(lk_client **out, lk_poll *p,
 static void poll_enter(lk_poll *p)
 {
   p->running = true;
+  lk__poll_loop_begin_turn(&p->loop);
   p->driver.shared.refs++;
 }
 
@@ -97,10 +98,12 @@ static bool poll_leave(lk_poll *p)
 {
   lk__driver_shared_unref(&p->driver.shared);
   p->running = false;
-  if (!p->ended)
-    return true;
-  poll_destroy(p);
-  return false;
+  if (p->ended) {
+    poll_destroy(p);
+    return false;
+  }
+  lk__poll_loop_end_turn(&p->loop);
+  return true;
 }
 
 void lk_poll_free(lk_poll *p)
@@ -176,17 +179,38 @@ size_t lk_poll_prepare(lk_poll *p, struct pollfd *fds, size_t room,
   return p->loop.count;
 }
 
+/* Handle all that is due, and send what that has queued. */
+static void turn_without_waiting(lk_poll *p)
+{
+  const int no_wait_ms = 0;
+
+  lk__poll_loop_wait(&p->loop, no_wait_ms);
+  (void)lk__poll_loop_prepare(&p->loop);
+}
+
 bool lk_poll_dispatch(lk_poll *p, const struct pollfd *fds, size_t count)
 {
   if (p->running)
     return false;
   poll_enter(p);
-  lk__poll_loop_dispatch(&p->loop, fds, count);
+  if (p->loop.epoll.is_open)
+    turn_without_waiting(p);
+  else
+    lk__poll_loop_dispatch(&p->loop, fds, count);
 
   bool more = p->loop.refs > 0;
 
   p->more = more;
   return poll_leave(p) && more;
+}
+
+int lk_poll_fd(lk_poll *p)
+{
+  if (lk_poll_forked(p))
+    return LK_ERR_FORKED;
+  int err = lk__poll_loop_open_epoll(&p->loop);
+
+  return err == 0 ? p->loop.epoll.fd : err;
 }
 
 /* ---- wakeups, clock and fork --------------------------------------------- */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of drivers for other loops than libev: libuv.c, glib.c and
-libevent.c. Each test runs for each of them. They need no libev."""
+"""The examples of other loops than libev: libuv.c, glib.c, libevent.c and
+epoll.c. Each test runs for each of them. They need no libev."""
 
 import os
 import random
@@ -22,7 +22,7 @@ import zkserver
 from live import NotTested, eventually
 
 BUILD = os.environ.get("abs_top_builddir") or os.getcwd()
-LOOPS = "libuv", "glib", "libevent"
+LOOPS = "libuv", "glib", "libevent", "epoll"
 # How long locks are held, in ms. LONG is enough to stop the holder.
 SHORT, LONG = 100, 3000
 # How long an example tries that cannot connect, in ms: enough to fail once.

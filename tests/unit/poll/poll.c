@@ -278,6 +278,122 @@ START_TEST(without_room_the_number_of_descriptors_is_told)
 }
 END_TEST
 
+/* ---- one descriptor ------------------------------------------------------ */
+
+static bool becomes_readable(int fd, int timeout_ms)
+{
+  struct pollfd it = {.fd = fd, .events = POLLIN};
+
+  return poll(&it, 1, timeout_ms) == 1;
+}
+
+/* A turn of a program that watches lk_poll_fd() alone. */
+static bool fd_turn(void)
+{
+  int fd = lk_poll_fd(p);
+
+  ck_assert_int_ge(fd, 0);
+  ck_assert(becomes_readable(fd, LONG_MS));
+  return lk_poll_dispatch(p, NULL, 0);
+}
+
+/* Handle what is due until the descriptor is not readable. */
+static void rest(int fd)
+{
+  const int no_wait_ms = 0;
+
+  for (int turns = 0; becomes_readable(fd, no_wait_ms); turns++) {
+    ck_assert(lk_poll_dispatch(p, NULL, 0));
+    ck_assert_int_lt(turns, 100);
+  }
+}
+
+START_TEST(client_runs_behind_one_descriptor)
+{
+  open_poll();
+  int fd = lk_poll_fd(p);
+
+  make_client();
+  for (unsigned i = 1; i <= 3; i++) {
+    get();
+    while (completed < i)
+      ck_assert(fd_turn());
+  }
+  ck_assert_int_eq(last_err, LK_ERR_NO_NODE);
+  ck_assert_int_eq(lk_poll_fd(p), fd);
+  lk_client_close(client, NULL, NULL);
+  while (fd_turn())
+    ;
+  close_poll();
+}
+END_TEST
+
+START_TEST(descriptor_can_be_made_while_clients_run)
+{
+  open_poll();
+  make_client();
+  get();
+  while (completed < 1)
+    ck_assert(lk_poll_run_once(p, -1));
+  get();
+  while (completed < 2)
+    ck_assert(fd_turn());
+  get();
+  while (completed < 3)
+    ck_assert(lk_poll_run_once(p, -1)); /* still possible */
+  close_poll();
+}
+END_TEST
+
+START_TEST(descriptor_is_readable_only_when_there_is_work)
+{
+  open_poll();
+  make_client();
+  get();
+  while (completed < 1)
+    ck_assert(fd_turn());
+  int fd = lk_poll_fd(p);
+
+  rest(fd);
+  ck_assert(!becomes_readable(fd, 50));
+  get();
+  ck_assert(becomes_readable(fd, 0));
+  while (completed < 2)
+    ck_assert(fd_turn());
+  rest(fd);
+  lk_poll_wake(p);
+  ck_assert(becomes_readable(fd, LONG_MS));
+  rest(fd);
+  close_poll();
+}
+END_TEST
+
+static void note_fired(lk_client *c, void *arg)
+{
+  *(int64_t *)arg = lk_client_clock(c);
+}
+
+START_TEST(descriptor_is_readable_when_a_timer_is_due)
+{
+  int64_t fired_ms = 0;
+  lk_timer timer = {.fire = note_fired, .arg = &fired_ms};
+
+  open_poll();
+  make_client();
+  get();
+  while (completed < 1)
+    ck_assert(fd_turn());
+  int64_t due_ms = lk_client_clock(client) + 30;
+
+  lk_timer_start(client, &timer, due_ms);
+  while (fired_ms == 0)
+    ck_assert(fd_turn());
+  ck_assert_int_ge(fired_ms, due_ms);
+  ck_assert_int_lt(fired_ms, due_ms + 5000);
+  close_poll();
+}
+END_TEST
+
 /* Each way to run an lk_poll, until a callback frees it. */
 static void free_inside(bool (*turn)(void))
 {
@@ -301,6 +417,7 @@ START_TEST(callback_may_free_it)
 {
   free_inside(library_turn);
   free_inside(own_turn);
+  free_inside(fd_turn);
 }
 END_TEST
 
@@ -425,6 +542,35 @@ START_TEST(forked_child_cannot_use_it_and_the_parent_goes_on)
 }
 END_TEST
 
+/* A child shares the epoll and its timer, and must not change them. */
+START_TEST(forked_child_leaves_the_descriptor_of_its_parent_alone)
+{
+  int status;
+
+  open_poll();
+  make_client();
+  get();
+  while (completed < 1)
+    ck_assert(fd_turn());
+  int fd = lk_poll_fd(p);
+
+  rest(fd);
+  pid_t child = fork();
+
+  if (child == 0)
+    _exit(lk_poll_fd(p) == LK_ERR_FORKED ? act_as_child() : 2);
+  ck_assert_int_eq(waitpid(child, &status, 0), child);
+  ck_assert_int_eq(status, 0);
+  ck_assert(!becomes_readable(fd, 0));
+  for (unsigned i = 2; i <= 4; i++) {
+    get();
+    while (completed < i)
+      ck_assert(fd_turn());
+  }
+  close_poll();
+}
+END_TEST
+
 START_TEST(constructor_without_memory_leaves_nothing)
 {
   size_t n = 0;
@@ -452,8 +598,13 @@ SUITE("poll", run_ends_when_each_client_is_closed,
       client_runs_in_a_loop_of_the_program,
       loop_of_the_program_ends_as_soon_as_the_client_is_closed,
       loop_of_the_program_ends_as_soon_as_a_client_without_session_is_closed,
-      without_room_the_number_of_descriptors_is_told, callback_may_free_it,
+      without_room_the_number_of_descriptors_is_told,
+      client_runs_behind_one_descriptor,
+      descriptor_can_be_made_while_clients_run,
+      descriptor_is_readable_only_when_there_is_work,
+      descriptor_is_readable_when_a_timer_is_due, callback_may_free_it,
       request_completes_at_the_latest_when_it_is_freed,
       other_thread_ends_the_wait, wakeup_may_free_it,
       forked_child_cannot_use_it_and_the_parent_goes_on,
+      forked_child_leaves_the_descriptor_of_its_parent_alone,
       constructor_without_memory_leaves_nothing)

@@ -359,6 +359,63 @@ START_TEST(timer_is_not_called_early_and_the_loop_waits_for_it)
 }
 END_TEST
 
+/* ---- the epoll ----------------------------------------------------------- */
+
+static bool epoll_becomes_readable(int timeout_ms)
+{
+  struct pollfd it = {.fd = loop.epoll.fd, .events = POLLIN};
+
+  return poll(&it, 1, timeout_ms) == 1;
+}
+
+static void turn_of_epoll(void)
+{
+  lk__poll_loop_begin_turn(&loop);
+  lk__poll_loop_wait(&loop, 0);
+  lk__poll_loop_prepare(&loop);
+  lk__poll_loop_end_turn(&loop);
+}
+
+START_TEST(epoll_is_readable_when_a_timer_is_due_and_not_before)
+{
+  lk_loop_timer timer = {.on_timer = on_timer};
+
+  open_loop();
+  ck_assert_int_eq(lk__poll_loop_open_epoll(&loop), 0);
+  turn_of_epoll();
+  for (int i = 0; i < 3; i++) {
+    int64_t before = now_us();
+
+    timer_calls = 0;
+    lk__loop_set_timer(&loop.base, &timer, 30);
+    ck_assert(epoll_becomes_readable(10000));
+    ck_assert_int_ge(now_us() - before, 30000);
+    turn_of_epoll();
+    ck_assert_uint_eq(timer_calls, 1);
+    ck_assert(!epoll_becomes_readable(0));
+  }
+  close_loop();
+}
+END_TEST
+
+START_TEST(epoll_is_readable_for_a_descriptor_that_cannot_be_watched)
+{
+  open_loop();
+  ck_assert_int_eq(lk__poll_loop_open_epoll(&loop), 0);
+  counted_io io = io_of(readable_fd());
+
+  close(io.base.fd);
+  turn_of_epoll();
+  watch(&io);
+  ck_assert(epoll_becomes_readable(0));
+  turn_of_epoll();
+  ck_assert_uint_eq(io.calls, 1);
+  ck_assert(!epoll_becomes_readable(0));
+  unwatch(&io);
+  close_loop();
+}
+END_TEST
+
 START_TEST(longest_timer_is_a_wait_that_poll_accepts)
 {
   lk_loop_timer timer = {.on_timer = on_timer};
@@ -375,6 +432,8 @@ START_TEST(longest_timer_is_a_wait_that_poll_accepts)
 END_TEST
 
 SUITE("poll_loop", watchers_may_stop_in_any_order,
+      epoll_is_readable_when_a_timer_is_due_and_not_before,
+      epoll_is_readable_for_a_descriptor_that_cannot_be_watched,
       stopped_watcher_is_not_called_for_an_event_that_has_come,
       urgent_watcher_is_called_first, without_memory_the_watcher_gets_an_error,
       watcher_that_feeds_itself_does_not_hold_up_the_turn,

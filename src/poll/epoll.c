@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "poll/epoll.h"
+
+#include <latchkey/error.h>
+
+#include "net/loop.h"
+
+#ifdef __linux__
+
+#  include <errno.h>
+#  include <sys/epoll.h>
+#  include <sys/timerfd.h>
+#  include <time.h>
+#  include <unistd.h>
+
+enum { NS_PER_S = 1000000000 };
+
+int lk__epoll_open(lk_epoll *e)
+{
+  struct epoll_event timer = {.events = EPOLLIN};
+
+  e->fd = epoll_create1(EPOLL_CLOEXEC);
+  if (e->fd < 0)
+    return LK_ERR_SYSTEM;
+  e->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+  if (e->timer_fd < 0)
+    goto fail_timer;
+  if (epoll_ctl(e->fd, EPOLL_CTL_ADD, e->timer_fd, &timer) != 0)
+    goto fail;
+  e->armed_ns = LK_EPOLL_NEVER;
+  e->is_open = true;
+  return 0;
+
+fail:
+  close(e->timer_fd);
+fail_timer:
+  close(e->fd);
+  return LK_ERR_SYSTEM;
+}
+
+void lk__epoll_close(lk_epoll *e)
+{
+  if (!e->is_open)
+    return;
+  close(e->timer_fd);
+  close(e->fd);
+  e->is_open = false;
+}
+
+bool lk__epoll_watch(const lk_epoll *e, int fd, int events)
+{
+  struct epoll_event wanted = {
+      .events = ((events & LK_LOOP_READ) != 0 ? EPOLLIN : 0U) |
+                ((events & LK_LOOP_WRITE) != 0 ? EPOLLOUT : 0U)};
+
+  return !e->is_open || epoll_ctl(e->fd, EPOLL_CTL_MOD, fd, &wanted) == 0 ||
+         epoll_ctl(e->fd, EPOLL_CTL_ADD, fd, &wanted) == 0;
+}
+
+/* A descriptor that was closed before is forgotten already. */
+void lk__epoll_forget(const lk_epoll *e, int fd)
+{
+  int saved_errno = errno;
+  struct epoll_event unused = {.events = 0};
+
+  if (e->is_open)
+    (void)epoll_ctl(e->fd, EPOLL_CTL_DEL, fd, &unused);
+  errno = saved_errno;
+}
+
+/* A timer that has fired stays readable until it is set again. */
+void lk__epoll_arm(lk_epoll *e, int64_t at_ns, int64_t now_ns)
+{
+  struct itimerspec at = {.it_value = {0, 0}};
+  bool has_fired = e->armed_ns <= now_ns;
+
+  if (!e->is_open || (at_ns == e->armed_ns && !has_fired) ||
+      (at_ns <= now_ns && has_fired))
+    return;
+  if (at_ns != LK_EPOLL_NEVER) {
+    at.it_value.tv_sec = (time_t)(at_ns / NS_PER_S);
+    at.it_value.tv_nsec = (long)(at_ns % NS_PER_S);
+    if (at_ns == LK_EPOLL_NOW)
+      at.it_value.tv_nsec = 1; /* all zeros would stop the timer */
+  }
+  (void)timerfd_settime(e->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+  e->armed_ns = at_ns;
+}
+
+#else
+
+int lk__epoll_open(lk_epoll *e)
+{
+  (void)e;
+  return LK_ERR_UNIMPLEMENTED;
+}
+
+void lk__epoll_close(lk_epoll *e)
+{
+  (void)e;
+}
+
+bool lk__epoll_watch(const lk_epoll *e, int fd, int events)
+{
+  (void)e, (void)fd, (void)events;
+  return true;
+}
+
+void lk__epoll_forget(const lk_epoll *e, int fd)
+{
+  (void)e, (void)fd;
+}
+
+void lk__epoll_arm(lk_epoll *e, int64_t at_ns, int64_t now_ns)
+{
+  (void)e, (void)at_ns, (void)now_ns;
+}
+
+#endif
