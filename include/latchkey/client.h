@@ -122,25 +122,27 @@ extern "C" {
 
 /* ---- life ------------------------------------------------------------- */
 
-/** The state of a client and its session. */
+/** The state of a client and its session. A program treats a value that it does
+    not know as LK_STATE_SUSPENDED. */
 typedef enum lk_state {
-  LK_STATE_CONNECTING, /**< no session yet, looking for a server */
-  LK_STATE_CONNECTED,  /**< requests are served */
-  LK_STATE_READ_ONLY,  /**< reads are served by a read-only server, which has no
-                            quorum; only if `read_only` is set */
-  LK_STATE_SUSPENDED,  /**< no connection; the session may still be alive */
-  LK_STATE_EXPIRED,    /**< the session has expired, or the client has given it
-                            up (`give_up_ms`: then the servers may keep it and
-                            its ephemeral nodes for longer, see
-                            lk_client_abandoned_session_end()). Watches have
-                            ended. CONNECTING follows; CLOSED if `one_session`
-                            is set or the client is closing */
-  LK_STATE_AUTH_FAILED, /**< the server has refused the credentials, or requires
-                             some and got none; with SASL also: the server has
-                             not proven that it is the right one. CLOSED
-                             follows */
-  LK_STATE_CLOSED /**< the client has ended. Each client enters this state once,
-                       by lk_client_free() at the latest, and never leaves it */
+  LK_STATE_CONNECTING = 0, /**< no session yet, looking for a server */
+  LK_STATE_CONNECTED = 1,  /**< requests are served */
+  LK_STATE_READ_ONLY = 2, /**< reads are served by a read-only server, which has
+                           no quorum; only if `read_only` is set */
+  LK_STATE_SUSPENDED = 3, /**< no connection; the session may still be alive */
+  LK_STATE_EXPIRED = 4, /**< the session has expired, or the client has given it
+                         up (`give_up_ms`: then the servers may keep it and
+                         its ephemeral nodes for longer, see
+                         lk_client_abandoned_session_end()). Watches have
+                         ended. CONNECTING follows; CLOSED if `one_session`
+                         is set or the client is closing */
+  LK_STATE_AUTH_FAILED = 5, /**< the server has refused the credentials, or
+                             requires some and got none; with SASL also: the
+                             server has not proven that it is the right one.
+                             CLOSED follows */
+  LK_STATE_CLOSED =
+      6 /**< the client has ended. Each client enters this state once,
+         by lk_client_free() at the latest, and never leaves it */
 } lk_state;
 
 /** "connecting", "connected", …: for logs. */
@@ -461,19 +463,21 @@ LK_API void lk_client_log(const lk_client *c, lk_log_level level, int err,
 
 /* ---- listeners and timers --------------------------------------------- */
 
-/** Evidence about the session that a reply gives. */
+/** Evidence about the session that a reply gives. A program treats a value that
+    it does not know as LK_EVIDENCE_NONE. */
 typedef enum lk_evidence {
-  LK_EVIDENCE_NONE,    /**< the reply of a read-only server */
-  LK_EVIDENCE_CONTACT, /**< the reply of a server to a ping or a read, and each
-                            other reply with an error */
-  LK_EVIDENCE_LEADER,  /**< the leader replied: sync */
-  LK_EVIDENCE_COMMIT,  /**< a quorum committed it: a write; or a multi, also one
-                            that failed with LK_ERR_NO_NODE, LK_ERR_NO_AUTH,
+  LK_EVIDENCE_NONE = 0,    /**< the reply of a read-only server */
+  LK_EVIDENCE_CONTACT = 1, /**< the reply of a server to a ping or a read, and
+                            each other reply with an error */
+  LK_EVIDENCE_LEADER = 2,  /**< the leader replied: sync */
+  LK_EVIDENCE_COMMIT = 3,  /**< a quorum committed it: a write; or a multi, also
+                            one  that failed with LK_ERR_NO_NODE, LK_ERR_NO_AUTH,
                             LK_ERR_BAD_VERSION, LK_ERR_NODE_EXISTS or
                             LK_ERR_NOT_EMPTY in its results: then its error was
                             committed */
-  LK_EVIDENCE_RESUMED, /**< handshake that resumed the session */
-  LK_EVIDENCE_NEW_SESSION /**< handshake that created it (a committed write) */
+  LK_EVIDENCE_RESUMED = 4, /**< handshake that resumed the session */
+  LK_EVIDENCE_NEW_SESSION =
+      5 /**< handshake that created it (a committed write) */
 } lk_evidence;
 
 /** A reply, without its body. */

@@ -149,18 +149,19 @@ LK_API void lk_client_tick(lk_client *c);
  * No function blocks on the network, or runs for long while the server keeps
  * sending. A function that could not finish names the state of the descriptor
  * for which to wait before the next call. The descriptor may be in that state
- * already: watch its level, not its edges.
+ * already: watch its level, not its edges. A driver treats a value that it does
+ * not know as LK_FLOW_FAILED.
  *
  * Threads: an lk_transport belongs to one thread at a time.
  */
 typedef enum lk_flow {
-  LK_FLOW_DONE,   /**< finished */
-  LK_FLOW_READ,   /**< call again when the descriptor is readable */
-  LK_FLOW_WRITE,  /**< call again when it is writable */
-  LK_FLOW_END,    /**< the server has closed the connection; not of send() */
-  LK_FLOW_FAILED, /**< see `err` and `why`. Only close() and lk_tls_inspect()
-                       may follow; after send() also recv(), since replies may
-                       have arrived before the failure */
+  LK_FLOW_DONE = 0,  /**< finished */
+  LK_FLOW_READ = 1,  /**< call again when the descriptor is readable */
+  LK_FLOW_WRITE = 2, /**< call again when it is writable */
+  LK_FLOW_END = 3,   /**< the server has closed the connection; not of send() */
+  LK_FLOW_FAILED = 4, /**< see `err` and `why`. Only close() and
+                       lk_tls_inspect() may follow; after send() also recv(),
+                       since replies may have arrived before the failure */
 } lk_flow;
 
 /** The first member of each transport's object. */

@@ -90,6 +90,8 @@ extern "C" {
   X(NOT_CONNECTED, -1030, "there is no connection to a server with a quorum")
 /* clang-format on */
 
+/** A program treats a number that it does not know as a failure for which there
+    is no special case; lk_error_text() has its text. */
 enum lk_error {
   LK_OK = 0,
 #define LK_ERROR_ENUM(name, number, text) LK_ERR_##name = (number),

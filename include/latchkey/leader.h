@@ -48,40 +48,43 @@ extern "C" {
 
 typedef struct lk_candidate lk_candidate;
 
+/** A program treats a value that it does not know as LK_CANDIDATE_UNSURE. */
 typedef enum lk_candidate_state {
-  LK_CANDIDATE_STOPPED, /**< does not take part: not started, resigned, ended */
-  LK_CANDIDATE_WAITING, /**< queues, or pauses before it queues again */
-  LK_CANDIDATE_LEADING, /**< holds the lock */
-  LK_CANDIDATE_UNSURE   /**< perhaps no longer leading: see LK_LOCK_UNSURE */
+  LK_CANDIDATE_STOPPED =
+      0, /**< does not take part: not started, resigned, ended */
+  LK_CANDIDATE_WAITING = 1, /**< queues, or pauses before it queues again */
+  LK_CANDIDATE_LEADING = 2, /**< holds the lock */
+  LK_CANDIDATE_UNSURE = 3 /**< perhaps no longer leading: see LK_LOCK_UNSURE */
 } lk_candidate_state;
 
 /** "stopped", "waiting", …: for logs. */
 LK_API const char *lk_candidate_state_text(lk_candidate_state state);
 
 /** The events for on_event. ELECTED and DEPOSED alternate, and so do UNSURE and
-    RENEWED between them: DEPOSED may follow UNSURE. */
+    RENEWED between them: DEPOSED may follow UNSURE. A program ignores an event
+    of a type that it does not know. */
 typedef enum lk_candidate_event_type {
   /** The candidate leads. `term`; `deadline_ms`. */
-  LK_CANDIDATE_EVENT_ELECTED,
+  LK_CANDIDATE_EVENT_ELECTED = 0,
   /** The lease ends soon or has ended (LK_LOCK_EVENT_UNSURE). Stop the work of
       the leader before `deadline_ms`. */
-  LK_CANDIDATE_EVENT_UNSURE,
+  LK_CANDIDATE_EVENT_UNSURE = 1,
   /** After UNSURE: the candidate still leads, in the same term. `term`;
       `deadline_ms`. */
-  LK_CANDIDATE_EVENT_RENEWED,
+  LK_CANDIDATE_EVENT_RENEWED = 2,
   /** The candidate does not lead any more. `term`: the term that has ended.
       `err`: 0 after lk_candidate_resign(); else the reason, as that of
       LK_LOCK_EVENT_LOST. After a loss the candidate takes part again in
       `retry_ms`. */
-  LK_CANDIDATE_EVENT_DEPOSED,
+  LK_CANDIDATE_EVENT_DEPOSED = 3,
   /** The candidate cannot take part at present: its acquire failed with `err`,
       which lk_lock_acquire() describes. It tries again in `retry_ms`. */
-  LK_CANDIDATE_EVENT_RETRYING,
+  LK_CANDIDATE_EVENT_RETRYING = 4,
   /** The client has ended with `err`: LK_ERR_CLOSED, LK_ERR_AUTH_FAILED, or
       LK_ERR_SESSION_EXPIRED (with lk_client_config.one_session). The candidate
       is stopped, and cannot start again. This is its last event. A candidate
       that was stopped before does not get it. */
-  LK_CANDIDATE_EVENT_ENDED
+  LK_CANDIDATE_EVENT_ENDED = 5
 } lk_candidate_event_type;
 
 /** "elected", "unsure", …: for logs. */

@@ -63,7 +63,8 @@ extern "C" {
     arrives: one of the selected assurance, or of one above it in this list. A
     lock is granted only if the lease deadline is at least a quarter of the
     session timeout ahead (`gap_ms` has an exception); if it is not, the client
-    first sends a check of the own node, which renews the lease. */
+    first sends a check of the own node, which renews the lease. Other values
+    are refused with LK_ERR_BAD_ARGUMENT. */
 typedef enum lk_assurance {
   /** Committed transactions. Every quarter of the session timeout the client
       sends a multi that checks the own nodes of all locks that it holds. If it
@@ -76,7 +77,7 @@ typedef enum lk_assurance {
       noticed its deposition can reply to a sync (ZOOKEEPER-1675), for up to
       syncLimit ticks, plus the time for which its process is paused. So another
       client may hold the lock before the deadline. */
-  LK_ASSURE_SYNC,
+  LK_ASSURE_SYNC = 1,
   /** Any request, pings included; and the reads of LK_ASSURE_SYNC. The deadline
       can be wrong for two reasons. A server that is cut off from the others may
       reply for up to syncLimit ticks after the lock has passed to another
@@ -85,7 +86,7 @@ typedef enum lk_assurance {
       timeout, its session may expire although a server has just replied to it.
       The same happens if a server fails before its next report.
       Most other clients offer no more than this. */
-  LK_ASSURE_PING
+  LK_ASSURE_PING = 2
 } lk_assurance;
 
 /** Options of a session lease. Set `size`; 0 selects the default of each. */

@@ -50,41 +50,43 @@ extern "C" {
 
 typedef struct lk_lock lk_lock;
 
+/** A program treats a value that it does not know as LK_LOCK_UNSURE. */
 typedef enum lk_lock_state {
-  LK_LOCK_IDLE,
-  LK_LOCK_ACQUIRING,
-  LK_LOCK_HELD,
-  LK_LOCK_UNSURE, /**< perhaps lost: the lease ends soon or has ended, or the
-                       connection is lost (`unsure_when_suspended`) */
-  LK_LOCK_LOST    /**< lost; lk_lock_release() or lk_lock_reset() makes the
+  LK_LOCK_IDLE = 0,
+  LK_LOCK_ACQUIRING = 1,
+  LK_LOCK_HELD = 2,
+  LK_LOCK_UNSURE = 3, /**< perhaps lost: the lease ends soon or has ended, or
+                       the connection is lost (`unsure_when_suspended`) */
+  LK_LOCK_LOST = 4    /**< lost; lk_lock_release() or lk_lock_reset() makes the
                        handle idle */
 } lk_lock_state;
 
 /** "idle", "acquiring", …: for logs. */
 LK_API const char *lk_lock_state_text(lk_lock_state state);
 
-/** The events for on_event. */
+/** The events for on_event. A program ignores an event of a type that it does
+    not know. */
 typedef enum lk_lock_event_type {
   /** Acquiring: the position in the queue is known or has changed. `position`:
       the number of predecessors (1: the next to hold). `node`: the node of the
       first predecessor, which is a holder; only a reader may have a writer as
       its first predecessor that is still waiting itself. */
-  LK_LOCK_EVENT_WAITING,
+  LK_LOCK_EVENT_WAITING = 0,
   /** Acquiring: the own node does not exist any more; the handle queues anew,
       at the end. `err`: LK_ERR_NO_NODE (another client deleted the node) or
       LK_ERR_SESSION_EXPIRED. With several predecessors, a deletion is noticed
       within half a session timeout; with one, at once. */
-  LK_LOCK_EVENT_PLACE_LOST,
+  LK_LOCK_EVENT_PLACE_LOST = 1,
   /** Holding: the connection is lost; the lease lasts until `deadline_ms`. */
-  LK_LOCK_EVENT_SUSPENDED,
+  LK_LOCK_EVENT_SUSPENDED = 2,
   /** Holding: the state is LK_LOCK_UNSURE now. The lease ends in
       lk_lease_config.margin_ms (after a pause of the process it may have
       ended); or, with `unsure_when_suspended`, the connection is lost. Begin
       nothing new with the resource, and stop using it before `deadline_ms`. */
-  LK_LOCK_EVENT_UNSURE,
+  LK_LOCK_EVENT_UNSURE = 3,
   /** Holding: after UNSURE the lease was renewed, and the state is LK_LOCK_HELD
       again. The grant itself has no event: see `done` of lk_lock_acquire(). */
-  LK_LOCK_EVENT_RENEWED,
+  LK_LOCK_EVENT_RENEWED = 4,
   /** The lock is lost. `err`: LK_ERR_NO_NODE (another client deleted the own
       node), LK_ERR_SESSION_EXPIRED, LK_ERR_CLOSED, LK_ERR_AUTH_FAILED. Without
       a connection it comes only when the client gives up the session
@@ -93,22 +95,22 @@ typedef enum lk_lock_event_type {
       paused for that long gets UNSURE, SUSPENDED and LOST at once, with a
       `deadline_ms` that has passed; after a shorter pause, LOST comes with the
       next connection. */
-  LK_LOCK_EVENT_LOST,
+  LK_LOCK_EVENT_LOST = 5,
   /** The directory also has `node`, of another kind of lock or another layout.
       Its owner perhaps does not wait for this lock. Examples are a node of
       Curator's read-write lock in the directory of a mutex, the directory
       "leases" of a semaphore, and a sequential node of any other program.
       Reported once for each handle. */
-  LK_LOCK_EVENT_MIXED_QUEUE,
+  LK_LOCK_EVENT_MIXED_QUEUE = 6,
   /** The access list of the own node forbids to read it, so it is not watched:
       its deletion by another client is noticed only by the next heartbeat.
       Reported once for each handle. */
-  LK_LOCK_EVENT_UNWATCHED,
+  LK_LOCK_EVENT_UNWATCHED = 7,
   /** Holding: another client asks for the release (see LK_REVOKE_MESSAGE). The
       lock is still held; the holder decides whether it releases. Reported once
       for each grant: with `revocable` at once, without it up to half the
       session timeout late. */
-  LK_LOCK_EVENT_REVOKED
+  LK_LOCK_EVENT_REVOKED = 8
 } lk_lock_event_type;
 
 /** "waiting", "place lost", …: for logs. */
@@ -146,10 +148,11 @@ typedef void (*lk_lock_event_cb)(lk_lock *l, const lk_lock_event *event,
  *   - In Curator's layout the holder of the write side of a read-write lock may
  *     acquire the read side, too. In the other layouts that acquire ends with
  *     LK_ERR_DEADLOCK.
+ * Other values are refused with LK_ERR_BAD_ARGUMENT.
  */
 typedef enum lk_layout {
   /** "_c_UUID-lock-N", "_c_UUID-__READ__N", "_c_UUID-__WRIT__N". */
-  LK_LAYOUT_CURATOR,
+  LK_LAYOUT_CURATOR = 0,
   /**
    * kazoo's Lock and WriteLock "HEX__lock__N" and ReadLock "HEX__rlock__N",
    * where HEX is 32 digits. A mutex of this library counts as a writer: it
@@ -158,7 +161,7 @@ typedef enum lk_layout {
    * have queued behind it. They wait for it as well, which is a deadlock: give
    * the ReadLock a timeout.
    */
-  LK_LAYOUT_KAZOO,
+  LK_LAYOUT_KAZOO = 1,
   /**
    * The plain recipe of hand-written programs, whose names have no unique part:
    * for a mutex `prefix` and the number, for a read-write lock "r-N" and "w-N".
@@ -169,16 +172,16 @@ typedef enum lk_layout {
    * the directory while it is in use: a new directory counts from 0 again, and
    * the node of another contender may get the name of the holder's node.
    */
-  LK_LAYOUT_NATIVE,
+  LK_LAYOUT_NATIVE = 2,
   /** The same, with "UUID-" in front of the names of own nodes, and no UUID in
       their data. Use it only if all contenders use this library: other programs
       may take the UUID for the number, and order the queue wrongly. It is safer
       than LK_LAYOUT_NATIVE, because a node never gets the name of another. */
-  LK_LAYOUT_NATIVE_UUID,
+  LK_LAYOUT_NATIVE_UUID = 3,
   /** Curator's LeaderLatch: "_c_UUID-latch-N". For mutexes only, which exclude
       each other and no other kind of lock; the constructors of other kinds
       refuse it with LK_ERR_BAD_ARGUMENT. See <latchkey/leader.h>. */
-  LK_LAYOUT_LATCH
+  LK_LAYOUT_LATCH = 4
 } lk_layout;
 
 /** Options of a lock. Set `size`; 0 selects the default of every other option.

@@ -32,27 +32,28 @@ extern "C" {
 
 typedef struct lk_membership lk_membership;
 
-/** The events for on_event. JOINED and LEFT alternate. */
+/** The events for on_event. JOINED and LEFT alternate. A program ignores an
+   event of a type that it does not know. */
 typedef enum lk_membership_event_type {
   /** The node exists, and belongs to this session. `zxid`: its czxid. */
-  LK_MEMBERSHIP_EVENT_JOINED,
+  LK_MEMBERSHIP_EVENT_JOINED = 0,
   /** The node does not exist any more, or belongs to another session. `err`: 0
       after lk_membership_leave(); LK_ERR_NO_NODE: another client deleted it;
       LK_ERR_SESSION_EXPIRED; LK_ERR_CLOSED, LK_ERR_AUTH_FAILED. Unless it has
       left by itself or the client has ended, the member joins again. */
-  LK_MEMBERSHIP_EVENT_LEFT,
+  LK_MEMBERSHIP_EVENT_LEFT = 1,
   /** A node of this name belongs to another session, perhaps to an earlier one
       of this program that has not expired yet. The member joins when that node
       is deleted. */
-  LK_MEMBERSHIP_EVENT_NAME_TAKEN,
+  LK_MEMBERSHIP_EVENT_NAME_TAKEN = 2,
   /** A request was refused with `err`, such as LK_ERR_NO_AUTH. It is sent again
       in `retry_ms`. */
-  LK_MEMBERSHIP_EVENT_RETRYING,
+  LK_MEMBERSHIP_EVENT_RETRYING = 3,
   /** The client has ended with `err`: LK_ERR_CLOSED, LK_ERR_AUTH_FAILED or
       LK_ERR_SESSION_EXPIRED (with lk_client_config.one_session, or while the
       client closes). This is the last event; the member cannot join again. A
      member that has left does not get it. */
-  LK_MEMBERSHIP_EVENT_ENDED
+  LK_MEMBERSHIP_EVENT_ENDED = 4
 } lk_membership_event_type;
 
 /** "joined", "left", …: for logs. */

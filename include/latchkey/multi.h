@@ -14,7 +14,8 @@
 extern "C" {
 #endif
 
-/** Operations of a transaction. */
+/** Operations of a transaction. Other values are refused with
+    LK_ERR_BAD_ARGUMENT. */
 enum lk_op_type {
   LK_OP_CREATE = 1,
   LK_OP_DELETE = 2,
@@ -70,7 +71,8 @@ typedef void (*lk_multi_cb)(lk_client *c, int err, const lk_op_result *results,
 LK_API int lk_multi(lk_client *c, const lk_op *ops, size_t count,
                     const lk_call *call, lk_multi_cb done, void *arg);
 
-/** Operations of a multi-read. */
+/** Operations of a multi-read. Other values are refused with
+    LK_ERR_BAD_ARGUMENT. */
 enum lk_read_type { LK_READ_GET = 4, LK_READ_GET_CHILDREN = 8 };
 
 /** An operation of a multi-read, made by one of the functions below. */

@@ -30,11 +30,12 @@
 extern "C" {
 #endif
 
-/** A part of a multi-lock is a mutex or one side of a read-write lock. */
+/** A part of a multi-lock is a mutex or one side of a read-write lock. Other
+    values are refused with LK_ERR_BAD_ARGUMENT. */
 typedef enum lk_multilock_side {
-  LK_MULTILOCK_MUTEX, /**< the lock of lk_lock_new() */
-  LK_MULTILOCK_READ,  /**< a side of <latchkey/rwlock.h> */
-  LK_MULTILOCK_WRITE
+  LK_MULTILOCK_MUTEX = 0, /**< the lock of lk_lock_new() */
+  LK_MULTILOCK_READ = 1,  /**< a side of <latchkey/rwlock.h> */
+  LK_MULTILOCK_WRITE = 2
 } lk_multilock_side;
 
 typedef struct lk_multilock_part {

@@ -18,8 +18,8 @@
 extern "C" {
 #endif
 
-/** What a request without a connection does. A program that meets a value that
-    it does not know treats it as LK_OFFLINE_WAIT. */
+/** What a request without a connection does. Other values are refused with
+    LK_ERR_BAD_ARGUMENT. */
 typedef enum lk_offline {
   LK_OFFLINE_WAIT = 0, /**< it waits for a connection */
   /** It does not wait. While the client pauses between its attempts, it is
@@ -77,7 +77,7 @@ typedef struct lk_call {
  */
 LK_API int lk_request_cancel(lk_client *c, lk_request_handle *h);
 
-/** `create` flags. */
+/** `create` flags. Other values are refused with LK_ERR_BAD_ARGUMENT. */
 enum lk_create_flags {
   LK_PERSISTENT = 0,
   LK_EPHEMERAL = 1,

@@ -60,7 +60,8 @@ typedef struct lk_sasl_facts {
   void *arg; /**< lk_sasl_config.mechanism_arg */
 } lk_sasl_facts;
 
-/** Results of lk_sasl_mechanism.step(). */
+/** Results of lk_sasl_mechanism.step(). A negative one is an error; with
+   another value that the library does not know the exchange fails. */
 enum {
   LK_SASL_DONE = 0,    /**< the client expects no further challenge;
                             `response` may be its last token */

@@ -87,20 +87,21 @@ typedef struct lk_tls_config {
   const char *server_name;
 } lk_tls_config;
 
-/** Causes of a failed handshake. */
+/** Causes of a failed handshake. A program treats a value that it does not know
+    as LK_TLS_OTHER. */
 typedef enum lk_tls_cause {
   LK_TLS_OTHER = 0,
-  LK_TLS_NAME,          /**< the certificate is for another name */
-  LK_TLS_ISSUER,        /**< no chain leads to a trusted CA */
-  LK_TLS_EXPIRED,       /**< a certificate of the chain has expired */
-  LK_TLS_NOT_YET_VALID, /**< one of the chain is not valid yet: is the clock
+  LK_TLS_NAME = 1,          /**< the certificate is for another name */
+  LK_TLS_ISSUER = 2,        /**< no chain leads to a trusted CA */
+  LK_TLS_EXPIRED = 3,       /**< a certificate of the chain has expired */
+  LK_TLS_NOT_YET_VALID = 4, /**< one of the chain is not valid yet: is the clock
                              right? */
-  LK_TLS_REVOKED,       /**< one of the chain is on a revocation list */
-  LK_TLS_CRL,           /**< a revocation list is missing, outdated or forged */
-  LK_TLS_WANTS_CERTIFICATE,   /**< the server wants a client's certificate */
-  LK_TLS_REFUSES_CERTIFICATE, /**< the server refuses that certificate */
-  LK_TLS_NOT_TLS,             /**< the port does not speak TLS */
-  LK_TLS_FILES /**< a file of the lk_tls_config is missing or wrong */
+  LK_TLS_REVOKED = 5,       /**< one of the chain is on a revocation list */
+  LK_TLS_CRL = 6, /**< a revocation list is missing, outdated or forged */
+  LK_TLS_WANTS_CERTIFICATE = 7, /**< the server wants a client's certificate */
+  LK_TLS_REFUSES_CERTIFICATE = 8, /**< the server refuses that certificate */
+  LK_TLS_NOT_TLS = 9,             /**< the port does not speak TLS */
+  LK_TLS_FILES = 10 /**< a file of the lk_tls_config is missing or wrong */
 } lk_tls_cause;
 
 /**

@@ -66,7 +66,7 @@ typedef struct lk_stat {
   int64_t pzxid; /**< last creation or deletion of a child */
 } lk_stat;
 
-/** Bits of lk_acl.perms. */
+/** Bits of lk_acl.perms. A program keeps a bit that it does not know. */
 enum lk_perm {
   LK_PERM_READ = 1,
   LK_PERM_WRITE = 2,

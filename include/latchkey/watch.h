@@ -23,7 +23,8 @@ typedef struct lk_watch lk_watch;
 /** Completes requests without a result. */
 typedef void (*lk_done_cb)(lk_client *c, int err, void *arg);
 
-/** Types of events; the first four are ZooKeeper's. */
+/** Types of events; the first four are ZooKeeper's. A program treats one that
+   it does not know as LK_EVENT_REREGISTERED: it reads again. */
 typedef enum lk_event_type {
   LK_EVENT_CREATED = 1,
   LK_EVENT_DELETED = 2,
@@ -83,7 +84,8 @@ typedef struct lk_event {
 typedef void (*lk_watch_cb)(lk_client *c, lk_watch *w, const lk_event *event,
                             void *arg);
 
-/** Persistent watches; see lk_add_watch() in <latchkey/request.h>. */
+/** Persistent watches; see lk_add_watch() in <latchkey/request.h>. Other values
+    are refused with LK_ERR_BAD_ARGUMENT. */
 typedef enum lk_watch_mode {
   LK_WATCH_PERSISTENT =
       0,                 /**< creation, deletion, data and children of a node */
