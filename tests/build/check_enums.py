@@ -27,7 +27,7 @@ def complaints_of(text):
 
 
 def main():
-    headers = sorted((TOP / "include/latchkey").glob("*.h"))
+    headers = sorted((TOP / "include/latchkey").glob("*.h*"))
     complaints = ["%s: %s" % (header.name, complaint) for header in headers
                   for complaint in complaints_of(header.read_text())]
     print("\n".join(complaints))

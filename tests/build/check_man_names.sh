@@ -26,7 +26,7 @@ exported=$(awk 'BEGIN { RS = ";" }
       sub(/ *$/, "", name)
       print name
     }
-  }' include/latchkey/*.h | sort -u)
+  }' include/latchkey/*.h* | sort -u)
 described=$(sed -n '/^\.Sh NAME/,/^\.Nd/s/^\.Nm \([^ ]*\).*/\1/p' man/*.3 | sort)
 
 [ -n "$exported" ] || complain "no exported function was found"
@@ -42,7 +42,7 @@ for name in $(echo "$described" | uniq -d); do
   complain "$name stands under NAME of several manual pages"
 done
 for name in $(comm -13 "$work/exported" "$work/described"); do
-  [ -e "man/$name.3" ] || grep -qw "$name" include/latchkey/*.h ||
+  [ -e "man/$name.3" ] || grep -qw "$name" include/latchkey/*.h* ||
     complain "man/: $name is in no header"
 done
 exit $failed
