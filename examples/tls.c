@@ -93,12 +93,12 @@ int main(int argc, char **argv)
   lk_client_config how = {.size = sizeof how, .hosts = argv[1], .tls = &tls};
   lk_sync_config config = {.size = sizeof config, .client = &how};
   lk_sync_client *client;
-  const lk_acls *acl = &lk_acl_open;
+  const lk_acls *acl = lk_acl_open();
 
   if (argc == 6) {
     tls.cert_file = argv[4];
     tls.key_file = argv[5];
-    acl = &lk_acl_creator; /* the identity that the certificate proves */
+    acl = lk_acl_creator(); /* the identity that the certificate proves */
   }
   if (check_files(&tls) != 0)
     return 1;

@@ -245,7 +245,7 @@ static void do_set_acl(fuzz_program *g)
 {
   harness_call call = take_call(g);
 
-  harness_set_acl(&g->h, &call, take_path(g), &lk_acl_open,
+  harness_set_acl(&g->h, &call, take_path(g), lk_acl_open(),
                   (int32_t)take_byte(&g->in) - 2);
 }
 

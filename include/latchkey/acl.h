@@ -5,10 +5,11 @@
 /**
  * @file
  * Access lists as text, and the ids of digests. The lists that most programs
- * need, lk_acl_open, lk_acl_creator and lk_acl_read, are in <latchkey/types.h>;
- * those that a server keeps are read and replaced by lk_get_acl() and
- * lk_set_acl(). Servers check LK_PERM_CREATE and LK_PERM_DELETE at the parent:
- * a node's own list does not protect it from deletion.
+ * need, lk_acl_open(), lk_acl_creator() and lk_acl_read(), are in
+ * <latchkey/types.h>; those that a server keeps are read and replaced by
+ * lk_get_acl() and lk_set_acl(). Servers check LK_PERM_CREATE and
+ * LK_PERM_DELETE at the parent: a node's own list does not protect it from
+ * deletion.
  */
 
 #include <latchkey/types.h>
@@ -52,7 +53,7 @@ LK_API size_t lk_acl_print(char *out, size_t size, const lk_acls *acl);
  * The id of the scheme "digest" of "user:password", which is
  * user:BASE64(SHA1(user:password)). `out` has room for `size` bytes; the length
  * of the user plus 30 are needed. A server can be configured to use
- * another hash: lk_acl_creator and lk_add_auth() work with all.
+ * another hash: lk_acl_creator() and lk_add_auth() work with all.
  *
  * @return 0; LK_ERR_BAD_ARGUMENT: no colon, or no user before it;
  *         LK_ERR_TOO_BIG: more than there is room for.

@@ -32,7 +32,7 @@ typedef struct lk_op {
   int32_t version; /**< delete, set, check: expected one, -1 any */
   const char *path;
   lk_bytes data;
-  const lk_acls *acl; /**< NULL: lk_acl_open */
+  const lk_acls *acl; /**< NULL: lk_acl_open() */
   int64_t ttl_ms;     /**< LK_OP_CREATE_TTL */
 } lk_op;
 

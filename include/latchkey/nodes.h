@@ -32,7 +32,7 @@ extern "C" {
 typedef struct lk_parents_config {
   size_t size;        /**< sizeof(lk_parents_config) */
   bool containers;    /**< container nodes; else persistent ones */
-  const lk_acls *acl; /**< NULL: lk_acl_open */
+  const lk_acls *acl; /**< NULL: lk_acl_open() */
 } lk_parents_config;
 
 /**
@@ -40,7 +40,7 @@ typedef struct lk_parents_config {
  * the parents exist, and two if any number of them is missing. With paths
  * longer than 1,400 bytes, or access lists of that size, it may cost more: at
  * most 1 MiB of requests is under way at a time. `parents` NULL: persistent
- * ones with lk_acl_open.
+ * ones with lk_acl_open().
  *
  * Parents that were created stay, even if the create of the node is refused.
  * LK_ERR_NODE_EXISTS for a parent is no error. LK_ERR_NO_AUTH for a parent is

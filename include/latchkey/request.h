@@ -113,7 +113,7 @@ typedef void (*lk_identities_cb)(lk_client *c, int err, const lk_identity *ids,
                                  size_t count, void *arg);
 
 /**
- * Create a node. `acl` NULL: lk_acl_open. lk_create2() also gives the Stat;
+ * Create a node. `acl` NULL: lk_acl_open(). lk_create2() also gives the Stat;
  * since 3.5.0. Errors: NO_NODE (no parent), NODE_EXISTS, NO_AUTH (CREATE on the
  * parent), INVALID_ACL, NO_CHILDREN_FOR_EPHEMERALS, QUOTA_EXCEEDED;
  * UNIMPLEMENTED for containers at a server before 3.5.1.

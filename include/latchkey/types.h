@@ -89,13 +89,15 @@ typedef struct lk_acls {
   size_t count;
 } lk_acls;
 
+/* Constant lists. */
+
 /** All permissions to all clients: the default of nodes that are created. */
-LK_API extern const lk_acls lk_acl_open;
+LK_API const lk_acls *lk_acl_open(void);
 /** All permissions to the identities of this connection (scheme "auth"). DELETE
     is checked on the parent. */
-LK_API extern const lk_acls lk_acl_creator;
+LK_API const lk_acls *lk_acl_creator(void);
 /** READ to all clients. */
-LK_API extern const lk_acls lk_acl_read;
+LK_API const lk_acls *lk_acl_read(void);
 
 /** An identity of a connection, as the server knows it. */
 typedef struct lk_identity {

@@ -9,9 +9,26 @@ static const lk_acl everybody = {LK_PERM_ALL, {"world", 5}, {"anyone", 6}};
 static const lk_acl creator = {LK_PERM_ALL, {"auth", 4}, {"", 0}};
 static const lk_acl readers = {LK_PERM_READ, {"world", 5}, {"anyone", 6}};
 
-const lk_acls lk_acl_open = {&everybody, 1};
-const lk_acls lk_acl_creator = {&creator, 1};
-const lk_acls lk_acl_read = {&readers, 1};
+const lk_acls *lk_acl_open(void)
+{
+  static const lk_acls list = {&everybody, 1};
+
+  return &list;
+}
+
+const lk_acls *lk_acl_creator(void)
+{
+  static const lk_acls list = {&creator, 1};
+
+  return &list;
+}
+
+const lk_acls *lk_acl_read(void)
+{
+  static const lk_acls list = {&readers, 1};
+
+  return &list;
+}
 
 /* Copy the bytes to `*at`, which moves behind the copy. */
 static lk_bytes copy_bytes(char **at, lk_bytes b)

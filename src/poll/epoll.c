@@ -7,13 +7,11 @@
 
 #include "net/loop.h"
 
-#ifdef __linux__
-
-#  include <errno.h>
-#  include <sys/epoll.h>
-#  include <sys/timerfd.h>
-#  include <time.h>
-#  include <unistd.h>
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
 
 enum { NS_PER_S = 1000000000 };
 
@@ -88,34 +86,3 @@ void lk__epoll_arm(lk_epoll *e, int64_t at_ns, int64_t now_ns)
   (void)timerfd_settime(e->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
   e->armed_ns = at_ns;
 }
-
-#else
-
-int lk__epoll_open(lk_epoll *e)
-{
-  (void)e;
-  return LK_ERR_UNIMPLEMENTED;
-}
-
-void lk__epoll_close(lk_epoll *e)
-{
-  (void)e;
-}
-
-bool lk__epoll_watch(const lk_epoll *e, int fd, int events)
-{
-  (void)e, (void)fd, (void)events;
-  return true;
-}
-
-void lk__epoll_forget(const lk_epoll *e, int fd)
-{
-  (void)e, (void)fd;
-}
-
-void lk__epoll_arm(lk_epoll *e, int64_t at_ns, int64_t now_ns)
-{
-  (void)e, (void)at_ns, (void)now_ns;
-}
-
-#endif

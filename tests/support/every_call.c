@@ -16,8 +16,14 @@ static const lk_reconfiguration change = {.size = sizeof change,
                                               "server.4=host:2888:3888;2181",
                                           .leaving = "1,3",
                                           .version = 7};
-static const lk_parents_config container_parents = {
-    .size = sizeof container_parents, .containers = true, .acl = &lk_acl_read};
+static const lk_parents_config *container_parents(void)
+{
+  static _Thread_local lk_parents_config config = {.size = sizeof config,
+                                                   .containers = true};
+
+  config.acl = lk_acl_read();
+  return &config;
+}
 
 static void do_nothing(lk_client *c, void *arg)
 {
@@ -279,8 +285,8 @@ GIVES(create_ttl, every_path(o->path, "/n-"), lk_text("x"), o->acl,
 FILLS_NUMBER(int32_t, count_descendants, o->path, o->call)
 GIVES(ephemerals, every_path(o->path, "/"), o->call)
 GIVES(get_acl, o->path, o->call)
-FILLS_STAT(set_acl, o->path, o->acl == NULL ? &lk_acl_open : o->acl, o->version,
-           o->call)
+FILLS_STAT(set_acl, o->path, o->acl == NULL ? lk_acl_open() : o->acl,
+           o->version, o->call)
 GIVES_FROM(o->client, multi_read, lk_read reads[EVERY_READS], reads,
            every_reads(reads, o->path), o->call)
 GIVES(who_am_i, o->call)
@@ -289,7 +295,7 @@ GIVES(reconfig, &change, o->call)
 ERROR(add_auth, o->client, o->path == NULL ? NULL : "digest",
       lk_text("bob:secret"), o->call)
 GIVES(create_with_parents, every_path(o->path, "/new"), lk_text("x"), o->acl,
-      LK_EPHEMERAL, &container_parents, o->call)
+      LK_EPHEMERAL, container_parents(), o->call)
 FILLS_NUMBER(size_t, delete_recursive, o->path, o->call)
 GIVES(create_reliable, o->path, lk_text("x"), o->acl, LK_CONTAINER,
       !o->is_shared, o->call)

@@ -102,7 +102,7 @@ bool cli_acl_read(cli_acl *out, const char *name, const char *spec,
   bool creator = strcmp(spec, "creator") == 0;
 
   out->parsed = NULL;
-  out->list = creator ? lk_acl_creator : lk_acl_open;
+  out->list = *(creator ? lk_acl_creator() : lk_acl_open());
   if (creator || strcmp(spec, "open") == 0)
     return true;
   int err = lk_acl_parse(&out->parsed, spec, default_mem, &wrong);

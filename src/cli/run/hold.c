@@ -25,7 +25,7 @@
 static void on_first_session(cli_session *s, void *arg)
 {
   cli_runner *r = arg;
-  bool acl_is_open = r->acl.list.entries == lk_acl_open.entries;
+  bool acl_is_open = r->acl.list.entries == lk_acl_open()->entries;
 
   (void)s;
   r->phase = CLI_PHASE_ACQUIRING;

@@ -280,7 +280,7 @@ static struct lk_create_request create_body(lk_bytes data, const lk_acls *acl,
                                             int32_t flags)
 {
   if (acl == NULL)
-    acl = &lk_acl_open;
+    acl = lk_acl_open();
   return (struct lk_create_request){.data = data,
                                     .acl = lk__vec_of(acl->entries, acl->count),
                                     .flags = flags};

@@ -73,7 +73,7 @@ static struct lk_multi_header request_header(int32_t opcode)
  * TTL is invalid. */
 static bool fill_body(const lk_op *op, int32_t type, lk_operation *operation)
 {
-  const lk_acls *acl = op->acl == NULL ? &lk_acl_open : op->acl;
+  const lk_acls *acl = op->acl == NULL ? lk_acl_open() : op->acl;
   struct lk_create_request create = {.data = op->data,
                                      .acl =
                                          lk__vec_of(acl->entries, acl->count),

@@ -9,7 +9,8 @@ START_TEST(creator_has_access_and_others_do_not)
 {
   connect_here(with_chroot(_i));
   ck_assert_int_eq(add_auth(here, "digest", "bob:secret"), 0);
-  ck_assert_int_eq(create_as(here, "/bobs", &lk_acl_creator, LK_PERSISTENT), 0);
+  ck_assert_int_eq(create_as(here, "/bobs", lk_acl_creator(), LK_PERSISTENT),
+                   0);
   ck_assert_int_eq(get(here, "/bobs"), 0);
   ck_assert_int_eq(get(there, absolute("/bobs")), LK_ERR_NO_AUTH);
   ck_assert_int_eq(children(there, absolute("/bobs")), LK_ERR_NO_AUTH);
@@ -45,7 +46,7 @@ START_TEST(access_list_is_stored_unchanged)
   ck_assert_int_eq(set(here, "/mixed", lk_text("x"), -1), LK_ERR_NO_AUTH);
   ck_assert_int_eq(add_auth(here, "digest", "bob:secret"), 0);
   ck_assert_int_eq(set(here, "/mixed", lk_text("x"), -1), 0);
-  ck_assert_int_eq(create_as(here, "/readable", &lk_acl_read, LK_PERSISTENT),
+  ck_assert_int_eq(create_as(here, "/readable", lk_acl_read(), LK_PERSISTENT),
                    0);
   ck_assert_int_eq(get(there, absolute("/readable")), 0);
   ck_assert_int_eq(set(here, "/readable", lk_text("x"), -1), LK_ERR_NO_AUTH);
@@ -62,7 +63,8 @@ START_TEST(add_auth_is_sent_before_earlier_requests)
 
   connect_here(with_chroot(_i));
   ck_assert_int_eq(add_auth(here, "digest", "eve:x"), 0);
-  ck_assert_int_eq(create_as(here, "/eves", &lk_acl_creator, LK_PERSISTENT), 0);
+  ck_assert_int_eq(create_as(here, "/eves", lk_acl_creator(), LK_PERSISTENT),
+                   0);
   config = config_of(chroot_path);
   c = client_of(&config);
   ck_assert_int_eq(lk_get(c, "/eves", NULL, on_get, &early_get), 0);

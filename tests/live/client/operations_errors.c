@@ -31,9 +31,9 @@ static void make_denied_node(const char *node)
 {
   ck_assert_int_eq(add_auth(there, "digest", "bob:secret"), 0);
   ck_assert_int_eq(
-      create_as(there, path_there(node, ""), &lk_acl_creator, LK_PERSISTENT),
+      create_as(there, path_there(node, ""), lk_acl_creator(), LK_PERSISTENT),
       0);
-  ck_assert_int_eq(create_as(there, path_there(node, "/kid"), &lk_acl_creator,
+  ck_assert_int_eq(create_as(there, path_there(node, "/kid"), lk_acl_creator(),
                              LK_PERSISTENT),
                    0);
   ck_assert_int_eq(sync_with(here, "/"), 0);
@@ -116,9 +116,9 @@ START_TEST(failed_create_names_its_cause)
   assert_error_is(
       create_as(here, path_here("/b", ""), &unknown_scheme_acl, LK_PERSISTENT),
       LK_ERR_INVALID_ACL);
-  /* `here` has no identity that lk_acl_creator could name. */
+  /* `here` has no identity that lk_acl_creator() could name. */
   assert_error_is(
-      create_as(here, path_here("/b", ""), &lk_acl_creator, LK_PERSISTENT),
+      create_as(here, path_here("/b", ""), lk_acl_creator(), LK_PERSISTENT),
       LK_ERR_INVALID_ACL);
   assert_error_is(create(here, path_here("/b", ""), "", UNKNOWN_FLAG),
                   LK_ERR_BAD_ARGUMENT);
@@ -150,8 +150,8 @@ START_TEST(wrong_version_or_access_list_is_an_error)
   assert_error_is(delete_node(here, a, 1), LK_ERR_BAD_VERSION);
   assert_error_is(delete_node(here, a, INVALID_VERSION), LK_ERR_BAD_ARGUMENT);
   assert_error_is(delete_node(here, a, 0), LK_ERR_NOT_EMPTY);
-  assert_error_is(set_acl(a, &lk_acl_open, 1), LK_ERR_BAD_VERSION);
-  assert_error_is(set_acl(a, &lk_acl_open, INVALID_VERSION),
+  assert_error_is(set_acl(a, lk_acl_open(), 1), LK_ERR_BAD_VERSION);
+  assert_error_is(set_acl(a, lk_acl_open(), INVALID_VERSION),
                   LK_ERR_BAD_ARGUMENT);
   assert_error_is(set_acl(a, &empty_acl, 0), LK_ERR_INVALID_ACL);
   assert_error_is(set_acl(a, NULL, 0), LK_ERR_BAD_ARGUMENT);
@@ -369,13 +369,13 @@ START_TEST(configuration_read_needs_permission)
 {
   fixture_set_up(with_chroot(_i));
   ck_assert_int_eq(add_auth(there, "digest", "super:secret"), 0);
-  set_config_acl(&lk_acl_creator);
+  set_config_acl(lk_acl_creator());
   ck_assert_int_eq(sync_with(here, "/"), 0);
   reset_last_reply();
   assert_error_is(
       wait_for_completion(lk_get_config(here, NULL, on_config, NULL)),
       LK_ERR_NO_AUTH);
-  set_config_acl(&lk_acl_read);
+  set_config_acl(lk_acl_read());
   fixture_tear_down();
 }
 END_TEST

@@ -188,7 +188,7 @@ static int send_get_acl(lk_client *c, const char *node, const lk_call *call)
 
 static int send_set_acl(lk_client *c, const char *node, const lk_call *call)
 {
-  return lk_set_acl(c, node, &lk_acl_open, 0, call, on_version, NULL);
+  return lk_set_acl(c, node, lk_acl_open(), 0, call, on_version, NULL);
 }
 
 static int send_children(lk_client *c, const char *node, const lk_call *call)

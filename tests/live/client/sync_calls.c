@@ -198,12 +198,14 @@ START_TEST(added_identity_admits_its_client_only)
 {
   make_test_node();
   ck_assert_int_eq(lk_sync_create(here, NULL, path_of("x"), lk_text(""),
-                                  &lk_acl_creator, LK_PERSISTENT, &ten_seconds),
+                                  lk_acl_creator(), LK_PERSISTENT,
+                                  &ten_seconds),
                    LK_ERR_INVALID_ACL);
   ck_assert_int_eq(
       lk_sync_add_auth(here, "digest", lk_text("bob:secret"), &ten_seconds), 0);
   ck_assert_int_eq(lk_sync_create(here, NULL, path_of("x"), lk_text(""),
-                                  &lk_acl_creator, LK_PERSISTENT, &ten_seconds),
+                                  lk_acl_creator(), LK_PERSISTENT,
+                                  &ten_seconds),
                    0);
   ck_assert_int_eq(lk_sync_get(there, NULL, path_of("x"), &ten_seconds),
                    LK_ERR_NO_AUTH);

@@ -306,11 +306,11 @@ const lk_acls *option_acl(const command *cmd, const char *key)
   if (text == NULL)
     return NULL;
   if (strcmp(text, "open") == 0)
-    return &lk_acl_open;
+    return lk_acl_open();
   if (strcmp(text, "creator") == 0)
-    return &lk_acl_creator;
+    return lk_acl_creator();
   if (strcmp(text, "read") == 0)
-    return &lk_acl_read;
+    return lk_acl_read();
   return parse_acl(text);
 }
 

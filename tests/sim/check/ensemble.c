@@ -277,7 +277,7 @@ START_TEST(reused_xid_gets_the_reply_of_an_older_request)
 {
   struct lk_create_request r = {.path = lk_text("/old"),
                                 .data = lk_text(""),
-                                .acl = lk__vec_of(lk_acl_open.entries, 1)};
+                                .acl = lk__vec_of(lk_acl_open()->entries, 1)};
 
   setup_with_disk_delay(20 * SIM_MS);
   connect(&p, near);

@@ -180,9 +180,10 @@ enum { TTL_FLAGS = 5, TTL_SEQUENTIAL_FLAGS = 6 };
 
 static int create_ttl(const char *path, int32_t flags, int64_t ttl_ms)
 {
-  struct lk_create_ttl_request r = {
-      {lk_text(path), lk_text(""), lk__vec_of(lk_acl_open.entries, 1), flags},
-      ttl_ms};
+  struct lk_create_ttl_request r = {{lk_text(path), lk_text(""),
+                                     lk__vec_of(lk_acl_open()->entries, 1),
+                                     flags},
+                                    ttl_ms};
 
   sim_raw_client_send(&p, LK_OPCODE_CREATE_TTL, &r);
   return sim_raw_client_next(&p).err;

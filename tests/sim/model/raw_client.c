@@ -233,7 +233,7 @@ int32_t sim_raw_client_create(sim_raw_client *c, const char *path,
 {
   struct lk_create_request r = {.path = lk_text(path),
                                 .data = lk_text(""),
-                                .acl = lk__vec_of(lk_acl_open.entries, 1),
+                                .acl = lk__vec_of(lk_acl_open()->entries, 1),
                                 .flags = flags};
 
   return sim_raw_client_send(

@@ -167,7 +167,7 @@ static void use_first_identity(sim_actor *a)
   snprintf(path, sizeof path, "/%s.own", a->process->name);
   switch ((int)x->verb) {
   case SIM_CREATE:
-    (void)lk_create2(c, path, lk_text(a->name), &lk_acl_creator, LK_PERSISTENT,
+    (void)lk_create2(c, path, lk_text(a->name), lk_acl_creator(), LK_PERSISTENT,
                      NULL, on_created, x);
     break;
   case SIM_GET: (void)lk_get(c, path, &call, on_got, x); break;

@@ -10,9 +10,9 @@ START_TEST(access_lists_are_read)
   cli_acl acl;
 
   ck_assert(cli_acl_read(&acl, "--acl", "open", &wrong));
-  ck_assert_ptr_eq(acl.list.entries, lk_acl_open.entries);
+  ck_assert_ptr_eq(acl.list.entries, lk_acl_open()->entries);
   ck_assert(cli_acl_read(&acl, "--acl", "creator", &wrong));
-  ck_assert_ptr_eq(acl.list.entries, lk_acl_creator.entries);
+  ck_assert_ptr_eq(acl.list.entries, lk_acl_creator()->entries);
   ck_assert(cli_acl_read(&acl, "--acl",
                          "digest:u:fyVmFCwVbTJYrznoSu1koqYEYF0=:cdrwa,ip:::1:r,"
                          "auth::w",

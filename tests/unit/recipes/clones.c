@@ -45,7 +45,7 @@ static lk_lock_config full_config(lk_layout layout)
   return (lk_lock_config){.size = sizeof(lk_lock_config),
                           .data = lk_text("who"),
                           .acl = &acl,
-                          .parent_acl = &lk_acl_open,
+                          .parent_acl = lk_acl_open(),
                           .persistent_parents = true,
                           .unsure_when_suspended = true,
                           .fail_on_expiry = true,

@@ -52,7 +52,7 @@ static bool try_make_client(void)
                              .mem = &mem.mem};
 
   link = model_client(&server, &config);
-  if (link != NULL) /* the identity that lk_acl_creator stands for */
+  if (link != NULL) /* the identity that lk_acl_creator() stands for */
     (void)lk_add_auth(link->client, "digest", lk_text("me:x"), on_auth, NULL);
   return link != NULL;
 }
@@ -202,7 +202,7 @@ static int create_with_parents(const char *path, int flags,
                                const lk_parents_config *parents)
 {
   int err = lk_create_with_parents(link->client, path, lk_text("data"),
-                                   &lk_acl_creator, flags, parents, NULL,
+                                   lk_acl_creator(), flags, parents, NULL,
                                    on_created, created_path);
 
   return err != 0 ? err : wait_for_result();
@@ -2055,7 +2055,7 @@ END_TEST
 static int start_one_of_each(unsigned *accepted)
 {
   lk_client *c = link->client;
-  int err = lk_create_with_parents(c, "/a/b/c", lk_text("x"), &lk_acl_read,
+  int err = lk_create_with_parents(c, "/a/b/c", lk_text("x"), lk_acl_read(),
                                    LK_PERSISTENT, &containers, NULL, on_created,
                                    created_path);
 
@@ -2067,7 +2067,7 @@ static int start_one_of_each(unsigned *accepted)
   }
   if (err == 0) {
     err =
-        lk_create_reliable(c, "/d/n", lk_text("x"), &lk_acl_creator,
+        lk_create_reliable(c, "/d/n", lk_text("x"), lk_acl_creator(),
                            LK_PERSISTENT, SOLE, NULL, on_created, created_path);
     *accepted += err == 0;
   }

@@ -880,8 +880,8 @@ static void use_with_little_memory(void)
   lk_sync_call call = {.size = sizeof call, .timeout_ms = 5};
   lk_lock_config how = {.size = sizeof how,
                         .data = lk_text("who"),
-                        .acl = &lk_acl_creator,
-                        .parent_acl = &lk_acl_open};
+                        .acl = lk_acl_creator(),
+                        .parent_acl = lk_acl_open()};
   int event_count = 0;
   lk_sync_watch *watch;
   int err = make_client();

@@ -87,7 +87,7 @@ static void expect_encoding(const lk_op *ops, size_t count, const char *chroot,
 START_TEST(operations_are_encoded_as_another_client_sent_them)
 {
   lk_op ops[] = {lk_op_create("/g/m1", lk_text("1"), NULL, LK_PERSISTENT),
-                 lk_op_create("/g/m2", lk_text("2"), &lk_acl_open, 0),
+                 lk_op_create("/g/m2", lk_text("2"), lk_acl_open(), 0),
                  lk_op_set("/g/m1", lk_text("3"), 0), lk_op_check("/g/m2", 0),
                  lk_op_delete("/g/m1", 1)};
   lk_op box = lk_op_create("/g/mbox", lk_text(""), NULL, LK_CONTAINER);
@@ -194,12 +194,12 @@ END_TEST
 
 START_TEST(operation_has_the_given_fields)
 {
-  lk_op op = lk_op_create("/c", lk_text("d"), &lk_acl_read, LK_EPHEMERAL);
+  lk_op op = lk_op_create("/c", lk_text("d"), lk_acl_read(), LK_EPHEMERAL);
 
   ck_assert_int_eq(op.type, LK_OP_CREATE);
   ck_assert_str_eq(op.path, "/c");
   ck_assert_mem_eq(op.data.at, "d", 1);
-  ck_assert_ptr_eq(op.acl, &lk_acl_read);
+  ck_assert_ptr_eq(op.acl, lk_acl_read());
   ck_assert_int_eq(op.flags, LK_EPHEMERAL);
   op = lk_op_delete("/d", 4);
   ck_assert_int_eq(op.type, LK_OP_DELETE);
