@@ -165,7 +165,6 @@ static void do_leave_server(fuzz_program *g)
 {
   if (g->h.client != NULL)
     (void)lk_client_leave_server(g->h.client);
-  harness_settle(&g->h);
 }
 
 static const char *take_listener(fuzz_program *g)

@@ -316,13 +316,17 @@ lk_state lk_sync_client_state(const lk_sync_client *c)
   return c == NULL ? LK_STATE_CLOSED : (lk_state)atomic_load(&c->state);
 }
 
+/* A client that is closing reaches LK_STATE_CLOSED, and no other state. */
 static void begin_state_wait(lk_blocking_call *b)
 {
   state_wait *w = LK_OWNER(b, state_wait, wait.call);
   lk_state now = lk_client_state(b->client->client);
-  int err =
-      now == LK_STATE_CLOSED ? LK_ERR_CLOSED : lk__blocking_call_refusal(b);
+  int err = lk__blocking_call_refusal(b);
 
+  if (now == LK_STATE_CLOSED)
+    err = LK_ERR_CLOSED;
+  else if (err == LK_ERR_CLOSED && w->state == LK_STATE_CLOSED)
+    err = 0;
   if (w->state == now)
     lk__blocking_call_complete(b, 0);
   else if (err != 0)

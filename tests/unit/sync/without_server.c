@@ -379,6 +379,27 @@ START_TEST(state_can_be_awaited)
 }
 END_TEST
 
+static int do_close(void *arg)
+{
+  (void)arg;
+  return lk_sync_client_close(client);
+}
+
+START_TEST(end_of_a_closing_client_can_be_awaited)
+{
+  const lk_sync_call soon = {.size = sizeof soon, .timeout_ms = 1};
+  waiter closing;
+
+  start();
+  waiter_start(&closing, do_close, NULL);
+  while (lk_sync_server_sync(client, "/x", &soon) != LK_ERR_CLOSED)
+    ;
+  ck_assert_int_eq(lk_sync_client_wait_state(client, LK_STATE_CLOSED, NULL), 0);
+  ck_assert_int_eq(waiter_end(&closing), 0);
+  stop();
+}
+END_TEST
+
 START_TEST(without_a_connection_there_is_a_server_and_no_peer)
 {
   char server[sizeof hosts], peer[8] = "x";
@@ -497,12 +518,6 @@ START_TEST(closing_ends_all_calls)
   stop();
 }
 END_TEST
-
-static int do_close(void *arg)
-{
-  (void)arg;
-  return lk_sync_client_close(client);
-}
 
 /* Waits until another number of calls is inside: a close has entered, or has
  * already ended the other calls. */
@@ -1010,7 +1025,8 @@ SUITE("without_server", a_call_ends_at_its_deadline,
       requests_that_fail_offline_do_not_wait,
       cancelled_request_that_waits_is_not_sent_any_more,
       last_error_explains_a_deadline, list_of_servers_can_be_changed,
-      state_can_be_awaited, without_a_connection_there_is_a_server_and_no_peer,
+      state_can_be_awaited, end_of_a_closing_client_can_be_awaited,
+      without_a_connection_there_is_a_server_and_no_peer,
       cancel_ends_all_calls_that_have_it, a_signal_handler_may_cancel,
       closing_ends_all_calls, freeing_ends_all_calls,
       free_waits_until_all_calls_have_returned,
