@@ -117,9 +117,9 @@ LK_API bool lk_poll_dispatch(lk_poll *p, const struct pollfd *fds,
  * to `p`: lk_poll_free() closes it. Watch its level, not its edges, for reading
  * alone.
  *
- * @return the descriptor; LK_ERR_UNIMPLEMENTED: not on this system (Linux has
- *         it); LK_ERR_SYSTEM: no descriptors are free, it needs two;
- *         LK_ERR_FORKED.
+ * @return the descriptor; LK_ERR_SYSTEM: no descriptors are free, it needs two;
+ *         LK_ERR_FORKED. A port to a system without epoll(7) would return
+ *         LK_ERR_UNIMPLEMENTED.
  */
 LK_API int lk_poll_fd(lk_poll *p);
 

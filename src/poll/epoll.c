@@ -15,6 +15,12 @@
 
 enum { NS_PER_S = 1000000000 };
 
+/* Asked ahead of a system call only, since it is one itself. */
+static bool is_owner(const lk_epoll *e)
+{
+  return e->owner == getpid();
+}
+
 int lk__epoll_open(lk_epoll *e)
 {
   struct epoll_event timer = {.events = EPOLLIN};
@@ -27,6 +33,7 @@ int lk__epoll_open(lk_epoll *e)
     goto fail_timer;
   if (epoll_ctl(e->fd, EPOLL_CTL_ADD, e->timer_fd, &timer) != 0)
     goto fail;
+  e->owner = getpid();
   e->armed_ns = LK_EPOLL_NEVER;
   e->is_open = true;
   return 0;
@@ -53,7 +60,8 @@ bool lk__epoll_watch(const lk_epoll *e, int fd, int events)
       .events = ((events & LK_LOOP_READ) != 0 ? EPOLLIN : 0U) |
                 ((events & LK_LOOP_WRITE) != 0 ? EPOLLOUT : 0U)};
 
-  return !e->is_open || epoll_ctl(e->fd, EPOLL_CTL_MOD, fd, &wanted) == 0 ||
+  return !e->is_open || !is_owner(e) ||
+         epoll_ctl(e->fd, EPOLL_CTL_MOD, fd, &wanted) == 0 ||
          epoll_ctl(e->fd, EPOLL_CTL_ADD, fd, &wanted) == 0;
 }
 
@@ -63,7 +71,7 @@ void lk__epoll_forget(const lk_epoll *e, int fd)
   int saved_errno = errno;
   struct epoll_event unused = {.events = 0};
 
-  if (e->is_open)
+  if (e->is_open && is_owner(e))
     (void)epoll_ctl(e->fd, EPOLL_CTL_DEL, fd, &unused);
   errno = saved_errno;
 }
@@ -75,7 +83,7 @@ void lk__epoll_arm(lk_epoll *e, int64_t at_ns, int64_t now_ns)
   bool has_fired = e->armed_ns <= now_ns;
 
   if (!e->is_open || (at_ns == e->armed_ns && !has_fired) ||
-      (at_ns <= now_ns && has_fired))
+      (at_ns <= now_ns && has_fired) || !is_owner(e))
     return;
   if (at_ns != LK_EPOLL_NEVER) {
     at.it_value.tv_sec = (time_t)(at_ns / NS_PER_S);

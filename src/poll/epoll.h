@@ -4,16 +4,18 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /**
  * The descriptor of lk_poll_fd(): an epoll that has the descriptors of the loop
  * and a timer. It is readable when the loop has work. A forked child shares it
- * with its parent, so the driver does not use the loop there.
+ * with its parent, and does not change it.
  */
 typedef struct lk_epoll {
   bool is_open;
   int fd;
   int timer_fd;
+  pid_t owner;      /**< the process that has opened it */
   int64_t armed_ns; /**< when the timer fires; INT64_MAX: never */
 } lk_epoll;
 
@@ -21,7 +23,7 @@ typedef struct lk_epoll {
 #define LK_EPOLL_NOW   INT64_C(0)
 #define LK_EPOLL_NEVER INT64_MAX
 
-/** Returns 0, LK_ERR_UNIMPLEMENTED or LK_ERR_SYSTEM. */
+/** Returns 0 or LK_ERR_SYSTEM. */
 int lk__epoll_open(lk_epoll *e);
 /** In a forked child, too. */
 void lk__epoll_close(lk_epoll *e);

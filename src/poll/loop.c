@@ -100,9 +100,9 @@ static int64_t next_work_ns(const lk_poll_loop *l)
   return l->timers.root == NULL ? LK_EPOLL_NEVER : l->timers.root->at;
 }
 
-static void tell_epoll(lk_poll_loop *l)
+static void update_epoll_timer(lk_poll_loop *l)
 {
-  if (l->epoll.is_open && !l->turning)
+  if (l->epoll.is_open && !l->in_callbacks)
     lk__epoll_arm(&l->epoll, next_work_ns(l), now_ns());
 }
 
@@ -113,7 +113,7 @@ static void io_make_ready(lk_poll_loop *l, lk_loop_io *io, int events)
   unlink_if_used(&room->ready);
   room->events |= events;
   lk__list_add(io->urgent ? l->ready.next : &l->ready, &room->ready);
-  tell_epoll(l);
+  update_epoll_timer(l);
 }
 
 static bool slots_grow(lk_poll_loop *l)
@@ -243,7 +243,7 @@ static void poll_set_timer(lk_loop *base, lk_loop_timer *t, int64_t after_ms)
   if (after_ms > longest_ms)
     after_ms = longest_ms;
   lk__heap_add(&loop_of(base)->timers, node, now_ns() + after_ms * NS_PER_MS);
-  tell_epoll(loop_of(base));
+  update_epoll_timer(loop_of(base));
 }
 
 /* Timers that are set meanwhile wait for the next turn, or later. */
@@ -289,7 +289,7 @@ static void poll_set_hook(lk_loop *l, lk_loop_hook *h, bool on)
   unlink_if_used(hook_link(h));
   if (on)
     lk__list_add(&loop_of(l)->due_hooks, hook_link(h));
-  tell_epoll(loop_of(l));
+  update_epoll_timer(loop_of(l));
 }
 
 /* Does nothing if the hook is off. */
@@ -348,26 +348,28 @@ void lk__poll_loop_dispatch(lk_poll_loop *l, const struct pollfd *fds,
 
 int lk__poll_loop_open_epoll(lk_poll_loop *l)
 {
-  int err = l->epoll.is_open ? 0 : lk__epoll_open(&l->epoll);
+  if (l->epoll.is_open)
+    return 0;
+  int err = lk__epoll_open(&l->epoll);
 
   for (size_t i = 0; err == 0 && i < l->count; i++)
     if (!lk__epoll_watch(&l->epoll, l->fds[i].fd, l->watchers[i]->events))
       err = LK_ERR_SYSTEM;
   if (err != 0)
     lk__epoll_close(&l->epoll);
-  tell_epoll(l);
+  update_epoll_timer(l);
   return err;
 }
 
 void lk__poll_loop_begin_turn(lk_poll_loop *l)
 {
-  l->turning = true;
+  l->in_callbacks = true;
 }
 
 void lk__poll_loop_end_turn(lk_poll_loop *l)
 {
-  l->turning = false;
-  tell_epoll(l);
+  l->in_callbacks = false;
+  update_epoll_timer(l);
 }
 
 /* After poll() itself has failed, as if all events had come: each owner finds

@@ -30,8 +30,8 @@ typedef struct lk_poll_loop {
   uint64_t turn;        /**< how often lk__poll_loop_prepare() has ended */
   size_t refs;          /**< above 0: keep the loop running */
   lk_epoll epoll;       /**< see lk_poll_fd() */
-  bool turning;         /**< callbacks may be running; the epoll is told of work
-                             when they have returned */
+  bool in_callbacks;    /**< callbacks may be running; the timer of the epoll is
+                             set when they have returned */
 } lk_poll_loop;
 
 /** Prepare `l`, which is all zeros. `mem` is copied. Returns 0 or
@@ -49,7 +49,7 @@ int lk__poll_loop_prepare(lk_poll_loop *l);
 void lk__poll_loop_dispatch(lk_poll_loop *l, const struct pollfd *fds,
                             size_t count);
 /** Open the epoll, if it is not open yet, and let it watch all descriptors.
-    Returns 0, LK_ERR_UNIMPLEMENTED or LK_ERR_SYSTEM. */
+    Returns 0 or LK_ERR_SYSTEM. */
 int lk__poll_loop_open_epoll(lk_poll_loop *l);
 /** Callbacks may run between these two. */
 void lk__poll_loop_begin_turn(lk_poll_loop *l);

@@ -308,6 +308,20 @@ static void rest(int fd)
   }
 }
 
+/* Have a client connect and rest. Returns the descriptor. */
+static int open_idle_poll(void)
+{
+  open_poll();
+  make_client();
+  get();
+  while (completed < 1)
+    ck_assert(fd_turn());
+  int fd = lk_poll_fd(p);
+
+  rest(fd);
+  return fd;
+}
+
 START_TEST(client_runs_behind_one_descriptor)
 {
   open_poll();
@@ -347,14 +361,8 @@ END_TEST
 
 START_TEST(descriptor_is_readable_only_when_there_is_work)
 {
-  open_poll();
-  make_client();
-  get();
-  while (completed < 1)
-    ck_assert(fd_turn());
-  int fd = lk_poll_fd(p);
+  int fd = open_idle_poll();
 
-  rest(fd);
   ck_assert(!becomes_readable(fd, 50));
   get();
   ck_assert(becomes_readable(fd, 0));
@@ -378,11 +386,7 @@ START_TEST(descriptor_is_readable_when_a_timer_is_due)
   int64_t fired_ms = 0;
   lk_timer timer = {.fire = note_fired, .arg = &fired_ms};
 
-  open_poll();
-  make_client();
-  get();
-  while (completed < 1)
-    ck_assert(fd_turn());
+  open_idle_poll();
   int64_t due_ms = lk_client_clock(client) + 30;
 
   lk_timer_start(client, &timer, due_ms);
@@ -546,15 +550,7 @@ END_TEST
 START_TEST(forked_child_leaves_the_descriptor_of_its_parent_alone)
 {
   int status;
-
-  open_poll();
-  make_client();
-  get();
-  while (completed < 1)
-    ck_assert(fd_turn());
-  int fd = lk_poll_fd(p);
-
-  rest(fd);
+  int fd = open_idle_poll();
   pid_t child = fork();
 
   if (child == 0)

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -398,6 +399,32 @@ START_TEST(epoll_is_readable_when_a_timer_is_due_and_not_before)
 }
 END_TEST
 
+/* The child calls the timer that is due in its copy of the loop. */
+START_TEST(forked_child_does_not_stop_the_timer_of_its_parent)
+{
+  lk_loop_timer timer = {.on_timer = on_timer};
+  int status;
+
+  open_loop();
+  ck_assert_int_eq(lk__poll_loop_open_epoll(&loop), 0);
+  timer_calls = 0;
+  lk__loop_set_timer(&loop.base, &timer, 10);
+  ck_assert(epoll_becomes_readable(10000));
+  pid_t child = fork();
+
+  if (child == 0) {
+    turn_of_epoll();
+    _exit(timer_calls == 1 ? 0 : 1);
+  }
+  ck_assert_int_eq(waitpid(child, &status, 0), child);
+  ck_assert_int_eq(status, 0);
+  ck_assert(epoll_becomes_readable(0));
+  turn_of_epoll();
+  ck_assert_uint_eq(timer_calls, 1);
+  close_loop();
+}
+END_TEST
+
 START_TEST(epoll_is_readable_for_a_descriptor_that_cannot_be_watched)
 {
   open_loop();
@@ -433,6 +460,7 @@ END_TEST
 
 SUITE("poll_loop", watchers_may_stop_in_any_order,
       epoll_is_readable_when_a_timer_is_due_and_not_before,
+      forked_child_does_not_stop_the_timer_of_its_parent,
       epoll_is_readable_for_a_descriptor_that_cannot_be_watched,
       stopped_watcher_is_not_called_for_an_event_that_has_come,
       urgent_watcher_is_called_first, without_memory_the_watcher_gets_an_error,
