@@ -385,17 +385,22 @@ static int do_close(void *arg)
   return lk_sync_client_close(client);
 }
 
+/* The write that waits delays the close. */
 START_TEST(end_of_a_closing_client_can_be_awaited)
 {
   const lk_sync_call soon = {.size = sizeof soon, .timeout_ms = 1};
-  waiter closing;
+  waiter writing, closing;
 
   start();
+  waiter_start(&writing, do_set, NULL);
+  waiters_inside(client, 1);
   waiter_start(&closing, do_close, NULL);
   while (lk_sync_server_sync(client, "/x", &soon) != LK_ERR_CLOSED)
     ;
+  ck_assert_int_ne(lk_sync_client_state(client), LK_STATE_CLOSED);
   ck_assert_int_eq(lk_sync_client_wait_state(client, LK_STATE_CLOSED, NULL), 0);
   ck_assert_int_eq(waiter_end(&closing), 0);
+  ck_assert_int_eq(waiter_end(&writing), LK_ERR_NOT_SENT);
   stop();
 }
 END_TEST
