@@ -140,9 +140,9 @@ typedef enum lk_state {
                              requires some and got none; with SASL also: the
                              server has not proven that it is the right one.
                              CLOSED follows */
-  LK_STATE_CLOSED =
-      6 /**< the client has ended. Each client enters this state once,
-         by lk_client_free() at the latest, and never leaves it */
+  /** The client has ended. Each client enters this state once, by
+      lk_client_free() at the latest, and never leaves it. */
+  LK_STATE_CLOSED = 6
 } lk_state;
 
 /** "connecting", "connected", …: for logs. */
@@ -471,13 +471,13 @@ typedef enum lk_evidence {
                             each other reply with an error */
   LK_EVIDENCE_LEADER = 2,  /**< the leader replied: sync */
   LK_EVIDENCE_COMMIT = 3,  /**< a quorum committed it: a write; or a multi, also
-                            one  that failed with LK_ERR_NO_NODE, LK_ERR_NO_AUTH,
+                            one that failed with LK_ERR_NO_NODE, LK_ERR_NO_AUTH,
                             LK_ERR_BAD_VERSION, LK_ERR_NODE_EXISTS or
                             LK_ERR_NOT_EMPTY in its results: then its error was
                             committed */
   LK_EVIDENCE_RESUMED = 4, /**< handshake that resumed the session */
-  LK_EVIDENCE_NEW_SESSION =
-      5 /**< handshake that created it (a committed write) */
+  /** Handshake that created it (a committed write). */
+  LK_EVIDENCE_NEW_SESSION = 5
 } lk_evidence;
 
 /** A reply, without its body. */

@@ -50,8 +50,8 @@ typedef struct lk_candidate lk_candidate;
 
 /** A program treats a value that it does not know as LK_CANDIDATE_UNSURE. */
 typedef enum lk_candidate_state {
-  LK_CANDIDATE_STOPPED =
-      0, /**< does not take part: not started, resigned, ended */
+  /** Does not take part: not started, resigned, ended. */
+  LK_CANDIDATE_STOPPED = 0,
   LK_CANDIDATE_WAITING = 1, /**< queues, or pauses before it queues again */
   LK_CANDIDATE_LEADING = 2, /**< holds the lock */
   LK_CANDIDATE_UNSURE = 3 /**< perhaps no longer leading: see LK_LOCK_UNSURE */
