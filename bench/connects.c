@@ -127,7 +127,8 @@ static void use_server(const char *host, uint16_t port, void *arg)
   if (getaddrinfo(host, service, &hints, &found) != 0)
     bench_fail("not an address", LK_ERR_RESOLVE);
   memcpy(&c->address, found->ai_addr, found->ai_addrlen);
-  c->to = (lk_endpoint){.address = (const struct sockaddr *)&c->address,
+  c->to = (lk_endpoint){.size = sizeof(lk_endpoint),
+                        .address = (const struct sockaddr *)&c->address,
                         .address_len = found->ai_addrlen,
                         .host = c->host,
                         .tls = lk_client_tls(c->b->first.client)};
@@ -141,7 +142,7 @@ void bench_connects(bench *b)
                 .resume = bench_is(b, "session", "resumed")};
   bench_cost cost;
 
-  c.t = bench_new(1, c.type->size);
+  c.t = bench_new(1, c.type->object_size);
   c.t->fd = -1;
   lk_hosts_each(b->hosts, use_server, &c);
   ev_init(&c.io, on_io);

@@ -112,7 +112,8 @@ void bench_start_connecting(bench *b, bench_session *sessions, size_t count)
     if (err != 0)
       bench_fail("cannot make a client", err);
     s->b = b;
-    s->listener = (lk_listener){.state = on_state, .arg = s};
+    s->listener =
+        (lk_listener){.size = sizeof(lk_listener), .state = on_state, .arg = s};
     lk_client_attach(s->client, &s->listener);
   }
 }

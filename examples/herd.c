@@ -237,7 +237,7 @@ static int measure(const char *hosts, const char *dir, void (*ask)(writer *w))
     writer *w = &writers[i];
 
     fail("no client", lk_ev_client_new(&w->client, ev, &config));
-    w->listener = (lk_listener){.reply = on_reply};
+    w->listener = (lk_listener){.size = sizeof(lk_listener), .reply = on_reply};
     lk_client_attach(w->client, &w->listener);
   }
   lk_create(writers->client, DIR, lk_text(""), NULL, LK_PERSISTENT, NULL, NULL,

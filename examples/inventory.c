@@ -284,7 +284,10 @@ static int open_session(contest *s, session *me)
   int err = lk_ev_client_new(&me->client, s->ev, &config);
 
   me->contest = s;
-  me->listener = (lk_listener){.state = on_state, .reply = on_reply, .arg = me};
+  me->listener = (lk_listener){.size = sizeof(lk_listener),
+                               .state = on_state,
+                               .reply = on_reply,
+                               .arg = me};
   if (err == 0)
     lk_client_attach(me->client, &me->listener);
   return err;

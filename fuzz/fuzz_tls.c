@@ -123,7 +123,8 @@ static void wire_close(lk_transport *t)
 const lk_transport_type *lk_transport_tcp(void)
 {
   static const lk_transport_type type = {
-      .size = sizeof(lk_tcp),
+      .size = sizeof type,
+      .object_size = sizeof(lk_tcp),
       .open = wire_open,
       .handshake = wire_handshake,
       .send = wire_send,
@@ -235,7 +236,8 @@ static bool client_over(void)
 static void client_open(void)
 {
   static lk_address address;
-  const lk_endpoint to = {.address = &address.any,
+  const lk_endpoint to = {.size = sizeof to,
+                          .address = &address.any,
                           .address_len = sizeof address.v4,
                           .host = "zk.test",
                           .tls = &client.config};

@@ -164,8 +164,9 @@ typedef enum lk_log_level {
   LK_LOG_DEBUG = 4
 } lk_log_level;
 
-/** The functions that a client needs of its driver. */
+/** The functions that a client needs of its driver. Set `size`. */
 typedef struct lk_hooks {
+  size_t size; /**< sizeof(lk_hooks) */
   /** Milliseconds, more than 0, on a clock that also runs while the machine
       sleeps. */
   int64_t (*now)(void *arg);
@@ -499,10 +500,11 @@ LK_API const lk_reply *lk_client_reply(const lk_client *c);
 
 /**
  * A listener of a client. The memory is the caller's and must not move, nor
- * `reply` become or cease to be NULL, from attach to detach. All members but
- * `arg` may be NULL. A listener without `reply` costs nothing at a reply.
+ * `reply` become or cease to be NULL, from attach to detach. Set `size`. All
+ * functions may be NULL. A listener without `reply` costs nothing at a reply.
  */
 typedef struct lk_listener {
+  size_t size; /**< sizeof(lk_listener) */
   /** The state has changed. Requests that a listener makes when `state` is
       LK_STATE_CONNECTED or LK_STATE_READ_ONLY are the first ones that are sent
       on the new connection. `err`: the reason of LK_STATE_SUSPENDED (0: the
@@ -530,11 +532,14 @@ typedef struct lk_listener {
 /** Attach and detach, at any time, also inside of a listener. Listeners are
     notified in the order of attaching; one that is attached during a
     notification gets only later ones. Freeing a client detaches its listeners.
-    In LK_STATE_CLOSED attaching does nothing.
     Detaching a listener that is not attached does nothing while the client
     exists; zero a listener that may be detached before it was ever attached.
-    Attaching a listener twice is an error of the caller. */
-LK_API void lk_client_attach(lk_client *c, lk_listener *l);
+    Attaching a listener twice is an error of the caller.
+
+    @return 0; else it is not attached: LK_ERR_CLOSED: in LK_STATE_CLOSED;
+            LK_ERR_BAD_ARGUMENT: `size` is not set, or the listener has a
+            function that is newer than the library. */
+LK_API int lk_client_attach(lk_client *c, lk_listener *l);
 LK_API void lk_client_detach(lk_client *c, lk_listener *l);
 
 /**

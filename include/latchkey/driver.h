@@ -56,6 +56,7 @@ extern "C" {
  * which is due at once.
  */
 typedef struct lk_want {
+  size_t size;      /**< sizeof(lk_want), of the library */
   uint64_t attempt; /**< 0: no connection is wanted, close the present one */
   const char *host; /**< name or IP address, without brackets; valid until the
                          next input or lk_client_set_hosts() */
@@ -63,10 +64,14 @@ typedef struct lk_want {
   uint32_t address_index; /**< among the addresses of the name; if it is 0,
                                resolve the name again, else use the list of
                                the last lookup. Less than its length */
+  int64_t tcp_ms;         /**< how long TCP may take to connect to one address:
+                               for drivers that try several addresses of a name
+                               in one attempt. 0: not connecting */
 } lk_want;
 
-/** Get the connection that the client wants now. */
-LK_API void lk_client_want(lk_client *c, lk_want *out);
+/** The connection that the client wants now. Valid until the next call for this
+    client. */
+LK_API const lk_want *lk_client_want(lk_client *c);
 /** The name was resolved to `count` (> 0) addresses; they are tried in turn,
     each with an attempt of its own. The deadline of the attempt moves: each
     address has its share of the time. Not needed for IP addresses.
@@ -122,9 +127,10 @@ LK_API void lk_client_sent(lk_client *c, uint64_t attempt, size_t len);
  * the connection of the last one.
  *
  * A driver calls this together with lk_client_want(). If it never does, a
- * client stays at a read-only server until that drops the connection.
+ * client stays at a read-only server until that drops the connection. Valid
+ * until the next call for this client.
  */
-LK_API void lk_client_want_probe(lk_client *c, lk_want *out);
+LK_API const lk_want *lk_client_want_probe(lk_client *c);
 #define LK_PROBE "isro"
 /** The reply to a probe; ignored if `probe` is not the present one. A reply
     longer than LK_PROBE_ROOM may be cut. */
@@ -164,7 +170,8 @@ typedef enum lk_flow {
                        since replies may have arrived before the failure */
 } lk_flow;
 
-/** The first member of each transport's object. */
+/** The first member of each transport's object. New members may follow `why`.
+ */
 typedef struct lk_transport {
   int fd;             /**< -1 while closed */
   int err;            /**< after LK_FLOW_FAILED, for lk_client_failed() */
@@ -175,21 +182,25 @@ typedef struct lk_transport {
 
 struct sockaddr;
 
-/** The server that a transport connects to. Borrowed during open(). */
+/** The server that a transport connects to. Borrowed during open(). Set
+    `size`. */
 typedef struct lk_endpoint {
+  size_t size;                    /**< sizeof(lk_endpoint) */
   const struct sockaddr *address; /**< IPv4 or IPv6, with the port */
   unsigned address_len;
   const char *host;         /**< lk_want.host, which a certificate must name */
   const lk_tls_config *tls; /**< lk_client_tls() */
 } lk_endpoint;
 
-/** A kind of transport. All members but `has_more` and `end` are set. */
+/** A kind of transport. All functions but `has_more` and `end` are set. */
 typedef struct lk_transport_type {
+  size_t size; /**< sizeof(lk_transport_type), of the library */
   /** The size of the transport's object, whose first member is an
       lk_transport. The driver allocates the object, sets it to zeros, and `fd`
       to -1. */
-  size_t size;
-  /** Begin to connect. Results as those of handshake(). */
+  size_t object_size;
+  /** Begin to connect. Results as those of handshake(). If `size` of `to` is
+      not set, it fails. */
   lk_flow (*open)(lk_transport *t, const lk_endpoint *to);
   /** Go on connecting. LK_FLOW_DONE: call lk_client_connected(). */
   lk_flow (*handshake)(lk_transport *t);

@@ -19,21 +19,38 @@ static bool is_zero(const unsigned char *at, size_t len)
   return true;
 }
 
+static size_t size_of(const void *from)
+{
+  size_t size;
+
+  memcpy(&size, from, sizeof size);
+  return size;
+}
+
+const char *lk__sized_struct_check(const lk_sized_struct *what,
+                                   const void *from)
+{
+  size_t given = size_of(from);
+
+  if (given < what->least || given > LONGEST_STRUCT)
+    return what->unset;
+  if (given > what->size &&
+      !is_zero((const unsigned char *)from + what->size, given - what->size))
+    return what->beyond;
+  return NULL;
+}
+
 const char *lk__sized_struct_copy(const lk_sized_struct *what, void *out,
                                   const void *from)
 {
   size_t given = 0; /* bytes that are copied */
 
   if (from != NULL) {
-    memcpy(&given, from, sizeof given);
-    if (given < what->least || given > LONGEST_STRUCT)
-      return what->unset;
-    if (given > what->size) {
-      if (!is_zero((const unsigned char *)from + what->size,
-                   given - what->size))
-        return what->beyond;
-      given = what->size;
-    }
+    const char *refusal = lk__sized_struct_check(what, from);
+
+    if (refusal != NULL)
+      return refusal;
+    given = size_of(from) < what->size ? size_of(from) : what->size;
     memcpy(out, from, given);
   }
   memset((unsigned char *)out + given, 0, what->size - given);

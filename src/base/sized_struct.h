@@ -17,12 +17,16 @@
 
 #include <stddef.h>
 
-/** The first option of each of these structs, and its last member. A program
-    must give at least the size and the first option. */
+/** The first option of each of these structs, or the last one that must be set,
+    and its last member. A program must give at least what comes before it and
+    that option. */
 #define LK_ENDS_lk_call                   timeout_ms, handle
 #define LK_ENDS_lk_candidate_config       pause_ms, arg
 #define LK_ENDS_lk_client_config          hosts, sasl
+#define LK_ENDS_lk_endpoint               tls, tls
+#define LK_ENDS_lk_hooks                  wake, arg
 #define LK_ENDS_lk_lease_config           assurance, arg
+#define LK_ENDS_lk_listener               in_list, in_list
 #define LK_ENDS_lk_lock_config            data, arg
 #define LK_ENDS_lk_membership_config      data, arg
 #define LK_ENDS_lk_multilock_config       keep_order, unused
@@ -68,14 +72,19 @@ typedef struct lk_sized_struct {
      char one;                                             \
    }))
 
+/** Why the caller's struct at `from` is refused, as a line for the log; NULL:
+   it is not. For a struct that is not copied. */
+const char *lk__sized_struct_check(const lk_sized_struct *what,
+                                   const void *from);
+
 /**
  * Copy the caller's struct at `from` to `out`, which has what->size bytes. If
  * `from` is shorter, the missing options are set to 0; if `from` is NULL, all
  * are. The copy's `size` is what->size. No byte behind the size of `from` is
  * read.
  *
- * @return NULL: success; else why the struct is refused, as a line for the log.
- *         Then nothing was copied.
+ * @return NULL: success; else as lk__sized_struct_check(), and nothing was
+ *         copied.
  */
 const char *lk__sized_struct_copy(const lk_sized_struct *what, void *out,
                                   const void *from);

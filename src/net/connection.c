@@ -10,7 +10,6 @@
 #include "net/address.h"
 #include "net/driver.h"
 #include "net/probe.h"
-#include "proto/engine/connect_timeout.h"
 
 /* ---- references ---------------------------------------------------------- */
 
@@ -127,7 +126,6 @@ static uint32_t count_attempts(const lk_connection *n)
 
 static bool connection_report_addresses(lk_connection *n)
 {
-  lk_want want;
   uint64_t attempt = n->attempt;
 
   if (n->is_literal)
@@ -138,8 +136,7 @@ static bool connection_report_addresses(lk_connection *n)
   if (!connection_attempt_goes_on(n, attempt))
     return false;
   /* A callback may have made the client give up this attempt. */
-  lk_client_want(n->client, &want);
-  return want.attempt == attempt;
+  return lk_client_want(n->client)->attempt == attempt;
 }
 
 static void connection_note_addresses(const lk_connection *n,
@@ -339,7 +336,7 @@ static void race_note_start(lk_connection *n, lk_race_try *t,
   t->open = true;
   r->give_up_ms = INT64_MAX;
   t->address = *address;
-  t->end_ms = now_ms + lk__connect_timeout_tcp_ms(n->client);
+  t->end_ms = now_ms + lk_client_want(n->client)->tcp_ms;
   r->family = is_ipv6 ? AF_INET : AF_INET6;
   r->last_start_ms = now_ms;
   r->next_start_ms = now_ms + r->delay_ms;
@@ -708,19 +705,19 @@ void lk__connection_on_probe_reply(lk_connection *n, const char *reply,
 
 static void connection_update_probe(lk_connection *n)
 {
-  lk_want want; /* `attempt` is 0 if the client wants no probe */
+  /* `attempt` is 0 if the client wants no probe. */
+  const lk_want *want = lk_client_want_probe(n->client);
   uint64_t probed_attempt =
       n->probe == NULL ? 0 : lk__probe_connection_attempt(n->probe);
 
-  lk_client_want_probe(n->client, &want);
-  if (want.attempt == probed_attempt)
+  if (want->attempt == probed_attempt)
     return;
   connection_end_probe(n);
-  if (want.attempt == 0)
+  if (want->attempt == 0)
     return;
-  n->probe = lk__probe_connection_new(n, &want);
+  n->probe = lk__probe_connection_new(n, want);
   if (n->probe == NULL)
-    connection_report_failed_probe(n, want.attempt);
+    connection_report_failed_probe(n, want->attempt);
   else
     lk__probe_connection_start(n->probe);
 }
@@ -783,13 +780,12 @@ static bool connection_has_client(const lk_connection *n)
 
 static void connection_update_attempt(lk_connection *n)
 {
-  lk_want want;
+  const lk_want *want = lk_client_want(n->client);
 
-  lk_client_want(n->client, &want);
-  if (want.attempt == n->attempt)
+  if (want->attempt == n->attempt)
     return;
   connection_close(n);
-  connection_start(n, &want);
+  connection_start(n, want);
 }
 
 static void connection_tick(lk_connection *n)

@@ -266,7 +266,8 @@ static bool hook_forked(void *arg)
 int lk__driver_client_new(lk_client **out, lk_driver *d,
                           const lk_client_config *config)
 {
-  lk_hooks hooks = {.now = hook_now,
+  lk_hooks hooks = {.size = sizeof hooks,
+                    .now = hook_now,
                     .random = hook_random,
                     .wake = hook_wake,
                     .freed = hook_freed,

@@ -28,8 +28,11 @@ static lk_flow tcp_open(lk_transport *t, const lk_endpoint *to)
 {
   const int yes = 1;
   lk_address *address = &tcp_of(t)->to;
+  lk_endpoint own;
 
-  if (!lk__address_copy(address, to->address))
+  if (lk__transport_copy_endpoint(t, &own, to) != LK_FLOW_DONE)
+    return LK_FLOW_FAILED;
+  if (!lk__address_copy(address, own.address))
     return tcp_fail_connect(t, EAFNOSUPPORT);
   t->fd = socket(address->any.sa_family,
                  SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -119,7 +122,8 @@ static void tcp_close(lk_transport *t)
 const lk_transport_type *lk_transport_tcp(void)
 {
   static const lk_transport_type type = {
-      .size = sizeof(lk_tcp),
+      .size = sizeof type,
+      .object_size = sizeof(lk_tcp),
       .open = tcp_open,
       .handshake = tcp_handshake,
       .send = tcp_send,

@@ -238,8 +238,11 @@ static void tls_set_name(lk_tls *s, const char *host)
 static lk_flow tls_open(lk_transport *t, const lk_endpoint *to)
 {
   lk_tls *s = tls_of(t);
+  lk_endpoint own;
 
-  s->config = *to->tls;
+  if (lk__transport_copy_endpoint(t, &own, to) != LK_FLOW_DONE)
+    return LK_FLOW_FAILED;
+  s->config = *own.tls;
   s->tcp_connected = false;
   s->has_more = false;
   s->ssl_failed = false;
@@ -248,11 +251,11 @@ static lk_flow tls_open(lk_transport *t, const lk_endpoint *to)
   s->info = (lk_tls_step_info){.name = s->name};
   t->cause = LK_TLS_OTHER;
   tls_bio_reset(&s->bio, t);
-  tls_set_name(s, to->host);
+  tls_set_name(s, own.host);
   if (!lk__tls_cache_load(&s->cache, t, &s->config))
     return LK_FLOW_FAILED;
   tls_set_callbacks(s->cache.context);
-  return lk_transport_tcp()->open(t, to);
+  return lk_transport_tcp()->open(t, &own);
 }
 
 /* Verify the certificate for the name, and send the name (SNI). */
@@ -506,7 +509,8 @@ static void tls_end(lk_transport *t)
 const lk_transport_type *lk_transport_tls(void)
 {
   static const lk_transport_type type = {
-      .size = sizeof(lk_tls),
+      .size = sizeof type,
+      .object_size = sizeof(lk_tls),
       .open = tls_open,
       .handshake = tls_handshake,
       .send = tls_send,

@@ -8,6 +8,8 @@
 
 #include <latchkey/client.h>
 
+#include "base/sized_struct.h"
+
 /* strerror_r() of glibc returns the text; that of POSIX returns 0 or an error,
    and writes the text to the buffer. TEXT_OF() takes either. */
 static inline const char *text_given(const char *text, const char *buffer)
@@ -34,6 +36,20 @@ lk_flow lk__transport_fail(lk_transport *t, int err, const char *what,
   t->err = err;
   t->sys_errno = sys_errno;
   snprintf(t->why, sizeof t->why, "%s: %s", what, text);
+  return LK_FLOW_FAILED;
+}
+
+lk_flow lk__transport_copy_endpoint(lk_transport *t, lk_endpoint *out,
+                                    const lk_endpoint *from)
+{
+  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_endpoint);
+  const char *refusal = lk__sized_struct_copy(&what, out, from);
+
+  if (refusal == NULL)
+    return LK_FLOW_DONE;
+  t->err = LK_ERR_CONNECT;
+  t->sys_errno = 0;
+  snprintf(t->why, sizeof t->why, "%s", refusal);
   return LK_FLOW_FAILED;
 }
 

@@ -11,7 +11,7 @@ bool lk__watched_transport_init(lk_watched_transport *s, lk_loop *loop,
 {
   s->loop = loop;
   s->type = type;
-  s->object = lk__mem_new(mem, type->size);
+  s->object = lk__mem_new(mem, type->object_size);
   if (s->object == NULL)
     return false;
   s->object->fd = -1;
@@ -22,7 +22,8 @@ lk_flow lk__watched_transport_connect(lk_watched_transport *s,
                                       const lk_transport_target *to)
 {
   lk_address address = *to->address;
-  const lk_endpoint endpoint = {.address = &address.any,
+  const lk_endpoint endpoint = {.size = sizeof endpoint,
+                                .address = &address.any,
                                 .address_len = lk__address_len(&address),
                                 .host = to->host,
                                 .tls = to->tls};

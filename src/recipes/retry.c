@@ -32,7 +32,8 @@ void lk__retry_pause_until(lk_retry_pause *p, lk_client *c, int64_t end_ms,
                            void (*over)(void *arg, int err), void *arg)
 {
   p->timer = (lk_timer){.fire = retry_pause_on_timer, .arg = p};
-  p->listener = (lk_listener){.state = retry_pause_on_state, .arg = p};
+  p->listener = (lk_listener){
+      .size = sizeof(lk_listener), .state = retry_pause_on_state, .arg = p};
   p->over = over;
   p->arg = arg;
   p->running = true;

@@ -132,7 +132,8 @@ static void begin_new(lk_blocking_call *b)
                           : make_for_lock(c, call->config);
   if (err == 0) {
     c->source_lock = lk_candidate_lock(c->source);
-    c->listener = (lk_listener){.reply = on_candidate_reply, .arg = c};
+    c->listener = (lk_listener){
+        .size = sizeof(lk_listener), .reply = on_candidate_reply, .arg = c};
     lk_client_attach(client, &c->listener);
   }
   lk__blocking_call_complete(b, err);

@@ -91,8 +91,10 @@ static void *sync_thread_main(void *arg)
   /* start_thread() holds the mutex until it has set `c->thread`. */
   pthread_mutex_lock(&c->mutex);
   pthread_mutex_unlock(&c->mutex);
-  c->listener =
-      (lk_listener){.state = on_client_state, .reply = on_reply, .arg = c};
+  c->listener = (lk_listener){.size = sizeof(lk_listener),
+                              .state = on_client_state,
+                              .reply = on_reply,
+                              .arg = c};
   lk_client_attach(c->client, &c->listener);
   c->driver.on_wake = on_driver_wake;
   lk__loop_ref(c->loop); /* it runs until `must_stop` is set */

@@ -133,7 +133,8 @@ int harness_init(harness *h, const lk_client_config *config)
   h->session = h->resumed ? config->resume->id : 0;
   h->read_only = config->read_only;
   h->proves = config->sasl != NULL;
-  h->hooks = (lk_hooks){.now = on_now,
+  h->hooks = (lk_hooks){.size = sizeof(lk_hooks),
+                        .now = on_now,
                         .random = on_random,
                         .wake = on_wake,
                         .freed = on_freed,
@@ -184,7 +185,7 @@ static bool follow_want(harness *h)
 {
   lk_want want;
 
-  lk_client_want(h->client, &want);
+  want = *lk_client_want(h->client);
   if (want.attempt == h->want.attempt)
     return false;
   harness_must(h, want.attempt == 0 || want.attempt > h->attempts,
@@ -206,7 +207,7 @@ static bool follow_probe(harness *h)
 {
   lk_want want;
 
-  lk_client_want_probe(h->client, &want);
+  want = *lk_client_want_probe(h->client);
   if (want.attempt == h->probe)
     return false;
   harness_must(h, want.attempt == 0 || want.attempt > h->probes,

@@ -182,7 +182,7 @@ static harness_view view_of(harness *h)
 {
   lk_want want;
 
-  lk_client_want(h->client, &want);
+  want = *lk_client_want(h->client);
   return (harness_view){h->wakes, want.attempt,
                         lk_client_pending(h->client).len,
                         lk_client_deadline(h->client)};

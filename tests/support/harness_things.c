@@ -342,7 +342,10 @@ static void on_attempt(lk_client *c, int err, const char *why, void *arg)
 static void attach(harness_thing *t)
 {
   t->attached = true;
-  t->listener = (lk_listener){.state = on_state, .reply = on_reply, .arg = t};
+  t->listener = (lk_listener){.size = sizeof(lk_listener),
+                              .state = on_state,
+                              .reply = on_reply,
+                              .arg = t};
   if (t->logs_attempts)
     t->listener.attempt = on_attempt;
   lk_client_attach(t->h->client, &t->listener);

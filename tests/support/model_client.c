@@ -120,7 +120,7 @@ static bool follow_want(model_link *l)
 {
   lk_want w;
 
-  lk_client_want(l->client, &w);
+  w = *lk_client_want(l->client);
   if (w.attempt == l->attempt)
     return false;
   model_hang_up(l);
@@ -307,7 +307,8 @@ static void add_link(model_link *l)
 model_link *model_client(model_server *s, lk_client_config *config)
 {
   model_link *l = new_link(s);
-  lk_hooks hooks = {.now = hook_now,
+  lk_hooks hooks = {.size = sizeof hooks,
+                    .now = hook_now,
                     .random = hook_random,
                     .wake = hook_wake,
                     .freed = hook_freed,

@@ -166,6 +166,7 @@ static int begin_check_session(cli_server_check *check)
   config.tls =
       cli_tls_is_selected(&o->tls, o->hosts) ? &check->checks->tls : NULL;
   config.log = o->verbose ? on_check_log : NULL;
+  check->listener.size = sizeof check->listener;
   check->listener.state = on_check_state;
   check->listener.arg = check;
   int err =

@@ -152,7 +152,8 @@ static void on_ephemeral_session_state(lk_client *c, lk_state state, int err,
 static void keep_until_done(ephemeral *s, cli_interrupt *interrupt)
 {
   lk_client *c = s->command->session.client;
-  lk_listener listener = {.state = on_ephemeral_session_state, .arg = s};
+  lk_listener listener = {
+      .size = sizeof listener, .state = on_ephemeral_session_state, .arg = s};
 
   lk_client_attach(c, &listener);
   interrupt->done = &s->done;

@@ -221,6 +221,7 @@ static int watch_events(const cli_options *o, const char *path)
   lk_client *c = w.follow.command.session.client;
 
   cli_follow_begin(&w.follow);
+  w.listener.size = sizeof w.listener;
   w.listener.state = on_watch_session_state;
   w.listener.arg = &w;
   lk_client_attach(c, &w.listener);

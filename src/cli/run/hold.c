@@ -118,6 +118,7 @@ bool cli_run_session_open(cli_runner *r, cli_text *complaint)
   if (!cli_session_open(&r->session, o, complaint))
     return false;
   r->wait_ends_at = cli_session_deadline(&r->session);
+  r->listener.size = sizeof r->listener;
   r->listener.state = on_run_session_state;
   r->listener.arg = r;
   int err = r->target->create(r);

@@ -227,6 +227,7 @@ bool cli_session_open(cli_session *s, const cli_options *o, cli_text *complaint)
   }
   if (!cli_auth_file_add_to(&s->auth_file, s->client, complaint))
     return false;
+  s->listener.size = sizeof s->listener;
   s->listener.state = on_session_state;
   s->listener.arg = s;
   lk_client_attach(s->client, &s->listener);

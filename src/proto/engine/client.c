@@ -109,12 +109,19 @@ static int32_t random_last_xid(const lk_hooks *hooks)
   return (int32_t)(r % INT32_MAX);
 }
 
-static bool config_is_valid(const lk_client_config *config,
-                            const lk_hooks *hooks)
+/* false: they are invalid. There is no client yet that could log this. */
+static bool copy_hooks(lk_hooks *out, const lk_hooks *from)
 {
-  return hooks != NULL && hooks->now != NULL && hooks->random != NULL &&
-         hooks->wake != NULL && config->session_timeout_ms >= 0 &&
-         config->give_up_ms >= -1 && config->send_limit <= INT32_MAX &&
+  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_hooks);
+
+  return from != NULL && lk__sized_struct_copy(&what, out, from) == NULL &&
+         out->now != NULL && out->random != NULL && out->wake != NULL;
+}
+
+static bool config_is_valid(const lk_client_config *config)
+{
+  return config->session_timeout_ms >= 0 && config->give_up_ms >= -1 &&
+         config->send_limit <= INT32_MAX &&
          config->receive_limit <= INT32_MAX &&
          (unsigned)config->log_level <= LK_LOG_DEBUG;
 }
@@ -143,16 +150,18 @@ int lk_client_new(lk_client **out, const lk_client_config *config,
                   const lk_hooks *hooks)
 {
   lk_client_config own;
+  lk_hooks own_hooks;
 
   *out = NULL;
-  if (!copy_config(&own, config) || !config_is_valid(&own, hooks))
+  if (!copy_config(&own, config) || !config_is_valid(&own) ||
+      !copy_hooks(&own_hooks, hooks))
     return LK_ERR_BAD_ARGUMENT;
   const lk_mem *mem = own.mem == NULL ? &lk__mem_libc : own.mem;
   lk_client *c = lk__mem_new(mem, sizeof *c);
 
   if (c == NULL)
     return LK_ERR_NO_MEMORY;
-  client_init(c, &own, hooks, mem);
+  client_init(c, &own, &own_hooks, mem);
   int err = init_hosts(c, &own);
 
   if (err != 0)
@@ -169,9 +178,9 @@ int lk_client_new(lk_client **out, const lk_client_config *config,
     goto fail_watches;
   }
   c->hosts.in_order = own.in_order;
-  lk__hosts_shuffle(&c->hosts, hooks->random, hooks->arg);
+  lk__hosts_shuffle(&c->hosts, c->hooks.random, c->hooks.arg);
   if (own.resume != NULL)
-    c->session.last_xid = random_last_xid(hooks);
+    c->session.last_xid = random_last_xid(&c->hooks);
   c->connection.retry_ms = c->now; /* the driver's first tick connects */
   *out = c;
   return 0;
@@ -257,26 +266,34 @@ _Static_assert(sizeof((lk_listener *)0)->in_list /
                "a listener has links for each list");
 
 /* A listener without a function for replies is in one list only. */
-static void attach_listener(lk_client *c, lk_listener *l,
-                            void (*add)(lk_safe_list *s, lk_link *l))
+static int attach_listener(lk_client *c, lk_listener *l,
+                           void (*add)(lk_safe_list *s, lk_link *l))
 {
+  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_listener);
+  const char *refusal = lk__sized_struct_check(&what, l);
+
+  if (refusal != NULL) {
+    lk_client_log(c, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT, refusal);
+    return LK_ERR_BAD_ARGUMENT;
+  }
   memset(l->in_list, 0, sizeof l->in_list);
   if (c->session.state == LK_STATE_CLOSED)
-    return;
+    return LK_ERR_CLOSED;
   add(&c->listeners[LK_LISTENERS_ALL], &l->in_list[LK_LISTENERS_ALL]);
   if (l->reply != NULL)
     add(&c->listeners[LK_LISTENERS_OF_REPLIES],
         &l->in_list[LK_LISTENERS_OF_REPLIES]);
+  return 0;
 }
 
-void lk_client_attach(lk_client *c, lk_listener *l)
+int lk_client_attach(lk_client *c, lk_listener *l)
 {
-  attach_listener(c, l, lk__safe_list_add);
+  return attach_listener(c, l, lk__safe_list_add);
 }
 
-void lk__client_attach_first(lk_client *c, lk_listener *l)
+int lk__client_attach_first(lk_client *c, lk_listener *l)
 {
-  attach_listener(c, l, lk__safe_list_add_first);
+  return attach_listener(c, l, lk__safe_list_add_first);
 }
 
 void lk_client_detach(lk_client *c, lk_listener *l)

@@ -85,6 +85,7 @@ struct lk_client {
   size_t refs; /**< of the program until lk_client_free() takes effect, and of
                   the objects that live on the client */
   lk_hooks hooks;
+  lk_want want; /**< the result of lk_client_want() */
   lk_engine_options options;
   int64_t now;    /**< the clock in ms when it was last read */
   bool now_stale; /**< an input has ended or output was sent since then, so a

@@ -12,8 +12,7 @@
 
 /** The share of an attempt in the time that a round of all servers may take. */
 int64_t lk__connect_timeout_share_ms(const lk_client *c);
-/** How long TCP may take to connect to one address. Also for the driver, which
-    tries several addresses of a name at a time. */
+/** How long TCP may take to connect to one address: lk_want.tcp_ms. */
 int64_t lk__connect_timeout_tcp_ms(const lk_client *c);
 /** A connection attempt begins: set its deadline. */
 void lk__connect_timeout_begin(lk_client *c);

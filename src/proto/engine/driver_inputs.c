@@ -226,14 +226,19 @@ static bool begin_input_also_in_wake(lk_client *c, uint64_t attempt)
 
 /* ---- connection attempts ------------------------------------------------- */
 
-void lk_client_want(lk_client *c, lk_want *out)
+const lk_want *lk_client_want(lk_client *c)
 {
   const lk_host *h = lk__hosts_current(&c->hosts);
+  bool is_connecting = c->connection.phase == LK_PHASE_CONNECTING;
 
-  *out = (lk_want){.attempt = has_attempt(c) ? c->connection.attempt : 0,
-                   .host = h->name,
-                   .port = h->port,
-                   .address_index = c->hosts.address_index};
+  c->want =
+      (lk_want){.size = sizeof c->want,
+                .attempt = has_attempt(c) ? c->connection.attempt : 0,
+                .host = h->name,
+                .port = h->port,
+                .address_index = c->hosts.address_index,
+                .tcp_ms = is_connecting ? lk__connect_timeout_tcp_ms(c) : 0};
+  return &c->want;
 }
 
 void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count)
@@ -443,9 +448,10 @@ void lk_client_sent(lk_client *c, uint64_t attempt, size_t len)
 
 /* ---- probes -------------------------------------------------------------- */
 
-void lk_client_want_probe(lk_client *c, lk_want *out)
+const lk_want *lk_client_want_probe(lk_client *c)
 {
-  *out = lk__probe_want(c);
+  c->probe.want = lk__probe_want(c);
+  return &c->probe.want;
 }
 
 void lk_client_probed(lk_client *c, uint64_t probe, const void *reply,

@@ -179,7 +179,7 @@ void lk__probe_run(lk_client *c)
 
 lk_want lk__probe_want(const lk_client *c)
 {
-  lk_want want = {.attempt = c->probe.number};
+  lk_want want = {.size = sizeof want, .attempt = c->probe.number};
 
   if (c->probe.number != 0) {
     const lk_host *h = &c->hosts.items[probed_server(c)];

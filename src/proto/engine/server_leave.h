@@ -64,6 +64,7 @@ typedef struct lk_engine_probe {
   int64_t due_ms;       /**< when the probe under way times out, or the next
                              round begins; LK_NEVER: no search is under way */
   int64_t pause_ms;     /**< the pause after this round */
+  lk_want want;         /**< the result of lk_client_want_probe() */
 } lk_engine_probe;
 
 /** Begin a search: the first round follows after a short pause. */

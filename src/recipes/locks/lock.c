@@ -349,7 +349,8 @@ int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
   l->timers.acquire = (lk_timer){.fire = on_acquire_timeout, .arg = l};
   l->timers.release = (lk_timer){.fire = on_release_timeout, .arg = l};
   l->timers.next_turn = (lk_timer){.fire = on_next_turn, .arg = l};
-  l->try_listener = (lk_listener){.state = on_state_during_try, .arg = l};
+  l->try_listener = (lk_listener){
+      .size = sizeof(lk_listener), .state = on_state_during_try, .arg = l};
   l->source.make = lk__lock_make_contender;
   l->source.clone = side == LK_MULTILOCK_MUTEX ? mutex_clone : NULL;
   l->on_event = config->on_event;

@@ -527,8 +527,10 @@ multilock_acquisition_new(lk_session_lease *lease, lk_multilock_plan *plan,
                  plan->count);
   m->joint.fail_on_expiry = plan->fail_on_expiry;
   m->plan = plan;
-  m->listener = (lk_listener){
-      .state = multilock_on_state, .closing = multilock_on_closing, .arg = m};
+  m->listener = (lk_listener){.size = sizeof(lk_listener),
+                              .state = multilock_on_state,
+                              .closing = multilock_on_closing,
+                              .arg = m};
   m->pause = (lk_timer){.fire = multilock_on_pause_over, .arg = m};
   return m;
 }

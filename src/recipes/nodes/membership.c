@@ -98,7 +98,8 @@ static void membership_attach(lk_membership *m)
   m->over = lk__client_end_err(m->client) != 0;
   if (m->over)
     return;
-  m->listener = (lk_listener){.state = on_client_state, .arg = m};
+  m->listener = (lk_listener){
+      .size = sizeof(lk_listener), .state = on_client_state, .arg = m};
   lk_client_attach(m->client, &m->listener);
   membership_ref(m); /* until membership_leave_client() */
 }

@@ -508,7 +508,8 @@ static lk_subscription *subscription_make(lk_client *client, const char *path,
   s->backoff = (lk_backoff){.first_ms = FIRST_PAUSE_MS, .max_ms = MAX_PAUSE_MS};
   s->arg = arg;
   s->refs = 1;
-  s->listener = (lk_listener){.state = subscription_on_state, .arg = s};
+  s->listener = (lk_listener){
+      .size = sizeof(lk_listener), .state = subscription_on_state, .arg = s};
   s->timer = (lk_timer){.fire = subscription_on_timer, .arg = s};
   memcpy(s->path, path, len); /* the memory is zeroed, so a NUL follows */
   return s;

@@ -514,7 +514,8 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
 /* All other listeners are notified after the session lease. */
 static void lease_attach_client(lk_session_lease *lease)
 {
-  lease->listener = (lk_listener){.state = on_state,
+  lease->listener = (lk_listener){.size = sizeof(lk_listener),
+                                  .state = on_state,
                                   .reply = on_reply,
                                   .closing = on_closing,
                                   .arg = lease};

@@ -130,7 +130,8 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
 void wait_for_state(lk_client *c, lk_state state)
 {
   awaited_state awaited = {state, lk_client_state(c) == state};
-  lk_listener listener = {.state = on_state, .arg = &awaited};
+  lk_listener listener = {
+      .size = sizeof listener, .state = on_state, .arg = &awaited};
 
   lk_client_attach(c, &listener);
   wait_until(&awaited.reached);

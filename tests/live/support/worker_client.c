@@ -105,6 +105,7 @@ static int make_client(const command *cmd, object *o)
 
   if (err != 0)
     return err;
+  o->listener.size = sizeof o->listener;
   o->listener.state = on_state;
   o->listener.arg = o;
   lk_client_attach(o->client, &o->listener);

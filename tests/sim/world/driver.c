@@ -59,7 +59,8 @@ static void hook_freed(lk_client *c, void *arg)
 
 lk_hooks sim_driver_hooks(sim_process *p)
 {
-  return (lk_hooks){.now = hook_now,
+  return (lk_hooks){.size = sizeof(lk_hooks),
+                    .now = hook_now,
                     .random = hook_random,
                     .wake = hook_wake,
                     .freed = hook_freed,
@@ -130,13 +131,13 @@ static void use_addresses(sim_process *p)
 
   p->resolving = NULL;
   sim_unschedule(&p->world->agenda, &p->remembered_job);
-  lk_client_want(p->client, &want);
+  want = *lk_client_want(p->client);
   bool of_one_server = is_name_of_one_server(&want);
 
   lk_client_resolved(p->client, attempt, of_one_server ? 1 : p->naddresses);
   if (p->client == NULL)
     return;
-  lk_client_want(p->client, &want);
+  want = *lk_client_want(p->client);
   if (want.attempt == attempt)
     connect_to_address(p, &want);
 }
@@ -224,7 +225,7 @@ static void follow_want(sim_process *p)
 {
   lk_want want;
 
-  lk_client_want(p->client, &want);
+  want = *lk_client_want(p->client);
   if (want.attempt == p->attempt)
     return;
   close_connection(p, SIM_CLOSE);

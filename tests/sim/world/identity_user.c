@@ -197,7 +197,8 @@ static void identity_user_act(sim_actor *a)
 static void identity_user_start(sim_actor *a)
 {
   a->identities = 0;
-  a->listener = (lk_listener){.state = on_state, .arg = a};
+  a->listener =
+      (lk_listener){.size = sizeof(lk_listener), .state = on_state, .arg = a};
   lk_client_attach(a->process->client, &a->listener);
   sim_actor_act_in(a, sim_between(&a->rng, 0, 2 * sim_actor_T_us(a)));
 }

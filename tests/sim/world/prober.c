@@ -22,7 +22,7 @@ void sim_prober_update(sim_process *p)
   unsigned server;
   lk_want want;
 
-  lk_client_want_probe(p->client, &want);
+  want = *lk_client_want_probe(p->client);
   if (want.attempt == prober->attempt)
     return;
   sim_prober_stop(p, SIM_CLOSE);

@@ -193,7 +193,8 @@ static void process_start(sim_process *p)
   if (lk_client_new(&p->client, &cc, &hooks) != 0)
     abort();
   sim_lease_maybe_make(p);
-  p->listener = (lk_listener){.state = on_state, .arg = p};
+  p->listener =
+      (lk_listener){.size = sizeof(lk_listener), .state = on_state, .arg = p};
   lk_client_attach(p->client, &p->listener);
   SIM_TRACE(&p->world->trace, p->name, "starts, life %" PRIu64 "%s", p->life,
             p->has_resumed ? ", with the session of the last" : "");

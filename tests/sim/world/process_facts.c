@@ -111,7 +111,10 @@ void sim_checker_note_process_started(sim_checker *checker, sim_process *p)
   /* sim_checker_note_lease_made() may have set the observer before */
   *l = (sim_life){
       .process = p, .observer = l->observer, .state = LK_STATE_CONNECTING};
-  l->listener = (lk_listener){.state = on_state, .reply = on_reply, .arg = l};
+  l->listener = (lk_listener){.size = sizeof(lk_listener),
+                              .state = on_state,
+                              .reply = on_reply,
+                              .arg = l};
   lk_client_attach(p->client, &l->listener);
   if (p->has_resumed)
     excuse_nodes_of(checker, p->session_to_resume.id);

@@ -325,7 +325,8 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
 
 static void requester_start(sim_actor *a)
 {
-  a->listener = (lk_listener){.state = on_state, .arg = a};
+  a->listener =
+      (lk_listener){.size = sizeof(lk_listener), .state = on_state, .arg = a};
   lk_client_attach(a->process->client, &a->listener);
   (void)lk_create(a->process->client, SIM_REQUEST_DIR, lk_text(""), NULL,
                   LK_PERSISTENT, NULL, NULL, NULL);

@@ -41,9 +41,9 @@ static inline void hooks_wake(lk_client *c, void *arg)
 }
 
 /** Hooks of a client that is never connected. Its time stands still. */
-static const lk_hooks test_hooks = {
-    .now = hooks_now, .random = hooks_random, .wake = hooks_wake};
-static const lk_hooks hooks_without_wake = {.now = hooks_now,
-                                            .random = hooks_random};
+static const lk_hooks test_hooks = {.size = sizeof test_hooks,
+                                    .now = hooks_now,
+                                    .random = hooks_random,
+                                    .wake = hooks_wake};
 
 #endif

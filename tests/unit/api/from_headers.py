@@ -31,12 +31,14 @@ NO_SIZE_ROW = {
     'lk_sync_rwlock_downgrade',
     'lk_tls_check',
 }
-# Structs that the library makes, or a transport.
-NOT_TAKEN = {'lk_sasl_facts', 'lk_transport_type'}
+# Structs that the library makes, that a transport takes, or that are not copied.
+NOT_TAKEN = {'lk_sasl_facts', 'lk_transport_type', 'lk_want', 'lk_endpoint',
+             'lk_listener'}
 # Structs that are refused before there is a log, or whose newer options are.
 NO_LOG = '.silent_unset = true, '
 SILENT = {
     ('lk_client_new', 'config'): NO_LOG,
+    ('lk_client_new', 'hooks'): NO_LOG + '.silent_beyond = true, ',
     ('lk_ev_client_new', 'config'): NO_LOG,
     ('lk_poll_client_new', 'config'): NO_LOG,
     ('lk_sync_client_new', 'config.client'): NO_LOG,
@@ -63,7 +65,6 @@ ARGUMENTS = {
                  'one_member_with_two_sides']),
     'ops': ('(const lk_op[]){lk_op_check("/a", -1)}', []),
     'reads': ('(const lk_read[]){lk_read_get("/a")}', []),
-    'hooks': ('&test_hooks', ['NULL', '&hooks_without_wake']),
     'mem': ('test_mem', []),
     'layout': ('LK_LAYOUT_LATCH', ['(lk_layout)99']),
 }
@@ -74,6 +75,9 @@ ROOT = '"/"'  # no path of a lock or a group; but each other node has children
 # option that is needed for the mistake.
 NEEDED, COPIED, WRONG = range(3)
 OPTIONS = {
+    'now': ('hooks_now', 'hooks_now', ['NULL']),
+    'random': ('hooks_random', 'hooks_random', ['NULL']),
+    'wake': ('hooks_wake', 'hooks_wake', ['NULL']),
     'hosts': (None, '"127.0.0.1:1"', ['"a:b"']),
     'log': ('sized_log', None, []),
     'mem': (None, 'test_mem', []),
@@ -112,7 +116,7 @@ IGNORED = {
 }
 # Mistakes of one function, beside those of its types and names.
 MISTAKES = {
-    'lk_client_new': ['config = NULL;'],
+    'lk_client_new': ['config = NULL;', 'hooks = NULL;'],
     'lk_ev_client_new': ['config = NULL;'],
     'lk_poll_client_new': ['config = NULL;'],
     'lk_semaphore_new': ['options = NULL;'],
@@ -165,7 +169,7 @@ def declared(declaration):
     pointer = re.fullmatch(r'(.*)\(\*(\w+)\)(\(.*\))', declaration)
     if pointer:
         return pointer[1] + '(*)' + pointer[3], pointer[2]
-    found = re.fullmatch(r'(.*?[ *])(\w+)(\[\])?', declaration)
+    found = re.fullmatch(r'(.*?[ *])(\w+)(\[\d*\])?', declaration)
     return found[1].strip() + (' *' if found[3] else ''), found[2]
 
 

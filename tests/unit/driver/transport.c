@@ -132,7 +132,8 @@ const lk_transport_type *__wrap_lk_transport_tcp(void);
 const lk_transport_type *__wrap_lk_transport_tcp(void)
 {
   static const lk_transport_type type = {
-      .size = sizeof(lk_transport),
+      .size = sizeof type,
+      .object_size = sizeof(lk_transport),
       .open = fake_open,
       .handshake = fake_handshake,
       .send = fake_send,

@@ -33,7 +33,8 @@ static void on_wake(lk_client *c, void *arg)
 
 static lk_hooks hooks(void)
 {
-  lk_hooks h = {.now = on_now, .random = on_random, .wake = on_wake};
+  lk_hooks h = {
+      .size = sizeof h, .now = on_now, .random = on_random, .wake = on_wake};
 
   return h;
 }
@@ -170,11 +171,11 @@ START_TEST(new_client_keeps_its_options)
   ck_assert_int_eq(bytes[2], RANDOM_BYTE);
   lk_client_log(client, LK_LOG_ERROR, 0, "nobody listens");
   /* The client wants nothing before its first tick, which is due at once. */
-  lk_client_want(client, &want);
+  want = *lk_client_want(client);
   ck_assert_uint_eq(want.attempt, 0);
   ck_assert_int_le(lk_client_deadline(client), NOW_MS);
   lk_client_tick(client);
-  lk_client_want(client, &want);
+  want = *lk_client_want(client);
   ck_assert_uint_eq(want.attempt, 1);
   ck_assert_str_eq(want.host, "::1");
   ck_assert_uint_eq(want.port, 7);
@@ -193,7 +194,7 @@ START_TEST(client_without_servers_connects_to_localhost)
 
   ck_assert_int_eq(lk_client_new(&client, &c, &h), 0);
   lk_client_tick(client);
-  lk_client_want(client, &want);
+  want = *lk_client_want(client);
   ck_assert_str_eq(want.host, "127.0.0.1");
   ck_assert_uint_eq(want.port, 2181);
   ck_assert_int_eq(lk_client_timeout_ms(client), 30000);
@@ -212,7 +213,7 @@ static void check_first_server(bool in_order, const char *name)
   c.in_order = in_order;
   ck_assert_int_eq(lk_client_new(&client, &c, &h), 0);
   lk_client_tick(client);
-  lk_client_want(client, &want);
+  want = *lk_client_want(client);
   ck_assert_str_eq(want.host, name);
   lk_client_free(client);
 }
@@ -577,6 +578,71 @@ START_TEST(lines_below_the_level_are_not_logged)
 }
 END_TEST
 
+/* ---- listeners of older and newer programs ------------------------------- */
+
+static unsigned listener_calls;
+
+static void count_state(lk_client *c, lk_state state, int err, void *arg)
+{
+  (void)c;
+  (void)state;
+  (void)err;
+  (void)arg;
+  listener_calls++;
+}
+
+/* A listener whose header has one function more than the library. */
+typedef struct newer_listener {
+  lk_listener known;
+  void (*newer)(void);
+} newer_listener;
+
+START_TEST(listener_needs_its_size_and_may_be_newer)
+{
+  lk_client_config c = config();
+  lk_hooks h = hooks();
+  newer_listener l = {.known = {.state = count_state}};
+
+  listener_calls = 0;
+  ck_assert_int_eq(lk_client_new(&client, &c, &h), 0);
+  ck_assert_int_eq(lk_client_attach(client, &l.known), LK_ERR_BAD_ARGUMENT);
+  l.known.size = sizeof l.known - 1;
+  ck_assert_int_eq(lk_client_attach(client, &l.known), LK_ERR_BAD_ARGUMENT);
+  l.known.size = sizeof l;
+  l.newer = abort;
+  ck_assert_int_eq(lk_client_attach(client, &l.known), LK_ERR_BAD_ARGUMENT);
+  l.newer = NULL;
+  ck_assert_int_eq(lk_client_attach(client, &l.known), 0);
+  ck_assert_int_eq(lk_client_close(client, NULL, NULL), 0);
+  lk_client_tick(client);
+  ck_assert_uint_eq(listener_calls, 1); /* LK_STATE_CLOSED, once */
+  lk_client_detach(client, &l.known);
+  ck_assert_int_eq(lk_client_attach(client, &l.known), LK_ERR_CLOSED);
+  lk_client_free(client);
+}
+END_TEST
+
+START_TEST(wanted_connection_has_the_time_for_tcp_until_it_is_connected)
+{
+  lk_client_config c = config();
+  lk_hooks h = hooks();
+
+  c.hosts = "a,b";
+  c.session_timeout_ms = 4000;
+  ck_assert_int_eq(lk_client_new(&client, &c, &h), 0);
+  ck_assert_int_eq(lk_client_want(client)->tcp_ms, 0);
+  ck_assert_uint_eq(lk_client_want(client)->size, sizeof(lk_want));
+  ck_assert_uint_eq(lk_client_want_probe(client)->size, sizeof(lk_want));
+  lk_client_tick(client);
+  ck_assert_uint_eq(lk_client_want(client)->attempt, 1);
+  ck_assert_int_eq(lk_client_want(client)->tcp_ms, 500); /* an eighth */
+  lk_client_connected(client, 1);
+  ck_assert_uint_eq(lk_client_want(client)->attempt, 1);
+  ck_assert_int_eq(lk_client_want(client)->tcp_ms, 0);
+  lk_client_free(client);
+}
+END_TEST
+
 SUITE("client", a_client_needs_its_hooks, options_out_of_range_are_refused,
       wrong_servers_are_refused, without_memory_there_is_no_client,
       new_client_keeps_its_options, lines_below_the_level_are_not_logged,
@@ -585,5 +651,7 @@ SUITE("client", a_client_needs_its_hooks, options_out_of_range_are_refused,
       every_state_has_a_name,
       reply_has_the_times_of_its_request_and_its_receipt,
       late_cancel_of_a_watch_cancels_no_other,
+      listener_needs_its_size_and_may_be_newer,
+      wanted_connection_has_the_time_for_tcp_until_it_is_connected,
       client_sends_everything_after_a_welcome_or_drops_the_connection,
       repeated_requests_keep_their_order_when_memory_fails)

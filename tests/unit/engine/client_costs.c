@@ -573,8 +573,10 @@ static double receive_with_listeners(size_t count)
 
   begin(&config);
   connect_client();
-  for (size_t i = 0; i < count; i++)
+  for (size_t i = 0; i < count; i++) {
+    listeners[i].size = sizeof listeners[i];
     lk_client_attach(h->client, &listeners[i]);
+  }
   h->room = 0;
   for (size_t i = 0; i < count; i++)
     lk_get(h->client, "/a", NULL, on_reply_to_get, NULL);

@@ -37,7 +37,7 @@ static void on_wake(lk_client *c, void *arg)
 }
 
 static const lk_hooks hooks = {
-    .now = on_now, .random = on_random, .wake = on_wake};
+    .size = sizeof hooks, .now = on_now, .random = on_random, .wake = on_wake};
 
 static void on_log(void *arg, lk_log_level level, int err, const char *text)
 {
@@ -354,7 +354,7 @@ static void receive(lk_client *c, lk_buf *b)
 {
   lk_want want;
 
-  lk_client_want(c, &want);
+  want = *lk_client_want(c);
   lk_client_received(c, want.attempt, lk__buf_bytes(b), lk__buf_len(b));
   lk__buf_consume(b, lk__buf_len(b));
 }
@@ -363,7 +363,7 @@ static void send_all(lk_client *c)
 {
   lk_want want;
 
-  lk_client_want(c, &want);
+  want = *lk_client_want(c);
   lk_client_sent(c, want.attempt, lk_client_pending(c).len);
 }
 
@@ -372,7 +372,7 @@ static void connect_client(lk_client *c)
   lk_buf b = wire_buf();
   lk_want want;
 
-  lk_client_want(c, &want);
+  want = *lk_client_want(c);
   lk_client_note_addresses(c, want.attempt, "127.0.0.1:40000", "[::1]:2181");
   lk_client_note_addresses(c, want.attempt - 1, "late", "late");
   lk_client_connected(c, want.attempt);
@@ -421,7 +421,7 @@ static void break_connection(lk_client *c)
 {
   lk_want want;
 
-  lk_client_want(c, &want);
+  want = *lk_client_want(c);
   lk_client_failed(c, want.attempt, LK_ERR_CONNECTION_LOSS, NULL);
 }
 
@@ -494,7 +494,7 @@ START_TEST(no_identity_outlives_its_use)
 
   add_secret(c);
   overfill_output(c);
-  lk_client_want(c, &want);
+  want = *lk_client_want(c);
   lk_client_connected(c, want.attempt);
   send_all(c);
   lk_buf b = wire_buf();

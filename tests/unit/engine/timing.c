@@ -447,7 +447,7 @@ static void connect_in_hook(lk_client *c, void *arg)
     return;
   hook_has_connected = true;
   h->now += 100;
-  lk_client_want(c, &want);
+  want = *lk_client_want(c);
   lk_client_connected(c, want.attempt);
 }
 

@@ -38,7 +38,7 @@ static void on_wake(lk_client *c, void *arg)
 }
 
 static const lk_hooks hooks = {
-    .now = on_now, .random = on_random, .wake = on_wake};
+    .size = sizeof hooks, .now = on_now, .random = on_random, .wake = on_wake};
 
 static void on_log(void *arg, lk_log_level level, int err, const char *text)
 {
@@ -112,11 +112,11 @@ START_TEST(options_alone_select_tls)
 
   ck_assert_int_eq(new_client(&c, "a", &tls), 0);
   ck_assert_ptr_nonnull(lk_client_tls(c));
-  lk_client_want(c, &want);
+  want = *lk_client_want(c);
   ck_assert_uint_eq(want.port, 2281);
   lk_client_free(c);
   ck_assert_int_eq(new_client(&c, NULL, &tls), 0);
-  lk_client_want(c, &want);
+  want = *lk_client_want(c);
   ck_assert_uint_eq(want.port, 2281);
   lk_client_free(c);
 }
@@ -203,7 +203,7 @@ START_TEST(new_list_of_servers_neither_ends_nor_begins_tls)
   ck_assert_int_eq(new_client(&c, "tls://a", NULL), 0);
   ck_assert_int_eq(lk_client_set_hosts(c, "b"), 0);
   ck_assert_ptr_nonnull(lk_client_tls(c));
-  lk_client_want(c, &want);
+  want = *lk_client_want(c);
   ck_assert_uint_eq(want.port, 2281);
   ck_assert_int_eq(lk_client_set_hosts(c, "tls://c,d"), 0);
   lk_client_free(c);
@@ -223,7 +223,7 @@ static void connect_twice(const lk_tls_config *tls)
   ck_assert_int_eq(new_client(&c, "a:1", tls), 0);
   lk_client_tick(c);
   for (int i = 0; i < 2; i++) {
-    lk_client_want(c, &want);
+    want = *lk_client_want(c);
     ck_assert_uint_ne(want.attempt, 0);
     lk_client_connected(c, want.attempt);
     lk_client_failed(c, want.attempt, 0, NULL);
@@ -287,7 +287,7 @@ START_TEST(cause_of_a_failed_handshake_is_known_until_the_next_failure)
   cause_in_log = LK_TLS_OTHER;
   ck_assert_int_eq(lk_client_tls_cause(c), LK_TLS_OTHER);
   lk_client_tick(c);
-  lk_client_want(c, &want);
+  want = *lk_client_want(c);
   /* The client ignores a failure of another attempt. */
   lk_client_failed_tls(c, want.attempt + 1, LK_TLS_EXPIRED, "TLS: late");
   ck_assert_int_eq(lk_client_tls_cause(c), LK_TLS_OTHER);
@@ -296,12 +296,12 @@ START_TEST(cause_of_a_failed_handshake_is_known_until_the_next_failure)
   ck_assert_ptr_nonnull(strstr(why, ": TLS: name"));
   ck_assert_int_eq(lk_client_tls_cause(c), LK_TLS_NAME);
   ck_assert_int_eq(cause_in_log, LK_TLS_NAME);
-  lk_client_want(c, &want);
+  want = *lk_client_want(c);
   lk_client_failed(c, want.attempt, LK_ERR_CONNECT, "refused");
   ck_assert_int_eq(lk_client_tls_cause(c), LK_TLS_OTHER);
   now += 60000;
   lk_client_tick(c);
-  lk_client_want(c, &want);
+  want = *lk_client_want(c);
   lk_client_failed(c, want.attempt, LK_ERR_TLS, "by another transport");
   ck_assert_int_eq(lk_client_last_error(c, &why), LK_ERR_TLS);
   ck_assert_int_eq(lk_client_tls_cause(c), LK_TLS_OTHER);

@@ -109,6 +109,7 @@ static void new_user_of_hosts(user *u, const char *hosts)
                                    .mem = &mem.mem};
 
   memset(u, 0, sizeof *u);
+  u->listener.size = sizeof u->listener;
   u->listener.state = on_state;
   u->listener.arg = u;
   ck_assert_int_eq(lk_ev_client_new(&u->client, ev, &config), 0);

@@ -141,7 +141,8 @@ static void cut_close(lk_transport *t)
 const lk_transport_type *__wrap_lk_transport_tcp(void)
 {
   static const lk_transport_type type = {
-      .size = sizeof(lk_tcp),
+      .size = sizeof type,
+      .object_size = sizeof(lk_tcp),
       .open = cut_open,
       .handshake = cut_handshake,
       .send = cut_send,
@@ -439,11 +440,12 @@ END_TEST
 static lk_transport *connect_transport(const lk_tls_config *tls)
 {
   const lk_transport_type *type = lk_transport_tls();
-  const lk_endpoint to = {.address = &server.at.any,
+  const lk_endpoint to = {.size = sizeof to,
+                          .address = &server.at.any,
                           .address_len = sizeof server.at,
                           .host = "zk.test",
                           .tls = tls};
-  lk_transport *t = calloc(1, type->size);
+  lk_transport *t = calloc(1, type->object_size);
 
   ck_assert_ptr_nonnull(t);
   t->fd = -1;

@@ -3,8 +3,6 @@
 
 #include "unit/fake/engine.h"
 
-#include "proto/engine/connect_timeout.h"
-
 #include <check.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -127,15 +125,16 @@ const lk_tls_config *lk_client_tls(const lk_client *c)
   return NULL;
 }
 
-void lk_client_want(lk_client *c, lk_want *out)
+const lk_want *lk_client_want(lk_client *c)
 {
   c->want_calls++;
-  *out = c->want;
+  c->want.tcp_ms = c->tcp_limit_ms;
+  return &c->want;
 }
 
-void lk_client_want_probe(lk_client *c, lk_want *out)
+const lk_want *lk_client_want_probe(lk_client *c)
 {
-  *out = c->probe;
+  return &c->probe;
 }
 
 void lk_client_probed(lk_client *c, uint64_t probe, const void *answer,
@@ -229,11 +228,4 @@ void lk_client_tick(lk_client *c)
   if (c->deadline_ms <= c->tick_ms)
     c->deadline_ms = INT64_MAX;
   finish_input(c, "tick");
-}
-
-/* ---- functions of the engine --------------------------------------------- */
-
-int64_t lk__connect_timeout_tcp_ms(const lk_client *c)
-{
-  return c->tcp_limit_ms;
 }

@@ -72,7 +72,7 @@ static void setup_client(void)
 
   type = lk_transport_tls();
   ck_assert_ptr_nonnull(type);
-  t = calloc(1, type->size);
+  t = calloc(1, type->object_size);
   ck_assert_ptr_nonnull(t);
   t->fd = -1;
   ca = tls_issue(NULL, "latchkey test CA", &wish);
@@ -114,7 +114,8 @@ static void wait_shortly(void)
    flow of the client. */
 static lk_flow connect_to(const char *host)
 {
-  const lk_endpoint to = {.address = &server.at.any,
+  const lk_endpoint to = {.size = sizeof to,
+                          .address = &server.at.any,
                           .address_len = lk__address_len(&server.at),
                           .host = host,
                           .tls = &config};
@@ -1139,7 +1140,8 @@ START_TEST(data_right_behind_the_handshake_leave_the_descriptor_readable)
 
   setup_client_and_server();
   SSL_CTX_set_max_proto_version(server.context, TLS1_2_VERSION);
-  const lk_endpoint to = {.address = &server.at.any,
+  const lk_endpoint to = {.size = sizeof to,
+                          .address = &server.at.any,
                           .address_len = lk__address_len(&server.at),
                           .host = "zk.test",
                           .tls = &config};
@@ -1226,7 +1228,8 @@ END_TEST
 static void expect_of_plain_port(const char *answer, lk_tls_cause cause,
                                  const char *why)
 {
-  const lk_endpoint to = {.address = &server.at.any,
+  const lk_endpoint to = {.size = sizeof to,
+                          .address = &server.at.any,
                           .address_len = lk__address_len(&server.at),
                           .host = "zk.test",
                           .tls = &config};

@@ -53,7 +53,7 @@ static void begin(void)
 
   type = lk_transport_tls();
   ck_assert_ptr_nonnull(type);
-  t = calloc(1, type->size);
+  t = calloc(1, type->object_size);
   ck_assert_ptr_nonnull(t);
   t->fd = -1;
   ca = tls_issue(NULL, "latchkey test CA", &authority);
@@ -88,7 +88,8 @@ static void wait_shortly(void)
 
 static lk_flow open_to_server(void)
 {
-  const lk_endpoint to = {.address = &server.at.any,
+  const lk_endpoint to = {.size = sizeof to,
+                          .address = &server.at.any,
                           .address_len = lk__address_len(&server.at),
                           .host = "zk.test",
                           .tls = &config};

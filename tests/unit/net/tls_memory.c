@@ -78,12 +78,13 @@ static int give_password(char *out, size_t size, void *arg)
    OpenSSL, has memory. */
 static lk_flow connect_client(void)
 {
-  const lk_endpoint to = {.address = &server.at.any,
+  const lk_endpoint to = {.size = sizeof to,
+                          .address = &server.at.any,
                           .address_len = lk__address_len(&server.at),
                           .host = "zk.test",
                           .tls = &config};
 
-  t = calloc(1, type->size);
+  t = calloc(1, type->object_size);
   ck_assert_ptr_nonnull(t);
   t->fd = -1;
   may_fail = true;

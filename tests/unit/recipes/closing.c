@@ -66,9 +66,11 @@ static void close_when_connected(lk_client *c, lk_state state, int err,
  * the close before the other listeners are notified of the state. */
 START_TEST(listener_closes_the_client_before_others_are_notified)
 {
-  lk_listener first = {.state = close_when_connected, .arg = &first};
-  lk_listener second = {.state = NULL}; /* is notified after the first, which
-                                           has detached itself by then */
+  lk_listener first = {
+      .size = sizeof first, .state = close_when_connected, .arg = &first};
+  lk_listener second = {.size = sizeof second,
+                        .state = NULL}; /* is notified after the first, which
+                    has detached itself by then */
 
   begin();
   lp.server.down = true;
@@ -220,7 +222,7 @@ static void check_ended(const all_objects *o, lk_client *c)
   lk_membership_leave(o->member);
 
   lk_timer timer = {.fire = NULL};
-  lk_listener listener = {.state = NULL};
+  lk_listener listener = {.size = sizeof listener, .state = NULL};
   const char *text;
   uint32_t random = 1;
   lk_watch *watch = (lk_watch *)(uintptr_t)1; /* of the first watch */

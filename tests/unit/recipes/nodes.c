@@ -1920,12 +1920,14 @@ enum { REPLY_ARRIVES = false, REPLY_IS_LOST = true };
 /* The deadline passes before the first request completes. */
 static void check_refused_step(int (*start)(void), bool reply_is_lost, int err)
 {
-  lk_listener listener = {.reply = pass_deadline_at_reply};
+  lk_listener listener = {.size = sizeof listener,
+                          .reply = pass_deadline_at_reply};
 
   begin_without_node();
   create_tree();
   if (reply_is_lost) {
-    listener = (lk_listener){.state = pass_deadline_at_loss};
+    listener = (lk_listener){.size = sizeof(lk_listener),
+                             .state = pass_deadline_at_loss};
     break_at_next_request(EXECUTED, others_do_nothing);
   }
   lk_client_attach(link->client, &listener);

@@ -1065,7 +1065,8 @@ static void record_lock_state_on_expiry(lk_client *c, lk_state state, int err,
 START_TEST(locks_are_notified_of_an_expiry_before_earlier_listeners)
 {
   int state_at_expiry = -1;
-  lk_listener listener = {.state = record_lock_state_on_expiry,
+  lk_listener listener = {.size = sizeof listener,
+                          .state = record_lock_state_on_expiry,
                           .arg = &state_at_expiry};
   lk_lock_config config = {.size = sizeof config};
 

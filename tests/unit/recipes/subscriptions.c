@@ -562,7 +562,7 @@ static void subscribe_at_state(lk_client *c, lk_state state, int err, void *arg)
 
 START_TEST(subscription_may_begin_in_a_state_callback)
 {
-  lk_listener l = {.state = subscribe_at_state};
+  lk_listener l = {.size = sizeof l, .state = subscribe_at_state};
 
   begin();
   lk_client_attach(client(), &l);
