@@ -96,6 +96,11 @@
  * refused with LK_ERR_BAD_ARGUMENT, and the client's log names it
  * ("lk_call.size is not set") if there is a client already.
  *
+ * Other structs keep their size as long as the library its soname. Some have
+ * members `reserved` for later versions, which are 0. Structs that only the
+ * library makes and gives by a pointer, such as lk_event, may get members at
+ * their end: a program must not make one, nor an array of them.
+ *
  * Order: while there is a connection, requests are sent, and complete, in the
  * order of the calls. Two kinds of requests may complete before earlier ones:
  * those whose deadline passes, and those that the server does not support.
@@ -553,6 +558,7 @@ typedef struct lk_timer {
   void (*fire)(lk_client *c, void *arg);
   void *arg;
   lk_heap_node node; /**< the client's */
+  void *reserved[2];
 } lk_timer;
 
 /** Start, or move, `t` to fire at `at_ms` on the client's clock. */

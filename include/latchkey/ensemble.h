@@ -30,6 +30,7 @@ typedef struct lk_server_entry {
   lk_bytes client_host; /**< for clients, no brackets; of length 0: the host
                              of `peers` */
   uint16_t client_port; /**< 0: not in the text */
+  uint64_t reserved[2];
 } lk_server_entry;
 
 /**

@@ -25,7 +25,9 @@ enum lk_op_type {
   LK_OP_CREATE_TTL = 21
 };
 
-/** An operation of a transaction, made by one of the functions below. */
+/** An operation of a transaction, made by one of the functions below. One whose
+    `reserved` is not 0 is refused with LK_ERR_BAD_ARGUMENT: programs with newer
+    headers may use it. */
 typedef struct lk_op {
   int32_t type;    /**< enum lk_op_type */
   int32_t flags;   /**< creates: enum lk_create_flags */
@@ -34,6 +36,7 @@ typedef struct lk_op {
   lk_bytes data;
   const lk_acls *acl; /**< NULL: lk_acl_open() */
   int64_t ttl_ms;     /**< LK_OP_CREATE_TTL */
+  uint64_t reserved[2];
 } lk_op;
 
 LK_API lk_op lk_op_create(const char *path, lk_bytes data, const lk_acls *acl,
@@ -56,6 +59,7 @@ typedef struct lk_op_result {
                      RUNTIME_INCONSISTENCY, if one before it failed; else 0 */
   const char *path;    /**< creates: of the node, NUL-terminated; else NULL */
   const lk_stat *stat; /**< where the server sends one; else NULL */
+  uint64_t reserved[2];
 } lk_op_result;
 
 /** `err` is the error of the operation that failed; `results` NULL and count 0
@@ -75,10 +79,12 @@ LK_API int lk_multi(lk_client *c, const lk_op *ops, size_t count,
     LK_ERR_BAD_ARGUMENT. */
 enum lk_read_type { LK_READ_GET = 4, LK_READ_GET_CHILDREN = 8 };
 
-/** An operation of a multi-read, made by one of the functions below. */
+/** An operation of a multi-read, made by one of the functions below; `reserved`
+    is that of lk_op. */
 typedef struct lk_read {
   int32_t type; /**< enum lk_read_type */
   const char *path;
+  uint64_t reserved[2];
 } lk_read;
 
 LK_API lk_read lk_read_get(const char *path);
@@ -92,6 +98,7 @@ typedef struct lk_read_result {
   const lk_stat *stat;   /**< get; else NULL */
   const lk_bytes *names; /**< list: `count`, in no order; else NULL */
   size_t count;
+  uint64_t reserved[2];
 } lk_read_result;
 
 /** `err` is 0 if there was a reply, even if operations failed; else `results`

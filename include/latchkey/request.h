@@ -35,6 +35,7 @@ typedef enum lk_offline {
  */
 typedef struct lk_request_handle {
   struct lk_request *request; /**< the client's; NULL: it has completed */
+  void *reserved;
 } lk_request_handle;
 
 /**

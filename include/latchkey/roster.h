@@ -47,6 +47,7 @@ typedef struct lk_roster_entry {
   const lk_stat *stat; /**< NULL if `err` is not 0. `czxid` is the term of a
                             leader, `ephemeral_owner` the session */
   int64_t number;      /**< of a candidate: its sequence number */
+  uint64_t reserved[2];
 } lk_roster_entry;
 
 /** Options of a roster. Set `size`; 0 selects the default of every other

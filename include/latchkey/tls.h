@@ -125,6 +125,7 @@ typedef struct lk_tls_certificate {
                              address in a DNS entry is "DNS:192.0.2.1" */
   int64_t not_before_s; /**< in seconds since 1970 */
   int64_t not_after_s;
+  uint64_t reserved[2];
 } lk_tls_certificate;
 
 /** A TLS connection. Texts that are not known are "". */

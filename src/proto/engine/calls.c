@@ -393,10 +393,18 @@ lk_read lk_read_get_children(const char *path)
   return (lk_read){.type = LK_READ_GET_CHILDREN, .path = path};
 }
 
+/* A program with newer headers may use the reserved members. */
+static bool is_unused(const uint64_t reserved[2])
+{
+  return (reserved[0] | reserved[1]) == 0;
+}
+
 static int check_operation(const lk_op *op)
 {
   lk_path_use path_use = LK_PATH_OF_NODE;
 
+  if (!is_unused(op->reserved))
+    return LK_ERR_BAD_ARGUMENT;
   switch (op->type) {
   case LK_OP_CREATE:
   case LK_OP_CREATE2:
@@ -438,7 +446,8 @@ int lk_multi(lk_client *c, const lk_op *ops, size_t count, const lk_call *call,
 
 static int check_read_operation(const lk_read *r)
 {
-  if (r->type != LK_READ_GET && r->type != LK_READ_GET_CHILDREN)
+  if ((r->type != LK_READ_GET && r->type != LK_READ_GET_CHILDREN) ||
+      !is_unused(r->reserved))
     return LK_ERR_BAD_ARGUMENT;
   return lk__path_valid(r->path, LK_PATH_OF_NODE) ? 0 : LK_ERR_BAD_PATH;
 }

@@ -244,7 +244,26 @@ START_TEST(read_of_unknown_type_is_refused)
 }
 END_TEST
 
+START_TEST(operation_that_uses_a_reserved_word_is_refused)
+{
+  begin();
+  for (int i = 0; i < 2; i++) {
+    lk_op op = lk_op_check("/a", -1);
+    lk_read r = lk_read_get("/a");
+
+    op.reserved[i] = 1;
+    r.reserved[i] = (uint64_t)1 << 63;
+    ck_assert_int_eq(lk_multi(h->client, &op, 1, NULL, NULL, NULL),
+                     LK_ERR_BAD_ARGUMENT);
+    ck_assert_int_eq(lk_multi_read(h->client, &r, 1, NULL, NULL, NULL),
+                     LK_ERR_BAD_ARGUMENT);
+  }
+  end();
+}
+END_TEST
+
 SUITE("create_calls", invalid_ttl_is_refused_alone_and_in_a_multi,
       invalid_ttl_is_not_encoded_in_a_multi,
       create_has_the_opcode_of_its_flags_or_is_refused,
-      read_of_unknown_type_is_refused)
+      read_of_unknown_type_is_refused,
+      operation_that_uses_a_reserved_word_is_refused)
