@@ -13,6 +13,7 @@
  */
 
 #include <ev.h>
+#include <latchkey/ev.h>
 #include <latchkey/latchkey.h>
 
 typedef struct bench bench;

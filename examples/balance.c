@@ -24,6 +24,7 @@
  */
 
 #include <ev.h>
+#include <latchkey/ev.h>
 #include <latchkey/latchkey.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,6 +9,7 @@
  */
 
 #include <ev.h>
+#include <latchkey/ev.h>
 #include <latchkey/latchkey.h>
 #include <stdio.h>
 

@@ -2,6 +2,7 @@
 /* hold [SERVERS [TIMES]]: work at a timer while a lock is held, on a libev
    loop. INT and the loss of the lock end the work early. */
 #include <ev.h>
+#include <latchkey/ev.h>
 #include <latchkey/latchkey.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,6 +12,7 @@
  * LATCHKEY_ZK names the servers, LATCHKEY the command.
  */
 #include <ev.h>
+#include <latchkey/ev.h>
 #include <latchkey/latchkey.h>
 
 #include <errno.h>

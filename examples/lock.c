@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <ev.h>
+#include <latchkey/ev.h>
 #include <latchkey/latchkey.h>
 #include <stdio.h>
 #include <stdlib.h>

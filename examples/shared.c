@@ -10,6 +10,7 @@
  */
 
 #include <ev.h>
+#include <latchkey/ev.h>
 #include <latchkey/latchkey.h>
 #include <stdio.h>
 

@@ -5,7 +5,8 @@
 /**
  * @file
  * Clients on a libev loop. One lk_ev serves all clients of a loop, thousands if
- * need be. Resolving names does not block the loop.
+ * need be. Resolving names does not block the loop. These functions are in a
+ * library of their own, liblatchkey-ev.
  *
  * Threads: an lk_ev and its clients belong to the thread that runs the loop.
  * Other threads may call lk_ev_wake(), lk_ev_clock() and lk_ev_forked() only,

@@ -2,6 +2,12 @@
 #ifndef LATCHKEY_H
 #define LATCHKEY_H
 
+/**
+ * @file
+ * All headers but <latchkey/ev.h>, which is of a library of its own,
+ * liblatchkey-ev.
+ */
+
 #include <latchkey/acl.h>
 #include <latchkey/client.h>
 #include <latchkey/error.h>
@@ -20,9 +26,5 @@
 #include <latchkey/sync.h>
 #include <latchkey/types.h>
 #include <latchkey/version.h>
-
-#if LK_WITH_LIBEV
-#  include <latchkey/ev.h>
-#endif
 
 #endif

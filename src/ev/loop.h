@@ -10,8 +10,6 @@ struct ev_loop;
 typedef struct lk_ev_loop {
   lk_loop base;
   struct ev_loop *ev;
-  const bool *done; /**< the argument of the running run_once(); NULL: it does
-                         not run */
 } lk_ev_loop;
 
 /** Have `l` use `ev`, which must outlive `l`. `l` need not be freed. */

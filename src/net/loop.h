@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The event loop that the library and the command need. src/ev implements it
+ * The event loop that the driver and the command need. src/ev implements it
  * with libev, src/poll with poll(2).
  *
  * A loop belongs to one thread; other threads and signal handlers wake it by a
@@ -87,21 +87,11 @@ typedef struct lk_loop_type {
   void (*request_hook)(lk_loop *l, lk_loop_hook *h);
   /** Keep the loop running. Each call with true is undone by one with false. */
   void (*keep_running)(lk_loop *l, bool on);
-  /** Call the hooks; wait for events, unless a hook or a watcher that it has
-     fed has set `*done`; call the watchers of the events. false: nothing keeps
-     the loop running. */
-  bool (*run_once)(lk_loop *l, const bool *done);
-  void (*free)(lk_loop *l);
 } lk_loop_type;
 
 struct lk_loop {
   const lk_loop_type *type;
 };
-
-/** Make a loop, on libev if the build has it, otherwise on poll(2). Returns 0,
-    LK_ERR_NO_MEMORY, or LK_ERR_SYSTEM with errno set. `mem` is copied.
-    Environment variables do not change how the loop works. */
-int lk__loop_new(lk_loop **out, const lk_mem *mem);
 
 /** As lk_loop_type.set_io, without a call if `events` are watched already. */
 static inline void lk__loop_set_io(lk_loop *l, lk_loop_io *io, int events)
@@ -147,20 +137,6 @@ static inline void lk__loop_ref(lk_loop *l)
 static inline void lk__loop_unref(lk_loop *l)
 {
   l->type->keep_running(l, false);
-}
-
-/** NULL is fine. */
-static inline void lk__loop_free(lk_loop *l)
-{
-  if (l != NULL)
-    l->type->free(l);
-}
-
-/** Run until `*done`, or until nothing keeps the loop running. */
-static inline void lk__loop_run(lk_loop *l, const bool *done)
-{
-  while (!*done && l->type->run_once(l, done))
-    ;
 }
 
 #endif

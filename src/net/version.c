@@ -11,7 +11,7 @@ const char *lk_version(void)
 
 unsigned lk_features(void)
 {
-  unsigned features = LK_WITH_LIBEV ? LK_FEATURE_LIBEV : 0;
+  unsigned features = 0;
 
 #ifdef LK_WITH_GSASL
   features |= LK_FEATURE_DIGEST_MD5;

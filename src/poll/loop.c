@@ -404,9 +404,9 @@ static void poll_keep_running(lk_loop *l, bool on)
     loop_of(l)->refs--;
 }
 
-static bool poll_run_once(lk_loop *base, const bool *done)
+/* Returns whether something keeps the loop running. */
+static bool run_once(lk_poll_loop *l, const bool *done)
 {
-  lk_poll_loop *l = loop_of(base);
   int timeout_ms = lk__poll_loop_prepare(l);
 
   if (*done)
@@ -415,17 +415,13 @@ static bool poll_run_once(lk_loop *base, const bool *done)
   return l->refs > 0;
 }
 
-/* ---- creation and end ---------------------------------------------------- */
-
-/* Only for a loop of lk__loop_new(). An lk_poll contains its loop, and calls
-   lk__poll_loop_reset(). */
-static void poll_free(lk_loop *l)
+void lk__poll_loop_run(lk_loop *l, const bool *done)
 {
-  lk_mem mem = loop_of(l)->mem;
-
-  lk__poll_loop_reset(loop_of(l));
-  lk__mem_free(&mem, loop_of(l));
+  while (!*done && run_once(loop_of(l), done))
+    ;
 }
+
+/* ---- creation and end ---------------------------------------------------- */
 
 static const lk_loop_type poll_loop_type = {
     .set_io = poll_set_io,
@@ -434,8 +430,6 @@ static const lk_loop_type poll_loop_type = {
     .set_hook = poll_set_hook,
     .request_hook = poll_request_hook,
     .keep_running = poll_keep_running,
-    .run_once = poll_run_once,
-    .free = poll_free,
 };
 
 int lk__poll_loop_init(lk_poll_loop *l, const lk_mem *mem)
@@ -453,4 +447,30 @@ void lk__poll_loop_reset(lk_poll_loop *l)
   lk__epoll_close(&l->epoll);
   lk__mem_free(&l->mem, l->fds);
   lk__mem_free(&l->mem, l->watchers);
+}
+
+int lk__poll_loop_new(lk_loop **out, const lk_mem *mem)
+{
+  lk_poll_loop *l = lk__mem_new(mem, sizeof *l);
+
+  *out = NULL;
+  if (l == NULL)
+    return LK_ERR_NO_MEMORY;
+  if (lk__poll_loop_init(l, mem) != 0) {
+    lk__poll_loop_free(&l->base);
+    return LK_ERR_NO_MEMORY;
+  }
+  *out = &l->base;
+  return 0;
+}
+
+void lk__poll_loop_free(lk_loop *l)
+{
+  if (l == NULL)
+    return;
+
+  lk_mem mem = loop_of(l)->mem;
+
+  lk__poll_loop_reset(loop_of(l));
+  lk__mem_free(&mem, loop_of(l));
 }

@@ -34,6 +34,15 @@ typedef struct lk_poll_loop {
                              set when they have returned */
 } lk_poll_loop;
 
+/** Make a loop of its own, for src/sync and the command. Returns 0 or
+    LK_ERR_NO_MEMORY. `mem` is copied. */
+int lk__poll_loop_new(lk_loop **out, const lk_mem *mem);
+/** Run a loop of lk__poll_loop_new() until `*done`, or until nothing keeps it
+    running. A hook, or a watcher that it has fed, may set `*done`, too. */
+void lk__poll_loop_run(lk_loop *l, const bool *done);
+/** Free a loop of lk__poll_loop_new(). NULL is fine. */
+void lk__poll_loop_free(lk_loop *l);
+
 /** Prepare `l`, which is all zeros. `mem` is copied. Returns 0 or
     LK_ERR_NO_MEMORY; in both cases lk__poll_loop_reset() may follow. */
 int lk__poll_loop_init(lk_poll_loop *l, const lk_mem *mem);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "poll/loop.h"
 #include "sync/call.h"
 #include "sync/lock.h"
 
@@ -98,7 +99,7 @@ static void *sync_thread_main(void *arg)
   lk_client_attach(c->client, &c->listener);
   c->driver.on_wake = on_driver_wake;
   lk__loop_ref(c->loop); /* it runs until `must_stop` is set */
-  lk__loop_run(c->loop, &c->must_stop);
+  lk__poll_loop_run(c->loop, &c->must_stop);
   end_thread(c);
   return NULL;
 }
@@ -153,9 +154,9 @@ log_system_error(const lk_sync_config *config, const char *format, ...)
 
 /* ---- creation ------------------------------------------------------------ */
 
-/* The file descriptors of a handle: one each for the loop, its timer, its
-   wakeups and a connection. */
-enum { DESCRIPTORS = 4 };
+/* The file descriptors of a handle: one each for the timer and the wakeups of
+   its loop, and a connection. */
+enum { DESCRIPTORS = 3 };
 
 /* How many of the DESCRIPTORS that a handle needs can be opened now. With
    O_PATH, the root directory can be opened without any permission. */
@@ -173,14 +174,14 @@ static int count_free_descriptors(void)
 
 static int make_loop_and_driver(lk_sync_client *c)
 {
-  int err = lk__loop_new(&c->loop, &c->mem);
+  int err = lk__poll_loop_new(&c->loop, &c->mem);
 
   if (err != 0)
     return err;
   err = lk__driver_init(&c->driver, c->loop, &c->mem);
   if (err == 0)
     return 0;
-  lk__loop_free(c->loop);
+  lk__poll_loop_free(c->loop);
   c->loop = NULL;
   return err;
 }
@@ -214,7 +215,7 @@ static int make_loop_and_client(lk_sync_client *c, const lk_sync_config *config)
 static void free_loop_and_client(lk_sync_client *c)
 {
   lk__driver_free(&c->driver); /* frees its client, too */
-  lk__loop_free(c->loop);
+  lk__poll_loop_free(c->loop);
 }
 
 /* Options that one call alone can have. */

@@ -37,14 +37,14 @@ may_include base "\"config\.h\"|\"base/.*\"|$plain|<latchkey/(acl|error|types|ve
 may_include jute "\"config\.h\"|\"(base|jute)/.*\"|$plain|<latchkey/(error|types)\.h>"
 may_include sasl "\"config\.h\"|\"(base|sasl)/.*\"|<latchkey/(error|sasl|types)\.h>|<(errno|fcntl|gsasl|stdbool|stddef|unistd)\.h>"
 may_include proto "\"config\.h\"|\"(base|jute|proto|sasl)/.*\"|$plain|$public"
-may_include net "\"config\.h\"|\"(base|net)/.*\"|\"proto/engine/(connect_timeout|tls_config)\.h\"|<.*>"
+may_include net "\"config\.h\"|\"(base|net)/.*\"|\"proto/engine/tls_config\.h\"|<.*>"
 may_include ev "\"config\.h\"|\"(base|net|ev)/.*\"|<.*>"
 may_include poll "\"config\.h\"|\"(base|net|poll)/.*\"|<.*>"
 may_include recipes "\"config\.h\"|\"(base|recipes)/.*\"|\"proto/engine/lease_slot\.h\"|$plain|$public"
-may_include sync "\"config\.h\"|\"(base|net|sync)/.*\"|<.*>"
-may_include cli "\"config\.h\"|\"base/(list|mem|missing_call)\.h\"|\"cli/.*\"|\"net/(clock|driver|loop|resolver|watched_transport)\.h\"|<.*>"
+may_include sync "\"config\.h\"|\"(base|net|sync)/.*\"|\"poll/loop\.h\"|<.*>"
+may_include cli "\"config\.h\"|\"base/(list|mem|missing_call)\.h\"|\"cli/.*\"|\"net/(clock|driver|loop|resolver|watched_transport)\.h\"|\"poll/loop\.h\"|<.*>"
 
-# These two folders use any event loop through the interface of net/loop.h.
+# These two folders have a loop of poll/loop.h, and no public driver.
 wrong=$(includes_of src/sync; includes_of src/cli)
 wrong=$(echo "$wrong" | grep -E ':<(ev|latchkey/(ev|poll|latchkey))\.h>$')
 [ -z "$wrong" ] || complain "src/sync and src/cli must not include:

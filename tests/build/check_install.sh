@@ -74,6 +74,7 @@ program() {
 in_build install
 both_or_neither latchkey latchkey.1
 both_or_neither ev.h lk_ev.3
+both_or_neither ev.h latchkey-ev.pc
 missing=$(check_examples)
 [ -z "$missing" ] || complain "$missing"
 for file in latchkey poll.h sync.h lk_poll.3 lk_sync.3; do
@@ -89,8 +90,9 @@ program >"$root/program.c"
   complain "the headers declare too few functions"
 if command -v pkg-config >/dev/null; then
   pc=$(installed latchkey.pc)
+  [ -z "$(installed ev.h)" ] && modules=latchkey || modules=latchkey-ev
   flags=$(PKG_CONFIG_PATH=${pc%/*} PKG_CONFIG_SYSROOT_DIR=$root \
-    pkg-config --static --cflags --libs latchkey) || failed=1
+    pkg-config --static --cflags --libs $modules) || failed=1
   # shellcheck disable=SC2086 # lists of words
   ${CC:-cc} $CPPFLAGS $CFLAGS $LK_SAN_FLAGS -o "$root/program" \
     "$root/program.c" $flags || complain "what is installed does not link"

@@ -20,7 +20,7 @@ for link in $(grep -oE '\]\([^)]*\)' README.md | tr -d '])(' | sort -u); do
 done
 
 programs='quickstart lock'
-if ! grep -q 'LK_WITH_LIBEV 1' "$build/include/latchkey/version.h"; then
+if [ ! -e "$build/liblatchkey-ev.la" ]; then
   echo "not tested: examples/lock, without libev"
   programs=quickstart
 fi

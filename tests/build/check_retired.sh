@@ -18,6 +18,7 @@ LK_PROOF_[A-Z_]+
 LK_READ_LIST
 LK_WATCH_NODE
 LK_WATCH_TREE
+LK_WITH_LIBEV
 announce
 lk_answer
 lk_children

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "cli/doctor/server_checks.h"
 #include "cli/output/print.h"
+#include "poll/loop.h"
 
 /* ---- the list ------------------------------------------------------------ */
 
@@ -270,7 +271,7 @@ static void start_check_timers(cli_server_checks *s)
 
 int cli_server_checks_run(cli_server_checks *s, cli_clock_check *clocks)
 {
-  int err = lk__loop_new(&s->loop, &lk__mem_libc);
+  int err = lk__poll_loop_new(&s->loop, &lk__mem_libc);
 
   if (err != 0)
     return err;
@@ -279,7 +280,7 @@ int cli_server_checks_run(cli_server_checks *s, cli_clock_check *clocks)
   cli_clock_check_start(clocks, s->loop);
   lk__loop_ref(s->loop); /* the port checks do not keep it running */
   if (s->err == 0)
-    lk__loop_run(s->loop, &s->done);
+    lk__poll_loop_run(s->loop, &s->done);
   cli_clock_check_stop(clocks);
   lk__loop_stop_timer(s->loop, &s->connect_timer);
   lk__loop_stop_timer(s->loop, &s->ticker);
@@ -296,5 +297,5 @@ void cli_server_checks_free(cli_server_checks *s)
   }
   free(s->items);
   lk__driver_free(&s->driver);
-  lk__loop_free(s->loop);
+  lk__poll_loop_free(s->loop);
 }

@@ -10,6 +10,7 @@
 #include "cli/options/options.h"
 #include "cli/output/error_report.h"
 #include "cli/output/print.h"
+#include "poll/loop.h"
 
 /* ---- the first session --------------------------------------------------- */
 
@@ -210,7 +211,7 @@ bool cli_session_open(cli_session *s, const cli_options *o, cli_text *complaint)
       !cli_size_limit_read(CLI_MAX_REPLY, o->max_reply, &s->max_reply,
                            complaint))
     return false;
-  if (lk__loop_new(&s->loop, &lk__mem_libc) != 0) {
+  if (lk__poll_loop_new(&s->loop, &lk__mem_libc) != 0) {
     cli_text_printf(complaint, "cannot create an event loop: %s",
                     strerror(errno));
     return false;
@@ -241,7 +242,7 @@ bool cli_session_open(cli_session *s, const cli_options *o, cli_text *complaint)
 
 void cli_session_run(cli_session *s, const bool *done)
 {
-  lk__loop_run(s->loop, done);
+  lk__poll_loop_run(s->loop, done);
 }
 
 int64_t cli_session_deadline(const cli_session *s)
@@ -387,7 +388,7 @@ void cli_session_free(cli_session *s)
     stop_connect_timers(s);
     cli_messages_attach(NULL);
   }
-  lk__loop_free(s->loop);
+  lk__poll_loop_free(s->loop);
   s->client = NULL;
   s->loop = NULL;
 }

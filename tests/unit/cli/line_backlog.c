@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "cli/output/line_backlog.h"
+#include "poll/loop.h"
 #include "support/suite.h"
 
 enum { MAX_SECONDS = 20 };
@@ -258,7 +259,7 @@ START_TEST(line_without_memory_is_counted_and_later_ones_are_written)
   int ends[2];
 
   ck_assert_int_eq(pipe(ends), 0);
-  ck_assert_int_eq(lk__loop_new(&loop, &lk__mem_libc), 0);
+  ck_assert_int_eq(lk__poll_loop_new(&loop, &lk__mem_libc), 0);
   cli_line_backlog_init(&o, ends[1], loop, write_dropped);
   o.queue.failed = true; /* as after an allocation that failed */
   cli_line_backlog_put(&o, lk_text("lost\n"));
@@ -268,7 +269,7 @@ START_TEST(line_without_memory_is_counted_and_later_ones_are_written)
   ck_assert_str_eq(text, "dropped 1\nline\n");
   close(ends[0]);
   close(ends[1]);
-  lk__loop_free(loop);
+  lk__poll_loop_free(loop);
 }
 END_TEST
 

@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "cli/nodes/watch_command.h"
+#include "poll/loop.h"
 #include "support/suite.h"
 
 enum { MAX_SECONDS = 20, PIPE_BYTES = 64 * 1024, LONG_INPUT = 10 * PIPE_BYTES };
@@ -41,7 +42,7 @@ static void open_command_in_loop(command_in_loop *c)
 
   alarm(MAX_SECONDS); /* ends this test if it hangs */
   *c = (command_in_loop){.watcher.on_signals = on_signals_of_command};
-  ck_assert_int_eq(lk__loop_new(&loop, &lk__mem_libc), 0);
+  ck_assert_int_eq(lk__poll_loop_new(&loop, &lk__mem_libc), 0);
   ck_assert_int_eq(cli_signals_open(&c->signals), 0);
   cli_signal_watcher_start(&c->watcher, loop, &c->signals.queue);
   lk__loop_ref(loop);
@@ -52,7 +53,7 @@ static void open_command_in_loop(command_in_loop *c)
 static void close_command_in_loop(command_in_loop *c)
 {
   cli_signal_watcher_stop(&c->watcher);
-  lk__loop_free(c->command.loop);
+  lk__poll_loop_free(c->command.loop);
   cli_signal_queue_close(&c->signals.queue);
   cli_signals_restore(&c->signals);
   alarm(0);
@@ -70,7 +71,7 @@ static int run_script(command_in_loop *c, char *script, cli_text *variables,
   ck_assert_int_eq(cli_piped_command_start(&c->command, variables, input), 0);
   ck_assert_ptr_null(input->at);
   ck_assert(cli_piped_command_runs(&c->command));
-  lk__loop_run(c->command.loop, &c->done);
+  lk__poll_loop_run(c->command.loop, &c->done);
   ck_assert(!cli_piped_command_runs(&c->command));
   ck_assert_ptr_null(c->command.input.at);
   ck_assert_int_eq(c->end.exec_error, 0);
@@ -158,7 +159,7 @@ START_TEST(command_that_cannot_be_executed_has_an_errno)
   fill_input(&input);
   c.command.argv = argv;
   ck_assert_int_eq(cli_piped_command_start(&c.command, &variables, &input), 0);
-  lk__loop_run(c.command.loop, &c.done);
+  lk__poll_loop_run(c.command.loop, &c.done);
   ck_assert_int_eq(c.end.exec_error, ENOENT);
   close_command_in_loop(&c);
 }

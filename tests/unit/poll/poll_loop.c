@@ -8,11 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "poll/loop.h"
 #include "support/failing_mem.h"
 #include "support/suite.h"
 
-/* The loop on poll(2), beyond what unit/cli/loop.c tests of every loop. */
+/* The loop on poll(2), beyond what unit/loop/loop.c tests of every loop. */
 
 enum { MANY = 20, MOST_DESCRIPTORS = 4 };
 
@@ -458,7 +459,69 @@ START_TEST(longest_timer_is_a_wait_that_poll_accepts)
 }
 END_TEST
 
-SUITE("poll_loop", watchers_may_stop_in_any_order,
+/* ---- runs that end ------------------------------------------------------- */
+
+static lk_loop *own_loop; /* of lk__poll_loop_new() */
+static bool done;         /* ends lk__poll_loop_run() */
+
+static void open_own_loop(void)
+{
+  alarm(20); /* ends this test if it hangs */
+  done = false;
+  ck_assert_int_eq(lk__poll_loop_new(&own_loop, &lk__mem_libc), 0);
+  lk__loop_ref(own_loop);
+}
+
+static void end_run_in_hook(lk_loop_hook *h)
+{
+  (void)h;
+  done = true;
+}
+
+START_TEST(run_that_a_hook_ends_does_not_wait)
+{
+  lk_loop_hook hook = {.before_wait = end_run_in_hook};
+
+  open_own_loop();
+  lk__loop_start_hook(own_loop, &hook);
+  lk__poll_loop_run(own_loop, &done);
+  lk__loop_stop_hook(own_loop, &hook);
+  lk__poll_loop_free(own_loop);
+  alarm(0);
+}
+END_TEST
+
+static void end_run_in_watcher(lk_loop_io *io, int events)
+{
+  (void)io;
+  (void)events;
+  done = true;
+}
+
+static lk_loop_io fed = {.on_events = end_run_in_watcher, .fd = -1};
+
+static void feed_in_hook(lk_loop_hook *h)
+{
+  (void)h;
+  own_loop->type->feed_io(own_loop, &fed, LK_LOOP_READ);
+}
+
+START_TEST(run_that_a_fed_watcher_ends_does_not_wait)
+{
+  lk_loop_hook hook = {.before_wait = feed_in_hook};
+
+  open_own_loop();
+  lk__loop_start_hook(own_loop, &hook);
+  lk__poll_loop_run(own_loop, &done);
+  lk__loop_stop_io(own_loop, &fed);
+  lk__loop_stop_hook(own_loop, &hook);
+  lk__poll_loop_free(own_loop);
+  alarm(0);
+}
+END_TEST
+
+SUITE("poll_loop", run_that_a_hook_ends_does_not_wait,
+      run_that_a_fed_watcher_ends_does_not_wait, watchers_may_stop_in_any_order,
       epoll_is_readable_when_a_timer_is_due_and_not_before,
       forked_child_does_not_stop_the_timer_of_its_parent,
       epoll_is_readable_for_a_descriptor_that_cannot_be_watched,

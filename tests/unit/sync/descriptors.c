@@ -104,7 +104,7 @@ START_TEST(client_without_descriptors_is_refused)
     ck_assert(err == 0 || (err == LK_ERR_SYSTEM && !made));
     made = err == 0;
     snprintf(expected, sizeof expected,
-             "cannot start: no descriptors left (4 needed, %zu free)", free);
+             "cannot start: no descriptors left (3 needed, %zu free)", free);
     ck_assert_str_eq(logged, made ? "" : expected);
     ck_assert_uint_eq(mem.live, 0);
     ck_assert_uint_eq(take_and_count(), free);
