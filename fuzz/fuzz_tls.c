@@ -252,7 +252,7 @@ static void client_open(void)
 
 static void client_new(void)
 {
-  client.t = calloc(1, lk_transport_tls()->size);
+  client.t = calloc(1, lk_transport_tls()->object_size);
   must(client.t != NULL);
   client.t->fd = -1;
 }
