@@ -24,6 +24,14 @@
 #  define LK_API
 #endif
 
+/** Before a function that a later soname will not have: the compiler warns at
+    each use, with `text`, which names what replaces it. */
+#if defined(__GNUC__)
+#  define LK_DEPRECATED(text) __attribute__((deprecated(text)))
+#else
+#  define LK_DEPRECATED(text)
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

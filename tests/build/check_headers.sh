@@ -3,7 +3,7 @@
 #
 # Each public header compiles alone and twice, as C11 and as C++, without a
 # warning. libev is not needed, since <latchkey/ev.h> only declares the type of
-# its loop.
+# its loop. LK_DEPRECATED makes the compiler warn, with its text.
 
 failed=0
 srcdir=${srcdir:-.}
@@ -34,4 +34,21 @@ if echo 'int x;' | compile c++ c++11 2>/dev/null; then
 else
   echo "there is no C++ compiler: C only"
 fi
+
+# The use of a function with LK_DEPRECATED, as C and as C++.
+check_deprecated() { # LANGUAGE STANDARD
+  said=$(printf '%s\n' '#include <latchkey/error.h>' \
+    'LK_API LK_DEPRECATED("use lk_new()") int lk_old(void);' \
+    'int f(void); int f(void) { return lk_old(); }' | compile "$1" "$2" 2>&1)
+  case $said in
+  *'use lk_new()'*) ;;
+  *)
+    echo "as $2, LK_DEPRECATED gives no warning: $said"
+    failed=1
+    ;;
+  esac
+}
+
+check_deprecated c c11
+! echo 'int x;' | compile c++ c++11 2>/dev/null || check_deprecated c++ c++11
 exit $failed
