@@ -102,7 +102,7 @@ typedef struct lk_sync_config {
  * `config` NULL: the defaults.
  *
  * @return as lk_client_new(); also LK_ERR_SYSTEM: no thread can be made, or
- *         fewer than four descriptors are free (the log says which);
+ *         fewer than three descriptors are free (the log says which);
  * LK_ERR_UNIMPLEMENTED: TLS, in a build without OpenSSL. After an error `*out`
  * is NULL.
  */

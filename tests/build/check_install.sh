@@ -77,7 +77,7 @@ both_or_neither ev.h lk_ev.3
 both_or_neither ev.h latchkey-ev.pc
 missing=$(check_examples)
 [ -z "$missing" ] || complain "$missing"
-for file in latchkey poll.h sync.h lk_poll.3 lk_sync.3; do
+for file in latchkey poll.h sync.h lk_poll.3 lk_sync.3 migration.md; do
   [ -n "$(installed "$file")" ] || complain "$file is not installed"
 done
 for example in $(find "$root" -name '*.[13]' -type f -exec \
