@@ -102,7 +102,7 @@ static int64_t next_work_ns(const lk_poll_loop *l)
 
 static void update_epoll_timer(lk_poll_loop *l)
 {
-  if (l->epoll.is_open && !l->in_callbacks)
+  if (lk__epoll_is_open(&l->epoll) && !l->in_callbacks)
     lk__epoll_arm(&l->epoll, next_work_ns(l), now_ns());
 }
 
@@ -348,7 +348,7 @@ void lk__poll_loop_dispatch(lk_poll_loop *l, const struct pollfd *fds,
 
 int lk__poll_loop_open_epoll(lk_poll_loop *l)
 {
-  if (l->epoll.is_open)
+  if (lk__epoll_is_open(&l->epoll))
     return 0;
   int err = lk__epoll_open(&l->epoll);
 

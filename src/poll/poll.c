@@ -193,7 +193,7 @@ bool lk_poll_dispatch(lk_poll *p, const struct pollfd *fds, size_t count)
   if (p->running)
     return false;
   poll_enter(p);
-  if (p->loop.epoll.is_open)
+  if (lk__epoll_is_open(&p->loop.epoll))
     turn_without_waiting(p);
   else
     lk__poll_loop_dispatch(&p->loop, fds, count);
