@@ -76,7 +76,7 @@ typedef struct lk_request {
 } lk_request;
 
 /** The memory of some requests. */
-enum { LK_REQUEST_CHUNK = 16 };
+enum { LK_REQUEST_CHUNK = 8 };
 
 typedef struct lk_request_chunk {
   lk_link link;    /**< in lk_engine_requests.chunks; or in no list, if all its
