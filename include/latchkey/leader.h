@@ -138,6 +138,7 @@ LK_API int lk_candidate_new(lk_candidate **out, lk_lock *lock,
  *   LK_LAYOUT_CURATOR  Curator's LeaderSelector, whose nodes are those of a
  *                      mutex;
  *   LK_LAYOUT_KAZOO    kazoo's Election;
+ *   LK_LAYOUT_NATIVE   hand-written programs: `prefix` of `lock`, and a number;
  *   another one        programs of this library.
  * If no other library takes part, use LK_LAYOUT_LATCH, which is also the
  * default of `latchkey elect`.

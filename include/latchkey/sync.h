@@ -21,9 +21,10 @@
  * free clients, locks, subscriptions, candidates and members: they free
  * nothing, with a warning in the log. These work there:
  * lk_sync_client_run_on_thread(), which gives the lk_client for requests with a
- * callback; lk_sync_client_set_hosts(), lk_sync_client_last_error(); the
- * constructors of locks, lk_sync_lock_release(), lk_sync_watch_free(),
- * lk_sync_result_free() and lk_sync_cancel_free().
+ * callback; the functions lk_sync_client_... that query the client, and
+ * lk_sync_client_set_hosts() and _leave_server(); the constructors of locks,
+ * lk_sync_lock_release(), lk_sync_watch_free(), lk_sync_result_free(), those of
+ * a lk_sync_cancel, and those that do not wait.
  *
  * Waiting: a call that waits for a server takes a `const lk_sync_call *` (NULL:
  * no options) with a deadline and a lk_sync_cancel. It returns at the latest
@@ -86,8 +87,9 @@ typedef struct lk_sync_config {
   const lk_client_config *client;
   const lk_lease_config *lease; /**< NULL: the defaults */
   /** Invoked when the state of the session has changed; `err` as in
-      lk_listener. This callback may be invoked before lk_sync_client_new()
-      returns. May be NULL. */
+      lk_listener. The first state, LK_STATE_CONNECTING, is not reported. This
+      callback may be invoked before lk_sync_client_new() returns. May be NULL.
+   */
   void (*on_state)(lk_sync_client *c, lk_state state, int err, void *arg);
   void *arg;
   /** Options of every call that is given NULL, such as a timeout. `repeat` does
@@ -750,7 +752,8 @@ LK_API int lk_sync_candidate_start(lk_sync_candidate *c);
     @return 0, LK_ERR_CLOSED, LK_ERR_STATE, LK_ERR_FORKED. */
 LK_API int lk_sync_candidate_resign(lk_sync_candidate *c);
 
-/** Take part, and wait until the candidate leads for certain.
+/** Take part, and wait until the candidate leads for certain. While acquires
+    fail (LK_CANDIDATE_EVENT_RETRYING, as with LK_ERR_NO_AUTH), it waits on.
     @return 0: lk_sync_candidate_ok() is true; what lk_candidate_start()
             returns; LK_ERR_DEADLINE, and LK_ERR_CANCELLED by the
             lk_sync_cancel: it still takes part, unless the call was over before

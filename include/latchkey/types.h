@@ -24,7 +24,7 @@ typedef struct lk_client lk_client;
  * A view of bytes; their owner is documented where it is used. `at` NULL is
  * ZooKeeper's null, which is another value than an empty string (`at` set,
  * `len` 0): a node keeps the difference. Text of a server is mostly UTF-8, and
- * never NUL-terminated.
+ * not NUL-terminated unless the function that gives it says so.
  */
 typedef struct lk_bytes {
   const void *at;
