@@ -4,6 +4,7 @@
 #include "base/sized_struct.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 /* No public struct is longer. A larger `size` means that the program has not
@@ -27,33 +28,44 @@ static size_t size_of(const void *from)
   return size;
 }
 
-const char *lk__sized_struct_check(const lk_sized_struct *what,
-                                   const void *from)
+lk_size_fault lk__sized_struct_check(const lk_sized_struct *what,
+                                     const void *from)
 {
   size_t given = size_of(from);
 
   if (given < what->least || given > LONGEST_STRUCT)
-    return what->unset;
+    return LK_SIZE_UNSET;
   if (given > what->size &&
       !is_zero((const unsigned char *)from + what->size, given - what->size))
-    return what->beyond;
-  return NULL;
+    return LK_SIZE_NEWER;
+  return LK_SIZE_OK;
 }
 
-const char *lk__sized_struct_copy(const lk_sized_struct *what, void *out,
-                                  const void *from)
+lk_size_fault lk__sized_struct_copy(const lk_sized_struct *what, void *out,
+                                    const void *from)
 {
   size_t given = 0; /* bytes that are copied */
 
   if (from != NULL) {
-    const char *refusal = lk__sized_struct_check(what, from);
+    lk_size_fault fault = lk__sized_struct_check(what, from);
 
-    if (refusal != NULL)
-      return refusal;
+    if (fault != LK_SIZE_OK)
+      return fault;
     given = size_of(from) < what->size ? size_of(from) : what->size;
     memcpy(out, from, given);
   }
   memset((unsigned char *)out + given, 0, what->size - given);
   memcpy(out, &what->size, sizeof what->size);
-  return NULL;
+  return LK_SIZE_OK;
+}
+
+const char *lk__sized_struct_text(const lk_sized_struct *what,
+                                  lk_size_fault fault,
+                                  char text[LK_SIZE_TEXT_ROOM])
+{
+  snprintf(text, LK_SIZE_TEXT_ROOM, "%s%s", what->name,
+           fault == LK_SIZE_UNSET
+               ? ".size is not set"
+               : " has an option that is newer than this library");
+  return text;
 }

@@ -44,23 +44,28 @@
 #define LK_ENDS_lk_sync_membership_config data, arg
 #define LK_ENDS_lk_tls_config             ca_file, server_name
 
-/** The size of a struct in this library, and the messages for a wrong one. */
+/** The size of a struct in this library. */
 typedef struct lk_sized_struct {
+  const char *name;
   size_t size;
-  size_t least;       /**< the bytes up to the end of the first option */
-  const char *unset;  /**< the message if `size` is not set */
-  const char *beyond; /**< the message if a newer program uses an option that
-                           this library does not have */
+  size_t least; /**< the bytes up to the end of the first option */
 } lk_sized_struct;
+
+/** What is wrong with a caller's struct. */
+typedef enum lk_size_fault {
+  LK_SIZE_OK = 0,
+  LK_SIZE_UNSET, /**< `size` is not set */
+  LK_SIZE_NEWER  /**< a newer program uses an option that this library does not
+                      have */
+} lk_size_fault;
 
 /** The lk_sized_struct of `type`, for an initialiser. */
 #define LK_SIZED_STRUCT(type)      LK_SIZED_STRUCT_SPLIT(type, LK_ENDS_##type)
 #define LK_SIZED_STRUCT_SPLIT(...) LK_SIZED_STRUCT_OF(__VA_ARGS__)
-#define LK_SIZED_STRUCT_OF(type, first, last)                                \
-  {                                                                          \
-    sizeof(type) + LK_NO_PADDING_BEHIND(type, last), LK_END_OF(type, first), \
-        #type ".size is not set",                                            \
-        #type " has an option that is newer than this library"               \
+#define LK_SIZED_STRUCT_OF(type, first, last)               \
+  {                                                         \
+#    type, sizeof(type) + LK_NO_PADDING_BEHIND(type, last), \
+        LK_END_OF(type, first)                              \
   }
 #define LK_END_OF(type, member) \
   (offsetof(type, member) + sizeof(((type *)NULL)->member))
@@ -72,10 +77,9 @@ typedef struct lk_sized_struct {
      char one;                                             \
    }))
 
-/** Why the caller's struct at `from` is refused, as a line for the log; NULL:
-   it is not. For a struct that is not copied. */
-const char *lk__sized_struct_check(const lk_sized_struct *what,
-                                   const void *from);
+/** Check the caller's struct at `from`. For a struct that is not copied. */
+lk_size_fault lk__sized_struct_check(const lk_sized_struct *what,
+                                     const void *from);
 
 /**
  * Copy the caller's struct at `from` to `out`, which has what->size bytes. If
@@ -83,10 +87,16 @@ const char *lk__sized_struct_check(const lk_sized_struct *what,
  * are. The copy's `size` is what->size. No byte behind the size of `from` is
  * read.
  *
- * @return NULL: success; else as lk__sized_struct_check(), and nothing was
- *         copied.
+ * @return LK_SIZE_OK; else as lk__sized_struct_check(), and nothing was copied.
  */
-const char *lk__sized_struct_copy(const lk_sized_struct *what, void *out,
-                                  const void *from);
+lk_size_fault lk__sized_struct_copy(const lk_sized_struct *what, void *out,
+                                    const void *from);
+
+/** Room for lk__sized_struct_text(). */
+enum { LK_SIZE_TEXT_ROOM = 96 };
+/** Write why the struct is refused, a line for the log. Returns `text`. */
+const char *lk__sized_struct_text(const lk_sized_struct *what,
+                                  lk_size_fault fault,
+                                  char text[LK_SIZE_TEXT_ROOM]);
 
 #endif

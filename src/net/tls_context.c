@@ -354,7 +354,8 @@ int lk_tls_check(const lk_tls_config *config, char *text, size_t size)
   lk_transport t = {.fd = -1};
   lk_tls_config *copy;
   const char *wrong = NULL; /* what is wrong with `config`; NULL: not known */
-  int err = lk__tls_copy(&copy, &lk__mem_libc, config, &wrong);
+  char room[LK_SIZE_TEXT_ROOM];
+  int err = lk__tls_copy(&copy, &lk__mem_libc, config, &wrong, room);
 
   if (size > 0)
     snprintf(text, size, "%s", wrong == NULL ? "" : wrong);

@@ -43,13 +43,13 @@ lk_flow lk__transport_copy_endpoint(lk_transport *t, lk_endpoint *out,
                                     const lk_endpoint *from)
 {
   static const lk_sized_struct what = LK_SIZED_STRUCT(lk_endpoint);
-  const char *refusal = lk__sized_struct_copy(&what, out, from);
+  lk_size_fault fault = lk__sized_struct_copy(&what, out, from);
 
-  if (refusal == NULL)
+  if (fault == LK_SIZE_OK)
     return LK_FLOW_DONE;
   t->err = LK_ERR_CONNECT;
   t->sys_errno = 0;
-  snprintf(t->why, sizeof t->why, "%s", refusal);
+  (void)lk__sized_struct_text(&what, fault, t->why);
   return LK_FLOW_FAILED;
 }
 

@@ -19,17 +19,8 @@
 /** Copy the caller's options `from`, a struct that begins with its size, to
     `out`. If `from` is NULL, all options in `out` are 0. Returns 0, or
     LK_ERR_BAD_ARGUMENT if the struct is not valid; the reason is logged. */
-static inline int lk__config_copy(const lk_client *c,
-                                  const lk_sized_struct *sized, void *out,
-                                  const void *from)
-{
-  const char *wrong = lk__sized_struct_copy(sized, out, from);
-
-  if (wrong == NULL)
-    return 0;
-  lk_client_log(c, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT, wrong);
-  return LK_ERR_BAD_ARGUMENT;
-}
+int lk__config_copy(const lk_client *c, const lk_sized_struct *sized, void *out,
+                    const void *from);
 
 /** Copy the options of a call that sends several requests. If `call` is NULL,
     `out` gets the defaults. Returns 0, or LK_ERR_BAD_ARGUMENT; options that

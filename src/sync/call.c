@@ -354,15 +354,16 @@ static void begin_log(lk_blocking_call *b)
 int lk__sync_copy_options(lk_sync_client *c, const lk_sized_struct *type,
                           void *out, const void *from)
 {
-  const char *refusal = lk__sized_struct_copy(type, out, from);
-  log_call log = {.text = refusal};
+  lk_size_fault fault = lk__sized_struct_copy(type, out, from);
+  char text[LK_SIZE_TEXT_ROOM];
 
-  if (refusal == NULL)
+  if (fault == LK_SIZE_OK)
     return 0;
+  log_call log = {.text = lk__sized_struct_text(type, fault, text)};
   bool on_thread_of_handle = lk__sync_refusal(c) == LK_ERR_STATE;
 
   if (on_thread_of_handle)
-    lk_client_log(c->client, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT, refusal);
+    lk_client_log(c->client, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT, text);
   else
     (void)lk__blocking_call_do(&log.call, c, begin_log);
   return LK_ERR_BAD_ARGUMENT;

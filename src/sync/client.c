@@ -128,9 +128,8 @@ static lk_client_config client_options(const lk_sync_config *config)
 {
   static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_client_config);
   lk_client_config copy;
-  const char *refusal = lk__sized_struct_copy(&sized, &copy, config->client);
 
-  if (refusal != NULL)
+  if (lk__sized_struct_copy(&sized, &copy, config->client) != LK_SIZE_OK)
     copy = (lk_client_config){0};
   return copy;
 }
@@ -231,9 +230,9 @@ static bool has_options_of_one_call(const lk_sync_call *call)
 static int copy_default_call(lk_sync_call *out, const lk_sync_config *config)
 {
   static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_sync_call);
-  const char *refusal = lk__sized_struct_copy(&sized, out, config->call);
 
-  if (refusal != NULL || has_options_of_one_call(out))
+  if (lk__sized_struct_copy(&sized, out, config->call) != LK_SIZE_OK ||
+      has_options_of_one_call(out))
     return LK_ERR_BAD_ARGUMENT;
   switch (out->offline) {
   case LK_OFFLINE_WAIT: return 0;
@@ -300,10 +299,10 @@ int lk_sync_client_new(lk_sync_client **out, const lk_sync_config *config)
   if (out == NULL)
     return LK_ERR_BAD_ARGUMENT;
   *out = NULL;
-  const char *refusal = lk__sized_struct_copy(&sized, &copy, config);
   lk_sync_call default_call;
 
-  if (refusal != NULL || copy_default_call(&default_call, &copy) != 0)
+  if (lk__sized_struct_copy(&sized, &copy, config) != LK_SIZE_OK ||
+      copy_default_call(&default_call, &copy) != 0)
     return LK_ERR_BAD_ARGUMENT;
   int cancel_state = lk__sync_disable_cancel();
   int err = make_handle(out, &copy, &default_call);

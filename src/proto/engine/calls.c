@@ -17,11 +17,13 @@
 static int call_copy_options(const lk_client *c, const lk_sized_struct *what,
                              void *out, const void *from)
 {
-  const char *wrong = lk__sized_struct_copy(what, out, from);
+  lk_size_fault fault = lk__sized_struct_copy(what, out, from);
+  char text[LK_SIZE_TEXT_ROOM];
 
-  if (wrong == NULL)
+  if (fault == LK_SIZE_OK)
     return 0;
-  lk_client_log(c, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT, wrong);
+  lk_client_log(c, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT,
+                lk__sized_struct_text(what, fault, text));
   return LK_ERR_BAD_ARGUMENT;
 }
 

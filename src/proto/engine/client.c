@@ -90,11 +90,13 @@ static bool copy_config(lk_client_config *out, const lk_client_config *from)
 
   if (from == NULL)
     return false;
-  const char *wrong = lk__sized_struct_copy(&what, out, from);
+  lk_size_fault fault = lk__sized_struct_copy(&what, out, from);
+  char text[LK_SIZE_TEXT_ROOM];
 
-  if (wrong == what.beyond && from->log != NULL)
-    from->log(from->log_arg, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT, wrong);
-  return wrong == NULL;
+  if (fault == LK_SIZE_NEWER && from->log != NULL)
+    from->log(from->log_arg, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT,
+              lk__sized_struct_text(&what, fault, text));
+  return fault == LK_SIZE_OK;
 }
 
 /* The value of last_xid with which a client resumes a session. An earlier
@@ -114,7 +116,8 @@ static bool copy_hooks(lk_hooks *out, const lk_hooks *from)
 {
   static const lk_sized_struct what = LK_SIZED_STRUCT(lk_hooks);
 
-  return from != NULL && lk__sized_struct_copy(&what, out, from) == NULL &&
+  return from != NULL &&
+         lk__sized_struct_copy(&what, out, from) == LK_SIZE_OK &&
          out->now != NULL && out->random != NULL && out->wake != NULL;
 }
 
@@ -137,10 +140,11 @@ static int init_hosts(lk_client *c, const lk_client_config *config)
 static int init_tls(lk_client *c, const lk_client_config *config)
 {
   const char *wrong = NULL;
+  char text[LK_SIZE_TEXT_ROOM];
   int err = 0;
 
   if (c->hosts.tls)
-    err = lk__tls_copy(&c->tls, &c->mem, config->tls, &wrong);
+    err = lk__tls_copy(&c->tls, &c->mem, config->tls, &wrong, text);
   if (wrong != NULL)
     lk_client_log(c, LK_LOG_ERROR, err, wrong);
   return err;
@@ -270,10 +274,12 @@ static int attach_listener(lk_client *c, lk_listener *l,
                            void (*add)(lk_safe_list *s, lk_link *l))
 {
   static const lk_sized_struct what = LK_SIZED_STRUCT(lk_listener);
-  const char *refusal = lk__sized_struct_check(&what, l);
+  lk_size_fault fault = lk__sized_struct_check(&what, l);
+  char text[LK_SIZE_TEXT_ROOM];
 
-  if (refusal != NULL) {
-    lk_client_log(c, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT, refusal);
+  if (fault != LK_SIZE_OK) {
+    lk_client_log(c, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT,
+                  lk__sized_struct_text(&what, fault, text));
     return LK_ERR_BAD_ARGUMENT;
   }
   memset(l->in_list, 0, sizeof l->in_list);

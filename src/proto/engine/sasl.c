@@ -50,7 +50,10 @@ static int find_mechanism(lk_client *c, lk_sasl_mechanism *out,
                     "SASL DIGEST-MD5: this library was built without libgsasl");
     return LK_ERR_UNIMPLEMENTED;
   }
-  const char *wrong = lk__sized_struct_copy(&what, out, from);
+  lk_size_fault fault = lk__sized_struct_copy(&what, out, from);
+  char text[LK_SIZE_TEXT_ROOM];
+  const char *wrong =
+      fault == LK_SIZE_OK ? NULL : lk__sized_struct_text(&what, fault, text);
 
   if (wrong == NULL && (out->name == NULL || out->start == NULL ||
                         out->step == NULL || out->end == NULL))
@@ -79,10 +82,12 @@ static int copy_config(lk_client *c, lk_sasl_config *out,
                        const lk_sasl_config *from)
 {
   static const lk_sized_struct what = LK_SIZED_STRUCT(lk_sasl_config);
-  const char *wrong = lk__sized_struct_copy(&what, out, from);
+  lk_size_fault fault = lk__sized_struct_copy(&what, out, from);
+  char text[LK_SIZE_TEXT_ROOM];
+  const char *wrong = fault == LK_SIZE_OK
+                          ? sasl_complaint(out)
+                          : lk__sized_struct_text(&what, fault, text);
 
-  if (wrong == NULL)
-    wrong = sasl_complaint(out);
   if (wrong == NULL)
     return 0;
   lk__client_logf(c, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT, "%s", wrong);

@@ -100,15 +100,17 @@ static void point_to_copies(lk_tls_config *c, char *room)
 }
 
 int lk__tls_copy(lk_tls_config **out, const lk_mem *mem,
-                 const lk_tls_config *from, const char **wrong)
+                 const lk_tls_config *from, const char **wrong,
+                 char text[LK_SIZE_TEXT_ROOM])
 {
   static const lk_sized_struct what = LK_SIZED_STRUCT(lk_tls_config);
   lk_tls_config own;
 
   *out = NULL;
-  *wrong = lk__sized_struct_copy(&what, &own, from);
-  if (*wrong == NULL)
-    *wrong = tls_complaint(&own);
+  lk_size_fault fault = lk__sized_struct_copy(&what, &own, from);
+
+  *wrong = fault == LK_SIZE_OK ? tls_complaint(&own)
+                               : lk__sized_struct_text(&what, fault, text);
   if (*wrong != NULL)
     return LK_ERR_BAD_ARGUMENT;
   lk_tls_config *copy = lk__mem_new(mem, sizeof *copy + size_of_copies(&own));

@@ -58,7 +58,7 @@ START_TEST(options_that_an_older_program_lacks_are_zero)
 {
   lk_sample from = {offsetof(lk_sample, second), 1, 2}, out = {7, 7, 7};
 
-  ck_assert_ptr_null(lk__sized_struct_copy(&sample, &out, &from));
+  ck_assert_int_eq(lk__sized_struct_copy(&sample, &out, &from), LK_SIZE_OK);
   ck_assert_uint_eq(out.size, sizeof out);
   ck_assert_int_eq(out.first, 1);
   ck_assert_int_eq(out.second, 0);
@@ -69,7 +69,7 @@ START_TEST(missing_struct_selects_the_defaults)
 {
   lk_sample out = {7, 7, 7};
 
-  ck_assert_ptr_null(lk__sized_struct_copy(&sample, &out, NULL));
+  ck_assert_int_eq(lk__sized_struct_copy(&sample, &out, NULL), LK_SIZE_OK);
   ck_assert_uint_eq(out.size, sizeof out);
   ck_assert_int_eq(out.first, 0);
   ck_assert_int_eq(out.second, 0);
@@ -83,11 +83,14 @@ START_TEST(a_refusal_names_the_struct_and_copies_nothing)
     int newer_option;
   } from = {{0, 1, 2}, 3};
   lk_sample out = {7, 7, 7};
+  char text[LK_SIZE_TEXT_ROOM];
 
-  ck_assert_str_eq(lk__sized_struct_copy(&sample, &out, &from),
+  ck_assert_int_eq(lk__sized_struct_copy(&sample, &out, &from), LK_SIZE_UNSET);
+  ck_assert_str_eq(lk__sized_struct_text(&sample, LK_SIZE_UNSET, text),
                    "lk_sample.size is not set");
   from.known.size = sizeof from;
-  ck_assert_str_eq(lk__sized_struct_copy(&sample, &out, &from),
+  ck_assert_int_eq(lk__sized_struct_copy(&sample, &out, &from), LK_SIZE_NEWER);
+  ck_assert_str_eq(lk__sized_struct_text(&sample, LK_SIZE_NEWER, text),
                    "lk_sample has an option that is newer than this library");
   ck_assert_uint_eq(out.size, 7);
   ck_assert_int_eq(out.first, 7);
