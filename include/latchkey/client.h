@@ -26,9 +26,10 @@
  * A request may be refused: the call returns an error, and `done` is never
  * called. Any request can be refused with one of these errors:
  *   LK_ERR_BAD_PATH       not absolute, not UTF-8, with an empty, "." or ".."
- *                         component, with a trailing "/", or with a character
- *                         that servers refuse: control characters, U+D800 to
- *                         U+F8FF, and all above U+FFEF;
+ *                         component, with a trailing "/" (which a sequential
+ *                         create may have), or with a character that servers
+ *                         refuse: control characters, U+D800 to U+F8FF, and all
+ *                         above U+FFEF;
  *   LK_ERR_BAD_ARGUMENT   a flag, a version or an option out of range;
  *   LK_ERR_TOO_BIG        the request is larger than `send_limit`;
  *   LK_ERR_TOO_MANY       `outstanding_limit` requests are outstanding;
@@ -253,9 +254,9 @@ typedef struct lk_client_config {
   size_t receive_limit; /**< largest reply, bytes. 0: 16 MiB */
   size_t
       outstanding_limit; /**< requests accepted and not completed. 0: 65,536 */
-  const lk_session *resume; /**< a session to resume, or NULL. Copied. Its
-                                 ephemeral nodes stay; see lock.h. Its former
-                                 client must have ended */
+  const lk_session *resume; /**< a session to resume; NULL or with id 0: none.
+                                 Copied. Its ephemeral nodes stay; see lock.h.
+                                 Its former client must have ended */
   const lk_mem *mem;        /**< NULL: the C library's. Copied */
   lk_log_level log_level;   /**< the least severe level that is logged; other
                                  lines are not formatted. 0: LK_LOG_INFO */
@@ -356,7 +357,8 @@ typedef void (*lk_close_cb)(lk_client *c, int err, void *arg);
  * 1.5 s, requests without a reply complete with LK_ERR_CLOSED, and writes that
  * were not sent with LK_ERR_NOT_SENT. New requests are refused with
  * LK_ERR_CLOSED. Before this returns, holders of locks are notified of the
- * loss, and acquires end. Does not free the client.
+ * loss, and acquires end. Watches may get events until the client has ended,
+ * also of its own ephemeral nodes. Does not free the client.
  *
  * `done` gets
  *   0: the session is closed and its ephemeral nodes no longer exist, or there
@@ -510,13 +512,14 @@ LK_API const lk_reply *lk_client_reply(const lk_client *c);
  */
 typedef struct lk_listener {
   size_t size; /**< sizeof(lk_listener) */
-  /** The state has changed. Requests that a listener makes when `state` is
-      LK_STATE_CONNECTED or LK_STATE_READ_ONLY are the first ones that are sent
-      on the new connection. `err`: the reason of LK_STATE_SUSPENDED (0: the
-      client moves to another server), LK_STATE_EXPIRED and
-      LK_STATE_AUTH_FAILED, and that of the LK_STATE_CLOSED which follows one of
-      the last two; else 0. When a session or the client ends, listeners are
-      notified first, then requests complete, and then watches end. */
+  /** The state has changed; attaching reports no state. Requests that a
+      listener makes when `state` is LK_STATE_CONNECTED or LK_STATE_READ_ONLY
+      are the first ones that are sent on the new connection. `err`: the reason
+      of LK_STATE_SUSPENDED (0: the client moves to another server),
+      LK_STATE_EXPIRED and LK_STATE_AUTH_FAILED, and that of the LK_STATE_CLOSED
+      which follows one of the last two; else 0. When a session or the client
+      ends, listeners are notified first, then requests complete, and then
+      watches end. */
   void (*state)(lk_client *c, lk_state state, int err, void *arg);
   /** A connection attempt has failed, and the client tries on, as after the
       loss of a connection, which is reported by `state`. `err` and `why` are

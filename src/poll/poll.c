@@ -18,7 +18,8 @@ struct lk_poll {
   void *on_wake_arg;
   bool running; /* callbacks may be running: the memory is still needed */
   bool ended;   /* the driver is freed */
-  bool more;    /* what lk_poll_dispatch() has returned last */
+  bool more;    /* what lk_poll_dispatch() has returned last, or that a client
+                   was made since then */
 };
 
 static lk_poll *poll_of(lk_driver *d)
@@ -79,7 +80,12 @@ int lk_poll_new(lk_poll **out, const lk_mem *mem)
 int lk_poll_client_new(lk_client **out, lk_poll *p,
                        const lk_client_config *config)
 {
-  return lk__driver_client_new(out, &p->driver, config);
+  int err = lk__driver_client_new(out, &p->driver, config);
+
+  /* It may end before the first turn. */
+  if (err == 0)
+    p->more = true;
+  return err;
 }
 
 /* ---- running ------------------------------------------------------------- */

@@ -330,13 +330,15 @@ static void request_send_watch(const lk_client *c, const lk_request *r,
 }
 
 /* LK_ERR_NOT_CONNECTED: there is neither a connection nor an attempt at one,
- * and the request does not wait. */
+ * and the request does not wait. The first attempt of a new client is due at
+ * once. */
 static int offline_refusal(const lk_client *c, const lk_call *call)
 {
   bool fails = call != NULL && call->offline == LK_OFFLINE_FAIL;
+  bool pauses =
+      c->connection.phase == LK_PHASE_PAUSE && c->connection.retry_ms > c->now;
 
-  return fails && c->connection.phase == LK_PHASE_PAUSE ? LK_ERR_NOT_CONNECTED
-                                                        : 0;
+  return fails && pauses ? LK_ERR_NOT_CONNECTED : 0;
 }
 
 int lk__request_queue(lk_client *c, const lk_call_spec *spec)

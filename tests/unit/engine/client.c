@@ -643,6 +643,36 @@ START_TEST(wanted_connection_has_the_time_for_tcp_until_it_is_connected)
 }
 END_TEST
 
+static int offline_err;
+
+static void on_offline(lk_client *c, int err, const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)stat;
+  (void)arg;
+  offline_err = err;
+}
+
+/* Its first attempt is due at once, and is no pause. */
+START_TEST(request_that_fails_offline_waits_for_the_first_attempt)
+{
+  const lk_call call = {.size = sizeof call, .offline = LK_OFFLINE_FAIL};
+  lk_client_config c = config();
+  lk_hooks h = hooks();
+
+  offline_err = 0;
+  ck_assert_int_eq(lk_client_new(&client, &c, &h), 0);
+  ck_assert_int_eq(lk_exists(client, "/", &call, on_offline, NULL), 0);
+  lk_client_tick(client);
+  lk_client_failed(client, 1, LK_ERR_CONNECT, NULL);
+  lk_client_tick(client);
+  ck_assert_int_eq(offline_err, LK_ERR_NOT_SENT);
+  ck_assert_int_eq(lk_exists(client, "/", &call, on_offline, NULL),
+                   LK_ERR_NOT_CONNECTED);
+  lk_client_free(client);
+}
+END_TEST
+
 SUITE("client", a_client_needs_its_hooks, options_out_of_range_are_refused,
       wrong_servers_are_refused, without_memory_there_is_no_client,
       new_client_keeps_its_options, lines_below_the_level_are_not_logged,
@@ -652,6 +682,7 @@ SUITE("client", a_client_needs_its_hooks, options_out_of_range_are_refused,
       reply_has_the_times_of_its_request_and_its_receipt,
       late_cancel_of_a_watch_cancels_no_other,
       listener_needs_its_size_and_may_be_newer,
+      request_that_fails_offline_waits_for_the_first_attempt,
       wanted_connection_has_the_time_for_tcp_until_it_is_connected,
       client_sends_everything_after_a_welcome_or_drops_the_connection,
       repeated_requests_keep_their_order_when_memory_fails)

@@ -209,6 +209,21 @@ static void expect_end_without_waiting(void)
   ck_assert_int_eq(timeout_ms, -1); /* the program may go on for itself */
 }
 
+START_TEST(loop_of_the_program_ends_if_the_client_ends_before_its_first_turn)
+{
+  open_poll();
+  make_client();
+  lk_client_close(client, NULL, NULL);
+  expect_end_without_waiting();
+  make_client();
+  lk_client_free(client);
+  make_client();
+  lk_client_close(client, NULL, NULL);
+  expect_end_without_waiting();
+  close_poll();
+}
+END_TEST
+
 START_TEST(loop_of_the_program_ends_as_soon_as_the_client_is_closed)
 {
   open_poll();
@@ -592,6 +607,7 @@ SUITE("poll", run_ends_when_each_client_is_closed,
       without_a_client_nothing_is_waited_for,
       run_once_waits_no_longer_than_it_is_told, signal_ends_the_wait,
       client_runs_in_a_loop_of_the_program,
+      loop_of_the_program_ends_if_the_client_ends_before_its_first_turn,
       loop_of_the_program_ends_as_soon_as_the_client_is_closed,
       loop_of_the_program_ends_as_soon_as_a_client_without_session_is_closed,
       without_room_the_number_of_descriptors_is_told,
