@@ -50,7 +50,7 @@ static void epoll_forget(const lk_epoll *e, int fd)
 }
 
 /* A timer that has fired stays readable until it is set again. */
-static void epoll_arm(lk_epoll *e, int64_t at_ns, int64_t now_ns)
+void lk__epoll_arm(lk_epoll *e, int64_t at_ns, int64_t now_ns)
 {
   struct itimerspec at = {.it_value = {0, 0}};
   bool has_fired = e->armed_ns <= now_ns;
@@ -68,10 +68,8 @@ static void epoll_arm(lk_epoll *e, int64_t at_ns, int64_t now_ns)
   e->armed_ns = at_ns;
 }
 
-static const lk_epoll_type epoll_type = {.watch = epoll_watch,
-                                         .forget = epoll_forget,
-                                         .arm = epoll_arm,
-                                         .close = epoll_close};
+static const lk_epoll_type epoll_type = {
+    .watch = epoll_watch, .forget = epoll_forget, .close = epoll_close};
 
 int lk__epoll_open(lk_epoll *e)
 {

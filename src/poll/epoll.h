@@ -25,7 +25,6 @@ typedef struct lk_epoll {
 typedef struct lk_epoll_type {
   bool (*watch)(const lk_epoll *e, int fd, int events);
   void (*forget)(const lk_epoll *e, int fd);
-  void (*arm)(lk_epoll *e, int64_t at_ns, int64_t now_ns);
   void (*close)(lk_epoll *e);
 } lk_epoll_type;
 
@@ -35,6 +34,9 @@ typedef struct lk_epoll_type {
 
 /** Returns 0 or LK_ERR_SYSTEM. */
 int lk__epoll_open(lk_epoll *e);
+/** Let the timer of an open epoll fire at `at_ns` on CLOCK_MONOTONIC, and not
+    before. */
+void lk__epoll_arm(lk_epoll *e, int64_t at_ns, int64_t now_ns);
 static inline bool lk__epoll_is_open(const lk_epoll *e)
 {
   return e->type != NULL;
@@ -53,13 +55,6 @@ static inline void lk__epoll_forget(const lk_epoll *e, int fd)
 {
   if (e->type != NULL)
     e->type->forget(e, fd);
-}
-
-/** Let the timer fire at `at_ns` on CLOCK_MONOTONIC, and not before. */
-static inline void lk__epoll_arm(lk_epoll *e, int64_t at_ns, int64_t now_ns)
-{
-  if (e->type != NULL)
-    e->type->arm(e, at_ns, now_ns);
 }
 
 /** In a forked child, too. */

@@ -100,10 +100,15 @@ static int64_t next_work_ns(const lk_poll_loop *l)
   return l->timers.root == NULL ? LK_EPOLL_NEVER : l->timers.root->at;
 }
 
+static void set_epoll_timer(lk_poll_loop *l)
+{
+  lk__epoll_arm(&l->epoll, next_work_ns(l), now_ns());
+}
+
 static void update_epoll_timer(lk_poll_loop *l)
 {
-  if (lk__epoll_is_open(&l->epoll) && !l->in_callbacks)
-    lk__epoll_arm(&l->epoll, next_work_ns(l), now_ns());
+  if (l->set_epoll_timer != NULL && !l->in_callbacks)
+    l->set_epoll_timer(l);
 }
 
 static void io_make_ready(lk_poll_loop *l, lk_loop_io *io, int events)
@@ -355,10 +360,13 @@ int lk__poll_loop_open_epoll(lk_poll_loop *l)
   for (size_t i = 0; err == 0 && i < l->count; i++)
     if (!lk__epoll_watch(&l->epoll, l->fds[i].fd, l->watchers[i]->events))
       err = LK_ERR_SYSTEM;
-  if (err != 0)
+  if (err != 0) {
     lk__epoll_close(&l->epoll);
+    return err;
+  }
+  l->set_epoll_timer = set_epoll_timer;
   update_epoll_timer(l);
-  return err;
+  return 0;
 }
 
 void lk__poll_loop_begin_turn(lk_poll_loop *l)

@@ -30,8 +30,11 @@ typedef struct lk_poll_loop {
   uint64_t turn;        /**< how often lk__poll_loop_prepare() has ended */
   size_t refs;          /**< above 0: keep the loop running */
   lk_epoll epoll;       /**< see lk_poll_fd() */
-  bool in_callbacks;    /**< callbacks may be running; the timer of the epoll is
-                             set when they have returned */
+  /** Sets the timer of `epoll` to the next work. NULL: it is not open. A
+     pointer for the reason of lk_epoll_type. */
+  void (*set_epoll_timer)(struct lk_poll_loop *l);
+  bool in_callbacks; /**< callbacks may be running; the timer of the epoll is
+                          set when they have returned */
 } lk_poll_loop;
 
 /** Make a loop of its own, for src/sync and the command. Returns 0 or

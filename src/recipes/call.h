@@ -15,12 +15,7 @@
 #include "base/acl.h"
 #include "base/sized_struct.h"
 #include "base/timeout.h"
-
-/** Copy the caller's options `from`, a struct that begins with its size, to
-    `out`. If `from` is NULL, all options in `out` are 0. Returns 0, or
-    LK_ERR_BAD_ARGUMENT if the struct is not valid; the reason is logged. */
-int lk__config_copy(const lk_client *c, const lk_sized_struct *sized, void *out,
-                    const void *from);
+#include "proto/engine/lease_slot.h"
 
 /** Copy the options of a call that sends several requests. If `call` is NULL,
     `out` gets the defaults. Returns 0, or LK_ERR_BAD_ARGUMENT; options that
@@ -29,7 +24,7 @@ static inline int lk__call_options_copy(const lk_client *c, lk_call *out,
                                         const lk_call *call)
 {
   static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_call);
-  int err = lk__config_copy(c, &sized, out, call);
+  int err = lk__client_copy_options(c, &sized, out, call);
 
   if (err == 0 && (out->on_event != NULL || out->handle != NULL ||
                    out->offline != LK_OFFLINE_WAIT))

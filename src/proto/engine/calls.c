@@ -12,21 +12,6 @@
 
 /* ---- options ------------------------------------------------------------- */
 
-/* Copy a caller's struct, which begins with its size; see base/sized_struct.h.
-   If the struct is invalid, log why and return LK_ERR_BAD_ARGUMENT. */
-static int call_copy_options(const lk_client *c, const lk_sized_struct *what,
-                             void *out, const void *from)
-{
-  lk_size_fault fault = lk__sized_struct_copy(what, out, from);
-  char text[LK_SIZE_TEXT_ROOM];
-
-  if (fault == LK_SIZE_OK)
-    return 0;
-  lk_client_log(c, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT,
-                lk__sized_struct_text(what, fault, text));
-  return LK_ERR_BAD_ARGUMENT;
-}
-
 int lk__call_take_watch_options(lk_client *c, lk_call_spec *spec,
                                 const lk_call *call)
 {
@@ -35,7 +20,7 @@ int lk__call_take_watch_options(lk_client *c, lk_call_spec *spec,
   if (call == NULL)
     return 0;
   spec->call = &spec->options;
-  return call_copy_options(c, &what, &spec->options, call);
+  return lk__client_copy_options(c, &what, &spec->options, call);
 }
 
 static bool asks_for_watch(const lk_call_spec *spec)
@@ -491,7 +476,7 @@ int lk_reconfig(lk_client *c, const lk_reconfiguration *change,
 {
   static const lk_sized_struct what = LK_SIZED_STRUCT(lk_reconfiguration);
   lk_reconfiguration own;
-  int err = call_copy_options(c, &what, &own, change);
+  int err = lk__client_copy_options(c, &what, &own, change);
 
   if (err != 0)
     return err;

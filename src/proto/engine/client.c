@@ -566,6 +566,19 @@ int lk__client_end_err(const lk_client *c)
   return c->close.begun || c->nesting.free_wanted ? LK_ERR_CLOSED : 0;
 }
 
+int lk__client_copy_options(const lk_client *c, const lk_sized_struct *what,
+                            void *out, const void *from)
+{
+  lk_size_fault fault = lk__sized_struct_copy(what, out, from);
+  char text[LK_SIZE_TEXT_ROOM];
+
+  if (fault == LK_SIZE_OK)
+    return 0;
+  lk_client_log(c, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT,
+                lk__sized_struct_text(what, fault, text));
+  return LK_ERR_BAD_ARGUMENT;
+}
+
 int lk__client_refusal(const lk_client *c)
 {
   if (lk__client_is_forked(c))

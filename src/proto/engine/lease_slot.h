@@ -9,6 +9,7 @@
  * recipes include.
  */
 
+#include "base/sized_struct.h"
 #include "proto/engine/evidence.h"
 
 typedef struct lk_session_lease lk_session_lease;
@@ -48,6 +49,12 @@ int lk__client_end_err(const lk_client *c);
 /** Why every new request is refused: LK_ERR_FORKED, LK_ERR_CLOSED or
     LK_ERR_AUTH_FAILED; 0: requests are accepted. */
 int lk__client_refusal(const lk_client *c);
+
+/** Copy the caller's options `from`, a struct that begins with its size, to
+    `out`. If `from` is NULL, all options in `out` are 0. Returns 0, or
+    LK_ERR_BAD_ARGUMENT if the struct is not valid; the reason is logged. */
+int lk__client_copy_options(const lk_client *c, const lk_sized_struct *what,
+                            void *out, const void *from);
 
 /** A holder will be unsure at `needed_ms`, and a reply can prevent that. To be
     called repeatedly while the time is near. The client leaves a server that

@@ -50,17 +50,15 @@ static int find_mechanism(lk_client *c, lk_sasl_mechanism *out,
                     "SASL DIGEST-MD5: this library was built without libgsasl");
     return LK_ERR_UNIMPLEMENTED;
   }
-  lk_size_fault fault = lk__sized_struct_copy(&what, out, from);
-  char text[LK_SIZE_TEXT_ROOM];
-  const char *wrong =
-      fault == LK_SIZE_OK ? NULL : lk__sized_struct_text(&what, fault, text);
+  int err = lk__client_copy_options(c, &what, out, from);
 
-  if (wrong == NULL && (out->name == NULL || out->start == NULL ||
-                        out->step == NULL || out->end == NULL))
-    wrong = "lk_sasl_mechanism: a function or the name is missing";
-  if (wrong == NULL)
+  if (err != 0)
+    return err;
+  if (out->name != NULL && out->start != NULL && out->step != NULL &&
+      out->end != NULL)
     return 0;
-  lk__client_logf(c, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT, "%s", wrong);
+  lk__client_logf(c, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT,
+                  "lk_sasl_mechanism: a function or the name is missing");
   return LK_ERR_BAD_ARGUMENT;
 }
 
@@ -82,14 +80,11 @@ static int copy_config(lk_client *c, lk_sasl_config *out,
                        const lk_sasl_config *from)
 {
   static const lk_sized_struct what = LK_SIZED_STRUCT(lk_sasl_config);
-  lk_size_fault fault = lk__sized_struct_copy(&what, out, from);
-  char text[LK_SIZE_TEXT_ROOM];
-  const char *wrong = fault == LK_SIZE_OK
-                          ? sasl_complaint(out)
-                          : lk__sized_struct_text(&what, fault, text);
+  int err = lk__client_copy_options(c, &what, out, from);
+  const char *wrong = err == 0 ? sasl_complaint(out) : NULL;
 
   if (wrong == NULL)
-    return 0;
+    return err;
   lk__client_logf(c, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT, "%s", wrong);
   return LK_ERR_BAD_ARGUMENT;
 }

@@ -114,7 +114,7 @@ int lk_candidate_new(lk_candidate **out, lk_lock *lock,
   lk_candidate_config options;
 
   *out = NULL;
-  int err = lk__config_copy(lease->client, &sized, &options, config);
+  int err = lk__client_copy_options(lease->client, &sized, &options, config);
 
   if (err != 0)
     return err;

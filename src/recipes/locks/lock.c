@@ -28,7 +28,7 @@ int lk__lock_config_copy(const lk_client *c, lk_lock_config *out,
 {
   static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_lock_config);
 
-  return lk__config_copy(c, &sized, out, config);
+  return lk__client_copy_options(c, &sized, out, config);
 }
 
 static bool path_is_root(const char *path)

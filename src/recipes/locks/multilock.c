@@ -710,7 +710,7 @@ int lk_multilock_new(lk_lock **out, lk_client *client,
 
   *out = NULL;
   if (err == 0)
-    err = lk__config_copy(client, &sized, &multilock_config, options);
+    err = lk__client_copy_options(client, &sized, &multilock_config, options);
   if (err != 0)
     return err;
   const lk_layout_rules *rules = lk__layout_rules(lock_config.layout);

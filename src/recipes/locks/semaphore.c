@@ -645,7 +645,7 @@ int lk_semaphore_new(lk_lock **out, lk_client *client, const char *path,
 
   *out = NULL;
   if (err == 0)
-    err = lk__config_copy(client, &sized, &permits, options);
+    err = lk__client_copy_options(client, &sized, &permits, options);
   if (err != 0)
     return err;
   if (!semaphore_config_is_valid(&permits, lock_config.layout))

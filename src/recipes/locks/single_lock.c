@@ -86,7 +86,7 @@ int lk_single_new(lk_lock **out, lk_client *client, const char *path,
 
   *out = NULL;
   if (err == 0)
-    err = lk__config_copy(client, &sized, &single, options);
+    err = lk__client_copy_options(client, &sized, &single, options);
   if (err != 0)
     return err;
   /* Layouts name the nodes of queues, and a single node has no queue. So only

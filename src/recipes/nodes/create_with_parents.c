@@ -282,7 +282,7 @@ int lk_create_with_parents(lk_client *c, const char *path, lk_bytes data,
   int err = lk__call_options_copy(c, &timing, call);
 
   if (err == 0)
-    err = lk__config_copy(c, &sized, &parent_options, parents);
+    err = lk__client_copy_options(c, &sized, &parent_options, parents);
   if (err != 0 || timing.repeat)
     return LK_ERR_BAD_ARGUMENT;
   if (path == NULL)

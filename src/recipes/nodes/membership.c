@@ -112,7 +112,7 @@ int lk_membership_new(lk_membership **out, lk_client *client, const char *path,
   lk_membership_config options;
 
   *out = NULL;
-  if (lk__config_copy(client, &sized, &options, config) != 0)
+  if (lk__client_copy_options(client, &sized, &options, config) != 0)
     return LK_ERR_BAD_ARGUMENT;
   if (lk_path_check(path) != 0 || strcmp(path, "/") == 0 ||
       !name_is_valid(name))

@@ -171,7 +171,7 @@ int lk_roster_subscribe(lk_roster **out, lk_client *client, const char *path,
   lk_roster_config options;
 
   *out = NULL;
-  if (lk__config_copy(client, &sized, &options, config) != 0 ||
+  if (lk__client_copy_options(client, &sized, &options, config) != 0 ||
       lk__layout_rules(options.layout) == NULL || on_roster == NULL)
     return LK_ERR_BAD_ARGUMENT;
   if (lk_path_check(path) != 0)

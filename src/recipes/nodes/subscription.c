@@ -541,7 +541,7 @@ static int subscription_open(lk_subscription **out, lk_client *client,
   lk_subscription_config copy;
 
   *out = NULL;
-  if (lk__config_copy(client, &sized, &copy, config) != 0 ||
+  if (lk__client_copy_options(client, &sized, &copy, config) != 0 ||
       !subscription_config_is_valid(&copy) ||
       (template->on_children == NULL && template->on_data == NULL))
     return LK_ERR_BAD_ARGUMENT;

@@ -344,7 +344,7 @@ int lk_lease_configure(lk_client *c, const lk_lease_config *config)
   const lk_session_lease *lease = lk__client_lease(c);
   lk_lease_config copy;
 
-  if (lk__config_copy(c, &sized, &copy, config) != 0 ||
+  if (lk__client_copy_options(c, &sized, &copy, config) != 0 ||
       !lease_config_is_valid(&copy))
     return LK_ERR_BAD_ARGUMENT;
   if (lease != NULL)
