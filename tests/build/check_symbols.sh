@@ -6,7 +6,8 @@
 # lk__ names and no other. The libraries call nothing that prints, ends the
 # process, blocks in the core, changes the process's state or keeps state
 # itself; each function has a section of its own; and no other ZooKeeper client
-# is linked in. liblatchkey does not need libev.
+# is linked in. liblatchkey does not need libev. Neither library can be unloaded
+# while a lookup of its driver hangs (check_unload.sh shows why).
 
 lib=${abs_top_builddir:-.}/.libs
 top=${srcdir:-.}
@@ -61,6 +62,8 @@ check_shared() { # NAME MAP HEADER...
     "$(differences "$(nm -D --defined-only "$so" | grep -v ' A ' | names)" \
       "$(scripted "$map")")"
   expect_none "linked with" "$(ldd "$so" | grep -i zookeeper)"
+  ! command -v readelf >/dev/null || readelf -d "$so" | grep -q NODELETE ||
+    complain "not linked with -z nodelete" "$so"
 }
 
 check_archive() { # NAME
