@@ -40,6 +40,8 @@
  *                         when they reject it;
  *   LK_ERR_NOT_READ_ONLY  a write, a multi or a sync in LK_STATE_READ_ONLY;
  *   LK_ERR_DEADLINE       its deadline or timeout has passed already;
+ *   LK_ERR_NOT_CONNECTED  with LK_OFFLINE_FAIL: the client pauses between its
+ *                         attempts to connect;
  *   LK_ERR_NO_MEMORY, LK_ERR_CLOSED (also after expiry, if `one_session` is
  *   set), LK_ERR_AUTH_FAILED, LK_ERR_FORKED.
  *
@@ -161,8 +163,8 @@ typedef struct lk_session {
 } lk_session;
 
 /** How severe a line of the log is: the smaller, the more severe. Connection
-    attempts that fail have LK_LOG_INFO. A program treats a level that it does
-    not know as LK_LOG_DEBUG. */
+    attempts that fail have LK_LOG_INFO, with LK_ERR_TLS LK_LOG_WARNING. A
+    program treats a level that it does not know as LK_LOG_DEBUG. */
 typedef enum lk_log_level {
   LK_LOG_ERROR = 1,
   LK_LOG_WARNING = 2,
@@ -353,8 +355,10 @@ LK_API int lk_path_check(const char *path);
 typedef void (*lk_close_cb)(lk_client *c, int err, void *arg);
 
 /**
- * Close the session: outstanding requests are sent, then closeSession. After
- * 1.5 s, requests without a reply complete with LK_ERR_CLOSED, and writes that
+ * Close the session: outstanding requests are sent, then closeSession; a client
+ * without a connection connects for that. `done` is called, and LK_STATE_CLOSED
+ * reported, when the server has replied, at the latest after 1.5 s. Then
+ * requests without a reply complete with LK_ERR_CLOSED, and writes that
  * were not sent with LK_ERR_NOT_SENT. New requests are refused with
  * LK_ERR_CLOSED. Before this returns, holders of locks are notified of the
  * loss, and acquires end. Watches may get events until the client has ended,
@@ -521,11 +525,12 @@ typedef struct lk_listener {
       ends, listeners are notified first, then requests complete, and then
       watches end. */
   void (*state)(lk_client *c, lk_state state, int err, void *arg);
-  /** A connection attempt has failed, and the client tries on, as after the
-      loss of a connection, which is reported by `state`. `err` and `why` are
-      those of lk_client_last_error(); `why` is valid until this returns. It is
-      called in the next input of the driver, which is due at once. Of several
-      attempts that fail in the hook `wake`, the last one is reported. */
+  /** A connection attempt has failed; the client goes on trying. The loss of a
+      connection is reported by `state` instead. `err` and `why` are those of
+      lk_client_last_error(): `why` begins with the server, says all that is
+      known, and is valid until this returns. It is called in the next input of
+      the driver, which is due at once. Of several attempts that fail in the
+      hook `wake`, the last one is reported. */
   void (*attempt)(lk_client *c, int err, const char *why, void *arg);
   /** The reply to a request, ping or handshake; before its callback. */
   void (*reply)(lk_client *c, const lk_reply *reply, void *arg);

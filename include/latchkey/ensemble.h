@@ -46,15 +46,16 @@ LK_API int lk_config_next(lk_bytes *text, lk_server_entry *out);
     @return 0; LK_ERR_NO_NODE: it has none; LK_ERR_BAD_ARGUMENT. */
 LK_API int lk_config_version(lk_bytes text, int64_t *out);
 
-/** A change of an ensemble. Set `size`, and either `members`, or one or both of
-    `joining` and `leaving`. */
+/** A change of an ensemble. Set `size`, `version`, and either `members`, or one
+    or both of `joining` and `leaving`. */
 typedef struct lk_reconfiguration {
   size_t size;         /**< sizeof(lk_reconfiguration) */
   const char *joining; /**< "server.4=host:2888:3888;2181", commas between */
   const char *leaving; /**< ids, commas between: "1,3" */
-  const char *members; /**< all servers, as in `joining` */
+  const char *members; /**< all servers, as in `joining`, or one a line */
   int64_t version;     /**< the configuration must have this version, else
-                            BAD_VERSION; -1: any */
+                            BAD_VERSION; -1: any. 0 is a version, too: there is
+                            no default */
 } lk_reconfiguration;
 
 /**

@@ -62,7 +62,8 @@ typedef struct lk_call {
                               requests wait: they refuse it, too */
   lk_watch_cb on_event;  /**< NULL: no watch */
   void *watch_arg;
-  lk_watch **watch;    /**< gets the handle, before the call returns; or NULL */
+  lk_watch **watch;    /**< gets the handle, before the call returns, unless the
+                            call is refused; or NULL */
   int64_t deadline_ms; /**< complete with LK_ERR_DEADLINE then; if it has passed
                             already, the call is refused; 0: never */
   lk_request_handle *handle; /**< is set to name the request; or NULL. Calls

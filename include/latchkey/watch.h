@@ -69,8 +69,8 @@ typedef struct lk_event {
  * Where the client has a persistent watch on the path, a one-shot watch relies
  * on it: servers before 3.9 keep only one of the two. The one-shot watch gets
  * the first event that it waits for. It ends with LK_ERR_NO_WATCHER
- *   - when the persistent watch is cancelled with `on_server`, as all one-shot
- *     watches of the path do that were requested before;
+ *   - when the persistent watch is removed by lk_watch_remove(), as all
+ *     one-shot watches of the path do that were requested before;
  *   - after the completion of its request, if the persistent watch, which was
  *     requested before, could not be registered;
  *   - if it waits for children, when a recursive watch is added on the path, or
