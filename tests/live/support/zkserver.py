@@ -89,8 +89,9 @@ class Server:
     def start(self, n=1):
         self.ask("start %d" % n)
 
-    def restart(self, n=1):
-        self.ask("restart %d" % n)
+    def restart(self, n=1, version=""):
+        """`version`: of ZooKeeper, if another one than before."""
+        self.ask("restart %d %s" % (n, version))
 
     def wait(self):
         """Wait until every running server serves."""

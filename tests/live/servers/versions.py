@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""script/server starts other versions of ZooKeeper, also one for each server,
+and replaces them while the ensemble serves. Those that script/zookeeper has
+fetched are tested."""
+
+import os
+import subprocess
+import sys
+
+sys.path.append(sys.path[0] + "/../support")
+
+import command
+import live
+import zkserver
+from live import NotTested, four_letter_word
+
+SCRIPT = os.path.join(os.path.dirname(zkserver.SCRIPT), "zookeeper")
+
+
+def output_of(*arguments):
+    """What script/zookeeper prints; None if a version is not there."""
+    done = subprocess.run([SCRIPT, *arguments], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True)
+    assert done.returncode in (0, 77), done
+    return done.stdout if done.returncode == 0 else None
+
+
+FOUND = [v for v in output_of("--list").split()
+         if output_of("--classpath", v) is not None]
+
+
+def need_versions():
+    if not FOUND:
+        raise NotTested("no other version of ZooKeeper is there: "
+                        "script/zookeeper fetches them")
+
+
+def version_at(address):
+    """The version that a server itself names."""
+    first = four_letter_word(address, "srvr").split("\n")[0]
+    return first.split("version: ")[1].split("-")[0]
+
+
+def each_version_serves():
+    need_versions()
+    for version in FOUND:
+        with zkserver.Server("--zookeeper", version) as zk:
+            assert version_at(zk.connect) == version
+            done = command.expect_exit(0, "doctor", "-z", zk.connect)
+            assert "ZooKeeper %s, standalone" % version in done.out, done
+
+
+def each_server_has_its_version_and_may_get_another_one():
+    need_versions()
+    old, new = FOUND[0], FOUND[-1]
+    with zkserver.Server("--zookeeper", old, "--zookeeper", "2=" + new,
+                         servers=3) as zk:
+        assert [version_at(a) for a in zk.addresses] == [old, new, old]
+        zk.restart(1, new)
+        assert [version_at(a) for a in zk.addresses] == [new, new, old]
+        zk.restart(1)
+        assert version_at(zk.addresses[0]) == new
+
+
+def unknown_version_is_refused():
+    done = subprocess.run([zkserver.SCRIPT, "with", "--zookeeper", "1.2.3",
+                           "true"], stderr=subprocess.PIPE, text=True)
+    assert done.returncode != 0, done
+    assert "there is no version 1.2.3" in done.stderr, done.stderr
+
+
+live.run(unknown_version_is_refused, each_version_serves,
+         each_server_has_its_version_and_may_get_another_one)
