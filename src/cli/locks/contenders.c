@@ -230,16 +230,18 @@ static int list_queue(cli_contenders *queue)
   return err == 0 && queue->semaphore ? list_curator_semaphore(queue) : err;
 }
 
-/* Adds the lock's node as the only contender. Returns false if out of memory.
- */
+/* Adds the lock's node as the only contender; `stat` NULL: it may not be read.
+   Returns false if out of memory. */
 static bool add_single_node(cli_contenders *queue, const lk_stat *stat)
 {
   const char *last_slash = strrchr(queue->command->path, '/');
 
   if (!grow_contenders(queue, 1))
     return false;
-  queue->all[0] =
-      (cli_contender){.name = strdup(last_slash + strlen("/")), .stat = *stat};
+  queue->all[0] = (cli_contender){.name = strdup(last_slash + strlen("/")),
+                                  .hidden = stat == NULL};
+  if (stat != NULL)
+    queue->all[0].stat = *stat;
   queue->count = queue->all[0].name == NULL ? 0 : 1;
   return queue->count == 1;
 }
@@ -250,6 +252,10 @@ static void on_single_node_stat(lk_client *c, int err, const lk_stat *stat,
   cli_contenders *queue = arg;
 
   (void)c;
+  /* Servers from 3.8.4 and 3.9.2 on show the Stat to readers of the node only
+     (ZOOKEEPER-2590). It exists then. */
+  if (err == LK_ERR_NO_AUTH)
+    err = 0;
   if (err == 0 && !add_single_node(queue, stat))
     err = LK_ERR_NO_MEMORY;
   cli_command_complete(queue->command, err);

@@ -34,14 +34,27 @@ static int request_release(cli_contenders *queue, size_t i)
   return err == LK_ERR_NO_NODE ? 0 : err;
 }
 
-/* Whether LOCK is a node that is not ephemeral: no client of the lock has
-   created it, and its data may be of use to others. Such a node is not written
-   to. The name of a contender in a queue tells that; a single node may have any
-   name. */
+/* Whether LOCK is a node that is not known to be ephemeral: perhaps no client
+   of the lock has created it, and its data may be of use to others. Such a node
+   is not written to. The name of a contender in a queue tells that; a single
+   node may have any name. */
 static bool is_other_node(const cli_contenders *queue)
 {
   return queue->command->options->single_node && queue->count == 1 &&
          !cli_contender_is_ephemeral(&queue->all[0]);
+}
+
+static int report_refusal(const char *lock, const cli_contender *node)
+{
+  if (node->hidden)
+    return cli_fail(CLI_EXIT_FAILED,
+                    "revoke %s: there is no permission to read the node, so it "
+                    "is not known to be that of a lock",
+                    lock);
+  return cli_fail(CLI_EXIT_FAILED,
+                  "revoke %s: the node is not ephemeral, so no client of the "
+                  "lock has created it; latchkey delete deletes it",
+                  lock);
 }
 
 /* Asks all holders. After an error, the contenders that were not asked are
@@ -146,10 +159,7 @@ int cli_revoke(const cli_options *o, char **operands)
   int code = show_and_close(&queue, err);
 
   if (code == CLI_EXIT_DONE && refused)
-    code = cli_fail(CLI_EXIT_FAILED,
-                    "revoke %s: the node is not ephemeral, so no client of the "
-                    "lock has created it; latchkey delete deletes it",
-                    operands[0]);
+    code = report_refusal(operands[0], &queue.all[0]);
   else if (code == CLI_EXIT_DONE && holders == 0)
     code = cli_fail(CLI_EXIT_NO, "revoke %s: the lock is free%s", operands[0],
                     queue.missing && !o->single_node ? ": no such node" : "");

@@ -93,7 +93,7 @@ static void report_first_read(const char *lock, const cli_contenders *queue)
 
   if (queue->missing && !single_node)
     cli_notice("wait %s: no such node, so the lock is free", lock);
-  if (queue->count > 0 && single_node &&
+  if (queue->count > 0 && single_node && !queue->all[0].hidden &&
       !cli_contender_is_ephemeral(&queue->all[0]))
     cli_warn("%s is not ephemeral, so no session holds it: the lock is held "
              "until a client deletes the node",

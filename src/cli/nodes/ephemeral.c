@@ -8,19 +8,24 @@
 /* The pause before a request that has failed to set the watch is sent again. */
 enum { WATCH_RETRY_MS = 1000 };
 
+/* How often a node that cannot be watched is looked at. */
+enum { LOOK_S = 5 };
+
 typedef struct ephemeral {
   cli_command *command;
   const char *path;
   const char *clean_path; /* in printable form, for messages */
   lk_watch *watch;        /* NULL: no watch is set */
-  lk_timer retry; /* runs after an error, until the watch is requested */
-  bool warned;    /* the last request for the watch has failed */
-  bool suspended; /* the connection is lost */
-  bool done;      /* interrupted, or the node is gone */
-  int code;       /* the exit code */
+  lk_timer retry;         /* runs until the watch is requested again */
+  bool warned;            /* the last request for the watch has failed */
+  bool unreadable; /* the access list forbids to watch it: it is looked at */
+  bool suspended;  /* the connection is lost */
+  bool done;       /* interrupted, or the node is gone */
+  int code;        /* the exit code */
 } ephemeral;
 
 static void watch_ephemeral_node(ephemeral *s);
+static void look_at_ephemeral_node(ephemeral *s);
 
 /* ---- the node ------------------------------------------------------------ */
 
@@ -69,28 +74,82 @@ static void on_ephemeral_retry(lk_client *c, void *arg)
   ephemeral *s = arg;
 
   (void)c;
-  if (!s->done)
+  if (s->done)
+    return;
+  if (s->unreadable)
+    look_at_ephemeral_node(s);
+  else
     watch_ephemeral_node(s);
 }
 
-/* If the node belongs to another session, another client has deleted the own
-   node and created one with the same path while no watch was set. */
-static void on_ephemeral_node(lk_client *c, int err, const lk_stat *stat,
+/* Whether the node is gone. If it belongs to another session, another client
+   has deleted the own node and created one with the same path while no watch
+   was set. */
+static bool is_ephemeral_gone(const lk_client *c, int err, const lk_stat *stat)
+{
+  bool replaced = err == 0 && stat->ephemeral_owner != lk_client_session(c).id;
+
+  return err == LK_ERR_NO_NODE || replaced;
+}
+
+static void look_later(ephemeral *s)
+{
+  lk_client *c = s->command->session.client;
+
+  if (!s->unreadable)
+    cli_warn("%s: without the permission to read it, its deletion is noticed "
+             "%d s late",
+             s->clean_path, LOOK_S);
+  s->unreadable = true;
+  lk_timer_start(c, &s->retry, lk_client_clock(c) + LOOK_S * 1000);
+}
+
+/* LK_ERR_NO_AUTH: the node exists. */
+static void on_ephemeral_look(lk_client *c, int err, const lk_stat *stat,
                               void *arg)
 {
   ephemeral *s = arg;
-  bool missing = err == LK_ERR_NO_NODE;
-  bool replaced = err == 0 && stat->ephemeral_owner != lk_client_session(c).id;
 
-  if (missing || replaced)
+  if (s->done)
+    return;
+  if (is_ephemeral_gone(c, err, stat))
     report_ephemeral_deleted(s);
+  else if (err == 0 || err == LK_ERR_NO_AUTH)
+    look_later(s);
+  else
+    retry_watch(s, err);
+}
+
+static void look_at_ephemeral_node(ephemeral *s)
+{
+  const lk_call call = {.size = sizeof call, .repeat = true};
+  int err = lk_exists(s->command->session.client, s->path, &call,
+                      on_ephemeral_look, s);
+
+  if (err != 0)
+    retry_watch(s, err);
+}
+
+static void on_ephemeral_children(lk_client *c, int err, const lk_bytes *names,
+                                  size_t count, const lk_stat *stat, void *arg)
+{
+  ephemeral *s = arg;
+
+  (void)names;
+  (void)count;
+  if (is_ephemeral_gone(c, err, stat))
+    report_ephemeral_deleted(s);
+  else if (err == LK_ERR_NO_AUTH && !s->done)
+    look_later(s);
   else if (err != 0)
     retry_watch(s, err);
   else
     s->warned = false;
 }
 
-/* lk_exists() sets the watch, since it needs no permission. */
+/* The watch for children fires at the deletion alone, since an ephemeral node
+   has none. Like each read it needs the permission to read. lk_exists() needs
+   none at many servers, but its event is withheld then: ZOOKEEPER-4799. */
 static void watch_ephemeral_node(ephemeral *s)
 {
   lk_call call = {.size = sizeof call,
@@ -98,8 +157,8 @@ static void watch_ephemeral_node(ephemeral *s)
                   .on_event = on_ephemeral_event,
                   .watch_arg = s,
                   .watch = &s->watch};
-  int err = lk_exists(s->command->session.client, s->path, &call,
-                      on_ephemeral_node, s);
+  int err = lk_get_children(s->command->session.client, s->path, &call,
+                            on_ephemeral_children, s);
 
   if (err != 0)
     retry_watch(s, err);

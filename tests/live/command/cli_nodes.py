@@ -154,8 +154,7 @@ def throttled_reply(xid):
 
 
 def create_e_sets_its_watch_again_after_an_error():
-    """The server is overloaded when the watch is requested: the second exists,
-    since the first one asks for the chroot."""
+    """The server is overloaded when the watch is requested."""
     for is_watched_again in (True, False):
         with relay.Relay(zk.connect) as proxy:
             words = ("create", "-e", "-z", proxy.address, "/throttled")
@@ -164,20 +163,20 @@ def create_e_sets_its_watch_again_after_an_error():
                 process.stdout.readline()
                 (asked,) = live.eventually(lambda: [
                     f for f in proxy.frames_since(mark)
-                    if f.op == relay.EXISTS and f.path == "/throttled"])
+                    if f.op == relay.CHILDREN and f.path == "/throttled"])
                 process.terminate()
                 done = process.finish()
                 assert done.code == 0, done
             mark = proxy.mark()
             trap = proxy.at_frame(throttled_reply(asked.xid), up=False,
-                                  op=relay.EXISTS, count=2)
+                                  op=relay.CHILDREN)
             with start(*words) as process:
                 process.stdout.readline()
                 trap.wait()
                 if is_watched_again:
                     live.eventually(lambda: len([
                         f for f in proxy.frames_since(mark)
-                        if f.op == relay.EXISTS and f.err == 0]) == 3)
+                        if f.op == relay.CHILDREN and f.err == 0]) == 2)
                 expect_exit(0, "delete", "/throttled")
                 done = process.finish()
         assert done.code == 1 and done.err == (
@@ -185,6 +184,19 @@ def create_e_sets_its_watch_again_after_an_error():
             "the server is overloaded and did not execute this; trying again\n"
             "latchkey: create /throttled: another client deleted the node\n"
             ), done
+
+
+def create_e_notices_the_deletion_of_a_node_that_it_may_not_read():
+    """Servers withhold the event then (ZOOKEEPER-4799)."""
+    with start("create", "-e", "--acl", "world:anyone:cdwa", "/hidden",
+               "data") as process:
+        process.stdout.readline()
+        expect_exit(0, "delete", "/hidden")
+        done = process.finish()
+    assert done.code == 1 and done.err == (
+        "latchkey: warning: /hidden: without the permission to read it, its "
+        "deletion is noticed 5 s late\n"
+        "latchkey: create /hidden: another client deleted the node\n"), done
 
 
 def expired_session_of_create_e_is_reported():
@@ -479,6 +491,7 @@ live.run(live.together(
     ephemeral_node_cannot_have_children,
     create_e_ends_when_its_node_is_deleted,
     create_e_finds_a_deletion_after_a_reconnect,
+    create_e_notices_the_deletion_of_a_node_that_it_may_not_read,
     create_e_sets_its_watch_again_after_an_error,
     expired_session_of_create_e_is_reported,
     container_is_deleted_after_its_last_child,

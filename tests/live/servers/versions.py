@@ -50,6 +50,36 @@ def each_version_serves():
             assert "ZooKeeper %s, standalone" % version in done.out, done
 
 
+def exists_needs_read(version):
+    """ZOOKEEPER-2590: from 3.8.4 and 3.9.2 on."""
+    numbers = tuple(int(n) for n in version.split("."))
+    return numbers >= (3, 9, 2) or (3, 8, 4) <= numbers < (3, 9)
+
+
+def single_node_that_may_not_be_read_is_held():
+    """A server that does not show its Stat hides whether it is ephemeral."""
+    need_versions()
+    for version in FOUND:
+        with zkserver.Server("--zookeeper", version) as zk:
+            where = ("-z", zk.connect)
+            with command.start("create", "-e", "--acl", "world:anyone:cdwa",
+                               *where, "/lock") as holder:
+                holder.stdout.readline()
+                status = ("status", "--layout", "single", *where, "/lock")
+                done = command.expect_exit(1, *status)
+                assert done.out.startswith("/lock: held\nholds  "), done
+                assert "token" not in done.out, done
+                assert "token" not in command.expect_exit(
+                    1, *status, "--json").out
+                done = command.run("revoke", *status[1:])
+                if exists_needs_read(version):
+                    assert done.code == 125, done
+                    assert "no permission to read the node" in done.err, done
+                else:
+                    assert done.code == 0, done
+                holder.terminate()
+
+
 def each_server_has_its_version_and_may_get_another_one():
     need_versions()
     old, new = FOUND[0], FOUND[-1]
@@ -70,4 +100,5 @@ def unknown_version_is_refused():
 
 
 live.run(unknown_version_is_refused, each_version_serves,
+         single_node_that_may_not_be_read_is_held,
          each_server_has_its_version_and_may_get_another_one)
