@@ -33,7 +33,7 @@
  *   LK_ERR_BAD_ARGUMENT   a flag, a version or an option out of range;
  *   LK_ERR_TOO_BIG        the request is larger than `send_limit`;
  *   LK_ERR_TOO_MANY       `outstanding_limit` requests are outstanding;
- *   LK_ERR_UNIMPLEMENTED  within the last hour, a server of this host name and
+ *   LK_ERR_UNIMPLEMENTED  in the last minute, a server of this host name and
  *                         port has rejected such a request as unknown (a name
  *                         may stand for several servers). The client does not
  *                         send it again, because servers close the connection

@@ -148,8 +148,10 @@ static int request_encode(lk_buf *b, const lk_call_spec *spec, int32_t xid,
 /* ---- requests that a server does not support ----------------------------- */
 
 /* How long the client does not send a server a request that this server does
- * not know. */
-enum { UNSUPPORTED_FOR_MS = 60 * 60 * 1000 };
+ * not know. Behind one name and port there may be several servers, of which one
+ * knows it, and servers are upgraded. An attempt costs a connection, so that a
+ * program that tries on loses one in a minute at most. */
+enum { UNSUPPORTED_FOR_MS = 60 * 1000 };
 
 /* The index of the bit for `op` in lk_unsupported.opcodes, whose 64 bits are
  * enough for all opcodes. */
@@ -168,9 +170,11 @@ void lk__request_note_unsupported(lk_client *c, int32_t op)
 
 bool lk__request_is_unsupported(const lk_client *c, int32_t op)
 {
-  /* The fast path: most servers support everything. */
+  /* The fast path: most servers support everything. Otherwise the clock is
+   * read, since c->now may be that of an input long ago. */
   return c->hosts.unsupported.opcodes != 0 &&
-         lk__hosts_lack_support(&c->hosts, opcode_index(op), c->now);
+         lk__hosts_lack_support(&c->hosts, opcode_index(op),
+                                c->hooks.now(c->hooks.arg));
 }
 
 /* A read-only server replies to a write at once, before it has replied to

@@ -189,9 +189,9 @@ void lk__request_free(lk_client *c, lk_request *r);
 
 /** Note that the connected server does not know `op`: it has replied
     UNIMPLEMENTED, and closes the connection. The client does not send it such a
-    request again for an hour. */
+    request again for a minute. */
 void lk__request_note_unsupported(lk_client *c, int32_t op);
-/** Whether the connected server has rejected `op` in the last hour. */
+/** Whether the connected server has rejected `op` in the last minute. */
 bool lk__request_is_unsupported(const lk_client *c, int32_t op);
 /** Why the client does not send `op` to the connected server:
     LK_ERR_UNIMPLEMENTED or LK_ERR_NOT_READ_ONLY; 0: it does. */
