@@ -62,10 +62,10 @@ typedef enum lk_size_fault {
 /** The lk_sized_struct of `type`, for an initialiser. */
 #define LK_SIZED_STRUCT(type)      LK_SIZED_STRUCT_SPLIT(type, LK_ENDS_##type)
 #define LK_SIZED_STRUCT_SPLIT(...) LK_SIZED_STRUCT_OF(__VA_ARGS__)
-#define LK_SIZED_STRUCT_OF(type, first, last)               \
-  {                                                         \
-#    type, sizeof(type) + LK_NO_PADDING_BEHIND(type, last), \
-        LK_END_OF(type, first)                              \
+#define LK_SIZED_STRUCT_OF(type, first, last)                               \
+  {                                                                         \
+    .name = #type, .size = sizeof(type) + LK_NO_PADDING_BEHIND(type, last), \
+    .least = LK_END_OF(type, first),                                        \
   }
 #define LK_END_OF(type, member) \
   (offsetof(type, member) + sizeof(((type *)NULL)->member))

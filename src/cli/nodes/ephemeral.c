@@ -114,10 +114,12 @@ static void on_ephemeral_look(lk_client *c, int err, const lk_stat *stat,
     return;
   if (is_ephemeral_gone(c, err, stat))
     report_ephemeral_deleted(s);
-  else if (err == 0 || err == LK_ERR_NO_AUTH)
-    look_later(s);
-  else
+  else if (err != 0 && err != LK_ERR_NO_AUTH)
     retry_watch(s, err);
+  else {
+    s->warned = false;
+    look_later(s);
+  }
 }
 
 static void look_at_ephemeral_node(ephemeral *s)

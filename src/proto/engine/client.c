@@ -297,9 +297,9 @@ int lk_client_attach(lk_client *c, lk_listener *l)
   return attach_listener(c, l, lk__safe_list_add);
 }
 
-int lk__client_attach_first(lk_client *c, lk_listener *l)
+void lk__client_attach_first(lk_client *c, lk_listener *l)
 {
-  return attach_listener(c, l, lk__safe_list_add_first);
+  (void)attach_listener(c, l, lk__safe_list_add_first);
 }
 
 void lk_client_detach(lk_client *c, lk_listener *l)

@@ -68,6 +68,6 @@ void lk__client_note_holder(lk_client *c, bool has_holder);
 
 /** Attach a listener that is notified before all others, so that locks are in
     their new state when the program's own listeners are notified. */
-int lk__client_attach_first(lk_client *c, lk_listener *l);
+void lk__client_attach_first(lk_client *c, lk_listener *l);
 
 #endif
