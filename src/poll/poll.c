@@ -80,12 +80,8 @@ int lk_poll_new(lk_poll **out, const lk_mem *mem)
 int lk_poll_client_new(lk_client **out, lk_poll *p,
                        const lk_client_config *config)
 {
-  int err = lk__driver_client_new(out, &p->driver, config);
-
-  /* It may end before the first turn. */
-  if (err == 0)
-    p->more = true;
-  return err;
+  p->more = true; /* it may end before the first turn */
+  return lk__driver_client_new(out, &p->driver, config);
 }
 
 /* ---- running ------------------------------------------------------------- */
