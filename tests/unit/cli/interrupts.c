@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
-#include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,6 +10,7 @@
 #include "cli/session/interrupt.h"
 #include "poll/loop.h"
 #include "support/suite.h"
+#include "unit/cli/forbidden_call.h"
 
 enum { MAX_SECONDS = 20 };
 
@@ -56,15 +52,7 @@ END_TEST
 
 START_TEST(interrupt_needs_no_signalfd)
 {
-  struct sock_filter steps[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_signalfd4, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-  struct sock_fprog filter = {sizeof steps / sizeof steps[0], steps};
-
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+  if (!forbid_call(SYS_signalfd4))
     SKIP_TEST("this system has no filters for system calls");
   interrupt_twice();
 }

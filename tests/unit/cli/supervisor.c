@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
@@ -21,6 +19,7 @@
 #include "cli/run/descendants.h"
 #include "cli/run/supervisor_handle.h"
 #include "support/suite.h"
+#include "unit/cli/forbidden_call.h"
 
 #ifndef SYS_clone3 /* before Linux 5.3 */
 #  define SYS_clone3 0xffffffffU
@@ -1028,21 +1027,6 @@ START_TEST(stop_reaches_processes_outside_the_group_and_ignores_sigcont)
   end_run(&s);
 }
 END_TEST
-
-/* Makes a system call fail, as on an old kernel and in some sandboxes. It does
- * so in child processes, too. */
-static bool forbid_call(unsigned number)
-{
-  struct sock_filter steps[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-  struct sock_fprog filter = {sizeof steps / sizeof steps[0], steps};
-
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
-}
 
 /* The supervisor enters the cgroup for the fork, and leaves it again. */
 START_TEST(command_is_in_its_cgroup_without_clone3)

@@ -113,7 +113,7 @@ START_TEST(without_a_client_nothing_is_waited_for)
 }
 END_TEST
 
-START_TEST(run_once_waits_no_longer_than_it_is_told)
+START_TEST(run_once_waits_no_longer_than_its_timeout)
 {
   open_poll();
   loopback_freeze(&server);
@@ -274,7 +274,7 @@ START_TEST(client_runs_in_a_loop_of_the_program)
 }
 END_TEST
 
-START_TEST(without_room_the_number_of_descriptors_is_told)
+START_TEST(without_room_the_number_of_descriptors_is_returned)
 {
   struct pollfd fds[MAX_FDS] = {{.fd = -7}, {.fd = -7}, {.fd = -7}};
   int timeout_ms = 12;
@@ -605,12 +605,12 @@ END_TEST
 
 SUITE("poll", run_ends_when_each_client_is_closed,
       without_a_client_nothing_is_waited_for,
-      run_once_waits_no_longer_than_it_is_told, signal_ends_the_wait,
+      run_once_waits_no_longer_than_its_timeout, signal_ends_the_wait,
       client_runs_in_a_loop_of_the_program,
       loop_of_the_program_ends_if_the_client_ends_before_its_first_turn,
       loop_of_the_program_ends_as_soon_as_the_client_is_closed,
       loop_of_the_program_ends_as_soon_as_a_client_without_session_is_closed,
-      without_room_the_number_of_descriptors_is_told,
+      without_room_the_number_of_descriptors_is_returned,
       client_runs_behind_one_descriptor,
       descriptor_can_be_made_while_clients_run,
       descriptor_is_readable_only_when_there_is_work,

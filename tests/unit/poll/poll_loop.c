@@ -464,12 +464,24 @@ END_TEST
 static lk_loop *own_loop; /* of lk__poll_loop_new() */
 static bool done;         /* ends lk__poll_loop_run() */
 
-static void open_own_loop(void)
+/* Run a loop with this hook, whose call is to end it. */
+static void run_with_hook(void (*before_wait)(lk_loop_hook *h))
 {
+  lk_loop_hook hook = {.before_wait = before_wait};
+
   alarm(20); /* ends this test if it hangs */
   done = false;
   ck_assert_int_eq(lk__poll_loop_new(&own_loop, &lk__mem_libc), 0);
   lk__loop_ref(own_loop);
+  lk__loop_start_hook(own_loop, &hook);
+  lk__poll_loop_run(own_loop, &done);
+  lk__loop_stop_hook(own_loop, &hook);
+}
+
+static void free_own_loop(void)
+{
+  lk__poll_loop_free(own_loop);
+  alarm(0);
 }
 
 static void end_run_in_hook(lk_loop_hook *h)
@@ -480,14 +492,8 @@ static void end_run_in_hook(lk_loop_hook *h)
 
 START_TEST(run_that_a_hook_ends_does_not_wait)
 {
-  lk_loop_hook hook = {.before_wait = end_run_in_hook};
-
-  open_own_loop();
-  lk__loop_start_hook(own_loop, &hook);
-  lk__poll_loop_run(own_loop, &done);
-  lk__loop_stop_hook(own_loop, &hook);
-  lk__poll_loop_free(own_loop);
-  alarm(0);
+  run_with_hook(end_run_in_hook);
+  free_own_loop();
 }
 END_TEST
 
@@ -508,15 +514,9 @@ static void feed_in_hook(lk_loop_hook *h)
 
 START_TEST(run_that_a_fed_watcher_ends_does_not_wait)
 {
-  lk_loop_hook hook = {.before_wait = feed_in_hook};
-
-  open_own_loop();
-  lk__loop_start_hook(own_loop, &hook);
-  lk__poll_loop_run(own_loop, &done);
+  run_with_hook(feed_in_hook);
   lk__loop_stop_io(own_loop, &fed);
-  lk__loop_stop_hook(own_loop, &hook);
-  lk__poll_loop_free(own_loop);
-  alarm(0);
+  free_own_loop();
 }
 END_TEST
 
