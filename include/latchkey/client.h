@@ -210,11 +210,11 @@ typedef struct lk_client_config {
   int32_t give_up_ms;
   bool one_session; /**< an expiry ends the client: LK_STATE_CLOSED follows */
   /** Try the servers in the order of `hosts`. Without it the order is random,
-     so that many clients spread over the servers. When a connection is lost,
-     the next server in the list follows. lk_client_set_hosts() does not balance
-      the load: the client stays if its server is in the new list, and begins
-      with the first one otherwise. The addresses of a name are tried in random
-      order in any case. */
+      so that many clients spread over the servers. When a connection is lost,
+      the next server in the list follows. lk_client_set_hosts() does not
+      balance the load: the client stays if its server is in the new list, and
+      begins with the first one otherwise. The addresses of a name are tried in
+      random order in any case. */
   bool in_order;
   /**
    * Accept a read-only server while the client has no session. Such a server

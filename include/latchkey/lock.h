@@ -365,11 +365,11 @@ LK_API lk_lock_state lk_lock_get_state(const lk_lock *l);
 
 /** Whether the lock is held for certain: it is not unsure, and the lease
     deadline has not passed, by the clock read now. Call it right before each
-   use of the resource. A holder whose lock is unsure can finish what it has
-   begun until the deadline, while lk_lock_deadline() > lk_client_clock(). It
-   does not ask the servers: if an operator deletes the own node, it is true
-   until the event LK_LOCK_EVENT_LOST; lk_lock_verify() says how late that may
-   be. */
+    use of the resource. A holder whose lock is unsure can finish what it has
+    begun until the deadline, while lk_lock_deadline() > lk_client_clock(). It
+    does not ask the servers: if an operator deletes the own node, it is true
+    until the event LK_LOCK_EVENT_LOST; lk_lock_verify() says how late that may
+    be. */
 LK_API bool lk_lock_ok(const lk_lock *l);
 
 /** Lease deadline in ms on lk_client_clock(); INT64_MIN: not held. */

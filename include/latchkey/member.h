@@ -33,7 +33,7 @@ extern "C" {
 typedef struct lk_membership lk_membership;
 
 /** The events for on_event. JOINED and LEFT alternate. A program ignores an
-   event of a type that it does not know. */
+    event of a type that it does not know. */
 typedef enum lk_membership_event_type {
   /** The node exists, and belongs to this session. `zxid`: its czxid. */
   LK_MEMBERSHIP_EVENT_JOINED = 0,
@@ -52,7 +52,7 @@ typedef enum lk_membership_event_type {
   /** The client has ended with `err`: LK_ERR_CLOSED, LK_ERR_AUTH_FAILED or
       LK_ERR_SESSION_EXPIRED (with lk_client_config.one_session, or while the
       client closes). This is the last event; the member cannot join again. A
-     member that has left does not get it. */
+      member that has left does not get it. */
   LK_MEMBERSHIP_EVENT_ENDED = 4
 } lk_membership_event_type;
 

@@ -66,7 +66,7 @@ LK_API int lk_create_with_parents(lk_client *c, const char *path, lk_bytes data,
 typedef void (*lk_deleted_cb)(lk_client *c, int err, size_t deleted, void *arg);
 /** Completes lk_delete_recursive2(). `path`: the node whose delete or list has
     ended with `err`; NULL: without an error, or if no single node is the
-   reason. Borrowed until the callback returns. */
+    reason. Borrowed until the callback returns. */
 typedef void (*lk_deleted2_cb)(lk_client *c, int err, size_t deleted,
                                const char *path, void *arg);
 

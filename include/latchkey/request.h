@@ -24,7 +24,7 @@ typedef enum lk_offline {
   LK_OFFLINE_WAIT = 0, /**< it waits for a connection */
   /** It does not wait. While the client pauses between its attempts, it is
       refused with LK_ERR_NOT_CONNECTED. While an attempt is under way or due,
-     as the first one of a new client, it is accepted, and completes with
+      as the first one of a new client, it is accepted, and completes with
       LK_ERR_NOT_SENT if the attempt fails. */
   LK_OFFLINE_FAIL = 1
 } lk_offline;

@@ -61,7 +61,7 @@ typedef struct lk_sasl_facts {
 } lk_sasl_facts;
 
 /** Results of lk_sasl_mechanism.step(). A negative one is an error; with
-   another value that the library does not know the exchange fails. */
+    another value that the library does not know the exchange fails. */
 enum {
   LK_SASL_DONE = 0,    /**< the client expects no further challenge;
                             `response` may be its last token */

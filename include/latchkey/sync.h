@@ -94,8 +94,8 @@ typedef struct lk_sync_config {
   void *arg;
   /** Options of every call that is given NULL, such as a timeout. `repeat` does
       not apply to writes, and `offline` not to calls that send several
-     requests. `deadline_ms`, `cancel`, `on_event` and what belongs to it are
-     refused. NULL: the defaults. */
+      requests. `deadline_ms`, `cancel`, `on_event` and what belongs to it are
+      refused. NULL: the defaults. */
   const struct lk_sync_call *call;
 } lk_sync_config;
 
@@ -157,8 +157,8 @@ LK_API int lk_sync_client_wait_state(lk_sync_client *c, lk_state state,
                                      const struct lk_sync_call *call);
 
 /** What lk_client_session(), lk_client_timeout_ms() and lk_client_zxid()
-   return. These wait for the thread of the handle only; in a forked child they
-   are 0.
+    return. These wait for the thread of the handle only; in a forked child they
+    are 0.
  */
 LK_API lk_session lk_sync_client_session(lk_sync_client *c);
 LK_API int32_t lk_sync_client_timeout_ms(lk_sync_client *c);
@@ -525,7 +525,7 @@ LK_API int lk_sync_single_new(lk_sync_lock **out, lk_sync_client *c,
                               lk_sync_lock_event_cb on_event, void *arg);
 
 /** Make another handle for the same lock: lk_lock_clone(). It has the
-   `on_event` of `l`, with `arg` of its own.
+    `on_event` of `l`, with `arg` of its own.
     @return as lk_sync_lock_new(); LK_ERR_BAD_ARGUMENT also for a side of a
             read-write lock; LK_ERR_CLOSED also if `l` was freed meanwhile. */
 LK_API int lk_sync_lock_clone(lk_sync_lock **out, lk_sync_lock *l, void *arg);
@@ -655,7 +655,7 @@ LK_API int lk_sync_lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
    child no lock is held. */
 
 /** lk_lock_ok(): whether the lock is held for certain. Call it right before
-   each action that the lock protects. */
+    each action that the lock protects. */
 LK_API bool lk_sync_lock_ok(const lk_sync_lock *l);
 
 /** The lease deadline on lk_sync_client_clock(); INT64_MIN: not held. */
@@ -727,9 +727,9 @@ LK_API int lk_sync_election_new(lk_sync_candidate **out, lk_sync_client *client,
 /** Make a candidate for a lock of any kind, which must be idle, and so must the
     other side of a read-write lock: lk_candidate_new(). It uses the lock until
     it is freed: an acquire, also of the other side, gets LK_ERR_STATE. The
-   lock's on_event gets the events that lk_candidate_event_type does not have,
-   such as the position in the queue. Free the candidate before `lock`. `config`
-   NULL selects the defaults. Waits for the thread of the handle only.
+    lock's on_event gets the events that lk_candidate_event_type does not have,
+    such as the position in the queue. Free the candidate before `lock`.
+    `config` NULL selects the defaults. Waits for the thread of the handle only.
     @return as lk_candidate_new(); LK_ERR_FORKED, LK_ERR_STATE (also in a
             callback), LK_ERR_CLOSED. After an error `*out` is NULL. */
 LK_API int lk_sync_candidate_new(lk_sync_candidate **out, lk_sync_lock *lock,

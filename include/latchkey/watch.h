@@ -24,7 +24,7 @@ typedef struct lk_watch lk_watch;
 typedef void (*lk_done_cb)(lk_client *c, int err, void *arg);
 
 /** Types of events; the first four are ZooKeeper's. A program treats one that
-   it does not know as LK_EVENT_REREGISTERED: it reads again. */
+    it does not know as LK_EVENT_REREGISTERED: it reads again. */
 typedef enum lk_event_type {
   LK_EVENT_CREATED = 1,
   LK_EVENT_DELETED = 2,

@@ -77,7 +77,7 @@ typedef struct lk_loop_type {
   void (*feed_io)(lk_loop *l, lk_loop_io *io, int events);
   /** Call `t` once, in `after_ms`; this replaces an earlier setting. Below 0:
       do not call. The time counts from now. It may stand still while the
-     machine is suspended. */
+      machine is suspended. */
   void (*set_timer)(lk_loop *l, lk_loop_timer *t, int64_t after_ms);
   /** Call `h` before each wait from now on. `on` false: do not call it any
       more. */

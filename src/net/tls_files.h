@@ -39,8 +39,8 @@ static inline bool lk__tls_uses_system_cas(const lk_tls_config *c)
 }
 
 /** Compute the SHA-256 of all that a context is made from: the files, the PEM
-   in memory, names, and the options that weaken verification. false: `t` has
-   the error. */
+    in memory, names, and the options that weaken verification. false: `t` has
+    the error. */
 bool lk__tls_files_digest(lk_transport *t, const lk_tls_files *f,
                           const lk_tls_config *config,
                           unsigned char out[LK_TLS_DIGEST_LEN]);

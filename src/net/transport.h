@@ -10,7 +10,7 @@ lk_flow lk__transport_fail(lk_transport *t, int err, const char *what,
                            int sys_errno);
 
 /** Copy what the program gave to open(). Returns LK_FLOW_DONE, or
-   LK_FLOW_FAILED with the error in `t`. */
+    LK_FLOW_FAILED with the error in `t`. */
 lk_flow lk__transport_copy_endpoint(lk_transport *t, lk_endpoint *out,
                                     const lk_endpoint *from);
 

@@ -48,8 +48,8 @@ typedef struct lk_wakeup {
 } lk_wakeup;
 
 /** Returns 0, or an errno if nothing was opened. A wakeup does not keep the
-   loop running. In a forked child, as `fork_check` tells, it calls nothing and
-   leaves the signal to the parent. */
+    loop running. In a forked child, as `fork_check` tells, it calls nothing and
+    leaves the signal to the parent. */
 int lk__wakeup_open(lk_wakeup *w, lk_loop *loop,
                     const lk_fork_check *fork_check,
                     void (*on_wakeup)(void *arg), void *arg);

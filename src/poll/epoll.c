@@ -3,15 +3,15 @@
 
 #include "poll/epoll.h"
 
-#include <latchkey/error.h>
-
-#include "net/loop.h"
-
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <latchkey/error.h>
+
+#include "net/loop.h"
 
 enum { NS_PER_S = 1000000000 };
 

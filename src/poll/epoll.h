@@ -21,7 +21,7 @@ typedef struct lk_epoll {
 } lk_epoll;
 
 /** The functions of an open epoll. A table, so that a program that does not
-   call lk_poll_fd() does not link them. */
+    call lk_poll_fd() does not link them. */
 typedef struct lk_epoll_type {
   bool (*watch)(const lk_epoll *e, int fd, int events);
   void (*forget)(const lk_epoll *e, int fd);

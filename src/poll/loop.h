@@ -31,7 +31,7 @@ typedef struct lk_poll_loop {
   size_t refs;          /**< above 0: keep the loop running */
   lk_epoll epoll;       /**< see lk_poll_fd() */
   /** Sets the timer of `epoll` to the next work. NULL: it is not open. A
-     pointer for the reason of lk_epoll_type. */
+      pointer for the reason of lk_epoll_type. */
   void (*set_epoll_timer)(struct lk_poll_loop *l);
   bool in_callbacks; /**< callbacks may be running; the timer of the epoll is
                           set when they have returned */

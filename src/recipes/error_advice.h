@@ -25,7 +25,7 @@ lk_advice lk__error_advice(const lk_client *c, int err);
 lk_advice lk__error_cleanup_advice(const lk_client *c, int err);
 
 /** The error of a write that was not executed so far, and whose next request
-   was refused with `err`. */
+    was refused with `err`. */
 int lk__error_of_unsent(int err);
 
 /** Whether the leader has ordered the transaction whose callback runs, with

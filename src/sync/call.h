@@ -76,7 +76,7 @@ typedef struct lk_task {
     and `t` will never begin. */
 bool lk__task_post(lk_sync_client *c, lk_task *t);
 /** lk__task_post() under the client's mutex. The caller wakes the driver when
-   it has unlocked the mutex. */
+    it has unlocked the mutex. */
 bool lk__task_add(lk_sync_client *c, lk_task *t);
 /** On the thread of the handle: begin all tasks that were posted. true: the
     handle is to be freed. */

@@ -85,7 +85,7 @@ int lk__sync_lock_acquire(lk_sync_lock *l, uint64_t thread,
     thread of that acquire. */
 bool lk__sync_lock_is_acquired(lk_sync_lock *l, uint64_t *thread);
 /** Begin to use the lock for a candidate. false: it is in use, or the other
-   side is. */
+    side is. */
 bool lk__sync_lock_begin_candidate(lk_sync_lock *l);
 /** The use has ended. */
 void lk__sync_lock_end_use(lk_sync_lock *l);

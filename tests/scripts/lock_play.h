@@ -24,7 +24,7 @@ typedef struct lock_play_mode {
 
 /** Play `text`, and append the inputs with the actual outputs to `out`. With
     `mode` NULL the result equals `text` if all outputs are as expected. Aborts
-   if a node or memory is left. */
+    if a node or memory is left. */
 void lock_play(const char *text, lock_play_mode *mode, lk_buf *out);
 
 #endif

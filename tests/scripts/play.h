@@ -25,7 +25,7 @@ typedef struct play_mode {
 
 /** Play `text`, and append the inputs with the actual outputs to `out`. With
     `mode` NULL the result equals `text` if the client's outputs are as
-   expected.
+    expected.
  */
 void play(const char *text, play_mode *mode, lk_buf *out);
 

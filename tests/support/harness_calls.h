@@ -35,7 +35,7 @@ int harness_finish(harness_making *m, int err);
 void harness_mark(harness_thing *t, lk_bytes data);
 
 /** A request has completed: check that it was accepted and not yet complete,
-   and update its watch. */
+    and update its watch. */
 void harness_end(lk_client *c, harness_thing *t, int err);
 /** Check that a reply has come if the request has succeeded, and that `err` may
     be the error of the reply. */

@@ -38,7 +38,7 @@ const char *server_ask(server *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /** The number of the first server in `mode` ("leader"), counted from 1; 0:
-   there is none. */
+    there is none. */
 int server_in_mode(server *s, const char *mode);
 
 /** End the servers, and wait until their processes have ended. */

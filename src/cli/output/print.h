@@ -34,7 +34,7 @@ int cli_fail(int code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /** Prints "latchkey: VERB: " and `line`, or without VERB if `verb` is NULL.
-   Frees `line`. Returns `code`. */
+    Frees `line`. Returns `code`. */
 int cli_fail_text(int code, const char *verb, cli_text *line);
 
 /** Appends the JSON object of a failure, with a newline. `path` is the path of

@@ -39,7 +39,7 @@ typedef struct cli_events {
 int cli_events_take_fd(int fd);
 
 /** Opens the outputs. `fd` is the descriptor for JSON, or -1. `path` is the
-   path of the lock or the group, and `path_key` its key in JSON. */
+    path of the lock or the group, and `path_key` its key in JSON. */
 void cli_events_open(cli_events *e, const cli_options *o, int fd,
                      const cli_service_manager *manager, const char *path_key,
                      const char *path, lk_loop *loop);

@@ -26,7 +26,7 @@ typedef struct cli_lock_kind {
     NULL. */
 const char *cli_lock_kind_check(const cli_options *o);
 /** Returns a complaint if LOCK, which is at `path`, and the locks of -l give
-   one path two sides, else NULL. */
+    one path two sides, else NULL. */
 const char *cli_lock_kind_check_sides(const cli_options *o, const char *path);
 /** Returns the path of the lock of -l number `i`, counted from 0. */
 const char *cli_lock_kind_path(const cli_options *o, size_t i);

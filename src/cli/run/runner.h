@@ -35,7 +35,7 @@ typedef enum cli_phase {
 typedef struct cli_runner cli_runner;
 
 /** What COMMAND runs with: a lock (run, elect), or membership of a group
-   (join). Each function is called in the phase that it names. */
+    (join). Each function is called in the phase that it names. */
 typedef struct cli_run_target {
   const char *path_key; /**< key of the path in JSON events */
   const char *status;   /**< what the service manager shows while COMMAND runs,
@@ -144,11 +144,11 @@ int cli_run_check(const cli_options *o, const char *verb,
                   const cli_run_target *target, char **operands,
                   cli_command_line *out);
 /** Runs COMMAND once. Of `r` only the options, the path, the target, the
-   service manager and parts of the job are set, and the rest is zeros.
-   `r->code` gets the exit code. */
+    service manager and parts of the job are set, and the rest is zeros.
+    `r->code` gets the exit code. */
 void cli_run_once(cli_runner *r, cli_process_title title);
 /** Opens the connection to the service manager that has started latchkey. Warns
-   if that fails. */
+    if that fails. */
 void cli_run_open_manager(cli_service_manager *manager, const cli_options *o);
 /** Kills this process if COMMAND or the wait ended by INT or QUIT. */
 void cli_run_die_if_signalled(const cli_runner *r);
@@ -164,7 +164,7 @@ bool cli_run_session_open(cli_runner *r, cli_text *complaint);
 /** Reports the position in the queue, and who holds the lock. */
 void cli_run_report_waiting(cli_runner *r, const lk_lock_event *event);
 /** Warns, once in a run, if the holder's node is not ephemeral: it belongs to
-   no session, so no end of a session deletes it. Returns whether that is so. */
+    no session, so the end of none deletes it. Returns whether that is so. */
 bool cli_run_warn_not_ephemeral(cli_runner *r, const char *node,
                                 const lk_stat *stat);
 

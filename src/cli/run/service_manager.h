@@ -32,7 +32,7 @@ void cli_service_manager_ready(cli_service_manager *m);
 void cli_service_manager_stop(cli_service_manager *m);
 
 /** Shows `text`, one line in UTF-8, as the status of the service. What is
-   longer than 4,000 bytes is cut off. NULL is ignored. */
+    longer than 4,000 bytes is cut off. NULL is ignored. */
 void cli_service_manager_status(const cli_service_manager *m, const char *text);
 
 #endif

@@ -57,7 +57,7 @@ typedef enum cli_received {
 cli_received cli_supervisor_receive(const cli_supervisor *supervisor,
                                     cli_supervisor_report *out);
 /** Called after SIGCHLD. Continues the supervisor if another process has
-   stopped it. */
+    stopped it. */
 void cli_supervisor_continue(const cli_supervisor *supervisor);
 /** Sends CLI_ORDER_EXIT, discards all reports, and waits until the process has
     exited. */

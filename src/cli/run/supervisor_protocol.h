@@ -41,8 +41,8 @@ typedef struct cli_order {
 } cli_order;
 
 /** The contents of a report, in the order in which latchkey handles those of
-   one report. In brackets: the members of cli_supervisor_report that belong to
-   them. */
+    one report. In brackets: the members of cli_supervisor_report that belong to
+    them. */
 enum {
   CLI_REPORT_STARTED = 1,      /**< COMMAND runs (`child`) */
   CLI_REPORT_NOT_EXECUTED = 2, /**< COMMAND cannot be executed (`error`) */

@@ -184,7 +184,7 @@ void lk__requests_attempt_failed(lk_client *c);
 void lk__request_complete(lk_client *c, const lk_request *r, int err,
                           const lk_reply_body *body);
 /** Keep the memory of `r`, which is in no list and no heap, for new requests.
-   If enough is kept, an empty chunk is freed. */
+    If enough is kept, an empty chunk is freed. */
 void lk__request_free(lk_client *c, lk_request *r);
 
 /** Note that the connected server does not know `op`: it has replied

@@ -146,7 +146,7 @@ struct lk_contender {
                   those of callers */
   /** NULL: none are invoked any more, since the contender was stopped without
       LK_GONE_REPORT, has ended or was lost. Such a contender must not be
-     stopped again: in FINISHED, STOP is no step. */
+      stopped again: in FINISHED, STOP is no step. */
   const lk_acquisition_callbacks *callbacks;
   void *callbacks_arg;
   const lk_contender_config *config; /**< valid until CLEANING_UP */

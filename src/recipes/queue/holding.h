@@ -47,7 +47,7 @@ void lk__contender_review_lease(lk_contender *ct);
     long enough, unless the contender is UNSURE or lost by then. */
 void lk__contender_await_lease(lk_contender *ct);
 /** The lease is long enough for a grant: notify an owner that awaits it. `ct`
-   may be freed. */
+    may be freed. */
 void lk__contender_lease_renewed(lk_contender *ct);
 
 extern const lk_contender_rules lk__rules_held;

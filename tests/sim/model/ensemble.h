@@ -176,9 +176,9 @@ void sim_link_restore(sim_ensemble *e, unsigned a, unsigned b);
 /** Additional delay between two servers, which makes a follower lag. */
 void sim_link_slow(sim_ensemble *e, unsigned a, unsigned b, int64_t extra_us);
 /** Whether pings of the clients of server `i` reach the leader soon: the server
-   is the leader, or a follower whose link to the leader is not cut. Without a
-   leader: whether the server serves. `leader`: what sim_ensemble_leader()
-   returns. */
+    is the leader, or a follower whose link to the leader is not cut. Without a
+    leader: whether the server serves. `leader`: what sim_ensemble_leader()
+    returns. */
 bool sim_server_is_heard(const sim_ensemble *e, unsigned i, int leader);
 /** Whether no link is cut. */
 bool sim_links_whole(const sim_ensemble *e);

@@ -377,7 +377,7 @@ bool sim_grace_is_over(sim_checker *checker, const sim_life *l, sim_grace *s,
 bool sim_is_overdue(sim_checker *checker, const sim_life *l, bool condition,
                     int64_t *since, int64_t limit_us);
 /** sim_grace_is_over() for an own node that was deleted: a contender notices
-   that within half a session timeout if the server replies. */
+    that within half a session timeout if the server replies. */
 bool sim_own_deleted_is_overdue(sim_checker *checker, const sim_life *l,
                                 sim_grace *s, const sim_entry *e);
 /** Whether a permission was missing in the directory at `us` or later. */

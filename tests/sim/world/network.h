@@ -59,7 +59,7 @@ sim_pipe *sim_pipe_open(sim_network *n, unsigned process, unsigned server,
 sim_pipe_state sim_pipe_get_state(const sim_pipe *p);
 unsigned sim_pipe_server(const sim_pipe *p);
 /** Send bytes; returns the number accepted. If not all, `on_ready` is called
-   when there is space. */
+    when there is space. */
 size_t sim_pipe_send(sim_pipe *p, const void *bytes, size_t len);
 /** The number of bytes that have arrived. */
 size_t sim_pipe_arrived(const sim_pipe *p);

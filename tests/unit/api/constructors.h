@@ -8,7 +8,7 @@
 enum { NO_MISTAKE = 0 };
 
 /** A function that makes an object. `mistake`: NO_MISTAKE for valid arguments,
-   or a number from 1 to `mistakes`, each of which makes one of them invalid. */
+    or a number from 1 to `mistakes`, each of which makes one of them wrong. */
 typedef struct constructor {
   const char *name;
   int (*make)(void **out, unsigned mistake);

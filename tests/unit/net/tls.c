@@ -798,7 +798,7 @@ START_TEST(connection_is_described_with_both_certificates)
   ck_assert_str_eq(c.own.subject, "CN=alice");
   ck_assert_str_eq(c.own.names, "");
   /* A program with an older, shorter struct gets what fits; behind the members
-   that the library knows, a longer struct gets zeros. */
+     that the library knows, a longer struct gets zeros. */
   char more[sizeof c + 8];
 
   memset(more, 'x', sizeof more);
