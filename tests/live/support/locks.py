@@ -94,10 +94,13 @@ class CountedClient:
         """Check that the client has sent requests with the opcodes `ops` since
         reset_counts(), in `sends` send() calls, and call reset_counts(). If
         `sends` is None, neither the number of calls nor the order of the
-        requests is checked."""
+        requests is checked. The server has then executed the requests, so that
+        those of other clients come later."""
         def counts_of_all():
             counts = self.counts()
-            return counts if len(counts[0]) >= len(ops) else None
+            if len(counts[0]) < len(ops) or self.wire.awaits_replies():
+                return None
+            return counts
         found_ops, found_sends = eventually(counts_of_all, ops)
         if sends is None:
             assert sorted(found_ops) == sorted(ops), found_ops

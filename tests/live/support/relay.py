@@ -634,6 +634,10 @@ class Relay:
         """The opcodes of requests()."""
         return [f.op for f in self.requests(mark)]
 
+    def awaits_replies(self):
+        """Whether a request on an open connection has no reply yet."""
+        return _in_loop(lambda: any(c.pending for c in self.connections))
+
     def events(self, mark=0):
         """Watch events to clients."""
         return [f for f in self.frames_since(mark) if f.op == EVENT]
