@@ -92,13 +92,46 @@ def each_server_has_its_version_and_may_get_another_one():
         assert version_at(zk.addresses[0]) == new
 
 
-def unknown_version_is_refused():
-    done = subprocess.run([zkserver.SCRIPT, "with", "--zookeeper", "1.2.3",
-                           "true"], stderr=subprocess.PIPE, text=True)
+def refusal(*options):
+    """The error of script/server with these options."""
+    done = subprocess.run([zkserver.SCRIPT, "with", *options, "true"],
+                          stderr=subprocess.PIPE, text=True)
     assert done.returncode != 0, done
-    assert "there is no version 1.2.3" in done.stderr, done.stderr
+    return done.stderr
 
 
-live.run(unknown_version_is_refused, each_version_serves,
+def unknown_version_is_refused():
+    error = refusal("--zookeeper", "1.2.3")
+    assert "there is no version 1.2.3" in error, error
+
+
+def settings_that_a_version_lacks_are_refused():
+    for version, option, value, key, first in (
+            ("3.5.10", "--backlog", "5", "--backlog", "3.6.0"),
+            ("3.6.4", "--property", "zookeeper.enforceQuota=true",
+             "zookeeper.enforceQuota", "3.7.0"),
+            ("3.5.10", "--config", "observerMasterPort=2889",
+             "observerMasterPort", "3.6.0")):
+        for servers in (version, "1=" + version):
+            error = refusal("--zookeeper", servers, option, value)
+            assert "ZooKeeper %s has no %s, which came with %s" % (
+                version, key, first) in error, error
+    error = refusal("--property", "zookeeper.enforceQuotas=true")
+    assert "no first version of it" in error, error
+
+
+def observer_follows_without_a_vote():
+    with zkserver.Server("--observer", "3", servers=3) as zk:
+        assert zk.mode(3) == "observer"
+        zk.kill(3)
+        zk.start(3)
+        assert zk.mode(3) == "observer"
+        zk.kill(zk.follower())  # the leader is then without a quorum
+        live.eventually(lambda: zk.leader() is None)
+
+
+live.run(unknown_version_is_refused,
+         settings_that_a_version_lacks_are_refused,
+         observer_follows_without_a_vote, each_version_serves,
          single_node_that_may_not_be_read_is_held,
          each_server_has_its_version_and_may_get_another_one)
