@@ -14,7 +14,8 @@ import sys
 
 TOP = pathlib.Path(os.environ.get("srcdir", "."))
 LITERAL = r'"(?:[^"\\\n]|\\.)*"'
-MACRO = r"(?:PRI[dux](?:32|64)|CLI_ADVICE_IDENTITY|NOT_ZOOKEEPER)"
+TEXT_MACRO = r"CLI_ADVICE_IDENTITY|CLI_OLDEST_VERSION|NOT_ZOOKEEPER"
+MACRO = r"(?:PRI[dux](?:32|64)|%s)" % TEXT_MACRO
 ADJACENT_LITERALS = re.compile(r"(?:%s|%s)(?:\s*(?:%s|%s))*" %
                      (LITERAL, MACRO, LITERAL, MACRO))
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
@@ -55,7 +56,7 @@ def messages_in_sources():
         source = path.read_text(encoding="utf-8")
         source = HELP_TABLE.sub("", source)
         for name, text in re.findall(
-                r"#define (CLI_ADVICE_IDENTITY|NOT_ZOOKEEPER)[ \\\n]+((?:\s*"
+                "#define (" + TEXT_MACRO + r")[ \\\n]+((?:\s*"
                 + LITERAL + r"(?:\s*\\\n)?)+)", source):
             MACROS[name] = "".join(
                 p[1:-1] for p in re.findall(LITERAL, text))

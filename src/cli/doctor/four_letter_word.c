@@ -104,12 +104,14 @@ static bool take_version_number(lk_bytes *b, unsigned *out)
   return true;
 }
 
-bool cli_version_is_before(lk_bytes version, unsigned major, unsigned minor)
+bool cli_version_is_before(lk_bytes version, lk_bytes other)
 {
-  unsigned its_major, its_minor;
+  unsigned number, other_number;
 
-  if (!take_version_number(&version, &its_major) ||
-      !take_version_number(&version, &its_minor))
-    return false;
-  return its_major == major ? its_minor < minor : its_major < major;
+  while (take_version_number(&version, &number) &&
+         take_version_number(&other, &other_number)) {
+    if (number != other_number)
+      return number < other_number;
+  }
+  return false;
 }

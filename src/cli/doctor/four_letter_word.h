@@ -29,7 +29,8 @@ extern const char *const cli_four_letter_words[];
 void cli_four_letter_reply_read(cli_four_letter_reply *out, lk_bytes text);
 /** Whether the reply says that the word is not in the server's whitelist. */
 bool cli_four_letter_is_disabled(lk_bytes text);
-/** Whether `version` is known and before `major`.`minor`. */
-bool cli_version_is_before(lk_bytes version, unsigned major, unsigned minor);
+/** Whether `version` is before `other`, as "3.5.8" is before "3.5.10". false as
+    well if numbers are missing that would decide it. */
+bool cli_version_is_before(lk_bytes version, lk_bytes other);
 
 #endif

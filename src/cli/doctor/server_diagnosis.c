@@ -5,6 +5,7 @@
 
 #include "cli/doctor/server_diagnosis.h"
 #include "cli/doctor/tls_diagnosis.h"
+#include "cli/output/error_report.h"
 
 /* The meaning of a server's state. */
 typedef struct diagnosis {
@@ -77,11 +78,12 @@ static diagnosis diagnose_reply(const cli_server_check *check, cli_text *said)
     cli_text_puts(said, "is in read-only mode: it has no quorum");
     return (diagnosis){CLI_VERDICT_BROKEN, "read-only", advice_without_quorum};
   }
-  if (cli_version_is_before(check->reply.version, 3, 5)) {
+  if (cli_version_is_before(check->reply.version,
+                            lk_text(CLI_OLDEST_VERSION))) {
     add_version(said, &check->reply);
     cli_text_puts(said, " is too old");
     return (diagnosis){CLI_VERDICT_BROKEN, "version",
-                       "3.5.0 or newer is needed"};
+                       CLI_OLDEST_VERSION " or newer is needed"};
   }
   return check->timeout_ms > 0 ? diagnose_serving(check, said)
                                : diagnose_without_session(check, said);

@@ -67,6 +67,9 @@ static const error_report error_reports[] = {
    .advice = "; try again"},
   {LK_ERR_SESSION_EXPIRED, .ask_doctor = true, .advice = "; try again"},
   {LK_ERR_THROTTLED, .advice = "; try again"},
+  {LK_ERR_UNIMPLEMENTED, .ask_doctor = true, .layer = "version",
+   .reason = "the server is too old",
+   .advice = "; ZooKeeper " CLI_OLDEST_VERSION " or newer is needed"},
   {LK_ERR_QUOTA_EXCEEDED, .advice = "; delete nodes there, or raise the quota"},
   {LK_ERR_IN_DOUBT, .ask_doctor = true, .layer = "session",
    .advice = "; read the node, and try again if it is not done"},
@@ -139,8 +142,9 @@ const char *cli_error_verb_reason(const char *verb, int err)
       {"create", LK_ERR_NO_NODE,
        "the parent does not exist; -p creates missing parents"},
       {"create", LK_ERR_UNIMPLEMENTED,
-       "the server does not support nodes of this kind; -c needs ZooKeeper "
-       "3.5.1 or newer, -t also zookeeper.extendedTypesEnabled=true"},
+       "the server is too old; ZooKeeper " CLI_OLDEST_VERSION
+       " or newer is needed, and for -t also "
+       "zookeeper.extendedTypesEnabled=true"},
       {"create", LK_ERR_DEADLINE, write_in_doubt},
       {"set", LK_ERR_DEADLINE, write_in_doubt},
       {"delete", LK_ERR_DEADLINE, write_in_doubt},

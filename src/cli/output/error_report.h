@@ -10,6 +10,9 @@
 
 #include "cli/output/exit_code.h"
 
+/** The oldest version of ZooKeeper that latchkey supports. */
+#define CLI_OLDEST_VERSION "3.5.9"
+
 /** Advice for an operation that an access list forbids. */
 #define CLI_ADVICE_IDENTITY \
   "--auth-file or --cert gives an identity that the access list names"

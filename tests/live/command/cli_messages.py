@@ -686,9 +686,9 @@ def unsupported_nodes_and_quotas_are_named():
             "--property", "zookeeper.extendedTypesEnabled=false",
             "--property", "zookeeper.enforceQuota=true") as server:
         where = ("-z", server.connect)
-        expect_message(125, "create /ttl: the server does not support nodes of this "
-                       "kind; -c needs ZooKeeper "
-                       "3.5.1 or newer, -t also zookeeper.extendedTypesEnabled=true",
+        expect_message(125, "create /ttl: the server is too old; ZooKeeper 3.5.9 or "
+                       "newer is needed, and for -t also "
+                       "zookeeper.extendedTypesEnabled=true",
                        "create", *where, "-t", "5", "/ttl")
         expect_exit(0, "create", *where, "/q")
         expect_exit(0, "create", *where, "-p", "/zookeeper/quota/q/zookeeper_limits",

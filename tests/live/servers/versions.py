@@ -25,8 +25,11 @@ def output_of(*arguments):
     return done.stdout if done.returncode == 0 else None
 
 
-FOUND = [v for v in output_of("--list").split()
-         if output_of("--classpath", v) is not None]
+# The versions that are there, in order, and the one that is too old.
+ALL_FOUND = [v for v in output_of("--list").split()
+             if output_of("--classpath", v) is not None]
+TOO_OLD = "3.4.14"
+FOUND = [v for v in ALL_FOUND if v != TOO_OLD]
 
 
 def need_versions():
@@ -120,6 +123,27 @@ def settings_that_a_version_lacks_are_refused():
     assert "no first version of it" in error, error
 
 
+def verbs_that_need_a_newer_server_say_so():
+    if TOO_OLD not in ALL_FOUND:
+        raise NotTested("there is no ZooKeeper %s" % TOO_OLD)
+    reason = "the server is too old; ZooKeeper 3.5.9 or newer is needed"
+    with zkserver.Server("--zookeeper", TOO_OLD) as zk:
+        where = ("-z", zk.connect)
+        for verb, *operands in (
+                ("run", "/lock", "true"),
+                ("run", "--layout", "single", "/lock", "true"),
+                ("run", "-p", "2", "/lock", "true"),
+                ("elect", "/election", "true"),
+                ("join", "/group", "true"),
+                ("create", "/node"),
+                ("create", "-e", "/node"),
+                ("create", "-c", "/node")):
+            done = command.run(verb, *where, *operands)
+            assert done.code == 125 and reason in done.err, (verb, done)
+        done = command.expect_exit(1, "doctor", *where)
+        assert "3.4.14 is too old; 3.5.9 or newer is needed" in done.out, done
+
+
 def observer_follows_without_a_vote():
     with zkserver.Server("--observer", "3", servers=3) as zk:
         assert zk.mode(3) == "observer"
@@ -133,5 +157,6 @@ def observer_follows_without_a_vote():
 live.run(unknown_version_is_refused,
          settings_that_a_version_lacks_are_refused,
          observer_follows_without_a_vote, each_version_serves,
+         verbs_that_need_a_newer_server_say_so,
          single_node_that_may_not_be_read_is_held,
          each_server_has_its_version_and_may_get_another_one)

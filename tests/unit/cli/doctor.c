@@ -191,18 +191,23 @@ END_TEST
 
 START_TEST(only_versions_that_are_numbers_are_compared)
 {
-  ck_assert(cli_version_is_before(lk_text("3.4.14"), 3, 5));
-  ck_assert(cli_version_is_before(lk_text("2.9"), 3, 5));
-  ck_assert(!cli_version_is_before(lk_text("3.5.0"), 3, 5));
-  ck_assert(!cli_version_is_before(lk_text("3.10.1"), 3, 5));
-  ck_assert(!cli_version_is_before(lk_text("4.0"), 3, 5));
-  ck_assert(!cli_version_is_before(lk_text("3"), 3, 5));
-  ck_assert(!cli_version_is_before(lk_text("3.x"), 3, 5));
+  const lk_bytes version = lk_text("3.5.9");
+
+  ck_assert(cli_version_is_before(lk_text("3.4.14"), version));
+  ck_assert(cli_version_is_before(lk_text("2.9"), version));
+  ck_assert(cli_version_is_before(lk_text("3.5.8"), version));
+  ck_assert(!cli_version_is_before(lk_text("3.5.9"), version));
+  ck_assert(!cli_version_is_before(lk_text("3.5.10"), version));
+  ck_assert(!cli_version_is_before(lk_text("3.5"), version));
+  ck_assert(!cli_version_is_before(lk_text("3.10.1"), version));
+  ck_assert(!cli_version_is_before(lk_text("4.0"), version));
+  ck_assert(!cli_version_is_before(lk_text("3"), version));
+  ck_assert(!cli_version_is_before(lk_text("3.x"), version));
   /* '/' and ':' would be the digits -1 and 10. */
-  ck_assert(!cli_version_is_before(lk_text("3./:"), 3, 5));
-  ck_assert(!cli_version_is_before(lk_text("3.99999999999"), 3, 5));
-  ck_assert(!cli_version_is_before(lk_text(""), 3, 5));
-  ck_assert(!cli_version_is_before(lk_text(NULL), 3, 5));
+  ck_assert(!cli_version_is_before(lk_text("3./:"), version));
+  ck_assert(!cli_version_is_before(lk_text("3.99999999999"), version));
+  ck_assert(!cli_version_is_before(lk_text(""), version));
+  ck_assert(!cli_version_is_before(lk_text(NULL), version));
 }
 END_TEST
 
