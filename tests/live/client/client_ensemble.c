@@ -5,6 +5,7 @@
  * watches when a server dies. Each test runs without a chroot and with one. */
 
 #include "live/client/world.h"
+#include "support/server_version.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -224,8 +225,9 @@ int main(void)
   tcase_set_timeout(t, 0);
   tcase_add_checked_fixture(t, world_set_up, world_tear_down);
   add_test_without_and_with_chroot(t, ttl_is_refused_without_extended_types);
-  add_test_without_and_with_chroot(t,
-                                   recursive_watch_continues_at_another_server);
+  if (server_has(SERVER_PERSISTENT_WATCHES))
+    add_test_without_and_with_chroot(
+        t, recursive_watch_continues_at_another_server);
   add_test_without_and_with_chroot(t,
                                    configuration_is_read_watched_and_changed);
   suite_add_tcase(suite, t);

@@ -237,14 +237,47 @@ int send_and_wait(const operation *o, const char *node, const lk_call *call)
   return wait_for_completion(o->send(here, node, call));
 }
 
+/* Returns the n-th operation that is implemented, or that is not; NULL: there
+ * are fewer. */
+static const operation *nth_operation(int n, bool implemented)
+{
+  for (size_t i = 0; i < noperations; i++) {
+    if (is_implemented(&operations[i]) == implemented && n-- == 0)
+      return &operations[i];
+  }
+  return NULL;
+}
+
+/* The operations with ENSEMBLE_ONLY are the last ones of the table. */
+static int turns_of(bool ensemble, bool implemented)
+{
+  int count = 0;
+  const operation *o;
+
+  while ((o = nth_operation(count, implemented)) != NULL &&
+         (ensemble || (o->flags & ENSEMBLE_ONLY) == 0))
+    count++;
+  return 2 * count;
+}
+
 int turns_of_operations(bool ensemble)
 {
-  return 2 * (int)operations_accepted(ensemble);
+  return turns_of(ensemble, true);
 }
 
 const operation *operation_of(int i)
 {
-  return &operations[i / 2];
+  return nth_operation(i / 2, true);
+}
+
+int turns_of_missing_operations(void)
+{
+  return turns_of(true, false);
+}
+
+const operation *missing_operation_of(int i)
+{
+  return nth_operation(i / 2, false);
 }
 
 /* ---- running ------------------------------------------------------------ */
@@ -262,10 +295,15 @@ static int run_suite(bool ensemble)
   lk_acl_digest(digest, sizeof digest, "super:secret");
   snprintf(super, sizeof super,
            "zookeeper.DigestAuthenticationProvider.superDigest=%s", digest);
-  const char *const options[] = {"-n",         ensemble ? "3" : "1",
-                                 "--config",   "reconfigEnabled=true",
-                                 "--property", "zookeeper.enforceQuota=true",
-                                 "--property", super,
+  const bool quotas = server_has(SERVER_QUOTAS_ENFORCED);
+  const char *const options[] = {"-n",
+                                 ensemble ? "3" : "1",
+                                 "--config",
+                                 "reconfigEnabled=true",
+                                 "--property",
+                                 super,
+                                 quotas ? "--property" : NULL,
+                                 "zookeeper.enforceQuota=true",
                                  NULL};
 
   is_ensemble = ensemble;

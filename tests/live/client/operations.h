@@ -12,6 +12,7 @@
 
 #include "live/client/wire.h"
 #include "live/client/world.h"
+#include "support/server_version.h"
 
 /** The flags of an operation. */
 enum {
@@ -35,26 +36,32 @@ typedef struct operation {
   int (*send)(lk_client *c, const char *node, const lk_call *call);
   const char *blocking;   /**< the function of the blocking interface, as in
                              every_calls[]; NULL: it has none of its own */
-  const char *result;     /**< the expected results as text, of both */
+  const char *result;     /**< the results as text, of both; see result_of() */
   const char *tree_after; /**< the expected tree_of(); NULL: unchanged */
   int missing_err;        /**< the error if the node is missing */
-  int denied_err;         /**< the error if the client has no permission */
+  int denied_err;         /**< the error if the client has no permission; see
+                             denied_err_of() */
   int watch_event;        /**< the event that the request's watch reports for
                              make_change(); or NO_WATCH */
 } operation;
 
 extern const operation operations[];
 extern const size_t noperations;
-/** The number of operations that an ensemble accepts, or a standalone server.
-    They are the first of the table. */
-size_t operations_accepted(bool ensemble);
-/** The number of turns of a loop test that tries each of these operations
-    without a chroot and with one. */
-int turns_of_operations(bool ensemble);
+/** The result and the error that are expected from the version of the servers,
+    and whether it has this request. */
+const char *result_of(const operation *o);
+int denied_err_of(const operation *o);
+bool is_implemented(const operation *o);
 
+/** The number of turns of a loop test that tries each operation that an
+    ensemble accepts, or a standalone server, without a chroot and with one. */
+int turns_of_operations(bool ensemble);
 /** The operation that such a test tries in its turn `_i`. Whether the turn uses
     a chroot says with_chroot(). */
 const operation *operation_of(int i);
+/** The same for the operations that are not implemented. */
+int turns_of_missing_operations(void);
+const operation *missing_operation_of(int i);
 
 /* ---- fixture ------------------------------------------------------------ */
 

@@ -36,7 +36,7 @@ static void assert_text(const operation *o, const char *text,
 static void assert_succeeded(const operation *o, int err, const char *what)
 {
   assert_err(o, err, 0, what);
-  assert_text(o, shown_text(), o->result, what);
+  assert_text(o, shown_text(), result_of(o), what);
 }
 
 /* Check what the reply to a request that succeeded proves. */

@@ -294,9 +294,13 @@ enum { READS = 0, NO_ERROR = 0 };
   "{version " #version ", aversion " #aversion ", 2 children}"
 #define NEW_STAT "{version 0, aversion 0, 0 children}"
 
-/* A create2 in a multi is a create for the server.
- *
- * Each operation: its name, opcode, flags and function, and its function in the
+/* The results of the multi; `created` is the one of the create2 in it. */
+#define MULTI_RESULT(created)                              \
+  " | 13 0 | 1 0 /new | " created " | 15 0 /box " NEW_STAT \
+  " | 15 0 /n-0000000004 " NEW_STAT                        \
+  " | 5 0 {version 1, aversion 0, 5 children} | 13 0 | 2 0"
+
+/* Each operation: its name, opcode, flags and function, and its function in the
  * blocking interface; its result and the tree after it; its errors for a
  * missing node and without permission, and the event of its watch. */
 
@@ -343,9 +347,7 @@ const operation operations[] = {
    " name=\"kid\" name=\"mine\" " STAT(0, 0), UNCHANGED,
    LK_ERR_NO_NODE, LK_ERR_NO_AUTH, LK_EVENT_CHILDREN},
   {"multi", 14, WRITES, send_multi, "multi",
-   " | 13 0 | 1 0 /new | 1 0 /new/e | 15 0 /box " NEW_STAT
-   " | 15 0 /n-0000000004 " NEW_STAT
-   " | 5 0 {version 1, aversion 0, 5 children} | 13 0 | 2 0",
+   MULTI_RESULT("1 0 /new/e"),
    ".@1=two /box=x /mine*= /n-0000000004=x /new=x /new/e*=x",
    LK_ERR_NO_NODE, LK_ERR_NO_AUTH, NO_WATCH},
   {"multiRead", 22, READS, send_multi_read, "multi_read",
@@ -378,14 +380,27 @@ const operation operations[] = {
 /* clang-format on */
 const size_t noperations = sizeof operations / sizeof operations[0];
 
-/* The operations with ENSEMBLE_ONLY are the last ones of the table. */
-size_t operations_accepted(bool ensemble)
+const char *result_of(const operation *o)
 {
-  size_t count = noperations;
+  return o->op == 14 && server_has(SERVER_STAT_OF_CREATE_IN_MULTI)
+             ? MULTI_RESULT("15 0 /new/e " NEW_STAT)
+             : o->result;
+}
 
-  if (ensemble)
-    return count;
-  while ((operations[count - 1].flags & ENSEMBLE_ONLY) != 0)
-    count--;
-  return count;
+int denied_err_of(const operation *o)
+{
+  return o->op == 3 && server_has(SERVER_EXISTS_NEEDS_READ) ? LK_ERR_NO_AUTH
+                                                            : o->denied_err;
+}
+
+bool is_implemented(const operation *o)
+{
+  switch (o->op) {
+  case 22: return server_has(SERVER_MULTI_READ);
+  case 103: return server_has(SERVER_EPHEMERALS_OF_SESSION);
+  case 104: return server_has(SERVER_COUNT_OF_DESCENDANTS);
+  case 106: return server_has(SERVER_PERSISTENT_WATCHES);
+  case 107: return server_has(SERVER_WHO_AM_I);
+  default: return true;
+  }
 }

@@ -513,7 +513,8 @@ TCase *operation_watch_tests(bool ensemble)
                       turns_of_operations(ensemble));
   tcase_add_loop_test(t, cancelled_watch_is_not_reregistered_after_a_break, 0,
                       TURNS_OF_TWO_CASES);
-  tcase_add_loop_test(t, missed_changes_are_reported_after_a_reconnect, 0,
-                      TURNS_OF_TWO_CASES);
+  if (server_has(SERVER_PERSISTENT_WATCHES))
+    tcase_add_loop_test(t, missed_changes_are_reported_after_a_reconnect, 0,
+                        TURNS_OF_TWO_CASES);
   return t;
 }

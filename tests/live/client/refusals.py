@@ -7,6 +7,7 @@ import sys
 sys.path.append(sys.path[0] + "/../support")
 
 import command
+import differences
 import live
 import zkserver
 from live import eventually
@@ -86,6 +87,7 @@ def locks_are_acquired_on_a_throttling_server(zk):
 
 
 def requests_and_locks_at_a_throttling_server():
+    differences.need("OPERATIONS_THROTTLED")
     with zkserver.Server(*THROTTLING) as zk:
         throttled_requests_are_not_executed(zk)
         locks_are_acquired_on_a_throttling_server(zk)

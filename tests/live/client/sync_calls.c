@@ -5,6 +5,7 @@
  * requests that the server executes as they are: operations_table.c. */
 
 #include "live/client/sync_world.h"
+#include "support/server_version.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -275,6 +276,12 @@ START_TEST(persistent_watch_reports_events_until_freed)
 
   make_test_node();
   call.watch = &watch;
+  if (!server_has(SERVER_PERSISTENT_WATCHES)) {
+    ck_assert_int_eq(
+        lk_sync_add_watch(here, test_node, LK_WATCH_PERSISTENT, &call),
+        LK_ERR_UNIMPLEMENTED);
+    return;
+  }
   ck_assert_int_eq(
       lk_sync_add_watch(here, test_node, LK_WATCH_PERSISTENT, &call), 0);
   ck_assert_ptr_nonnull(watch);

@@ -16,6 +16,7 @@ import time
 sys.path.append(sys.path[0] + "/../support")
 
 import command
+import differences
 from command import expect_exit, run, start
 import live
 import relay
@@ -452,6 +453,7 @@ def server_with_too_many_connections_is_reported():
 
 
 def server_that_requires_identities_is_reported():
+    differences.need("SCHEMES_ENFORCED")
     with command.zkserver.Server(
             "--property", "zookeeper.enforce.auth.enabled=true",
             "--property", "zookeeper.enforce.auth.schemes=digest") as other, \

@@ -17,6 +17,7 @@ import time
 sys.path.append(sys.path[0] + "/../support")
 
 import command
+import differences
 from command import run, start
 import live
 
@@ -554,8 +555,9 @@ def pid_1_exits_with_130_after_an_interrupt():
 def signals_end_each_verb_as_pid_1():
     skip_without_pid_namespaces("--mount-proc")
     # No server is there, so the first three wait for a session.
+    kind = [] if differences.has("PERSISTENT_WATCHES") else ["--children"]
     for words in (("get", "/"), ("wait", "/l"), ("watch", "/"),
-                  ("watch", "-z", zk.connect, "/")):
+                  ("watch", "-z", zk.connect, *kind, "/")):
         with start("--pid", "--fork", "--mount-proc", "--kill-child",
                    command.PROGRAM, words[0], "-z", "127.0.0.1:1",
                    "--connect-timeout", "600", *words[1:],

@@ -18,6 +18,7 @@ from concurrent import futures
 sys.path.append(sys.path[0] + "/../support")
 
 import command
+import differences
 from command import expect_exit, run, start
 import live
 import zkserver
@@ -455,6 +456,7 @@ def run_holds_a_lock_over_tls():
 
 
 def watch_and_get_work_over_tls():
+    differences.need("PERSISTENT_WATCHES")
     where = ("-z", zk.tls, "--cacert", cert_file("ca.crt"), *identity("client"))
     expect_exit(0, *where, "create", "/tls-nodes")
     with start(*where, "watch", "/tls-nodes", "-n", "1") as process:

@@ -15,6 +15,7 @@ import time
 sys.path.append(sys.path[0] + "/../support")
 
 import command
+import differences
 from command import expect_exit, run, start
 import live
 import worker
@@ -26,6 +27,8 @@ HASH = "fyVmFCwVbTJYrznoSu1koqYEYF0="  # base64 of the SHA-1 of bob:secret
 
 def start_watch(*words, **options):
     """Start `latchkey watch` and wait until it has registered its watch."""
+    if "--children" not in words:
+        differences.need("PERSISTENT_WATCHES")
     process = start("watch", *words, **options)
     line = process.stdout.readline()
     assert line.startswith(("watching ", '{"event":"watching"')), (
@@ -42,6 +45,12 @@ def read_line(process):
 
 
 # ---- watch ---------------------------------------------------------------------------
+
+def server_without_persistent_watches_is_too_old():
+    done = expect_exit(125, "watch", "/old")
+    assert done.err == ("latchkey: watch /old: the server does not support persistent "
+                        "watches; ZooKeeper 3.6 or newer is needed\n"), done
+
 
 def each_event_of_a_node_is_reported_in_a_line():
     with start_watch("/node") as process:
@@ -169,11 +178,13 @@ def closed_reader_ends_watch():
 
 
 def output_that_cannot_be_written_ends_watch():
+    differences.need("PERSISTENT_WATCHES")
     with start("watch", "/unwritten", stdout=open("/dev/full", "w")) as process:
         assert process.finish().code != 0
 
 
 def output_that_latchkey_can_also_read_does_not_end_watch():
+    differences.need("PERSISTENT_WATCHES")
     with tempfile.TemporaryDirectory() as folder:
         name = os.path.join(folder, "fifo")
         os.mkfifo(name)
@@ -393,6 +404,8 @@ def usage_errors_of_acl_are_125():
     assert "too many" in expect_exit(125, "acl", "/x", "open", "y").err
 
 
+if not differences.has("PERSISTENT_WATCHES"):
+    live.run(server_without_persistent_watches_is_too_old)
 live.run(live.together(
     each_event_of_a_node_is_reported_in_a_line,
     r_watches_all_descendants,

@@ -6,6 +6,7 @@ rivals for a run of driver.py."""
 import random
 import threading
 
+import differences
 import kazoos
 from contenders import Contender, Downgrader, ReadWriter, Revoker
 from rivals import LatchkeyCandidate, LatchkeyMember, Plain, Trespasser
@@ -266,8 +267,10 @@ def our_members(run, path, suffix="", **options):
 
 def group(run):
     path = run.path("l", 0)
-    return {**our_members(run, path),
-            "curator": run.curator("member", path, "curator", "curator")}
+    members = our_members(run, path)
+    if differences.has("PERSISTENT_WATCHES"):  # Curator's GroupMember needs them
+        members["curator"] = run.curator("member", path, "curator", "curator")
+    return members
 
 
 def party(run):

@@ -15,6 +15,7 @@ import sys
 
 sys.path.append(sys.path[0] + "/../support")
 
+import differences
 import live
 import relay
 import zkserver
@@ -111,12 +112,15 @@ def send_frame(s, body):
 
 def run_session(s):
     """Make a session, send whoAmI, and close the session; gives the identities of
-    the client, as the reply to whoAmI encodes them."""
+    the client, as the reply to whoAmI encodes them, or b"" from servers without
+    this request."""
     # Version, zxid, timeout, session, length of the password, read_only.
     send_frame(s, struct.pack(">iqiqi16sb", 0, 0, 5000, 0, 16, b"", False))
     version, timeout, session = struct.unpack_from(">iiq", receive_frame(s))
     assert version == 0 and timeout == 5000 and session != 0
-    identities = call(s, xid=1, opcode=WHO_AM_I)
+    identities = b""
+    if differences.has("WHO_AM_I"):
+        identities = call(s, xid=1, opcode=WHO_AM_I)
     call(s, xid=2, opcode=CLOSE)
     return identities
 
@@ -197,9 +201,13 @@ def servers_require_a_valid_client_certificate():
         assert "alert" in why or "EOF" in why, why
 
 
-def revoked_client_is_refused_and_its_identity_is_its_subject():
+def revoked_client_is_refused():
+    Peer(need).check_refusal(client="client-revoked")
+
+
+def identity_of_a_client_is_its_subject():
+    differences.need("WHO_AM_I")
     peer = Peer(need)
-    peer.check_refusal(client="client-revoked")
     with peer.connect(client="client-bob") as s:
         identities = run_session(s)
     assert b"CN=bob,O=latchkey" in identities, identities
@@ -346,7 +354,8 @@ with zkserver.Server("--tls", "--tls-client-auth", "need", "--tls-crl",
                      "3=server-name", servers=3) as need:
     live.run(
         servers_require_a_valid_client_certificate,
-        revoked_client_is_refused_and_its_identity_is_its_subject,
+        revoked_client_is_refused,
+        identity_of_a_client_is_its_subject,
     )
 with zkserver.Server("--tls", "--tls-cert", "1=server-expired", "--tls-cert",
                      "2=server-early", "--tls-cert", "3=server-revoked",
