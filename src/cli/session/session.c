@@ -289,16 +289,23 @@ int cli_session_error(const cli_session *s, int err)
              : err;
 }
 
-/* The library's text is "HOST:PORT: reason". A reason that begins with "SASL"
-   says which step of SASL failed. */
-static void say_auth_failure(const cli_session *s, cli_text *out)
+/* Returns the library's text about the step of SASL that failed; NULL: SASL has
+   not failed. The text is "HOST:PORT: SASL ...". */
+static const char *sasl_failure(const cli_session *s)
 {
   const char *text = NULL;
   int err = lk_client_last_error(s->client, &text);
   const char *sasl = err == LK_ERR_AUTH_FAILED ? strstr(text, ": SASL ") : NULL;
 
+  return sasl == NULL ? NULL : sasl + strlen(": ");
+}
+
+static void say_auth_failure(const cli_session *s, cli_text *out)
+{
+  const char *sasl = sasl_failure(s);
+
   if (sasl != NULL)
-    cli_text_add_printable(out, lk_text(sasl + strlen(": ")));
+    cli_text_add_printable(out, lk_text(sasl));
   else
     cli_text_puts(out, lk_error_text(cli_session_error(s, s->err)));
 }
@@ -316,6 +323,10 @@ const char *cli_session_advice(const cli_session *s)
 {
   if (s->err != LK_ERR_AUTH_FAILED)
     return cli_connection_failures_advice(&s->failures);
+  const char *sasl = sasl_failure(s);
+
+  if (sasl != NULL && strstr(sasl, "refuses the mechanism") != NULL)
+    return "zookeeper.fips-mode=false on the servers permits DIGEST-MD5";
   /* The advice for both errors of authentication begins with "; ". */
   return cli_error_advice(cli_session_error(s, s->err)) + strlen("; ");
 }

@@ -192,6 +192,8 @@ void lk__sasl_drop(lk_client *c)
 typedef enum lk_sasl_step {
   LK_SASL_START,      /* there is no password, or the mechanism cannot start */
   LK_SASL_CHALLENGE,  /* the mechanism cannot answer the server's token */
+  LK_SASL_MECHANISM,  /* the server refuses the mechanism, since the client has
+                         not sent credentials yet */
   LK_SASL_REFUSED,    /* the server refuses the client's credentials */
   LK_SASL_SERVER,     /* the server has not proven that it is authentic */
   LK_SASL_UNSUPPORTED /* the server does not support SASL */
@@ -202,6 +204,8 @@ static const char *step_text(lk_sasl_step step)
   switch (step) {
   case LK_SASL_START: return "cannot start";
   case LK_SASL_CHALLENGE: return "cannot answer the challenge";
+  case LK_SASL_MECHANISM:
+    return "the server refuses the mechanism, as in FIPS mode";
   case LK_SASL_REFUSED: return "the server refuses user or password";
   case LK_SASL_SERVER: return "the server is not authentic";
   case LK_SASL_UNSUPPORTED: return "the server does not support SASL";
@@ -258,6 +262,7 @@ static bool send_token(lk_client *c, lk_bytes token)
   lk__record_encode(&lk__sasl_request_record, &request, &w);
   c->output.bytes.end += w.len;
   c->session.last_xid = s->xid = xid;
+  s->sent_token = s->sent_token || token.len > 0;
   lk__client_wake(c);
   return true;
 }
@@ -395,7 +400,7 @@ void lk__sasl_begin(lk_client *c, const lk_handshake *welcome)
   lk_sasl *s = c->sasl;
 
   s->welcome = *welcome;
-  s->satisfied = false;
+  s->satisfied = s->sent_token = false;
   s->replies = 0;
   s->xid = 0;
   lk__engine_connection_enter_phase(c, LK_PHASE_SASL);
@@ -435,6 +440,9 @@ static void take_error(lk_client *c, int err)
     sasl_fail(c, LK_SASL_UNSUPPORTED, err, NULL);
     break;
   case LK_ERR_AUTH_FAILED:
+    sasl_fail(c, c->sasl->sent_token ? LK_SASL_REFUSED : LK_SASL_MECHANISM, err,
+              NULL);
+    break;
   case LK_ERR_AUTH_REQUIRED:
   case LK_ERR_NO_AUTH: sasl_fail(c, LK_SASL_REFUSED, err, NULL); break;
   default: lk__engine_connection_end(c, err, NULL);

@@ -33,6 +33,7 @@ typedef struct lk_sasl {
   void *state;      /**< the mechanism's state of this exchange */
   bool satisfied;   /**< the mechanism has succeeded, and the server's last
                          reply is outstanding */
+  bool sent_token;  /**< the client has sent a token that is not empty */
   unsigned replies; /**< replies with a token that the server has sent */
   int32_t xid;      /**< of the request with the last token */
   char secret[LK_SASL_PASSWORD_MAX]; /**< the password */

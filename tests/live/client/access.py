@@ -11,6 +11,7 @@ import tempfile
 sys.path.append(sys.path[0] + "/../support")
 
 import command
+import differences
 from command import expect_exit, run
 import live
 import zkserver
@@ -44,7 +45,10 @@ TLS_SERVER_OPTIONS = (
     "--tls", "--tls-client-auth", "want", "--config",
     "authProvider.x509=org.apache.zookeeper.server.auth."
     "X509AuthenticationProvider")
-zk = command.serve("--sasl", JAAS, *(TLS_SERVER_OPTIONS if HAS_TLS else ()))
+SASL = ("--sasl", JAAS)
+if differences.has("FIPS_REFUSES_DIGEST_MD5"):
+    SASL += ("--property", "zookeeper.fips-mode=false")
+zk = command.serve(*SASL, *(TLS_SERVER_OPTIONS if HAS_TLS else ()))
 
 FAILED = 125  # the exit code of the command for an error of its own
 
@@ -187,6 +191,19 @@ def doctor_reports_whether_sasl_succeeds():
     assert "--auth-file" in refusal["advice"], refusal
 
 
+def refusal_of_the_mechanism_is_not_about_the_password():
+    differences.need("FIPS_REFUSES_DIGEST_MD5")
+    with zkserver.Server("--sasl", JAAS) as other:
+        where = ("-z", other.connect, "--auth-file", BOB)
+        advice = "zookeeper.fips-mode=false on the servers permits DIGEST-MD5"
+        done = expect_exit(FAILED, "ls", *where, "/")
+        assert done.err.startswith(
+            "latchkey: SASL DIGEST-MD5: the server refuses the mechanism, as in "
+            "FIPS mode; " + advice), done
+        done = run("doctor", *where)
+        assert done.code == 1 and advice in done.out, done
+
+
 def server_without_sasl_is_reported():
     with zkserver.Server() as other:
         done = expect_exit(FAILED, "ls", "-z", other.connect, "--auth-file",
@@ -211,9 +228,8 @@ def lock_nodes_have_sasl_access_lists():
 
 
 def holder_authenticates_again_after_each_reconnect():
-    with zkserver.Server("--sasl", JAAS, "--config",
-                                 "sessionRequireClientSASLAuth=true",
-                                 servers=3) as ensemble:
+    with zkserver.Server(*SASL, "--config", "sessionRequireClientSASLAuth=true",
+                         servers=3) as ensemble:
         expect_exit(0, "create", "-z", ensemble.connect, "--auth-file", BOB,
                     "--acl", "sasl:bob:cdrwa", "/mine")
         with command.start("run", "-v", "-z", ensemble.connect, "--auth-file",
@@ -230,8 +246,8 @@ def holder_authenticates_again_after_each_reconnect():
 
 
 def server_that_requires_sasl_refuses_other_clients():
-    with zkserver.Server("--sasl", JAAS, "--config",
-                                 "sessionRequireClientSASLAuth=true") as other:
+    with zkserver.Server(*SASL, "--config",
+                         "sessionRequireClientSASLAuth=true") as other:
         where = ("-z", other.connect)
         for options in ((), ("--auth-file", DIGEST)):
             done = expect_exit(FAILED, "ls", *where, *options, "/")
@@ -254,6 +270,7 @@ live.run(
     password_may_be_any_utf8_text,
     doctor_reports_whether_sasl_succeeds,
     lock_nodes_have_sasl_access_lists,
+    refusal_of_the_mechanism_is_not_about_the_password,
     server_without_sasl_is_reported,
     server_that_requires_sasl_refuses_other_clients,
     holder_authenticates_again_after_each_reconnect)
