@@ -3,16 +3,22 @@
  * The lease deadline ("The lease" in doc/architecture.md): until then no other
  * client can have been granted the lock. Is it right?
  *
- * There is a leader, a follower, and the rest of the ensemble, which is a
- * majority: what the rest accepts is committed. At any time the rest may elect
- * a new leader, with fresh session timeouts, and the old leader does not
- * notice. A client has a session and is connected to the follower or to a
- * leader. It has one outstanding request: a ping, which its server answers; a
- * sync, which any server answers that believes to lead; or a check (a multi
- * that changes nothing), which takes a majority. Each touches the session at
- * the client's server. A follower reports touches when its leader pings it, in
- * each unit of time, which is half a tick. Connections break at any time, any
- * number of times. The client then resumes its session on any server.
+ * There is a leader, a learner (a follower or an observer), and the rest of the
+ * ensemble, which is a majority: what the rest accepts is committed. At any
+ * time the rest may elect a new leader, with fresh session timeouts, and the
+ * old leader does not notice. A client has a session and is connected to the
+ * learner or to a leader. It has one outstanding request: a ping, which its
+ * server answers; a sync, which any server answers that believes to lead; or a
+ * check (a multi that changes nothing), which takes a majority. Each touches
+ * the session at the client's server. A learner reports touches when its leader
+ * pings it, in each unit of time, which is half a tick. Connections break at
+ * any time, any number of times. The client then resumes its session on any
+ * server.
+ *
+ * With TWO_HOPS the learner is an observer that is connected to a follower, its
+ * observer master (observerMasterPort, ZOOKEEPER-3140). The observer master
+ * pings the observer in each unit of time, takes its report as a touch, and
+ * reports that when the leader pings it. It forwards requests at once.
  *
  * Verified: before the client's lease deadline no leader has expired its
  * session. The same at a grant, which needs at least a quarter of T until the
@@ -33,7 +39,9 @@
  *   FROM_ANSWER      the deadline counts from j's reply
  *   NO_DRIFT         nothing is subtracted for clocks that differ
  *   LATE_PING        a leader's ping may take any time (see below)
- *   NO_LEASE         no j and k are ever answered through the follower
+ *   T=7 TWO_HOPS     a quarter of T is less than a tick, the time of two hops
+ *   LATE_REPORT      with TWO_HOPS, an observer's report may take any time
+ *   NO_LEASE         no j and k are ever answered through the learner
  *   GRANT_BY_SYNC    a grant rests on a sync until its first check is answered
  *   NO_GRANT         no deadline ever leaves enough time for a grant
  * And these show what a condition depends on:
@@ -42,23 +50,33 @@
  *   RESUME_IS_NO_TOUCH, where a resume does not touch and is no j, it must fail
  *   WITH_SYNC        k is sent after the reply to a sync, which was sent GAP
  *                    after j's reply. The rule then holds with LATE_PING, too
+ *   SLOW_REPORT      with TWO_HOPS, an observer's report may be half a tick
+ *                    late. The rule then holds if GAP is 3, a quarter of six
+ *                    ticks, and must fail if GAP is 2
  *
  * Time: the model has no absolute time, only ages and remaining times up to T,
  * so runs of any length are covered. Events within a unit happen in any order.
- * A message takes any time, but a leader's ping reaches its follower within the
+ * A message takes any time, but a leader's ping reaches its learner within the
  * unit in which it was sent: GAP is that long, and so is the period of pings.
  * Otherwise k could overtake the ping. Its reply comes behind the ping, but the
- * follower's report may still be in flight, and get lost.
+ * learner's report may still be in flight, and get lost.
+ * With TWO_HOPS, k could also overtake the touch at the observer master, which
+ * forwards k at once and the touch at the leader's next ping. So a report must
+ * be on time: it arrives before the leader's ping of the same unit. A unit
+ * begins with the observer master's ping. That is without loss, since the
+ * leader's ping may come at any time after it in the unit.
  *
  * Left out, without loss:
  * - The client's other requests. They only touch the session more often.
  * - Votes and acknowledgements: the rest follows the old leader or it does not.
  *   A check that it has accepted precedes the election.
- * - A second election: the first leader may be any. A follower of the new one
+ * - A second election: the first leader may be any. A learner of the new one
  *   equals one of the old one; it may change sides.
  * - Ticks: here a session expires as soon as T has passed since the touch; a
  *   real leader waits for the end of the tick.
  * - A cut in one direction only: what it loses was slow before.
+ * - With TWO_HOPS, a client at the observer master, and the touch of a resume
+ *   there. They only touch the session more often.
  * - A clock that loses more than one unit: it loses no more in T, and no
  *   deadline is further away. One that gains makes GAP shorter, which GAP
  *   allows for.
@@ -67,15 +85,17 @@
 #ifndef T
 #define T 8 /* session timeout, in units: four ticks */
 #endif
+#define QUARTER (T / 4)
 #ifndef GAP
-#define GAP 2
+#define GAP QUARTER /* the default of lk_lease_config */
 #endif
 #define DRIFT 1 /* what a clock may lose in T */
 
 mtype = {
-  FOLLOWER, LEADER, NEW_LEADER,   /* servers */
+  LEARNER, LEADER, NEW_LEADER,    /* servers */
+  MASTER,                         /* the observer master, with TWO_HOPS */
   NEW, RESUME, PING, SYNC, CHECK, /* requests and their replies */
-  TOUCHED                         /* a follower's report */
+  TOUCHED                         /* a learner's report */
 };
 
 /* ---- the servers --------------------------------------------------------- */
@@ -84,11 +104,23 @@ mtype leads = LEADER;
 byte timer = T; /* time until the current leader expires the session */
 bool expired = false;
 
-mtype followed = LEADER; /* by the follower */
-bool linked = true;      /* the follower and its leader */
-bool touched = false;    /* at the follower, not reported yet */
+mtype followed = LEADER; /* by the learner, or by its observer master */
+bool linked = true;      /* the learner and its leader, or observer master */
+bool touched = false;    /* at the learner, not reported yet */
 chan up = [2] of {mtype};
 chan down = [2] of {mtype};
+
+#ifdef TWO_HOPS
+bool master_linked = true;   /* the observer master and its leader */
+bool master_touched = false; /* there, not reported yet */
+chan master_up = [2] of {mtype};
+chan master_down = [2] of {mtype};
+#define TO_LEADER master_up
+#define FROM_LEADER master_down
+#else
+#define TO_LEADER up
+#define FROM_LEADER down
+#endif
 
 mtype connected; /* the client's server */
 chan asked = [1] of {mtype};
@@ -118,37 +150,37 @@ inline touch(server)
 #endif
 
 /* A report that has not arrived stands for those after it. */
-inline report()
+inline report(me, is_touched, out)
 {
   if
-  :: touched && !(up ?? [TOUCHED]) ->
-     printf("FOLLOWER reports a touch\n");
-     up ! TOUCHED
+  :: is_touched && !(out ?? [TOUCHED]) ->
+     printf("%e reports a touch\n", me);
+     out ! TOUCHED
   :: else
   fi;
-  touched = false
+  is_touched = false
 }
 
-proctype follower()
+proctype learner()
 {
   mtype what;
 
 end:
   do
   :: atomic {
-       connected == FOLLOWER && asked ? [PING] ->
+       connected == LEARNER && asked ? [PING] ->
        asked ? PING;
        touched = true;
        answered ! PING
      }
   :: atomic {
-       connected == FOLLOWER && linked && nempty(asked) && !asked ? [PING] ->
+       connected == LEARNER && linked && nempty(asked) && !asked ? [PING] ->
        asked ? what;
        touched = touched || what != RESUME;
        up ! what;
        what = 0
      }
-  :: atomic { down ? PING -> report() }
+  :: atomic { down ? PING -> report(LEARNER, touched, up) }
   :: atomic {
        nempty(down) && !down ? [PING] ->
        down ? what;
@@ -157,6 +189,48 @@ end:
      }
   od
 }
+
+#ifdef TWO_HOPS
+#define REPORT_ARRIVED (!(down ?? [PING]) && !(up ?? [TOUCHED]))
+
+#if defined(SLOW_REPORT) || defined(LATE_REPORT)
+#define REPORT_ON_TIME true
+#else
+#define REPORT_ON_TIME REPORT_ARRIVED
+#endif
+
+proctype master()
+{
+  mtype what;
+
+end:
+  do
+  :: atomic {
+       up ? what ->
+       if
+       :: what == TOUCHED -> master_touched = true
+       :: what != TOUCHED && master_linked -> master_up ! what
+       :: else
+       fi;
+       what = 0
+     }
+  :: atomic {
+       master_down ? [PING] && REPORT_ON_TIME ->
+       master_down ? PING;
+       report(MASTER, master_touched, master_up)
+     }
+  :: atomic {
+       nempty(master_down) && !master_down ? [PING] ->
+       master_down ? what;
+       if
+       :: linked -> down ! what
+       :: else
+       fi;
+       what = 0
+     }
+  od
+}
+#endif
 
 proctype server(mtype me)
 {
@@ -179,8 +253,8 @@ end:
        what = 0
      }
   :: atomic {
-       followed == me && nempty(up) ->
-       up ? what;
+       followed == me && nempty(TO_LEADER) ->
+       TO_LEADER ? what;
        if
        :: what == TOUCHED -> touch(me)
        :: what != TOUCHED && ANSWERS(me, what) ->
@@ -189,7 +263,7 @@ end:
           :: what == RESUME && IS_TOUCH(what) -> touch(me)
           :: else
           fi;
-          down ! what
+          FROM_LEADER ! what
        :: else
        fi;
        what = 0
@@ -277,7 +351,7 @@ inline learn(what)
   :: what == CHECK && gap >= ENOUGH ->
      believe(j_age);
 #ifdef NO_LEASE
-     assert(lease == 0 || connected != FOLLOWER)
+     assert(lease == 0 || connected != LEARNER)
 #endif
 #ifdef LEASE_BY_PING
   :: what == PING -> believe(age)
@@ -314,8 +388,6 @@ inline forget()
   j_age = T;
   j_gap = 0
 }
-
-#define QUARTER (T / 4)
 
 inline take()
 {
@@ -382,12 +454,16 @@ inline connect()
   od;
   lose(up);
   lose(down);
+#ifdef TWO_HOPS
+  lose(master_up);
+  lose(master_down);
+#endif
 #ifndef OTHER_CONNECTION
   forget();
 #endif
   printf("the client's connection breaks\n");
   if
-  :: connected = FOLLOWER
+  :: connected = LEARNER
   :: connected = LEADER
   :: leads == NEW_LEADER -> connected = NEW_LEADER
   fi;
@@ -401,25 +477,59 @@ inline unlink()
   :: down ? _
   :: empty(up) && empty(down) -> break
   od;
-  printf("the link of FOLLOWER breaks\n");
+  printf("the link of LEARNER breaks\n");
   linked = false
 }
 
-/* The follower has noticed, and closes its clients' connections. */
-inline link()
+inline follow(me)
 {
-  linked = true;
-  touched = false;
   if
   :: followed = LEADER
   :: leads == NEW_LEADER -> followed = NEW_LEADER
   fi;
-  printf("FOLLOWER follows %e\n", followed);
+  printf("%e follows %e\n", me, followed)
+}
+
+/* The learner has noticed, and closes its clients' connections. */
+inline link()
+{
+  linked = true;
+  touched = false;
+#ifdef TWO_HOPS
+  printf("LEARNER is connected to MASTER\n");
+#else
+  follow(LEARNER);
+#endif
   if
-  :: connected == FOLLOWER -> connect()
+  :: connected == LEARNER -> connect()
   :: else
   fi
 }
+
+#ifdef TWO_HOPS
+inline unlink_master()
+{
+  do
+  :: master_up ? _
+  :: master_down ? _
+  :: empty(master_up) && empty(master_down) -> break
+  od;
+  printf("the link of MASTER breaks\n");
+  master_linked = false
+}
+
+/* The observer master has noticed, and closes the observer's connection. */
+inline link_master()
+{
+  master_linked = true;
+  master_touched = false;
+  follow(MASTER);
+  if
+  :: linked -> unlink()
+  :: else
+  fi
+}
+#endif
 
 proctype network()
 {
@@ -428,6 +538,10 @@ end:
   :: atomic { connect() }
   :: atomic { linked -> unlink() }
   :: atomic { !linked -> link() }
+#ifdef TWO_HOPS
+  :: atomic { master_linked -> unlink_master() }
+  :: atomic { !master_linked -> link_master() }
+#endif
   od
 }
 
@@ -439,8 +553,22 @@ end:
 #ifdef LATE_PING
 #define PING_ARRIVED true
 #else
-#define PING_ARRIVED !(down ?? [PING])
+#define PING_ARRIVED !(FROM_LEADER ?? [PING])
 #endif
+
+#if !defined(TWO_HOPS) || defined(LATE_REPORT)
+#define ALL_ARRIVED PING_ARRIVED
+#else
+#define ALL_ARRIVED (PING_ARRIVED && REPORT_ARRIVED)
+#endif
+
+inline ping(is_linked, out)
+{
+  if
+  :: is_linked && !(out ?? [PING]) -> out ! PING
+  :: else
+  fi
+}
 
 inline pass_at_client()
 {
@@ -466,7 +594,7 @@ proctype time()
 end:
   do
   :: atomic {
-       PING_ARRIVED ->
+       ALL_ARRIVED ->
        printf("a unit of time passes\n");
        LESS(timer);
        if
@@ -475,10 +603,10 @@ end:
           printf("but not by the client's clock\n");
           lost_one = true
        fi;
-       if
-       :: linked && !(down ?? [PING]) -> down ! PING
-       :: else
-       fi
+#ifdef TWO_HOPS
+       ping(master_linked, master_down);
+#endif
+       ping(linked, down)
      }
   od
 }
@@ -486,12 +614,15 @@ end:
 init {
   atomic {
     if
-    :: connected = FOLLOWER
+    :: connected = LEARNER
     :: connected = LEADER
     fi;
     doing = NEW;
     answered ! NEW;
-    run follower();
+    run learner();
+#ifdef TWO_HOPS
+    run master();
+#endif
     run server(LEADER);
     run rest();
     run client();
