@@ -37,6 +37,9 @@
  *   - The session timeout is at least two ticks of the servers, which is the
  *     default minSessionTimeout. The leader pings its followers every half
  *     tick; with a session timeout of four ticks or more, every tick is enough.
+ *     At an observer that is connected to a follower (observerMasterPort), the
+ *     session timeout is at least four ticks, and the observer's reports arrive
+ *     on time; with six ticks or more, they may be half a tick late.
  *   - The servers' bounds for session timeouts do not change while the client
  *     reconnects. If a server resumes the session with a shorter timeout, and
  *     the reply that says so is lost, the deadline is too late until the next
@@ -106,9 +109,13 @@ typedef struct lk_lease_config {
       the sending of E, less the drift of the clocks. The reason for the gap: a
       follower that has received E tells the leader so only with its reply to
       the leader's next ping. So the gap must not be shorter than the period of
-      these pings, half a tick. 0: T / 4, enough under the servers' default
-      bounds. If `gap_ms` is more than T / 2, a grant needs a deadline that is
-      only (T - gap_ms) / 2 ahead, instead of T / 4.
+      these pings, half a tick. An observer that is connected to a follower
+      (observerMasterPort, ZooKeeper 3.6.0 and later, ZOOKEEPER-3140) tells that
+      follower first, with its reply to a ping of the follower: two hops, so the
+      gap must not be shorter than a tick. 0: T / 4, enough under the servers'
+      default bounds, and at such an observer if T is at least four ticks. If
+      `gap_ms` is more than T / 2, a grant needs a deadline that is only
+      (T - gap_ms) / 2 ahead, instead of T / 4.
 
       With LK_ASSURE_PING, each reply counts from the sending of its own
       request. */
