@@ -9,13 +9,13 @@ certificates that are not valid."""
 import re
 import socket
 import ssl
-import struct
 import subprocess
 import sys
 
 sys.path.append(sys.path[0] + "/../support")
 
 import differences
+import frames
 import live
 import relay
 import zkserver
@@ -26,8 +26,6 @@ SECONDS = 10  # the limit of each wait
 CERT_NOT_YET_VALID, CERT_HAS_EXPIRED, CERT_REVOKED = 9, 10, 23
 CRL_HAS_EXPIRED, UNABLE_TO_GET_ISSUER_CERT = 12, 20
 HOSTNAME_MISMATCH, IP_ADDRESS_MISMATCH = 62, 64
-
-WHO_AM_I, CLOSE = 107, -11  # opcodes
 
 
 def host_and_port(address):
@@ -90,50 +88,16 @@ class Peer:
         raise AssertionError("the server accepts %s" % options)
 
 
-def receive(s, size):
-    got = b""
-    while len(got) < size:
-        piece = s.recv(size - len(got))
-        if not piece:
-            raise ConnectionResetError("end after %d of %d bytes" % (
-                len(got), size))
-        got += piece
-    return got
-
-
-def receive_frame(s):
-    """Receive a frame; gives its body."""
-    return receive(s, struct.unpack(">i", receive(s, 4))[0])
-
-
-def send_frame(s, body):
-    s.sendall(struct.pack(">i", len(body)) + body)
-
-
 def run_session(s):
     """Make a session, send whoAmI, and close the session; gives the identities of
     the client, as the reply to whoAmI encodes them, or b"" from servers without
     this request."""
-    # Version, zxid, timeout, session, length of the password, read_only.
-    send_frame(s, struct.pack(">iqiqi16sb", 0, 0, 5000, 0, 16, b"", False))
-    version, timeout, session = struct.unpack_from(">iiq", receive_frame(s))
-    assert version == 0 and timeout == 5000 and session != 0
-    identities = b""
-    if differences.has("WHO_AM_I"):
-        identities = call(s, xid=1, opcode=WHO_AM_I)
-    call(s, xid=2, opcode=CLOSE)
-    return identities
-
-
-def call(s, xid, opcode):
-    """Send a request that consists of its header; gives the reply without its
-    header."""
-    send_frame(s, struct.pack(">ii", xid, opcode))
-    header = struct.Struct(">iqi")
-    reply = receive_frame(s)
-    reply_xid, _, err = header.unpack_from(reply)
-    assert (reply_xid, err) == (xid, 0), reply
-    return reply[header.size:]
+    with frames.Session(s) as session:
+        if not differences.has("WHO_AM_I"):
+            return b""
+        reply = session.call(frames.WHO_AM_I)
+        assert reply.err == 0, reply
+        return reply.body
 
 
 def check_verification_fails(peer, code, **options):

@@ -4,8 +4,6 @@ and replaces them while the ensemble serves. Those that script/zookeeper has
 fetched are tested."""
 
 import os
-import socket
-import struct
 import subprocess
 import sys
 
@@ -16,9 +14,6 @@ import differences
 import live
 import zkserver
 from live import NotTested, four_letter_word
-
-CHECK, MULTI = 13, 14  # opcodes
-SESSION_MOVED = -118
 
 SCRIPT = os.path.join(os.path.dirname(zkserver.SCRIPT), "zookeeper")
 
@@ -81,54 +76,6 @@ def single_node_that_may_not_be_read_is_held():
                 else:
                     assert done.code == 0, done
                 holder.terminate()
-
-
-class Connection:
-    """A connection to a server, with or without a session to resume."""
-
-    def __init__(self, address, session=0, password=b""):
-        host, port = address.split(":")
-        self.socket = socket.create_connection((host, int(port)), 30)
-        # Version, zxid, timeout, session, password, read_only.
-        self.send(struct.pack(">iqiqi16s?", 0, 0, 10000, session, 16, password,
-                              False))
-        _, timeout, self.session, _, self.password = struct.unpack_from(
-            ">iiqi16s", self.receive())
-        assert timeout > 0, "no such session"
-
-    def send(self, body):
-        self.socket.sendall(struct.pack(">i", len(body)) + body)
-
-    def receive(self):
-        """Receive a frame; gives its body, or b"" at the end of the connection."""
-        stream = self.socket.makefile("rb")
-        size = stream.read(4)
-        return stream.read(struct.unpack(">i", size)[0]) if size else b""
-
-    def multi_of_a_check(self):
-        """Send a multi that checks that / exists; gives the errors in the header of
-        its reply and in its first result; None: the server closes the connection."""
-        operation = struct.Struct(">i?i")  # type, done, err
-        self.send(struct.pack(">ii", 1, MULTI) + operation.pack(CHECK, False, -1) +
-                  struct.pack(">i1si", 1, b"/", -1) + operation.pack(-1, True, -1))
-        reply = self.receive()
-        if not reply:
-            return None
-        _, _, err = struct.unpack_from(">iqi", reply)
-        return err, operation.unpack_from(reply, 16)[2]
-
-
-def multi_of_a_moved_session_is_refused():
-    need_versions()
-    for version in FOUND:
-        with zkserver.Server("--zookeeper", version, servers=3) as zk:
-            first = Connection(zk.addresses[zk.follower() - 1])
-            assert first.multi_of_a_check() == (0, 0)
-            Connection(zk.addresses[zk.leader() - 1], first.session,
-                       first.password)
-            assert first.multi_of_a_check() == (
-                None if differences.has("MOVED_SESSION_CLOSES_ITS_MULTI", version)
-                else (0, SESSION_MOVED)), version
 
 
 def each_server_has_its_version_and_may_get_another_one():
@@ -207,5 +154,4 @@ live.run(unknown_version_is_refused,
          observer_follows_without_a_vote, each_version_serves,
          verbs_that_need_a_newer_server_say_so,
          single_node_that_may_not_be_read_is_held,
-         multi_of_a_moved_session_is_refused,
          each_server_has_its_version_and_may_get_another_one)
