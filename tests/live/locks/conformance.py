@@ -527,11 +527,11 @@ def holder_whose_node_is_deleted_loses_the_lock_once(kind, worker, direct,
         cell.wait_for_nodes(0)  # the lock deletes its other nodes
         cell.lock.submit("release").fails("LOST")
         assert cell.lock.inspect().state == "idle"
-    # After the first heartbeat the lock watches its own node, so an event
-    # reports the deletion before the next heartbeat.
+    # A heartbeat also watches the nodes that were held for its interval. The second
+    # one has done so, and an event reports the deletion before the third.
     heartbeat_interval = SHORT / 1000 / 4  # s
     cell.hold(cell.lock, kind.holder_nodes)
-    time.sleep(heartbeat_interval * 1.5)
+    time.sleep(heartbeat_interval * 2.5)
     direct.do("delete", path=cell.nodes_of(cell.tested)[0])
     cell.lock.wait_for_event("lost", seconds=heartbeat_interval / 2)
     cell.lock.submit("release").fails("LOST")
