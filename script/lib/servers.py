@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of doc/servers.md: script/lib/servers.py [--check]
+
+Writes the table of tested versions from the results of `script/test --servers` in
+build/test/servers, if there are some, and the table of differences from
+tests/support/server_differences.def. With --check it only compares the latter
+with the page, and exits with 1 if they differ.
+"""
+
+import os
+import re
+import sys
+
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+sys.path.append(os.path.join(TOP, "tests", "live", "support"))
+
+import differences
+
+PAGE = os.path.join(TOP, "doc", "servers.md")
+RESULTS = os.path.join(TOP, "build", "test", "servers")
+TESTED = ("| version | test programs that pass | tests that it cannot run | commit |",
+          "| --- | --- | --- | --- |")
+DIFFERENCES = ("| since | servers | latchkey | issue | test |",
+               "| --- | --- | --- | --- | --- |")
+
+
+def lines_of(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read().splitlines()
+
+
+def newest_results():
+    """{version: (commit, path)} of the newest result of each version."""
+    paths = [os.path.join(RESULTS, name) for name in os.listdir(RESULTS)
+             if not name.endswith(".not") and "-changed" not in name]
+    found = {}
+    for path in sorted(paths, key=os.path.getmtime):
+        version, commit = os.path.basename(path).split("-")
+        found[version] = commit, path
+    return found
+
+
+def version_key(item):
+    return differences.numbers(item[0])
+
+
+def tested_rows():
+    for version, (commit, path) in sorted(newest_results().items(),
+                                          key=version_key):
+        missing = set(lines_of(path + ".not"))
+        name = "3.8.0 (Debian)" if version == "debian" else version
+        yield "| %s | %d | %d | %s |" % (name, len(set(lines_of(path))),
+                                         len(missing), commit)
+
+
+def difference_rows():
+    for row in differences.DIFFERENCES.values():
+        first = row.first.replace(" debian", ", Debian's 3.8.0").replace(" 3", ", 3")
+        yield "| %s | %s | %s | [%s](https://issues.apache.org/jira/browse/%s) | %s |" % (
+            first, row.servers, row.latchkey, row.issue, row.issue, row.test)
+
+
+def replace_table(text, head, rows):
+    """The text with other rows in the table that begins with `head`."""
+    table = re.compile("".join(re.escape(line + "\n") for line in head) +
+                       r"(?:\|.*\n)*")
+    assert table.search(text), head[0]
+    return table.sub(lambda _: "\n".join((*head, *rows)) + "\n", text)
+
+
+def main():
+    page = "\n".join(lines_of(PAGE)) + "\n"
+    new = replace_table(page, DIFFERENCES, difference_rows())
+    if "--check" in sys.argv:
+        if new != page:
+            print("doc/servers.md differs from tests/support/server_differences.def: "
+                  "script/lib/servers.py writes it")
+        return 1 if new != page else 0
+    if os.path.isdir(RESULTS):
+        new = replace_table(new, TESTED, tested_rows())
+    with open(PAGE, "w", encoding="utf-8") as f:
+        f.write(new)
+    return 0
+
+
+sys.exit(main())
