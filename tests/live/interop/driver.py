@@ -4,7 +4,6 @@ and a Judge that finds holders that overlap."""
 
 import collections
 import itertools
-import random
 import threading
 import time
 from concurrent import futures
@@ -14,63 +13,25 @@ import curator
 import kazoos
 import live
 import zkserver
-from judge import Judge
-from rivals import CuratorLock, Host, LatchkeyLock, Wire
-from worker import SEQUENTIAL, Worker
+from faults import Faults
+from rivals import CuratorLock, Host, Wire
+from run import BaseRun
 
-FAULT_EVERY_S = 12
 MAX_WAIT_S = 30
 MAX_WAIT_WITH_FAULTS_S = 90
 TURN_MS = 30000     # for a lock of which the holder releases at once
 
 
-class Run:
-    """The rivals of some recipes on one server."""
+class Run(BaseRun):
+    """The rivals of some recipes on one server, also those of Curator and
+    kazoo."""
 
-    def __init__(self, zk, faults=False, session_ms=8000):
-        self.zk, self.judge, self.session_ms = zk, Judge(), session_ms
-        self.latchkey_hosts = [Host(Worker), Host(Worker)]
+    def __init__(self, zk, with_faults=False, session_ms=8000):
+        super().__init__(zk, session_ms)
         self.curator_hosts = [Host(curator.Curator)
-                              for _ in range(2 if faults else 1)]
+                              for _ in range(2 if with_faults else 1)]
         self.wires = Host(lambda: Wire(zk.connect))  # of kazoo
-        self.worker = Worker()
-        self.direct = self.worker.client(zk.connect, timeout=60000)
-        self.recipe = None      # the name of the one that makes rivals
-        self.contenders = collections.defaultdict(list)  # by recipe
-        self.queues = {}        # recipe -> directories of contender nodes
-        self.others = []        # threads beside those of the contenders
         self.pairs = collections.Counter()
-        self.over = threading.Event()
-
-    def make(self, recipe, name=None):
-        """Let the recipe make its rivals; gives what it gives."""
-        self.recipe = name or recipe.__name__
-        self.queues[self.recipe] = []
-        self.base = self.direct.create("/" + self.recipe + "-",
-                                       flags=SEQUENTIAL).path
-        return recipe(self)
-
-    # ---- for recipes
-
-    def path(self, name, limit, *queues, persistent=False):
-        """A path for a lock, in a directory of the recipe: a container that the
-        first contender creates, or a persistent node. It is also a resource of
-        the judge. `queues` are the directories of contender nodes, below the
-        path."""
-        path = "%s/%s" % (self.base, name)
-        if persistent:
-            self.direct.create(path)
-        self.judge.set_limit(path, limit)
-        self.queues[self.recipe] += [path + q for q in queues or ("",)]
-        return path
-
-    def join(self, *joining):
-        for contender in joining:
-            contender.name = self.recipe
-            self.contenders[self.recipe].append(contender)
-
-    def latchkey(self, make, rival=LatchkeyLock):
-        return rival(self, self.next_host(self.latchkey_hosts), make)
 
     def curator(self, kind, *words, rival=CuratorLock):
         return rival(self, self.next_host(self.curator_hosts), kind, *words)
@@ -78,25 +39,8 @@ class Run:
     def kazoo(self, path, make, rival=kazoos.Kazoo):
         return rival(self, self.wires, path, make)
 
-    @staticmethod
-    def next_host(hosts):
-        """The hosts take turns."""
-        return min(hosts, key=lambda host: len(host.rivals))
-
-    # ---- the run
-
     def hosts(self):
         return self.latchkey_hosts + self.curator_hosts + [self.wires]
-
-    def all_contenders(self):
-        return [c for group in self.contenders.values() for c in group]
-
-    def start(self):
-        for contender in self.all_contenders():
-            contender.last_grant = time.monotonic()
-            contender.start()
-        for thread in self.others:
-            thread.start()
 
     def long_waits(self, max_wait_s):
         """Texts about contenders that have waited longer than `max_wait_s`."""
@@ -117,40 +61,11 @@ class Run:
             yield "%s: %s" % (path, owners.get(found.owner, "nobody")
                               if found.err == "0" else "gone")
 
-    def end(self):
-        """End all contenders; gives whether all of them ended in time."""
-        self.over.set()
-        for contender in self.all_contenders():
-            contender.over.set()
-        end = time.monotonic() + MAX_WAIT_WITH_FAULTS_S
-        for contender in self.all_contenders():
-            contender.join(max(end - time.monotonic(), .1))
-        return not any(c.is_alive() for c in self.all_contenders())
-
-    def queue_nodes(self, *recipes):
-        """The nodes in the queues of these recipes, or of all."""
-        nodes = []
-        for recipe in recipes or self.queues:
-            for path in self.queues[recipe]:
-                found = self.direct.submit("children", path=path).result()
-                if found.err == "0":
-                    nodes += [path + "/" + name for name in found.names]
-        return nodes
-
-    def wait_for_empty_queues(self, seconds):
-        """Wait until the queues are empty; gives the nodes that are left."""
-        end = time.monotonic() + seconds
-        while (left := self.queue_nodes()) and time.monotonic() < end:
-            time.sleep(.1)
-        return left
-
     def close(self):
         self.wires.cont()
         for rival in self.wires.rivals:
             rival.close()
-        for host in self.hosts():
-            host.close()
-        self.worker.close()
+        super().close()
 
 
 # ---- one contender waits for another
@@ -195,64 +110,6 @@ def check_turn(run, recipe, holder, held, waiter, wanted):
     waiter.release()
 
 
-# ---- faults
-
-class Faults:
-    """One fault after the other: a process is killed, or stopped until its
-    session has expired, or the server is restarted."""
-
-    def __init__(self, run, seed, hosts):
-        self.run, self.hosts, self.random = run, hosts, random.Random(seed)
-        self.due = time.monotonic() + FAULT_EVERY_S
-        self.counts = collections.Counter()
-        self.host = None    # the process that is killed or stopped
-        self.end = None     # ends the fault that lasts; None: there is none
-        self.last = "none"  # the last fault, for the report
-
-    def execute_if_due(self):
-        """Kill and restart at once; stop until the next fault is due."""
-        if time.monotonic() < self.due:
-            return
-        self.due = time.monotonic() + FAULT_EVERY_S
-        if self.end is not None:
-            self.heal()
-            return
-        self.begin(self.random.choice((self.kill, self.stop, self.restart)))
-        if self.last.split()[0] != "stop":
-            self.heal()
-
-    def begin(self, fault):
-        self.host = None
-        self.last = fault.__name__
-        self.counts[self.last] += 1
-        fault()
-        if self.host is not None:
-            self.last += " of %s" % ", ".join(r.name for r in self.host.rivals)
-
-    def heal(self):
-        if self.end is not None:
-            self.end()
-            self.last += ", ended"
-            self.end = None
-
-    def kill(self):
-        self.host = self.random.choice(self.hosts)
-        self.host.kill()
-        self.end = self.host.start
-
-    def stop(self):
-        self.host = self.random.choice(self.hosts)
-        self.host.stop()
-        self.end = self.host.cont
-
-    def restart(self):
-        if self.random.random() < .5:
-            self.run.zk.restart()
-        else:
-            self.run.zk.kill()
-            self.end = self.run.zk.start
-
-
 # ---- contention
 
 def report(run):
@@ -275,15 +132,6 @@ def report(run):
     for (waiter, holder), n in sorted(run.pairs.items()):
         print("%-15s %s revoked %s %d times" % ("", waiter, holder, n))
     return bad
-
-
-def count_errors(run):
-    """The errors of acquires and releases, with their numbers."""
-    found = collections.Counter()
-    for c in run.all_contenders():
-        for text, n in c.errors.items():
-            found["%s: %s: %s" % (c.name, c.rival.side, text)] += n
-    return found
 
 
 def execute_faults(run, seconds, faults):
@@ -323,7 +171,7 @@ def contend(recipes, seconds, with_faults):
         left = run.wait_for_empty_queues(
             run.session_ms / 1000 + 15 if with_faults else 10)
         bad += ["left behind: " + path for path in left]
-        errors = count_errors(run)
+        errors = run.count_errors()
         for text, n in errors.most_common(20):
             print("error: %s (%d times)" % (text, n))
         if not with_faults:

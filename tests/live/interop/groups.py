@@ -18,6 +18,7 @@ import contests
 import driver
 import live
 import rivals
+from faults import Faults
 from live import eventually
 from relay import Relay
 from worker import Worker, boottime
@@ -87,8 +88,7 @@ def members_see_each_other_after_each_fault():
     print("seed", seed)
     with Groups() as groups:
         run = groups.run
-        faults = driver.Faults(run, seed,
-                               run.latchkey_hosts + run.curator_hosts)
+        faults = Faults(run, seed, run.latchkey_hosts + run.curator_hosts)
         kinds = (faults.kill, faults.stop, faults.restart)
         end = time.monotonic() + seconds
         while time.monotonic() < end or not faults.counts["kill"]:
