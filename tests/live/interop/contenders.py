@@ -24,6 +24,7 @@ class Contender(threading.Thread):
         self.random = random.Random(rival.name)
         self.over = threading.Event()   # set: the contender must end
         self.granted = self.missed = 0  # numbers of acquires
+        self.interrupted = 0            # holds that became unsure or lost
         self.errors = collections.Counter()
         self.last_grant = time.monotonic()  # or its start
         self.longest_wait_s = 0             # between two grants
@@ -83,8 +84,9 @@ class Contender(threading.Thread):
         """Be in the judge's resources for a while."""
         name = self.rival.name
         if self.judge.enter(name, claims, self.rival.certain):
-            time.sleep(self.random.random() * self.max_hold_s)
-            self.judge.leave(name)
+            self.over.wait(self.random.random() * self.max_hold_s)
+            if not self.judge.leave(name) and self.rival.is_open():
+                self.interrupted += 1
 
 
 class ReadWriter(Contender):

@@ -32,8 +32,11 @@ SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "curator")
 _command_line = None  # None: the program is not compiled yet
 
 
-def _compile():
+def compile_program():
+    """Compile the program, unless it is compiled."""
     global _command_line
+    if _command_line is not None:
+        return
     jars = [os.path.join(JAVA, jar + ".jar") for jar in JARS]
     for jar in jars:
         if not os.path.exists(jar):
@@ -87,8 +90,7 @@ class PendingCommand:
 
 class Curator:
     def __init__(self):
-        if _command_line is None:
-            _compile()
+        compile_program()
         self.pending = {}  # commands by tag; None: the process has ended
         self.on_line = {}  # by name: called with the words of each line
         self._numbers = itertools.count(1)

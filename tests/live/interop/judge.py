@@ -14,7 +14,9 @@ class Judge:
         self._lock = threading.Lock()
         self._holders = {}      # resource -> {contender: weight}
         self._limits = {}       # resource -> [(since, largest sum of weights)]
+        self._last_tokens = {}  # resource -> (largest token, its contender)
         self.overlaps = []      # texts
+        self.smaller_tokens = []  # texts
         self.most_holders = {}  # resource -> the largest number inside at once
 
     def set_limit(self, resource, limit, grace_s=0):
@@ -70,7 +72,20 @@ class Judge:
                     self._holders[resource][contender] = weight
 
     def leave(self, contender):
-        """May be called without enter()."""
+        """May be called without enter(). Gives whether the contender was
+        inside."""
         with self._lock:
-            for holders in self._holders.values():
-                holders.pop(contender, None)
+            left = [holders.pop(contender, None)
+                    for holders in self._holders.values()]
+        return any(weight is not None for weight in left)
+
+    def note_token(self, resource, contender, token):
+        """Check that the fencing token of a grant is larger than those of the
+        grants before."""
+        with self._lock:
+            last, holder = self._last_tokens.get(resource, (-1, None))
+            if token <= last:
+                self.smaller_tokens.append("%s: %s has %#x after %s with %#x" % (
+                    resource, contender, token, holder, last))
+            else:
+                self._last_tokens[resource] = token, contender

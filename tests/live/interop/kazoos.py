@@ -75,7 +75,10 @@ class Kazoo(rivals.Rival):
         self.client = kazoo.client.KazooClient(
             self.host.process.address, timeout=self.session_ms / 1000)
         self.client.add_listener(self.on_state)
-        self.client.start(30)
+        try:
+            self.client.start(30)
+        except self.client.handler.timeout_exception as e:
+            raise rivals.Broken(repr(e)) from None
         self.lock = self.locks = self.make(self.client, self.path)
         self.opened = generation
 
@@ -84,6 +87,7 @@ class Kazoo(rivals.Rival):
         self.most_ms = MOST_READER_MS if side == rivals.READ else float("inf")
 
     def on_state(self, state):
+        self.states[state.lower()] += 1
         self.connected = state == "CONNECTED"
         if not self.connected:
             self.doubt()
@@ -118,6 +122,7 @@ class Kazoo(rivals.Rival):
 
     def close(self):
         if self.client is not None:
+            self.client.remove_listener(self.on_state)
             self.client.stop()
             self.client.close()
             self.client = None

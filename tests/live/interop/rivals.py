@@ -15,6 +15,7 @@ The methods raise Gone if the process has ended, and Broken after an error. The
 `host` of a rival is its process, which can be ended, stopped and started again.
 """
 
+import collections
 import itertools
 import threading
 import time
@@ -94,13 +95,14 @@ class Rival:
     numbers = itertools.count(1)
 
     def __init__(self, run, host):
-        """`run`: the Run of driver.py."""
+        """`run`: a BaseRun of run.py."""
         self.name = "%s-%d" % (self.side, next(Rival.numbers))
         self.host, self.connect, self.judge = host, run.zk.connect, run.judge
         self.session_ms = run.session_ms
         self.opened = 0         # generation of the host when it was opened
         self.safe = False       # no event has reported it unsure or lost
         self.revoked = threading.Event()
+        self.states = collections.Counter()  # of the connection, as reported
         host.rivals.append(self)
 
     def session(self):
@@ -141,8 +143,14 @@ class LatchkeyLock(Rival):
 
     def open(self):
         generation, self.process = self.host.generation, self.host.process
-        self.client = self.process.client(self.connect, timeout=self.session_ms)
-        self.locks = self.make(self.client)
+        try:
+            self.client = self.process.client(self.connect,
+                                              timeout=self.session_ms)
+            self.locks = self.make(self.client)
+        except (AssertionError, BrokenPipeError, ValueError):
+            if self.process.is_alive():
+                raise
+            raise Gone from None
         if not isinstance(self.locks, list):
             self.locks = [self.locks]
         for lock in self.locks:
@@ -250,11 +258,11 @@ class LatchkeyMember(LatchkeyLock):
     """A member, and a roster of its group; `make(client)` makes both."""
 
     def acquire(self, ms):
-        self.lock.join()
+        self.result_of(self.submit("join"))
         return True
 
     def release(self):
-        self.lock.leave()
+        self.result_of(self.submit("leave"))
 
     def set_data(self, text):
         self.lock.do("data", data=text.encode())
@@ -298,6 +306,7 @@ class CuratorLock(Rival):
         self.lock = self.locks + {READ: ".read", WRITE: ".write"}[side]
 
     def on_line(self, word):
+        self.states[word] += 1
         if word in ("suspended", "lost"):
             self.connected = False
             self.doubt()
