@@ -3,7 +3,6 @@
 and replaces them while the ensemble serves. Those that script/zookeeper has
 fetched are tested."""
 
-import os
 import subprocess
 import sys
 
@@ -13,36 +12,15 @@ import command
 import differences
 import live
 import zkserver
-from live import NotTested, four_letter_word
+from live import NotTested, version_at
 
-SCRIPT = os.path.join(os.path.dirname(zkserver.SCRIPT), "zookeeper")
-
-
-def output_of(*arguments):
-    """What script/zookeeper prints; None if a version is not there."""
-    done = subprocess.run([SCRIPT, *arguments], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True)
-    assert done.returncode in (0, 77), done
-    return done.stdout if done.returncode == 0 else None
-
-
-# The versions that are there, in order, and the one that is too old.
-ALL_FOUND = [v for v in output_of("--list").split()
-             if output_of("--classpath", v) is not None]
-TOO_OLD = "3.4.14"
-FOUND = [v for v in ALL_FOUND if v != TOO_OLD]
+FOUND = zkserver.fetched_versions()
 
 
 def need_versions():
     if not FOUND:
         raise NotTested("no other version of ZooKeeper is there: "
                         "script/zookeeper fetches them")
-
-
-def version_at(address):
-    """The version that a server itself names."""
-    first = four_letter_word(address, "srvr").split("\n")[0]
-    return first.split("version: ")[1].split("-")[0]
 
 
 def each_version_serves():
@@ -119,10 +97,10 @@ def settings_that_a_version_lacks_are_refused():
 
 
 def verbs_that_need_a_newer_server_say_so():
-    if TOO_OLD not in ALL_FOUND:
-        raise NotTested("there is no ZooKeeper %s" % TOO_OLD)
+    if not zkserver.has_version(zkserver.TOO_OLD):
+        raise NotTested("there is no ZooKeeper %s" % zkserver.TOO_OLD)
     reason = "the server is too old; ZooKeeper 3.5.9 or newer is needed"
-    with zkserver.Server("--zookeeper", TOO_OLD) as zk:
+    with zkserver.Server("--zookeeper", zkserver.TOO_OLD) as zk:
         where = ("-z", zk.connect)
         for verb, *operands in (
                 ("run", "/lock", "true"),

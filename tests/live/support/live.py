@@ -51,6 +51,12 @@ def four_letter_word(address, word):
     return reply.decode()
 
 
+def version_at(address):
+    """The version that a server itself names."""
+    first = four_letter_word(address, "srvr").split("\n")[0]
+    return first.split("version: ")[1].split("-")[0]
+
+
 def watch_count(address):
     """The number of watches of a server, from mntr: wchs counts data watches
     only."""

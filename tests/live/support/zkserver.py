@@ -17,6 +17,30 @@ _ROOT = os.environ.get("abs_top_srcdir") or os.path.join(
 SCRIPT = os.path.join(_ROOT, "script", "server")
 
 
+TOO_OLD = "3.4.14"
+
+
+def _output_of_zookeeper(*arguments):
+    """What script/zookeeper prints; None if it fails."""
+    done = subprocess.run([os.path.join(os.path.dirname(SCRIPT), "zookeeper"),
+                           *arguments],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True)
+    return done.stdout if done.returncode == 0 else None
+
+
+def has_version(version):
+    """Whether script/zookeeper has fetched this version."""
+    return _output_of_zookeeper("--classpath", version) is not None
+
+
+def fetched_versions():
+    """The versions that script/zookeeper has fetched, the oldest first, without the
+    one that is too old for latchkey."""
+    return [version for version in _output_of_zookeeper("--list").split()
+            if version != TOO_OLD and has_version(version)]
+
+
 class Server:
     """One server, or an ensemble. The constructor starts the servers, and
     returns when all of them serve. Call it from the main thread, since the
