@@ -40,6 +40,10 @@ def newest_results():
     return found
 
 
+def name_of(version):
+    return "Debian's 3.8.0" if version == "debian" else version
+
+
 def version_key(item):
     return differences.numbers(item[0])
 
@@ -48,14 +52,13 @@ def tested_rows():
     for version, (commit, path) in sorted(newest_results().items(),
                                           key=version_key):
         missing = set(lines_of(path + ".not"))
-        name = "3.8.0 (Debian)" if version == "debian" else version
-        yield "| %s | %d | %d | %s |" % (name, len(set(lines_of(path))),
-                                         len(missing), commit)
+        yield "| %s | %d | %d | %s |" % (
+            name_of(version), len(set(lines_of(path))), len(missing), commit)
 
 
 def difference_rows():
     for row in differences.DIFFERENCES.values():
-        first = row.first.replace(" debian", ", Debian's 3.8.0").replace(" 3", ", 3")
+        first = ", ".join(name_of(version) for version in row.first.split())
         yield "| %s | %s | %s | [%s](https://issues.apache.org/jira/browse/%s) | %s |" % (
             first, row.servers, row.latchkey, row.issue, row.issue, row.test)
 
