@@ -59,8 +59,10 @@ def tested_rows():
 def difference_rows():
     for row in differences.DIFFERENCES.values():
         first = ", ".join(name_of(version) for version in row.first.split())
-        yield "| %s | %s | %s | [%s](https://issues.apache.org/jira/browse/%s) | %s |" % (
-            first, row.servers, row.latchkey, row.issue, row.issue, row.test)
+        issue = "[%s](https://issues.apache.org/jira/browse/%s)" % (
+            row.issue, row.issue) if row.issue else "-"
+        yield "| %s | %s | %s | %s | %s |" % (first, row.servers, row.latchkey,
+                                              issue, row.test)
 
 
 def replace_table(text, head, rows):

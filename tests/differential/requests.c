@@ -5,6 +5,7 @@
 
 #include "differential/values.h"
 #include "proto/wire/multi.h"
+#include "support/server_version.h"
 #include "support/wire.h"
 
 typedef union request {
@@ -118,6 +119,12 @@ static void append_end(lk_buf *body)
   wire_record(body, &lk__multi_header_record, &end);
 }
 
+static bool is_create(int32_t op)
+{
+  return op == LK_OPCODE_CREATE || op == LK_OPCODE_CREATE2 ||
+         op == LK_OPCODE_CREATE_CONTAINER || op == LK_OPCODE_CREATE_TTL;
+}
+
 static int32_t append_multi(generator *g, lk_buf *body)
 {
   uint32_t count = sim_roll(&g->rng, 6);
@@ -137,6 +144,11 @@ static int32_t append_multi(generator *g, lk_buf *body)
     if (lk__opcode_info(op)->request == &lk__create_request_record &&
         are_ttl_flags(r.create.flags))
       g->wait_for_reply = true;
+    /* In newer servers it ends the multi by an exception, which is answered in
+     * another way by each version. */
+    if (is_create(op) && r.create.acl.items == NULL &&
+        server_has(SERVER_STAT_OF_CREATE_IN_MULTI))
+      r.create.acl = lk__vec_of(entries, 0);
     append_operation(op, &r, body);
   }
   append_end(body);
@@ -255,6 +267,8 @@ int32_t generator_read(generator *g, lk_buf *body)
                                  {0, 0}};
   int32_t op = random_weighted(g, ops);
 
+  if (!server_has_opcode(op)) /* it would end the connection */
+    op = LK_OPCODE_EXISTS;
   if (op == LK_OPCODE_MULTI_READ)
     return append_multi_read(g, body);
   if (op == LK_OPCODE_WHO_AM_I || op == LK_OPCODE_PING)
@@ -296,6 +310,8 @@ static int32_t append_watch_request(generator *g, lk_buf *body)
                                  {0, 0}};
   int32_t op = random_weighted(g, ops);
 
+  if (!server_has_opcode(op))
+    op = LK_OPCODE_REMOVE_WATCHES;
   return op == LK_OPCODE_ADD_WATCH ? append_add_watch(g, body)
                                    : append_path_type(g, op, body);
 }
@@ -335,7 +351,7 @@ int32_t generator_set_watches(generator *g, int64_t zxid, lk_buf *body)
                                       random_paths(g, paths[3]),
                                       random_paths(g, paths[4])};
 
-  if (one_in_2(g)) {
+  if (one_in_2(g) || !server_has_opcode(LK_OPCODE_SET_WATCHES2)) {
     wire_record(body, &lk__set_watches_request_record, &r.one_shot);
     return LK_OPCODE_SET_WATCHES;
   }

@@ -5,6 +5,7 @@
 
 #include "differential/side.h"
 #include "sim/model/raw_client.h"
+#include "support/server_version.h"
 
 #include <stdlib.h>
 
@@ -128,6 +129,7 @@ side *side_model_new(const side_config *config, const side *real, uint64_t seed)
       .max_timeout_ms = config->max_timeout_ms,
       .sweep_ms = config->sweep_ms,
       .ttls = config->ttls,
+      .version = server_tested_version(),
       .members = real->members[0] == '\0' ? NULL : m->base.members,
       .wall_clock_start_ms = WALL_CLOCK_START_MS};
 

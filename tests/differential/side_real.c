@@ -6,6 +6,7 @@
 #include "differential/side.h"
 #include "jute/reader.h"
 #include "support/real_server.h"
+#include "support/server_version.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -90,7 +91,6 @@ static void ping_servers(real *r)
   r->pinged_ms = now_ms(&r->base);
 }
 
-/* The model is of one release; other releases may differ. */
 static void expect_release(real *r, const char *release)
 {
   char answer[4096] = "", prefix[64];
@@ -297,7 +297,8 @@ side *side_real_new(const side_config *config)
   server_start(&r->zk, options);
   find_addresses(r);
   put_leader_first(r);
-  expect_release(r, "3.8.0");
+  expect_release(r, server_tested_version() == NULL ? "3.8.0"
+                                                    : server_tested_version());
   open_ping_conns(r);
   read_members(r);
   return &r->base;

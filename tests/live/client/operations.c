@@ -242,7 +242,7 @@ int send_and_wait(const operation *o, const char *node, const lk_call *call)
 static const operation *nth_operation(int n, bool implemented)
 {
   for (size_t i = 0; i < noperations; i++) {
-    if (is_implemented(&operations[i]) == implemented && n-- == 0)
+    if (server_has_opcode(operations[i].op) == implemented && n-- == 0)
       return &operations[i];
   }
   return NULL;

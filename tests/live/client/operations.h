@@ -47,11 +47,10 @@ typedef struct operation {
 
 extern const operation operations[];
 extern const size_t noperations;
-/** The result and the error that are expected from the version of the servers,
-    and whether it has this request. */
+/** The result and the error that are expected from the version of the servers.
+ */
 const char *result_of(const operation *o);
 int denied_err_of(const operation *o);
-bool is_implemented(const operation *o);
 
 /** The number of turns of a loop test that tries each operation that an
     ensemble accepts, or a standalone server, without a chroot and with one. */

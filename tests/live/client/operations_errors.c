@@ -87,10 +87,10 @@ static void assert_error_is(int err, int expected)
                 lk_error_text(expected));
 }
 
-static int err_of_empty_acl(void)
+static int err_of_null_acl(void)
 {
-  return server_has(SERVER_EMPTY_ACCESS_LIST_IS_INVALID) ? LK_ERR_INVALID_ACL
-                                                         : LK_ERR_MARSHALLING;
+  return server_has(SERVER_NULL_ACCESS_LIST_IS_INVALID) ? LK_ERR_INVALID_ACL
+                                                        : LK_ERR_MARSHALLING;
 }
 
 START_TEST(failed_create_names_its_cause)
@@ -118,7 +118,7 @@ START_TEST(failed_create_names_its_cause)
   }
   assert_error_is(
       create_as(here, path_here("/b", ""), &empty_acl, LK_PERSISTENT),
-      err_of_empty_acl());
+      err_of_null_acl());
   assert_error_is(
       create_as(here, path_here("/b", ""), &unknown_scheme_acl, LK_PERSISTENT),
       LK_ERR_INVALID_ACL);
@@ -159,7 +159,7 @@ START_TEST(wrong_version_or_access_list_is_an_error)
   assert_error_is(set_acl(a, lk_acl_open(), 1), LK_ERR_BAD_VERSION);
   assert_error_is(set_acl(a, lk_acl_open(), INVALID_VERSION),
                   LK_ERR_BAD_ARGUMENT);
-  assert_error_is(set_acl(a, &empty_acl, 0), err_of_empty_acl());
+  assert_error_is(set_acl(a, &empty_acl, 0), err_of_null_acl());
   assert_error_is(set_acl(a, NULL, 0), LK_ERR_BAD_ARGUMENT);
   ck_assert_str_eq(tree_of("/a"), test_node_tree);
   fixture_tear_down();

@@ -392,15 +392,3 @@ int denied_err_of(const operation *o)
   return o->op == 3 && server_has(SERVER_EXISTS_NEEDS_READ) ? LK_ERR_NO_AUTH
                                                             : o->denied_err;
 }
-
-bool is_implemented(const operation *o)
-{
-  switch (o->op) {
-  case 22: return server_has(SERVER_MULTI_READ);
-  case 103: return server_has(SERVER_EPHEMERALS_OF_SESSION);
-  case 104: return server_has(SERVER_COUNT_OF_DESCENDANTS);
-  case 106: return server_has(SERVER_PERSISTENT_WATCHES);
-  case 107: return server_has(SERVER_WHO_AM_I);
-  default: return true;
-  }
-}

@@ -13,7 +13,7 @@ import live
 import zkserver
 from frames import text
 
-NO_AUTH, INVALID_ACL, MARSHALLING = -102, -114, -5
+NO_NODE, NO_AUTH, INVALID_ACL, MARSHALLING = -101, -102, -114, -5
 UNIMPLEMENTED, SESSION_MOVED = -6, -118
 
 
@@ -49,12 +49,12 @@ def requests_are_known_from_a_version_on():
                 frames.CLOSED, name
 
 
-def access_list_without_entries_is_refused():
+def null_access_list_is_refused():
     with frames.connect(zk.connect) as session:
-        reply = session.call(frames.CREATE, text("/empty-acl") + text("") +
-                             frames.EMPTY_ACL + struct.pack(">i", 0))
+        reply = session.call(frames.CREATE, text("/null-acl") + text("") +
+                             frames.NULL_ACL + struct.pack(">i", 0))
         assert reply.err == (
-            INVALID_ACL if differences.has("EMPTY_ACCESS_LIST_IS_INVALID")
+            INVALID_ACL if differences.has("NULL_ACCESS_LIST_IS_INVALID")
             else MARSHALLING), reply
 
 
@@ -83,6 +83,29 @@ def reads_and_events_need_permission():
                              else 0), reply
         assert len(session.events) == (
             0 if differences.has("EVENTS_NEED_READ") else 1), session.events
+
+
+def delete_of_a_missing_node_needs_permission():
+    with frames.connect(zk.connect) as session:
+        create(session, "/undeletable", frames.ALL & ~frames.DELETE_CHILDREN)
+        reply = session.call(frames.DELETE, text("/undeletable/none") +
+                             frames.ANY_VERSION)
+        assert reply.err == (NO_AUTH if differences.has("DELETE_ASKS_THE_PARENT_FIRST")
+                             else NO_NODE), reply
+
+
+def missed_event_needs_permission():
+    with frames.connect(zk.connect) as session:
+        create(session, "/missed")
+        set_data(session, "/missed")
+        session.call(frames.SET_ACL, text("/missed") +
+                     frames.acl(frames.ALL & ~frames.READ) + frames.ANY_VERSION)
+        no_paths = struct.pack(">i", 0)
+        reply = session.call(frames.SET_WATCHES, struct.pack(">qi", 0, 1) +
+                             text("/missed") + no_paths + no_paths)
+        assert reply.err == 0, reply
+        assert len(session.events) == (
+            0 if differences.has("MISSED_EVENTS_NEED_READ") else 1), session.events
 
 
 def event_has_the_zxid_of_its_change():
@@ -127,9 +150,11 @@ def multi_of_a_moved_session_is_refused():
 
 with zkserver.Server() as zk:
     live.run(requests_are_known_from_a_version_on,
-             access_list_without_entries_is_refused,
+             null_access_list_is_refused,
              create_in_a_multi_has_a_stat,
              reads_and_events_need_permission,
+             delete_of_a_missing_node_needs_permission,
+             missed_event_needs_permission,
              event_has_the_zxid_of_its_change,
              persistent_watch_and_one_shot_watch_of_a_path)
 live.run(multi_of_a_moved_session_is_refused)

@@ -11,13 +11,14 @@ import struct
 
 CREATE, DELETE, EXISTS, GET, SET, SET_ACL = 1, 2, 3, 4, 5, 7
 CHECK, MULTI, CREATE2, MULTI_READ = 13, 14, 15, 22
-EPHEMERALS, DESCENDANTS, ADD_WATCH, WHO_AM_I, CLOSE = 103, 104, 106, 107, -11
+SET_WATCHES, EPHEMERALS, DESCENDANTS, ADD_WATCH = 101, 103, 104, 106
+WHO_AM_I, CLOSE = 107, -11
 EVENT_XID = -1
 
 WATCH, NO_WATCH = b"\1", b"\0"
 ANY_VERSION = struct.pack(">i", -1)
 PERSISTENT = struct.pack(">i", 0)  # the mode of a watch
-READ, ALL = 1, 31  # permissions
+READ, DELETE_CHILDREN, ALL = 1, 8, 31  # permissions
 TIMEOUT = 5000  # of sessions, in ms
 SECONDS = 20
 
@@ -40,7 +41,7 @@ def acl(perms):
     return struct.pack(">ii", 1, perms) + text("world") + text("anyone")
 
 
-EMPTY_ACL = struct.pack(">i", -1)
+NULL_ACL = struct.pack(">i", -1)
 
 
 def operation(opcode, body):

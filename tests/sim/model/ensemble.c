@@ -65,6 +65,7 @@ sim_ensemble *sim_ensemble_new(const sim_ensemble_config *config,
   sim_ensemble *e = calloc(1, sizeof *e);
 
   e->config = config_with_defaults(config);
+  server_changes_of(config->version, e->has);
   e->agenda = agenda;
   e->trace = trace;
   if (hooks != NULL)

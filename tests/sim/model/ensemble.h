@@ -53,6 +53,8 @@ typedef struct sim_ensemble_config {
   int32_t first_epoch; /**< epoch of zxids before the first election; 0 */
   int64_t read_only_after_us; /**< time without a leader after which a server
                                  becomes read-only; 0: never */
+  const char *version; /**< of ZooKeeper, as for server_changes_of(); NULL:
+                          Debian's 3.8.0 */
 } sim_ensemble_config;
 
 /** A committed transaction. Each is reported once, in the order of zxids, when

@@ -9,6 +9,7 @@
 #include "sim/model/ensemble.h"
 #include "sim/model/txn.h"
 #include "sim/model/write_request.h"
+#include "support/server_version.h"
 
 /**
  * @file What the files of the model share: a server, its parts and their
@@ -80,6 +81,7 @@ enum sim_watch_kind { SIM_WATCH_DATA, SIM_WATCH_CHILD, SIM_WATCH_KINDS };
 /** Modes of addWatch with the protocol's numbers, and SIM_WATCH_ONCE for
     one-shot watches. */
 enum sim_watch_mode {
+  SIM_WATCH_ANY_MODE = -2,
   SIM_WATCH_ONCE = -1,
   SIM_WATCH_PERSISTENT = 0,
   SIM_WATCH_RECURSIVE = 1
@@ -98,14 +100,17 @@ typedef struct sim_watches {
 } sim_watches;
 
 /** Set a watch. A connection has one watch for a path and kind; if there is one
-    already, its mode changes. */
+    already, its mode changes. If modes are separate, it has one for each. */
 void sim_watch_set(sim_conn *c, const sim_path *p, enum sim_watch_kind kind,
                    enum sim_watch_mode mode);
-/** Remove a watch; false: there was none. */
-bool sim_watch_remove(sim_conn *c, const sim_path *p, enum sim_watch_kind kind);
-/** Whether any connection has a watch on this path. */
-bool sim_watch_exists(const sim_server *s, const sim_path *p,
-                      enum sim_watch_kind kind);
+/** Remove a watch, or with SIM_WATCH_ANY_MODE all of the path and kind; false:
+    there was none. */
+bool sim_watch_remove(sim_conn *c, const sim_path *p, enum sim_watch_kind kind,
+                      enum sim_watch_mode mode);
+/** Whether the connection has such a watch; in servers from 3.6 to 3.8, any
+    connection. */
+bool sim_watch_exists(sim_conn *c, const sim_path *p, enum sim_watch_kind kind,
+                      enum sim_watch_mode mode);
 /** The number of watches of this kind that the connection has. */
 size_t sim_watches_of_conn(const sim_conn *c, enum sim_watch_kind kind);
 void sim_watches_remove_of_conn(sim_conn *c);
@@ -271,7 +276,10 @@ void sim_serve_write(sim_conn *c, int32_t xid, int32_t op, const sim_txn *x,
 void sim_serve_sync(sim_conn *c, int32_t xid, lk_reader *body);
 /** Send a reply without a body, with this zxid. */
 void sim_serve_without_body(sim_conn *c, int32_t xid, int64_t zxid, int err);
-void sim_serve_event(sim_conn *c, int32_t type, const sim_path *p);
+/** The zxid of events of servers that do not tell it. */
+enum { SIM_NO_ZXID = -1 };
+void sim_serve_event(sim_conn *c, int32_t type, const sim_path *p,
+                     int64_t zxid);
 
 /* ---- between servers (links.c) ------------------------------------------ */
 
@@ -497,6 +505,7 @@ void sim_follower_on_logged(sim_server *s);
 
 struct sim_ensemble {
   sim_ensemble_config config;
+  bool has[SERVER_DIFFERENCES]; /**< changes of the version of its servers */
   sim_agenda *agenda;
   sim_trace *trace;
   sim_ensemble_hooks hooks;

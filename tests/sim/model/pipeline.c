@@ -184,6 +184,8 @@ static bool is_unknown_to_older_servers(int32_t op)
 
 static bool opcode_is_supported(const sim_server *s, int32_t op)
 {
+  if (!server_changes_have_opcode(s->ensemble->has, op))
+    return false;
   if (s->older && is_unknown_to_older_servers(op))
     return false;
   switch (op) {
@@ -257,9 +259,11 @@ static void submit(sim_conn *awaits, sim_conn *c, int32_t xid, int32_t op,
 {
   sim_ensemble *e = c->server->ensemble;
 
-  sim_pipeline_submit(c->server, awaits,
-                      sim_write_request_read(c->session, c->ids, c->chroot, xid,
-                                             op, body, &e->arena, &e->scratch));
+  sim_pipeline_submit(
+      c->server, awaits,
+      sim_write_request_read(c->session, c->ids, c->chroot, xid, op, body,
+                             e->has[SERVER_STAT_OF_CREATE_IN_MULTI], &e->arena,
+                             &e->scratch));
 }
 
 /* Refuses a request in its turn, also a write. */

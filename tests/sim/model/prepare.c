@@ -35,6 +35,14 @@ static const sim_access *requested_access(const preparation *prep,
   return sim_access_make(o->acl, prep->request->ids, &prep->s->ensemble->arena);
 }
 
+static int access_list_error(const preparation *prep, const sim_operation *o)
+{
+  return o->acl.items == NULL &&
+                 !prep->s->ensemble->has[SERVER_NULL_ACCESS_LIST_IS_INVALID]
+             ? LK_ERR_MARSHALLING
+             : LK_ERR_INVALID_ACL;
+}
+
 static int check_session(const preparation *prep)
 {
   if (prep->request->session == SIM_ENSEMBLE_SESSION)
@@ -166,7 +174,7 @@ static int prepare_create(const preparation *prep, const sim_operation *o,
     return LK_ERR_BAD_ARGUMENT;
   out->access = requested_access(prep, o);
   if (out->access == NULL)
-    return LK_ERR_INVALID_ACL;
+    return access_list_error(prep, o);
   if (!find_parent(prep, o->path, &parent))
     return LK_ERR_NO_NODE;
   if (is_denied(prep, &parent, LK_PERM_CREATE))
@@ -228,10 +236,14 @@ static int prepare_delete(const preparation *prep, const sim_operation *o,
     return LK_ERR_BAD_ARGUMENT;
   if (!find_parent(prep, o->path, &parent))
     return LK_ERR_NO_NODE;
-  if (is_denied(prep, &parent, LK_PERM_DELETE))
-    return LK_ERR_NO_AUTH;
   out->path = sim_path_find(&prep->s->ensemble->paths, o->path);
-  if (!sim_outstanding_node(prep->s, out->path, &node))
+  bool exists = sim_outstanding_node(prep->s, out->path, &node);
+  bool asks_parent_first =
+      prep->s->ensemble->has[SERVER_DELETE_ASKS_THE_PARENT_FIRST];
+
+  if (is_denied(prep, &parent, LK_PERM_DELETE) && (exists || asks_parent_first))
+    return LK_ERR_NO_AUTH;
+  if (!exists)
     return LK_ERR_NO_NODE;
   if (o->op == SIM_OP_DELETE_CONTAINER && node.owner != 0)
     return LK_ERR_BAD_VERSION;
@@ -268,7 +280,7 @@ static int prepare_node_change(const preparation *prep, const sim_operation *o,
   if (o->op == LK_OPCODE_SET_ACL) {
     out->access = requested_access(prep, o);
     if (out->access == NULL)
-      return LK_ERR_INVALID_ACL;
+      return access_list_error(prep, o);
   }
   out->path = sim_path_find(&prep->s->ensemble->paths, o->path);
   if (!sim_outstanding_node(prep->s, out->path, &node))

@@ -164,7 +164,8 @@ static int read_error(const sim_read_request *r)
     return LK_ERR_BAD_ARGUMENT;
   if (r->node == NULL)
     return LK_ERR_NO_NODE;
-  if (r->op != LK_OPCODE_EXISTS &&
+  if ((r->op != LK_OPCODE_EXISTS ||
+       r->c->server->ensemble->has[SERVER_EXISTS_NEEDS_READ]) &&
       !sim_access_allows(r->node->access, r->c->ids, perms))
     return LK_ERR_NO_AUTH;
   return 0;

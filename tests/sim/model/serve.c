@@ -55,10 +55,7 @@ void sim_serve_without_body(sim_conn *c, int32_t xid, int64_t zxid, int err)
 
 /* ---- events ------------------------------------------------------------- */
 
-enum {
-  SYNC_CONNECTED = 3, /* the state in each event */
-  EVENT_ZXID = -1     /* as in servers before 3.9 */
-};
+enum { SYNC_CONNECTED = 3 }; /* the state in each event */
 
 typedef struct event {
   const char *chroot;
@@ -76,7 +73,7 @@ static void write_event(lk_writer *w, const void *arg)
                              lk_bytes_of(e->path->text, e->path->len));
 }
 
-void sim_serve_event(sim_conn *c, int32_t type, const sim_path *p)
+void sim_serve_event(sim_conn *c, int32_t type, const sim_path *p, int64_t zxid)
 {
   static const char *const names[] = {"", "created", "deleted", "changed",
                                       "children"};
@@ -85,7 +82,7 @@ void sim_serve_event(sim_conn *c, int32_t type, const sim_path *p)
   SIM_TRACE(c->server->ensemble->trace, c->server->name,
             "sends %" PRIx64 " event: %s %s", (uint64_t)c->session, names[type],
             p->text);
-  send_reply(c, LK_XID_EVENT, EVENT_ZXID, 0, write_event, &e);
+  send_reply(c, LK_XID_EVENT, zxid, 0, write_event, &e);
 }
 
 /* ---- writes ------------------------------------------------------------- */

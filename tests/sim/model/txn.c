@@ -107,6 +107,7 @@ static sim_node *apply_operation(const sim_txn *x, const sim_txn_operation *o,
 void sim_txn_apply(const sim_txn *x, sim_tree *t, const sim_txn_hooks *hooks,
                    lk_stat *stats)
 {
+  t->zxid = x->zxid; /* events of the hooks may have it */
   if (x->op == SIM_OP_CREATE_SESSION && x->err == 0)
     sim_tree_begin_session(t, x->session, x->timeout_ms);
   for (size_t i = 0; x->err == 0 && i < x->count; i++) {
@@ -117,5 +118,4 @@ void sim_txn_apply(const sim_txn *x, sim_tree *t, const sim_txn_hooks *hooks,
   }
   if (x->op == LK_OPCODE_CLOSE_SESSION)
     sim_tree_end_session(t, x->session);
-  t->zxid = x->zxid;
 }

@@ -36,8 +36,12 @@ static void reregister_watch(sim_conn *c, lk_bytes path, int64_t since,
     missed = LK_EVENT_CHANGED;
   else if (list == LIST_CHILD && n->stat.pzxid > since)
     missed = LK_EVENT_CHILDREN;
+  if (missed != 0 && n != NULL &&
+      c->server->ensemble->has[SERVER_MISSED_EVENTS_NEED_READ] &&
+      !sim_access_allows(n->access, c->ids, LK_PERM_READ))
+    return;
   if (missed != 0)
-    sim_serve_event(c, missed, sim_watched_path(c, path));
+    sim_serve_event(c, missed, sim_watched_path(c, path), SIM_NO_ZXID);
   else
     sim_watch_set(c, sim_watched_path(c, path),
                   list == LIST_CHILD ? SIM_WATCH_CHILD : SIM_WATCH_DATA,
@@ -126,30 +130,46 @@ void sim_add_watch(sim_read_request *r, lk_reader *in)
 /* Whether there is a watch of this kind: of this client for removeWatches,
  * which removes it; of any client for checkWatches. */
 static bool remove_or_check(const sim_read_request *r, lk_bytes path,
-                            enum sim_watch_kind kind)
+                            enum sim_watch_kind kind, enum sim_watch_mode mode)
 {
   sim_path *p = sim_watched_path(r->c, path);
 
   return r->op == LK_OPCODE_CHECK_WATCHES
-             ? sim_watch_exists(r->c->server, p, kind)
-             : sim_watch_remove(r->c, p, kind);
+             ? sim_watch_exists(r->c, p, kind, mode)
+             : sim_watch_remove(r->c, p, kind, mode);
+}
+
+/* The types of watches in removeWatches and checkWatches. */
+enum watch_type { CHILDREN = 1, DATA, ANY, PERSISTENT, RECURSIVE };
+
+static enum sim_watch_mode mode_of(const sim_ensemble *e, int32_t type)
+{
+  if (type == ANY || !e->has[SERVER_WATCH_MODES_ARE_SEPARATE])
+    return SIM_WATCH_ANY_MODE;
+  switch (type) {
+  case PERSISTENT: return SIM_WATCH_PERSISTENT;
+  case RECURSIVE: return SIM_WATCH_RECURSIVE;
+  default: return SIM_WATCH_ONCE;
+  }
 }
 
 void sim_remove_watches(sim_read_request *r, lk_reader *in)
 {
-  enum { CHILDREN = 1, DATA = 2, ANY = 3 };
+  const sim_ensemble *e = r->c->server->ensemble;
+  int last_type = e->has[SERVER_WATCH_MODES_ARE_SEPARATE] ? RECURSIVE : ANY;
   struct lk_path_type_request q;
 
   if (lk__record_decode(&lk__path_type_request_record, &q, in, NULL) != 0 ||
       q.path.at == NULL || sim_has_nul(q.path) || q.type < CHILDREN ||
-      q.type > ANY) {
+      q.type > last_type) {
     sim_reply_without_body(r, LK_ERR_MARSHALLING);
     return;
   }
+  enum sim_watch_mode mode = mode_of(e, q.type);
   bool child_found =
-      q.type != DATA && remove_or_check(r, q.path, SIM_WATCH_CHILD);
+      q.type != DATA && remove_or_check(r, q.path, SIM_WATCH_CHILD, mode);
   bool data_found =
-      q.type != CHILDREN && remove_or_check(r, q.path, SIM_WATCH_DATA);
+      q.type != CHILDREN && remove_or_check(r, q.path, SIM_WATCH_DATA, mode);
 
   sim_reply_without_body(r, child_found || data_found ? 0 : LK_ERR_NO_WATCHER);
 }

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 /**
- * @file Watches. As in servers before 3.9, a connection has at most one watch
- * for each path and kind (data or children). exists on a missing node sets a
- * data watch. addWatch sets a watch of each kind.
+ * @file Watches. A connection has at most one watch for each path and kind
+ * (data or children), and in newer servers mode. exists on a missing node sets
+ * a data watch. addWatch sets a watch of each kind.
  */
 
 struct sim_watch {
@@ -46,12 +46,15 @@ static sim_watch *first_watch(const sim_watches *w, const sim_path *p,
   return p->number < w->cap[kind] ? w->of_path[kind][p->number] : NULL;
 }
 
+/* Finds a watch that a new one with this mode would replace. */
 static sim_watch *find_watch(sim_conn *c, const sim_path *p,
-                             enum sim_watch_kind kind)
+                             enum sim_watch_kind kind, enum sim_watch_mode mode)
 {
+  bool any_mode = mode == SIM_WATCH_ANY_MODE ||
+                  !c->server->ensemble->has[SERVER_WATCH_MODES_ARE_SEPARATE];
   sim_watch *x = first_watch(&c->server->watches, p, kind);
 
-  while (x != NULL && x->conn != c)
+  while (x != NULL && (x->conn != c || (!any_mode && x->mode != mode)))
     x = x->next;
   return x;
 }
@@ -98,7 +101,7 @@ void sim_watch_set(sim_conn *c, const sim_path *p, enum sim_watch_kind kind,
 {
   if (c->closed)
     return;
-  sim_watch *x = find_watch(c, p, kind);
+  sim_watch *x = find_watch(c, p, kind, mode);
 
   if (x == NULL)
     x = add_watch(c, p, kind);
@@ -127,20 +130,29 @@ static void remove_watch(sim_watch *x)
   w->count--;
 }
 
-bool sim_watch_remove(sim_conn *c, const sim_path *p, enum sim_watch_kind kind)
+bool sim_watch_remove(sim_conn *c, const sim_path *p, enum sim_watch_kind kind,
+                      enum sim_watch_mode mode)
 {
-  sim_watch *x = p == NULL ? NULL : find_watch(c, p, kind);
+  sim_watch *x = p == NULL ? NULL : find_watch(c, p, kind, mode);
 
   if (x == NULL)
     return false;
-  remove_watch(x);
+  for (; x != NULL; x = find_watch(c, p, kind, mode))
+    remove_watch(x);
   return true;
 }
 
-bool sim_watch_exists(const sim_server *s, const sim_path *p,
-                      enum sim_watch_kind kind)
+bool sim_watch_exists(sim_conn *c, const sim_path *p, enum sim_watch_kind kind,
+                      enum sim_watch_mode mode)
 {
-  return p != NULL && first_watch(&s->watches, p, kind) != NULL;
+  const bool *has = c->server->ensemble->has;
+  bool of_all =
+      has[SERVER_PERSISTENT_WATCHES] && !has[SERVER_WATCH_MODES_ARE_SEPARATE];
+
+  if (p == NULL)
+    return false;
+  return of_all ? first_watch(&c->server->watches, p, kind) != NULL
+                : find_watch(c, p, kind, mode) != NULL;
 }
 
 size_t sim_watches_of_conn(const sim_conn *c, enum sim_watch_kind kind)
@@ -178,8 +190,11 @@ static void notify(sim_conn *c, const sim_node *n, int32_t type)
   if (c->last_event == s->watches.events)
     return;
   c->last_event = s->watches.events;
-  if (sim_access_allows(n->access, c->ids, LK_PERM_READ))
-    sim_serve_event(c, type, n->key);
+  if (!s->ensemble->has[SERVER_EVENTS_NEED_READ] ||
+      sim_access_allows(n->access, c->ids, LK_PERM_READ))
+    sim_serve_event(c, type, n->key,
+                    s->ensemble->has[SERVER_EVENTS_HAVE_ZXIDS] ? s->tree.zxid
+                                                               : SIM_NO_ZXID);
 }
 
 /* Sends the event to the recursive watches on the nodes above `n`. */

@@ -76,29 +76,50 @@ static void set_from_operation(sim_operation *o, const lk_operation *operation,
   }
 }
 
-/* In a multi, a 3.8 server goes by the flags of a create, not by its opcode. */
-static int32_t opcode_by_flags(const lk_operation *operation)
+static bool is_create(const lk_operation *operation)
 {
-  bool is_create_ttl = operation->type == LK_OPCODE_CREATE_TTL;
-
   switch (operation->type) {
   case LK_OPCODE_CREATE:
   case LK_OPCODE_CREATE2:
   case LK_OPCODE_CREATE_CONTAINER:
-  case LK_OPCODE_CREATE_TTL: break;
-  default: return operation->type;
+  case LK_OPCODE_CREATE_TTL: return true;
+  default: return false;
   }
-  switch (is_create_ttl ? operation->body.create_ttl.create.flags
-                        : operation->body.create.flags) {
+}
+
+static int32_t create_flags(const lk_operation *operation)
+{
+  return operation->type == LK_OPCODE_CREATE_TTL
+             ? operation->body.create_ttl.create.flags
+             : operation->body.create.flags;
+}
+
+/* Servers check the flags of a createTTL later. */
+static bool flags_are_valid(const lk_operation *operation)
+{
+  return !is_create(operation) || operation->type == LK_OPCODE_CREATE_TTL ||
+         (create_flags(operation) >= 0 &&
+          create_flags(operation) <= LK_CONTAINER);
+}
+
+/* In a multi, servers go by the flags of a create, and newer ones by its
+ * opcode, too. */
+static int32_t opcode_in_multi(const lk_operation *operation, bool newer)
+{
+  bool is_create_ttl = operation->type == LK_OPCODE_CREATE_TTL;
+
+  if (!is_create(operation))
+    return operation->type;
+  switch (create_flags(operation)) {
   case LK_CONTAINER: return LK_OPCODE_CREATE_CONTAINER;
   case TTL_FLAGS:
   case TTL_SEQUENTIAL_FLAGS:
     return is_create_ttl ? LK_OPCODE_CREATE_TTL : SIM_OP_CREATE_NO_TTL;
-  default: return LK_OPCODE_CREATE;
+  default: return newer && !is_create_ttl ? operation->type : LK_OPCODE_CREATE;
   }
 }
 
-static void read_multi(sim_write_request *request, lk_reader *in,
+static void read_multi(sim_write_request *request, lk_reader *in, bool newer,
                        lk_arena *memory, lk_arena *scratch)
 {
   lk_reader ahead = *in; /* counts and checks the operations */
@@ -107,7 +128,8 @@ static void read_multi(sim_write_request *request, lk_reader *in,
   while (lk__operation_decode(&ahead, LK_OPERATIONS_OF_REQUEST, scratch,
                               &operation)) {
     request->count++;
-    if (!lk__opcode_info(operation.type)->in_multi)
+    if (!lk__opcode_info(operation.type)->in_multi ||
+        (newer && !flags_are_valid(&operation)))
       lk__reader_fail(&ahead, LK_ERR_MARSHALLING);
   }
   if (ahead.err != 0) {
@@ -119,7 +141,7 @@ static void read_multi(sim_write_request *request, lk_reader *in,
   for (size_t i = 0; i < request->count; i++) {
     lk__operation_decode(in, LK_OPERATIONS_OF_REQUEST, scratch, &operation);
     set_from_operation(&request->operations[i], &operation, memory);
-    request->operations[i].op = opcode_by_flags(&operation);
+    request->operations[i].op = opcode_in_multi(&operation, newer);
   }
 }
 
@@ -169,7 +191,7 @@ static void read_single(sim_write_request *request, lk_reader *in,
 
 const sim_write_request *
 sim_write_request_read(int64_t session, const sim_ids *ids, const char *chroot,
-                       int32_t xid, int32_t op, lk_reader *body,
+                       int32_t xid, int32_t op, lk_reader *body, bool newer,
                        lk_arena *memory, lk_arena *scratch)
 {
   sim_write_request *request = lk__arena_take(memory, 1, sizeof *request);
@@ -177,7 +199,7 @@ sim_write_request_read(int64_t session, const sim_ids *ids, const char *chroot,
   *request =
       (sim_write_request){.session = session, .xid = xid, .op = op, .ids = ids};
   if (op == LK_OPCODE_MULTI)
-    read_multi(request, body, memory, scratch);
+    read_multi(request, body, newer, memory, scratch);
   else if (op != LK_OPCODE_CLOSE_SESSION)
     read_single(request, body, memory, scratch);
   for (size_t i = 0; body->err == 0 && i < request->count; i++) {

@@ -40,10 +40,11 @@ typedef struct sim_write_request {
 } sim_write_request;
 
 /** Decode the body of a write. `chroot` may be "". `scratch` is used for
-    decoding and is empty afterwards. */
+    decoding and is empty afterwards. `newer`: the servers have
+    SERVER_STAT_OF_CREATE_IN_MULTI. */
 const sim_write_request *
 sim_write_request_read(int64_t session, const sim_ids *ids, const char *chroot,
-                       int32_t xid, int32_t op, lk_reader *body,
+                       int32_t xid, int32_t op, lk_reader *body, bool newer,
                        lk_arena *memory, lk_arena *scratch);
 /** A write with one operation, which the ensemble itself makes. */
 const sim_write_request *sim_write_request_new(int64_t session, int32_t op,
