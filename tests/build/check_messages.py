@@ -31,7 +31,7 @@ NO_MESSAGES = {
     "has no key that can be read", "has no private key",
     "is not executed because it is not in the whitelist",
     "a result is written in one piece",
-    "not currently serving requests", "the node"}
+    "not currently serving requests", "refuses the mechanism", "the node"}
 MACROS = {}  # {name: text}, filled by messages_in_sources()
 
 

@@ -49,7 +49,9 @@ void server_changes_of(const char *name, bool has[SERVER_DIFFERENCES])
   };
   version v = {.branch = 8, .release = 0, .of_debian = true};
 
-  if (name != NULL && *name != '\0' && !read_version(name, &v)) {
+  bool is_debian = name == NULL || *name == '\0' || strcmp(name, "debian") == 0;
+
+  if (!is_debian && !read_version(name, &v)) {
     fprintf(stderr, "%s: not a version of ZooKeeper\n", name);
     exit(99);
   }

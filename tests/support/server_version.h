@@ -16,7 +16,7 @@ typedef enum server_difference {
 } server_difference;
 
 /** Set `has[d]` to whether this version has the change; `version` is as in
-    "3.9.5", NULL or "": Debian's build of 3.8.0. */
+    "3.9.5"; NULL, "" or "debian": Debian's build of 3.8.0. */
 void server_changes_of(const char *version, bool has[SERVER_DIFFERENCES]);
 /** The version with which this test runs, from LATCHKEY_ZOOKEEPER; NULL:
     Debian's. */

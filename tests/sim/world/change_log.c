@@ -57,6 +57,9 @@ void sim_change_log_add(sim_change_log *log, const sim_node *n,
     memcpy(c->data, n->data, len);
   c->perms = n->perms;
   c->parent_perms = n->parent->perms;
+  c->is_hidden = log->events_need_read && (c->perms & LK_PERM_READ) == 0;
+  c->is_hidden_at_parent =
+      log->events_need_read && (c->parent_perms & LK_PERM_READ) == 0;
 }
 
 size_t sim_change_log_first_after(const sim_change_log *log, int64_t zxid)

@@ -27,12 +27,16 @@ typedef struct sim_change {
   char data[SIM_ENTRY_DATA];
   int32_t perms;        /**< permissions of world:anyone */
   int32_t parent_perms; /**< permissions of world:anyone on the parent */
+  bool is_hidden;       /**< servers send no event of the node, or of its
+                           parent */
+  bool is_hidden_at_parent;
 } sim_change;
 
 typedef struct sim_change_log {
   sim_change *changes;
   size_t count;
   size_t cap;
+  bool events_need_read; /**< servers send no event of a node without READ */
 } sim_change_log;
 
 void sim_change_log_free(sim_change_log *log);

@@ -76,6 +76,8 @@ sim_checker *sim_checker_new(sim_world *w)
   sim_checker *checker = sim_allocate(sizeof *checker);
 
   checker->world = w;
+  server_changes_of(w->config.version, checker->has);
+  checker->change_log.events_need_read = checker->has[SERVER_EVENTS_NEED_READ];
   checker->verdicts = sim_allocate(sim_ninvariants * sizeof *checker->verdicts);
   checker->history.agenda = &w->agenda;
   /* pointers into the world, which chooses these members later */

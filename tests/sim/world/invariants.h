@@ -4,6 +4,7 @@
 
 #include "sim/world/facts.h"
 #include "sim/world/scenario.h"
+#include "support/server_version.h"
 
 #include "recipes/queue/contender.h"
 #include "recipes/queue/lease.h"
@@ -280,6 +281,7 @@ typedef struct sim_life {
 
 struct sim_checker {
   sim_world *world;
+  bool has[SERVER_DIFFERENCES]; /**< changes of the servers' version */
   sim_history history;
   sim_change_log change_log;
   sim_life lives[SIM_MOST_PROCESSES];

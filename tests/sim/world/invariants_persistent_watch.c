@@ -23,8 +23,7 @@ static const lk_event_type NO_EVENT = LK_EVENT_ENDED;
 
 /* ---- events that must be reported --------------------------------------- */
 
-/* The type of event that this watch receives for a change; NO_EVENT: none. A
- * server sends no event about a node that the client may not read. */
+/* The type of event that this watch receives for a change; NO_EVENT: none. */
 static lk_event_type event_of(const sim_request *r, const sim_change *c)
 {
   bool is_own_node = strcmp(c->path, r->path) == 0;
@@ -35,10 +34,10 @@ static lk_event_type event_of(const sim_request *r, const sim_change *c)
     return NO_EVENT;
   if (is_own_node || (r->persistent->mode == LK_WATCH_RECURSIVE &&
                       sim_is_below(c->path, r->path)))
-    return (c->perms & LK_PERM_READ) != 0 ? c->type : NO_EVENT;
+    return c->is_hidden ? NO_EVENT : c->type;
   if (r->persistent->mode == LK_WATCH_PERSISTENT && appears_or_disappears &&
       sim_is_child(c, r->path))
-    return (c->parent_perms & LK_PERM_READ) != 0 ? LK_EVENT_CHILDREN : NO_EVENT;
+    return c->is_hidden_at_parent ? NO_EVENT : LK_EVENT_CHILDREN;
   return NO_EVENT;
 }
 

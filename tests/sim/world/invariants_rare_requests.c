@@ -209,9 +209,11 @@ const char *sim_wrong_rare_reply(const sim_checker *checker,
 {
   const sim_change *c = sim_change_log_at(&checker->change_log, r->path, zxid);
   bool reads_node = r->verb == SIM_LIST || r->verb == SIM_COUNT;
+  bool is_unknown =
+      sim_fault_is_possible(checker->world, SIM_FAULT_OLDER) ||
+      (r->verb == SIM_COUNT && !checker->has[SERVER_COUNT_OF_DESCENDANTS]);
   bool refused = res->err == LK_ERR_THROTTLED ||
-                 (res->err == LK_ERR_UNIMPLEMENTED &&
-                  sim_fault_is_possible(checker->world, SIM_FAULT_OLDER));
+                 (res->err == LK_ERR_UNIMPLEMENTED && is_unknown);
 
   if (reads_node && !refused && res->err != err_of_read(c))
     return "another error";

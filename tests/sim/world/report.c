@@ -136,6 +136,7 @@ static void print_choices(const sim_world *w, FILE *out)
           conditions, w->all_requests ? " --all-requests" : "");
   if (w->servers > 0)
     fprintf(out, " --servers %u", w->servers);
+  fprintf(out, " --zookeeper %s", w->config.version);
 }
 
 static void print_replay(const sim_plan *plan, const sim_world *w)

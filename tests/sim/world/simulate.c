@@ -30,6 +30,8 @@ static const char help[] =
     "                       (default: by the seed)\n"
     "  --servers N          number of servers, 1 to 5 (default: by the seed);\n"
     "                       one server is never wiped or restored\n"
+    "  --zookeeper VERSION  version of the servers, such as 3.9.6, or debian\n"
+    "                       (default: by the seed)\n"
     "  --all-requests       add rare requesters and watchers\n"
     "  --trace              print each event of the run\n"
     "  --until MS           end the phase with faults after this time\n"
@@ -58,6 +60,7 @@ enum {
   OPT_STYLE,
   OPT_CONDITION,
   OPT_SERVERS,
+  OPT_ZOOKEEPER,
   OPT_ALL_REQUESTS,
   OPT_TRACE,
   OPT_UNTIL,
@@ -81,6 +84,7 @@ static const struct option options[] = {
     {"style", required_argument, NULL, OPT_STYLE},
     {"condition", required_argument, NULL, OPT_CONDITION},
     {"servers", required_argument, NULL, OPT_SERVERS},
+    {"zookeeper", required_argument, NULL, OPT_ZOOKEEPER},
     {"all-requests", no_argument, NULL, OPT_ALL_REQUESTS},
     {"trace", no_argument, NULL, OPT_TRACE},
     {"until", required_argument, NULL, OPT_UNTIL},
@@ -153,6 +157,13 @@ static void set_servers(sim_plan *plan, const char *text)
   plan->choice.servers = (unsigned)n;
 }
 
+static void set_version(sim_plan *plan, const char *name)
+{
+  plan->choice.version = sim_version_find(name);
+  if (plan->choice.version == NULL)
+    exit_with_usage_error("no such version");
+}
+
 static void set_without(sim_plan *plan, const char *name)
 {
   if (plan->nwithout == SIM_MOST_WITHOUT)
@@ -216,6 +227,7 @@ static void apply_option(sim_plan *plan, int option, char *value)
   case OPT_STYLE: set_style(plan, value); break;
   case OPT_CONDITION: set_condition(plan, value); break;
   case OPT_SERVERS: set_servers(plan, value); break;
+  case OPT_ZOOKEEPER: set_version(plan, value); break;
   case OPT_ALL_REQUESTS: plan->choice.all_requests = true; break;
   case OPT_TRACE: plan->trace = true; break;
   case OPT_UNTIL:

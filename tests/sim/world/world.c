@@ -74,6 +74,30 @@ static unsigned choose_servers(const sim_world *w, sim_rng *r)
   return w->servers == 0 ? by_seed : w->servers;
 }
 
+static const char *const versions[] = {"debian", "3.5.10", "3.6.4", "3.7.2",
+                                       "3.8.6",  "3.9.5",  "3.9.6"};
+enum { VERSIONS = sizeof versions / sizeof versions[0] };
+
+const char *sim_version_find(const char *name)
+{
+  for (size_t i = 0; i < VERSIONS; i++) {
+    if (strcmp(versions[i], name) == 0)
+      return versions[i];
+  }
+  return NULL;
+}
+
+/* Half of the seeds have the servers of Debian. */
+static const char *choose_version(const sim_world *w)
+{
+  sim_rng r = sim_rng_fork(&w->rng, 'v');
+  uint32_t which = sim_roll(&r, 2 * (VERSIONS - 1));
+
+  if (w->version != NULL)
+    return w->version;
+  return which < VERSIONS - 1 ? versions[which + 1] : versions[0];
+}
+
 static void choose_sizes(sim_world *w)
 {
   enum { PATHS = 3 };
@@ -98,6 +122,7 @@ static void choose_sizes(sim_world *w)
       .sweep_ms =
           w->scenario->sweep_ms == 0 ? USUAL_SWEEP_MS : w->scenario->sweep_ms,
       .ttls = w->all_requests,
+      .version = choose_version(w),
       .wall_clock_start_ms = A_TIME_IN_2023_MS + sim_between(&r, 0, 1000000)};
   w->shortest_ms = w->longest_ms = w->timeout_ms;
   if (sim_fault_is_possible(w, SIM_FAULT_BOUNDS) ||
@@ -146,6 +171,7 @@ void sim_world_choose(sim_world *w, uint64_t seed, const sim_choice *choice)
   w->scenario =
       choice->scenario == NULL ? sim_scenario_of(seed) : choice->scenario;
   w->servers = choice->servers;
+  w->version = choice->version;
   w->conditions = choose_conditions(w, choice->conditions);
   sim_note_possible_faults(w);
   w->lock_mix =

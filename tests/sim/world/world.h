@@ -40,6 +40,7 @@ struct sim_world {
   const sim_schedule *schedule; /**< NULL: as the seed chooses */
   sim_schedule *record;         /**< gets all that happens; NULL: nowhere */
   unsigned servers;             /**< number of servers; 0: the seed chooses */
+  const char *version;          /**< of ZooKeeper; NULL: the seed chooses */
   unsigned conditions;          /**< a bit for each; see conditions.h */
   uint64_t possible_faults; /**< a bit for each; see sim_fault_is_possible() */
   sim_agenda agenda;
@@ -85,10 +86,13 @@ typedef struct sim_choice {
   const sim_lock_style *style;
   const unsigned *conditions;
   const sim_schedule *schedule;
-  unsigned servers;  /**< at most SIM_WORLD_SERVERS */
-  bool all_requests; /**< add rare requesters and watchers */
+  unsigned servers;    /**< at most SIM_WORLD_SERVERS */
+  const char *version; /**< of sim_version_find() */
+  bool all_requests;   /**< add rare requesters and watchers */
 } sim_choice;
 
+/** The version with this name; NULL: the simulation does not know it. */
+const char *sim_version_find(const char *name);
 /** Make all choices, in `w`; nothing else is set up. */
 void sim_world_choose(sim_world *w, uint64_t seed, const sim_choice *choice);
 /** Set up a run. Trace, checker, `record` and `keep_going` may be changed
