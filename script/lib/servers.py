@@ -18,7 +18,8 @@ import differences
 
 PAGE = os.path.join(TOP, "doc", "servers.md")
 RESULTS = os.path.join(TOP, "build", "test", "servers")
-TESTED = ("| version | test programs that pass | tests that it cannot run | commit |",
+TESTED = ("| version | test programs without a failure | tests that it cannot run | "
+          "commit |",
           "| --- | --- | --- | --- |")
 DIFFERENCES = ("| since | servers | latchkey | issue | test |",
                "| --- | --- | --- | --- | --- |")

@@ -142,21 +142,24 @@ def _print_last_lines(workers):
             print("    " + line.rstrip()[:150])
 
 
+def say(text):
+    """Print a line in one write, since tests that run together print, too."""
+    print(text + "\n", end="", flush=True)
+
+
 def _run_one(test):
     """Run the test and print its result; gives False if it has failed."""
     began = time.monotonic()
     try:
         test()
     except NotTested as why:
-        print("not tested: %s: %s" % (test.__name__, why), flush=True)
+        say("not tested: %s: %s" % (test.__name__, why))
         return True
     except Exception:
-        print("%s: FAILED, %.1f s\n%s" % (
-            test.__name__, time.monotonic() - began, traceback.format_exc()),
-            flush=True)
+        say("%s: FAILED, %.1f s\n%s" % (
+            test.__name__, time.monotonic() - began, traceback.format_exc()))
         return False
-    print("%s: ok, %.1f s" % (test.__name__, time.monotonic() - began),
-          flush=True)
+    say("%s: ok, %.1f s" % (test.__name__, time.monotonic() - began))
     return True
 
 
