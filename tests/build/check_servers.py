@@ -10,7 +10,9 @@ import subprocess
 import sys
 
 TOP = pathlib.Path(os.environ.get("srcdir", "."))
-ROW = re.compile(r'^DIFFERENCE\((\w+),.*?"([\w/.]+)"\)$', re.M | re.S)
+sys.path.append(str(TOP / "tests/live/support"))
+
+import differences
 
 
 def sources_of(test):
@@ -20,14 +22,14 @@ def sources_of(test):
     return [path] if path.suffix else path.parent.glob(path.name + "*.[ch]")
 
 
-def asks_for(name, test):
-    return any(re.search(r"\b(SERVER_)?%s\b" % name, path.read_text(encoding="utf-8"))
-               for path in sources_of(test))
+def asks_for(row):
+    return any(re.search(r"\b(SERVER_)?%s\b" % row.name,
+                         path.read_text(encoding="utf-8"))
+               for path in sources_of(row.test))
 
 
-table = (TOP / "tests/support/server_differences.def").read_text(encoding="utf-8")
-wrong = [row for row in ROW.findall(table) if not asks_for(*row)]
+wrong = [row for row in differences.DIFFERENCES.values() if not asks_for(row)]
 for row in wrong:
-    print("%s: tests/live/%s does not ask for it" % row)
+    print("%s: tests/live/%s does not ask for it" % (row.name, row.test))
 code = subprocess.call([sys.executable, "-B", TOP / "script/lib/servers.py", "--check"])
 sys.exit(1 if wrong else code)

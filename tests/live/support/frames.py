@@ -9,11 +9,12 @@ import collections
 import socket
 import struct
 
-CREATE, DELETE, EXISTS, GET, SET, SET_ACL = 1, 2, 3, 4, 5, 7
-CHECK, MULTI, CREATE2, MULTI_READ = 13, 14, 15, 22
-SET_WATCHES, EPHEMERALS, DESCENDANTS, ADD_WATCH = 101, 103, 104, 106
-WHO_AM_I, CLOSE = 107, -11
-EVENT_XID = -1
+from relay import CHECK, CLOSE, CREATE, CREATE2, DELETE, EVENT_XID, EXISTS, GET, \
+    MULTI, SET, SET_WATCHES
+
+# Opcodes, beside those of relay.py.
+SET_ACL, MULTI_READ = 7, 22
+EPHEMERALS, DESCENDANTS, ADD_WATCH, WHO_AM_I = 103, 104, 106, 107
 
 WATCH, NO_WATCH = b"\1", b"\0"
 ANY_VERSION = struct.pack(">i", -1)
