@@ -52,13 +52,13 @@ def round_trips(frames):
     return trips
 
 
-def has_watched(wire, path):
-    """Whether a client has read the node at `path`, which sets the watch of a
-    waiter, and has no request without a reply."""
+def has_reply_to(wire, op, path):
+    """Whether a client has sent a request of type `op` about the node at
+    `path`, and has no request without a reply."""
     frames = wire.frames_since()
     replies = {(f.connection, f.xid) for f in frames if not f.up}
     requests = [f for f in frames if f.up]
-    return any(f.op == relay.GET and f.path == path for f in requests) and all(
+    return any(f.op == op and f.path == path for f in requests) and all(
         (f.connection, f.xid) in replies for f in requests)
 
 
@@ -70,7 +70,11 @@ def measure(library, base):
         measured = mutex(library, wire, directory)
         holder = mutex(library, holder_wire, directory)
         assert measured.acquire(WAIT_MS)  # creates the directory
+        (node,) = locks.names(run.direct, directory)
         measured.release()
+        # A release of latchkey returns before its request is sent.
+        eventually(lambda: has_reply_to(wire, relay.DELETE,
+                                        directory + "/" + node))
         mark = wire.mark()
         assert measured.acquire(WAIT_MS)
         acquire_trips = round_trips(wire.frames_since(mark))
@@ -78,7 +82,9 @@ def measure(library, base):
         assert holder.acquire(WAIT_MS)
         (predecessor,) = locks.names(run.direct, directory)
         holds = pool.submit(measured.acquire, WAIT_MS)
-        eventually(lambda: has_watched(wire, directory + "/" + predecessor))
+        # The read sets the watch of the waiter.
+        eventually(lambda: has_reply_to(wire, relay.GET,
+                                        directory + "/" + predecessor))
         mark = wire.mark()
         holder.release()
         assert holds.result()
