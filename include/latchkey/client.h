@@ -37,7 +37,9 @@
  *                         port has rejected such a request as unknown (a name
  *                         may stand for several servers). The client does not
  *                         send it again, because servers close the connection
- *                         when they reject it;
+ *                         when they reject it. Or the server has dropped such
+ *                         requests twice in a row: it has replied to later
+ *                         ones, as RaftKeeper does and ZooKeeper does not;
  *   LK_ERR_NOT_READ_ONLY  a write, a multi or a sync in LK_STATE_READ_ONLY;
  *   LK_ERR_DEADLINE       its deadline or timeout has passed already;
  *   LK_ERR_NOT_CONNECTED  with LK_OFFLINE_FAIL: the client pauses between its

@@ -128,7 +128,10 @@ int lk__pings_run(lk_client *c)
 {
   if (c->now >= silence_end(c))
     return LK_ERR_CONNECTION_LOSS;
-  return c->now >= ping_due(c) ? send_ping(c) : 0;
+  if (c->now < ping_due(c))
+    return 0;
+  lk__requests_send_known_read(c);
+  return send_ping(c);
 }
 
 /* ---- the end of a connection --------------------------------------------- */

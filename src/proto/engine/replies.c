@@ -3,6 +3,8 @@
 
 #include "proto/engine/replies.h"
 
+#include <stdio.h>
+
 #include "proto/engine/client.h"
 #include "proto/engine/connection.h"
 #include "proto/engine/invariants.h"
@@ -103,6 +105,7 @@ static void deliver_reply(lk_client *c, lk_request *r,
   if (header->zxid > c->session.last_zxid)
     c->session.last_zxid = header->zxid;
   lk__silence_note_reply(c, r->op);
+  lk__requests_note_reply(c, r->op);
   if (r->op == LK_OPCODE_CLOSE_SESSION)
     c->close.sent = false; /* closeSession is no longer outstanding */
   if (is_unknown_request(header))
@@ -138,6 +141,21 @@ static lk_request *find_by_xid(const lk_client *c, int32_t xid)
   return NULL;
 }
 
+/* The server has replied to `replied`, and has dropped what was sent before.
+ * RaftKeeper does so with requests that it does not know. What was dropped is
+ * in doubt: the server may execute it later, but not for long on a connection
+ * that has ended. */
+static void end_after_dropped(lk_client *c, const lk_request *oldest,
+                              const lk_request *replied)
+{
+  char why[128];
+
+  snprintf(why, sizeof why, "no reply to %s, but one to a later request",
+           lk__opcode_info(oldest->op)->name);
+  lk__requests_note_dropped(c, oldest, replied);
+  lk__engine_connection_end(c, LK_ERR_PROTOCOL, why);
+}
+
 /* Find the request of a reply, usually the oldest one. Only the rejection of an
  * unknown request comes out of order: the server sends it as soon as it has
  * read the request, before the replies to earlier ones. NULL: the reply is
@@ -150,16 +168,19 @@ static lk_request *find_request(lk_client *c,
   const char *why = NULL;
 
   if (oldest != NULL && oldest->xid != header->xid)
-    r = is_unknown_request(header) ? find_by_xid(c, header->xid) : NULL;
+    r = find_by_xid(c, header->xid);
   if (oldest == NULL)
     why = "unexpected reply: no request is outstanding";
   else if (r == NULL)
-    why = "unexpected reply: not to the oldest request";
+    why = "unexpected reply: to no outstanding request";
   else if (r->end > c->output.sent)
     why = "unexpected reply: the request was not sent in full";
-  if (why == NULL)
+  if (why != NULL)
+    lk__engine_connection_end(c, LK_ERR_PROTOCOL, why);
+  else if (r == oldest || is_unknown_request(header))
     return r;
-  lk__engine_connection_end(c, LK_ERR_PROTOCOL, why);
+  else
+    end_after_dropped(c, oldest, r);
   return NULL;
 }
 

@@ -160,12 +160,65 @@ static unsigned opcode_index(int32_t op)
   return (unsigned)(lk__opcode_info(op) - lk__opcodes);
 }
 
+static void mark_unsupported(lk_client *c, int32_t op)
+{
+  lk__hosts_mark_unsupported(&c->hosts, opcode_index(op),
+                             c->now + UNSUPPORTED_FOR_MS);
+}
+
 void lk__request_note_unsupported(lk_client *c, int32_t op)
 {
   lk__client_logf(c, LK_LOG_INFO, LK_ERR_UNIMPLEMENTED, "%s: does not know %s",
                   c->connection.server, lk__opcode_info(op)->name);
-  lk__hosts_mark_unsupported(&c->hosts, opcode_index(op),
-                             c->now + UNSUPPORTED_FOR_MS);
+  mark_unsupported(c, op);
+}
+
+/* All servers know the requests of ZooKeeper 3.4. */
+static bool may_be_unknown(int32_t op)
+{
+  return op > LK_OPCODE_MULTI;
+}
+
+static void note_dropped(lk_client *c, int32_t op)
+{
+  uint64_t bit = UINT64_C(1) << opcode_index(op);
+
+  if ((c->requests.dropped & bit) != 0) {
+    lk__client_logf(c, LK_LOG_WARNING, LK_ERR_UNIMPLEMENTED,
+                    "%s: drops %s without a reply", c->connection.server,
+                    lk__opcode_info(op)->name);
+    mark_unsupported(c, op);
+  }
+  c->requests.dropped |= bit;
+}
+
+void lk__requests_note_dropped(lk_client *c, const lk_request *oldest,
+                               const lk_request *replied)
+{
+  for (const lk_request *r = oldest; r != replied;
+       r = LK_OWNER(r->link.next, lk_request, link))
+    if (may_be_unknown(r->op))
+      note_dropped(c, r->op);
+}
+
+void lk__requests_send_known_read(lk_client *c)
+{
+  lk_link *list = &c->requests.sent;
+  const lk_stat_cb no_callback = NULL;
+
+  if (lk__list_empty(list))
+    return;
+  for (lk_link *l = list->next; l != list; l = l->next)
+    if (!may_be_unknown(LK_OWNER(l, lk_request, link)->op))
+      return;
+  /* If it is refused, the next ping tries again. */
+  (void)lk_exists(c, "/", NULL, no_callback, NULL);
+}
+
+void lk__requests_note_reply(lk_client *c, int32_t op)
+{
+  if (c->requests.dropped != 0)
+    c->requests.dropped &= ~(UINT64_C(1) << opcode_index(op));
 }
 
 bool lk__request_is_unsupported(const lk_client *c, int32_t op)

@@ -18,7 +18,8 @@
  *   request that the server does not support goes to `ending` instead.
  * - `sent`, completion: lk__reply_take() in replies.c, at the reply. The reply
  *   belongs to the oldest request. A server may reject a request as unknown
- *   before it replies to older ones.
+ *   before it replies to older ones. With another reply to a later request, the
+ *   connection ends: the server has dropped the oldest one.
  * - `sent` to `ending`: lk__requests_detach_sent(), at the loss of the
  *   connection. Requests that may be repeated (lk_call.repeat) go to `waiting`
  *   instead.
@@ -100,6 +101,9 @@ typedef struct lk_engine_requests {
   size_t completed_len;  /**< bytes in `waiting_frames` of those that have
                               completed */
   lk_buf path;           /**< scratch memory for a path with its chroot */
+  uint64_t dropped; /**< opcodes of requests that a server has dropped, until a
+                         request of this opcode gets a reply; bits as in
+                         lk_unsupported.opcodes */
 } lk_engine_requests;
 
 /** A request to be queued. */
@@ -191,6 +195,18 @@ void lk__request_free(lk_client *c, lk_request *r);
     UNIMPLEMENTED, and closes the connection. The client does not send it such a
     request again for a minute. */
 void lk__request_note_unsupported(lk_client *c, int32_t op);
+/** The connected server has dropped the requests from `oldest` on that were
+    sent before `replied`. If a request of the same opcode was dropped before,
+    the client does not send such a request to this server for a minute. A
+    single one may have been lost by a server that knows it. */
+void lk__requests_note_dropped(lk_client *c, const lk_request *oldest,
+                               const lk_request *replied);
+/** The requests without a reply may be unknown to the server: send a read that
+    all servers know behind them. If the server drops the others, the reply to
+    the read shows it. Does nothing if such a request is under way already. */
+void lk__requests_send_known_read(lk_client *c);
+/** A request of opcode `op` has its reply. */
+void lk__requests_note_reply(lk_client *c, int32_t op);
 /** Whether the connected server has rejected `op` in the last minute. */
 bool lk__request_is_unsupported(const lk_client *c, int32_t op);
 /** Why the client does not send `op` to the connected server:
