@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/nodes/create_with_parents.h"
+
 #include <latchkey/nodes.h>
 
 #include "base/acl.h"
@@ -28,6 +30,7 @@ typedef struct create_with_parents {
   lk_acls *acl;
   lk_acls *parent_acl;
   int flags;
+  bool without_stat; /* the callback needs no Stat */
   int parent_flags;
   int64_t deadline_ms;
   lk_create_cb done;
@@ -73,8 +76,11 @@ static void on_node_replied(lk_client *c, int err, const char *path,
 static int send_node_create(create_with_parents *cp)
 {
   lk_call call = lk__call_until(cp->deadline_ms);
-  int err = lk_create2(cp->client, cp->path, cp->data, cp->acl, cp->flags,
-                       &call, on_node_replied, cp);
+  int err = cp->without_stat
+                ? lk_create(cp->client, cp->path, cp->data, cp->acl, cp->flags,
+                            &call, on_node_replied, cp)
+                : lk_create2(cp->client, cp->path, cp->data, cp->acl, cp->flags,
+                             &call, on_node_replied, cp);
 
   if (err != 0)
     return err;
@@ -271,6 +277,16 @@ create_with_parents_new(lk_client *c, const char *path, lk_bytes data,
   return NULL;
 }
 
+static int create_with_parents_begin(create_with_parents *cp)
+{
+  cp->portion = lk__portion_of_creates(cp->client, cp->path, cp->parent_acl);
+  int err = send_node_create(cp);
+
+  if (err != 0)
+    create_with_parents_free(cp);
+  return err;
+}
+
 int lk_create_with_parents(lk_client *c, const char *path, lk_bytes data,
                            const lk_acls *acl, int flags,
                            const lk_parents_config *parents,
@@ -295,12 +311,24 @@ int lk_create_with_parents(lk_client *c, const char *path, lk_bytes data,
   cp->flags = flags;
   cp->parent_flags = parent_options.containers ? LK_CONTAINER : LK_PERSISTENT;
   cp->deadline_ms = lk__call_deadline(c, &timing);
-  cp->portion = lk__portion_of_creates(c, path, cp->parent_acl);
   cp->done = done;
   cp->arg = arg;
-  err = send_node_create(cp);
+  return create_with_parents_begin(cp);
+}
 
-  if (err != 0)
-    create_with_parents_free(cp);
-  return err;
+int lk__create_directories(lk_client *c, const char *path, const lk_acls *acl,
+                           int flags, lk_create_cb done, void *arg)
+{
+  const lk_bytes empty = lk_bytes_of("", 0);
+  create_with_parents *cp = create_with_parents_new(c, path, empty, acl, acl);
+
+  if (cp == NULL)
+    return LK_ERR_NO_MEMORY;
+  cp->flags = flags;
+  cp->without_stat = true;
+  cp->parent_flags = flags;
+  cp->deadline_ms = INT64_MAX;
+  cp->done = done;
+  cp->arg = arg;
+  return create_with_parents_begin(cp);
 }

@@ -7,8 +7,10 @@
 #include "base/mem.h"
 #include "proto/engine/lease_slot.h"
 #include "recipes/call.h"
+#include "recipes/create.h"
 #include "recipes/error_advice.h"
 #include "recipes/names.h"
+#include "recipes/nodes/create_with_parents.h"
 
 /*
  * A member of a group. Requests are sent only while there is a connection: what
@@ -432,15 +434,17 @@ static void on_directory_created(lk_client *c, int err, const char *path,
 static int membership_create_directory(lk_membership *m)
 {
   const lk_acls *acl = m->parent_acl == NULL ? m->acl : m->parent_acl;
-  const lk_parents_config parents = {.size = sizeof parents,
-                                     .containers =
-                                         m->parent_flags == LK_CONTAINER,
-                                     .acl = acl};
+  int err = lk__create_directories(m->client, m->dir, acl, m->parent_flags,
+                                   on_directory_created, m);
 
-  return membership_note_request(
-      m, lk_create_with_parents(m->client, m->dir, lk_bytes_of("", 0), acl,
-                                m->parent_flags, &parents, NULL,
-                                on_directory_created, m));
+  /* The client knows from an earlier request that the server has no containers,
+   * and refuses to send the create. */
+  if (err == LK_ERR_UNIMPLEMENTED && m->parent_flags == LK_CONTAINER) {
+    m->parent_flags = LK_PERSISTENT;
+    err = lk__create_directories(m->client, m->dir, acl, m->parent_flags,
+                                 on_directory_created, m);
+  }
+  return membership_note_request(m, err);
 }
 
 /* A node of this name may be the own one, if a resumed session has it. */
@@ -460,7 +464,6 @@ static void on_created(lk_client *c, int err, const char *path,
 {
   lk_membership *m = arg;
 
-  (void)c;
   (void)path;
   if (membership_begin_reply(m)) {
     if (err != 0) {
@@ -469,7 +472,7 @@ static void on_created(lk_client *c, int err, const char *path,
     } else {
       m->node.seen_on = lk_client_connection(m->client);
       if (m->wanted)
-        membership_joined(m, stat->czxid);
+        membership_joined(m, lk__created_czxid(c, err, stat));
     }
   }
   membership_end_reply(m);
@@ -477,9 +480,9 @@ static void on_created(lk_client *c, int err, const char *path,
 
 static int membership_create_node(lk_membership *m)
 {
-  int err = membership_note_request(
-      m, lk_create2(m->client, m->path, membership_data(m), m->acl,
-                    LK_EPHEMERAL, NULL, on_created, m));
+  int err = membership_note_request(m, lk__create(m->client, m->path,
+                                                  membership_data(m), m->acl,
+                                                  LK_EPHEMERAL, on_created, m));
 
   if (err != 0)
     return err;

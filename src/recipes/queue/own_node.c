@@ -9,6 +9,7 @@
 
 #include "base/error_meaning.h"
 #include "recipes/call.h"
+#include "recipes/create.h"
 #include "recipes/names.h"
 #include "recipes/queue/acquisition.h"
 #include "recipes/queue/cleanup.h"
@@ -238,9 +239,8 @@ void lk__contender_mark_created_jointly(lk_contender *ct)
 static void on_own_created(lk_client *c, int err, const char *path,
                            const lk_stat *stat, void *arg)
 {
-  (void)c;
   lk__contender_own_created(arg, err, path,
-                            stat == NULL ? 0 : (uint64_t)stat->czxid);
+                            (uint64_t)lk__created_czxid(c, err, stat));
 }
 
 static int contender_send_create(lk_contender *ct)
@@ -253,8 +253,8 @@ static int contender_send_create(lk_contender *ct)
   ct->own.path[ct->own.path_base_len] = '\0';
   int err = lk__contender_count_request(
       ct,
-      lk_create2(lk__contender_client(ct), ct->own.path, lk__contender_data(ct),
-                 ct->config->acl, flags, LK_NO_OPTIONS, on_own_created, ct));
+      lk__create(lk__contender_client(ct), ct->own.path, lk__contender_data(ct),
+                 ct->config->acl, flags, on_own_created, ct));
 
   if (err == 0)
     own_node_requested(&ct->own, ct->lease->evidence->seen_zxid);

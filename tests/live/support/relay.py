@@ -303,8 +303,10 @@ class _Direction:
                 await relay.thawed[self.up].wait()
             if piece is None:
                 break
-            trap = relay.take_trap_at(frame) if frame else None
             self.queued_bytes -= len(piece)
+            if frame and self.up and relay.dropped(frame):
+                continue
+            trap = relay.take_trap_at(frame) if frame else None
             try:
                 if not trap:
                     await self.forward(piece)
@@ -409,6 +411,7 @@ class Relay:
         self.connections = set()
         self.accepted = 0       # number of connections so far
         self.traps = []         # those that are lasting or not executed yet
+        self.dropped = lambda request: False    # see drop_requests()
         self.shortened_at = 0       # when a timeout was shortened last
         self.timeout_limit = None   # in ms; see limit_timeout(); None: no limit
         self.delays = {UP: 0.0, DOWN: 0.0}  # in s; see delay()
@@ -613,6 +616,11 @@ class Relay:
         trap = Trap(action, up, op, count, forward, lasting)
         _in_loop(self.traps.append, trap)
         return trap
+
+    def drop_requests(self, dropped):
+        """Do not forward the requests for which the function `dropped` gives
+        True for their Frame."""
+        self.dropped = dropped
 
     def clear_traps(self):
         _in_loop(self.traps.clear)
