@@ -27,7 +27,8 @@ ERROR_TEXT = re.compile(r'X\(\w+, -[0-9]+,\s*("(?:[^"\\]|\\.)*")\)')
 # Texts that are no messages: the sources compare them with texts of servers or
 # of the library, or never print them.
 NO_MESSAGES = {
-    "TLS: cannot read", "Zookeeper version:", "connect to",
+    "ClickHouse Keeper version:", "RaftKeeper version:", "TLS: cannot read",
+    "Zookeeper version:", "connect to",
     "has no key that can be read", "has no private key",
     "is not executed because it is not in the whitelist",
     "a result is written in one piece",

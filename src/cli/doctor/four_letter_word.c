@@ -42,9 +42,29 @@ bool cli_four_letter_is_disabled(lk_bytes text)
              .at != NULL;
 }
 
+/* Returns what is behind the name of the software, and sets out->software. */
+static lk_bytes read_software(cli_four_letter_reply *out, lk_bytes text)
+{
+  static const struct {
+    const char *name, *mark;
+  } known[] = {{"ZooKeeper", "Zookeeper version: "},
+               {"RaftKeeper", "RaftKeeper version: "},
+               {"ClickHouse Keeper", "ClickHouse Keeper version: "}};
+
+  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    lk_bytes version = text_behind(text, known[i].mark);
+
+    if (version.at != NULL) {
+      out->software = known[i].name;
+      return version;
+    }
+  }
+  return lk_text(NULL);
+}
+
 static void read_version_and_mode(cli_four_letter_reply *out, lk_bytes text)
 {
-  lk_bytes version = text_behind(text, "Zookeeper version: ");
+  lk_bytes version = read_software(out, text);
   lk_bytes mode = text_behind(text, "\nMode: ");
 
   if (version.at == NULL)

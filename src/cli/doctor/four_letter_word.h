@@ -16,7 +16,9 @@ typedef enum cli_four_letter_state {
 
 typedef struct cli_four_letter_reply {
   cli_four_letter_state state;
-  lk_bytes version; /**< as in "3.8.0"; its `at` is NULL if it is not known */
+  const char *software; /**< "ZooKeeper", or the name of other software with its
+                             protocol; NULL: it is not known */
+  lk_bytes version; /**< as in "3.8.0"; its `at` is NULL if `software` is */
   lk_bytes mode;    /**< as in "leader" or "standalone"; its `at` is NULL if it
                        is not known */
 } cli_four_letter_reply;

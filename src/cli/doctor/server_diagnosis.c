@@ -22,8 +22,13 @@ static const char advice_without_quorum[] =
 
 static void add_version(cli_text *said, const cli_four_letter_reply *reply)
 {
-  cli_text_puts(said, "ZooKeeper ");
+  cli_text_printf(said, "%s ", reply->software);
   cli_text_add(said, reply->version.at, reply->version.len);
+}
+
+static bool is_zookeeper(const cli_four_letter_reply *reply)
+{
+  return reply->software != NULL && strcmp(reply->software, "ZooKeeper") == 0;
 }
 
 /* Returns the diagnosis of a server that gave a session. */
@@ -40,6 +45,11 @@ static diagnosis diagnose_serving(const cli_server_check *check, cli_text *said)
     cli_text_puts(said, ", ");
   cli_text_add(said, check->reply.mode.at, check->reply.mode.len);
   cli_text_printf(said, ", session timeout %" PRId64 " ms", check->timeout_ms);
+  if (!is_zookeeper(&check->reply))
+    return (diagnosis){
+        CLI_VERDICT_NOTE, "software",
+        "latchkey is tested with ZooKeeper alone; here neither fencing tokens "
+        "nor the lease of a lock can be relied on"};
   return (diagnosis){CLI_VERDICT_OK, "server", NULL};
 }
 
@@ -78,7 +88,8 @@ static diagnosis diagnose_reply(const cli_server_check *check, cli_text *said)
     cli_text_puts(said, "is in read-only mode: it has no quorum");
     return (diagnosis){CLI_VERDICT_BROKEN, "read-only", advice_without_quorum};
   }
-  if (cli_version_is_before(check->reply.version,
+  if (is_zookeeper(&check->reply) &&
+      cli_version_is_before(check->reply.version,
                             lk_text(CLI_OLDEST_VERSION))) {
     add_version(said, &check->reply);
     cli_text_puts(said, " is too old");
@@ -162,6 +173,8 @@ static void report_server(const cli_server_check *check,
     cli_json_text(facts, "address", lk_text(result->address));
   if (!tls_works)
     cli_tls_add_facts(result, facts);
+  if (check->reply.software != NULL)
+    cli_json_text(facts, "software", lk_text(check->reply.software));
   if (check->reply.version.at != NULL)
     cli_json_text(facts, "version", check->reply.version);
   if (check->reply.mode.at != NULL)

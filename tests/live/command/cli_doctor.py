@@ -142,8 +142,8 @@ def json_has_the_same_findings():
     assert re.fullmatch(r"3\.\d+\.\d+", server.pop("version"))
     assert server == {
         "layer": "server", "verdict": "ok", "server": zk.connect,
-        "address": zk.connect, "mode": "standalone", "timeout_ms": 30000,
-        "advice": None}, server
+        "address": zk.connect, "software": "ZooKeeper", "mode": "standalone",
+        "timeout_ms": 30000, "advice": None}, server
     assert re.fullmatch("0x[0-9a-f]+", session["session"])
     assert session["server"] == zk.connect and session["timeout_ms"] == 30000
     assert 0 < trip["median_us"] < 10000000, trip
@@ -276,6 +276,19 @@ def old_server_is_reported():
         assert problems(findings)[0] == ("version", "broken"), findings
         assert findings[0]["version"] == "3.4.14", findings
         assert "3.5.9" in findings[0]["advice"], findings
+
+
+def other_software_is_a_note():
+    for reply, software in ((b"RaftKeeper version: v2.3.0-x, built on x\nMode: "
+                             b"standalone\n", "RaftKeeper"),
+                            (b"ClickHouse Keeper version: v3.4.1.2-x\nMode: "
+                             b"leader\n", "ClickHouse Keeper")):
+        with listener(srvr_server(reply, forward_to_server)) as address:
+            findings = run_doctor("-z", address, code=0)
+            assert problems(findings) == [("software", "note")], findings
+            assert findings[0]["software"] == software, findings
+            assert "fencing tokens" in findings[0]["advice"], findings
+            assert software + " v" in findings[0]["text"], findings
 
 
 def untrusted_reply_of_a_server_is_quoted():
@@ -557,6 +570,7 @@ live.run(live.together(
     doctor_makes_few_connections,
     server_that_is_not_zookeeper_is_reported,
     old_server_is_reported,
+    other_software_is_a_note,
     untrusted_reply_of_a_server_is_quoted,
     server_without_quorum_is_reported,
     server_that_grants_no_session_is_broken,

@@ -140,6 +140,10 @@ START_TEST(replies_to_four_letter_words_are_parsed)
       "Zookeeper version: 3.8.0-x\nREAD-ONLY mode; serving only read-on"
       "ly clients\nMode: read-only\n",
       CLI_FOUR_LETTER_READ_ONLY, "3.8.0", "read-only");
+  expect_reply("RaftKeeper version: v2.3.0-1a2b, built on x\nMode: leader\n",
+               CLI_FOUR_LETTER_SERVING, "v2.3.0", "leader");
+  expect_reply("ClickHouse Keeper version: v24.8.1.2-lts\nMode: standalone\n",
+               CLI_FOUR_LETTER_SERVING, "v24.8.1.2", "standalone");
   expect_reply("This ZooKeeper instance is not currently serving requests\n",
                CLI_FOUR_LETTER_NO_QUORUM, NULL, NULL);
   expect_reply("null", CLI_FOUR_LETTER_NO_QUORUM, NULL, NULL);
