@@ -686,6 +686,26 @@ static void end_beside_process(cli_runner *r, int signal)
   release_after_command(r);
 }
 
+static void note_process_in_group(pid_t pid, void *is_in_group)
+{
+  if (getpgid(pid) == getpgrp())
+    *(bool *)is_in_group = true;
+}
+
+/* Whether COMMAND runs and is in latchkey's process group. The supervisor
+   reports it only when it has been executed, and the signal can come before. */
+static bool command_is_in_group(const cli_runner *r)
+{
+  bool is_in_group = false;
+
+  if (r->job.pid != 0)
+    note_process_in_group(r->job.pid, &is_in_group);
+  else
+    cli_proc_children_each(r->supervisor.pid, note_process_in_group,
+                           &is_in_group);
+  return is_in_group;
+}
+
 /* Whether the terminal has sent the signal to COMMAND as well: it sends it to a
    process group, which COMMAND can have left, and a hang-up to the leader of
    the session alone. */
@@ -693,8 +713,7 @@ static bool command_has_signal(const cli_runner *r, cli_signal signal)
 {
   bool to_leader_alone = signal.number == SIGHUP && getsid(0) == getpid();
 
-  return signal.from_terminal && !to_leader_alone && r->job.pid != 0 &&
-         getpgid(r->job.pid) == getpgrp();
+  return signal.from_terminal && !to_leader_alone && command_is_in_group(r);
 }
 
 void cli_hold_signal(cli_runner *r, cli_signal signal)
