@@ -57,6 +57,41 @@ static void init_server(sim_ensemble *e, unsigned i, const sim_rng *rng)
                 e->config.wall_clock_start_ms);
 }
 
+/* Set `has` for the n-th server. */
+static void choose_changes(const char *version, unsigned n,
+                           bool has[SERVER_DIFFERENCES])
+{
+  const char *second = version == NULL ? NULL : strchr(version, '+');
+  char first[16];
+
+  if (second == NULL) {
+    server_changes_of(version, has);
+  } else if (n % 2 == 1) {
+    server_changes_of(second + 1, has);
+  } else {
+    snprintf(first, sizeof first, "%.*s", (int)(second - version), version);
+    server_changes_of(first, has);
+  }
+}
+
+bool sim_versions_all_have(const char *version, enum server_difference d)
+{
+  bool first[SERVER_DIFFERENCES], second[SERVER_DIFFERENCES];
+
+  choose_changes(version, 0, first);
+  choose_changes(version, 1, second);
+  return first[d] && second[d];
+}
+
+bool sim_versions_any_has(const char *version, enum server_difference d)
+{
+  bool first[SERVER_DIFFERENCES], second[SERVER_DIFFERENCES];
+
+  choose_changes(version, 0, first);
+  choose_changes(version, 1, second);
+  return first[d] || second[d];
+}
+
 sim_ensemble *sim_ensemble_new(const sim_ensemble_config *config,
                                sim_agenda *agenda, sim_rng rng,
                                sim_trace *trace,
@@ -65,7 +100,6 @@ sim_ensemble *sim_ensemble_new(const sim_ensemble_config *config,
   sim_ensemble *e = calloc(1, sizeof *e);
 
   e->config = config_with_defaults(config);
-  server_changes_of(config->version, e->has);
   e->agenda = agenda;
   e->trace = trace;
   if (hooks != NULL)
@@ -81,6 +115,7 @@ sim_ensemble *sim_ensemble_new(const sim_ensemble_config *config,
   e->links = calloc((size_t)e->count * e->count, sizeof *e->links);
   for (unsigned i = 0; i < e->count; i++) {
     init_server(e, i, &rng);
+    choose_changes(config->version, i, e->servers[i].has);
     for (unsigned k = 0; k < e->count; k++)
       sim_link_init(sim_link_of(e, i, k), &e->servers[i], &e->servers[k]);
   }

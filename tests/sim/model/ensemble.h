@@ -6,6 +6,7 @@
 #include "sim/model/rng.h"
 #include "sim/model/trace.h"
 #include "sim/model/tree.h"
+#include "support/server_version.h"
 
 /**
  * A ZooKeeper ensemble on virtual time, with the real wire format. A leader
@@ -53,8 +54,11 @@ typedef struct sim_ensemble_config {
   int32_t first_epoch; /**< epoch of zxids before the first election; 0 */
   int64_t read_only_after_us; /**< time without a leader after which a server
                                  becomes read-only; 0: never */
-  const char *version; /**< of ZooKeeper, as for server_changes_of(); NULL:
-                          Debian's 3.8.0 */
+  const char *version;    /**< of ZooKeeper, as for server_changes_of(); NULL:
+                             Debian's 3.8.0. With two versions, as in
+                             "3.5.10+3.9.6", the servers have them in turn */
+  bool no_local_sessions; /**< a read-only server of 3.7.0 or newer refuses new
+                             sessions */
 } sim_ensemble_config;
 
 /** A committed transaction. Each is reported once, in the order of zxids, when
@@ -93,6 +97,12 @@ sim_ensemble *sim_ensemble_new(const sim_ensemble_config *config,
                                sim_trace *trace,
                                const sim_ensemble_hooks *hooks);
 void sim_ensemble_free(sim_ensemble *e);
+
+/** Whether all servers of such an ensemble have the change; `version` as in
+    sim_ensemble_config. */
+bool sim_versions_all_have(const char *version, enum server_difference d);
+/** Whether at least one of two versions has it. */
+bool sim_versions_any_has(const char *version, enum server_difference d);
 
 unsigned sim_ensemble_size(const sim_ensemble *e);
 sim_server *sim_ensemble_server(sim_ensemble *e, unsigned i);

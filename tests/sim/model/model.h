@@ -395,6 +395,7 @@ typedef struct sim_touch {
 
 struct sim_server {
   sim_ensemble *ensemble;
+  bool has[SERVER_DIFFERENCES]; /**< changes of its version */
   unsigned index;
   char name[20];
   sim_rng rng;
@@ -505,7 +506,6 @@ void sim_follower_on_logged(sim_server *s);
 
 struct sim_ensemble {
   sim_ensemble_config config;
-  bool has[SERVER_DIFFERENCES]; /**< changes of the version of its servers */
   sim_agenda *agenda;
   sim_trace *trace;
   sim_ensemble_hooks hooks;

@@ -184,7 +184,7 @@ static bool is_unknown_to_older_servers(int32_t op)
 
 static bool opcode_is_supported(const sim_server *s, int32_t op)
 {
-  if (!server_changes_have_opcode(s->ensemble->has, op))
+  if (!server_changes_have_opcode(s->has, op))
     return false;
   if (s->older && is_unknown_to_older_servers(op))
     return false;
@@ -262,8 +262,8 @@ static void submit(sim_conn *awaits, sim_conn *c, int32_t xid, int32_t op,
   sim_pipeline_submit(
       c->server, awaits,
       sim_write_request_read(c->session, c->ids, c->chroot, xid, op, body,
-                             e->has[SERVER_STAT_OF_CREATE_IN_MULTI], &e->arena,
-                             &e->scratch));
+                             c->server->has[SERVER_STAT_OF_CREATE_IN_MULTI],
+                             &e->arena, &e->scratch));
 }
 
 /* Refuses a request in its turn, also a write. */
@@ -373,7 +373,7 @@ static sim_waiting_request *take_awaited_request(sim_pipeline *p,
 static void reply_to_write(sim_conn *c, const sim_waiting_request *r,
                            const sim_txn *x, const lk_stat *stats)
 {
-  bool session_moved = x->err == LK_ERR_SESSION_MOVED;
+  bool session_moved = x->err == LK_ERR_SESSION_MOVED && !x->moved_in_results;
 
   if (r->op == SIM_OP_CREATE_SESSION) {
     sim_conn_accept_session(c);

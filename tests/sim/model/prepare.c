@@ -38,7 +38,7 @@ static const sim_access *requested_access(const preparation *prep,
 static int access_list_error(const preparation *prep, const sim_operation *o)
 {
   return o->acl.items == NULL &&
-                 !prep->s->ensemble->has[SERVER_NULL_ACCESS_LIST_IS_INVALID]
+                 !prep->s->has[SERVER_NULL_ACCESS_LIST_IS_INVALID]
              ? LK_ERR_MARSHALLING
              : LK_ERR_INVALID_ACL;
 }
@@ -238,8 +238,7 @@ static int prepare_delete(const preparation *prep, const sim_operation *o,
     return LK_ERR_NO_NODE;
   out->path = sim_path_find(&prep->s->ensemble->paths, o->path);
   bool exists = sim_outstanding_node(prep->s, out->path, &node);
-  bool asks_parent_first =
-      prep->s->ensemble->has[SERVER_DELETE_ASKS_THE_PARENT_FIRST];
+  bool asks_parent_first = prep->s->has[SERVER_DELETE_ASKS_THE_PARENT_FIRST];
 
   if (is_denied(prep, &parent, LK_PERM_DELETE) && (exists || asks_parent_first))
     return LK_ERR_NO_AUTH;
@@ -431,5 +430,8 @@ const sim_txn *sim_prepare_txn(sim_server *leader,
   x->err = request->op == LK_OPCODE_MULTI
                ? prepare_multi(&prep, x->operations)
                : prepare_operation(&prep, request->operations, x->operations);
+  x->moved_in_results = request->op == LK_OPCODE_MULTI &&
+                        x->err == LK_ERR_SESSION_MOVED &&
+                        !leader->has[SERVER_MOVED_SESSION_CLOSES_ITS_MULTI];
   return x;
 }

@@ -28,6 +28,12 @@ void sim_read_only_connect(sim_conn *c, bool accepts_read_only, int64_t session)
     sim_conn_hang_up(c);
     return;
   }
+  if (session == 0 && c->server->ensemble->config.no_local_sessions &&
+      c->server->has[SERVER_READ_ONLY_SESSIONS_ARE_LOCAL]) {
+    /* a reply in place of a session; the connection stays open */
+    sim_serve_without_body(c, 0, c->server->tree.zxid, LK_ERR_NOT_READ_ONLY);
+    return;
+  }
   c->session = session != 0 ? session : sim_conn_new_session(c->server);
   sim_conn_accept_session(c);
 }

@@ -165,7 +165,7 @@ static int read_error(const sim_read_request *r)
   if (r->node == NULL)
     return LK_ERR_NO_NODE;
   if ((r->op != LK_OPCODE_EXISTS ||
-       r->c->server->ensemble->has[SERVER_EXISTS_NEEDS_READ]) &&
+       r->c->server->has[SERVER_EXISTS_NEEDS_READ]) &&
       !sim_access_allows(r->node->access, r->c->ids, perms))
     return LK_ERR_NO_AUTH;
   return 0;

@@ -31,8 +31,10 @@ typedef struct sim_txn {
   int32_t xid;
   int32_t op;
   int err;
-  int32_t timeout_ms; /**< createSession */
-  bool expired;       /**< closeSession: by the leader, not by the client */
+  int32_t timeout_ms;    /**< createSession */
+  bool expired;          /**< closeSession: by the leader, not by the client */
+  bool moved_in_results; /**< multi: SESSION_MOVED is in its results, and does
+                            not close the connection */
   size_t count;
   sim_txn_operation *operations; /**< of a multi; of closeSession, the deletes
                                     of ephemeral nodes */

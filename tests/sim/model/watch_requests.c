@@ -37,7 +37,7 @@ static void reregister_watch(sim_conn *c, lk_bytes path, int64_t since,
   else if (list == LIST_CHILD && n->stat.pzxid > since)
     missed = LK_EVENT_CHILDREN;
   if (missed != 0 && n != NULL &&
-      c->server->ensemble->has[SERVER_MISSED_EVENTS_NEED_READ] &&
+      c->server->has[SERVER_MISSED_EVENTS_NEED_READ] &&
       !sim_access_allows(n->access, c->ids, LK_PERM_READ))
     return;
   if (missed != 0)
@@ -142,9 +142,9 @@ static bool remove_or_check(const sim_read_request *r, lk_bytes path,
 /* The types of watches in removeWatches and checkWatches. */
 enum watch_type { CHILDREN = 1, DATA, ANY, PERSISTENT, RECURSIVE };
 
-static enum sim_watch_mode mode_of(const sim_ensemble *e, int32_t type)
+static enum sim_watch_mode mode_of(const sim_server *s, int32_t type)
 {
-  if (type == ANY || !e->has[SERVER_WATCH_MODES_ARE_SEPARATE])
+  if (type == ANY || !s->has[SERVER_WATCH_MODES_ARE_SEPARATE])
     return SIM_WATCH_ANY_MODE;
   switch (type) {
   case PERSISTENT: return SIM_WATCH_PERSISTENT;
@@ -155,8 +155,8 @@ static enum sim_watch_mode mode_of(const sim_ensemble *e, int32_t type)
 
 void sim_remove_watches(sim_read_request *r, lk_reader *in)
 {
-  const sim_ensemble *e = r->c->server->ensemble;
-  int last_type = e->has[SERVER_WATCH_MODES_ARE_SEPARATE] ? RECURSIVE : ANY;
+  const sim_server *s = r->c->server;
+  int last_type = s->has[SERVER_WATCH_MODES_ARE_SEPARATE] ? RECURSIVE : ANY;
   struct lk_path_type_request q;
 
   if (lk__record_decode(&lk__path_type_request_record, &q, in, NULL) != 0 ||
@@ -165,7 +165,7 @@ void sim_remove_watches(sim_read_request *r, lk_reader *in)
     sim_reply_without_body(r, LK_ERR_MARSHALLING);
     return;
   }
-  enum sim_watch_mode mode = mode_of(e, q.type);
+  enum sim_watch_mode mode = mode_of(s, q.type);
   bool child_found =
       q.type != DATA && remove_or_check(r, q.path, SIM_WATCH_CHILD, mode);
   bool data_found =

@@ -51,7 +51,7 @@ static sim_watch *find_watch(sim_conn *c, const sim_path *p,
                              enum sim_watch_kind kind, enum sim_watch_mode mode)
 {
   bool any_mode = mode == SIM_WATCH_ANY_MODE ||
-                  !c->server->ensemble->has[SERVER_WATCH_MODES_ARE_SEPARATE];
+                  !c->server->has[SERVER_WATCH_MODES_ARE_SEPARATE];
   sim_watch *x = first_watch(&c->server->watches, p, kind);
 
   while (x != NULL && (x->conn != c || (!any_mode && x->mode != mode)))
@@ -145,7 +145,7 @@ bool sim_watch_remove(sim_conn *c, const sim_path *p, enum sim_watch_kind kind,
 bool sim_watch_exists(sim_conn *c, const sim_path *p, enum sim_watch_kind kind,
                       enum sim_watch_mode mode)
 {
-  const bool *has = c->server->ensemble->has;
+  const bool *has = c->server->has;
   bool of_all =
       has[SERVER_PERSISTENT_WATCHES] && !has[SERVER_WATCH_MODES_ARE_SEPARATE];
 
@@ -190,11 +190,11 @@ static void notify(sim_conn *c, const sim_node *n, int32_t type)
   if (c->last_event == s->watches.events)
     return;
   c->last_event = s->watches.events;
-  if (!s->ensemble->has[SERVER_EVENTS_NEED_READ] ||
+  if (!s->has[SERVER_EVENTS_NEED_READ] ||
       sim_access_allows(n->access, c->ids, LK_PERM_READ))
     sim_serve_event(c, type, n->key,
-                    s->ensemble->has[SERVER_EVENTS_HAVE_ZXIDS] ? s->tree.zxid
-                                                               : SIM_NO_ZXID);
+                    s->has[SERVER_EVENTS_HAVE_ZXIDS] ? s->tree.zxid
+                                                     : SIM_NO_ZXID);
 }
 
 /* Sends the event to the recursive watches on the nodes above `n`. */

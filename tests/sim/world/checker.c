@@ -76,8 +76,12 @@ sim_checker *sim_checker_new(sim_world *w)
   sim_checker *checker = sim_allocate(sizeof *checker);
 
   checker->world = w;
-  server_changes_of(w->config.version, checker->has);
-  checker->change_log.events_need_read = checker->has[SERVER_EVENTS_NEED_READ];
+  checker->all_count_descendants =
+      sim_versions_all_have(w->config.version, SERVER_COUNT_OF_DESCENDANTS);
+  checker->moved_in_results = !sim_versions_all_have(
+      w->config.version, SERVER_MOVED_SESSION_CLOSES_ITS_MULTI);
+  checker->change_log.events_need_read =
+      sim_versions_any_has(w->config.version, SERVER_EVENTS_NEED_READ);
   checker->verdicts = sim_allocate(sim_ninvariants * sizeof *checker->verdicts);
   checker->history.agenda = &w->agenda;
   /* pointers into the world, which chooses these members later */

@@ -281,7 +281,8 @@ typedef struct sim_life {
 
 struct sim_checker {
   sim_world *world;
-  bool has[SERVER_DIFFERENCES]; /**< changes of the servers' version */
+  bool all_count_descendants; /**< all servers know getAllChildrenNumber */
+  bool moved_in_results; /**< SESSION_MOVED may be in the results of a multi */
   sim_history history;
   sim_change_log change_log;
   sim_life lives[SIM_MOST_PROCESSES];

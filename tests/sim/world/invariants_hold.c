@@ -169,6 +169,17 @@ static bool was_granted_after_silence(const sim_handle *h)
          sim_process_clock(h->process) < h->granted_ms + timeout / 2;
 }
 
+/* Whether a request of the program has just cost the client a connection, which
+ * is a second failure. */
+static bool was_rejected_lately(const sim_handle *h)
+{
+  const sim_process *p = h->process;
+  int64_t span_us = lk__lease_timeout_ms(h->lease) * SIM_MS;
+
+  return p->rejected_us > 0 &&
+         p->world->agenda.now_us < p->rejected_us + span_us;
+}
+
 /* While one follower is silent and the others serve, no holder becomes unsure.
  * With pings as assurance a holder sends no requests, and does not notice. */
 void sim_survives_one_silent(sim_checker *checker, const sim_fact *f)
@@ -179,7 +190,7 @@ void sim_survives_one_silent(sim_checker *checker, const sim_fact *f)
 
   if (checker->world->scenario->one_silent && is_bad &&
       f->handle->lease->config.assurance != LK_ASSURE_PING &&
-      !was_granted_after_silence(f->handle))
+      !was_granted_after_silence(f->handle) && !was_rejected_lately(f->handle))
     sim_violated(checker, "%s is %s although a quorum serves", f->handle->name,
                  is_lost ? "lost" : "unsure");
 }

@@ -209,9 +209,8 @@ const char *sim_wrong_rare_reply(const sim_checker *checker,
 {
   const sim_change *c = sim_change_log_at(&checker->change_log, r->path, zxid);
   bool reads_node = r->verb == SIM_LIST || r->verb == SIM_COUNT;
-  bool is_unknown =
-      sim_fault_is_possible(checker->world, SIM_FAULT_OLDER) ||
-      (r->verb == SIM_COUNT && !checker->has[SERVER_COUNT_OF_DESCENDANTS]);
+  bool is_unknown = sim_fault_is_possible(checker->world, SIM_FAULT_OLDER) ||
+                    (r->verb == SIM_COUNT && !checker->all_count_descendants);
   bool refused = res->err == LK_ERR_THROTTLED ||
                  (res->err == LK_ERR_UNIMPLEMENTED && is_unknown);
 
@@ -387,6 +386,9 @@ static const char *wrong_failure(const sim_checker *checker,
     if (res->done[i].err != LK_ERR_RUNTIME_INCONSISTENCY)
       return "a result behind the one that failed";
   }
+  if (res->err == LK_ERR_SESSION_MOVED && failed == 0 &&
+      checker->moved_in_results)
+    return NULL;
   /* An operation before the failed one may be the reason of its error. */
   for (size_t i = 0; i < failed; i++) {
     if (may_interfere(&r->ops[i], &r->ops[failed]))

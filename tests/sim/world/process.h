@@ -63,6 +63,8 @@ typedef struct sim_process {
   lk_mem mem; /**< counts bytes; all blocks are freed when the process dies */
   size_t memory;            /**< bytes allocated by its client and locks */
   lk_state state;           /**< the session state as last reported */
+  int64_t rejected_us;      /**< when a server last rejected a request of the
+                               program as unknown, and closed the connection */
   struct sim_actor *actors; /**< see actors.c */
 
   /* of the driver */

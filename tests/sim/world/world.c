@@ -75,7 +75,9 @@ static unsigned choose_servers(const sim_world *w, sim_rng *r)
 }
 
 static const char *const versions[] = {"debian", "3.5.10", "3.6.4", "3.7.2",
-                                       "3.8.6",  "3.9.5",  "3.9.6"};
+                                       "3.8.6", "3.9.5", "3.9.6",
+                                       /* in turn, as during an upgrade */
+                                       "3.5.10+3.9.6", "3.7.2+3.8.6"};
 enum { VERSIONS = sizeof versions / sizeof versions[0] };
 
 const char *sim_version_find(const char *name)
@@ -96,6 +98,13 @@ static const char *choose_version(const sim_world *w)
   if (w->version != NULL)
     return w->version;
   return which < VERSIONS - 1 ? versions[which + 1] : versions[0];
+}
+
+static bool choose_no_local_sessions(const sim_world *w)
+{
+  sim_rng r = sim_rng_fork(&w->rng, 'o');
+
+  return sim_one_in(&r, 2);
 }
 
 static void choose_sizes(sim_world *w)
@@ -123,6 +132,7 @@ static void choose_sizes(sim_world *w)
           w->scenario->sweep_ms == 0 ? USUAL_SWEEP_MS : w->scenario->sweep_ms,
       .ttls = w->all_requests,
       .version = choose_version(w),
+      .no_local_sessions = choose_no_local_sessions(w),
       .wall_clock_start_ms = A_TIME_IN_2023_MS + sim_between(&r, 0, 1000000)};
   w->shortest_ms = w->longest_ms = w->timeout_ms;
   if (sim_fault_is_possible(w, SIM_FAULT_BOUNDS) ||
