@@ -223,13 +223,15 @@ void lk__silence_begin(lk_client *c)
 {
   c->silence.progress_ms = c->now;
   c->silence.look_ms = LK_NEVER;
-  c->silence.needed_ms = LK_NEVER;
 }
 
 void lk__silence_note_progress(lk_client *c)
 {
   c->silence.progress_ms = c->now;
+  if (c->silence.look_ms == LK_NEVER)
+    return;
   c->silence.look_ms = LK_NEVER;
+  c->silence.needed_ms = LK_NEVER;
 }
 
 void lk__silence_note_bytes(lk_client *c, size_t len)
@@ -242,6 +244,7 @@ void lk__silence_note_bytes(lk_client *c, size_t len)
 
 void lk__silence_note_reply(lk_client *c, int32_t op)
 {
+  c->silence.needed_ms = LK_NEVER;
   if (op != c->silence.op)
     return;
   c->silence.op = 0;
@@ -426,7 +429,5 @@ bool lk__silence_note_loss(lk_client *c, int err)
   count_loss(c,
              err == LK_ERR_CONNECTION_LOSS && oldest != NULL ? oldest->op : 0);
   s->look_ms = LK_NEVER;
-  if (!holder_waits)
-    s->needed_ms = LK_NEVER;
   return holder_waits;
 }

@@ -112,7 +112,8 @@ typedef struct lk_engine_silence {
 } lk_engine_silence;
 
 void lk__silence_init(lk_engine_silence *s);
-/** A connection is live: its server is not suspected, and no need is left. */
+/** A connection is live: its server is not suspected. A holder's need for a
+    reply stays: the server may reject setWatches2 and close. */
 void lk__silence_begin(lk_client *c);
 
 /** There was progress. */
