@@ -42,11 +42,17 @@ def newest_results():
 
 
 def name_of(version):
+    if version == "mixed":
+        return "3.5.10, 3.9.6 and 3.5.10"
+    if version.endswith("x3"):
+        return name_of(version[:-2]) + ", three servers"
     return "Debian's 3.8.0" if version == "debian" else version
 
 
 def version_key(item):
-    return differences.numbers(item[0])
+    name = item[0]
+    return name == "mixed", [] if name == "mixed" else differences.numbers(
+        name.replace("x3", "")), name
 
 
 def tested_rows():

@@ -34,6 +34,11 @@ def has_version(version):
     return _output_of_zookeeper("--classpath", version) is not None
 
 
+def class_path(version):
+    """The jars of a version that script/zookeeper has fetched."""
+    return _output_of_zookeeper("--classpath", version).strip().split(":")
+
+
 def fetched_versions():
     """The versions that script/zookeeper has fetched, the oldest first, without the
     one that is too old for latchkey."""
@@ -50,7 +55,11 @@ class Server:
     If the environment variable LATCHKEY_TEST_SERVER is set to the `facts` of
     another test's server, no server is started, and this object stands for that
     server. The options are then ignored, and the test must not stop or restart
-    the server."""
+    the server.
+
+    If LATCHKEY_ENSEMBLE has the versions of an ensemble's servers, such as
+    "3.5.10 3.9.6 3.9.6", each test has this ensemble. A test of one server has
+    the first one, which another one leads: it neither sees nor stops the others."""
 
     def __init__(self, *options, servers=1):
         self.server_count = servers
@@ -59,8 +68,8 @@ class Server:
         if self.facts is None:
             self.facts = self._start(options)
         values = dict(fact.split("=", 1) for fact in self.facts.split())
-        self.connect = values["connect"]
-        self.addresses = self.connect.split(",")
+        self.addresses = values["connect"].split(",")[:servers]
+        self.connect = ",".join(self.addresses)
         self.dir = values["dir"]
         self.tls_addresses = values.get("tls", "").split(",")
         if tls.ON:
@@ -69,8 +78,13 @@ class Server:
 
     def _start(self, options):
         """Run script/server; gives its first line, "KEY=VALUE KEY=VALUE ..."."""
+        versions = os.environ.get("LATCHKEY_ENSEMBLE", "").split()
+        count = max(self.server_count, len(versions))
+        for n, version in enumerate(versions[:count], 1):
+            if version != "debian":
+                options = (*options, "--zookeeper", "%d=%s" % (n, version))
         self._process = subprocess.Popen(
-            [SCRIPT, "run", "-n", str(self.server_count), *options,
+            [SCRIPT, "run", "-n", str(count), *options,
              *(["--tls"] if tls.ON else [])],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         line = self._process.stdout.readline()
