@@ -34,6 +34,7 @@ from comparison import (Missing, bench_program, start_servers,
 sys.path.insert(0, os.path.join(support.TOP, "tests", "live", "interop"))
 
 import curator  # noqa: E402
+import versions  # noqa: E402
 from relay import UNPARSED, Relay, delay_precisely  # noqa: E402
 
 PEERS_DIR = os.path.join(support.TOP, "bench", "peers")
@@ -254,8 +255,9 @@ def main():
             parser.error(f"no such cell: {name}; there are {', '.join(known)}")
     cells = [known[name] for name in args.cell or known]
     rounds = 1 if args.quick else ROUNDS
-    table, lines = [], [HEAD]
-    print(HEAD)
+    compared = versions.line("ZooKeeper", "go-zookeeper", "Curator", "kazoo")
+    table, lines = [], [f"With {compared}:", "", HEAD]
+    print("\n".join(lines))
     with tempfile.TemporaryDirectory() as folder:
         commands = programs(args.build, folder)
         with places({cell.place for cell in cells}) as hosts:

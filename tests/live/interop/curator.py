@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Curator's clients and locks in a process of their own, which a test commands.
+LATCHKEY_CURATOR may have a version that script/zookeeper has fetched, such as
+5.9.0; it runs with the client of ZooKeeper 3.9.6. Else it is Debian's.
 
     with curator.Curator() as java:
         client = java.client("127.1.2.3:2181")
@@ -32,16 +34,26 @@ SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "curator")
 _command_line = None  # None: the program is not compiled yet
 
 
-def compile_program():
-    """Compile the program, unless it is compiled."""
-    global _command_line
-    if _command_line is not None:
-        return
+def find_jars():
+    """The files of the class path."""
+    version = os.environ.get("LATCHKEY_CURATOR")
+    if version:
+        return [jar for name in ("curator-" + version, "3.9.6")
+                for jar in live.zkserver.class_path(name)]
     jars = [os.path.join(JAVA, jar + ".jar") for jar in JARS]
     for jar in jars:
         if not os.path.exists(jar):
             live.missing("there is no %s (Debian: libcurator-recipes-java)" %
                          jar)
+    return jars
+
+
+def compile_program():
+    """Compile the program, unless it is compiled."""
+    global _command_line
+    if _command_line is not None:
+        return
+    jars = find_jars()
     folder = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, folder)
     sources = [os.path.join(SOURCES, name)
@@ -58,7 +70,8 @@ def compile_program():
     if "jdk.compiler not found" in done.stdout:
         live.missing("there is no javac (Debian: default-jdk-headless)")
     assert done.returncode == 0, done.stdout
-    _command_line = ["java", "-XX:-UsePerfData", "-XX:+UseSerialGC",
+    _command_line = ["java", "-XX:-UsePerfData",
+              "-Dorg.slf4j.simpleLogger.defaultLogLevel=off", "-XX:+UseSerialGC",
               "-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp",
               ":".join([folder, *jars]), "Contender"]
 

@@ -22,6 +22,7 @@ sys.path.append(sys.path[0] + "/../support")
 
 import live
 import locks
+import versions
 from curator import Curator
 from live import eventually
 from worker import LATCH, Worker, boottime
@@ -263,6 +264,7 @@ def cut_off_leaders(elections, server):
 
 
 def print_gaps(elections):
+    print(versions.line("ZooKeeper", "Curator"))
     print("in s                           times  led on: median  most  "
           "no leader: least median   most")
     for how in FAILURES:

@@ -11,6 +11,7 @@ import driver
 import live
 import zkserver
 import contests
+import versions
 
 
 def test_the_driver():
@@ -45,6 +46,7 @@ def main():
     options = parser.parse_args()
     if options.recipe:
         tables = [[names[name] for name in options.recipe]]
+    print(versions.line("ZooKeeper", "Curator", "kazoo"), flush=True)
     test_the_driver()
     bad = [text for table in tables for text in driver.contend(
         table, options.seconds / len(tables), options.faults)]
