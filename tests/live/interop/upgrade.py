@@ -103,14 +103,16 @@ class Upgrade:
 
     def execute_steps(self):
         self.start_clients()
+        # A fault may kill this holder; then the first node is that of a process
+        # that is gone, whose loss no client notices.
+        if "loss" in self.options.plant:
+            self.delete_node_of_a_holder()
         self.faults = upgrade_clients.UpgradeFaults(self.run, self.seed,
                                                     self.options.fault_every)
         self.wait_with_faults(self.settle_s)
         if "token" in self.options.plant:
             self.run.judge.note_token(self.run.waiters[-1].rival.path,
                                       "planted", 2 ** 63)
-        if "loss" in self.options.plant:
-            self.delete_node_of_a_holder()
         for version in self.route[1:]:
             self.replace_servers(version)
         self.faults.heal()

@@ -330,13 +330,16 @@ def reliable_write_of_an_expired_session_completes():
         tested = worker.client(wire.address, timeout=1000)
         tested.wait_for_state("connected")
         tested.do("sync", path="/")
+        trap = wire.at_frame(lambda: wire.freeze(up=False), up=DOWN, op=CREATE2)
         pending = []
         for name, options in (("persistent", {"sole": True}),
                               ("ephemeral", {"flags": EPHEMERAL})):
             pending.append(tested.submit("create_reliable", data=b"ours",
                                          path="%s/%s" % (path, name),
                                          **options))
-        wire.at_frame("freeze", up=DOWN, op=CREATE2).wait()
+        trap.wait()
+        eventually(lambda: len(shared.names(direct, path)) == 2)
+        wire.freeze()
         wire.drop()
         eventually(lambda: shared.names(direct, path) == ["persistent"])
         wire.thaw()

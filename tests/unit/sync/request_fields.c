@@ -310,6 +310,9 @@ START_TEST(every_request_has_a_row)
       continue;
     start();
     scripted_set(&zk, no_replies, 0);
+    /* client_wait_state waits for the state of now, which must stay. */
+    ck_assert_int_eq(lk_sync_client_wait_state(client, LK_STATE_CONNECTED, NULL),
+                     0);
     (void)c->call(&(every_object){.client = client, .path = "/a"});
     ck_assert_int_eq(lk_sync_server_sync(client, "/", NULL), LK_ERR_NO_AUTH);
     ck_assert_msg(scripted_was_asked(&zk, "sync path=\"/\"\n"), "%s", c->name);
