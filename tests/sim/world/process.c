@@ -137,7 +137,8 @@ static void on_log(void *arg, lk_log_level level, int err, const char *text)
   sim_process *p = arg;
 
   (void)level;
-  if (err == LK_ERR_UNIMPLEMENTED && strstr(text, "setWatches2") == NULL)
+  if (err == LK_ERR_UNIMPLEMENTED && strstr(text, "does not know") != NULL &&
+      strstr(text, "setWatches2") == NULL)
     p->rejected_us = p->world->agenda.now_us;
   SIM_TRACE(&p->world->trace, p->name, "logs: %s", text);
 }
