@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "proto/engine/lease_slot.h"
 #include "recipes/call.h"
-#include "recipes/create.h"
+#include "recipes/create_with_czxid.h"
 #include "recipes/error_advice.h"
 #include "recipes/names.h"
 #include "recipes/nodes/create_with_parents.h"
@@ -480,9 +480,9 @@ static void on_created(lk_client *c, int err, const char *path,
 
 static int membership_create_node(lk_membership *m)
 {
-  int err = membership_note_request(m, lk__create(m->client, m->path,
-                                                  membership_data(m), m->acl,
-                                                  LK_EPHEMERAL, on_created, m));
+  int err = membership_note_request(
+      m, lk__create_with_czxid(m->client, m->path, membership_data(m), m->acl,
+                               LK_EPHEMERAL, on_created, m));
 
   if (err != 0)
     return err;

@@ -9,7 +9,7 @@
 
 #include "base/error_meaning.h"
 #include "recipes/call.h"
-#include "recipes/create.h"
+#include "recipes/create_with_czxid.h"
 #include "recipes/names.h"
 #include "recipes/queue/acquisition.h"
 #include "recipes/queue/cleanup.h"
@@ -252,9 +252,9 @@ static int contender_send_create(lk_contender *ct)
   /* Cut off the number of an earlier node: the server appends a new one. */
   ct->own.path[ct->own.path_base_len] = '\0';
   int err = lk__contender_count_request(
-      ct,
-      lk__create(lk__contender_client(ct), ct->own.path, lk__contender_data(ct),
-                 ct->config->acl, flags, on_own_created, ct));
+      ct, lk__create_with_czxid(lk__contender_client(ct), ct->own.path,
+                                lk__contender_data(ct), ct->config->acl, flags,
+                                on_own_created, ct));
 
   if (err == 0)
     own_node_requested(&ct->own, ct->lease->evidence->seen_zxid);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_RECIPES_CREATE_H
-#define LK_RECIPES_CREATE_H
+#ifndef LK_RECIPES_CREATE_WITH_CZXID_H
+#define LK_RECIPES_CREATE_WITH_CZXID_H
 
 /**
  * @file
@@ -12,9 +12,9 @@
 #include <latchkey/client.h>
 
 /** See lk_create2(). In `done` the Stat may be NULL without an error. */
-static inline int lk__create(lk_client *c, const char *path, lk_bytes data,
-                             const lk_acls *acl, int flags, lk_create_cb done,
-                             void *arg)
+static inline int lk__create_with_czxid(lk_client *c, const char *path,
+                                        lk_bytes data, const lk_acls *acl,
+                                        int flags, lk_create_cb done, void *arg)
 {
   int err = lk_create2(c, path, data, acl, flags, NULL, done, arg);
 
